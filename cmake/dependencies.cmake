@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What cannot be missing. All of it is packaged by Debian and Ubuntu; `./dev setup` installs it.
+# Required packages. Debian and Ubuntu have all of them; `./dev setup` installs them.
 
 # commfuse_require(<package> [components...]): the package, or one sentence with the remedy.
 function(commfuse_require package)

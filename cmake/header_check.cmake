@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-# The target `header_check` shows that every header names all it needs and guards itself. A header of `#pragma once` that
-# is the first thing its own source includes is shown to by that source; every other is compiled alone, twice in one file.
+# The target `header_check` shows that every header includes all that it needs and guards itself. A header with `#pragma
+# once` that its own source includes first is checked by that source; every other header is compiled alone, twice in one
+# file.
 file(GLOB_RECURSE headers RELATIVE "${PROJECT_SOURCE_DIR}" CONFIGURE_DEPENDS
   "${PROJECT_SOURCE_DIR}/model/*.h" "${PROJECT_SOURCE_DIR}/sim/*.h"
   "${PROJECT_SOURCE_DIR}/validate/*.h" "${PROJECT_SOURCE_DIR}/reports/*.h")
 list(FILTER headers EXCLUDE REGEX "^validate/cuda/")
 
-# commfuse_shown_by_its_source(<result> <header>): as they are when CMake runs, which every ./dev verb lets it.
+# commfuse_shown_by_its_source(<result> <header>) looks at the files when CMake runs, which every ./dev verb allows.
 function(commfuse_shown_by_its_source result header)
   set(${result} FALSE PARENT_SCOPE)
   string(REGEX REPLACE "\\.h$" ".cpp" own "${PROJECT_SOURCE_DIR}/${header}")

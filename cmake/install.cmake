@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# What `cmake --install` lays down, in components, and the packages that CPack makes of them: the programs, what of them
-# knows MPI, and the libraries for those who build upon them with find_package(commfuse).
+# Components of `cmake --install`, and the packages that CPack makes of them: the programs, their MPI module, and the
+# libraries for projects that use find_package(commfuse).
 include(CMakePackageConfigHelpers)
 set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)  # tests need not be built for it
 
@@ -9,7 +9,7 @@ install(DIRECTORY configs/ DESTINATION "${CMAKE_INSTALL_DATADIR}/commfuse/config
 install(FILES README.md CHANGELOG.md SECURITY.md LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT runtime)
 install(DIRECTORY docs/ DESTINATION "${CMAKE_INSTALL_DOCDIR}/docs" COMPONENT runtime)
 
-# commfuse_page(<program> <form> <file> <folder>): a page from the program's option tree, made by itself.
+# commfuse_page(<program> <form> <file> <folder>): a page that the program itself makes from its option tree.
 function(commfuse_page program form file folder)
   set(output "${PROJECT_BINARY_DIR}/pages/${form}/${file}")
   add_custom_command(OUTPUT "${output}"
@@ -71,15 +71,15 @@ endif()
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
-set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)  # what the programs link, from what is installed here
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)  # dependencies of the programs, as installed here
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_NAME commfuse)
 set(CPACK_DEBIAN_MPI_PACKAGE_NAME commfuse-mpi)
-# Not what this machine's library is called: one package is for several distributions, and libmpi.so.40 has two names.
+# Does not use this machine's library name: one package serves several distributions, and libmpi.so.40 has two names.
 set(CPACK_DEBIAN_MPI_PACKAGE_SHLIBDEPS OFF)
 set(CPACK_DEBIAN_MPI_PACKAGE_DEPENDS
   "commfuse (= ${PROJECT_VERSION}), libopenmpi3 | libopenmpi40, libc6 (>= ${COMMFUSE_GLIBC_FLOOR}), libgcc-s1, \
 openmpi-bin")
-# Packed programs, where they are made, take the place of those that need this machine's libraries.
+# Packed programs, if they are made, replace those that need this machine's libraries.
 set(CPACK_PRE_BUILD_SCRIPTS "${PROJECT_SOURCE_DIR}/cmake/package/use_portable.cmake")
 set(CPACK_COMMFUSE_PORTABLE "${PROJECT_BINARY_DIR}/portable")
 set(CPACK_DEBIAN_PYTHON_PACKAGE_NAME python3-commfuse)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# What may be missing: CUDA Toolkit, NCCL, MPI, SimGrid, npm. Sets COMMFUSE_FOUND_{CUDA,NCCL,MPI,SIMGRID} to a version,
-# "off" or "not found"; COMMFUSE_{NPM,NODE}_FOUND to a program or nothing, and then COMMFUSE_NO_CHARTS says why.
+# Optional dependencies: CUDA Toolkit, NCCL, MPI, SimGrid, npm. Sets COMMFUSE_FOUND_{CUDA,NCCL,MPI,SIMGRID} to a
+# version, "off" or "not found"; COMMFUSE_{NPM,NODE}_FOUND to a program or nothing, and then COMMFUSE_NO_CHARTS says
+# why.
 
 # commfuse_switch(<NAME> <what>): declares COMMFUSE_<NAME> = AUTO|ON|OFF and refuses anything else.
 function(commfuse_switch name what)
@@ -47,7 +48,7 @@ function(commfuse_find_nccl result)
   set(${result} "${version}" PARENT_SCOPE)
 endfunction()
 
-# commfuse_header_version(<file> <PREFIX> <part> <part> <part> <result>): of lines as #define PREFIX_part 2.
+# commfuse_header_version(<file> <PREFIX> <part> <part> <part> <result>): reads lines such as #define PREFIX_part 2.
 function(commfuse_header_version file prefix first second third result)
   set(numbers)
   foreach(part ${first} ${second} ${third})
@@ -140,7 +141,7 @@ commfuse_find_npm()
 message(STATUS "CUDA Toolkit: ${COMMFUSE_FOUND_CUDA}; NCCL: ${COMMFUSE_FOUND_NCCL}; MPI: ${COMMFUSE_FOUND_MPI}; "
   "SimGrid: ${COMMFUSE_FOUND_SIMGRID}")
 
-# commfuse_can_compile_cuda(<result>): empty where the plugin can be built, else why not. Looks for nvcc.
+# commfuse_can_compile_cuda(<result>): empty if the plugin can be built, else why not. Looks for nvcc.
 function(commfuse_can_compile_cuda result)
   find_path(COMMFUSE_CUBLASLT_INCLUDE_DIR cublasLt.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
   mark_as_advanced(COMMFUSE_CUBLASLT_INCLUDE_DIR)
@@ -167,7 +168,7 @@ function(commfuse_can_compile_cuda result)
   endif()
 endfunction()
 
-# Before the language is enabled, which else picks an architecture of its own.
+# This precedes enabling the language, which would choose an architecture of its own.
 if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
   set(COMMFUSE_CUDA_ARCHITECTURES 80-real 90-real 90-virtual)
   if(CUDAToolkit_VERSION VERSION_GREATER_EQUAL 12.8)

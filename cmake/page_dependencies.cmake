@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# What the page's engine is made with: libraries as sources, since Debian has none compiled to WebAssembly. Headers come
-# from the machine, by links in a folder of their own, so that none of its C library is seen; sources from
-# COMMFUSE_PAGE_SOURCES, where `./dev page` puts what `apt-get source` gives.
+# Dependencies of the page's engine: libraries as sources, because Debian has none compiled to WebAssembly. Headers come
+# from the machine, by links in a folder of their own, so that its C library stays invisible; sources come from
+# COMMFUSE_PAGE_SOURCES, where `./dev page` puts the result of `apt-get source`.
 set(COMMFUSE_PAGE_SOURCES "${PROJECT_BINARY_DIR}/sources" CACHE PATH "Sources of yaml-cpp, pugixml and libmd")
 
 set(headers "${PROJECT_BINARY_DIR}/headers")
@@ -11,7 +11,7 @@ foreach(folder CLI fmt boost nlohmann Eigen unsupported)
     NO_DEFAULT_PATH NO_CMAKE_FIND_ROOT_PATH REQUIRED)
   file(CREATE_LINK "${COMMFUSE_PAGE_${folder}}/${folder}" "${headers}/${folder}" SYMBOLIC)
 endforeach()
-# What libc++ 14 lacks of C++20 comes first in every file.
+# Every file first includes the parts of C++20 that libc++ 14 lacks.
 add_compile_options(-fwasm-exceptions)
 add_link_options(-fwasm-exceptions)
 add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:SHELL:-include ${PROJECT_SOURCE_DIR}/page/shim/libcxx14.h>")
@@ -26,7 +26,7 @@ endfunction()
 commfuse_page_headers(fmt::fmt Boost::headers CLI11::CLI11 nlohmann_json::nlohmann_json Eigen3::Eigen)
 target_compile_definitions(fmt::fmt INTERFACE FMT_HEADER_ONLY=1)
 
-# commfuse_page_library(<name> <folder> <include> <sources>...): a library of others from its sources.
+# commfuse_page_library(<name> <folder> <include> <sources>...): a library of another project from its sources.
 function(commfuse_page_library name folder include)
   file(GLOB found "${COMMFUSE_PAGE_SOURCES}/${folder}-*")
   if(NOT found)
@@ -43,5 +43,5 @@ add_library(yaml-cpp::yaml-cpp ALIAS commfuse_page_yaml)
 commfuse_page_library(commfuse_page_pugixml pugixml src src/pugixml.cpp)
 add_library(pugixml::pugixml ALIAS commfuse_page_pugixml)
 commfuse_page_library(commfuse_md libmd include src/sha2.c)
-file(WRITE "${headers}/libmd/config.h" "")  # autoconf's, of which SHA-2 needs nothing
+file(WRITE "${headers}/libmd/config.h" "")  # SHA-2 needs nothing of autoconf's header
 target_include_directories(commfuse_md PRIVATE "${headers}/libmd")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# Programs for machines without our packages: the objects of this build, linked anew with all libraries inside but the
-# C library and libgcc_s, so that they run on any Linux with glibc 2.34 or later (decision 0074). `./dev package`
-# fetches the sources of the two libraries that Debian has as shared objects alone, oneTBB and fmt, of the versions
-# that this build includes; until then there is no target commfuse_portable.
+# Programs for machines without our packages: the objects of this build, linked again with all libraries inside except
+# the C library and libgcc_s, so that they run on any Linux with glibc 2.34 or later (decision 0074). `./dev package`
+# fetches the sources of the two libraries that Debian has only as shared objects, oneTBB and fmt, in the versions that
+# this build includes; before that there is no target commfuse_portable.
 set(COMMFUSE_PORTABLE_SOURCES "${PROJECT_BINARY_DIR}/portable/sources" CACHE PATH "Sources of oneTBB and fmt")
 set(COMMFUSE_GLIBC_FLOOR 2.34 CACHE STRING "Oldest glibc for packed programs; 2.34 takes a build on Debian 12")
 mark_as_advanced(COMMFUSE_GLIBC_FLOOR)
@@ -12,7 +12,7 @@ if(NOT tbb OR NOT fmt)
   return()
 endif()
 
-# As their own builds make them static: nothing of theirs is loaded at run time.
+# These options are those of their own static builds: they load nothing at run time.
 file(GLOB sources "${tbb}/*.cpp")
 add_library(commfuse_portable_tbb STATIC EXCLUDE_FROM_ALL ${sources})
 target_include_directories(commfuse_portable_tbb PRIVATE "${tbb}/../../include")

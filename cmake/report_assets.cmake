@@ -4,7 +4,7 @@
 # failure of npm is one of the build only where they MUST be there: else reports hold static figures, and as WORK/charts.got
 # is not made, the next build asks again. npm is asked once a lockfile; WORK/node_modules serves from then on.
 
-# A file that is the same stays as old as it is, so nothing is built anew.
+# An unchanged file keeps its time, so nothing is built again.
 function(commfuse_put file text)
   set(before "")
   if(EXISTS "${WORK}/${file}")
@@ -54,7 +54,7 @@ endif()
 execute_process(COMMAND "${NODE}" build.mjs charts.js.gz
   WORKING_DIRECTORY "${WORK}" RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
 if(NOT status EQUAL 0)
-  message(FATAL_ERROR "the charts do not build:\n${output}")  # Our sources are wrong: nothing that is missing.
+  message(FATAL_ERROR "the charts do not build:\n${output}")  # Our sources are wrong; nothing is missing.
 endif()
 commfuse_put(charts.txt "")
 file(TOUCH "${WORK}/charts.got")

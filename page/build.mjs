@@ -21,7 +21,7 @@ function lean(source, name) {
     throw new Error(`${name} has a template literal of several lines, whose spaces would be lost; join short ones`);
   }
   const kept = lines.filter((line) => line !== "" && !line.startsWith("//") && !/^\/\*.*\*\/$/.test(line));
-  // A line that opens something needs no end of its own, unless a comment stands behind it.
+  // A line that opens a block needs no end of its own, unless a comment follows it.
   return kept.map((line) => (/[({[,]$/.test(line) && !line.includes("//") ? line : `${line}\n`)).join("").trimEnd();
 }
 
@@ -78,7 +78,7 @@ async function startAnswer() {
 
 // Plain text, read at once where the page starts: the worker is on its way before anything is unpacked.
 const start = (await startAnswer()).replaceAll("<", "\\u003c");
-// What the worker runs: the loader, then the part that answers.
+// The worker runs the loader, then the part that answers.
 const worker = `${readFileSync(loader, "utf8")}\n${lean(text("worker.js"), "worker.js")}`;
 if (/<\/script|<!--/i.test(worker)) {
   throw new Error("the engine's loader would close the element that holds it; it must contain neither </script nor <!--");

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The page from a checkout: `build_engine.sh SOURCE BUILD` fetches what Debian has only compiled for its own machines,
-# compiles the engine to WebAssembly and joins the page, BUILD/commfuse.html. Takes minutes the first time.
+# Builds the page from a checkout: `build_engine.sh SOURCE BUILD` fetches the libraries that Debian has only compiled
+# for its own machines, compiles the engine to WebAssembly and joins the page, BUILD/commfuse.html. Takes minutes the
+# first time.
 set -euo pipefail
 source=$(cd "$1" && pwd)
 mkdir -p "$2"

@@ -21,7 +21,7 @@ def version():
 class CMakeBuild(build_ext):
     def build_extension(self, extension):
         folder = ROOT / "build" / "python"
-        interpreter = os.path.realpath(sys.executable)  # an environment may go, what it was made from stays
+        interpreter = os.path.realpath(sys.executable)  # an environment may be removed; its base stays
         subprocess.run(["cmake", "--preset", "release", "-B", folder, "-D", "COMMFUSE_PYTHON=ON",
                         "-D", f"Python_EXECUTABLE={interpreter}"], cwd=ROOT, check=True)
         subprocess.run(["cmake", "--build", folder, "--target", "commfuse_python", "-j", str(os.cpu_count())],

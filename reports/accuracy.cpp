@@ -21,13 +21,13 @@ namespace {
 using Errors = std::vector<double>;
 using Scores = std::span<const TableScore>;
 
-/// Errors of all rows that a bar is about, and those of rows that every fit kept back.
+/// Errors of all rows that a bar counts, and of those rows that every fit kept back.
 struct Pooled {
-  Errors all;
+  Errors every_row;
   Errors held_out;
 };
 
-/// What is to be reached: errors of the parts of some tables on some machines.
+/// A goal: errors of the named parts of some tables on some machines.
 struct Bar {
   std::string_view what;
   std::vector<std::string_view> kinds;
@@ -38,8 +38,8 @@ struct Bar {
 };
 
 template <class Container>
-bool holds(const Container& all, std::string_view one) {
-  return std::find(all.begin(), all.end(), one) != all.end();
+bool holds(const Container& values, std::string_view value) {
+  return std::find(values.begin(), values.end(), value) != values.end();
 }
 
 bool begins(std::string_view text, std::string_view start) { return text.substr(0, start.size()) == start; }
@@ -58,7 +58,7 @@ bool all_to_all(std::string_view part) { return part == "all_to_all, one node, >
 
 bool over_nodes(std::string_view part, bool priors) {
   constexpr std::array<std::string_view, 3> nodes{", 2 nodes, >= 1", ", 4 nodes, >= 1", ", 8 nodes, >= 1"};
-  return std::any_of(nodes.begin(), nodes.end(), [&](std::string_view some) { return says(part, some); }) &&
+  return std::any_of(nodes.begin(), nodes.end(), [&](std::string_view node) { return says(part, node); }) &&
          !begins(part, "send_recv") && says(part, "from priors") == priors;
 }
 
@@ -111,7 +111,7 @@ Pooled pooled(const Bar& bar, Scores scores) {
     }
     for (const ScoredPart& part : score.parts) {
       if (bar.takes(part.name) && (bar.machines.empty() || holds(bar.machines, part.machine))) {
-        errors.all.insert(errors.all.end(), part.errors.begin(), part.errors.end());
+        errors.every_row.insert(errors.every_row.end(), part.errors.begin(), part.errors.end());
         errors.held_out.insert(errors.held_out.end(), part.held_out.begin(), part.held_out.end());
       }
     }
@@ -134,7 +134,7 @@ std::string bar_row(const Bar& bar, Scores scores) {
   const bool met = judged.median <= bar.median && (bar.p90 == 0.0 || judged.p90 <= bar.p90);
   const std::string limit =
       bar.p90 == 0.0 ? percent(bar.median) : fmt::format("{} / {}", percent(bar.median), percent(bar.p90));
-  return fmt::format("| {} | {} | {} | {} | {} |\n", bar.what, limit, three(errors.held_out), three(errors.all),
+  return fmt::format("| {} | {} | {} | {} | {} |\n", bar.what, limit, three(errors.held_out), three(errors.every_row),
                      judged.n == 0 ? "no rows"
                      : met         ? "yes"
                                    : "no");
@@ -176,7 +176,7 @@ std::string gain(const Errors& errors, const Errors& of_none, double ErrorSummar
   return least > 0.0 ? fmt::format("{:.0f} %", 100.0 * (1.0 - summary_of(errors).*member / least)) : "-";
 }
 
-/// "2.6, 8.3 | 4.2, 32.0 | 39 %, 74 %": ours, of none, less error.
+/// Formats "2.6, 8.3 | 4.2, 32.0 | 39 %, 74 %": our errors, the errors of a model without penalties, and the reduction.
 std::string penalty_cells(const std::vector<double>& errors, const std::vector<double>& of_none) {
   const ErrorSummary ours = summary_of(errors);
   const ErrorSummary none = summary_of(of_none);
@@ -192,8 +192,8 @@ std::string penalty_row(std::string_view table, const PenaltyScore& penalty) {
 }
 
 void add(PenaltyScore& to, const PenaltyScore& from) {
-  const auto append = [](std::vector<double>& all, const std::vector<double>& more) {
-    all.insert(all.end(), more.begin(), more.end());
+  const auto append = [](std::vector<double>& errors, const std::vector<double>& more) {
+    errors.insert(errors.end(), more.begin(), more.end());
   };
   to.parts = from.parts;
   append(to.errors, from.errors);
@@ -243,28 +243,28 @@ std::string table_rows(const TableScore& score) {
   return text;
 }
 
-/// Of all machines; of the whole table where no part is named.
+/// Returns errors on all machines; of the whole table if no part is named.
 Errors held_out_of(const TableScore& score, std::string_view part) {
   if (part.empty()) {
     return score.held_out;
   }
   Errors errors;
-  for (const ScoredPart& one : score.parts) {
-    if (one.name == part) {
-      errors.insert(errors.end(), one.held_out.begin(), one.held_out.end());
+  for (const ScoredPart& scored_part : score.parts) {
+    if (scored_part.name == part) {
+      errors.insert(errors.end(), scored_part.held_out.begin(), scored_part.held_out.end());
     }
   }
   return errors;
 }
 
-/// Whole models: what the issue of the project asks of each table, on rows that no fit has seen.
+/// Compares whole models with the goals of the project's issue for each table, on rows that no fit has seen.
 std::string steps_section(Scores scores) {
   struct StepBar {
     std::string_view table;
     std::string_view what;
     double limit;
     double ErrorSummary::*member;
-    std::string_view part = {};  // of the table; empty: all of it
+    std::string_view part = {};  // part of the table; empty: the whole table
   };
   constexpr std::string_view prefill = "overlap_tokenweave_prefill_h100.csv";
   constexpr std::string_view serial = "serial over compute only";
@@ -314,7 +314,7 @@ std::string steps_section(Scores scores) {
   return text + "\n";
 }
 
-/// Each once, below the tables of its kind.
+/// Returns each remark once; they stand below the tables of its kind.
 std::string remarks_of(std::string_view kind, Scores scores) {
   std::vector<std::string> remarks;
   for (const TableScore& score : scores) {
@@ -352,7 +352,7 @@ std::string tables_section(Scores scores) {
   return text + "\n";
 }
 
-/// Text of a file as a cell.
+/// Returns a file's text as a Markdown cell.
 std::string cell(std::string_view text) {
   std::string escaped;
   for (const char c : text) {
@@ -364,8 +364,8 @@ std::string cell(std::string_view text) {
 std::string skipped_section(Scores scores) {
   std::string text = "## What is not scored, and why\n\n| table | rows | reason |\n|---|---|---|\n";
   for (const TableScore& score : scores) {
-    for (const Skipped& some : score.skipped) {
-      text += fmt::format("| `{}` | {} | {} |\n", score.table, some.rows, cell(some.reason));
+    for (const Skipped& skipped : score.skipped) {
+      text += fmt::format("| `{}` | {} | {} |\n", score.table, skipped.rows, cell(skipped.reason));
     }
   }
   return text;
@@ -420,15 +420,15 @@ constexpr std::string_view peers =
 
 }  // namespace
 
-std::string accuracy_page(Scores all) {
-  // What the project brings along is a part of what it is scored on; beside other tables it counts once.
+std::string accuracy_page(Scores scores) {
+  // The project's own tables are a part of what it is scored on; beside other tables they count once.
   std::vector<TableScore> others;
-  std::copy_if(all.begin(), all.end(), std::back_inserter(others),
+  std::copy_if(scores.begin(), scores.end(), std::back_inserter(others),
                [](const TableScore& score) { return !score.brought_along; });
-  const Scores judged = others.empty() ? all : Scores(others);
+  const Scores judged = others.empty() ? scores : Scores(others);
   return std::string(heading) + bars_section(judged) + pays_section(judged) + reliability_section(judged) +
-         steps_section(judged) + penalties_section(judged) + std::string(peers) + tables_section(all) +
-         skipped_section(all) + sources_section(all);
+         steps_section(judged) + penalties_section(judged) + std::string(peers) + tables_section(scores) +
+         skipped_section(scores) + sources_section(scores);
 }
 
 }  // namespace commfuse::reports

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// docs/accuracy.md: what the model reaches beside what it is meant to reach, and beside what others publish.
+// Writes docs/accuracy.md: errors of the model beside its goals and beside errors that others publish.
 #pragma once
 
 #include <span>
@@ -9,7 +9,7 @@
 
 namespace commfuse::reports {
 
-/// The whole page in Markdown. A table's lines are the same whatever other tables are scored beside it.
+/// Returns the whole page in Markdown. Lines of a table do not depend on the other tables that are scored.
 std::string accuracy_page(std::span<const TableScore> scores);
 
 }  // namespace commfuse::reports

@@ -29,7 +29,7 @@ namespace {
 
 fs::path folder_of(const fs::path& target) { return target.has_parent_path() ? target.parent_path() : fs::path("."); }
 
-/// Nobody else writes to this name: not another process, not another thread.
+/// Returns a name to which no other process and no other thread writes.
 fs::path temporary_beside(const fs::path& target) {
   static std::atomic<unsigned> made{0};
   return folder_of(target) / fmt::format(".{}.{}-{}.part", target.filename().string(), ::getpid(), made++);
@@ -49,7 +49,7 @@ void require_place(const fs::path& path, const fs::path& target) {
   }
 }
 
-/// To open one waits for somebody who reads.
+/// Opening a pipe would wait for a reader.
 void refuse_pipe(const fs::path& path) {
   if (is_named_pipe(path)) {
     refuse(path, "named pipes are not supported; give a file, or /dev/stdout");
@@ -61,7 +61,7 @@ void refuse_pipe(const fs::path& path) {
 bool is_database(const fs::path& path) {
   std::error_code ignored;
   if (!fs::is_regular_file(path, ignored)) {
-    return false;  // What is read from a pipe is gone.
+    return false;  // A pipe cannot be read twice.
   }
   constexpr std::string_view begins = "SQLite format 3";
   std::array<char, begins.size()> head{};
@@ -111,7 +111,7 @@ AtomicFile::AtomicFile(const fs::path& path, Links links) : path_(path), target_
     refuse(path_, fmt::format("{}; choose a folder you may write to", std::strerror(errno)));
   }
   if (replaces) {
-    ::fchmod(descriptor_, mode);  // Of a new file the umask has taken some.
+    ::fchmod(descriptor_, mode);  // The umask has removed permissions of a new file.
   }
 }
 

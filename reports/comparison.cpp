@@ -21,7 +21,7 @@ namespace {
 
 Duration makespan(const ResultRow& row) { return row.analysis.critical.makespan; }
 
-/// Two that take no time at all, as a file without ops does, are equal.
+/// Treats two rows that take no time, as a file without ops does, as equal.
 double ratio(const ResultRow& slower, const ResultRow& faster) {
   if (makespan(slower) == makespan(faster)) {
     return 1.0;
@@ -34,9 +34,9 @@ std::string saved(const ResultRow& row, const ResultRow& fastest, const std::str
   return fmt::format("{:.1f}% less time than {}", 100.0 * (1.0 - 1.0 / ratio(row, fastest)), name);
 }
 
-/// " fused_kernel (bound) takes 7.6% less.": the lowest bound beside what can win; empty where there is none, or where
-/// it is above: it runs an attention core alone, and a machine's file may contradict itself (wires faster than their
-/// nominal rate).
+/// Formats " fused_kernel (bound) takes 7.6% less.": the lowest bound below the fastest row that can win. Returns an
+/// empty string without a bound, or if the bound is above that row: a bound may run an attention core alone, and a
+/// machine's file may contradict itself (wires faster than their nominal rate).
 std::string bound_in_words(Rows rows, const ResultRow& fastest) {
   const ResultRow* lowest = nullptr;
   for (const ResultRow& row : rows) {
@@ -49,13 +49,13 @@ std::string bound_in_words(Rows rows, const ResultRow& fastest) {
              : fmt::format(" {} takes {:.1f}% less.", label(*lowest), 100.0 * (1.0 - ratio(*lowest, fastest)));
 }
 
-/// All others while they are three, else the next two and the slowest.
+/// Names up to three others, or of more the next two and the slowest.
 std::string lead_in_words(const PointVerdict& point, Rows rows) {
-  constexpr std::size_t most = 3;
+  constexpr std::size_t most_named = 3;
   const std::vector<const ResultRow*>& order = point.ranking;
   std::string text = fmt::format("{} wins{}: ", short_label(*order[0], rows), sure_in_words(point.probability));
   for (std::size_t i = 1; i < order.size(); ++i) {
-    if (order.size() > most + 1 && i == most) {
+    if (order.size() > most_named + 1 && i == most_named) {
       return text + fmt::format(" and {}.", saved(*order.back(), *order[0],
                                                   fmt::format("the slowest, {}", short_label(*order.back(), rows))));
     }
@@ -64,8 +64,7 @@ std::string lead_in_words(const PointVerdict& point, Rows rows) {
   return text + ".";
 }
 
-/// All that tie, and where one of them is further behind than the difference that a win needs, the probability that
-/// is missing.
+/// Names every row that ties. If one is further behind than a win requires, adds the probability that is missing.
 std::string tie_in_words(const PointVerdict& point, Rows rows, const VerdictRule& rule) {
   std::vector<std::string> names;
   std::vector<Contender> tied;
@@ -83,9 +82,9 @@ std::string tie_in_words(const PointVerdict& point, Rows rows, const VerdictRule
   return text + ".";
 }
 
-/// " (90% interval -7 to 40%; 88% sure)": the interval of the saving of a row that takes `times` as long as serial, or
-/// where it takes longer, of the loss. `sure` is " (88% sure)" or another text, which is returned as it is, like all
-/// where the row has no error.
+/// Formats " (90% interval -7 to 40%; 88% sure)": the interval of the saving of a row that takes `times` as long as
+/// serial, or of the loss if it takes longer. `sure` is " (88% sure)" or another text; it is returned unchanged if it
+/// is another text or the row has no error.
 std::string with_interval(const std::string& sure, const ResultRow& row, double times) {
   if (!row.saving_error || !sure.starts_with(" (")) {
     return sure;
@@ -96,8 +95,8 @@ std::string with_interval(const std::string& sure, const ResultRow& row, double 
   return fmt::format(" (90% interval {:.0f} to {:.0f}%; {}", 100.0 * low, 100.0 * high, sure.substr(2));
 }
 
-/// Whether overlap with implementations that exist beats serial, by how much, how sure.
-std::string pay_in_words(const Implementations& found, const PayVerdict& verdict) {
+/// Says if overlap with available implementations beats serial, by how much, and with what certainty.
+std::string pay_in_words(const Implementations& implementations, const PayVerdict& verdict) {
   const ResultRow& have = *verdict.overlap;
   const double times = 1.0 - verdict.saved;
   const std::string by = times < 1.0 ? fmt::format("{:.1f}% less", 100.0 * verdict.saved)
@@ -107,15 +106,16 @@ std::string pay_in_words(const Implementations& found, const PayVerdict& verdict
                                                  : "Overlap does not pay";
   std::string text = fmt::format("{}: {} time than serial{} with {}", lead, by,
                                  with_interval(sure_in_words(verdict.probability), have, times), have.strategy);
-  if (found.count > 1) {
+  if (implementations.count > 1) {
     text += ", the fastest implementation";
-    text += found.fastest == &have ? std::string{}
-                                   : fmt::format(" that surely pays ({} may take less)", found.fastest->strategy);
+    text += implementations.fastest == &have
+                ? std::string{}
+                : fmt::format(" that surely pays ({} may take less)", implementations.fastest->strategy);
   }
   return text + ".";
 }
 
-/// What the best schedule could reach, and what holds the fastest implementation back.
+/// Names the lowest time that a schedule could reach, and what limits the fastest implementation.
 std::string reach_in_words(const ResultRow& have, Rows rows) {
   const ResultRow* ideal = nullptr;
   for (const ResultRow& row : rows) {
@@ -140,10 +140,10 @@ std::string verdict(Rows rows, const VerdictRule& rule) {
   const ResultRow& fastest = *point.ranking.front();
   const ResultRow* const serial = serial_of(rows);
   if (serial != nullptr) {
-    const Implementations found = implementations_of(point.ranking, *serial, rule);
-    if (found.chosen != nullptr) {
-      return pay_in_words(found, pay_verdict(*found.chosen, *serial, fastest, rule)) +
-             reach_in_words(*found.chosen, rows);
+    const Implementations implementations = implementations_of(point.ranking, *serial, rule);
+    if (implementations.chosen != nullptr) {
+      return pay_in_words(implementations, pay_verdict(*implementations.chosen, *serial, fastest, rule)) +
+             reach_in_words(*implementations.chosen, rows);
     }
   }
   const std::string bound = bound_in_words(rows, fastest);
@@ -177,16 +177,17 @@ std::string VerdictCount::in_words() const {
   }
   std::vector<std::pair<std::string, int>> ties(ties_.begin(), ties_.end());
   std::stable_sort(ties.begin(), ties.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
-  int all = 0;
+  int ties_in_total = 0;
   int others = 0;
   std::string names;
   for (std::size_t i = 0; i < ties.size(); ++i) {
-    all += ties[i].second;
+    ties_in_total += ties[i].second;
     i < most_ties ? void(names += fmt::format("{}{} {}", i == 0 ? "" : ", ", ties[i].first, ties[i].second))
                   : void(others += ties[i].second);
   }
   names += others > 0 ? fmt::format(", others {}", others) : "";
-  return fmt::format("{}{}{} tie{}", text, text.empty() ? "" : ", ", all, all > 0 ? fmt::format(" ({})", names) : "");
+  return fmt::format("{}{}{} tie{}", text, text.empty() ? "" : ", ", ties_in_total,
+                     ties_in_total > 0 ? fmt::format(" ({})", names) : "");
 }
 
 std::string summary(Rows rows, const VerdictRule& rule) {

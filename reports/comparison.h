@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strategies side by side, for people: who wins at each point, and where each one's time goes.
+// Compares strategies for people: the winner of each point, and the parts of each strategy's time.
 #pragma once
 
 #include <cstddef>
@@ -14,36 +14,36 @@
 
 namespace commfuse::reports {
 
-/// Who wins among the rows of one point that can, or which of them tie, in one sentence; then how far below a bound is.
-/// Requires at least one row.
+/// Returns one sentence: the winner among the rows of one point that can win, or the rows that tie; then the distance
+/// to a bound. Requires at least one row.
 std::string verdict(std::span<const ResultRow> rows, const VerdictRule& rule = {});
 
-/// What a table says of a model, by its name in rows: "70.6B parameters".
+/// Words that a table adds to a model, by the model's name in rows: "70.6B parameters".
 using ModelWords = std::map<std::string, std::string, std::less<>>;
-/// As a line; empty where nothing is said.
+/// Returns a line about a model; empty if `words` has none.
 std::string line_on(std::string_view model, const ModelWords& words);
 
-/// A table at most 80 columns wide. Rows of one point (same_point) stand together in `rows` and become one block, with
-/// its verdict; settings that all rows share stand once above. With style the winner is bold, and a bar beside each row
-/// shows how much of its time is exposed.
+/// Returns a table at most 80 columns wide. Rows of one point (same_point) stand together in `rows` and become one
+/// block, with its verdict; settings that all rows share appear once, above the blocks. With style the winner is bold,
+/// and a bar beside each row shows its exposed share.
 std::string comparison_table(std::span<const ResultRow> rows, const VerdictRule& rule = {},
                              const ModelWords& words = {}, TerminalStyle style = stdout_style());
 
-/// How many points each strategy wins, and which strategies tie at how many; one sentence. Empty for fewer than two
-/// points.
+/// Returns one sentence: at how many points each strategy wins, and which strategies tie at how many. Empty for fewer
+/// than two points.
 std::string summary(std::span<const ResultRow> rows, const VerdictRule& rule = {});
 
 class VerdictCount;
-/// That sentence of points that were counted.
+/// Returns the sentence of summary() for points that were counted before.
 std::string summary_in_words(std::size_t points, const VerdictCount& count, const VerdictRule& rule);
 
-/// "more than 2% and a probability of 80%": what a win needs.
+/// Formats the requirement for a win: "more than 2% and a probability of 80%".
 std::string rule_in_words(const VerdictRule& rule);
 
-/// How often each verdict was given.
+/// Counts the verdicts of many points.
 class VerdictCount {
  public:
-  /// Names of those in front: one wins, several tie.
+  /// Adds the names of the rows in front: one name wins, several tie.
   void add(std::vector<std::string> front);
   /// "commfuse wins 9, 4 tie (commfuse and sliced 3, serial and sliced 1)".
   [[nodiscard]] std::string in_words() const;

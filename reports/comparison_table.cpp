@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of a point: a row a schedule, and the verdict below.
+// Table of a point: a row for each schedule, and the verdict below.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -38,8 +38,8 @@ char mark_of(const ResultRow& row, const PointVerdict& point) {
   return !point.in_front(row) ? ' ' : point.wins() ? '>' : '~';
 }
 
-/// "commfuse (direct, g=3)" of "commfuse (direct, g=3, sum on arrival, add on aux)": without the last options, while
-/// it does not fit and while it is not the label of another row.
+/// Shortens "commfuse (direct, g=3, sum on arrival, add on aux)" to "commfuse (direct, g=3)": drops the last options
+/// until it fits, unless another row has that label.
 std::string name_cell(const ResultRow& row, Rows rows) {
   constexpr std::size_t mark_width = 2;
   const auto is_of_another = [&](const std::string& name) {
@@ -60,7 +60,7 @@ std::string name_cell(const ResultRow& row, Rows rows) {
   return whole.ends_with(')') ? name + ")" : name;
 }
 
-/// As long as the time is against the slowest's; what is exposed in red, the rest in gray.
+/// Draws a bar in proportion to the slowest row's time; exposed time is red, the rest gray.
 std::string bar(const ResultRow& row, Rows rows, TerminalStyle style) {
   const Duration slowest = makespan(*std::ranges::max_element(rows, {}, makespan));
   if (!style.is_on() || slowest <= Duration{}) {

@@ -17,7 +17,7 @@ namespace commfuse::reports {
 
 namespace {
 
-/// What is asked beside the axes of a map and the batch.
+/// Formats the settings of a row that are neither an axis of a map nor the batch.
 std::string unmapped(const ResultRow& row) {
   std::string text;
   for (const std::string& words : unusual(row)) {
@@ -26,14 +26,14 @@ std::string unmapped(const ResultRow& row) {
   return text;
 }
 
-/// A rate that nobody knows is a place of its own on the axis all the same.
+/// An unknown rate has a place of its own on the axis.
 MapValue bandwidth(const std::optional<double>& rate, const std::string& asked) { return {rate.value_or(1.0), asked}; }
 
 MapValue count(std::int64_t value) { return {static_cast<double>(value), format_count(value)}; }
 
 bool counts(const StepRow& row) { return row.feasible() && (!row.has("fits") || row.holds("fits")); }
 
-/// All GPUs but those of tensor parallelism.
+/// Formats the layout of a plan without tensor parallelism.
 std::string spread_of(const StepRow& row) {
   std::string text;
   for (const char* axis : {"pipeline", "interleave", "data", "context", "experts"}) {
@@ -52,27 +52,30 @@ std::optional<double> rate_of(const StepRow& row, std::string_view name) {
   return row.has(name) ? std::optional(1e9 * row.number(name)) : std::nullopt;
 }
 
-std::string kind_in_words(const Scaling& one) {
-  return one.kind == ScalingKind::strong
-             ? fmt::format("Strong scaling: the work is fixed. From {} to {} ranks, 100% is {:.3g} times the speed:",
-                           one.fewest.ranks, one.most.ranks,
-                           static_cast<double>(one.most.ranks) / static_cast<double>(one.fewest.ranks))
-             : fmt::format("Weak scaling: {} tokens a rank. From {} to {} ranks, 100% is the same time:",
-                           format_count(one.fewest.batch * one.fewest.seq / one.fewest.ranks), one.fewest.ranks,
-                           one.most.ranks);
+std::string kind_in_words(const Scaling& scaling) {
+  return scaling.kind == ScalingKind::strong
+             ? fmt::format(
+                   "Strong scaling: the work is fixed. From {} to {} ranks, 100% is {:.3g} times the speed:",
+                   scaling.fewest_ranks.ranks, scaling.most_ranks.ranks,
+                   static_cast<double>(scaling.most_ranks.ranks) / static_cast<double>(scaling.fewest_ranks.ranks))
+             : fmt::format(
+                   "Weak scaling: {} tokens a rank. From {} to {} ranks, 100% is the same time:",
+                   format_count(scaling.fewest_ranks.batch * scaling.fewest_ranks.seq / scaling.fewest_ranks.ranks),
+                   scaling.fewest_ranks.ranks, scaling.most_ranks.ranks);
 }
 
-/// "seq 8K "; weak scaling has no work in common.
-std::string work_in_words(const Scaling& one) {
-  if (one.kind == ScalingKind::weak) {
+/// Formats the common work, "seq 8K "; weak scaling has none.
+std::string work_in_words(const Scaling& scaling) {
+  if (scaling.kind == ScalingKind::weak) {
     return {};
   }
-  return fmt::format("{}seq {} ",
-                     one.fewest.batch == 1 ? "" : fmt::format("batch {} x ", format_count(one.fewest.batch)),
-                     format_count(one.fewest.seq));
+  return fmt::format(
+      "{}seq {} ",
+      scaling.fewest_ranks.batch == 1 ? "" : fmt::format("batch {} x ", format_count(scaling.fewest_ranks.batch)),
+      format_count(scaling.fewest_ranks.seq));
 }
 
-/// As the value below it is written: a factor, a rate or a count.
+/// Formats a value in the way of the value below it: as a factor, a rate or a count.
 std::string as_written(MapAxis axis, const MapValue& below, double value) {
   if (axis == MapAxis::seq || axis == MapAxis::ranks) {
     constexpr double kibi = 1024.0;
@@ -236,13 +239,14 @@ std::vector<std::string> short_names(const CrossoverMap& map) {
 
 std::string scaling_text(std::span<const Scaling> scalings) {
   const auto is_like = [](const Scaling& a, const Scaling& b) {
-    return a.kind == b.kind && a.setting == b.setting && a.fewest.ranks == b.fewest.ranks &&
-           a.most.ranks == b.most.ranks;
+    return a.kind == b.kind && a.setting == b.setting && a.fewest_ranks.ranks == b.fewest_ranks.ranks &&
+           a.most_ranks.ranks == b.most_ranks.ranks;
   };
   std::string text;
   std::string above;
   for (auto first = scalings.begin(); first != scalings.end();) {
-    const auto end = std::find_if(first, scalings.end(), [&](const Scaling& one) { return !is_like(one, *first); });
+    const auto end =
+        std::find_if(first, scalings.end(), [&](const Scaling& scaling) { return !is_like(scaling, *first); });
     const std::string kind = kind_in_words(*first);
     text += kind == above ? "" : wrapped(kind, "", "");
     above = kind;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Crossover maps: who wins over sequence, ranks and bandwidths, by how much, and where that changes.
+// Crossover maps: the winner over sequence, ranks and bandwidths, its lead, and where the winner changes.
 #pragma once
 
 #include <cstddef>
@@ -18,24 +18,24 @@
 
 namespace commfuse::reports {
 
-/// Of rows with a result; bounds win nowhere. Of whole models those that fit the memory; ranks are the tensor-parallel
-/// ones.
+/// Returns maps of the rows that have a result; bounds cannot win. Whole models count if they fit the memory; their
+/// ranks are the tensor-parallel ones.
 std::vector<CrossoverMap> maps_of(std::span<const ResultRow> rows, const VerdictRule& rule = {});
 std::vector<CrossoverMap> maps_of(std::span<const StepRow> rows, const VerdictRule& rule = {});
 
-/// What is asked beside the axes of a map: rows of one text are on one.
+/// Formats the settings of a row that are not axes of a map: rows with equal text share a map.
 std::string map_setting_of(const ResultRow& row);
-/// What a map has of a row; nothing of one without a result, and of a bound.
+/// Returns a row's entry in a map; nothing for a row without a result, and for a bound.
 std::optional<MapEntry> map_entry_of(const ResultRow& row);
 
-/// By the fastest of every point. Of whole models ranks are all GPUs.
+/// Returns scalings of the fastest row of every point. The ranks of whole models are all their GPUs.
 std::vector<Scaling> scalings_of(std::span<const ResultRow> rows);
 std::vector<Scaling> scalings_of(std::span<const StepRow> rows);
 
-/// The fastest of every point, of rows that come one by one.
+/// Keeps the fastest row of every point, from rows that come one by one.
 class FastestPoints {
  public:
-  /// Nothing of one without a result, and of a bound.
+  /// Ignores rows without a result, and bounds.
   void add(const ResultRow& row);
   void add(ScalingPoint point);
   [[nodiscard]] std::vector<Scaling> scalings() const { return commfuse::scalings_of(points_); }
@@ -49,19 +49,19 @@ class FastestPoints {
 std::string crossing_value(const CrossoverMap& map, const Crossing& crossing);
 /// "sliced, then commfuse from about 3.1K on (2K to 4K)".
 std::string crossing_in_words(const CrossoverMap& map, const Crossing& crossing);
-/// What stands still along an axis, of those that vary: "ranks 8, links x2"; empty where none does.
+/// Names the values that are fixed along an axis, of axes that vary: "ranks 8, links x2"; empty if none is fixed.
 std::string place_in_words(const CrossoverMap& map, const MapPlace& place, MapAxis but);
-/// The setting, and what stands still of ranks and of links that are not the machine's own: "..., ranks 8, links x2".
+/// Formats the setting, then fixed ranks and fixed links that are not the machine's own: "..., ranks 8, links x2".
 std::string heading_of(const CrossoverMap& map);
 /// "links x2"; "seq 4K".
 std::string value_in_words(const CrossoverMap& map, MapAxis axis, std::size_t place);
 /// Two letters or more that tell the winners of a map apart: "co", in the order of map.strategies.
 std::vector<std::string> short_names(const CrossoverMap& map);
 
-/// Tables of winners, at most 80 columns wide, and below them the ties by name and the changes that are clear; a
-/// sentence where there is no map.
+/// Returns tables of winners, at most 80 columns wide, and below them the ties by name and the clear changes; a
+/// sentence if there is no map.
 std::string map_text(std::span<const CrossoverMap> maps, const VerdictRule& rule = {});
-/// "Strong scaling: ..." with how near the ideal it comes; empty where ranks do not vary by a rule.
+/// Returns "Strong scaling: ..." with its efficiency; empty if ranks do not vary by a rule.
 std::string scaling_text(std::span<const Scaling> scalings);
 
 /// One line a cell.

@@ -21,12 +21,12 @@ constexpr std::size_t label_width = 14;
 constexpr std::size_t cell_width = 11;
 constexpr std::size_t most_changes = 24;
 
-/// Sequence lengths beside each other.
+/// Returns how many sequence lengths fit side by side.
 std::size_t most_columns() { return (terminal_width() - label_width) / cell_width; }
 
 std::size_t index_of(MapAxis axis) { return static_cast<std::size_t>(axis); }
 
-/// "co 12/38", in percent of the next family's time and of serial's; "~" where another one ties with it.
+/// Formats "co 12/38", in percent of the next family's time and of serial's; "~" if another strategy ties.
 std::string cell_text(const CrossoverMap& map, const std::vector<std::string>& names, const MapCell* cell) {
   if (cell == nullptr) {
     return "-";
@@ -39,7 +39,7 @@ std::string cell_text(const CrossoverMap& map, const std::vector<std::string>& n
                      percent(cell->saved), percent(cell->of_serial));
 }
 
-/// Rows of a table are links where they vary, then networks, else ranks; what is neither row nor column is a table of
+/// Rows of a table are links if they vary, then networks, else ranks; every value of the remaining axes has a table of
 /// its own.
 MapAxis row_axis(const CrossoverMap& map) {
   for (const MapAxis axis : {MapAxis::link, MapAxis::network}) {
@@ -109,7 +109,7 @@ std::string legend(const CrossoverMap& map, const VerdictRule& rule) {
                  "", "");
 }
 
-/// "Of 12 points, commfuse wins 8, 4 tie (commfuse and sliced 4)."
+/// Formats "Of 12 points, commfuse wins 8, 4 tie (commfuse and sliced 4)."
 std::string count_in_words(const CrossoverMap& map) {
   VerdictCount count;
   for (const MapCell& cell : map.cells) {
@@ -154,7 +154,7 @@ std::string changes(const CrossoverMap& map) {
 
 std::string optional_number(const std::optional<double>& value) { return value ? fmt::format("{}", *value) : ""; }
 
-/// As in results: seq and ranks are counts, bandwidths are as asked and in GB/s.
+/// Formats cells as results do: seq and ranks are counts, bandwidths are as asked and in GB/s.
 std::string place_cells(const CrossoverMap& map, const MapPlace& place) {
   const auto value = [&](MapAxis axis) -> const MapValue& { return map.values(axis)[place[index_of(axis)]]; };
   const auto rate = [&](MapAxis axis) {
@@ -183,16 +183,16 @@ Json maybe(const std::optional<double>& value) { return value ? Json(*value) : J
 Json map_as_json(const CrossoverMap& map) {
   Json json{{"setting", map.setting}, {"cells", Json::array()}, {"crossovers", Json::array()}};
   for (const MapCell& cell : map.cells) {
-    Json one = place_json(map, cell.place);
-    one.update({{"winner", cell.winner},
-                {"time_us", to_microseconds(cell.time)},
-                {"second", cell.second.empty() ? Json() : Json(cell.second)},
-                {"saved", maybe(cell.saved)},
-                {"saved_of_serial", maybe(cell.of_serial)},
-                {"too_close", !cell.wins()},
-                {"ties", cell.tied},
-                {"probability", maybe(cell.probability)}});
-    json["cells"].push_back(std::move(one));
+    Json object = place_json(map, cell.place);
+    object.update({{"winner", cell.winner},
+                   {"time_us", to_microseconds(cell.time)},
+                   {"second", cell.second.empty() ? Json() : Json(cell.second)},
+                   {"saved", maybe(cell.saved)},
+                   {"saved_of_serial", maybe(cell.of_serial)},
+                   {"too_close", !cell.wins()},
+                   {"ties", cell.tied},
+                   {"probability", maybe(cell.probability)}});
+    json["cells"].push_back(std::move(object));
   }
   for (const Crossing& crossing : map.crossings) {
     MapPlace above = crossing.place;
@@ -257,14 +257,15 @@ std::string map_json(std::span<const CrossoverMap> maps, std::span<const Scaling
   for (const CrossoverMap& map : maps) {
     json["maps"].push_back(map_as_json(map));
   }
-  for (const Scaling& one : scalings) {
-    json["scaling"].push_back({{"setting", one.setting},
-                               {"kind", one.kind == ScalingKind::strong ? "strong" : "weak"},
-                               {"ranks", {one.fewest.ranks, one.most.ranks}},
-                               {"batch", {one.fewest.batch, one.most.batch}},
-                               {"seq", {one.fewest.seq, one.most.seq}},
-                               {"time_us", {to_microseconds(one.fewest.time), to_microseconds(one.most.time)}},
-                               {"efficiency", one.efficiency}});
+  for (const Scaling& scaling : scalings) {
+    json["scaling"].push_back(
+        {{"setting", scaling.setting},
+         {"kind", scaling.kind == ScalingKind::strong ? "strong" : "weak"},
+         {"ranks", {scaling.fewest_ranks.ranks, scaling.most_ranks.ranks}},
+         {"batch", {scaling.fewest_ranks.batch, scaling.most_ranks.batch}},
+         {"seq", {scaling.fewest_ranks.seq, scaling.most_ranks.seq}},
+         {"time_us", {to_microseconds(scaling.fewest_ranks.time), to_microseconds(scaling.most_ranks.time)}},
+         {"efficiency", scaling.efficiency}});
   }
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -42,12 +42,12 @@ std::string agreement_section(Agreements machines) {
   text +=
       "\n| machine | ranks | pairs | median | largest | points | with a winner | conflicts |\n"
       "|---|---|---|---|---|---|---|---|\n";
-  for (const EngineAgreement& one : machines) {
-    const ErrorSummary summary = summary_of(one.differences);
+  for (const EngineAgreement& machine : machines) {
+    const ErrorSummary summary = summary_of(machine.differences);
     const bool any = summary.n > 0;
-    text += fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} |\n", one.machine, fmt::join(one.ranks, ", "),
-                        summary.n, any ? percent(summary.median) : "-", any ? percent(summary.max) : "-", one.points,
-                        one.winners, one.conflicts.size());
+    text += fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} |\n", machine.machine, fmt::join(machine.ranks, ", "),
+                        summary.n, any ? percent(summary.median) : "-", any ? percent(summary.max) : "-",
+                        machine.points, machine.winners, machine.conflicts.size());
   }
   return text;
 }
@@ -56,11 +56,11 @@ std::string agreement_table(Agreements machines) {
   constexpr const char* line = "{:<22} {:>6} {:>8} {:>8} {:>7} {:>8} {:>10}\n";
   std::string text =
       fmt::format(line, "static to dynamic, %", "pairs", "median", "largest", "points", "winners", "conflicts");
-  for (const EngineAgreement& one : machines) {
-    const ErrorSummary summary = summary_of(one.differences);
-    text += fmt::format(line, one.machine, summary.n, percent(summary.median), percent(summary.max), one.points,
-                        one.winners, one.conflicts.size());
-    for (const std::string& conflict : one.conflicts) {
+  for (const EngineAgreement& machine : machines) {
+    const ErrorSummary summary = summary_of(machine.differences);
+    text += fmt::format(line, machine.machine, summary.n, percent(summary.median), percent(summary.max), machine.points,
+                        machine.winners, machine.conflicts.size());
+    for (const std::string& conflict : machine.conflicts) {
       text += fmt::format("  {}\n", conflict);
     }
   }
@@ -76,16 +76,16 @@ std::string agreement_json(Agreements machines) {
   for (const AgreementBar& bar : agreement_bars(machines)) {
     object["bars"].push_back({{"what", bar.what}, {"bar", bar.bar}, {"reached", bar.reached}, {"met", bar.met()}});
   }
-  for (const EngineAgreement& one : machines) {
-    const ErrorSummary summary = summary_of(one.differences);
-    object["machines"].push_back({{"machine", one.machine},
-                                  {"ranks", one.ranks},
-                                  {"points", one.points},
+  for (const EngineAgreement& machine : machines) {
+    const ErrorSummary summary = summary_of(machine.differences);
+    object["machines"].push_back({{"machine", machine.machine},
+                                  {"ranks", machine.ranks},
+                                  {"points", machine.points},
                                   {"pairs", summary.n},
                                   {"median", summary.median},
                                   {"max", summary.max},
-                                  {"winners", one.winners},
-                                  {"conflicts", one.conflicts}});
+                                  {"winners", machine.winners},
+                                  {"conflicts", machine.conflicts}});
   }
   return object.dump(2) + "\n";
 }

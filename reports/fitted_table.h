@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A table of rows for people, as wide as a terminal.
+// A table of rows for people, fitted to the terminal's width.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace commfuse::reports {
 
-/// What becomes of a column whose cells are all the same.
+/// Treatment of a column whose cells are all equal.
 enum class Constant : std::uint8_t {
   shown,  ///< It stays a column.
   told,   ///< Its value stands above the table.
@@ -25,8 +25,9 @@ struct FittedColumn {
   std::string name;
   Constant constant = Constant::shown;
   std::string usual{};    ///< Text of a constant that is hidden although constants of this column are told.
-  bool at_right = false;  ///< Texts stand at the right too.
-  int expendable = 0;     ///< Where a table is too wide, columns of the largest number go first; those of 0 stay.
+  bool at_right = false;  ///< Text is aligned at the right, as numbers are.
+  /// If a table is too wide, columns with the largest number are dropped first; columns with 0 stay.
+  int expendable = 0;
 };
 
 /// Text around a table.
@@ -35,12 +36,10 @@ struct TableNotes {
   std::string below{};  ///< Ends the line that names columns left out: how to see them.
 };
 
-/// A table whose constant columns stand above it, and whose less important columns are left out, and named below it,
-/// where they do not fit. Columns are two spaces apart, or one where that makes them fit. Texts stand at the left of
-/// their columns, numbers at the right, "-" for absent values.
-///
-/// Memory: cells of each column lie one behind the other, and none is held as long as all are the same: there may be
-/// millions of rows.
+/// A table with its constant columns named above it. Less important columns that do not fit are dropped and named below
+/// it. Columns are two spaces apart, or one if that makes them fit. Text is aligned at the left, numbers at the right;
+/// "-" stands for absent values. Memory: the cells of each column share one string, which stays empty while all cells
+/// are equal, because there may be millions of rows.
 class FittedTable {
  public:
   /// `width`: columns of the terminal.
@@ -58,7 +57,7 @@ class FittedTable {
     bool is_text = true;
   };
 
-  /// The cells of a column: `same` times the first, then those in `text` and `cells`.
+  /// Cells of a column: the first cell repeated `same` times, then those in `text` and `cells`.
   struct Cells {
     std::string first;
     bool first_is_text = true;
@@ -72,7 +71,7 @@ class FittedTable {
     [[nodiscard]] bool is_constant() const { return cells.empty(); }
   };
 
-  /// Which columns stand in the table, in order, with how many spaces between them, and which are left out.
+  /// The columns of the table in order, the number of spaces between them, and the columns that are dropped.
   struct Layout {
     std::vector<std::size_t> shown;
     std::vector<std::size_t> left_out;

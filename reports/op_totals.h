@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an op does and moves at one point: for readers that price it themselves.
+// Operations and bytes of an op at one point, for readers that price it themselves.
 #pragma once
 
 #include "model/program/program.h"
@@ -13,7 +13,7 @@ struct OpTotals {
   Bytes moved;                  // read and written at least once
 };
 
-/// Of a gemm, an attention or an elementwise op. Nothing for communication.
+/// Returns the totals of a gemm, an attention or an elementwise op; nothing for communication.
 OpTotals totals_of(const Sizes& sizes, const Shape& shape);
 
 }  // namespace commfuse::reports

@@ -23,7 +23,7 @@ namespace {
 
 using Visit = std::function<void(const CommandEntry&)>;
 
-/// A command before those below it.
+/// Visits a command before the commands below it.
 void for_all(const CommandEntry& command, const Visit& visit) {
   visit(command);
   for (const CommandEntry& below : command.commands) {
@@ -51,7 +51,7 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-/// roff: backslashes and dashes stand for themselves, and no line is a request.
+/// Escapes text for roff: backslashes and dashes stand for themselves, and no line is a request.
 std::string roff(std::string_view text) {
   std::string escaped = replaced(replaced(std::string(text), "\\", "\\e"), "-", "\\-");
   return !escaped.empty() && (escaped.front() == '.' || escaped.front() == '\'') ? "\\&" + escaped : escaped;
@@ -126,18 +126,19 @@ std::vector<std::string> commands_below(const CommandEntry& command) {
 
 /// The argument that comes first.
 const OptionEntry* first_argument(const CommandEntry& command) {
-  const auto found = std::find_if(command.options.begin(), command.options.end(),
-                                  [](const OptionEntry& option) { return option.by_place; });
-  return found == command.options.end() ? nullptr : &*found;
+  const auto argument = std::find_if(command.options.begin(), command.options.end(),
+                                     [](const OptionEntry& option) { return option.by_place; });
+  return argument == command.options.end() ? nullptr : &*argument;
 }
 
-/// How the script of bash keeps an offer.
+/// Returns the assignment that keeps an offer in the script of bash.
 std::string assignments(OfferKind kind, const std::string& words) {
   constexpr std::array kinds{std::pair(OfferKind::nothing, "nothing"), std::pair(OfferKind::words, "words"),
                              std::pair(OfferKind::names, "names"),     std::pair(OfferKind::settings, "settings"),
                              std::pair(OfferKind::axes, "axes"),       std::pair(OfferKind::files, "files"),
                              std::pair(OfferKind::folders, "folders")};
-  const auto* const word = std::find_if(kinds.begin(), kinds.end(), [&](const auto& one) { return one.first == kind; });
+  const auto* const word =
+      std::find_if(kinds.begin(), kinds.end(), [&](const auto& entry) { return entry.first == kind; });
   return fmt::format("kind={} words='{}'", word->second, words);
 }
 
@@ -146,7 +147,7 @@ std::string assignments(const Offer& offer) {
                                                                 : fmt::format("{}", fmt::join(offer.words, " ")));
 }
 
-/// What follows a command where no flag waits for its value: commands, else its first argument, else flags.
+/// Returns the offers after a command where no flag waits for its value: commands, else its first argument, else flags.
 std::string assignments_behind(const CommandEntry& command) {
   if (!command.commands.empty()) {
     return assignments(OfferKind::words, fmt::format("{}", fmt::join(commands_below(command), " ")));
@@ -158,7 +159,7 @@ std::string assignments_behind(const CommandEntry& command) {
   return assignments(OfferKind::words, fmt::format("{}", fmt::join(flags_of(command), " ")));
 }
 
-/// What is offered behind "COMMAND FLAG", by command and by flag. A flag without a value offers "".
+/// Offers after "COMMAND FLAG", by command and by flag. A flag without a value offers "".
 using Offers = std::map<std::string, std::map<std::string, std::vector<std::string>>>;
 
 Offers offers_by_flag(const CommandEntry& program) {
@@ -174,7 +175,7 @@ Offers offers_by_flag(const CommandEntry& program) {
   return offers;
 }
 
-/// The cases of a script: a flag that is the same in all commands is named once.
+/// Returns the cases of a script: a flag that is equal in all commands is named once.
 std::string cases_of(const Offers& offers) {
   std::map<std::string, std::vector<std::string>> patterns;
   for (const auto& [flag, by_offer] : offers) {
@@ -190,14 +191,14 @@ std::string cases_of(const Offers& offers) {
   }
   patterns.erase("");
   std::string text;
-  for (const auto& [offer, all] : patterns) {
-    text += fmt::format("    {}) {} ;;\n", fmt::join(all, "|"), offer);
+  for (const auto& [offer, words] : patterns) {
+    text += fmt::format("    {}) {} ;;\n", fmt::join(words, "|"), offer);
   }
   return text;
 }
 
-/// The part of the script that is the same for every program. FUNCTION and PROGRAM stand for names. Words are compared
-/// and not given to compgen, which would expand them.
+/// The common part of the scripts of all programs. FUNCTION and PROGRAM stand for names. Words are compared and not
+/// given to compgen, which would expand them.
 constexpr std::string_view bash_completion = R"(
 FUNCTION() {
   local IFS=$' \t\n' line=() list='' i word last='' cur typed head lead='' value at='PROGRAM' flag='' kind='' words=''
@@ -275,7 +276,7 @@ FUNCTION() {
 }
 )";
 
-/// Names of the catalogues are asked of the program when they are wanted; all other words stand in the script.
+/// The script asks the program for names of the catalogues at completion; it contains all other words.
 std::string bash_functions(const CommandEntry& program) {
   const std::string& name = program.path.front();
   const std::string function = "_" + replaced(name, "-", "_");
@@ -301,7 +302,7 @@ std::string bash(const CommandEntry& program) {
                      bash_functions(program), replaced(name, "-", "_"));
 }
 
-/// By the functions of bash. zsh calls the file itself the first time where it lies among its functions.
+/// Uses the functions of bash. zsh calls the file itself the first time if it lies among its functions.
 std::string zsh(const CommandEntry& program) {
   const std::string& name = program.path.front();
   const std::string function = "_" + replaced(name, "-", "_");
@@ -333,7 +334,7 @@ std::string fish_offer(const std::string& program, const Offer& offer) {
   return "";
 }
 
-/// When a command is the one that was typed.
+/// Returns the condition that this command was typed.
 std::string fish_condition(const CommandEntry& command) {
   std::string when;
   for (std::size_t i = 1; i < command.path.size(); ++i) {

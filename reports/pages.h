@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program's commands and flags as pages for those who look them up, and as completions for shells.
+// A program's commands and flags as reference pages, and as completions for shells.
 #pragma once
 
 #include <array>
@@ -12,8 +12,8 @@ namespace commfuse {
 
 inline constexpr std::array<std::string_view, 5> page_forms{"man", "bash", "zsh", "fish", "markdown"};
 
-/// In one of page_forms, for the version that this is: roff(7) of section 1, a completion script, or a reference in
-/// Markdown.
+/// Returns a page in one of page_forms, for this program's version: roff(7) of section 1, a completion script, or a
+/// reference in Markdown.
 std::string page_of(const CommandEntry& program, std::string_view form);
 
 }  // namespace commfuse

@@ -24,11 +24,11 @@ std::string cell_of(const ResultRow& row, const ResultRow& serial, const Verdict
 /// The point of a row among others of a map.
 const ResultRow* find(const std::vector<const ResultRow*>& rows, std::string_view strategy, std::int64_t ranks,
                       std::int64_t seq) {
-  const auto found = std::ranges::find_if(rows, [&](const ResultRow* row) {
+  const auto row_at_place = std::ranges::find_if(rows, [&](const ResultRow* row) {
     return row->strategy == strategy && (strategy == "serial") == row->implements.empty() && row->ranks == ranks &&
            row->seq == seq && row->feasible();
   });
-  return found == rows.end() ? nullptr : *found;
+  return row_at_place == rows.end() ? nullptr : *row_at_place;
 }
 
 std::string map_of(const std::string& name, const std::vector<const ResultRow*>& rows, const VerdictRule& rule) {
@@ -71,11 +71,11 @@ std::string pay_maps(std::span<const ResultRow> rows, const VerdictRule& rule) {
   }
   while (!left.empty()) {
     const ResultRow& first = *left.front();
-    std::vector<const ResultRow*> here;
+    std::vector<const ResultRow*> alike;
     std::vector<const ResultRow*> others;
     std::vector<std::string> names;
     for (const ResultRow* row : left) {
-      (same_but_for_axes(*row, first) ? here : others).push_back(row);
+      (same_but_for_axes(*row, first) ? alike : others).push_back(row);
       if (same_but_for_axes(*row, first) && !row->implements.empty() &&
           std::ranges::find(names, row->strategy) == names.end()) {
         names.push_back(row->strategy);
@@ -89,7 +89,7 @@ std::string pay_maps(std::span<const ResultRow> rows, const VerdictRule& rule) {
                         text.empty() ? "" : "\n", first.model, first.scope, machine_in_words(first),
                         format_count(first.batch), first.dtype);
     for (const std::string& name : names) {
-      text += "\n" + map_of(name, here, rule);
+      text += "\n" + map_of(name, alike, rule);
     }
   }
   return text.empty() ? text

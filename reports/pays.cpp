@@ -14,13 +14,13 @@ namespace commfuse::reports {
 namespace {
 
 std::optional<PayScore> pays_of(std::span<const TableScore> scores) {
-  std::optional<PayScore> all;
+  std::optional<PayScore> sum;
   for (const TableScore& score : scores) {
     if (score.pays) {
-      all = all ? * all += *score.pays : *score.pays;
+      sum = sum ? * sum += *score.pays : *score.pays;
     }
   }
-  return all;
+  return sum;
 }
 
 /// Sums up the errors of serial pairs, or those of overlapped kernels.
@@ -36,8 +36,8 @@ ErrorSummary errors_of(std::span<const TableScore> scores, bool serial) {
   return summary_of(std::move(errors));
 }
 
-std::string share(std::int64_t told, std::int64_t all) {
-  return all == 0 ? "none of 0" : fmt::format("{} of {}", told, all);
+std::string share(std::int64_t told, std::int64_t total) {
+  return total == 0 ? "none of 0" : fmt::format("{} of {}", told, total);
 }
 
 std::string sentences(const PayScore& pays, const ErrorSummary& serial, const ErrorSummary& overlapped) {

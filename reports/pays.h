@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether predictions tell where overlap pays: overlapped kernels against serial communication, as tables measured
-// both.
+// Scores predictions of where overlap pays, against tables that measured both overlapped kernels and serial
+// communication.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -14,7 +14,7 @@ namespace commfuse::reports {
 /// For terminals; empty without pairs.
 std::string pays_table(std::span<const TableScore> scores);
 
-/// Every pair with its times and the command that predicts it again, two lines a pair; empty without pairs.
+/// Returns every pair with its times and the command that predicts it again, in two lines; empty without pairs.
 std::string pairs_table(std::span<const TableScore> scores);
 
 /// Adds `overlap_pays` to the object of score_json: null without pairs.

@@ -43,7 +43,7 @@ std::vector<Rows> rows_by_point(Rows rows) {
 
 std::vector<std::size_t> order_by_point(Rows rows) {
   const auto before = [](const ResultRow* a, const ResultRow* b) { return compare_points(*a, *b) < 0; };
-  std::map<const ResultRow*, std::size_t, decltype(before)> places;  // of points, in the order in which they come
+  std::map<const ResultRow*, std::size_t, decltype(before)> places;  // points in order of appearance
   std::vector<std::size_t> point(rows.size());
   for (std::size_t i = 0; i < rows.size(); ++i) {
     point[i] = i > 0 && same_point(rows[i], rows[i - 1]) ? point[i - 1]
@@ -57,7 +57,7 @@ std::vector<std::size_t> order_by_point(Rows rows) {
 
 std::vector<ResultRow> ordered_by_point(std::vector<ResultRow> rows) {
   std::vector<std::size_t> order = order_by_point(rows);
-  // In place, cycle by cycle: a sweep has millions of rows, most often in order.
+  // The permutation is applied in place, cycle by cycle: a sweep has millions of rows, usually in order.
   for (std::size_t first = 0; first < order.size(); ++first) {
     for (std::size_t place = first; order[place] != place;) {
       const std::size_t next = std::exchange(order[place], place);
@@ -91,8 +91,9 @@ Contender contender_of(const ResultRow& row) {
 }
 
 bool PointVerdict::in_front(const ResultRow& row) const {
-  return std::any_of(front.begin(), front.end(),
-                     [&](const ResultRow* one) { return one == &row || is_same_schedule(*one, row); });
+  return std::any_of(front.begin(), front.end(), [&](const ResultRow* candidate) {
+    return candidate == &row || is_same_schedule(*candidate, row);
+  });
 }
 
 PointVerdict point_verdict(Rows rows, const VerdictRule& rule) {
@@ -149,7 +150,7 @@ bool can_win(const ResultRow& row, Rows rows) {
          std::all_of(rows.begin(), rows.end(), [](const ResultRow& other) { return other.bound || !other.feasible(); });
 }
 
-/// In a bound's kernels attention waits for all keys, where other schedules take queries one by one, and may be faster.
+/// Attention in a bound's kernels waits for all keys; schedules that take queries one by one may be faster.
 bool is_no_bound(const ResultRow& row) {
   const std::optional<Scope> scope = scope_named(row.scope);
   return row.bound && scope && has_attention(*scope);
@@ -160,7 +161,7 @@ std::string label(const ResultRow& row) {
     return fmt::format("{} (no {})", row.strategy, row.parameters);
   }
   const Strategy* strategy = find_strategy(row.strategy);
-  if (row.bound && strategy != nullptr && !strategy->bound) {  // Beside implementations it is a limit.
+  if (row.bound && strategy != nullptr && !strategy->bound) {  // Such a row is a limit beside implementations.
     return fmt::format("{} (ideal{}{})", row.strategy, row.parameters.empty() ? "" : ", ", row.parameters);
   }
   return row.parameters.empty() ? row.strategy : fmt::format("{} ({})", row.strategy, row.parameters);
@@ -173,8 +174,8 @@ std::string short_label(const ResultRow& row, Rows rows) {
 }
 
 std::string probability_in_words(double probability) {
-  constexpr double most = 0.995;  // What is left out of the model is no smaller.
-  return probability >= most ? std::string{"over 99%"} : fmt::format("{:.0f}%", 100.0 * probability);
+  constexpr double highest = 0.995;  // Effects outside the model are no smaller.
+  return probability >= highest ? std::string{"over 99%"} : fmt::format("{:.0f}%", 100.0 * probability);
 }
 
 std::string sure_in_words(const std::optional<double>& probability) {
@@ -230,22 +231,22 @@ void for_each_warning(const ResultRow& row, const Each& each) {
 }  // namespace
 
 std::vector<std::string> warnings_of(Rows rows) {
-  std::vector<std::string> all;
+  std::vector<std::string> warnings;
   for (const ResultRow& row : rows) {
-    for_each_warning(row, [&](const std::string& one) {
-      if (!is_memory_warning(one) && std::find(all.begin(), all.end(), one) == all.end()) {
-        all.push_back(one);
+    for_each_warning(row, [&](const std::string& warning) {
+      if (!is_memory_warning(warning) && std::find(warnings.begin(), warnings.end(), warning) == warnings.end()) {
+        warnings.push_back(warning);
       }
     });
   }
-  return all;
+  return warnings;
 }
 
 void add_need(const ResultRow& row, LargestNeed& need) {
   std::optional<std::string> warning;
-  for_each_warning(row, [&](const std::string& one) {
-    if (is_memory_warning(one)) {
-      warning = one;
+  for_each_warning(row, [&](const std::string& text) {
+    if (is_memory_warning(text)) {
+      warning = text;
     }
   });
   need.add(static_cast<double>(row.buffers.count), std::move(warning));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of one point in a table for people: who they are and in what unit they are told.
+// Helpers for tables of the rows of one point: names, units and verdicts.
 #pragma once
 
 #include <cstddef>
@@ -16,69 +16,68 @@ namespace commfuse::reports {
 
 using Rows = std::span<const ResultRow>;
 
-/// Whether two rows answer the same question, so that their strategies are compared: model, hardware and its links,
+/// True if two rows answer the same question, so that their strategies can be compared: model, hardware and its links,
 /// scope, ranks, batch, seq, dtype, interference, launch, attention kernel and faults agree.
 bool same_point(const ResultRow& a, const ResultRow& b);
 
 /// Runs of rows of one point.
 std::vector<Rows> rows_by_point(Rows rows);
 
-/// Places of the rows such that rows of one point stand together, in the order in which points and rows first come.
-/// An axis over strategies leaves them apart.
+/// Returns places of the rows such that rows of one point stand together, in order of first appearance. Needed because
+/// an axis over strategies separates them.
 std::vector<std::size_t> order_by_point(Rows rows);
-/// The rows in that order.
+/// Returns the rows in the order of order_by_point().
 std::vector<ResultRow> ordered_by_point(std::vector<ResultRow> rows);
 
 /// The fastest serial schedule of a point; nullptr where none has a result.
 const ResultRow* serial_of(Rows rows);
-/// By how much less time a row takes than `serial`, as a negative share of serial's; more is positive. Nothing for
-/// serial itself, and without one.
+/// Returns the row's time minus the time of `serial`, as a share of serial's: negative if the row is faster. Nothing
+/// for serial itself, and without serial.
 std::optional<double> against_serial(const ResultRow& row, const ResultRow* serial);
 
-/// What the verdict's rule asks of a row.
+/// Returns the values that the verdict's rule needs.
 Contender contender_of(const ResultRow& row);
 
-/// The verdict over those rows of one point that can win; a schedule that stands there twice counts once.
+/// The verdict over the rows of one point that can win; a schedule that appears twice counts once.
 struct PointVerdict {
-  std::vector<const ResultRow*> ranking;  ///< Those that can win, fastest first. Empty where none has a result.
-  std::vector<const ResultRow*> front;    ///< The fastest, and those that tie with it.
-  std::optional<double> probability{};    ///< Verdict's.
+  std::vector<const ResultRow*> ranking;  ///< Rows that can win, fastest first. Empty if none has a result.
+  std::vector<const ResultRow*> front;    ///< The fastest row and those that tie with it.
+  std::optional<double> probability{};    ///< Probability of the verdict.
 
   [[nodiscard]] bool wins() const { return front.size() == 1; }
   [[nodiscard]] bool in_front(const ResultRow& row) const;
 };
 PointVerdict point_verdict(Rows rows, const VerdictRule& rule);
 
-/// Of a bound: whether what its row says may be beaten.
+/// True for a row of a bound whose time another schedule may beat.
 bool is_no_bound(const ResultRow& row);
 
 /// "sliced (k=4)"
 std::string label(const ResultRow& row);
-/// The strategy alone where that tells it from the other rows, else with its parameters.
+/// Returns the strategy alone if that tells it from the other rows, else with its parameters.
 std::string short_label(const ResultRow& row, Rows rows);
 
-/// What the verdict of its point says of each row: "wins", "ties" or "loses"; "bound" of one that cannot win; empty
-/// where nothing is compared. Rows of one point may stand apart.
+/// Returns the verdict of each row: "wins", "ties" or "loses"; "bound" for a row that cannot win; empty if there is
+/// nothing to compare. Rows of one point may be apart.
 std::vector<std::string> verdict_words(Rows rows, const VerdictRule& rule);
 
-/// "91%", "over 99%": no more than the model can know.
+/// Formats "91%" or "over 99%": the model cannot be more certain.
 std::string probability_in_words(double probability);
-/// " (91% sure)" behind who wins; ", probability unknown (--uncertainty off)".
+/// Formats " (91% sure)", which follows the winner, or ", probability unknown (--uncertainty off)".
 std::string sure_in_words(const std::optional<double>& probability);
 
-/// False for a bound beside results of the same point that are none.
+/// False for a bound, if the point has other results.
 bool can_win(const ResultRow& row, Rows rows);
 
-/// What was asked of a point beside what headings always say, where it is not what is usual: "faults slow-rank".
+/// Returns the settings of a point that headings omit and that are not the usual ones: "faults slow-rank".
 std::vector<std::string> unusual(const ResultRow& row);
 
-/// Every warning of the rows once, in their order, but those of memory.
+/// Returns every warning of the rows once, in order, without those of memory.
 std::vector<std::string> warnings_of(Rows rows);
 
-/// What stands first wherever people read the rows: that some do not fit the memory (LargestNeed::sentence). Empty
-/// where all fit.
+/// Returns the sentence that precedes the rows: some do not fit the memory (LargestNeed::sentence). Empty if all fit.
 std::string memory_sentence(Rows rows);
-/// What a row adds to it.
+/// Adds the need of a row to the sentence's.
 void add_need(const ResultRow& row, LargestNeed& need);
 
 /// Microseconds below 10 ms, milliseconds from there on, so that a block of one point reads in one unit.

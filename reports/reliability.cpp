@@ -20,12 +20,12 @@ namespace {
 using Scores = std::span<const TableScore>;
 using Json = nlohmann::ordered_json;
 
-/// Degraded machines measure no model, and what the project brings along is a part of the tables beside it.
-bool counts(const TableScore& score, Scores all) {
-  return !score.degraded && (!score.brought_along || std::ranges::all_of(all, &TableScore::brought_along));
+/// Excludes degraded machines, which measure no model, and the project's own tables, which are a part of the others.
+bool counts(const TableScore& score, Scores scores) {
+  return !score.degraded && (!score.brought_along || std::ranges::all_of(scores, &TableScore::brought_along));
 }
 
-/// One kind on one machine over all tables.
+/// Coverage of one kind on one machine over all tables.
 struct CoverageRow {
   std::string kind;
   std::string machine;
@@ -35,7 +35,7 @@ struct CoverageRow {
   [[nodiscard]] std::string machine_in_words() const { return machine + (fitted ? "" : " (no fit)"); }
 };
 
-/// By kind in the order of their first table, then by machine.
+/// Returns rows by kind in the order of their first table, then by machine.
 std::vector<CoverageRow> coverage_rows(Scores scores) {
   std::vector<std::string> kinds;
   std::map<std::tuple<std::size_t, std::string, bool>, std::vector<CheckedTime>> times;
@@ -47,28 +47,28 @@ std::vector<CoverageRow> coverage_rows(Scores scores) {
       auto kind = std::find(kinds.begin(), kinds.end(), checked.kind);
       kind = kind == kinds.end() ? kinds.insert(kinds.end(), checked.kind) : kind;
       const auto place = static_cast<std::size_t>(kind - kinds.begin());
-      auto& all = times[{place, checked.machine, !checked.fitted}];
-      all.insert(all.end(), checked.times.begin(), checked.times.end());
+      auto& collected = times[{place, checked.machine, !checked.fitted}];
+      collected.insert(collected.end(), checked.times.begin(), checked.times.end());
     }
   }
   std::vector<CoverageRow> rows;
-  for (auto& [key, some] : times) {
+  for (auto& [key, checked_times] : times) {
     const auto& [kind, machine, unfitted] = key;
-    rows.push_back({kinds[kind], machine, !unfitted, coverage_of(std::move(some))});
+    rows.push_back({kinds[kind], machine, !unfitted, coverage_of(std::move(checked_times))});
   }
   return rows;
 }
 
 using PairsByMachine = std::map<std::string, std::map<std::string, std::vector<JudgedPair>>>;
 
-/// By machine and ways.
+/// Returns pairs by machine and number of ways.
 PairsByMachine pairs_of(Scores scores) {
   PairsByMachine pairs;
   for (const TableScore& score : scores) {
     for (const JudgedPairs& judged : score.judged) {
       if (counts(score, scores)) {
-        auto& all = pairs[judged.machine][judged.ways];
-        all.insert(all.end(), judged.pairs.begin(), judged.pairs.end());
+        auto& collected = pairs[judged.machine][judged.ways];
+        collected.insert(collected.end(), judged.pairs.begin(), judged.pairs.end());
       }
     }
   }
@@ -76,20 +76,20 @@ PairsByMachine pairs_of(Scores scores) {
 }
 
 std::vector<JudgedPair> all_of(const std::map<std::string, std::vector<JudgedPair>>& by_ways) {
-  std::vector<JudgedPair> all;
+  std::vector<JudgedPair> merged;
   for (const auto& [ways, pairs] : by_ways) {
-    all.insert(all.end(), pairs.begin(), pairs.end());
+    merged.insert(merged.end(), pairs.begin(), pairs.end());
   }
-  return all;
+  return merged;
 }
 
 std::vector<JudgedPair> all_of(const PairsByMachine& by_machine) {
-  std::vector<JudgedPair> all;
+  std::vector<JudgedPair> merged;
   for (const auto& [machine, by_ways] : by_machine) {
-    const std::vector<JudgedPair> some = all_of(by_ways);
-    all.insert(all.end(), some.begin(), some.end());
+    const std::vector<JudgedPair> of_machine = all_of(by_ways);
+    merged.insert(merged.end(), of_machine.begin(), of_machine.end());
   }
-  return all;
+  return merged;
 }
 
 std::vector<CheckedTime> times_of(Scores scores, bool fitted) {
@@ -105,24 +105,24 @@ std::vector<CheckedTime> times_of(Scores scores, bool fitted) {
 }
 
 std::vector<Observation> observations_of(Scores scores) {
-  std::vector<Observation> all;
+  std::vector<Observation> observations;
   for (const TableScore& score : scores) {
     if (counts(score, scores)) {
-      all.insert(all.end(), score.observations.begin(), score.observations.end());
+      observations.insert(observations.end(), score.observations.begin(), score.observations.end());
     }
   }
-  return all;
+  return observations;
 }
 
-/// Over all tables, by machine and key.
+/// Merges fits over all tables, by machine and key.
 std::vector<FitRows> fits_of(Scores scores) {
   std::map<std::pair<std::string, std::string>, FitRows> fits;
   for (const TableScore& score : scores) {
     for (const FitRows& fit : score.fits) {
       if (counts(score, scores)) {
         FitRows empty{fit.machine, fit.key, fit.residual, {}, fit.by_limit};
-        FitRows& all = fits.try_emplace({fit.machine, fit.key}, std::move(empty)).first->second;
-        all.rows.insert(all.rows.end(), fit.rows.begin(), fit.rows.end());
+        FitRows& merged = fits.try_emplace({fit.machine, fit.key}, std::move(empty)).first->second;
+        merged.rows.insert(merged.rows.end(), fit.rows.begin(), fit.rows.end());
       }
     }
   }
@@ -141,7 +141,7 @@ std::string with_band(const ObservedShare& observed) {
   return fmt::format("{}±{}", whole_percent(observed.share), whole_percent(observed.band));
 }
 
-/// Text of a file in a cell of Markdown.
+/// Returns a file's text as a Markdown cell.
 std::string cell(std::string_view text) {
   std::string escaped;
   for (const char c : text) {
@@ -154,10 +154,11 @@ std::string name_of_bin(const ReliabilityBin& bin) {
   return bin.to == 1.0 ? ">99" : fmt::format("{}-{}", whole_percent(bin.from), whole_percent(bin.to));
 }
 
-/// Below so many measured times a share says little.
+/// With fewer measured times a share says little.
 constexpr std::int64_t fewest_to_rank = 10;
 
-/// Farthest from their promise first, at most three, none that chance explains or that few times are behind.
+/// Returns at most three rows, the farthest from their nominal coverage first; none that chance explains or that has
+/// too few times.
 std::vector<const CoverageRow*> worst_of(const std::vector<CoverageRow>& rows) {
   std::vector<const CoverageRow*> worst;
   for (const CoverageRow& row : rows) {
@@ -226,26 +227,26 @@ std::string reliability_text(Scores scores) {
   std::string text = "\nwin probabilities, pairs that no fit has seen\n";
   for (const auto& [machine, by_ways] : pairs) {
     text += bins_text(machine, reliability_of(all_of(by_ways)));
-    for (const auto& [ways, some] : by_ways) {
-      text += fmt::format("    {} of {}\n", some.size(), ways);
+    for (const auto& [ways, judged_pairs] : by_ways) {
+      text += fmt::format("    {} of {}\n", judged_pairs.size(), ways);
     }
   }
   return text + (pairs.size() > 1 ? bins_text("all machines", reliability_of(all_of(pairs))) : "");
 }
 
 std::string observations_text(Scores scores) {
-  const std::vector<Observation> all = observations_of(scores);
-  if (all.empty()) {
+  const std::vector<Observation> observations = observations_of(scores);
+  if (observations.empty()) {
     return "";
   }
   std::string text = fmt::format("\n{:<52} {:>8} {:>9} {:>7}\n", "public spreads and slowdowns, as factors", "measured",
                                  "predicted", "error");
-  for (const Observation& one : all) {
-    const std::string label = fmt::format("{}: {}", one.machine, one.what);
+  for (const Observation& observation : observations) {
+    const std::string label = fmt::format("{}: {}", observation.machine, observation.what);
     const bool fits = label.size() <= 50;
     text += fits ? "" : wrapped(label, "  ", "    ");
-    text += fmt::format("  {:<50} {:>8.3f} {:>9.3f} {:>6}%\n", fits ? label : "", one.measured, one.predicted,
-                        percent(std::abs(one.predicted / one.measured - 1.0)));
+    text += fmt::format("  {:<50} {:>8.3f} {:>9.3f} {:>6}%\n", fits ? label : "", observation.measured,
+                        observation.predicted, percent(std::abs(observation.predicted / observation.measured - 1.0)));
   }
   return text;
 }
@@ -278,17 +279,17 @@ Json reliability_json(const std::string& machine, const Json& ways, const Reliab
   Json object{{"machine", machine}, {"ways", ways}, {"n", reliability.n}, {"brier", reliability.brier}};
   object["bins"] = Json::array();
   for (const ReliabilityBin& bin : reliability.bins) {
-    Json one = share_json(bin.observed);
-    one["from"] = bin.from;
-    one["to"] = bin.to;
-    one["n"] = bin.n;
-    one["said"] = bin.said;
-    object["bins"].push_back(std::move(one));
+    Json object_of_bin = share_json(bin.observed);
+    object_of_bin["from"] = bin.from;
+    object_of_bin["to"] = bin.to;
+    object_of_bin["n"] = bin.n;
+    object_of_bin["said"] = bin.said;
+    object["bins"].push_back(std::move(object_of_bin));
   }
   return object;
 }
 
-/// How far off this share of the times is at most, in %, where 4 % was stated.
+/// Returns the error, in %, that this share of the times does not exceed, where 4 % was stated.
 std::string reach(std::span<const CheckedTime> times, double share) {
   std::vector<double> errors;
   for (const CheckedTime& time : times) {
@@ -315,9 +316,9 @@ std::string plus_minus_in_practice(Scores scores) {
 }
 
 std::string sure_in_practice(Scores scores) {
-  const Reliability all = reliability_of(all_of(pairs_of(scores)));
+  const Reliability overall = reliability_of(all_of(pairs_of(scores)));
   std::string text;
-  for (const ReliabilityBin& bin : all.bins) {
+  for (const ReliabilityBin& bin : overall.bins) {
     if (bin.n > 0 && bin.from >= 0.7) {
       text += fmt::format("- {}% sure: said {}% on average, {} of 100 came true ({} pairs).\n", name_of_bin(bin),
                           percent(bin.said), whole_percent(bin.observed.share), bin.n);
@@ -326,7 +327,7 @@ std::string sure_in_practice(Scores scores) {
   return text;
 }
 
-/// By the name of the limit.
+/// Returns values by the name of the limit.
 template <class T>
 Json limits_json(const std::array<T, all_limits.size()>& values) {
   Json object = Json::object();
@@ -336,7 +337,7 @@ Json limits_json(const std::array<T, all_limits.size()>& values) {
   return object;
 }
 
-/// "    by_limit.latency: 1.000 -> 0.712, 3812 rows read" of each limit of which the fit read rows.
+/// Returns a line "    by_limit.latency: 1.000 -> 0.712, 3812 rows read" for each limit of which the fit read rows.
 std::string by_limit_lines(const FitRows& fit, const NewResidual& made) {
   std::string text;
   for (std::size_t i = 0; i < all_limits.size(); ++i) {
@@ -412,8 +413,8 @@ std::string probabilities_section(Scores scores) {
   }
   text += rule + "\n";
   for (const auto& [machine, by_ways] : pairs) {
-    for (const auto& [ways, some] : by_ways) {
-      text += bins_rows(machine, ways, reliability_of(some));
+    for (const auto& [ways, judged_pairs] : by_ways) {
+      text += bins_rows(machine, ways, reliability_of(judged_pairs));
     }
     text += by_ways.size() > 1 ? bins_rows(machine, "all of these", reliability_of(all_of(by_ways))) : "";
   }
@@ -427,11 +428,12 @@ std::string observations_section(Scores scores) {
       "of these\ntables that cannot be scored stand below, each with its reason.\n\n"
       "| figure | machine | measured | predicted | error | spread predicted / measured |\n"
       "|---|---|---|---|---|---|\n";
-  for (const Observation& one : observations_of(scores)) {
-    text += fmt::format("| {} | {} | {:.3f} | {:.3f} | {}% | {} |\n", cell(one.what), one.machine, one.measured,
-                        one.predicted, percent(std::abs(one.predicted / one.measured - 1.0)),
-                        one.measured > 1.0 && one.predicted >= 1.0
-                            ? fmt::format("{:.2f}", (one.predicted - 1.0) / (one.measured - 1.0))
+  for (const Observation& observation : observations_of(scores)) {
+    text += fmt::format("| {} | {} | {:.3f} | {:.3f} | {}% | {} |\n", cell(observation.what), observation.machine,
+                        observation.measured, observation.predicted,
+                        percent(std::abs(observation.predicted / observation.measured - 1.0)),
+                        observation.measured > 1.0 && observation.predicted >= 1.0
+                            ? fmt::format("{:.2f}", (observation.predicted - 1.0) / (observation.measured - 1.0))
                             : "-");
   }
   return text + "\n";
@@ -451,14 +453,16 @@ void add_reliability(Json& object, Scores scores) {
   object["win_probabilities"] = Json::array();
   for (const auto& [machine, by_ways] : pairs_of(scores)) {
     object["win_probabilities"].push_back(reliability_json(machine, Json(), reliability_of(all_of(by_ways))));
-    for (const auto& [ways, some] : by_ways) {
-      object["win_probabilities"].push_back(reliability_json(machine, ways, reliability_of(some)));
+    for (const auto& [ways, judged_pairs] : by_ways) {
+      object["win_probabilities"].push_back(reliability_json(machine, ways, reliability_of(judged_pairs)));
     }
   }
   object["observations"] = Json::array();
-  for (const Observation& one : observations_of(scores)) {
-    object["observations"].push_back(
-        {{"what", one.what}, {"machine", one.machine}, {"measured", one.measured}, {"predicted", one.predicted}});
+  for (const Observation& observation : observations_of(scores)) {
+    object["observations"].push_back({{"what", observation.what},
+                                      {"machine", observation.machine},
+                                      {"measured", observation.measured},
+                                      {"predicted", observation.predicted}});
   }
 }
 
@@ -485,22 +489,22 @@ std::string residuals_table(Scores scores) {
 }
 
 std::string residuals_json(Scores scores) {
-  Json all = Json::array();
+  Json fits_json = Json::array();
   for (const FitRows& fit : fits_of(scores)) {
     const NewResidual made = new_residual(fit);
-    all.push_back({{"machine", fit.machine},
-                   {"key", fit.key},
-                   {"residual", fit.residual},
-                   {"new_residual", made.enough ? Json(made.residual) : Json()},
-                   {"by_limit", limits_json(fit.by_limit)},
-                   {"new_by_limit", made.enough ? limits_json(made.by_limit) : Json()},
-                   {"read", made.read},
-                   {"read_by_limit", limits_json(made.read_by_limit)},
-                   {"held_out", made.held_out},
-                   {"now", levels_json(made.now)},
-                   {"then", levels_json(made.then)}});
+    fits_json.push_back({{"machine", fit.machine},
+                         {"key", fit.key},
+                         {"residual", fit.residual},
+                         {"new_residual", made.enough ? Json(made.residual) : Json()},
+                         {"by_limit", limits_json(fit.by_limit)},
+                         {"new_by_limit", made.enough ? limits_json(made.by_limit) : Json()},
+                         {"read", made.read},
+                         {"read_by_limit", limits_json(made.read_by_limit)},
+                         {"held_out", made.held_out},
+                         {"now", levels_json(made.now)},
+                         {"then", levels_json(made.then)}});
   }
-  return all.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return fits_json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 std::string reliability_section(Scores scores) {

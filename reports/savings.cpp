@@ -15,11 +15,11 @@ namespace {
 
 bool is_implementation(const ResultRow& row) { return !row.implements.empty() && row.feasible(); }
 
-/// Time of the row over that of serial.
+/// Returns the time of the row over that of serial.
 double times_of(const ResultRow& row, const ResultRow& serial) {
-  const double own = contender_of(row).time;
+  const double row_time = contender_of(row).time;
   const double other = contender_of(serial).time;
-  return own == other ? 1.0 : own / other;
+  return row_time == other ? 1.0 : row_time / other;
 }
 
 }  // namespace
@@ -85,7 +85,7 @@ SavingCount SavingTally::count() {
     return count_;
   }
   std::ranges::sort(saved_);
-  // Between the two middle ones, so that of two points neither alone is the median.
+  // The median lies between the two middle ones, so that of two points neither alone is the median.
   const auto at = [&](double share) {
     const double place = share * static_cast<double>(saved_.size() - 1);
     const auto below = static_cast<std::size_t>(std::floor(place));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What overlap saves against serial communication: at one point, and over all points of a sweep. Verdicts, maps and
+// Time that overlap saves against serial communication, at one point and over all points of a sweep. Verdicts, maps and
 // reports take their numbers from here.
 #pragma once
 
@@ -23,12 +23,12 @@ struct PayVerdict {
   const ResultRow* overlap = nullptr;
   const ResultRow* serial = nullptr;
   double saved = 0.0;                   ///< Share of serial's time; below 0 the schedule takes longer.
-  std::optional<double> probability{};  ///< That the faster of the two is the faster one; nothing where it is unknown.
+  std::optional<double> probability{};  ///< Probability that the winner is the faster one; nothing if it is unknown.
   Pays pays = Pays::close;              ///< By the rule: difference and probability.
 };
 
-/// The implementations of a point: the fastest one, and the one to take, which is the fastest that surely takes less
-/// time than serial, else the fastest. Both null where there is none.
+/// The implementations of a point: the fastest one, and the recommended one, which is the fastest that surely takes
+/// less time than serial, else the fastest. Both are null if there is none.
 struct Implementations {
   const ResultRow* fastest = nullptr;
   const ResultRow* chosen = nullptr;
@@ -38,13 +38,13 @@ struct Implementations {
 Implementations implementations_of(std::span<const ResultRow* const> ranking, const ResultRow& serial,
                                    const VerdictRule& rule);
 
-/// A row against serial. The probability is that of the row (`beats_serial`); without one it follows from both errors
-/// where the faster of the two is the fastest of its point, and else the difference alone decides.
+/// Compares a row with serial. The probability is that of the row (`beats_serial`); without one it follows from both
+/// errors if the faster of the two is the fastest of its point; otherwise the difference alone decides.
 PayVerdict pay_verdict(const ResultRow& row, const ResultRow& serial, const ResultRow& fastest,
                        const VerdictRule& rule);
 
-/// The schedule to take instead of serial: an implementation where some were run, else the fastest other one. Nothing
-/// where the ranking lacks either.
+/// Returns the recommended schedule: an implementation if some were run, else the fastest other one. Nothing if the
+/// ranking lacks it or serial.
 std::optional<PayVerdict> pay_verdict(std::span<const ResultRow* const> ranking, const VerdictRule& rule);
 
 /// Savings of many points.
@@ -53,17 +53,17 @@ struct SavingCount {
   std::size_t pays = 0;
   std::size_t close = 0;
   std::size_t loses = 0;
-  double median = 0.0;  ///< Shares of serial's time, as the next three.
+  double median = 0.0;  ///< Shares of serial's time, like the next three members.
   double low = 0.0;     ///< A tenth of the points save less.
   double high = 0.0;    ///< A tenth of the points save more.
   double best = 0.0;
 };
 
-/// Collects them.
+/// Collects the savings of many points.
 class SavingTally {
  public:
   void add(double saved, Pays pays);
-  /// Sorts what was added. Without points everything is 0.
+  /// Sorts the savings. Without points all numbers are 0.
   [[nodiscard]] SavingCount count();
 
  private:

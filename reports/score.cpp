@@ -43,16 +43,16 @@ Json parts_json(const TableScore& score) {
 }
 
 Json penalties_json(const TableScore& score) {
-  Json all = Json::array();
+  Json tables = Json::array();
   for (const PenaltyScore& penalty : score.penalties) {
     Json object{{"parts", penalty.parts}, {"n", penalty.errors.size()}};
     add_summary(object, penalty.errors);
     object["of_no_penalty"] = summary_json(penalty.of_no_penalty);
     object["held_out"] = summary_json(penalty.held_out);
     object["held_out_of_no_penalty"] = summary_json(penalty.held_out_of_no_penalty);
-    all.push_back(std::move(object));
+    tables.push_back(std::move(object));
   }
-  return all;
+  return tables;
 }
 
 Json table_json(const TableScore& score) {
@@ -67,8 +67,8 @@ Json table_json(const TableScore& score) {
   add_summary(object, score.errors);
   object["held_out"] = summary_json(score.held_out);
   Json skipped = Json::array();
-  for (const Skipped& some : score.skipped) {
-    skipped.push_back({{"reason", some.reason}, {"rows", some.rows}});
+  for (const Skipped& reason : score.skipped) {
+    skipped.push_back({{"reason", reason.reason}, {"rows", reason.rows}});
   }
   object["skipped_why"] = std::move(skipped);
   Json faults = Json::array();
@@ -95,7 +95,7 @@ Json table_json(const TableScore& score) {
   return object;
 }
 
-/// The kinds that were scored, in the order of their first table.
+/// Returns the scored kinds, in the order of their first table.
 std::vector<std::string> kinds_in(std::span<const TableScore> scores) {
   std::vector<std::string> kinds;
   for (const TableScore& score : scores) {
@@ -162,8 +162,8 @@ std::string more_of(const TableScore& score) {
   for (const std::string& remark : score.remarks) {
     text += wrapped(remark, "    ", "      ");
   }
-  for (const Skipped& some : score.skipped) {
-    text += wrapped(fmt::format("{} skipped: {}", some.rows, some.reason), "    ", "      ");
+  for (const Skipped& skipped : score.skipped) {
+    text += wrapped(fmt::format("{} skipped: {}", skipped.rows, skipped.reason), "    ", "      ");
   }
   return text;
 }

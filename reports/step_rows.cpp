@@ -47,7 +47,7 @@ std::string csv_cell(const StepRow::Value& value) {
   return std::visit(Writer{}, value);
 }
 
-/// Every name once, as they first come.
+/// Returns every name once, in order of appearance.
 std::vector<std::string_view> columns_of(std::span<const StepRow> rows) {
   std::vector<std::string_view> columns;
   for (const StepRow& row : rows) {
@@ -60,7 +60,7 @@ std::vector<std::string_view> columns_of(std::span<const StepRow> rows) {
   return columns;
 }
 
-/// Attention, dropout and gradients, where they are not as usual; older rows do not say.
+/// Names attention, dropout and gradients if they are unusual; older rows do not have them.
 std::string unusual_kernels(const StepRow& row) {
   if (!row.has("attention_kernel")) {
     return {};
@@ -71,7 +71,7 @@ std::string unusual_kernels(const StepRow& row) {
   return text + (row.holds("overlap_gradients") ? "" : ", gradients after the backward pass");
 }
 
-/// What a plan has beside the usual: ", ZeRO 1, micro-batch 2".
+/// Names unusual settings of a plan: ", ZeRO 1, micro-batch 2".
 std::string unusual(const StepRow& row) {
   std::string text;
   const auto add = [&](std::string_view name, std::string_view words, std::int64_t usual) {
@@ -90,7 +90,7 @@ std::string unusual(const StepRow& row) {
   return text + unusual_kernels(row);
 }
 
-/// "8 tensor x 4 pipeline"; one alone: "1 tensor".
+/// Formats "8 tensor x 4 pipeline"; a single degree as "1 tensor".
 std::string spread(const StepRow& row) {
   std::string text = fmt::format("{} tensor", row.count("tensor"));
   for (const char* axis : {"pipeline", "data", "context", "ulysses"}) {
@@ -100,7 +100,7 @@ std::string spread(const StepRow& row) {
   return text;
 }
 
-/// Of the GPU that needs the most, under a block; empty where nobody asked.
+/// Describes the GPU that needs the most memory, below a block; empty if nobody asked.
 std::string memory_in_words(const StepRow& row) {
   if (!row.has("fits")) {
     return {};
@@ -122,7 +122,7 @@ std::string memory_in_words(const StepRow& row) {
                  "  ", "    ");
 }
 
-/// What a GPU needs where the row says so; a row of prefill says only what does not fit.
+/// Returns the need of a GPU if the row has it; a row of prefill has only what does not fit.
 LargestNeed largest_need(std::span<const StepRow> rows) {
   LargestNeed largest;
   for (const StepRow& row : rows) {
@@ -144,7 +144,7 @@ LargestNeed largest_need(std::span<const StepRow> rows) {
   return largest;
 }
 
-/// "serial 5344.5, 5420.1, 5460.0 and 5511.3; ": of a row that has them.
+/// Formats "serial 5344.5, 5420.1, 5460.0 and 5511.3; " for a row that has percentiles.
 std::string percentiles_in_words(const StepRow& row) {
   return row.has("time_p99_ms")
              ? fmt::format("{} {:.1f}, {:.1f}, {:.1f} and {:.1f}; ", row.text("strategy"), row.number("time_p50_ms"),
@@ -152,7 +152,7 @@ std::string percentiles_in_words(const StepRow& row) {
              : "";
 }
 
-/// Under a block; empty where all GPUs are alike.
+/// Returns the line below a block; empty if all GPUs are alike.
 std::string spread_in_words(std::string percentiles) {
   if (percentiles.empty()) {
     return {};
@@ -176,7 +176,7 @@ std::size_t name_width(const PlanRows& rows) {
   return std::min(width, widest);
 }
 
-/// A name that the column does not hold stands on a line of its own, behind `mark`; the column then stays empty.
+/// A name that does not fit its column has a line of its own, after `mark`; the column then stays empty.
 struct NameCell {
   std::string above;
   std::string text;
@@ -202,7 +202,7 @@ std::string head(const PlanRows& rows, const StepRow* baseline, std::size_t widt
                      is_training ? fmt::format(" {:>6}", "HFU") : "");
 }
 
-/// A row of a block, or why there is none.
+/// Returns a row of a block, or the reason why there is none.
 std::string table_row(const StepRow& row, char mark, const StepRow* serial, std::size_t width, TerminalStyle style) {
   if (!row.feasible()) {
     return wrapped(row.text("reason"), fmt::format("  {:<{}}  ", row.text("strategy"), width + 1), "      ");
@@ -218,7 +218,7 @@ std::string table_row(const StepRow& row, char mark, const StepRow* serial, std:
   return mark == '>' ? style.bold(text) : text;
 }
 
-/// Where the time of training goes, a line a strategy.
+/// Returns the parts of a training step's time, a line for each strategy.
 std::string parts(const PlanRows& rows, std::size_t width) {
   std::string text;
   for (const StepRow* row : rows) {
@@ -254,7 +254,7 @@ std::string block(const PlanRows& rows, const VerdictRule& rule, TerminalStyle s
   return text + (sentence.empty() ? sentence : wrapped(sentence, "  ", "  ")) + parts(rows, width);
 }
 
-/// What was asked but the strategy: the cells that stand before it.
+/// Returns what was asked except the strategy: the cells before it.
 std::string plan_key(const StepRow& row) {
   StepRow asked;
   const bool is_decode = row.text("scope") == "decode";
@@ -290,9 +290,9 @@ const StepRow* serial_of(std::span<const StepRow* const> rows) {
       return row;
     }
   }
-  const auto found = std::ranges::find_if(
+  const auto serial = std::ranges::find_if(
       rows, [](const StepRow* row) { return row->feasible() && row->text("strategy") == "serial"; });
-  return found == rows.end() ? nullptr : *found;
+  return serial == rows.end() ? nullptr : *serial;
 }
 
 std::optional<PlanSaving> plan_saving(std::span<const StepRow* const> plan, const VerdictRule& rule) {
@@ -325,7 +325,7 @@ PlanSavings plan_savings(std::span<const StepRow> rows, const VerdictRule& rule)
       continue;
     }
     tally.add(saving->saved, saving->pays);
-    // A sure saving counts more than a sure loss, and that more than what is too close to call.
+    // A sure saving counts more than a sure loss, and a sure loss more than a difference that is too close to call.
     const auto weight = [&](const PlanSaving& plan) {
       return std::tuple(!any_fits || fits(*plan.overlap),
                         plan.pays == Pays::yes  ? 2
@@ -376,7 +376,7 @@ std::string PlanVerdict::sentence() const {
                      100.0 * (slowest / time(0) - 1.0), rule_in_words(rule_));
 }
 
-/// Errors of different plans are not known against each other, so the difference alone decides.
+/// The correlation between errors of different plans is unknown, so the difference alone decides.
 std::string best_plan(std::span<const StepRow> rows, const VerdictRule& rule) {
   std::vector<const StepRow*> able;
   std::vector<Contender> contenders;
@@ -393,13 +393,13 @@ std::string best_plan(std::span<const StepRow> rows, const VerdictRule& rule) {
   }
   const Verdict verdict = verdict_of(contenders, rule);
   const StepRow& best = *able[verdict.front.front()];
-  constexpr std::size_t most = 3;
+  constexpr std::size_t most_named = 3;
   std::vector<std::string> ties;
-  for (std::size_t i = 1; i < verdict.front.size() && ties.size() < most; ++i) {
+  for (std::size_t i = 1; i < verdict.front.size() && ties.size() < most_named; ++i) {
     ties.push_back(plan_in_words(*able[verdict.front[i]]));
   }
-  if (verdict.front.size() - 1 > most) {
-    ties.push_back(fmt::format("{} more", verdict.front.size() - 1 - most));
+  if (verdict.front.size() - 1 > most_named) {
+    ties.push_back(fmt::format("{} more", verdict.front.size() - 1 - most_named));
   }
   return fmt::format(
       "Most tokens a second and GPU of what fits: {:.0f}, by {}, batch {}, seq {}{}",

@@ -16,24 +16,24 @@
 
 namespace commfuse::reports {
 
-/// A block a plan: time, how sure it is, tokens a second and use of the GPUs; below the verdict, of training where the
-/// time goes, and memory. Of several plans last the one to take. Strategies of one plan stand in one block, wherever
-/// they are among the rows. With style the winner is bold.
+/// Returns a block for each plan: time and its error, tokens per second and use of the GPUs; below it the verdict, for
+/// training the parts of the time, and memory. For several plans the recommended one follows. Strategies of one plan
+/// form one block, wherever they are among the rows. With style the winner is bold.
 std::string step_table(std::span<const StepRow> rows, const VerdictRule& rule = {}, const ModelWords& words = {},
                        TerminalStyle style = stdout_style());
 
-/// That some rows do not fit the memory (LargestNeed::sentence); empty where all fit. The table begins with it.
+/// Says that some rows do not fit the memory (LargestNeed::sentence); empty if all fit. The table begins with it.
 std::string memory_sentence(std::span<const StepRow> rows);
 
 /// "llama-3.1-8b step on h100-sxm, 4 GPUs (4 tensor), batch 8, seq 4K, bf16".
 std::string plan_heading(const StepRow& row);
 
-/// Who wins among the rows of one plan.
+/// The verdict over the rows of one plan.
 class PlanVerdict {
  public:
   PlanVerdict(std::span<const StepRow* const> rows, const VerdictRule& rule);
 
-  /// Whether the row wins, or ties with the fastest; of a plan with one result neither.
+  /// True if the row wins, or ties with the fastest; false in a plan with one result.
   [[nodiscard]] bool in_front(const StepRow* row) const;
   [[nodiscard]] bool wins() const { return verdict_.wins(); }
   /// Empty for fewer than two results.
@@ -48,14 +48,14 @@ class PlanVerdict {
   Verdict verdict_;
 };
 
-/// Of several plans the one to take, and those that tie with it; empty where there is only one, or none fits.
+/// Returns the best of several plans and those that tie with it; empty if there is only one, or none fits.
 std::string best_plan(std::span<const StepRow> rows, const VerdictRule& rule = {});
 
-/// What the others are compared with, among those that have a result: the row of the framework itself, else the first
-/// of strategy serial; null where there is neither.
+/// Returns the baseline among the rows that have a result: the row of the framework itself, else the first of strategy
+/// serial; null if there is neither.
 const StepRow* serial_of(std::span<const StepRow* const> rows);
 
-/// The fastest other schedule of a plan beside serial_of() it; nothing where the plan lacks either.
+/// The fastest other schedule of a plan beside serial_of() it; nothing if the plan lacks either.
 struct PlanSaving {
   const StepRow* overlap = nullptr;
   const StepRow* serial = nullptr;
@@ -64,27 +64,28 @@ struct PlanSaving {
 };
 std::optional<PlanSaving> plan_saving(std::span<const StepRow* const> plan, const VerdictRule& rule = {});
 
-/// Savings of all plans together, and the plan that decides most of those that fit the memory: where overlap surely
-/// saves the most, else where it surely loses the most, else the first with both.
+/// Savings of all plans together, and the decisive plan among those that fit the memory: where overlap surely saves the
+/// most, else where it surely loses the most, else the first with both.
 struct PlanSavings {
   SavingCount count;
-  std::optional<std::size_t> decisive;  ///< Among plans_of() the rows.
-  std::string baseline;                 ///< The name of what the others are compared with; that of the first plan.
+  std::optional<std::size_t> decisive;  ///< Index in plans_of() the rows.
+  std::string baseline;                 ///< Name of the baseline; that of the first plan.
 };
 PlanSavings plan_savings(std::span<const StepRow> rows, const VerdictRule& rule = {});
 
-/// Runs of rows that differ in their strategy alone, in the order in which they first come.
+/// Returns runs of rows that differ in their strategy alone, in order of appearance.
 std::vector<std::vector<const StepRow*>> plans_of(std::span<const StepRow> rows);
 
-/// Who wins among the strategies of one plan, or which of them tie, in one sentence; empty of fewer than two results.
+/// Returns one sentence: the winner among the strategies of one plan, or which of them tie; empty for fewer than two
+/// results.
 std::string step_verdict(std::span<const StepRow> rows, const VerdictRule& rule = {});
 
-/// The same for every plan, a paragraph each, and the plan to take; at most 80 columns wide.
+/// Returns the sentence of every plan, a paragraph each, and the best plan; at most 80 columns wide.
 std::string step_verdicts(std::span<const StepRow> rows, const VerdictRule& rule = {});
 
 std::string to_json(std::span<const StepRow> rows);
 std::string to_json_lines(std::span<const StepRow> rows);
-/// One header for all; a row leaves open what it does not have.
+/// Writes one header for all rows; cells that a row does not have are empty.
 std::string to_csv(std::span<const StepRow> rows);
 
 }  // namespace commfuse::reports

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One point looked at closely: what a report shows beside the rows of results.
+// A close look at one point, which a report shows beside the rows of results.
 #pragma once
 
 #include <optional>
@@ -17,13 +17,13 @@ struct SampledRun {
   std::vector<Duration> sorted;
 };
 
-/// A product of a schedule under the roofs of its accelerator.
+/// A GEMM of a schedule under the roofs of its accelerator.
 struct RoofedProduct {
   std::string schedule;
   std::string shape;  // "product 4,096 x 3,584 x 8,192"
   Flops work;
   Bytes traffic;          // every operand once
-  Duration time{};        // of one, as priced
+  Duration time{};        // time of one GEMM, as priced
   std::size_t count = 0;  // on the critical rank
 };
 struct Roofline {
@@ -34,7 +34,7 @@ struct Roofline {
   std::vector<RoofedProduct> products;
 };
 
-/// Share of the time of another (serial, else the next one) that the fastest saves, between the ends of a 90% interval.
+/// Share of the time of another schedule (serial, else the next one) that the fastest saves, with a 90% interval.
 struct SavingInterval {
   std::string winner;
   std::string next;
@@ -51,7 +51,7 @@ struct PointStudy {
   std::optional<Roofline> roofline{};
 };
 
-/// A schedule beside what was measured of it.
+/// Prediction and measurement of a schedule.
 struct MeasuredPair {
   std::string name;   // "sliced (k=4)"
   std::string point;  // "ranks 8, seq 32K"
@@ -62,7 +62,7 @@ struct MeasuredPair {
   std::size_t rounds = 0;
 };
 
-/// Rows of measurements of one kind beside what fitted formulas say of them; microseconds.
+/// Measurements of one kind beside the values of fitted formulas; microseconds.
 struct FitResidual {
   double measured_us = 0.0;
   double predicted_us = 0.0;

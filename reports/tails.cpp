@@ -28,14 +28,14 @@ std::string range_in_words(const Estimate& estimate, const Unit& unit) {
 std::string percent(double share) { return fmt::format("{:.0f}%", 100.0 * share); }
 
 double path_seconds(const P99Causes& causes) {
-  Duration all{};
+  Duration sum{};
   for (const Duration duration : causes.time_on_path) {
-    all += duration;
+    sum += duration;
   }
-  return std::max(to_seconds(all), 1e-12);
+  return std::max(to_seconds(sum), 1e-12);
 }
 
-/// How much longer than undisturbed, by what, and what the critical paths are made of.
+/// Names the delay against an undisturbed run, its causes, and the ops of the critical paths.
 std::string causes_in_words(const ResultRow& row, Rows rows, const Unit& unit) {
   const P99Causes& causes = row.tails->causes;
   const Breakdown& undisturbed = row.analysis.critical;

@@ -9,9 +9,9 @@ namespace commfuse::reports {
 
 namespace {
 
-constexpr std::size_t most_regions = 3;  // of a stacked operand; the rest is an ellipsis
+constexpr std::size_t most_regions = 3;  // regions of a stacked operand; the rest is an ellipsis
 
-/// What the op does, in one word.
+/// Returns the op's action in one word.
 std::string_view verb(const Program& program, const Op& op) {
   const Shape& shape = program.shapes[op.shape];
   if (const auto* elementwise = std::get_if<ElementwiseShape>(&shape)) {
@@ -37,7 +37,7 @@ class Pieces {
     index(first);
     text(count == 1 ? "" : fmt::format(" +: {}", count));
   }
-  std::vector<LabelPiece> all() && {
+  std::vector<LabelPiece> take() && {
     made_.push_back({std::move(open_), std::nullopt});
     return std::move(made_);
   }
@@ -47,7 +47,7 @@ class Pieces {
   std::vector<LabelPiece> made_;
 };
 
-/// "[3]", "[3 +: 2, 0]"; nothing for a whole buffer.
+/// Adds "[3]" or "[3 +: 2, 0]"; nothing for a whole buffer.
 void add_region(const Program& program, const Region& region, bool with_brackets, Pieces& pieces) {
   const Buffer& buffer = program.buffers[position(region.buffer)];
   const bool all_rows = region.row == Index{} && region.rows == buffer.rows.blocks;
@@ -71,28 +71,28 @@ std::vector<LabelPiece> label_pieces(const Program& program, const Op& op) {
   pieces.text(verb(program, op));
   const std::span<const Region> regions = named_regions(program, op);
   if (regions.empty()) {
-    return std::move(pieces).all();
+    return std::move(pieces).take();
   }
   pieces.text(" " + program.buffers[position(regions.front().buffer)].name);
   if (regions.size() == 1) {
     add_region(program, regions.front(), true, pieces);
-    return std::move(pieces).all();
+    return std::move(pieces).take();
   }
   for (std::size_t i = 0; i < regions.size() && i < most_regions; ++i) {
     pieces.text(i == 0 ? "[" : "; ");
     add_region(program, regions[i], false, pieces);
   }
   pieces.text(regions.size() > most_regions ? "; \u2026]" : "]");
-  return std::move(pieces).all();
+  return std::move(pieces).take();
 }
 
 std::string op_label(const Program& program, const Op& op, Rank rank) {
-  const Coordinates here = program.mesh.coordinates(rank);
+  const Coordinates coordinates = program.mesh.coordinates(rank);
   std::string text;
   for (const LabelPiece& piece : label_pieces(program, op)) {
     text += piece.text;
     if (piece.index) {
-      text += fmt::format("{}", piece.index->at(program.mesh, here));
+      text += fmt::format("{}", piece.index->at(program.mesh, coordinates));
     }
   }
   return text;

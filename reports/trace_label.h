@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an op is called in front of people: its kind and what it makes, "gemm gate_up[3]", "exchange gathered[2]".
+// Names of ops for people: the kind and the output, "gemm gate_up[3]", "exchange gathered[2]".
 #pragma once
 
 #include <optional>
@@ -10,17 +10,18 @@
 
 namespace commfuse::reports {
 
-/// Text, and perhaps the value of an index on the rank at hand behind it.
+/// Text, followed by the value of an index on a rank if there is an index.
 struct LabelPiece {
   std::string text;
   std::optional<Index> index;
 };
 
-/// The same on all ranks but for the values of the indices. What is named is the output; for an op without one, what it
-/// sends. Positions are in blocks, as in the schedule's text: "y[2 +: 2]" is two blocks from block 2.
+/// Returns the pieces of a name, which are equal on all ranks except for the values of the indices. They name the
+/// output; for an op without one, what it sends. Positions are in blocks, as in the schedule's text: "y[2 +: 2]" is two
+/// blocks from block 2.
 std::vector<LabelPiece> label_pieces(const Program& program, const Op& op);
 
-/// All of it, on one rank.
+/// Returns the whole name on one rank.
 std::string op_label(const Program& program, const Op& op, Rank rank);
 
 /// "commfuse (ring)", "serial": the strategy with its parameters.

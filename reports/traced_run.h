@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One strategy at one point with everything that happened: what traces and Gantt figures are made of.
+// One strategy at one point with all its events: the input of traces and Gantt figures.
 #pragma once
 
 #include <memory>
@@ -17,8 +17,8 @@ struct TracedRun {
   ResultRow row;
   std::shared_ptr<const Program> program;  // never null
   Timeline timeline;
-  Sizes sizes;  // of the program's dimensions; left empty, traces give blocks but no bytes or FLOPs
-  std::optional<CriticalPath> path{};  // nothing: nobody looked
+  Sizes sizes;  // sizes of the program's dimensions; if empty, traces have blocks but no bytes or FLOPs
+  std::optional<CriticalPath> path{};  // nothing: not computed
   bool measured = false;               // the timeline is a measured one
 };
 

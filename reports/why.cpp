@@ -21,7 +21,7 @@ namespace commfuse::reports {
 namespace {
 
 constexpr std::array all_path_kinds{PathKind::essential, PathKind::local, PathKind::communication, PathKind::issue};
-constexpr double smallest_shown = 0.0005;  // of ln(makespan): below, a row of the table would read 0.0%
+constexpr double smallest_shown = 0.0005;  // share of ln(makespan); a smaller one would read 0.0%
 
 // --- text ------------------------------------------------------------------------------------------------------------
 
@@ -42,28 +42,28 @@ std::string head(const Explanation& explanation, const Unit& unit) {
 std::string parts(const Explanation& explanation, const Unit& unit) {
   const Breakdown& row = explanation.row.analysis.critical;
   std::string text = fmt::format("\nWhere the {} go\n", unit.in_milliseconds ? "milliseconds" : "microseconds");
-  const auto one = [&](Duration part, std::string_view name, std::string_view what) {
+  const auto add_part = [&](Duration part, std::string_view name, std::string_view what) {
     if (part != Duration{}) {
       const std::string cells = fmt::format("  {:>10}  {:<9} ", unit.text(part), name);
       text += wrapped(what, cells, std::string(cells.size(), ' '));
     }
   };
-  one(row.compute, "compute", "essential work, uncut and undisturbed");
-  one(row.slicing, "slicing", "what cutting it costs");
-  one(row.stretch, "stretch", "what interference adds to it");
-  one(row.local, "local", "adds, packs and copies of the strategy");
-  one(row.exposed, "exposed",
-      fmt::format("nothing runs: head {}, bubbles {}, tail {}{}", unit.text(row.head), unit.text(row.bubble),
-                  unit.text(row.tail), row.local != Duration{} ? ", less what is local in them" : ""));
-  double all = 0.0;
+  add_part(row.compute, "compute", "essential work, uncut and undisturbed");
+  add_part(row.slicing, "slicing", "what cutting it costs");
+  add_part(row.stretch, "stretch", "what interference adds to it");
+  add_part(row.local, "local", "adds, packs and copies of the strategy");
+  add_part(row.exposed, "exposed",
+           fmt::format("nothing runs: head {}, bubbles {}, tail {}{}", unit.text(row.head), unit.text(row.bubble),
+                       unit.text(row.tail), row.local != Duration{} ? ", less what is local in them" : ""));
+  double total = 0.0;
   for (const Duration time : explanation.on_path) {
-    all += to_seconds(time);
+    total += to_seconds(time);
   }
   std::string path;
   for (const PathKind kind : all_path_kinds) {
     const double time = to_seconds(explanation.on_path[static_cast<std::size_t>(kind)]);
     if (time > 0.0) {
-      path += fmt::format("{}{} {:.1f}%", path.empty() ? "" : ", ", name_of(kind), 100.0 * time / all);
+      path += fmt::format("{}{} {:.1f}%", path.empty() ? "" : ", ", name_of(kind), 100.0 * time / total);
     }
   }
   return text + (path.empty() ? "" : wrapped(fmt::format("The critical path is {}.", path), "  ", "  "));
@@ -99,7 +99,7 @@ std::string hold_line(const Hold& hold) {
                      cut(std::string{short_name(hold.name)}, name_width));
 }
 
-std::string holds(const Explanation& explanation, std::size_t most) {
+std::string holds(const Explanation& explanation, std::size_t most_shown) {
   constexpr double a_percent = 0.01;
   std::string text = "\nSensitivity: a parameter 1% higher, or higher by its standard error\n";
   text += fmt::format("  {:>7}  {:>6}  {:>6}  {:<9}  {}\n", "+1%", "error", "effect", "from", "parameter");
@@ -107,7 +107,7 @@ std::string holds(const Explanation& explanation, std::size_t most) {
   for (const Hold& hold : explanation.holds) {
     const bool felt = std::abs(hold.effect) >= smallest_shown ||
                       std::abs(hold.elasticity.value_or(0.0)) * a_percent >= smallest_shown;
-    if (felt && shown < most) {
+    if (felt && shown < most_shown) {
       text += hold_line(hold);
       ++shown;
     }
@@ -115,9 +115,9 @@ std::string holds(const Explanation& explanation, std::size_t most) {
   return text;
 }
 
-/// Those that move the time and are judgement alone.
+/// Lists the parameters that change the time and are assumed.
 std::string priors(const Explanation& explanation) {
-  constexpr double felt = 0.01;  // a hundredth of what the parameter changes by
+  constexpr double felt = 0.01;  // share of the parameter's change
   std::string names;
   for (const Hold& hold : explanation.holds) {
     if (hold.provenance == Provenance::prior && std::abs(hold.elasticity.value_or(0.0)) >= felt) {
@@ -154,14 +154,14 @@ nlohmann::ordered_json hold_json(const Hold& hold) {
 
 }  // namespace
 
-std::string why_text(const Explanation& explanation, std::size_t most) {
+std::string why_text(const Explanation& explanation, std::size_t most_shown) {
   const Rows rows(&explanation.row, 1);
   const Unit unit(rows);
   const std::string full = memory_sentence(rows);
   std::string text = full.empty() ? full : wrapped(full, "", "  ");
   text += head(explanation, unit) + parts(explanation, unit) + ops(explanation, unit);
   if (!explanation.holds.empty()) {
-    text += holds(explanation, most) + "\n" + priors(explanation);
+    text += holds(explanation, most_shown) + "\n" + priors(explanation);
   }
   if (const std::vector<std::string> warnings = warnings_of(rows); !warnings.empty()) {
     text += wrapped(fmt::format("Beyond the fit: {}.", fmt::join(warnings, "; ")), "", "  ");

@@ -9,10 +9,10 @@
 
 namespace commfuse::reports {
 
-/// At most 80 columns wide. Of what the time hangs on the first `most`.
-std::string why_text(const Explanation& explanation, std::size_t most);
+/// Returns text at most 80 columns wide, with the first `most_shown` parameters by sensitivity.
+std::string why_text(const Explanation& explanation, std::size_t most_shown);
 
-/// {"schema": "commfuse.why/1", "result": {...}, "ops": [...], "critical_path_us": {...}, "holds": [...]}: all of it.
+/// Returns {"schema": "commfuse.why/1", "result": {...}, "ops": [...], "critical_path_us": {...}, "holds": [...]}.
 std::string why_json(const Explanation& explanation);
 
 }  // namespace commfuse::reports

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a file holds: what was written, or what a golden file says it should be.
+// Reads the contents of files that programs wrote, and of golden files.
 #pragma once
 
 #include <filesystem>
@@ -9,7 +9,7 @@
 
 namespace commfuse::test {
 
-/// Empty for a file that is not there.
+/// Returns an empty string for a missing file.
 inline std::string contents_of(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};

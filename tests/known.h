@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists that messages repeat, from the tables that hold them: a new entry changes no test. docs/ and golden files show
-// what is in them.
+// Lists that messages repeat, from the tables that define them: a new entry changes no test. docs/ and golden files
+// show the contents.
 #pragma once
 
 #include <fmt/format.h>
@@ -32,7 +32,7 @@ inline std::string known_settings() {
   return fmt::format("{}", fmt::join(keys, ", "));
 }
 
-/// Settings of points that are counts: "ranks, seq, ...".
+/// Returns the settings of points that are counts: "ranks, seq, ...".
 inline std::string known_numbers() {
   std::vector<std::string_view> keys;
   for (const Field& field : run_fields()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// As gtest's own main, whatever the caller's environment says: with the shipped files of this tree, and text as wide as
-// the goldens and without colour.
+// Replaces gtest's main: tests read the shipped files of this tree, and print text without colour in the width of the
+// goldens, whatever the caller's environment says.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

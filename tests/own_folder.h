@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a test may write.
+// A folder for the files of a test.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -11,13 +11,14 @@
 
 namespace commfuse {
 
-/// An empty folder, the current one as long as this lives, so that messages say just `a.yaml`. Requires a running test.
+/// An empty folder that is the current one during its lifetime, so that messages contain just `a.yaml`. Requires a
+/// running test.
 class OwnFolder {
  public:
   OwnFolder() {
     const ::testing::TestInfo& test = *::testing::UnitTest::GetInstance()->current_test_info();
     std::string name = "commfuse-" + std::to_string(getpid()) + "-" + test.test_suite_name() + "-" + test.name();
-    std::ranges::replace(name, '/', '-');  // of a test with parameters
+    std::ranges::replace(name, '/', '-');  // names of tests with parameters contain slashes
     folder_ = std::filesystem::temp_directory_path() / name;
     std::filesystem::create_directories(folder_);
     std::filesystem::current_path(folder_);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schedule texts with small mistakes that most often still read as schedules.
+// Adds small mistakes to texts of schedules, which usually remain readable schedules.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace commfuse::test {
 
-/// A small generator of our own, the same on every machine.
+/// A small random generator of our own with equal numbers on every machine.
 struct Dice {
   std::uint32_t state = 1;
   std::size_t below(std::size_t bound) {
@@ -24,7 +24,7 @@ inline std::string everywhere(std::string text, const std::string& right, const 
   return text;
 }
 
-/// Puts one word in the place of another of its kind, mostly in one place, sometimes everywhere.
+/// Replaces a word by another word of its kind, usually in one place, sometimes everywhere.
 inline void damage(std::string& text, const std::vector<std::vector<std::string>>& kinds, Dice& dice) {
   const std::vector<std::string>& kind = kinds[dice.below(kinds.size())];
   const std::string& from = kind[dice.below(kind.size())];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sanitizers and counters of lines slow proofs a hundredfold. Those over all schedules then stop at fewer ranks, where
-// the code that runs is the same.
+// Sanitizers and line counters slow proofs a hundredfold. Proofs of all schedules then stop at fewer ranks, which run
+// the same code.
 #pragma once
 
 namespace commfuse {

@@ -55,8 +55,8 @@ class Executor {
 
   /// Returns whether the rank's memory can be fetched in this process.
   [[nodiscard]] virtual bool holds(Rank /*rank*/) const { return true; }
-  /// Returns whether its memory holds values of its own, for runs that are timed and whose result is not checked: then
-  /// prepare() is not needed.
+  /// Returns whether it fills its memory itself, for timed runs whose result is not checked; prepare() is then not
+  /// needed.
   [[nodiscard]] virtual bool holds_own_data() const { return false; }
   /// Poisons all memory, then fills the initial contents from the program's tensors, each whole, by TensorId. Only
   /// tensors with an initial content are read.

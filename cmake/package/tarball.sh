@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# usage: tarball.sh BUILD SOURCE FOLDER: what is installed of a build, with packed programs, as
-# FOLDER/commfuse-VERSION-linux-MACHINE.tar.gz, which is unpacked anywhere and run. The same input makes the same bytes.
+# usage: tarball.sh BUILD SOURCE FOLDER: packs an installation of a build, with packed programs, as
+# FOLDER/commfuse-VERSION-linux-MACHINE.tar.gz, which can be unpacked anywhere and run. Equal input makes equal bytes.
 set -euo pipefail
 build=$(cd "$1" && pwd)
 source=$(cd "$2" && pwd)
@@ -16,7 +16,7 @@ done
 for file in bin/commfuse-sim bin/commfuse-validate lib/commfuse/commfuse-mpi.so; do
   [[ ! -e $stage/$name/$file ]] || cp "$build/portable/$file" "$stage/$name/$file"
 done
-# The terms of what the programs contain.
+# Licences of the libraries in the programs.
 licenses=$stage/$name/share/doc/commfuse/licenses
 mkdir -p "$licenses"
 for package in libtbb-dev libfmt-dev libyaml-cpp-dev libprotobuf-dev libpugixml-dev libsqlite3-dev libmd-dev \

@@ -30,8 +30,8 @@ struct ScalingPoint {
 struct Scaling {
   std::string setting;
   ScalingKind kind = ScalingKind::strong;
-  ScalingPoint fewest;
-  ScalingPoint most;
+  ScalingPoint fewest_ranks;
+  ScalingPoint most_ranks;
   /// Share of the ideal. Strong: time × ranks of the fewest over that of the most. Weak: the ratio of the times alone.
   double efficiency = 1.0;
 };

@@ -26,8 +26,8 @@ constexpr Range<std::int64_t> node_range{1, 4096};
 constexpr std::array covered{SiteKind::ag_gemm, SiteKind::gemm_rs};
 
 /// Returns the member of `choices` with this name; notes a mistake when there is none.
-template <class All, class Name>
-auto named(YamlMap map, std::string_view key, std::string_view word, const All& choices, const Name& name) {
+template <class Values, class Name>
+auto named(YamlMap map, std::string_view key, std::string_view word, const Values& choices, const Name& name) {
   std::vector<std::string_view> words;
   for (const auto& choice : choices) {
     if (name(choice) == word) {
@@ -38,7 +38,7 @@ auto named(YamlMap map, std::string_view key, std::string_view word, const All& 
   if (!word.empty()) {  // an empty word is missing, and its mistake is noted
     map.mistake(key, fmt::format("unknown {} {}; {}", key, in_quotes(word), remedy_for(word, words, key)));
   }
-  return std::optional<typename All::value_type>{};
+  return std::optional<typename Values::value_type>{};
 }
 
 /// Returns a list of texts; empty when the key is absent.
@@ -61,8 +61,8 @@ std::vector<std::string> texts_of(YamlMap map, std::string_view key) {
 }
 
 /// Returns a list of words, each one of `choices`. Notes a mistake when the list is absent.
-template <class T, class All>
-std::vector<T> list_of(YamlMap map, std::string_view key, const All& choices) {
+template <class T, class Values>
+std::vector<T> list_of(YamlMap map, std::string_view key, const Values& choices) {
   std::vector<T> values;
   const std::vector<std::string> words = texts_of(map, key);
   if (words.empty()) {
@@ -187,8 +187,8 @@ std::vector<OverlapKey> read_overlap_keys(YamlMap root) {
   return keys;
 }
 
-template <class All, class Name>
-std::string names_of(const All& values, const Name& name) {
+template <class Values, class Name>
+std::string names_of(const Values& values, const Name& name) {
   std::vector<std::string> names;
   for (const auto& value : values) {
     names.emplace_back(name(value));

@@ -4,9 +4,10 @@
 //   time of an op = price x rank factor x kernel factor, or price x rank factor + stall
 //
 // The price is the median, since benchmarks report medians: all factors are lognormal with median 1, or drawn from a
-// measured sample. The rank factor is one draw a rank and run, for all of its ops but communication: a GPU that clocks
-// lower is slower throughout. A stall (a host or network hiccup) is rare and Pareto distributed; an op that stalls has
-// no kernel factor besides. An op whose price is zero takes no time and never stalls. Issue costs have no jitter.
+// measured sample. The rank factor is one draw for each rank and run, for all of its ops except communication: a GPU
+// that clocks lower is slower throughout. A stall (a host or network hiccup) is rare and Pareto distributed; an op that
+// stalls has no kernel factor besides. An op whose price is zero takes no time and never stalls. Issue costs have no
+// jitter.
 #pragma once
 
 #include <array>

@@ -126,8 +126,8 @@ struct Sums {
 
 /// Returns ln of the likelihood of the node's cells with a fault in some of them over their likelihood in health. The
 /// fault slows each cell of the part by `fault`; its error, pattern_error of it, is common to them. The matrix of
-/// errors is diagonal but for two ranks, the error that all cells share and the degree, so Woodbury's identity inverts
-/// it.
+/// errors is diagonal except for two ranks, the error that all cells share and the degree, so Woodbury's identity
+/// inverts it.
 double log_ratio(const Sums& node, const Sums& part, double fault) {
   const double degree = pattern_error * fault;
   const double squares = node.off_square - 2.0 * fault * part.off + fault * fault * part.weight;

@@ -6,9 +6,9 @@
 //
 //   off_i = fault_i + shared n + own_i e_i      n and e_i normal
 //
-// `shared` is what is not known of the share of its wires that a copy gets; `own` is what healthy copies of one node
-// differ by. Faults are patterns of fault_i: all copies, those of one GPU, those of one pair, each at several degrees.
-// Odds and false alarms are those of evidence.h. docs/decisions/0070 says where the errors come from.
+// `shared` is the error of the share of its wires that a copy is assumed to get; `own` is the spread between healthy
+// copies of one node. Faults are patterns of fault_i: all copies, those of one GPU, those of one pair, each at several
+// degrees. Odds and false alarms are those of evidence.h. docs/decisions/0070 says where the errors come from.
 #pragma once
 
 #include <string>
@@ -21,10 +21,10 @@
 
 namespace commfuse {
 
-/// The rate of one copy. GPUs count from 0 on; `from` and `to` as the table has them, which need not be the way of the
-/// bytes.
+/// The rate of one copy. GPUs count from 0 on; `from` and `to` are the ends in the table's order, which need not be
+/// the direction of the bytes.
 struct MeasuredCopy {
-  int from = 0;  ///< Or host_side.
+  int from = 0;  ///< A GPU, or host_side.
   int to = 0;
   BytesPerSecond rate;
 };
@@ -73,16 +73,16 @@ BytesPerSecond host_wire(const Machine& machine);
 /// are compared with each other alone.
 BytesPerSecond expected_host_copy(const Machine& machine);
 
-/// The rates that all copies of a healthy node keep to, but for a share of nodes.
+/// The rates that all copies of a healthy node keep to, except in a share of nodes.
 struct CopyFloors {
-  BytesPerSecond between_gpus;  ///< By copy engines: of the slowest pair; 0 where a node has one GPU.
+  BytesPerSecond between_gpus;  ///< Rate of the slowest pair, by copy engines; 0 if a node has one GPU.
   BytesPerSecond with_host;     ///< 0 where the machine's host wires are not known.
 };
 /// Requires 0 < false_alarms < 0.5.
 CopyFloors copy_floors(const Machine& machine, double false_alarms);
 
-/// One judgement for each kind of copies that the tables have: between GPUs first. Copies of GPUs that the machine has
-/// not, and those of a rate of 0, are passed over. Requires 0 < false_alarms < 0.5, of each kind.
+/// Returns one judgement for each kind of copies in the tables: between GPUs first. Ignores copies of GPUs outside of
+/// the machine, and copies with a rate of 0. Requires 0 < false_alarms < 0.5, of each kind.
 std::vector<CopyJudgement> judge_copies(const Machine& machine, const std::vector<CopyTable>& tables,
                                         double false_alarms);
 

@@ -21,7 +21,7 @@ inline constexpr std::array all_link_ops{LinkOp::all_gather, LinkOp::reduce_scat
 
 std::string_view name_of(LinkOp op);
 
-/// Returns nullopt for send_recv, which is no collective.
+/// Returns nullopt for send_recv, which is not a collective.
 std::optional<CollectiveKind> collective_kind(LinkOp op);
 
 /// Returns this project's op for allgather, alltoall, sendrecv and other names of tables and nccl-tests; nullopt for

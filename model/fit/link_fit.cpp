@@ -43,7 +43,7 @@ struct Slot {
 /// Parameters of a machine that may be fitted, and the members that receive their values.
 class Slots {
  public:
-  explicit Slots(const LinkFitOptions& options) : source_(options.source), limit_(options.most) {}
+  explicit Slots(const LinkFitOptions& options) : source_(options.source), limit_(options.physical_rate) {}
 
   template <class T>
   void add(const std::string& name, Parameter<T>& parameter) {
@@ -122,7 +122,7 @@ LinkFitReport fit(Slots& slots, const Rows& rows, const LinkFitOptions& options)
   }
   for (std::size_t i = 0; i < report.parameters.size(); ++i) {
     FittedParameter& parameter = report.parameters[i];
-    parameter.at_capacity = parameter.undecided && parameter.value >= options.most.value * (1.0 - 1e-9);
+    parameter.at_capacity = parameter.undecided && parameter.value >= options.physical_rate.value * (1.0 - 1e-9);
     parameter.undecided = parameter.undecided && !parameter.at_capacity;
     parameter.standard_error = parameter.at_capacity ? report.spread
                                : parameter.undecided ? 1.0

@@ -40,7 +40,7 @@ struct LinkFitOptions {
   Bytes small_below{65'536};
   double small_weight = 0.3;
   /// Upper bound on fitted rates of the wires: their physical rate (Link::capacity).
-  BytesPerSecond most = unlimited;
+  BytesPerSecond physical_rate = unlimited;
   /// With fewer rows, each parameter keeps its value unless the rows halve its prior's spread, because few rows decide
   /// few parameters.
   std::size_t few_rows = 40;

@@ -8,7 +8,7 @@ namespace commfuse {
 inline constexpr double shortest_measured_us = 1e-6;
 inline constexpr double longest_measured_us = 1e11;
 
-/// False for what is no number too.
+/// False also for text that is not a number.
 constexpr bool is_measured_time(double microseconds) {
   return microseconds >= shortest_measured_us && microseconds <= longest_measured_us;
 }

@@ -308,7 +308,7 @@ void read_comment(const std::vector<std::string_view>& words, const std::string&
 }
 
 /// Returns a sentence about wrong elements, or nothing. Older versions print an error of sums instead, such as 1e-07,
-/// which is no count of elements.
+/// which is not a count of elements.
 std::string wrong_elements(std::string_view word) {
   const std::optional<double> wrong = parse_number(word);
   const bool is_rounding = word.find('e') != std::string_view::npos && wrong && *wrong < 1.0;

@@ -50,9 +50,9 @@ class NoNcclTests : public ConfigError {
 /// All runs in a file, in order: a log may hold several programs, one behind the other. What launchers put before a
 /// line (srun --label, mpirun --tag-output, kubectl logs --prefix, timestamps) and inside it is taken away. `path`
 /// names the text in messages. `op` is for output that does not name its program: older ones do not. Throws NoNcclTests
-/// when this is no output of nccl-tests, ConfigError when its op or ranks cannot be told, when every process ran alone,
-/// and for times of the processor (-C); rows that are wrong (no number, negative, wrong elements, cut off) are named
-/// and the rest is read.
+/// when this is not output of nccl-tests, ConfigError when its op or ranks cannot be told, when every process ran
+/// alone, and for times of the processor (-C); rows that are wrong (no number, negative, wrong elements, cut off) are
+/// named and the rest is read.
 std::vector<NcclTestsRun> read_nccl_tests(std::string_view text, const std::string& path,
                                           const std::optional<std::string>& op = std::nullopt);
 

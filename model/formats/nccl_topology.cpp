@@ -35,7 +35,7 @@ constexpr std::string_view how_made = "let NCCL write the file, with NCCL_TOPO_D
 
 constexpr std::size_t most_cpus = 64;
 constexpr std::size_t deepest_bus = 32;
-constexpr int deepest_element = 64;  // below a CPU: also of elements that are no switches
+constexpr int deepest_element = 64;  // below a CPU: also of elements other than switches
 
 /// One NVLink, one direction, by the compute capability from which GPUs have it (data sheets: P100 160 GB/s both ways
 /// over 4 links, V100 300 over 6, A100 600 over 12, RTX 3090 112.5 over 4, H100 900 over 18, B200 1800 over 18).
@@ -239,7 +239,7 @@ class Reader {
   }
   void join(int a, int b, BytesPerSecond rate) { wires_.edges.push_back({a, b, rate}); }
 
-  /// NCCL fills in a class; where a machine hides its switches (as in a cloud) the target is no address at all.
+  /// NCCL fills in a class; where a machine hides its switches (as in a cloud) the target is not an address at all.
   [[nodiscard]] bool goes_to_a_switch(const pugi::xml_node& link) const {
     const std::string_view kind = link.attribute("tclass").value();
     return kind.empty() ? !gpu_at(link.attribute("target").value())

@@ -43,7 +43,7 @@ struct ToolValue {
 
   /// Text of a key, or empty where it is missing.
   [[nodiscard]] std::string text_at(const char* key) const;
-  /// Notes every key of an object but the known ones.
+  /// Notes every key of an object except the known ones.
   void note_others(std::span<const std::string_view> known, ReadingNotes& notes) const;
 };
 

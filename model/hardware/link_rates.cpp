@@ -39,8 +39,8 @@ void raise_exchanges(Link& link, double times) {
   }
 }
 
-/// Returns the speed-up of collectives with this many GPUs per node. The data also pass the links inside the nodes,
-/// which carry at least the rate that a group inside a node has.
+/// Returns the speed-up of collectives with this many GPUs per node. The links inside the nodes may limit it: they
+/// carry the same data, at no less than the rate of a group inside a node.
 double times_across(const Machine& machine, LinkRates rates, int gpus) {
   if (gpus == 1) {
     return rates.network;

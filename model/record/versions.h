@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What has a version: the program, its predictions, and every form of file and of output.
+// Versions of the program, of its predictions, and of every format of files and output.
 #pragma once
 
 #include <span>

@@ -2,7 +2,7 @@
 // TransformerEngine userbuffers, method ring_exchange of tp_comm_overlap (CommOverlapP2PBase::split_overlap_ag and
 // split_overlap_rs), moved by copy engines, its default (use_ce). 4 ranks, seen from rank r:
 //
-//   ag_gemm, one shard a product (the default; FuseAG's ring has the same order):
+//   ag_gemm, one shard per GEMM (the default; FuseAG's ring has the same order):
 //             compute  |x[r]    |x[r-1]  |x[r-2]  |x[r-3] |
 //             copy     |r ->    |r-1 ->  |r-2 ->  |
 //

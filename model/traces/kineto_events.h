@@ -20,7 +20,7 @@ struct KinetoVisitor {
   std::function<void(std::string_view key, const nlohmann::json& value)> distributed;
 };
 
-/// Throws ConfigError where the file cannot be read, is cut off, or is no such trace.
+/// Throws ConfigError where the file cannot be read, is cut off, or is not such a trace.
 void visit_kineto(const std::filesystem::path& path, const KinetoVisitor& visitor);
 
 }  // namespace commfuse

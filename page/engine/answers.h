@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the page asks of the simulator, each question a function from JSON to JSON. All throw ConfigError, ready to
-// show, where what was asked is wrong or impossible.
+// Questions of the page to the simulator, each a function from JSON to JSON. All throw ConfigError, whose text the page
+// shows, if a request is wrong or impossible.
 #pragma once
 
 #include <memory>
@@ -8,17 +8,17 @@
 
 namespace commfuse::page {
 
-/// Names to choose from, settings, versions.
+/// Returns names to choose from, settings, versions.
 nlohmann::json start();
 
-/// {"name": "mine.yaml", "text": …}: a machine, or a model (YAML or config.json), kept under the path in "value" until
-/// the page goes. "key" is the setting it is for.
+/// Takes {"name": "mine.yaml", "text": …}: a machine, or a model (YAML or config.json), which stays under the path in
+/// "value" until the page closes. "key" is its setting.
 nlohmann::json keep_file(const nlohmann::json& request);
 
-/// {"settings": {"model", "tokens", "gpus", "price", "deadline", …}}: a capacity plan.
+/// Takes {"settings": {"model", "tokens", "gpus", "price", "deadline", …}} and returns a capacity plan.
 nlohmann::json plan(const nlohmann::json& request);
 
-/// Points of layers and of whole models. Keeps schedules between points.
+/// Simulates points of layers and of whole models. Keeps schedules between points.
 class Points {
  public:
   Points();
@@ -26,11 +26,12 @@ class Points {
   Points& operator=(const Points&) = delete;
   ~Points();
 
-  /// {"settings": {…}, "timelines": true}: the rows as `commfuse-sim run -o json` prints them, the verdict, the command
-  /// and, of layers, what happens when.
+  /// Takes {"settings": {…}, "timelines": true} and returns the rows that `commfuse-sim run -o json` prints, the
+  /// verdict, the command and, for layers, the timelines.
   nlohmann::json point(const nlohmann::json& request);
 
-  /// {"settings": {…}, "strategy": "commfuse"}, or "implementation": "flux": as `commfuse-sim why -o json`.
+  /// Takes {"settings": {…}, "strategy": "commfuse"}, or "implementation": "flux", and returns the result of
+  /// `commfuse-sim why -o json`.
   nlohmann::json why(const nlohmann::json& request);
 
  private:

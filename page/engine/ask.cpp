@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one door between the page and the simulator: a question in JSON, an answer in JSON.
+// The only entry from the page into the simulator: a question in JSON, an answer in JSON.
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -19,7 +19,7 @@ namespace {
 
 using nlohmann::json;
 
-/// The files of configs/ come with the engine, and stand where its catalogue looks for them.
+/// Unpacks the files of configs/, which come with the engine, into the folder of its catalogue.
 void unpack_configs() {
   for (const auto& [path, text] : configs()) {
     const std::filesystem::path file = std::filesystem::path("/configs") / path;
@@ -40,7 +40,7 @@ json answer(const json& request) {
                           : throw ConfigError(fmt::format("{}: no such question", ask));
 }
 
-/// {"answer": …}, or {"error": "a sentence"}.
+/// Returns {"answer": …}, or {"error": "a sentence"}.
 json answer_or_error(const char* request) {
   static const bool unpacked = (unpack_configs(), true);
   static_cast<void>(unpacked);
@@ -58,7 +58,7 @@ json answer_or_error(const char* request) {
 /// Answers a question of answers.h. The text lives until the next question.
 extern "C" const char* commfuse_ask(const char* request) {
   static std::string text;
-  // A sentence may quote a file of any bytes.
+  // An error may quote a file of any bytes.
   text = commfuse::page::answer_or_error(request).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   return text.c_str();
 }

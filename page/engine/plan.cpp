@@ -20,19 +20,19 @@ sim::PlanFlags flags_of(const json& texts) {
   sim::PlanFlags flags;
   for (const auto& [key, value] : texts.items()) {
     const auto& text = value.get_ref<const std::string&>();
-    std::string* const own = key == "tokens"      ? &flags.tokens
-                             : key == "hardware"  ? &flags.hardware
-                             : key == "gpus"      ? &flags.gpus
-                             : key == "price"     ? &flags.price
-                             : key == "deadline"  ? &flags.deadline
-                             : key == "budget"    ? &flags.budget
-                             : key == "available" ? &flags.available
-                                                  : nullptr;
+    std::string* const flag = key == "tokens"      ? &flags.tokens
+                              : key == "hardware"  ? &flags.hardware
+                              : key == "gpus"      ? &flags.gpus
+                              : key == "price"     ? &flags.price
+                              : key == "deadline"  ? &flags.deadline
+                              : key == "budget"    ? &flags.budget
+                              : key == "available" ? &flags.available
+                                                   : nullptr;
     if (text.empty()) {
       continue;
     }
-    if (own != nullptr) {
-      *own = text;
+    if (flag != nullptr) {
+      *flag = text;
     } else if (const Field* field = find_field(key)) {
       flags.settings.emplace_back(field, text);
     } else {

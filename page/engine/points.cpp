@@ -29,24 +29,24 @@ namespace {
 
 using nlohmann::json;
 
-/// Texts by number, each once.
+/// Numbers texts, each once.
 class Words {
  public:
   std::size_t number_of(const std::string& text) {
     const auto [place, is_new] = numbers_.emplace(text, numbers_.size());
     if (is_new) {
-      all_.push_back(text);
+      texts_.push_back(text);
     }
     return place->second;
   }
-  [[nodiscard]] const json& all() const { return all_; }
+  [[nodiscard]] const json& texts() const { return texts_; }
 
  private:
   std::map<std::string, std::size_t> numbers_;
-  json all_ = json::array();
+  json texts_ = json::array();
 };
 
-/// What the rank that ends last does when: an op is [lane, start, end, kind, label, critical].
+/// Returns the timeline of the rank that ends last: an op is [lane, start, end, kind, label, critical].
 json timeline_of(const reports::TracedRun& run, std::size_t row) {
   const Program& program = *run.program;
   const Rank rank = run.row.analysis.critical_rank;
@@ -76,26 +76,26 @@ json timeline_of(const reports::TracedRun& run, std::size_t row) {
   }
   return {
       {"row", row},           {"label", reports::label(run.row)}, {"ranks", run.row.ranks}, {"rank", rank},
-      {"makespan_ps", end},   {"lanes", std::move(lanes)},        {"kinds", kinds.all()},   {"labels", labels.all()},
+      {"makespan_ps", end},   {"lanes", std::move(lanes)},        {"kinds", kinds.texts()}, {"labels", labels.texts()},
       {"ops", std::move(ops)}};
 }
 
 json timelines_of(const Point& point, const std::vector<ResultRow>& rows, Implementations implementations,
                   sim::Player player) {
-  json all = json::array();
+  json timelines = json::array();
   std::size_t row = 0;
   for (const reports::TracedRun& run : sim::traced(point, rows, {{}, implementations}, player)) {
     while (!rows[row].feasible()) {
       ++row;
     }
-    all.push_back(timeline_of(run, row++));
+    timelines.push_back(timeline_of(run, row++));
   }
-  return all;
+  return timelines;
 }
 
 }  // namespace
 
-/// What points have in common; files are read once.
+/// Data that points share; files are read once.
 class Points::Engine {
  public:
   Engine() : runner_(library_, structures_), predictor_(structures_), steps_(library_) {}
@@ -130,7 +130,7 @@ class Points::Engine {
   }
 
  private:
-  /// Throws ConfigError for the first that cannot be run, as `run` does.
+  /// Throws ConfigError for the first row that cannot be run, as `run` does.
   std::vector<ResultRow> feasible_rows(const Settings& settings) {
     require_runnable(point_of(settings, library_));
     std::vector<ResultRow> rows = runner_.rows(settings);
@@ -143,9 +143,10 @@ class Points::Engine {
     return rows;
   }
 
-  /// The only one that was asked for. Throws ConfigError where it is none that the page has.
+  /// Returns the only row that was asked for. Throws ConfigError if the page does not have it.
   static const ResultRow& implemented(const std::vector<ResultRow>& rows) {
-    const auto row = std::ranges::find_if(rows, [](const ResultRow& one) { return !one.implements.empty(); });
+    const auto row =
+        std::ranges::find_if(rows, [](const ResultRow& candidate) { return !candidate.implements.empty(); });
     if (row == rows.end()) {
       throw ConfigError("no implementation is simulated at this point; choose another");
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the page asks with: settings by the keys of the command line.
+// Settings in the page's questions, by the keys of the command line.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -9,10 +9,10 @@
 
 namespace commfuse::page {
 
-/// The settings of {"key": "text", …}; what is not there is at its default. Throws ConfigError with every mistake.
+/// Returns the settings of {"key": "text", …}; missing keys get their defaults. Throws ConfigError with every mistake.
 Settings settings_of(const nlohmann::json& texts);
 
-/// The command of the program that gives the same rows.
+/// Returns the program's command that gives the same rows.
 std::string command_of(std::string_view verb, const Settings& settings);
 
 }  // namespace commfuse::page

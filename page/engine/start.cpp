@@ -17,9 +17,9 @@ namespace {
 
 using nlohmann::json;
 
-/// The name in every row, with its other cells as words: "80 GB memory, 3.35 HBM TB/s".
+/// Returns each row's name, with its other cells as words: "80 GB memory, 3.35 HBM TB/s".
 json names_in_words(const sim::Listing& listing) {
-  json all = json::array();
+  json names = json::array();
   for (const std::vector<std::string>& row : listing.rows) {
     std::vector<std::string> words;
     for (std::size_t column = 1; column < row.size(); ++column) {
@@ -29,38 +29,39 @@ json names_in_words(const sim::Listing& listing) {
                             : fmt::format("{} {}", row[column], listing.columns[column].name));
       }
     }
-    all.push_back({{"name", row.front()}, {"words", fmt::format("{}", fmt::join(words, ", "))}});
+    names.push_back({{"name", row.front()}, {"words", fmt::format("{}", fmt::join(words, ", "))}});
   }
-  return all;
+  return names;
 }
 
-/// Names each, the strategy whose schedule it realises, GPUs on which it was measured ("-": none), and what it does.
+/// Returns each one's name, the strategy whose schedule it realises, GPUs on which it was measured ("-": none), and a
+/// description.
 json implementations() {
-  json all = json::array();
+  json listed = json::array();
   for (const std::vector<std::string>& row : sim::listed_implementations().rows) {
-    all.push_back({{"name", row[0]}, {"implements", row[1]}, {"measured", row[3]}, {"words", row[4]}});
+    listed.push_back({{"name", row[0]}, {"implements", row[1]}, {"measured", row[3]}, {"words", row[4]}});
   }
-  return all;
+  return listed;
 }
 
 json scopes() {
-  json all = names_in_words(sim::listed_scopes());
-  for (json& scope : all) {
+  json listed = names_in_words(sim::listed_scopes());
+  for (json& scope : listed) {
     const std::string name = scope["name"];
     scope["whole"] = name == "step" || name == "prefill" || name == "decode";
   }
-  return all;
+  return listed;
 }
 
 json fields() {
-  json all = json::array();
+  json settings = json::array();
   for (const Field& field : run_fields()) {
-    all.push_back({{"key", field.key}, {"words", field.doc}, {"preset", field.preset}, {"choices", nullptr}});
+    settings.push_back({{"key", field.key}, {"words", field.doc}, {"preset", field.preset}, {"choices", nullptr}});
     if (field.choices != nullptr) {
-      all.back()["choices"] = field.choices();
+      settings.back()["choices"] = field.choices();
     }
   }
-  return all;
+  return settings;
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small helpers of every part of the page. All that is put on the page is put there as text, never as markup.
+// Small helpers for every part of the page. Text goes onto the page as text, never as markup.
 "use strict";
 
 const page = { failures: [], frames: 0, beganAt: performance.now() };
@@ -37,7 +37,7 @@ function put(id, text) {
   }
 }
 
-/// Says it to screen readers.
+/// Announces text to screen readers.
 function announce(text) {
   put("announced", text);
 }
@@ -57,7 +57,7 @@ function count(number) {
   return value >= 1024 && value % 1024 === 0 ? `${value / 1024}K` : String(number);
 }
 
-/// "8K" is "8192"; what is no count stays as it is.
+/// Turns "8K" into "8192"; text that is not a count stays unchanged.
 function plainCount(text) {
   const found = /^\s*([\d.]+)\s*([KMG]?)\s*$/i.exec(String(text));
   const value = found && Number(found[1]) * { "": 1, K: 1024, M: 1024 ** 2, G: 1024 ** 3 }[found[2].toUpperCase()];
@@ -75,7 +75,7 @@ function bytesText(bytes) {
   return bytes >= 1e9 ? `${(bytes / 1e9).toFixed(1)}${NARROW}GB` : `${(bytes / 1e6).toFixed(0)}${NARROW}MB`;
 }
 
-/// "product 4K x 7K x 8K" as pages write it: "GEMM 4096 x 7168 x 8192", exact like sizes that are no whole K.
+/// Writes "product 4K x 7K x 8K" as "GEMM 4096 x 7168 x 8192", exact like sizes that are no whole K.
 const shapeText = (shape) => (shape.startsWith("product ") ? shape.replace(/\b(\d+)K\b/g, (_, size) => String(size * 1024)) : shape).replaceAll(" x ", " \u00d7 ").replace(/^product /, "GEMM ");
 
 /// "a, b and c"
@@ -83,7 +83,7 @@ function listed(names) {
   return names.length < 2 ? names.join("") : `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
 }
 
-/// As the engine words it.
+/// Words a probability as the engine does.
 function sure(probability) {
   return probability > 0.99 ? "over 99% sure" : `${Math.round(100 * probability)}% sure`;
 }
@@ -124,7 +124,7 @@ async function copy(text, button) {
     box.value = text;
     document.body.append(box);
     box.select();
-    document.execCommand("copy"); // Where a page from disk may not use the clipboard.
+    document.execCommand("copy"); // Pages from disk may have no clipboard.
     box.remove();
   }
   const before = button.dataset.name ?? (button.dataset.name = button.textContent);
@@ -133,7 +133,7 @@ async function copy(text, button) {
   setTimeout(() => (button.textContent = before), 1500);
 }
 
-/// Calls once, that long after the last time it was asked to.
+/// Calls once, this long after the last request.
 function afterRest(milliseconds, call) {
   let timer = 0;
   return () => {
@@ -144,7 +144,7 @@ function afterRest(milliseconds, call) {
 
 const rest = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
-/// A table that may be wider than its place: its edge fades and a line says so where there is more. Names stay in view.
+/// A table that may be wider than its place: its edge fades, and a line says that there is more. Names stay in view.
 function scrollRegion(name, ...children) {
   const region = element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": name }, ...children);
   const more = element("p", { class: "more-columns", "aria-hidden": "true", hidden: true }, "More columns to the right: swipe or scroll \u2192");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words for what the engine writes in signs: options of schedules, parts of tensors, how an op runs. And the hints that
-// show such words where something is hovered, focused or touched.
+// Words for the engine's notation: options of schedules, parts of tensors, how an op runs. And the hints that show such
+// words when something is hovered, focused or touched.
 
-/// Column or part: what it means.
+/// Meanings of columns and parts, by name.
 const WORDS = {
   Time: "Predicted time of the rank that ends last.",
   "\u00b1": "One standard error of the time, carried from every parameter of the machine.",
@@ -30,7 +30,7 @@ const WORDS = {
   "Too close to call": "Whether overlap beats serial is unsure: the difference is 2% or less, or the probability is below 80%.",
 };
 
-/// Option of a schedule as its label writes it: what it does.
+/// Descriptions of a schedule's options, by label.
 const OPTION_WORDS = [
   [/^k=(\d+)$/, (k) => `work and communication are cut into ${k} slices`],
   [/^m=(\d+)$/, (m) => (m === "1" ? "shards are sent whole" : `each shard is cut into ${m} sub-slices, sent one at a time`)],
@@ -61,11 +61,11 @@ function scheduleOptions(label) {
   });
 }
 
-/// The engine's words in the page's terms.
+/// Turns the engine's words into the page's terms.
 const inTerms = (words) => words.replace("one partial product", "one part of the GEMM").replace(/\bproduct(s?)\b/g, "GEMM$1");
 const strategyWords = (name) => inTerms(facts.start?.strategies.find((one) => one.name === name)?.words ?? "");
 
-/// What a schedule and its options do, a line each.
+/// Describes a schedule and its options, a line each.
 function scheduleWords(label, name) {
   const options = scheduleOptions(label).map(([option, words]) => `${option}: ${words}`);
   const words = strategyWords(name);
@@ -87,7 +87,8 @@ function partsText(index) {
     .replaceAll("; ", ", ");
 }
 
-/// "gemm down.partial[0 +: 8]" is ["GEMM down.partial, parts 0\u20137", "down.partial, parts 0\u20137", "parts 0\u20137", "0\u20137"].
+/// Turns "gemm down.partial[0 +: 8]" into ["GEMM down.partial, parts 0\u20137", "down.partial, parts 0\u20137", "parts
+/// 0\u20137", "0\u20137"].
 function opTexts(label) {
   const [, op, tensor, index] = /^(\S+) ([^[]*)(?:\[([^\]]+)\])?$/.exec(label) ?? [];
   if (!op) {
@@ -136,12 +137,12 @@ function howText(how) {
   return words(...rule.exec(how).slice(1)) ?? `The kernel is ${how}.`;
 }
 
-/// Text that explains itself where it is hovered, focused or touched. `words` also go to screen readers.
+/// Text with a hint that appears when it is hovered, focused or touched. `words` also go to screen readers.
 function hinted(text, words, look = "") {
   return element("button", { type: "button", class: `hint ${look}`.trim(), "data-hint": words, "aria-description": words }, text);
 }
 
-/// One tip for all that has data-hint.
+/// One tip for every element with data-hint.
 class Hints {
   constructor(tip) {
     this.tip = tip;
@@ -153,7 +154,7 @@ class Hints {
     document.addEventListener("click", follow);
     document.addEventListener("pointerover", (event) => {
       const hovers = event.pointerType === "mouse" && (of(event) || this.owner);
-      hovers && this.owner !== document.activeElement && follow(event); // What has the focus keeps its tip.
+      hovers && this.owner !== document.activeElement && follow(event); // A focused element keeps its tip.
     });
     document.addEventListener("keydown", (event) => event.key === "Escape" && this.hide());
     addEventListener("scroll", () => this.owner && this.show(this.owner), { capture: true, passive: true });

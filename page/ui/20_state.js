@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the page shows, as settings of the command line and a few words on the view, and as the link that names both.
+// State of the page: settings of the command line and a few words on the view, and the link that contains both.
 // README.md promises the form of the link to later versions.
 
 const COUNTS = new Set(["ranks", "batch", "seq", "samples", "seed"]);
-/// Always in a link, so that it means the same when a later version has other presets.
+/// Settings that are always in a link, so that its meaning stays when a later version has other presets.
 const ALWAYS_IN_LINK = ["model", "hardware", "scope", "ranks", "batch", "seq", "dtype"];
-/// Always given to the engine, so that the command says them too.
+/// Settings that the engine always gets, so that the command names them too.
 const ALWAYS_ASKED = ["model", "hardware", "scope", "ranks", "seq"];
 const VIEW_KEYS = ["tab", "show", "compare", "guide"];
 const PLAN_PRESETS = { tokens: "2T", gpus: "h100", price: "2.80", deadline: "90d", available: "", budget: "" };
@@ -21,7 +21,7 @@ page.state = state;
 const normal = (key, text) => (COUNTS.has(key) ? plainCount(text) : String(text));
 const setting = (key) => state.settings[key] ?? state.presets[key] ?? "";
 
-/// For the engine: what must be named, and what differs from its preset.
+/// Settings for the engine: the required ones, and those that differ from their presets.
 function asked(changes = {}) {
   const all = { ...state.settings, ...changes };
   const keys = Object.keys(state.presets).filter((key) => ALWAYS_ASKED.includes(key) || (all[key] ?? "") !== "");
@@ -55,7 +55,7 @@ function linkHash() {
   return `#${parts.map(([key, text]) => `${key}=${readable(text)}`).join("&")}`;
 }
 
-/// What of a link's words on the view this page has: "" where it has none of it.
+/// Returns the part of a link's words on the view that this page has: "" if it has none of it.
 function knownView(key, text) {
   const { strategies = [], implementations = [] } = facts.start ?? {};
   const names = [...strategies.map((one) => one.name), ...implementations.map((one) => AS + one.name)];
@@ -68,13 +68,13 @@ function knownView(key, text) {
   }[key]();
 }
 
-/// Without a link the page shows what one can have; a link without `as` has none, as it always meant.
+/// Without a link the page shows available implementations; a link without `as` shows none, as links always meant.
 function settingsWithout(hash) {
   const known = "as" in state.presets && facts.start?.implementations?.length > 0;
   return known && /^#?(verdict)?$/.test(hash) ? { as: "all" } : {};
 }
 
-/// Reads a link; returns a sentence on what it names and this page does not have, or "".
+/// Reads a link; returns a sentence on names that this page does not have, or "".
 function readHash(hash) {
   const settings = settingsWithout(hash);
   const view = {};

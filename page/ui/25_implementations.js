@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// Implementations beside ideal schedules: what a row is, what it is called, and whether overlap pays with kernels one can get.
-// An implementation may have the name of a schedule (async_tp), so rows are told apart by their ids, as links name them:
-// "commfuse" is the schedule, "as:flux" the implementation.
+// Implementations beside ideal schedules: kinds of rows, their names, and whether overlap pays with available kernels.
+// An implementation may have the name of a schedule (async_tp), so ids as in links tell rows apart: "commfuse" is the
+// schedule, "as:flux" the implementation.
 
 const AS = "as:";
 const isImplementation = (row) => Boolean(row.implements);
 const idOf = (row) => (isImplementation(row) ? `${AS}${row.strategy}` : row.strategy);
 const withImplementations = (rows) => rows.some(isImplementation);
-/// An ideal schedule beside implementations, which does not compete. Without them all compete but fused_kernel.
+/// True for an ideal schedule beside implementations, which does not compete. Without them all compete except
+/// fused_kernel.
 const isIdeal = (row, rows) => withImplementations(rows) && !isImplementation(row) && isBound(row);
-/// In few words, and apart from an implementation of the same name.
+/// A short name, different from that of an implementation with the same name.
 const shortLabel = (row, rows) => (isIdeal(row, rows) ? `${row.strategy} (ideal)` : row.strategy);
 
 /// Whole models have no implementations.
 const hasImplementations = () => !facts.start?.scopes.some((one) => one.whole && one.name === setting("scope"));
 const implementationOf = (name) => facts.start?.implementations?.find((one) => one.name === name);
 const unmeasuredIn = (row) => /nobody measured \S+ on GPUs such as ([^;]+)/.exec(row?.warnings ?? "")?.[1];
-/// "its GEMM 173 us, its cost per call 30 us" in a sentence's form.
+/// Puts "its GEMM 173 us, its cost per call 30 us" into a sentence's form.
 const costsOf = (row) => listed((row?.held_back ?? "").replace(/ (\d+) us/g, ` ($1${NARROW}\u00b5s)`).split(", "));
 
-/// What an implementation is, and what this row says of it, a line each.
+/// Describes an implementation and the result of this row, a line each.
 function implementationWords(name, row = null) {
   const known = implementationOf(name);
   const gpus = unmeasuredIn(row);
@@ -33,10 +34,10 @@ function implementationWords(name, row = null) {
     .join("\n");
 }
 
-/// What a row is, for hints.
+/// Describes a row, for hints.
 const wordsOf = (row, label) => (isImplementation(row) ? implementationWords(row.strategy, row) : scheduleWords(label, row.strategy));
 
-/// Numbers of rows in the order in which they are shown: what one can get first, then ideal schedules.
+/// Indices of rows in display order: available implementations first, then ideal schedules.
 function shownOrder(rows) {
   const numbers = rows.map((_, i) => i);
   return [...numbers.filter((i) => !isIdeal(rows[i], rows)), ...numbers.filter((i) => isIdeal(rows[i], rows))];
@@ -44,7 +45,7 @@ function shownOrder(rows) {
 
 const fastestIdeal = (rows) => rows.filter((row) => ran(row) && isIdeal(row, rows)).sort((a, b) => timeOf(a) - timeOf(b))[0] ?? null;
 
-/// Ids on the time axis unless the user chose: all, or what one can get and the fastest ideal schedule.
+/// Ids on the time axis unless the user chose: all, or implementations and the fastest ideal schedule.
 function usualIds(rows) {
   const ideal = fastestIdeal(rows);
   return rows.filter((row) => ran(row) && (!isIdeal(row, rows) || row === ideal)).map(idOf);
@@ -53,7 +54,7 @@ function usualIds(rows) {
 const GROUPS = ["Kernels you can get", "Ideal kernels"];
 const groupOf = (row, rows) => GROUPS[Number(isIdeal(row, rows))];
 
-/// [name, numbers of rows] of what one can get and of ideal schedules; one group without a name where all are ideal.
+/// [name, indices of rows] of implementations and of ideal schedules; one group without a name if all are ideal.
 function groupsOf(rows) {
   const order = shownOrder(rows);
   return withImplementations(rows)
@@ -69,7 +70,7 @@ const winDifference = () => shareOf(setting("verdict.difference"), 0.02);
 
 const surelyBeats = () => shareOf(setting("verdict.probability"), 0.8);
 
-/// What one would deploy: the fastest implementation that surely beats serial, or where none does, the fastest of all.
+/// The recommended row: the fastest implementation that surely beats serial, or if none does, the fastest of all.
 function deployedOf(rows, serial) {
   const real = rows.filter(isImplementation);
   const pays = (row) =>
@@ -77,7 +78,7 @@ function deployedOf(rows, serial) {
   return fastestOf(real.filter(pays)) ?? fastestOf(real);
 }
 
-/// What one would deploy against serial, by the engine's rule: pay is "pays", "loses" or "unclear". Null where no
+/// Compares the recommended row with serial, by the engine's rule: pay is "pays", "loses" or "unclear". Null if no
 /// implementation was simulated beside serial.
 function havingOf(rows) {
   const serial = rows.find((row) => row.strategy === "serial" && !isImplementation(row) && ran(row));
@@ -108,13 +109,13 @@ function havingHeadline({ have, times, sureness, one, pay }) {
   return `${leads[pay]}: ${have.strategy}${pay === "pays" || one ? "" : ", the fastest implementation,"} takes ${by} time than serial${surely}.`;
 }
 
-/// A faster implementation that the headline passes over, as it may not beat serial.
+/// A faster implementation that the headline omits because it may not beat serial.
 function passedOver({ have, fastest }) {
   const gain = percent(1 - timeOf(fastest) / timeOf(have));
   return fastest === have ? "" : `${fastest.strategy} may take ${gain} less time than ${have.strategy}, but is only ${sure(fastest.beats_serial)} to beat serial.`;
 }
 
-/// What another one might gain, what ideal kernels would reach, and what holds the one in the headline back.
+/// Possible gain of another implementation, the time of ideal kernels, and the limits of the one in the headline.
 function havingSecond(having, rows) {
   const { have } = having;
   const ideal = fastestIdeal(rows);
@@ -124,7 +125,7 @@ function havingSecond(having, rows) {
   return [passedOver(having), reach, costs].filter(Boolean).join(" ");
 }
 
-/// Before the words on ideal schedules, where implementations were asked for and none was simulated.
+/// Precedes the words on ideal schedules if implementations were asked for and none was simulated.
 function idealsOnly(rows) {
   if (setting("as") === (state.presets.as ?? "") || withImplementations(rows)) {
     return "";
@@ -134,7 +135,7 @@ function idealsOnly(rows) {
     : "No implementation described here runs this, so these are ideal kernels. ";
 }
 
-/// Implementations that are predicted for GPUs on which nobody measured them, in one sentence.
+/// Names the implementations that are predicted for GPUs without measurements, in one sentence.
 function beyondSentence(rows) {
   const gpus = rows.map(unmeasuredIn).find(Boolean);
   const names = rows.filter(unmeasuredIn).map((row) => row.strategy);
@@ -143,7 +144,7 @@ function beyondSentence(rows) {
   return gpus ? `Beyond the fit: nobody measured ${all} on GPUs such as ${gpus}${others ? "; the others were measured on such GPUs" : ""}.` : "";
 }
 
-/// The control's sentence below the list.
+/// The sentence below the control's list.
 function asSaid(rows) {
   if (!hasImplementations()) {
     return "Whole models have none: choose a part of a layer under What runs.";
@@ -182,7 +183,7 @@ function asField(start) {
   return field;
 }
 
-/// What one can choose where an implementation does not run: another set, or a scope that it covers.
+/// Choices if an implementation does not run: another set, or a scope that it covers.
 function asRemedies(sentence) {
   if (!/^implementation \S+ does not cover|^\S+ does not run on/.test(sentence) || setting("as") === "none") {
     return [];

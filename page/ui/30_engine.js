@@ -2,12 +2,12 @@
 // The simulator in its worker: started as often as needed, asked by messages.
 
 const kit = {
-  url: "", // of the worker's script
-  engine: null, // a promise of what brings the engine to a worker: {packed}, and {module} once one has compiled it
-  files: [], // {name, text, key, value}, as the main simulator took them
+  url: "", // URL of the worker's script
+  engine: null, // a promise of the engine for workers: {packed}, and {module} once a worker has compiled it
+  files: [], // {name, text, key, value}, in the main simulator's order
 };
 
-/// Takes the text of a block of index.html, which is large and of no use after that.
+/// Takes the text of a block of index.html, which is large and not needed after that.
 function blockText(name) {
   const block = $(`block-${name}`);
   if (!block) {
@@ -18,17 +18,17 @@ function blockText(name) {
   return text;
 }
 
-/// The engine stands behind this script, so that the page is there before it: all of it has come once the page is parsed.
+/// The engine follows this script, so that the page appears before it: all of it has arrived once the page is parsed.
 function openKit() {
   kit.url = URL.createObjectURL(new Blob([blockText("worker")], { type: "text/javascript" }));
   const parsed = new Promise((resolve) =>
     document.readyState === "loading" ? addEventListener("DOMContentLoaded", resolve, { once: true }) : resolve(),
   );
   kit.engine = parsed.then(() => ({ packed: blockText("engine") }));
-  kit.engine.catch(() => {}); // Each simulator tells it.
+  kit.engine.catch(() => {}); // Each simulator reports it.
 }
 
-/// An ask that was refused (its sentence is for the user), or a worker that ended.
+/// A refused request (its sentence is for the user), or a worker that ended.
 class EngineError extends Error {
   constructor(sentence, ended = false) {
     super(sentence);
@@ -44,8 +44,8 @@ class Simulator {
   start() {
     this.waiting = new Map();
     this.next = 1;
-    this.seen = 0; // of kit.files
-    this.alias = new Map(); // a file's value in the main simulator: its value here
+    this.seen = 0; // number of kit.files that it has
+    this.alias = new Map(); // a file's value in the main simulator: its value in this one
     this.prepared = Promise.resolve();
     this.failed = false;
     const worker = new Worker(kit.url);
@@ -73,7 +73,7 @@ class Simulator {
     );
   }
 
-  /// It did not start: what waits is told, and the next ask tries again.
+  /// It did not start: waiting requests get the error, and the next request tries again.
   fail(sentence) {
     this.failed = true;
     this.end(new EngineError(sentence, true));
@@ -96,7 +96,7 @@ class Simulator {
     this.worker.terminate();
     this.waiting.forEach(({ reject }) => reject(error));
   }
-  /// Also how an ask is cancelled: an engine cannot be interrupted.
+  /// Also cancels a request, because an engine cannot be interrupted.
   restart(why) {
     this.end(new EngineError(why, true));
     this.start();
@@ -110,7 +110,7 @@ class Simulator {
     });
   }
 
-  /// Every simulator has the user's files before it is asked about them.
+  /// Every simulator gets the user's files before a request that uses them.
   prepare() {
     this.prepared = this.prepared.then(async () => {
       while (this.seen < kit.files.length) {
@@ -121,7 +121,7 @@ class Simulator {
     return this.prepared;
   }
 
-  /// A worker that is still starting keeps what it is asked until then.
+  /// A worker that is still starting keeps requests until then.
   async ask(question) {
     this.failed && this.start();
     if (this.seen < kit.files.length) {
@@ -142,5 +142,5 @@ class Simulator {
   }
 }
 
-/// A path of a dropped file as a user can write it.
+/// A path of a dropped file that a user can type.
 const shownPath = (text) => String(text).replace(/\/files\/\d+\//g, "");

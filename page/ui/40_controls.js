@@ -2,7 +2,7 @@
 // Lists and sliders. Each shows one setting, and a slider has a box for values between its steps.
 
 const controls = new Map(); // key: {show()}
-const facts = { start: null, hardware: new Map() }; // what the engine knows
+const facts = { start: null, hardware: new Map() }; // the engine's facts
 
 const halves = (from, to) => {
   const values = [];
@@ -14,7 +14,7 @@ const halves = (from, to) => {
 const doubles = (from, to) => halves(from, to).filter((text) => Number.isInteger(Math.log2(Number(text))));
 const RATES = ["x0.1", "x0.25", "x0.5", "x0.75", "x1", "x1.25", "x1.5", "x2", "x3", "x4", "x8"];
 
-/// GPUs of a machine; from its words where the engine does not say.
+/// Returns the number of GPUs of a machine, from its words if the engine does not have it.
 function gpusOf(machine) {
   const found = /(?:(\d+) x )?(\d+) GPUs?/i.exec(machine?.words ?? "");
   return machine?.gpus ?? (found ? Number(found[1] ?? 1) * Number(found[2]) : 64);
@@ -45,9 +45,9 @@ const SLIDERS = {
 };
 
 const CONTROL_NAMES = { model: "Model", hardware: "GPU", as: "Implementations", scope: "What runs", dtype: "Element type" };
-/// As the page calls a setting.
+/// Returns the page's name of a setting.
 const controlName = (key) => SLIDERS[key]?.name ?? CONTROL_NAMES[key] ?? key;
-/// A refusal with these names in place of flags: "--seq: …" is "Tokens: …".
+/// Replaces flags in a refusal by these names: "--seq: …" is "Tokens: …".
 const withNames = (sentence) => shownPath(sentence).replace(/^--([\w-]+): /gm, (_, flag) => `${controlName(flag.replaceAll("-", "_"))}: `);
 
 function rateSaid(column, where) {
@@ -60,7 +60,7 @@ function rateSaid(column, where) {
 
 const sizeOf = (text) => Number(String(text).replace(/^x/, ""));
 
-/// A slider over `steps`; a value that is no step joins them at its place.
+/// A slider over `steps`; another value is added at its place.
 function sliderField(key, { name, steps, show, said }) {
   const range = element("input", { type: "range", id: `in-${key}`, min: "0", step: "1" });
   const box = element("input", { type: "text", "aria-label": `${name}, exact`, autocomplete: "off", spellcheck: "false" });
@@ -144,7 +144,7 @@ function listField(key, name, groups, more = null) {
   return place;
 }
 
-/// Settings that have no control of their own, as the engine lists them.
+/// Settings without a control of their own, in the engine's order.
 function otherField({ key, words, preset, choices }) {
   const id = `in-${key}`;
   const name = key.replaceAll("_", " ").replaceAll(".", ": ");
@@ -162,7 +162,7 @@ function otherField({ key, words, preset, choices }) {
   return element("div", { class: "field" }, element("label", { for: id }, name), box, said);
 }
 
-/// Beside the verdict, where one wants to pass it on.
+/// Stands beside the verdict, to share it.
 function shareButtons(command) {
   const link = element("button", { type: "button", id: "copy-link" }, "Copy link");
   const line = element("button", { type: "button", class: "copy-line" }, "Copy command");
@@ -235,7 +235,7 @@ const SCOPE_GROUPS = [
   ["Data parallel", isSharded],
 ];
 
-/// Some forty fields that few open: made when they are.
+/// Some forty fields that few users open, made when they are opened.
 function moreSettings(others) {
   const more = element("details", { class: "wide", id: "more-settings" }, element("summary", {}, "More settings"));
   const fill = () => {
@@ -246,7 +246,7 @@ function moreSettings(others) {
   return more;
 }
 
-/// What a phone folds away, so that the timelines stand near the top.
+/// Controls that a phone folds away, so that the timelines stand near the top.
 function restOf(start, parts, dtypes, others) {
   const phone = matchMedia("(max-width: 700px)");
   const body = element(
@@ -282,7 +282,7 @@ function showControls() {
   }
 }
 
-/// What the user sets. Ranks that another machine does not have become the most that it has.
+/// Applies a change by the user. Ranks that another machine does not have become its largest number.
 function change(changes) {
   const settings = { ...state.settings, ...changes };
   let told = "";

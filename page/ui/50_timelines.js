@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// All schedules on one time axis, on a canvas: lanes of ops, hatched where time is exposed, and below each schedule
-// how sure its end is. What is drawn is found by bisection, so a lane of thousands of ops costs what its pixels cost.
+// All schedules on one time axis, on a canvas: lanes of ops, hatched where time is exposed, and below each schedule the
+// uncertainty of its end. Bisection finds the visible ops, so a lane of thousands of ops costs only its pixels.
 
 const ROW = 18; // pixels of a lane
-const STRIP = 12; // of the line with the uncertain end
+const STRIP = 12; // pixels of the line with the uncertain end
 const AXIS = 30;
-const PALE = 0.4; // of ideal schedules beside implementations
-const GROUP = 30; // above a group of schedules
+const PALE = 0.4; // opacity of ideal schedules beside implementations
+const GROUP = 30; // pixels above a group of schedules
 const KIND_WORDS = {
   essential: "compute of the layer itself",
   local: "the schedule's own add or copy",
@@ -14,7 +14,7 @@ const KIND_WORDS = {
 };
 const FONT = (size, weight = 400) => `${weight} ${size}px system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans","DejaVu Sans",sans-serif`;
 
-/// Spans of time in which one of the ops runs, in order and apart.
+/// Spans of time in which one of the ops runs, in order and disjoint.
 function unionOf(ops) {
   const spans = [];
   for (const [, from, to] of [...ops].sort((a, b) => a[1] - b[1])) {
@@ -27,7 +27,7 @@ function unionOf(ops) {
   return spans;
 }
 
-/// Where neither essential nor local work runs: [from, to, "head" | "bubble" | "tail"].
+/// Spans in which neither essential nor local work runs: [from, to, "head" | "bubble" | "tail"].
 function exposedOf(timeline) {
   const kindOf = (op) => timeline.kinds[op[3]];
   const essential = timeline.ops.filter((op) => kindOf(op) === "essential");
@@ -84,7 +84,7 @@ class Timelines {
       this.colours = palette();
       this.later();
     });
-    this.wide = 0; // Read here alone: asking for it elsewhere would lay the page out twice a frame.
+    this.wide = 0; // It is read only here: asking for it elsewhere would lay the page out twice a frame.
     new ResizeObserver(() => {
       if (this.wide !== this.canvas.clientWidth) {
         this.wide = this.canvas.clientWidth;
@@ -99,7 +99,7 @@ class Timelines {
     this.canvas.addEventListener("keydown", (event) => this.onKey(event));
   }
 
-  /// timelines: of the answer; rows: of its JSON; shown: names of strategies, or null for all.
+  /// timelines: those of the answer; rows: those of its JSON; shown: names of strategies, or null for all.
   show(timelines, rows, shown) {
     const best = bestOf(rows);
     const serial = rows.find((row) => row.strategy === "serial");
@@ -115,7 +115,7 @@ class Timelines {
     const latest = (row) => row.makespan_us * 1e6 * (1 + (row.makespan_error ?? 0));
     const longest = Math.max(...this.panels.map((panel) => latest(panel.row)), 1);
     const usual = Math.max(...[best, serial].filter(Boolean).map(latest), 0);
-    // One that takes far longer than serial would press all others together: it runs off the edge and says how far.
+    // A schedule that takes far longer than serial would compress all others: it runs off the edge with its length.
     this.end = Math.min(longest, Math.max(usual * 1.9, 1)) * 1.03;
     this.unit = timeUnit(this.end / 1e6);
     this.point(null);
@@ -139,19 +139,19 @@ class Timelines {
     return { timeline, row, lanes: kept, against, words, best: row === bestOf(rows), ideal: isIdeal(row, rows), group: "", p99 };
   }
 
-  /// Why the op that is pointed at takes as long as it does, once that is known.
+  /// Says why the op under the pointer takes so long, once that is known.
   async explain(picked) {
     if (picked.op === undefined || picked.panel.why) {
       return;
     }
-    await rest(80); // A pointer that only passes asks nothing.
+    await rest(80); // A pointer that only passes over asks nothing.
     if (this.picked !== picked) {
       return;
     }
     try {
       picked.panel.why = await live.why(idOf(picked.panel.row));
     } catch {
-      return; // The op is told without it.
+      return; // The op is described without it.
     }
     if (this.picked === picked) {
       this.showTip(picked);
@@ -182,7 +182,7 @@ class Timelines {
     this.canvas.style.height = `${this.height}px`;
   }
 
-  /// On a phone: the name, and below it its options on as many lines as they need.
+  /// On a phone the options follow the name, on as many lines as they need.
   titleOf({ timeline }) {
     const [name, options] = /^(.*?)(?: \((.*)\))?$/.exec(timeline.label).slice(1);
     if (!this.narrow || !options) {
@@ -251,7 +251,7 @@ class Timelines {
       const x = Math.round(this.left + ((i * step) / span) * this.width) + 0.5;
       pen.strokeStyle = this.colours.grid;
       for (const panel of this.panels) {
-        // Not through the words above the lanes.
+        // The line does not cross the words above the lanes.
         pen.beginPath();
         pen.moveTo(x, panel.y + panel.head);
         pen.lineTo(x, panel.stripY + STRIP);
@@ -288,7 +288,7 @@ class Timelines {
     }
   }
 
-  /// Name at the left, numbers at the right; on a phone below each other. A name gives way before numbers do.
+  /// Name at the left, numbers at the right; on a phone one below the other. Names are shortened before numbers are.
   drawHead(pen, { y, head, title, row, against, words, ideal, best }) {
     const right = this.left + this.width;
     const numbers = `${this.unit.text(row.makespan_us)} \u00b1${percent(row.makespan_error ?? 0)}${against}`;
@@ -356,7 +356,7 @@ class Timelines {
       }
       ++i;
       while (wide < 1 && i < lane.ops.length && lane.ops[i][2] - from < aPixel) {
-        ++i; // Ops within one pixel are one.
+        ++i; // Ops within one pixel are drawn as one.
       }
     }
     this.drawExposed(pen, lane);
@@ -417,7 +417,8 @@ class Timelines {
     }
   }
 
-  /// The end as sure as it is: a hatched box one standard error each way, a line at the prediction, a diamond at p99.
+  /// Shows the uncertainty of the end: a hatched box one standard error each way, a line at the prediction, a diamond
+  /// at p99.
   drawEnd(pen, { row, stripY, p99 }) {
     const right = this.left + this.width;
     const end = this.xOf(row.makespan_us * 1e6);
@@ -453,7 +454,7 @@ class Timelines {
     }
   }
 
-  /// The op or the exposed time at a place of the canvas.
+  /// Returns the op or the exposed time at a place of the canvas.
   at(x, y) {
     const panel = this.panels.find((one) => y >= one.y && y < one.stripY + STRIP);
     if (panel && y < panel.y + panel.head) {
@@ -557,7 +558,8 @@ class Timelines {
   }
 }
 
-/// Beside a name: who wins or ties; of an implementation, whether it pays and the probability that it beats serial. The label of a bound says that it is one.
+/// Words beside a name: wins or ties; for an implementation, whether it pays and the probability that it beats serial.
+/// The label of a bound names it as one.
 function marksOf(row, rows) {
   if (withImplementations(rows)) {
     return isImplementation(row) && typeof row.beats_serial === "number" ? `${row === bestOf(rows) && payOf(rows) === "pays" && !narrow() ? "pays, " : ""}${chanceText(row.beats_serial)} likely to beat serial` : "";
@@ -565,7 +567,7 @@ function marksOf(row, rows) {
   return ["wins", "ties"].includes(row.verdict) ? row.verdict : "";
 }
 
-/// The first op that ends after a time. Ops of a lane do not overlap.
+/// Returns the first op that ends after a time. Ops of a lane do not overlap.
 function firstAfter(ops, time) {
   let low = 0;
   let high = ops.length;
@@ -580,7 +582,7 @@ function firstAfter(ops, time) {
   return low;
 }
 
-/// How the engine prices the op: that of its kind with just this time, where all such run alike.
+/// Says how the engine prices the op: as that of its kind with this time, where all such ops run alike.
 function whySoLong({ timeline, why }, [, from, to, kind]) {
   const us = (to - from) / 1e6;
   const same = (why?.ops ?? []).filter((op) => op.kind === timeline.kinds[kind] && us > op.shortest_us - 1e-4 && us < op.longest_us + 1e-4);
@@ -591,7 +593,7 @@ function whySoLong({ timeline, why }, [, from, to, kind]) {
   return `${same.length === 1 ? `It is priced as ${shapeText(same[0].shape)}. ` : ""}${howText(same[0].how)}`;
 }
 
-/// Why an op begins when it does, as far as its own rank shows it.
+/// Says why an op begins when it does, as far as its own rank shows it.
 function whyThen({ timeline }, op) {
   if (op[1] === 0) {
     return "Begins at once.";

@@ -10,7 +10,7 @@ function fastestOf(rows) {
   return rows.filter((row) => ran(row) && !isBound(row)).sort((a, b) => timeOf(a) - timeOf(b))[0] ?? null;
 }
 
-/// The one that the verdict is on: what one would deploy, or the fastest.
+/// The row of the verdict: the recommended one, or the fastest.
 const bestOf = (rows) => havingOf(rows)?.have ?? fastestOf(rows);
 
 /// "wins", "ties", "loses" or "bound" of every row; whole models have no such column, so the rule is applied here.
@@ -30,12 +30,12 @@ function verdictsOf(rows) {
   });
 }
 
-/// Schedules that hide nothing; decoding has two.
+/// Schedules without overlap; decoding has two.
 const WITHOUT_OVERLAP = ["serial", "all_reduce"];
 const baselineOf = (rows) =>
   rows.filter((row) => WITHOUT_OVERLAP.includes(row.strategy) && ran(row)).sort((a, b) => timeOf(a) - timeOf(b))[0] ?? null;
 
-/// Does overlap pay against the fastest schedule without: "pays", "loses", "unclear" or "alone".
+/// Says if overlap pays against the fastest schedule without it: "pays", "loses", "unclear" or "alone".
 function payOf(rows) {
   const having = havingOf(rows);
   if (having) {
@@ -85,7 +85,7 @@ function headlineOf(rows) {
   return rows.filter(ran).length === 1 ? `Only ${best.strategy} runs here, in ${time}.` : `With ideal kernels ${best.strategy} is the fastest, in ${time}.`;
 }
 
-/// The engine's verdict is on the schedules, whose states are wins and ties; after a headline on overlap it is another question.
+/// The engine's verdict compares schedules, which win or tie; after a headline on overlap it answers another question.
 function secondOf(verdict, rows) {
   const having = havingOf(rows);
   if (having) {
@@ -93,7 +93,7 @@ function secondOf(verdict, rows) {
   }
   const words = verdict
     .replace(/ (fused_kernel) \([^)]*\) takes ([\d.]+%) less\.$/, " A lower bound that no implementation reaches takes $2 less time.")
-    .replace(/^\S+ takes [\d.]+ us\.$/, "") // as the headline says
+    .replace(/^\S+ takes [\d.]+ us\.$/, "") // the headline says it
     .replace(/^(\S+) wins \(([^)]*)\)/, "$1 ($2)");
   const all = words === "" || payOf(rows) === "alone" ? words : `Which schedule? ${words}`;
   return idealsOnly(rows) + all;
@@ -113,7 +113,7 @@ const LEANINGS = { prior: "assumed", published: "published", fitted: "fitted", m
 
 const OUT_OF_MEMORY = /^out of memory: /;
 
-/// Each thing that the engine warns of, once.
+/// Each of the engine's warnings, once.
 function warningsOf(rows) {
   const said = rows.flatMap((row) => (row.warnings ? String(row.warnings).split("; ") : []));
   return [...new Set(said)].filter((one) => !one.startsWith("nobody measured "));
@@ -165,7 +165,7 @@ const STEP_PARTS = [
   ["optimizer", "local"],
 ];
 
-/// What the bars of whole models show: parts of a training step, or times alone.
+/// The bars of whole models: parts of a training step, or times alone.
 function stepLegend(rows) {
   const known = STEP_PARTS.filter(([name]) => rows.some((row) => row[`${name}_ms`] !== undefined));
   return known.length > 0
@@ -191,7 +191,7 @@ class Results {
     this.bars.after((this.legend = element("div")));
     $("table").replaceChildren(scrollRegion("All numbers"));
     this.region = $("table").querySelector(".scroll");
-    this.folded = narrow(); // the ideal schedules beside implementations
+    this.folded = narrow(); // true: the ideal schedules beside implementations are folded
   }
 
   /// The button that shows or hides ideal schedules, which a phone folds away.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who wins around the chosen point, tokens by ranks, asked cell by cell in the second worker once the user rests.
+// The winners around the chosen point, tokens by ranks, asked cell by cell in the second worker once the user rests.
 
 const LOOKING = "Looking nearby\u2026";
 const MAP_LEGEND = [
@@ -10,7 +10,7 @@ const MAP_LEGEND = [
   ["none", "none", "cannot be run"],
 ];
 
-/// The colour answers the question; its shade says by how much.
+/// The colour answers the question; its shade shows the difference.
 function lookOf({ pay, gain, cost }) {
   const share = Math.abs(pay === "loses" ? cost : gain);
   const shade = share < 0.05 ? 1 : share < 0.15 ? 2 : 3;
@@ -21,11 +21,11 @@ class WinnersMap {
   constructor(place) {
     this.place = place;
     place.addEventListener("keydown", (event) => this.onKey(event));
-    this.memory = new Map(); // the settings of an ask: what it said
+    this.memory = new Map(); // results by the settings of a request
     this.results = new Map();
   }
 
-  /// Tokens across, ranks down, the chosen point inside. The verdict's line looks as far on every screen: three steps.
+  /// Tokens across, ranks down, with the chosen point inside. The verdict's line looks three steps far on every screen.
   axes(across = narrow() ? 2 : 3) {
     const seq = Number(setting("seq"));
     const ranks = Number(setting("ranks"));
@@ -71,19 +71,19 @@ class WinnersMap {
     return JSON.stringify(asked(cell));
   }
 
-  /// What the verdict's line needs: other tokens, other ranks, other links.
+  /// Points that the verdict's line needs: other tokens, other ranks, other links.
   neighbours() {
     const { seqs, ranks } = this.axes(3);
     return [...seqs.map((one) => ({ seq: String(one) })), ...ranks.map((one) => ({ ranks: String(one) })), ...this.rates()];
   }
 
-  /// The line below the verdict, as far as it is known of the point on the screen.
+  /// The line below the verdict, as far as the results for the point on the screen are known.
   change() {
     const isNow = JSON.stringify(live.settings) === this.keyOf({});
     return isNow && this.neighbours().every((cell) => this.memory.has(this.keyOf(cell))) ? this.sentence() : LOOKING;
   }
 
-  /// The neighbours, and what would change the verdict.
+  /// The neighbours, and the changes that would change the verdict.
   async look(simulator, isStale) {
     if ((await this.askAll(this.neighbours(), simulator, isStale)) && !isStale()) {
       put("change", this.change());
@@ -97,7 +97,7 @@ class WinnersMap {
     }
   }
 
-  /// Asks what is not known; `isStale` tells when the user has moved on. True where all is known then.
+  /// Asks for missing results; `isStale` tells if the user has moved on. True if all are known then.
   async askAll(cells, simulator, isStale) {
     for (const cell of cells) {
       const key = this.keyOf(cell);
@@ -126,7 +126,7 @@ class WinnersMap {
     return true;
   }
 
-  /// The point on the screen is a cell that needs no ask. `settings` are those that it was asked with.
+  /// The point on the screen is a cell that needs no request. `settings` are those of its request.
   learn(rows, settings) {
     this.memory.set(JSON.stringify(settings), cellOf(rows, settings));
   }
@@ -229,7 +229,7 @@ class WinnersMap {
     next?.querySelector("button")?.focus();
   }
 
-  /// What would change the verdict: the nearest tokens, ranks at which it is another one.
+  /// Names changes of the verdict: the nearest tokens and ranks with another one.
   sentence() {
     const { seqs, ranks } = this.axes(3);
     const here = this.known({});
@@ -243,7 +243,7 @@ class WinnersMap {
       const find = (side) => {
         const others = side.filter((one) => saidAt(one)?.name && saidAt(one).pay !== here.pay);
         const clear = others.find((one) => saidAt(one).pay !== saidAt(others[0]).pay);
-        return [...others.slice(0, 1), ...(clear === undefined ? [] : [clear])]; // "too close to call", and behind it the opposite
+        return [...others.slice(0, 1), ...(clear === undefined ? [] : [clear])]; // "too close to call", and after it the opposite
       };
       const sides = [[...values].reverse().filter((one) => one < chosen), values.filter((one) => one > chosen)];
       return sides.flatMap(find).map((one) => [`at ${words(one)}`, name(saidAt(one))]);
@@ -295,7 +295,7 @@ const narrow = () => matchMedia("(max-width: 700px)").matches;
 const NARROW_NAMES = { commfuse: "fuse", ring_exchange: "ring" };
 const shortName = (name) => (narrow() && NARROW_NAMES[name]) || (SHORT[name] ?? name.split("_")[0]);
 
-/// As others, with the implementation that one would deploy where it is not clearly slower than serial.
+/// Compares like the others, with the recommended implementation if it is not clearly slower than serial.
 function havingCell({ have, times, sureness, pay }) {
   const surely = sureness === null ? "" : `, ${sure(sureness)} ${times < 1 ? "to beat serial" : "that serial is faster"}`;
   const by = `${have.strategy} takes ${percent(Math.abs(1 - times))} ${times < 1 ? "less" : "more"} time than serial${surely}`;
@@ -330,7 +330,7 @@ function cellOf(rows, settings = {}) {
     tie: verdicts[rows.indexOf(best)] === "ties",
     ties,
     gain: serial ? timeOf(best) / timeOf(serial) - 1 : null,
-    cost: serial && rival ? timeOf(rival) / timeOf(serial) - 1 : 0, // of the best overlap
+    cost: serial && rival ? timeOf(rival) / timeOf(serial) - 1 : 0, // cost of the best overlap
     pay: payOf(rows),
     base: serial?.strategy ?? "serial",
     ideal: (settings.as ?? "none") !== "none",

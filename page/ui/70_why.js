@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two schedules beside each other: which part of the time differs, op by op, and what the answer depends on.
+// Compares two schedules: the parts of the time that differ, op by op, and the sensitivity of the answer.
 
 const WHY_PARTS = [
   ["compute", "essential work, uncut"],
@@ -127,7 +127,7 @@ function diffBars(differences, total, unit) {
   return element("div", { class: "diff" }, ...lines);
 }
 
-/// Ops of both, those of one shape on one line.
+/// Ops of both schedules, with those of equal shape on one line.
 function opTable(one, two, a, b, unit) {
   const kinds = ["essential", "communication", "local"];
   const lines = new Map();
@@ -184,10 +184,10 @@ function opTable(one, two, a, b, unit) {
   return element("table", { class: "ops" }, element("thead", {}, head), element("tbody", {}, ...body));
 }
 
-/// A parameter, or what a fit leaves, as sentences name it.
+/// Names a parameter, or the residual of a fit, in a sentence.
 const holdName = (name) => shapeText(name).replace(/^accelerator\./, "").replace(/^(\S+), what its fit leaves$/, "what the fit of $1 leaves");
 
-/// The largest doubts about the first.
+/// The largest uncertainties of the first schedule.
 function holdsOf(why, name) {
   const rows = why.holds
     .slice(0, 5)
@@ -224,7 +224,7 @@ function holdsOf(why, name) {
   );
 }
 
-/// The parameter whose error moves the time most.
+/// The parameter whose error changes the time most.
 function dependsSentence([hold], name) {
   if (!hold) {
     return "";

@@ -12,7 +12,7 @@ const PLAN_FIELDS = [
 Object.assign(CONTROL_NAMES, Object.fromEntries(PLAN_FIELDS));
 const PLAN_NEEDS = { tokens: "2T", gpus: "h100", price: "2.80" };
 
-/// What a plan would refuse in words of the command line, in words of the form; "" where nothing is wrong.
+/// Checks the form for input that a plan would refuse in words of the command line; "" if nothing is wrong.
 function planMistake(texts) {
   const missing = Object.entries(PLAN_NEEDS).filter(([key]) => texts[key] === "");
   const both = /^([\d,]+)\s*(?:[x\u00d7]\s*)?(\S.*)$/i.exec(texts.gpus);
@@ -201,7 +201,7 @@ function chance(probability) {
   return probability > 0.99 ? "over 99%" : probability < 0.01 ? "below 1%" : percent(probability, 0);
 }
 
-/// What a plan has to meet, or "".
+/// The requirements of a plan, or "".
 const limitsOf = ({ deadline_days: deadline, budget }) => (deadline && budget ? "deadline and budget" : deadline ? "the deadline" : budget ? "the budget" : "");
 
 /// "256 h100 have a 92% chance of meeting the deadline: 74.5 days, $1.28M."
@@ -226,7 +226,7 @@ function planVerdict(plan, text) {
   return inTerms(verdict).replace(/(\d) %/g, "$1%");
 }
 
-/// The verdict without what headline and tiles say: days, cost and the chance.
+/// The verdict without the contents of headline and tiles: days, cost and the chance.
 function planReasons(verdict) {
   const said = verdict
     .replace(/^Train on [\d,]+ \S+ \(([^)]*)\)(?= with)/, "Layout: $1,")
@@ -254,9 +254,9 @@ function countedSentences(best, { asked }) {
   return [`${ideal} ${step}`, lost].filter(Boolean);
 }
 
-const SURE = 0.95; // of meeting the deadline
+const SURE = 0.95; // chance of meeting the deadline
 
-/// The cheapest option that meets the deadline more surely than one that may well miss it; where only money is limited, the shortest.
+/// The cheapest option that meets the deadline more surely than a risky one; if only money is limited, the shortest.
 function surerThan(best, runs, shortest) {
   const by = (run) => (shortest ? run.days : run.cost).value;
   const surer = runs.filter((run) => run.confidence >= SURE).sort((a, b) => by(a) - by(b))[0];
@@ -318,14 +318,14 @@ function planTiles(best, plan, currency) {
   );
 }
 
-const TICKS = [1, 1.5, 2, 3, 5, 7]; // times a power of ten, where an axis is short
+const TICKS = [1, 1.5, 2, 3, 5, 7]; // multiples of a power of ten, for short axes
 
 /// "deadline, 90 days; budget, $2.00M"
 function limitWords({ asked: { deadline_days: deadline, budget } }, currency) {
   return [deadline && `deadline, ${Number(deadline.toFixed(1))} days`, budget && `budget, ${money(budget, currency)}`].filter(Boolean).join("; ");
 }
 
-/// Both axes logarithmic; dotted: nine in ten draws; dashed: deadline and budget.
+/// Both axes are logarithmic. Dotted lines span nine in ten draws; dashed lines are deadline and budget.
 function planChart(runs, plan, currency) {
   const [wide, high, left, bottom] = narrow() ? [366, 300, 60, 46] : [900, 380, 76, 46]; // A phone would shrink its words.
   const { deadline_days: deadline, budget } = plan.asked;
@@ -351,7 +351,7 @@ function planChart(runs, plan, currency) {
   const line = (x1, y1, x2, y2, look) => drawing("line", { x1, y1, x2, y2, class: look });
   const label = (px, py, anchor, text, look = "") => drawing("text", { x: px, y: py, "text-anchor": anchor, class: look }, text);
   let last = -Infinity;
-  const roomy = (at) => at - last >= 34 && ((last = at), true); // for a label beside the one before
+  const roomy = (at) => at - last >= 34 && ((last = at), true); // room for a label beside the one before
   steps(d0, d1).forEach((days) =>
     svg.append(
       line(x(days), 16, x(days), high - bottom, "rule"),
@@ -446,7 +446,7 @@ function whatIfTable(plan, currency) {
   const head = element("tr", {}, ...["Change", "Days", "Cost", "Days vs plan"].map((one) => element("th", { scope: "col" }, one)));
   const usual = plan.answer === null || plan.answer < 0 ? null : plan.kinds[plan.answer];
   const cost = usual?.runs[usual.answer]?.cost.value;
-  // The halves and doubles beside them say enough.
+  // The halves and doubles beside them suffice.
   const isBetween = ({ change }) => /^(links|network) x(0\.75|1\.5|3)$/.test(change);
   const isSame = (one) =>
     Number.parseFloat(percent(Math.abs(one.days_share))) === 0 && cost !== undefined && money(one.cost.value, currency) === money(cost, currency);

@@ -5,13 +5,13 @@
 const REST = 150; // milliseconds without a change
 const JITTER = { jitter: "default", samples: "400" }; // the fewest runs, in hundreds, that give p99 a range (docs/metrics.md)
 
-const COLD = 4; // as much longer the first point takes, with the engine's start in it, than the next will
-const HEAVY = 1500; // milliseconds; a point that takes longer is refined when the user asks for it
+const COLD = 4; // factor by which the first point, with the engine's start, takes longer than the next
+const HEAVY = 1500; // milliseconds; a slower point is refined only when the user asks for it
 
 const live = {
   main: null, // the simulator that answers sliders
   built: null, // a promise of the page around the answers
-  side: null, // the one that refines
+  side: null, // the simulator that refines
   rows: null,
   answer: null,
   whole: false,
@@ -19,14 +19,14 @@ const live = {
   whys: new Map(),
   busy: false,
   again: false,
-  turn: 0, // of changes; what is older is stale
+  turn: 0, // number of changes; older answers are stale
 
-  /// Only one ask is on its way, and after it only the newest is sent.
+  /// Only one request is under way, and after it only the newest is sent.
   ask() {
     ++this.turn;
     this.rested();
     if (!this.main) {
-      return; // startPage asks once there is one.
+      return; // startPage asks once the page exists.
     }
     if (this.busy) {
       this.again = true;
@@ -103,7 +103,7 @@ const live = {
     $("problem").after(element("p", { id: "cancel-ask", class: "buttons", role: "status" }, "Simulating this point\u2026 ", button));
   },
 
-  /// keys: of settings that cannot be read.
+  /// keys: settings that cannot be read.
   problem(text, keys = []) {
     $("problem").hidden = !text;
     $("problem").textContent = text;
@@ -144,7 +144,7 @@ const live = {
     showControls();
   },
 
-  /// What `why` says of a schedule or an implementation, by its id, at the point on the screen; asked once.
+  /// The answer of `why` on a schedule or an implementation, by its id, at the point on the screen; asked once.
   why(id) {
     const key = `${id} ${JSON.stringify(this.settings)}`;
     const which = id.startsWith(AS) ? { implementation: id.slice(AS.length) } : { strategy: id };
@@ -186,7 +186,7 @@ const live = {
     announce(`${$("headline").textContent} ${withImplementations(this.rows) ? $("second").textContent : (this.answer.verdict ?? "")}`);
     this.side ??= new Simulator();
     if (this.refining) {
-      // Something older is at work; short asks end by themselves, long ones are not waited for.
+      // An older request is running; short ones end by themselves, long ones are not waited for.
       const before = this.refining;
       const late = setTimeout(() => this.side.restart("newer"), 1500);
       await before;
@@ -203,9 +203,9 @@ const live = {
     }
   },
 
-  /// In place of what takes long: why it is not there, and the button that brings it.
+  /// Replaces parts that take long: says why they are missing, with the button that computes them.
   later(sentence) {
-    const seconds = Math.ceil((page.answerMs / 1000) * 40); // about so many points
+    const seconds = Math.ceil((page.answerMs / 1000) * 40); // about this many points
     const { turn } = this;
     const begin = () =>
       (this.refining = this.refineNow(() => turn !== this.turn, true)
@@ -261,11 +261,11 @@ live.rested = afterRest(REST, () => live.refine());
 const parts = { timelines: null, results: null, map: null, why: null, guide: null, plan: null };
 page.parts = parts;
 
-/// Settings that a refusal names by their flags, "--seq: …".
+/// Settings in a refusal, which names them by their flags, "--seq: …".
 const refusedKeys = (sentence) =>
   [...sentence.matchAll(/^--([\w-]+): /gm)].map(([, flag]) => flag.replaceAll("-", "_")).filter((key) => key in state.presets);
 
-/// A button that gives such settings their defaults.
+/// A button that resets such settings to their defaults.
 function defaultsFor(keys) {
   const defaults = Object.fromEntries(keys.map((key) => [key, state.presets[key]]));
   const words = keys.map((key) => `${controlName(key)} ${shownPath(state.presets[key])}`);
@@ -282,7 +282,7 @@ function defaultsFor(keys) {
   ];
 }
 
-/// What a refusal says to choose, as buttons.
+/// The choices that a refusal offers, as buttons.
 function remediesOf(sentence) {
   const ways = asRemedies(sentence);
   if (ways.length > 0) {
@@ -314,16 +314,16 @@ function remediesOf(sentence) {
 
 const p99Of = (rows) => new Map(rows.filter((row) => row.p99_us).map((row) => [idOf(row), row.p99_us]));
 
-/// As the engine labels timelines, with options; by name where it has none.
+/// The engine's labels of timelines, with options; the name if it has none.
 const labelsOf = (rows, timelines) => rows.map((row, i) => timelines.find((one) => one.row === i)?.label ?? shortLabel(row, rows));
 
-/// Ids of what the axis shows: as chosen, if any of that is here. Null for all.
+/// Ids on the axis: the chosen ones, if any of them exists. Null for all.
 function shownIds(rows) {
   const chosen = state.view.show?.split(",").filter(Boolean) ?? [];
   return rows.some((row) => chosen.includes(idOf(row))) ? chosen : withImplementations(rows) ? usualIds(rows) : null;
 }
 
-/// One button a schedule: which of them the axis shows.
+/// A button for each schedule shows or hides it on the axis.
 function drawChips(rows, timelines) {
   const order = shownOrder(rows).filter((i) => timelines.some(({ row }) => row === i));
   const ids = order.map((i) => idOf(rows[i]));
@@ -356,7 +356,7 @@ function chipOf(row, rows) {
   return element("button", attributes, row.strategy);
 }
 
-/// What the axis usually shows needs no words in the link.
+/// The usual contents of the axis need no words in the link.
 function toggle(id) {
   const ids = shownOrder(live.rows).map((i) => idOf(live.rows[i]));
   const shown = shownIds(live.rows) ?? ids;
@@ -371,12 +371,12 @@ function toggle(id) {
   writeHash();
 }
 
-let knownHash = null; // the last that was read or written
+let knownHash = null; // the last hash that was read or written
 
 function writeHash() {
   const hash = linkHash();
   if (location.hash === knownHash && hash !== knownHash) {
-    // Not over a link that is still to be read.
+    // A link that is still to be read must not be overwritten.
     history.replaceState(null, "", hash);
     knownHash = location.hash;
   }
@@ -462,7 +462,7 @@ function startDrops() {
   });
 }
 
-/// A link that was opened in this very page, or the Back button.
+/// A link that was opened in this page, or the Back button.
 function readLocation() {
   knownHash = location.hash;
   return readHash(knownHash);
@@ -474,7 +474,7 @@ function showLocation(told) {
   showTab();
 }
 
-/// The first question is on its way before there is anything to show its answer in.
+/// The first question is sent before the page can show its answer.
 function askFirst() {
   const missing = ["Worker", "WebAssembly", "DecompressionStream"].filter((name) => !(name in globalThis));
   if (missing.length > 0) {
@@ -482,7 +482,7 @@ function askFirst() {
   }
   openKit();
   live.main = new Simulator();
-  const start = JSON.parse(blockText("start")); // As the engine said when the page was built.
+  const start = JSON.parse(blockText("start")); // the engine's answer when the page was built
   facts.start = start;
   state.presets = Object.fromEntries(start.fields.map((field) => [field.key, normal(field.key, field.preset ?? "")]));
   const told = readLocation();
@@ -524,12 +524,12 @@ function buildPage({ start, told }) {
   document.documentElement.dataset.page = "ready";
 }
 
-/// This script stands before the engine, so the worker starts while that is still being read.
+/// This script precedes the engine, so the worker starts while the engine is still being read.
 async function startPage() {
   let built = null;
   live.built = new Promise((resolve) => (built = resolve));
   const first = askFirst();
-  // A worker is born by way of this thread, so the controls wait for that; a slow network is not waited for.
+  // Starting a worker needs this thread, so the controls wait for that, but not for a slow network.
   await Promise.race([Promise.all([live.main.born, kit.engine]), rest(300)]);
   buildPage(first);
   built();

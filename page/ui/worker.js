@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs in a worker behind the engine's loader, and says {born: true} when it can be spoken to. One message brings the engine,
-// {packed: base64 of gzip} or {module}, and is answered by {ready: true, module}; all others are {id, ask, ...}, may come
-// before it, and are answered by {id, answer} or {id, error}. An engine that aborts answers {id, error, ended: true} and
-// must not be asked again.
+// Runs in a worker behind the engine's loader, and sends {born: true} when it accepts messages. One message brings the
+// engine, {packed: base64 of gzip} or {module}, and is answered by {ready: true, module}; all others are {id, ask,
+// ...}, may come before it, and are answered by {id, answer} or {id, error}. An engine that aborts answers {id, error,
+// ended: true} and must not be asked again.
 "use strict";
 
 let engine = null;
-let bring = null; // to be called when there is an engine
+let bring = null; // called when the engine has arrived
 const brought = new Promise((resolve) => (bring = resolve));
 const complaints = []; // The last lines that the engine printed as errors.
 
@@ -29,7 +29,7 @@ function bytesOfBase64(text) {
   return bytes;
 }
 
-/// Compiled while it is being unpacked, where the browser can do that.
+/// Compiles while unpacking, if the browser can.
 async function compiled(packed) {
   const bytes = bytesOfBase64(packed);
   const unpacked = () =>
@@ -43,7 +43,7 @@ async function compiled(packed) {
   }
 }
 
-/// The engine of a module. Its loader says nothing of an instance that cannot be made, so that is told beside it.
+/// Instantiates a module. Its loader does not report a failure, so that is reported separately.
 function started(module) {
   return new Promise((resolve, reject) => {
     const instantiateWasm = (imports, take) => {
@@ -54,7 +54,7 @@ function started(module) {
   });
 }
 
-/// Other workers start from the module and need not compile, where the browser lets it pass.
+/// Other workers start from the module and need not compile, if the browser can send it.
 function share(module) {
   try {
     self.postMessage({ ready: true, module });
@@ -74,7 +74,7 @@ async function begin({ packed, module }) {
   }
 }
 
-/// Needs of the engine: HEAPU8, _malloc, _free and _commfuse_ask.
+/// Functions of the engine: HEAPU8, _malloc, _free and _commfuse_ask.
 function askEngine(question) {
   const bytes = new TextEncoder().encode(JSON.stringify(question));
   const place = engine._malloc(bytes.length + 1);

@@ -85,7 +85,7 @@ def call(name, arguments, keywords):
     words = command_line(name, arguments, keywords)
     called = _engine.call(name, words, write_progress, draws_bars())
     if called.sentence:
-        user_mistake = 2  # of the exit codes
+        user_mistake = 2  # an exit code
         raise (_engine.ConfigError if called.code == user_mistake else _engine.Error)(called.sentence)
     if called.notes:
         warnings.warn(called.notes.rstrip("\n"), CommfuseWarning, stacklevel=3)

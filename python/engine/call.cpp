@@ -20,7 +20,7 @@ namespace py = pybind11;
 
 namespace {
 
-/// Keeps the answer and the remarks of a command, and hands its progress to Python.
+/// Keeps the answer and the remarks of a command, and sends its progress to Python.
 class Listener : public sim::Caller {
  public:
   Listener(const py::object& write, bool shows_bars) : write_(write), shows_bars_(shows_bars) {}
@@ -37,7 +37,7 @@ class Listener : public sim::Caller {
     try {
       write_(text);
     } catch (py::error_already_set& error) {
-      error.discard_as_unraisable("commfuse progress");  // a stream that is closed stops no sweep
+      error.discard_as_unraisable("commfuse progress");  // a closed stream does not stop a sweep
     }
   }
   [[nodiscard]] bool shows_bars() const override { return shows_bars_; }
@@ -69,12 +69,12 @@ void run(const std::string& name, const std::vector<std::string>& words, Listene
     called.code = last.code;
     called.help = last.help;
     called.sentence = with_escapes(last.sentence, "\t\n");
-  } catch (const Interrupted&) {  // The exception that Python raised says why.
+  } catch (const Interrupted&) {  // The exception that Python raised has the reason.
     called.answer.is_interrupted = true;
   }
 }
 
-/// Waits for a thread and looks at signals meanwhile.
+/// Waits for a thread and checks signals meanwhile.
 class Watch {
  public:
   void finish() {
@@ -82,7 +82,8 @@ class Watch {
     is_done_ = true;
     done_.notify_all();
   }
-  /// Returns what a handler of a signal raised, if any. Requires the interpreter's lock, and gives it to others.
+  /// Returns the exception that a handler of a signal raised, if any. Requires the interpreter's lock, and gives it to
+  /// others.
   std::optional<py::error_already_set> wait(Listener& listener) {
     constexpr std::chrono::milliseconds pause{50};
     std::optional<py::error_already_set> raised;
@@ -97,7 +98,7 @@ class Watch {
       }
       listener.set_stop();
       if (raised) {
-        PyErr_Clear();  // The first one is on its way out.
+        PyErr_Clear();  // The first exception is already being thrown.
       } else {
         raised.emplace();
       }

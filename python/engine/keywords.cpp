@@ -37,7 +37,7 @@ Keyword keyword_of(CLI::Option& option) {
   }
   if (option.get_items_expected_max() > 0) {
     const std::string type = option.get_type_name();
-    keyword.value = type.substr(0, type.find(':'));  // behind it are checks
+    keyword.value = type.substr(0, type.find(':'));  // the checks after the colon are dropped
     keyword.preset = option.get_default_str();
   }
   // A list takes several of its words at once, so none of them is the whole value.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The flags of a command as keyword arguments, from the one tree that parses them.
+// Flags of a command as keyword arguments, from the one tree that parses them.
 #pragma once
 
 #include <string>
@@ -16,12 +16,12 @@ class Caller;
 namespace commfuse::python {
 
 struct Keyword {
-  std::vector<std::string> flags;  ///< "--hardware", "--cluster", without letters; of an argument by place its name.
+  std::vector<std::string> flags;  ///< "--hardware", "--cluster", without letters; the name of a positional argument.
   std::string doc;                 ///< One line, with the unit and the words that it takes.
   std::string group;               ///< Heading of --help.
-  std::string value;               ///< "COUNT"; empty of a flag without a value.
-  std::string preset;              ///< The default as people write it; empty where there is none.
-  std::vector<std::string> words;  ///< All that it takes, where it is one word of a list.
+  std::string value;               ///< "COUNT"; empty for a flag without a value.
+  std::string preset;              ///< The default as people write it; empty if there is none.
+  std::vector<std::string> words;  ///< Allowed words, if the value is one word of a list.
   bool by_place = false;
   bool is_required = false;
   bool repeats = false;  ///< May be given several times.
@@ -33,13 +33,13 @@ struct Command {
   std::vector<Keyword> keywords;
 };
 
-/// The commands of commfuse-sim that Python has, by name.
+/// Returns the names of the commands of commfuse-sim that Python has.
 const std::vector<std::string>& command_names();
 
 /// Adds these commands to a program; the caller outlives it.
 void add_commands(CLI::App& program, sim::Caller& caller);
 
-/// Throws ConfigError for a command that there is not.
+/// Throws ConfigError for an unknown command.
 Command command_of(const std::string& name);
 
 }  // namespace commfuse::python

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The extension commfuse._engine. What people call is in commfuse/*.py.
+// The extension commfuse._engine. People call the functions in commfuse/*.py.
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
@@ -24,7 +24,7 @@ namespace {
 
 namespace py = pybind11;
 
-/// Text as Python has it. Bytes that are not UTF-8 come through as surrogates, so encoding gives them back.
+/// Returns text for Python. Bytes that are not UTF-8 become surrogates, so encoding restores them.
 py::str text_of(const std::string& bytes) {
   PyObject* text = PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()), "surrogateescape");
   if (text == nullptr) {
@@ -42,7 +42,7 @@ std::string written(const sim::Answer& answer, const std::string& format) {
   return text;
 }
 
-/// Null where the answer has no rows of layers or whole models.
+/// Returns null if the answer has no rows of layers or whole models.
 std::shared_ptr<Table> table_of(const sim::Answer& answer) {
   const py::gil_scoped_release unlocked;
   return answer.layers   ? std::make_shared<Table>(answer.layers())
@@ -50,7 +50,7 @@ std::shared_ptr<Table> table_of(const sim::Answer& answer) {
                          : nullptr;
 }
 
-/// Pairs of a figure's name and its SVG.
+/// Returns pairs of a figure's name and its SVG.
 std::vector<std::pair<std::string, std::string>> figures_of(const sim::Answer& answer) {
   const py::gil_scoped_release unlocked;
   std::vector<std::pair<std::string, std::string>> figures;
@@ -62,7 +62,7 @@ std::vector<std::pair<std::string, std::string>> figures_of(const sim::Answer& a
   return figures;
 }
 
-/// The values themselves, read-only. `owner` keeps them.
+/// Returns the values themselves, read-only. `owner` keeps them alive.
 template <class T>
 py::array view_of(const std::vector<T>& values, const py::dtype& type, const py::object& owner) {
   py::array view(type, {static_cast<py::ssize_t>(values.size())}, {static_cast<py::ssize_t>(sizeof(T))}, values.data(),
@@ -71,7 +71,7 @@ py::array view_of(const std::vector<T>& values, const py::dtype& type, const py:
   return view;
 }
 
-/// A pair: the values, or of texts their codes; and of texts the list of words, else None.
+/// Returns a pair: the values, or the codes of texts; and the list of words for texts, else None.
 py::tuple column_of(const py::object& self, const std::string& name) {
   Table& table = self.cast<Table&>();
   const Column* column = nullptr;
@@ -178,7 +178,8 @@ void add_keywords(py::module_& module) {
 }  // namespace
 
 PYBIND11_MODULE(_engine, module) {
-  // The classes of Python's side, by which people catch mistakes, are made here so that both sides raise the same.
+  // Exception classes of the Python side, by which people catch errors, are made here so that both sides raise the
+  // same.
   static py::exception<ConfigError> mistake(module, "ConfigError", PyExc_ValueError);
   py::register_exception_translator([](std::exception_ptr thrown) {
     try {

@@ -31,7 +31,7 @@ ColumnType type_of(const StepRow::Value& value) {
                                                        : ColumnType::text;
 }
 
-/// Every name once, as they first come: the columns of CSV.
+/// Returns every name once, in order of appearance: the columns of CSV.
 std::vector<ColumnHead> heads_of(std::span<const StepRow> rows) {
   std::vector<ColumnHead> heads;
   for (const StepRow& row : rows) {
@@ -96,7 +96,7 @@ class Filler {
     return place->second;
   }
 
-  /// NumPy's whole numbers and flags have no value for "not there", so the column becomes one of numbers.
+  /// NumPy's whole numbers and flags have no value for "absent", so the column becomes one of numbers.
   void leave_gap() {
     if (!has_gaps_ && column_.type != ColumnType::number) {
       column_.numbers.assign(column_.counts.begin(), column_.counts.end());
@@ -130,8 +130,8 @@ const Column& Table::column(const std::string& name) {
   if (head == heads_.end()) {
     const std::vector<std::string_view> known = [&] {
       std::vector<std::string_view> names;
-      for (const ColumnHead& one : heads_) {
-        names.emplace_back(one.name);
+      for (const ColumnHead& column : heads_) {
+        names.emplace_back(column.name);
       }
       return names;
     }();

@@ -27,13 +27,13 @@ using Cell = std::variant<std::monostate, std::string, std::int64_t, double, boo
 struct Column {
   ColumnType type = ColumnType::text;
   std::vector<std::int64_t> counts{};
-  std::vector<double> numbers{};      ///< NaN where there is none; also of counts and flags that are not everywhere.
+  std::vector<double> numbers{};      ///< NaN if absent; also for counts and flags that some rows lack.
   std::vector<std::uint8_t> flags{};  ///< 0 or 1.
-  std::vector<std::int32_t> codes{};  ///< Places in `words`; -1 where there is none.
-  std::vector<std::string> words{};   ///< Texts, each once, in the order in which they first come.
+  std::vector<std::int32_t> codes{};  ///< Indices in `words`; -1 if absent.
+  std::vector<std::string> words{};   ///< Texts, each once, in order of appearance.
 };
 
-/// What a table knows of a column before it is read.
+/// Properties of a column before it is read.
 struct ColumnHead {
   std::string name;
   ColumnType type = ColumnType::text;

@@ -18,13 +18,13 @@ namespace {
 
 namespace proto = ChakraProtoMsg;
 
-constexpr const char* schema_version = "0.0.4";  // what Chakra's own converters write
+constexpr const char* schema_version = "0.0.4";  // the version that Chakra's own converters write
 
 class Attributes {
  public:
   explicit Attributes(proto::Node& node) : node_(node) {}
 
-  // Types as Chakra's converters choose them: older feeders read no others.
+  // Types are those that Chakra's converters choose, because older feeders read no others.
   void flag(const char* name, bool value) { add(name).set_bool_val(value); }
   void number(const char* name, std::int32_t value) { add(name).set_int32_val(value); }
   void count(const char* name, std::int64_t value) { add(name).set_int64_val(value); }
@@ -58,7 +58,8 @@ proto::CollectiveCommType type_of(CollectiveKind kind) {
   return proto::ALL_REDUCE;
 }
 
-/// The name of the group along an axis that `rank` belongs to; empty for that of all ranks. Names are numbers from 1.
+/// Returns the name of the group along an axis that contains `rank`; empty for the group of all ranks. Names are
+/// numbers from 1.
 std::string group_of(const Mesh& mesh, int axis, Rank rank) {
   if (mesh.axes[static_cast<std::size_t>(axis)].extent == mesh.ranks()) {
     return {};

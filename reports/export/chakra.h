@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A priced schedule as Chakra execution traces, which ASTRA-sim reads: one file a rank, `prefix.0.et`, `prefix.1.et`.
-// A file is a GlobalMetadata and then one Node a task, each behind its length. All dependencies are data_deps: those
-// the feeders of ASTRA-sim always heed. Collectives stay collectives.
+// Priced schedules as Chakra execution traces, which ASTRA-sim reads: one file for each rank, `prefix.0.et`,
+// `prefix.1.et`. A file is a GlobalMetadata and then one Node for each task, each preceded by its length. All
+// dependencies are data_deps, because the feeders of ASTRA-sim always respect those. Collectives stay collectives.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +13,17 @@ namespace commfuse::reports {
 
 struct ChakraOptions {
   MessageOrder messages = MessageOrder::lane;
-  /// Chakra's durations are whole microseconds, too coarse for small products: they are written this many times as
-  /// long. The network must be made slower by as much, and the result divided by it.
+  /// Chakra's durations are whole microseconds, too coarse for small GEMMs: the file multiplies them by this number.
+  /// The network must be slowed by the same factor, and the result divided by it.
   std::int64_t time_scale = 1;
 };
 
-/// The bytes of one rank's file. A rank without ops has one calculation of no time: ASTRA-sim refuses an empty trace.
+/// Returns the bytes of one rank's file. A rank without ops gets one calculation of no time, because ASTRA-sim refuses
+/// an empty trace.
 std::string chakra_trace(const ExportInput& input, Rank rank, const ChakraOptions& options);
 
-/// The members of the groups that traces name, as ASTRA-sim's --comm-group-configuration takes them. Empty when every
-/// collective is over all ranks, which needs no name.
+/// Returns the members of the groups that traces name, as ASTRA-sim's --comm-group-configuration takes them. Empty if
+/// every collective is over all ranks, which needs no name.
 std::string chakra_groups(const Program& program);
 
 }  // namespace commfuse::reports

@@ -16,7 +16,7 @@ namespace {
 
 using Out = std::back_insert_iterator<std::string>;
 
-// Okabe and Ito's palette: told apart by the colour-blind too.
+// Okabe and Ito's palette, which the colour-blind can tell apart too.
 constexpr std::string_view blue = "#0072B2";
 constexpr std::string_view orange = "#D55E00";
 
@@ -61,7 +61,7 @@ void write_node(const Program& program, Rank rank, const Command& command, Out o
                  escaped(name_of(program.lanes[op.lane])), colour_of(op.purpose));
 }
 
-/// Waits, and the order of lanes where no wait says the same.
+/// Writes waits, and the order of lanes where no wait implies it.
 void write_order(const Program& program, Rank rank, const std::vector<Command>& commands, Out out) {
   std::vector<std::int32_t> last(program.lanes.size(), -1);
   for (std::size_t at = 0; at < commands.size(); ++at) {
@@ -81,16 +81,17 @@ void write_order(const Program& program, Rank rank, const std::vector<Command>& 
   }
 }
 
-/// Edges that leave the rank, to ranks that are drawn.
+/// Writes edges from this rank to other drawn ranks.
 void write_messages(Rank rank, const std::vector<Command>& commands, std::span<const Rank> drawn, Out out) {
-  const auto is_drawn = [&](Rank one) { return std::find(drawn.begin(), drawn.end(), one) != drawn.end(); };
+  const auto is_drawn = [&](Rank candidate) { return std::find(drawn.begin(), drawn.end(), candidate) != drawn.end(); };
   for (const Command& command : commands) {
     if (command.target >= 0 && is_drawn(command.target)) {
       fmt::format_to(out, "  {} -> {} [color=\"{}\", constraint=false];\n", node_of(rank, command.op),
                      node_of(command.target, command.target_op), blue);
     }
-    const auto here = std::find(command.group.begin(), command.group.end(), rank);
-    const auto next = here == command.group.end() ? here : std::find_if(here + 1, command.group.end(), is_drawn);
+    const auto this_rank = std::find(command.group.begin(), command.group.end(), rank);
+    const auto next =
+        this_rank == command.group.end() ? this_rank : std::find_if(this_rank + 1, command.group.end(), is_drawn);
     if (next != command.group.end()) {
       fmt::format_to(out, "  {} -> {} [color=\"{}\", dir=none, constraint=false];\n", node_of(rank, command.op),
                      node_of(*next, command.op), orange);

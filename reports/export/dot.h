@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A schedule as a Graphviz digraph: one cluster a rank, one node an op, who waits for whom.
+// A schedule as a Graphviz digraph: a cluster for each rank, a node for each op, an edge for each dependency.
 #pragma once
 
 #include <span>
@@ -9,9 +9,9 @@
 
 namespace commfuse::reports {
 
-/// Solid: waits. Dotted: order on a lane, where no wait says it. Blue: messages, from the exchange that sends to the
-/// one that receives. Orange: the members of a collective. Only the ranks given are drawn, and what joins two of them.
-/// Requires a program that passed check_program, and ranks of its mesh.
+/// Solid edges are waits. Dotted edges are the order on a lane where no wait implies it. Blue edges are messages, from
+/// the exchange that sends to the exchange that receives. Orange edges join the members of a collective. Only the given
+/// ranks are drawn, and edges between two of them. Requires a program that passed check_program, and ranks of its mesh.
 std::string to_dot(const Lowered& lowered, std::span<const Rank> ranks);
 
 }  // namespace commfuse::reports

@@ -12,9 +12,9 @@ namespace commfuse::reports {
 
 namespace {
 
-constexpr std::size_t most_lanes = 255;  // a cpu is one byte, and the host has one
+constexpr std::size_t most_lanes = 255;  // The number of a cpu is one byte, and the host takes one.
 
-/// By lane: how many lanes before it communicate.
+/// Returns for each lane the number of lanes before it that communicate.
 std::vector<std::size_t> nics_of(const Program& program) {
   std::vector<bool> communicates(program.lanes.size());
   for (const Op& op : program.ops) {
@@ -22,14 +22,14 @@ std::vector<std::size_t> nics_of(const Program& program) {
   }
   std::vector<std::size_t> nics;
   std::size_t before = 0;
-  for (const bool one : communicates) {
+  for (const bool is_communication : communicates) {
     nics.push_back(before);
-    before += one ? 1 : 0;
+    before += is_communication ? 1 : 0;
   }
   return nics;
 }
 
-/// To the nearest nanosecond.
+/// Rounds to the nearest nanosecond.
 std::int64_t nanoseconds(Duration time) { return (time.count() + 500) / 1000; }
 
 }  // namespace

@@ -21,9 +21,9 @@
 
 namespace commfuse::reports {
 
-/// What stands before the first rank. Throws ConfigError when the program has more lanes than GOAL has CPUs.
+/// Returns the text before the first rank. Throws ConfigError if the program has more lanes than GOAL has CPUs.
 std::string goal_head(const ExportInput& input);
-/// One rank. The text is the head and then all ranks in their order.
+/// Returns the text of one rank. The whole text is the head, then all ranks in order.
 std::string goal_of(const ExportInput& input, Rank rank, MessageOrder messages);
 
 }  // namespace commfuse::reports

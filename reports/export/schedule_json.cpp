@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// The canonical text writes what is a word between quotes or without, but never a number between quotes as a number.
+/// The canonical text may quote a word or not, but it never quotes a number that is meant as a number.
 Json scalar_of(const YamlNode& node) {
   const bool digits = !node.text.empty() && std::all_of(node.text.begin(), node.text.end(),
                                                         [](char letter) { return letter >= '0' && letter <= '9'; });
@@ -50,7 +50,7 @@ Json tree_of(const YamlDocument& document, int id) {
 /// One line.
 std::string line_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
-/// A section with its members one a line.
+/// Returns a section with one member per line.
 std::string section_of(const Json& section) {
   if (section.empty() || !section.is_structured()) {
     return line_of(section);

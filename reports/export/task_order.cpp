@@ -27,23 +27,23 @@ void sort_without_doubles(auto& values) {
 std::vector<OpId> unimplied(const Order& order, std::vector<OpId> candidates) {
   sort_without_doubles(candidates);
   std::vector<OpId> left;
-  for (const OpId one : candidates) {
+  for (const OpId candidate : candidates) {
     if (std::none_of(candidates.begin(), candidates.end(),
-                     [&](OpId other) { return other != one && order.before(one, other); })) {
-      left.push_back(one);
+                     [&](OpId other) { return other != candidate && order.before(candidate, other); })) {
+      left.push_back(candidate);
     }
   }
   return left;
 }
 
 std::vector<std::int32_t> MemoryOrder::conflicts(const Operands& reads, const Operands& writes) const {
-  std::vector<std::int32_t> found;
+  std::vector<std::int32_t> tasks;
   const auto find = [&](const Operands& operands, const std::vector<std::vector<Access>>& earlier) {
     for (const std::vector<Rectangle>& operand : operands) {
       for (const Rectangle& where : operand) {
         for (const Access& access : earlier[position(where.buffer)]) {
           if (overlap(access.where, where)) {
-            found.push_back(access.task);
+            tasks.push_back(access.task);
           }
         }
       }
@@ -52,8 +52,8 @@ std::vector<std::int32_t> MemoryOrder::conflicts(const Operands& reads, const Op
   find(reads, writes_);
   find(writes, writes_);
   find(writes, reads_);
-  sort_without_doubles(found);
-  return found;
+  sort_without_doubles(tasks);
+  return tasks;
 }
 
 void MemoryOrder::note(std::int32_t task, const Operands& reads, const Operands& writes) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which ops and tasks of a rank wait for which: by lanes and waits, or by the memory they touch.
+// Dependencies among ops and tasks of a rank: by lanes and waits, or by the memory that they touch.
 #pragma once
 
 #include <cstdint>
@@ -11,23 +11,23 @@
 
 namespace commfuse::reports {
 
-/// The candidates that none of the others implies: all that end before another one starts are left out, and doubles.
+/// Returns the candidates, without doubles and without those that end before another one starts, which implies them.
 /// Ascending. Requires that all of them take part.
 std::vector<OpId> unimplied(const Order& order, std::vector<OpId> candidates);
 
-/// Remembers who touched which memory of a rank, and so whom the next one to touch it waits for.
+/// Remembers the tasks that touched each memory of a rank, which the next task to touch it waits for.
 class MemoryOrder {
  public:
-  /// Operands: rectangles stacked by rows.
+  /// Operands are rectangles stacked by rows.
   using Operands = std::vector<std::vector<Rectangle>>;
 
   explicit MemoryOrder(std::size_t buffers) : reads_(buffers), writes_(buffers) {}
 
-  /// Of the tasks noted so far, those that wrote what is read here or touched what is written here. Ascending.
+  /// Returns the tasks so far that wrote a part of `reads` or touched a part of `writes`. Ascending.
   [[nodiscard]] std::vector<std::int32_t> conflicts(const Operands& reads, const Operands& writes) const;
 
-  /// `task` reads and writes these. What lies wholly under a write is forgotten: whoever touches it next waits for the
-  /// writer, and the writer waits for those before.
+  /// Notes that `task` reads and writes these operands. Accesses wholly under a write are forgotten: the next task to
+  /// touch that memory waits for the writer, which waits for the tasks before.
   void note(std::int32_t task, const Operands& reads, const Operands& writes);
 
  private:

@@ -13,19 +13,20 @@ namespace commfuse::reports {
 
 namespace {
 
-using Places = std::vector<std::int32_t>;  // of tasks
+using Places = std::vector<std::int32_t>;  // places of tasks
 
 void append(Places& to, const Places& more) { to.insert(to.end(), more.begin(), more.end()); }
 
-/// Messages of one op between two ranks, at most.
+/// Returns the largest number of messages of one op between two ranks.
 std::int64_t tags_per_op(const Program& program, const TaskOptions& options) {
-  std::int64_t most = 1;
+  std::int64_t messages = 1;
   for (const Shape& shape : program.shapes) {
     if (const auto* collective = std::get_if<CollectiveShape>(&shape); collective && options.spell_out_collectives) {
-      most = std::max(most, std::int64_t{2} * program.mesh.axes[static_cast<std::size_t>(collective->axis)].extent);
+      messages =
+          std::max(messages, std::int64_t{2} * program.mesh.axes[static_cast<std::size_t>(collective->axis)].extent);
     }
   }
-  return most;
+  return messages;
 }
 
 class RankTasks {
@@ -43,12 +44,12 @@ class RankTasks {
         last_on_lane_(program_.lanes.size(), OpId{-1}),
         issued_by_(program_.ops.size(), -1) {}
 
-  void add(const Command& command, const std::vector<Command>& all) {
+  void add(const Command& command, const std::vector<Command>& commands) {
     issue(command);
     add_parts(command);
     Earlier earlier;
     for (const std::int32_t wait : command.waits) {
-      earlier.waits.push_back(all[static_cast<std::size_t>(wait)].op);
+      earlier.waits.push_back(commands[static_cast<std::size_t>(wait)].op);
     }
     const Task& first = tasks_[static_cast<std::size_t>(parts_[position(command.op)].front().first.front())];
     const bool calculates = first.kind == Task::Kind::calculation;
@@ -63,7 +64,7 @@ class RankTasks {
     }
   }
 
-  std::vector<Task> all() && {
+  std::vector<Task> take() && {
     for (Task& task : tasks_) {
       std::sort(task.after.begin(), task.after.end());
       task.after.erase(std::unique(task.after.begin(), task.after.end()), task.after.end());
@@ -72,11 +73,11 @@ class RankTasks {
   }
 
  private:
-  /// What of an op starts and ends as one: all of it, or one half of an exchange.
+  /// The portion of an op that starts and ends together: the whole op, or one half of an exchange.
   struct Part {
     Places first, last;  // tasks
-    bool reads = true;   // the op's inputs
-    bool writes = true;  // the op's outputs
+    bool reads = true;   // the op reads its inputs in this part
+    bool writes = true;  // the op writes its outputs in this part
   };
   struct Earlier {
     std::vector<OpId> waits;
@@ -102,7 +103,7 @@ class RankTasks {
     issued_by_[position(command.op)] = host_;
   }
 
-  /// Unless what the op waits for was issued no earlier.
+  /// Waits for the host, unless the op waits for one that the host issued later.
   void wait_for_host(OpId op) {
     if (host_ < 0) {
       return;
@@ -160,22 +161,22 @@ class RankTasks {
     parts.push_back({{place}, {place}});
   }
 
-  /// A part of the data never smaller than it is: rounded up where it does not divide.
+  /// Rounds parts of the data up where they do not divide.
   void add_steps(const Command& command, std::vector<Part>& parts) {
     const auto& shape = std::get<CollectiveShape>(program_.shapes[command.shape]);
     const auto ranks = static_cast<std::int32_t>(command.group.size());
-    const auto here =
+    const auto place =
         static_cast<std::int32_t>(std::find(command.group.begin(), command.group.end(), rank_) - command.group.begin());
-    const std::int64_t all = size_of(shape.rows, shape.columns, shape.wire).count;
-    const Bytes bytes{(all + ranks - 1) / ranks};
+    const std::int64_t whole = size_of(shape.rows, shape.columns, shape.wire).count;
+    const Bytes bytes{(whole + ranks - 1) / ranks};
     const std::int32_t steps = (ranks - 1) * (shape.kind == CollectiveKind::all_reduce ? 2 : 1);
     Part part;
     for (std::int32_t step = 0; step < steps; ++step) {
       const std::int32_t shift = shape.kind == CollectiveKind::all_to_all ? step + 1 : 1;
       const auto member = [&](std::int32_t at) { return command.group[static_cast<std::size_t>(at % ranks)]; };
       Places pair;
-      for (const auto& [kind, peer] : {std::pair{Task::Kind::send, member(here + shift)},
-                                       std::pair{Task::Kind::receive, member(here + ranks - shift)}}) {
+      for (const auto& [kind, peer] : {std::pair{Task::Kind::send, member(place + shift)},
+                                       std::pair{Task::Kind::receive, member(place + ranks - shift)}}) {
         Task task = message(kind, command.op, peer, bytes, command.op);
         task.step = step;
         task.tag += step;
@@ -188,7 +189,7 @@ class RankTasks {
     parts.push_back(std::move(part));
   }
 
-  /// Messages are told apart by the sender's op.
+  /// The op of the sender tells messages apart.
   [[nodiscard]] Task message(Task::Kind kind, OpId op, Rank peer, Bytes bytes, OpId sender) const {
     return {.kind = kind,
             .op = op,
@@ -232,7 +233,7 @@ class RankTasks {
     }
     for (const OpId before : earlier.waits) {
       if (!waits_for_some_of(command.op, before)) {
-        wait_for(command.op, before);  // it has a reason of its own
+        wait_for(command.op, before);  // The task has a reason of its own.
       }
     }
   }
@@ -285,7 +286,7 @@ std::vector<Task> tasks_of(const ExportInput& input, Rank rank, const TaskOption
   for (const Command& command : commands) {
     tasks.add(command, commands);
   }
-  return std::move(tasks).all();
+  return std::move(tasks).take();
 }
 
 std::string label_of(const Task& task) {

@@ -26,7 +26,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// On one line; bytes that are no UTF-8 are replaced, so any name makes valid JSON.
+/// Writes JSON on one line; bytes that are not UTF-8 are replaced, so any name makes valid JSON.
 std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 /// The inside of a JSON string.
@@ -63,7 +63,7 @@ class Gzip {
   z_stream stream_{};
 };
 
-/// Collects text and hands it on a megabyte at a time.
+/// Collects text and writes it a megabyte at a time.
 class Output {
  public:
   explicit Output(const std::filesystem::path& path) : file_(path) {
@@ -72,7 +72,7 @@ class Output {
       gzip_.emplace();
     }
   }
-  /// Before each event.
+  /// Call before each event.
   void separate() {
     text += first_ ? "\n" : ",\n";
     first_ = false;
@@ -107,7 +107,7 @@ void append(std::string& text, std::int64_t number) {
   text.append(digits.data(), digits.size());
 }
 
-/// 1234567 ps is 1.234567.
+/// Writes 1234567 ps as 1.234567.
 void append_microseconds(std::string& text, Duration duration) {
   constexpr std::int64_t scale = 1'000'000;
   const std::int64_t ps = duration.count();
@@ -121,7 +121,7 @@ void append_microseconds(std::string& text, Duration duration) {
   text.append(decimals.data(), decimals.size());
 }
 
-/// Extents in blocks of their dimension, "tokens*4"; and bytes and FLOPs where the sizes are known.
+/// Extents in blocks of their dimension, "tokens*4", and bytes and FLOPs if the sizes are known.
 class Arguments {
  public:
   Arguments(const Program& program, const Sizes& sizes, Json& json) : program_(program), sizes_(sizes), json_(json) {}
@@ -154,10 +154,10 @@ class Arguments {
     const char* name;
     Extent extent;
   };
-  void extents(std::initializer_list<Named> all) const {
-    for (const Named& one : all) {
-      json_[one.name] =
-          fmt::format("{}*{}", program_.dimensions[position(one.extent.dimension)].name, one.extent.blocks);
+  void extents(std::initializer_list<Named> operands) const {
+    for (const Named& operand : operands) {
+      json_[operand.name] =
+          fmt::format("{}*{}", program_.dimensions[position(operand.extent.dimension)].name, operand.extent.blocks);
     }
   }
   void matrix(Extent rows, Extent columns, DType dtype) const {
@@ -192,7 +192,7 @@ std::string arguments_of(const TracedRun& run, std::size_t id) {
   return dump(json);
 }
 
-/// The text of a slice that is the same on every rank, made once an op.
+/// Text of a slice that is equal on every rank, made once for each op.
 struct PreparedOp {
   std::vector<LabelPiece> name;  // escaped
   std::string behind_name;       // category, track and arguments, up to the process
@@ -202,13 +202,13 @@ std::vector<PreparedOp> prepare(const TracedRun& run) {
   std::vector<PreparedOp> prepared;
   for (std::size_t id = 0; id < run.program->ops.size(); ++id) {
     const Op& op = run.program->ops[id];
-    PreparedOp one{label_pieces(*run.program, op), {}};
-    for (LabelPiece& piece : one.name) {
+    PreparedOp slice{label_pieces(*run.program, op), {}};
+    for (LabelPiece& piece : slice.name) {
       piece.text = escaped(piece.text);
     }
-    one.behind_name = fmt::format(R"(","cat":"{}","ph":"X","tid":{},"args":{},"pid":)", name_of(op.purpose),
-                                  op.lane + 1, arguments_of(run, id));
-    prepared.push_back(std::move(one));
+    slice.behind_name = fmt::format(R"(","cat":"{}","ph":"X","tid":{},"args":{},"pid":)", name_of(op.purpose),
+                                    op.lane + 1, arguments_of(run, id));
+    prepared.push_back(std::move(slice));
   }
   return prepared;
 }
@@ -217,11 +217,11 @@ void write_slices(const TracedRun& run, std::int64_t first_pid, Output& out) {
   const std::vector<PreparedOp> prepared = prepare(run);
   const Mesh& mesh = run.program->mesh;
   Rank rank = -1;
-  Coordinates here{};
+  Coordinates coordinates{};
   for (const OpSpan& span : run.timeline) {
     if (span.rank != rank) {
       rank = span.rank;
-      here = mesh.coordinates(rank);
+      coordinates = mesh.coordinates(rank);
     }
     const PreparedOp& op = prepared[position(span.op)];
     out.separate();
@@ -229,7 +229,7 @@ void write_slices(const TracedRun& run, std::int64_t first_pid, Output& out) {
     for (const LabelPiece& piece : op.name) {
       out.text += piece.text;
       if (piece.index) {
-        append(out.text, piece.index->at(mesh, here));
+        append(out.text, piece.index->at(mesh, coordinates));
       }
     }
     out.text += op.behind_name;
@@ -253,21 +253,21 @@ void write_names(const TracedRun& run, std::int64_t first_pid, Output& out) {
   const std::string strategy = strategy_label(row.strategy, row.parameters);
   for (Rank rank = 0; rank < run.program->mesh.ranks(); ++rank) {
     const std::int64_t pid = first_pid + rank;
-    std::vector<Json> all{metadata(pid, "process_name", {{"name", fmt::format("{} \u00b7 rank {}", strategy, rank)}}),
-                          metadata(pid, "process_sort_index", {{"sort_index", pid}}),
-                          metadata(pid, "process_labels",
-                                   {{"labels", fmt::format("{} {} on {}, batch {}, seq {}", row.model, row.scope,
-                                                           machine_in_words(row), row.batch, row.seq)}})};
+    std::vector<Json> names{metadata(pid, "process_name", {{"name", fmt::format("{} \u00b7 rank {}", strategy, rank)}}),
+                            metadata(pid, "process_sort_index", {{"sort_index", pid}}),
+                            metadata(pid, "process_labels",
+                                     {{"labels", fmt::format("{} {} on {}, batch {}, seq {}", row.model, row.scope,
+                                                             machine_in_words(row), row.batch, row.seq)}})};
     for (std::size_t lane = 0; lane < run.program->lanes.size(); ++lane) {
       for (const Json& named : {metadata(pid, "thread_name", {{"name", name_of(run.program->lanes[lane])}}),
                                 metadata(pid, "thread_sort_index", {{"sort_index", lane + 1}})}) {
-        all.push_back(named);
-        all.back()["tid"] = lane + 1;
+        names.push_back(named);
+        names.back()["tid"] = lane + 1;
       }
     }
-    for (const Json& one : all) {
+    for (const Json& event : names) {
       out.separate();
-      out.text += dump(one);
+      out.text += dump(event);
     }
     out.pass_on_when_full();
   }
@@ -292,24 +292,24 @@ void write_flows(const TracedRun& run, std::int64_t first_pid, std::int64_t& nex
 }
 
 void write_counters(const TracedRun& run, std::int64_t first_pid, Output& out) {
-  for (const UnderWay& one : bytes_under_way(run)) {
+  for (const UnderWay& level : bytes_under_way(run)) {
     out.separate();
     out.text += fmt::format(R"({{"name":"bytes under way","ph":"C","pid":{},"args":{{"bytes":{}}},"ts":)",
-                            first_pid + one.rank, one.bytes);
-    append_microseconds(out.text, one.from.time_since_epoch());
+                            first_pid + level.rank, level.bytes);
+    append_microseconds(out.text, level.from.time_since_epoch());
     out.text += '}';
     out.pass_on_when_full();
   }
 }
 
 std::int64_t pids_per_run(std::span<const TracedRun> runs) {
-  std::int64_t most = 1000;
+  std::int64_t stride = 1000;
   for (const TracedRun& run : runs) {
-    while (run.program->mesh.ranks() >= most) {
-      most *= 10;
+    while (run.program->mesh.ranks() >= stride) {
+      stride *= 10;
     }
   }
-  return most;
+  return stride;
 }
 
 }  // namespace

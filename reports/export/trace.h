@@ -10,10 +10,11 @@
 
 namespace commfuse::reports {
 
-/// Of more slices the file of a name without an ending is protobuf: viewers read it several times as fast.
+/// Traces of more slices default to protobuf if the name has no ending: viewers read it several times as fast.
 inline constexpr std::size_t most_json_slices = 200'000;
 
-/// The path, where it ends in .json, .gz or .pftrace or is no regular file; else with .json or .pftrace behind it.
+/// Returns the path if it ends in .json, .gz or .pftrace or is not a regular file; else the path with .json or .pftrace
+/// added.
 std::filesystem::path trace_path(std::span<const TracedRun> runs, const std::filesystem::path& path);
 
 /// Chrome JSON, gzip where the path ends in .gz, Perfetto's protobuf where it ends in .pftrace (see trace_perfetto.h).

@@ -11,7 +11,7 @@ namespace commfuse::reports {
 
 namespace {
 
-/// Where an op of a rank stands in a timeline, time after time.
+/// Places of a rank's op in a timeline, in order of time.
 using Places = std::unordered_map<std::uint64_t, std::vector<std::size_t>>;
 
 std::uint64_t key_of(Rank rank, OpId op) {
@@ -61,18 +61,18 @@ std::vector<Flow> flows_of(const TracedRun& run) {
       continue;
     }
     const std::size_t time = times[key_of(span.rank, span.op)]++;
-    const auto there = places.find(key_of(target_of(program, *exchange, span.rank), OpId{taker}));
-    if (there != places.end() && time < there->second.size()) {
-      flows.push_back({i, there->second[time]});
+    const auto receives = places.find(key_of(target_of(program, *exchange, span.rank), OpId{taker}));
+    if (receives != places.end() && time < receives->second.size()) {
+      flows.push_back({i, receives->second[time]});
     }
   }
   return flows;
 }
 
 std::vector<UnderWay> bytes_under_way(const TracedRun& run) {
-  std::vector<UnderWay> all;
+  std::vector<UnderWay> levels;
   if (run.sizes.block.empty()) {
-    return all;
+    return levels;
   }
   std::map<std::pair<Rank, Instant>, std::int64_t> changes;
   for (const OpSpan& span : run.timeline) {
@@ -85,10 +85,10 @@ std::vector<UnderWay> bytes_under_way(const TracedRun& run) {
   for (const auto& [when, change] : changes) {
     bytes += change;
     if (change != 0) {
-      all.push_back({when.first, when.second, bytes});
+      levels.push_back({when.first, when.second, bytes});
     }
   }
-  return all;
+  return levels;
 }
 
 }  // namespace commfuse::reports

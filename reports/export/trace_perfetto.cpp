@@ -27,12 +27,12 @@ constexpr std::uint32_t sequence = 1;
 constexpr std::uint32_t names_begin_anew = 1;
 constexpr std::uint32_t needs_names = 2;
 
-/// Half up. Times are never below zero here.
+/// Rounds half up; times are never below zero here.
 std::uint64_t nanoseconds(Instant instant) {
   return static_cast<std::uint64_t>(instant.time_since_epoch().count() + 500) / 1000U;
 }
 
-/// Packets one behind the other, handed on a megabyte at a time.
+/// Packets one after the other, written a megabyte at a time.
 class Packets {
  public:
   explicit Packets(const std::filesystem::path& path) : file_(path) {}
@@ -41,9 +41,9 @@ class Packets {
     packet.set_trusted_packet_sequence_id(sequence);
     packet.set_sequence_flags(first_ ? names_begin_anew : needs_names);
     first_ = false;
-    perfetto::Trace one;  // A trace of one packet: traces join by standing behind each other.
-    one.add_packet()->Swap(&packet);
-    one.AppendToString(&bytes_);
+    perfetto::Trace single;  // A trace of one packet: concatenated traces are one trace.
+    single.add_packet()->Swap(&packet);
+    single.AppendToString(&bytes_);
     constexpr std::size_t enough = 1U << 20U;
     if (bytes_.size() >= enough) {
       file_.write(bytes_);
@@ -61,12 +61,12 @@ class Packets {
   bool first_ = true;
 };
 
-/// What happens on the tracks, in order of time; ends before beginnings.
+/// An event of a track, in order of time; ends precede beginnings.
 struct Event {
   Instant at;
   enum class Kind : std::uint8_t { end, counter, begin } kind = Kind::begin;
-  std::size_t span = 0;    // of the timeline, of a slice
-  std::int64_t value = 0;  // of a counter
+  std::size_t span = 0;    // index in the timeline, of a slice
+  std::int64_t value = 0;  // only counters have one
   Rank rank = 0;
 };
 
@@ -93,7 +93,7 @@ class RunWriter {
 
  private:
   [[nodiscard]] const Program& program() const { return *run_.program; }
-  /// Tracks of a process: itself, its lanes, and last its counter.
+  /// Returns a track of a process: the process, its lanes, and last its counter.
   [[nodiscard]] std::uint64_t track(Rank rank, std::size_t lane) const {
     constexpr std::uint64_t most_lanes = 4096;
     return static_cast<std::uint64_t>(first_pid_ + rank) * most_lanes + lane;
@@ -113,14 +113,14 @@ class RunWriter {
         fmt::format("{} {} on {}, batch {}, seq {}", row.model, row.scope, machine_in_words(row), row.batch, row.seq));
     packets_.add(packet);
     for (std::size_t lane = 0; lane < program().lanes.size(); ++lane) {
-      TracePacket one;
-      one.mutable_track_descriptor()->set_uuid(track(rank, lane + 1));
-      one.mutable_track_descriptor()->set_parent_uuid(track(rank, 0));
-      auto* thread = one.mutable_track_descriptor()->mutable_thread();
+      TracePacket lane_packet;
+      lane_packet.mutable_track_descriptor()->set_uuid(track(rank, lane + 1));
+      lane_packet.mutable_track_descriptor()->set_parent_uuid(track(rank, 0));
+      auto* thread = lane_packet.mutable_track_descriptor()->mutable_thread();
       thread->set_pid(pid);
-      thread->set_tid(pid * 64 + static_cast<std::int32_t>(lane));  // Threads of one machine differ.
+      thread->set_tid(pid * 64 + static_cast<std::int32_t>(lane));  // Thread ids must differ on a machine.
       thread->set_thread_name(name_of(program().lanes[lane]));
-      packets_.add(one);
+      packets_.add(lane_packet);
     }
     TracePacket counter;
     counter.mutable_track_descriptor()->set_uuid(counter_track(rank));
@@ -130,24 +130,24 @@ class RunWriter {
     packets_.add(counter);
   }
 
-  /// Sorted, so that a slice ends before the next one of its track begins.
+  /// Returns sorted events, so that a slice ends before the next one of its track begins.
   [[nodiscard]] std::vector<Event> events() const {
-    std::vector<Event> all;
-    all.reserve(2 * run_.timeline.size());
+    std::vector<Event> sorted;
+    sorted.reserve(2 * run_.timeline.size());
     for (std::size_t i = 0; i < run_.timeline.size(); ++i) {
       const OpSpan& span = run_.timeline[i];
-      all.push_back({.at = span.start, .kind = Event::Kind::begin, .span = i, .rank = span.rank});
+      sorted.push_back({.at = span.start, .kind = Event::Kind::begin, .span = i, .rank = span.rank});
       if (span.end > span.start) {
-        all.push_back({.at = span.end, .kind = Event::Kind::end, .span = i, .rank = span.rank});
+        sorted.push_back({.at = span.end, .kind = Event::Kind::end, .span = i, .rank = span.rank});
       }
     }
-    for (const UnderWay& one : bytes_under_way(run_)) {
-      all.push_back({.at = one.from, .kind = Event::Kind::counter, .value = one.bytes, .rank = one.rank});
+    for (const UnderWay& level : bytes_under_way(run_)) {
+      sorted.push_back({.at = level.from, .kind = Event::Kind::counter, .value = level.bytes, .rank = level.rank});
     }
-    std::stable_sort(all.begin(), all.end(), [](const Event& a, const Event& b) {
+    std::stable_sort(sorted.begin(), sorted.end(), [](const Event& a, const Event& b) {
       return std::tuple(nanoseconds(a.at), a.kind, a.at) < std::tuple(nanoseconds(b.at), b.kind, b.at);
     });
-    return all;
+    return sorted;
   }
 
   [[nodiscard]] const Op& op_of(const OpSpan& span) const { return program().ops[position(span.op)]; }
@@ -193,9 +193,9 @@ class RunWriter {
   }
 
   static void annotate(TrackEvent& event, const char* name, std::int64_t value) {
-    auto* one = event.add_debug_annotations();
-    one->set_name(name);
-    one->set_int_value(value);
+    auto* annotation = event.add_debug_annotations();
+    annotation->set_name(name);
+    annotation->set_int_value(value);
   }
   void annotate_work(TrackEvent& event, const Shape& shape) const {
     if (run_.sizes.block.empty()) {
@@ -212,7 +212,7 @@ class RunWriter {
     }
   }
 
-  /// A name is spelled out once, in the packet that needs it first.
+  /// The packet that needs a name first spells it out.
   std::uint64_t name_id(const std::string& name, TracePacket& packet) {
     const auto [place, is_new] = names_.try_emplace(name, first_name_ + names_.size());
     if (is_new) {
@@ -225,14 +225,14 @@ class RunWriter {
   using Flows = std::unordered_map<std::size_t, std::vector<std::uint64_t>>;
   static const std::vector<std::uint64_t>& of(const Flows& flows, std::size_t span) {
     static const std::vector<std::uint64_t> none;
-    const auto found = flows.find(span);
-    return found == flows.end() ? none : found->second;
+    const auto flow = flows.find(span);
+    return flow == flows.end() ? none : flow->second;
   }
 
   const TracedRun& run_;
   std::int64_t first_pid_;
   Packets& packets_;
-  std::uint64_t first_name_ = static_cast<std::uint64_t>(first_pid_) << 24U | 1U;  // names of runs differ in their ids
+  std::uint64_t first_name_ = static_cast<std::uint64_t>(first_pid_) << 24U | 1U;  // Ids of names differ between runs.
   std::unordered_map<std::string, std::uint64_t> names_;
   Flows starts_;
   Flows ends_;

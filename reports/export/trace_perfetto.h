@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Timelines as Perfetto's own protobuf: half the size of JSON that is not packed, and read several times as fast.
+// Timelines as Perfetto's own protobuf: half the size of uncompressed JSON, and read several times as fast.
 #pragma once
 
 #include <filesystem>
@@ -9,8 +9,9 @@
 
 namespace commfuse::reports {
 
-/// What write_trace() tells, with the same processes, tracks, counters and arrows. The format counts nanoseconds;
-/// slices keep their picoseconds as the annotations start_ps and length_ps. `first_pid` of run i is i * stride + 1.
+/// Writes the contents of write_trace(), with the same processes, tracks, counters and arrows. The format counts
+/// nanoseconds; slices keep their picoseconds as the annotations start_ps and length_ps. `first_pid` of run i is i *
+/// stride + 1.
 void write_perfetto(std::span<const TracedRun> runs, std::int64_t stride, const std::filesystem::path& path);
 
 }  // namespace commfuse::reports

@@ -34,7 +34,7 @@ std::string agreement_title(std::span<const MeasuredPair> pairs) {
                      inside, errors.size(), percent(quantile(errors, 0.5)));
 }
 
-/// From edge to edge of the plot, never beyond.
+/// Draws lines from edge to edge of the plot, never beyond.
 void add_guides(double low, double high, Figure& figure) {
   for (const double share : {-near, 0.0, near}) {
     const double from = std::max(low, low / (1.0 + share));
@@ -75,14 +75,14 @@ void add_pair(const MeasuredPair& pair, std::size_t place, const TimeUnit& unit,
 Figure agreement_figure(std::span<const MeasuredPair> pairs, std::string id) {
   check(!pairs.empty(), "an agreement is of something");
   Duration least = Duration::max();
-  Duration most{1};
+  Duration longest{1};
   for (const MeasuredPair& pair : pairs) {
     least = std::min({least, pair.predicted, pair.p10});
-    most = std::max({most, pair.predicted, pair.p90});
+    longest = std::max({longest, pair.predicted, pair.p90});
   }
-  const TimeUnit unit(most);
+  const TimeUnit unit(longest);
   const double low = unit.value(least) / 1.1;
-  const double high = unit.value(most) * 1.1;
+  const double high = unit.value(longest) * 1.1;
   Figure figure;
   figure.id = std::move(id);
   figure.height = 340.0;
@@ -113,16 +113,16 @@ Figure agreement_figure(std::span<const MeasuredPair> pairs, std::string id) {
 
 namespace {
 
-constexpr double farthest = 0.5;          // residuals beyond stand at the edge
-constexpr std::size_t most_marks = 1500;  // of a fit; the data have every row
+constexpr double farthest = 0.5;          // farther residuals stand at the edge
+constexpr std::size_t most_marks = 1500;  // marks of a fit; the data have every row
 
-double residual_of(const FitResidual& one) { return one.predicted_us / one.measured_us - 1.0; }
+double residual_of(const FitResidual& residual) { return residual.predicted_us / residual.measured_us - 1.0; }
 
 std::string residual_title(const FitCheck& fit) {
   std::vector<double> seen;
   std::vector<double> held;
-  for (const FitResidual& one : fit.residuals) {
-    (one.held_back ? held : seen).push_back(std::abs(residual_of(one)));
+  for (const FitResidual& residual : fit.residuals) {
+    (residual.held_back ? held : seen).push_back(std::abs(residual_of(residual)));
   }
   std::string text = seen.empty() ? fmt::format("{}:", fit.name)
                                   : fmt::format("{}: the fit is off by {} in the median of {} rows", fit.name,
@@ -139,12 +139,12 @@ PointsMark residual_points(const FitCheck& fit, bool held_back) {
                   .size = 3.5,
                   .name = held_back ? "held back" : "fitted"};
   for (const std::size_t place : spread(fit.residuals.size(), most_marks)) {
-    const FitResidual& one = fit.residuals[place];
-    if (one.held_back == held_back) {
-      const double error = std::clamp(residual_of(one), -farthest, farthest);
-      mark.points.push_back({one.measured_us, 100.0 * error});
-      mark.tips.push_back(fmt::format("measured {:.1f} \u00b5s, fitted {:.1f} \u00b5s, {}{}", one.measured_us,
-                                      one.predicted_us, signed_percent(residual_of(one)),
+    const FitResidual& residual = fit.residuals[place];
+    if (residual.held_back == held_back) {
+      const double error = std::clamp(residual_of(residual), -farthest, farthest);
+      mark.points.push_back({residual.measured_us, 100.0 * error});
+      mark.tips.push_back(fmt::format("measured {:.1f} \u00b5s, fitted {:.1f} \u00b5s, {}{}", residual.measured_us,
+                                      residual.predicted_us, signed_percent(residual_of(residual)),
                                       held_back ? ", held back" : ""));
     }
   }
@@ -159,12 +159,12 @@ Figure residual_figure(const FitCheck& fit, std::string id) {
   double high = low;
   double widest = 0.05;
   Figure figure;
-  for (const FitResidual& one : fit.residuals) {
-    low = std::min(low, one.measured_us);
-    high = std::max(high, one.measured_us);
-    widest = std::max(widest, std::min(std::abs(residual_of(one)), farthest));
-    figure.data.rows.push_back(
-        {fmt::format("{}", one.measured_us), fmt::format("{}", one.predicted_us), one.held_back ? "1" : "0"});
+  for (const FitResidual& residual : fit.residuals) {
+    low = std::min(low, residual.measured_us);
+    high = std::max(high, residual.measured_us);
+    widest = std::max(widest, std::min(std::abs(residual_of(residual)), farthest));
+    figure.data.rows.push_back({fmt::format("{}", residual.measured_us), fmt::format("{}", residual.predicted_us),
+                                residual.held_back ? "1" : "0"});
   }
   figure.id = std::move(id);
   figure.height = 200.0;

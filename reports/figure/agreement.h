@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How well predictions meet measurements.
+// Figures of the agreement between predictions and measurements.
 #pragma once
 
 #include <span>
@@ -10,10 +10,10 @@
 
 namespace commfuse::reports {
 
-/// Measured against predicted, both axes logarithmic, with lines at +-10 %. Requires a pair.
+/// Draws measured against predicted times, both axes logarithmic, with lines at +-10 %. Requires a pair.
 Figure agreement_figure(std::span<const MeasuredPair> pairs, std::string id = "agreement");
 
-/// What a fit is off by, against what was measured. Requires a residual.
+/// Draws the residuals of a fit against the measured values. Requires a residual.
 Figure residual_figure(const FitCheck& fit, std::string id);
 
 }  // namespace commfuse::reports

@@ -16,11 +16,11 @@ namespace {
 
 constexpr double row_height = 34.0;
 constexpr double bar_share = 0.7;
-constexpr double room_for_total = 1.14;  // of the axis, over the longest time
+constexpr double room_for_total = 1.14;  // share of the longest time, beyond it
 
-/// Head, bubble and tail as the timeline has them; nothing where it is of another run than the row.
+/// Returns head, bubble and tail of the timeline; nothing if the timeline is of another run than the row.
 std::vector<TimePart> exposed_parts(const TracedRun& run) {
-  const Breakdown& all = run.row.analysis.critical;
+  const Breakdown& breakdown = run.row.analysis.critical;
   std::vector<TimePart> parts{
       {"head", Role::exposed, true, {}}, {"bubble", Role::exposed, true, {}}, {"tail", Role::exposed, true, {}}};
   Duration sum{};
@@ -28,7 +28,7 @@ std::vector<TimePart> exposed_parts(const TracedRun& run) {
     parts[static_cast<std::size_t>(time.place)].time += time.to - time.from;
     sum += time.to - time.from;
   }
-  return sum == all.exposed ? parts : std::vector<TimePart>{{"exposed", Role::exposed, true, all.exposed}};
+  return sum == breakdown.exposed ? parts : std::vector<TimePart>{{"exposed", Role::exposed, true, breakdown.exposed}};
 }
 
 std::string title_of(std::span<const TracedRun> runs) {
@@ -49,7 +49,7 @@ std::string title_of(std::span<const TracedRun> runs) {
 struct Bars {
   Figure& figure;
   const TimeUnit& unit;
-  std::vector<TextMark>& totals;  ///< Behind each bar, drawn after all of them.
+  std::vector<TextMark>& totals;  ///< Text behind each bar, drawn after all bars.
 
   /// Parts below zero (compute lanes overlap) begin left of the axis, so that the last part ends at the makespan.
   void add(const TracedRun& run, double y) const {
@@ -87,11 +87,11 @@ struct Bars {
 }  // namespace
 
 std::vector<TimePart> time_parts(const TracedRun& run) {
-  const Breakdown& all = run.row.analysis.critical;
-  std::vector<TimePart> parts{{"compute", Role::essential, false, all.compute},
-                              {"slicing", Role::sixth, false, all.slicing},
-                              {"stretch", Role::fourth, false, all.stretch},
-                              {"local", Role::local, false, all.local}};
+  const Breakdown& breakdown = run.row.analysis.critical;
+  std::vector<TimePart> parts{{"compute", Role::essential, false, breakdown.compute},
+                              {"slicing", Role::sixth, false, breakdown.slicing},
+                              {"stretch", Role::fourth, false, breakdown.stretch},
+                              {"local", Role::local, false, breakdown.local}};
   for (TimePart& part : exposed_parts(run)) {
     parts.push_back(std::move(part));
   }
@@ -99,7 +99,7 @@ std::vector<TimePart> time_parts(const TracedRun& run) {
   for (const TimePart& part : parts) {
     sum += part.time;
   }
-  check(sum == all.makespan, "the parts of a makespan add up to it");
+  check(sum == breakdown.makespan, "the parts of a makespan add up to it");
   return parts;
 }
 

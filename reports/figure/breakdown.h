@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the time of each strategy goes, part by part.
+// Parts of each strategy's time.
 #pragma once
 
 #include <span>
@@ -11,7 +11,7 @@
 
 namespace commfuse::reports {
 
-/// One piece of a makespan. `exposed_*` are what is left of head, bubble and tail without the local work in them.
+/// A part of a makespan. `exposed_*` are the remainders of head, bubble and tail without their local work.
 struct TimePart {
   std::string name;  // "compute", "slicing", "stretch", "local", "head", "bubble", "tail"
   Role role = Role::essential;
@@ -19,11 +19,11 @@ struct TimePart {
   Duration time{};
 };
 
-/// Their sum is the makespan, in whole picoseconds; those of no time are there too. Of a timeline that is not the row's
-/// own, head, bubble and tail stand together as "exposed".
+/// Returns parts that sum to the makespan, in whole picoseconds, including parts of no time. If the timeline is not
+/// that of the row, head, bubble and tail are one part, "exposed".
 std::vector<TimePart> time_parts(const TracedRun& run);
 
-/// A bar a run, all of the same point. Requires a run.
+/// Draws a bar for each run, all of the same point. Requires a run.
 Figure breakdown_figure(std::span<const TracedRun> runs, std::string id = "breakdown");
 
 }  // namespace commfuse::reports

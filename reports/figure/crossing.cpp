@@ -27,7 +27,7 @@ namespace {
 
 std::size_t index_of(MapAxis axis) { return static_cast<std::size_t>(axis); }
 
-/// The values of an axis that are shown, and where.
+/// The values of an axis that the figure shows, and their places.
 class ShownAxis {
  public:
   explicit ShownAxis(const std::vector<MapValue>& values)
@@ -35,12 +35,12 @@ class ShownAxis {
 
   [[nodiscard]] double size() const { return static_cast<double>(places_.size()); }
   [[nodiscard]] std::optional<double> at(std::size_t place) const {
-    const auto found = std::lower_bound(places_.begin(), places_.end(), place);
-    return found != places_.end() && *found == place ? std::optional(static_cast<double>(found - places_.begin()))
+    const auto shown = std::lower_bound(places_.begin(), places_.end(), place);
+    return shown != places_.end() && *shown == place ? std::optional(static_cast<double>(shown - places_.begin()))
                                                      : std::nullopt;
   }
   [[nodiscard]] const std::string& text(std::size_t place) const { return values_[place].text; }
-  /// Labels, not more than fit.
+  /// Returns as many labels as fit.
   [[nodiscard]] std::vector<Tick> ticks(double room, double length) const {
     const auto every = static_cast<std::size_t>(std::max(1.0, std::ceil(room * size() / length)));
     std::vector<Tick> ticks;
@@ -75,7 +75,7 @@ bool at_first_bandwidths(const MapCell& cell) {
   return cell.place[index_of(MapAxis::link)] == 0 && cell.place[index_of(MapAxis::network)] == 0;
 }
 
-/// What the fastest other strategy of a cell saves against serial.
+/// Saving of the fastest other strategy of a cell against serial.
 struct CellSaving {
   double saved = 0.0;
   std::string strategy;
@@ -121,16 +121,16 @@ std::string winners_title(const CrossoverMap& map) {
   return text.empty() ? fmt::format("All {} points tie", points) : text + tied;
 }
 
-/// Time of the best other over its own, and whether it wins.
+/// Time of the best other strategy over that of the strategy, and whether it wins.
 struct Ahead {
   double ratio = 1.0;
   bool wins = false;
 };
-/// By sequence.
+/// Lead by sequence length.
 using Lead = std::map<std::int64_t, Ahead>;
 
 struct Best {
-  const ResultRow* own = nullptr;
+  const ResultRow* chosen = nullptr;
   const ResultRow* other = nullptr;
 };
 
@@ -139,29 +139,29 @@ std::map<std::int64_t, Lead> leads_of(std::span<const ResultRow> rows, std::stri
   std::map<std::pair<std::int64_t, std::int64_t>, Best> best;
   for (const ResultRow& row : rows) {
     const ResultRow*& kept =
-        row.strategy == strategy ? best[{row.ranks, row.seq}].own : best[{row.ranks, row.seq}].other;
+        row.strategy == strategy ? best[{row.ranks, row.seq}].chosen : best[{row.ranks, row.seq}].other;
     if (has_result(row) && !row.bound && (kept == nullptr || makespan_of(row) < makespan_of(*kept))) {
       kept = &row;
     }
   }
   std::map<std::int64_t, Lead> leads;
   for (const auto& [place, both] : best) {
-    if (both.own != nullptr && both.other != nullptr) {
-      const Verdict verdict = verdict_of(std::array{contender_of(*both.own), contender_of(*both.other)}, rule);
-      leads[place.first][place.second] = {times_slower(*both.other, *both.own),
+    if (both.chosen != nullptr && both.other != nullptr) {
+      const Verdict verdict = verdict_of(std::array{contender_of(*both.chosen), contender_of(*both.other)}, rule);
+      leads[place.first][place.second] = {times_slower(*both.other, *both.chosen),
                                           verdict.wins() && verdict.front.front() == 0};
     }
   }
-  std::erase_if(leads, [](const auto& one) { return one.second.size() < 2; });
+  std::erase_if(leads, [](const auto& lead) { return lead.second.size() < 2; });
   return leads;
 }
 
 template <class Map>
-void thin(Map& all, std::size_t most) {
-  const std::vector<std::size_t> kept = spread(all.size(), most);
+void thin(Map& lines, std::size_t most_kept) {
+  const std::vector<std::size_t> kept = spread(lines.size(), most_kept);
   std::size_t place = 0;
   auto next = kept.begin();
-  std::erase_if(all, [&](const auto&) {
+  std::erase_if(lines, [&](const auto&) {
     const bool keep = next != kept.end() && place++ == *next;
     next += keep ? 1 : 0;
     return !keep;
@@ -170,11 +170,11 @@ void thin(Map& all, std::size_t most) {
 
 /// The first place where a lead passes 1.
 std::optional<double> crossing_of(const Lead& lead) {
-  for (auto here = lead.begin(), next = std::next(here); next != lead.end(); here = next++) {
-    const double a = math::log(here->second.ratio);
+  for (auto before = lead.begin(), next = std::next(before); next != lead.end(); before = next++) {
+    const double a = math::log(before->second.ratio);
     const double b = math::log(next->second.ratio);
     if ((a < 0.0) != (b < 0.0)) {
-      const double x = math::log(static_cast<double>(here->first));
+      const double x = math::log(static_cast<double>(before->first));
       const double y = math::log(static_cast<double>(next->first));
       return math::exp(x + (y - x) * a / (a - b));
     }
@@ -206,32 +206,32 @@ void add_lead(std::int64_t ranks, const Lead& lead, std::string_view strategy, F
 }
 
 std::string lead_title(const std::map<std::int64_t, Lead>& leads, std::string_view strategy) {
-  double most = 0.0;
+  double farthest = 0.0;
   std::pair<std::int64_t, std::int64_t> where;
   std::size_t ahead = 0;
-  std::size_t all = 0;
+  std::size_t points = 0;
   for (const auto& [ranks, lead] : leads) {
-    for (const auto& [seq, here] : lead) {
-      ++all;
-      ahead += here.wins ? 1 : 0;
-      if (here.ratio > most) {
-        most = here.ratio;
+    for (const auto& [seq, point] : lead) {
+      ++points;
+      ahead += point.wins ? 1 : 0;
+      if (point.ratio > farthest) {
+        farthest = point.ratio;
         where = {ranks, seq};
       }
     }
   }
   return fmt::format("{} is clearly ahead at {} of {} points, most with {:.2f}x (ranks {}, seq {})", strategy, ahead,
-                     all, most, where.first, format_count(where.second));
+                     points, farthest, where.first, format_count(where.second));
 }
 
 void set_lead_axes(const std::map<std::int64_t, Lead>& leads, double difference, Figure& figure) {
   double least = 1.0 - 2.0 * difference;
-  double most = 1.0 + 2.0 * difference;
+  double highest = 1.0 + 2.0 * difference;
   std::map<std::int64_t, bool> sequences;
   for (const auto& [ranks, lead] : leads) {
     for (const auto& [seq, ahead] : lead) {
       least = std::min(least, ahead.ratio - 0.01);
-      most = std::max(most, ahead.ratio + 0.01);
+      highest = std::max(highest, ahead.ratio + 0.01);
       sequences[seq] = true;
     }
   }
@@ -247,8 +247,8 @@ void set_lead_axes(const std::map<std::int64_t, Lead>& leads, double difference,
   for (const auto& [seq, ignored] : sequences) {
     figure.x.ticks.push_back({static_cast<double>(seq), format_count(seq)});
   }
-  figure.y = {.label = "time of the best other over its own", .low = least, .high = most, .grid = true};
-  figure.y.ticks = round_ticks(least, most, 6);
+  figure.y = {.label = "time of the best other over its own", .low = least, .high = highest, .grid = true};
+  figure.y.ticks = round_ticks(least, highest, 6);
   figure.marks.emplace_back(BandMark{.low = {{figure.x.low, 1.0 - difference}, {figure.x.high, 1.0 - difference}},
                                      .high = {{figure.x.low, 1.0 + difference}, {figure.x.high, 1.0 + difference}},
                                      .role = Role::muted});

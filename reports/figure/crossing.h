@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who wins where, drawn: a map of winners, and how far ahead a strategy is along the sequence.
+// Figures of winners: a map, and a strategy's lead along the sequence length.
 #pragma once
 
 #include <optional>
@@ -13,16 +13,17 @@
 
 namespace commfuse::reports {
 
-/// Sequence against ranks, at the first bandwidths of the map; grey where it ties. Requires a map of several points.
+/// Draws sequence against ranks, at the first bandwidths of the map; ties are grey. Requires a map of several points.
 Figure winner_figure(const CrossoverMap& map, std::string id = "winners-map");
 
-/// Returns the same map of the time that the fastest other strategy saves against serial, grey where both tie. Returns
-/// nothing if no point has serial.
+/// Draws the map of the time that the fastest other strategy saves against serial; ties are grey. Returns nothing if no
+/// point has serial.
 std::optional<Figure> saving_figure(const CrossoverMap& map, std::string id = "saving");
 
-/// Time of the best other strategy over the time of one, a line a count of ranks (at most seven, evenly spread): above
-/// 1 it wins. Where it crosses 1 by straight lines in logarithms, the sequence is named. Nothing unless rows of both
-/// stand at two sequence lengths. Requires rows that differ in seq, ranks and strategy only.
+/// Draws the time of the best other strategy over that of `strategy`, a line for each number of ranks (at most seven,
+/// evenly spread): above 1 the strategy wins. Names the sequence length where a line crosses 1, by interpolation in
+/// logarithms. Nothing unless rows of both stand at two sequence lengths. Requires rows that differ in seq, ranks and
+/// strategy only.
 std::optional<Figure> lead_figure(std::span<const ResultRow> rows, std::string_view strategy, std::string id = "lead",
                                   const VerdictRule& rule = {});
 

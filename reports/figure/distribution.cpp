@@ -37,7 +37,7 @@ void add_run(const SampledRun& run, std::size_t place, const TimeUnit& unit, Fig
   for (const int per_mille : per_milles) {
     const double share = 1.0 - per_mille / 1000.0;
     if (static_cast<std::size_t>(1000 - per_mille) * run.sorted.size() < 1000) {
-      break;  // Less than one of so many samples lies beyond.
+      break;  // Less than one sample lies beyond.
     }
     const Estimate estimate = percentile(run.sorted, per_mille);
     line.points.push_back({unit.value(estimate.value), share});
@@ -66,8 +66,8 @@ std::string title_of(std::span<const SampledRun> runs, const TimeUnit& unit) {
   const auto best =
       std::min_element(runs.begin(), runs.end(), [&](const auto& a, const auto& b) { return p99(a) < p99(b); });
   const Duration median = percentile(best->sorted, 500).value;
-  const std::string own = fmt::format("{}, {} above its median", unit.text(p99(*best)),
-                                      percent(to_seconds(p99(*best)) / to_seconds(median) - 1.0));
+  const std::string best_in_words = fmt::format("{}, {} above its median", unit.text(p99(*best)),
+                                                percent(to_seconds(p99(*best)) / to_seconds(median) - 1.0));
   const std::optional<TimeRange> range = percentile(best->sorted, 990).range;
   std::vector<std::string> close;
   for (const SampledRun& run : runs) {
@@ -75,25 +75,25 @@ std::string title_of(std::span<const SampledRun> runs, const TimeUnit& unit) {
       close.push_back(run.name);
     }
   }
-  return close.empty() ? fmt::format("{} has the lowest p99: {}", best->name, own)
-                       : fmt::format("The p99 of {} is {}; that of {} lies within its 95% interval", best->name, own,
-                                     names_in_words(close));
+  return close.empty() ? fmt::format("{} has the lowest p99: {}", best->name, best_in_words)
+                       : fmt::format("The p99 of {} is {}; that of {} lies within its 95% interval", best->name,
+                                     best_in_words, names_in_words(close));
 }
 
 void set_axes(std::span<const SampledRun> runs, const TimeUnit& unit, Figure& figure) {
   Duration least = Duration::max();
-  Duration most{1};
+  Duration longest{1};
   for (const SampledRun& run : runs) {
     least = std::min(least, run.sorted.front());
-    most = std::max(most, percentile(run.sorted, 999).value);
+    longest = std::max(longest, percentile(run.sorted, 999).value);
     figure.description += fmt::format("{}: median {}, p99 {}. ", run.name, unit.text(percentile(run.sorted, 500).value),
                                       unit.text(percentile(run.sorted, 990).value));
   }
-  const double room = std::max(unit.value(most - least) * 0.04, unit.value(most) * 1e-6);
+  const double room = std::max(unit.value(longest - least) * 0.04, unit.value(longest) * 1e-6);
   figure.x = {.label = "time of a run",
               .unit = unit.name(),
               .low = unit.value(least) - room,
-              .high = unit.value(most) + 3 * room,
+              .high = unit.value(longest) + 3 * room,
               .grid = true};
   figure.x.ticks = round_ticks(figure.x.low, figure.x.high, 7);
   figure.y = {.label = "share of runs that take longer", .low = 0.0008, .high = 1.0, .logarithmic = true, .grid = true};

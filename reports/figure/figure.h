@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A figure as plain data: what is drawn, in the units of its axes. Writers (SVG, JSON for the page, terminal) turn it
-// into pictures; nobody else knows about pixels.
+// A figure as plain data: shapes in the units of its axes. Writers (SVG, JSON for the page, terminal) turn it into
+// pictures; only they know pixels.
 #pragma once
 
 #include <array>
@@ -13,8 +13,8 @@
 
 namespace commfuse::reports {
 
-/// What a colour means. The writer's themes say which colour that is, light and dark.
-/// The numbered ones tell series apart, such as strategies.
+/// The meaning of a colour. The writer's themes choose the colour, light and dark. The numbered roles tell series
+/// apart, such as strategies.
 enum class Role : std::uint8_t {
   ink,
   muted,
@@ -41,8 +41,8 @@ struct Tick {
   std::string label;
 };
 
-/// From low to high, left to right and bottom to top; `reversed` the other way round. Requires low < high, and 0 < low
-/// where logarithmic.
+/// An axis from low to high, left to right and bottom to top; `reversed` runs the other way. Requires low < high, and 0
+/// < low if it is logarithmic.
 struct FigureAxis {
   std::string label;
   std::string unit;  // "ms"; empty for counts and names
@@ -59,7 +59,7 @@ struct Place {
   double y = 0.0;
 };
 
-/// A box. The first of `labels` that fits inside is written there; `tip` is shown while a pointer rests on it.
+/// A box. It shows the first of `labels` that fits inside, and `tip` while a pointer rests on it.
 struct RectMark {
   Place from;
   Place to;
@@ -69,18 +69,18 @@ struct RectMark {
   std::string tip;
 };
 
-/// Through all points; as steps it keeps the value up to the next point.
+/// A line through all points; with steps it keeps the value up to the next point.
 struct LineMark {
   std::vector<Place> points;
   Role role = Role::ink;
   bool dashed = false;
   bool steps = false;
-  std::string name{};               // of the series
-  std::vector<std::string> tips{};  // one a point, or none
+  std::string name{};               // name of the series
+  std::vector<std::string> tips{};  // one per point, or none
   std::string dashes{};             // "6 3": lengths of dash and gap; empty: as `dashed` says
 };
 
-/// Between two lines, with one place in each for every x.
+/// A band between two lines, with one place in each for every x.
 struct BandMark {
   std::vector<Place> low;
   std::vector<Place> high;
@@ -97,10 +97,10 @@ struct PointsMark {
   Symbol symbol = Symbol::circle;
   double size = 4.0;  // pixels from the middle to the edge
   std::string name{};
-  std::vector<std::string> tips{};  // one a point, or none
+  std::vector<std::string> tips{};  // one per point, or none
 };
 
-/// From the axis up (or down) to a value.
+/// A bar from the axis up (or down) to a value.
 struct BarMark {
   double x = 0.0;
   double width = 1.0;
@@ -113,7 +113,7 @@ struct BarMark {
 
 enum class Anchor : std::uint8_t { start, middle, end };
 
-/// `strong` in bold, then `text`.
+/// Text with `strong` in bold before `text`.
 struct TextMark {
   Place at;
   std::string strong;
@@ -129,7 +129,7 @@ struct CellMark {
   std::string text;
   std::string tip;
   bool framed = false;
-  std::optional<Role> role{};  // in place of a level: of maps of names
+  std::optional<Role> role{};  // role in place of a level, for maps of names
 };
 
 using Mark = std::variant<RectMark, LineMark, BarMark, TextMark, CellMark, BandMark, PointsMark>;
@@ -139,18 +139,18 @@ struct LegendEntry {
   Role role = Role::ink;
   bool hatched = false;
   bool line = false;
-  std::string dashes{};            // of the line
-  bool band = false;               // as pale as a BandMark
-  std::optional<Symbol> symbol{};  // in place of a box
+  std::string dashes{};            // dashes of the line
+  bool band = false;               // drawn as pale as a BandMark
+  std::optional<Symbol> symbol{};  // symbol in place of a box
 };
 
-/// What a figure shows as a table: for files, and for those who want the numbers.
+/// Data of a figure as a table: for files, and for people who want the numbers.
 struct FigureData {
   std::vector<std::string> columns;  // unit last: makespan_us
   std::vector<std::vector<std::string>> rows;
 };
 
-/// What the levels of cells mean; drawn as a strip of colours.
+/// Meaning of the levels of cells; drawn as a strip of colours.
 struct LevelScale {
   std::string label;
   std::string low;
@@ -162,8 +162,8 @@ struct LevelScale {
 struct Figure {
   std::string id;           // lower-case letters, digits and dashes; unlike that of any other figure on a page
   std::string title;        // states the finding
-  std::string description;  // the figure in words, for those who do not see it
-  double width = 960.0;     // all in all, in pixels of a screen
+  std::string description;  // the figure in words, for people who do not see it
+  double width = 960.0;     // total, in pixels of a screen
   double height = 240.0;    // between the axes
   double plot_width = 0.0;  // between the axes; 0: what `width` leaves
   FigureAxis x;

@@ -14,11 +14,11 @@ using Json = nlohmann::ordered_json;
 Json json_of(Place place) { return Json::array({place.x, place.y}); }
 
 Json json_of(const std::vector<Place>& places) {
-  Json all = Json::array();
+  Json places_json = Json::array();
   for (const Place& place : places) {
-    all.push_back(json_of(place));
+    places_json.push_back(json_of(place));
   }
-  return all;
+  return places_json;
 }
 
 Json json_of(const FigureAxis& axis) {
@@ -96,11 +96,11 @@ Json json_of(const PointsMark& mark) {
 Json legend_of(const Figure& figure) {
   Json legend = Json::array();
   for (const LegendEntry& entry : figure.legend) {
-    Json one{{"text", entry.text}, {"role", name_of(entry.role)}, {"hatched", entry.hatched}, {"line", entry.line}};
+    Json object{{"text", entry.text}, {"role", name_of(entry.role)}, {"hatched", entry.hatched}, {"line", entry.line}};
     if (!entry.dashes.empty()) {
-      one["dashes"] = entry.dashes;
+      object["dashes"] = entry.dashes;
     }
-    legend.push_back(std::move(one));
+    legend.push_back(std::move(object));
   }
   return legend;
 }
@@ -110,7 +110,7 @@ Json legend_of(const Figure& figure) {
 std::string figure_json(const Figure& figure) {
   Json marks = Json::array();
   for (const Mark& mark : figure.marks) {
-    marks.push_back(std::visit([](const auto& one) { return json_of(one); }, mark));
+    marks.push_back(std::visit([](const auto& drawn) { return json_of(drawn); }, mark));
   }
   Json json{{"id", figure.id},         {"title", figure.title},           {"description", figure.description},
             {"height", figure.height}, {"plot_width", figure.plot_width}, {"x", json_of(figure.x)},

@@ -8,11 +8,11 @@
 
 namespace commfuse::reports {
 
-/// One object; reports/assets/charts/ draws from it. Bars are boxes there: a mark is a box, line, band, points, text or
-/// cell. Text that is no UTF-8 is replaced.
+/// Writes one object; reports/assets/charts/ draws from it. Bars become boxes: a mark is a box, line, band, points,
+/// text or cell. Text that is not UTF-8 is replaced.
 std::string figure_json(const Figure& figure);
 
-/// Its data as CSV; RFC 4180.
+/// Writes the figure's data as RFC 4180 CSV.
 std::string figure_csv(const Figure& figure);
 
 }  // namespace commfuse::reports

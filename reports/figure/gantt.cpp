@@ -21,7 +21,7 @@ namespace commfuse::reports {
 
 namespace {
 
-// Down the y axis, which counts pixels.
+// Heights along the y axis, which counts pixels.
 constexpr double head_height = 28.0;
 constexpr double lane_height = 24.0;
 constexpr double lane_gap = 4.0;
@@ -31,10 +31,10 @@ constexpr double panel_gap = 14.0;
 struct Panel {
   const TracedRun* run = nullptr;
   Rank rank = 0;
-  Timeline spans;   // of this rank, in order of start
-  Breakdown parts;  // only makespan, head, bubble, tail, local and exposed mean anything
+  Timeline spans;   // spans of this rank, in order of start
+  Breakdown parts;  // only makespan, head, bubble, tail, local and exposed are set
   std::vector<ExposedTime> exposed;
-  std::vector<std::uint16_t> lanes;  // those in use, by kind and number
+  std::vector<std::uint16_t> lanes;  // lanes in use, by kind and number
 };
 
 Timeline spans_of(const TracedRun& run, Rank rank) {
@@ -89,7 +89,7 @@ struct Bar {
   Purpose purpose = Purpose::essential;
 };
 
-/// Neighbours too narrow to tell apart become one bar: at most one bar for every `visible` of time.
+/// Merges neighbours too narrow to tell apart, so that there is at most one bar for every `visible` of time.
 std::vector<Bar> bars_of(const Panel& panel, std::uint16_t lane, Duration visible) {
   std::vector<Bar> bars;
   for (const OpSpan& span : panel.spans) {
@@ -124,7 +124,7 @@ std::string_view name_of(ExposedTime::Place place) {
   return place == ExposedTime::Place::head ? "head" : place == ExposedTime::Place::bubble ? "bubble" : "tail";
 }
 
-/// The whole name; without the kind; only the position: "gemm y[3]", "y[3]", "3"; "y[0; 4]", "y[0\u2026]".
+/// Returns the whole name; without the kind; only the position: "gemm y[3]", "y[3]", "3"; "y[0; 4]", "y[0\u2026]".
 std::vector<std::string> shorter_and_shorter(const std::string& label) {
   std::vector<std::string> labels{label};
   const std::size_t space = label.find(' ');
@@ -169,11 +169,11 @@ class Gantt {
 
  private:
   [[nodiscard]] Duration longest() const {
-    Duration most{1};
+    Duration makespan{1};
     for (const Panel& panel : panels_) {
-      most = std::max(most, panel.parts.makespan);
+      makespan = std::max(makespan, panel.parts.makespan);
     }
-    return most;
+    return makespan;
   }
   [[nodiscard]] double x(Instant instant) const { return unit_.value(instant.time_since_epoch()); }
 
@@ -194,18 +194,18 @@ class Gantt {
   Figure figure_;
 };
 
-/// Schedules that could be chosen, as predicted: no bounds and no second time as measured, where there is anything
-/// else.
+/// Returns predicted schedules that a user can choose: without bounds and without measured times, unless there are no
+/// others.
 std::vector<const Panel*> Gantt::rivals() const {
-  std::vector<const Panel*> all;
-  std::vector<const Panel*> some;
+  std::vector<const Panel*> results;
+  std::vector<const Panel*> candidates;
   for (const Panel& panel : panels_) {
-    all.push_back(&panel);
+    results.push_back(&panel);
     if (!panel.run->row.bound && !panel.run->measured) {
-      some.push_back(&panel);
+      candidates.push_back(&panel);
     }
   }
-  return some.empty() ? all : some;
+  return candidates.empty() ? results : candidates;
 }
 
 Contender contender_of(const Panel& panel) {
@@ -214,7 +214,7 @@ Contender contender_of(const Panel& panel) {
   return contender;
 }
 
-/// What the schedule to take saves against serial; nothing where one of both is missing.
+/// Names the saving of the recommended schedule against serial; nothing if either is missing.
 std::optional<std::string> Gantt::saving_title(const std::vector<const Panel*>& order) const {
   std::vector<const ResultRow*> ranking;
   for (const Panel* panel : order) {
@@ -227,12 +227,12 @@ std::optional<std::string> Gantt::saving_title(const std::vector<const Panel*>& 
   const auto exposed_of = [&](const ResultRow* row) {
     return order[static_cast<std::size_t>(std::ranges::find(ranking, row) - ranking.begin())]->parts.exposed;
   };
-  const Duration own = exposed_of(verdict->overlap);
+  const Duration overlap = exposed_of(verdict->overlap);
   const Duration serial = exposed_of(verdict->serial);
-  const TimeUnit unit(std::max(own, serial));
+  const TimeUnit unit(std::max(overlap, serial));
   return fmt::format("{}{} takes {} {} time than serial; exposed time {} against {}",
                      verdict->pays == Pays::close ? "Too close to call: " : "", label_of(*verdict->overlap),
-                     percent(std::abs(verdict->saved)), verdict->saved < 0.0 ? "more" : "less", unit.text(own),
+                     percent(std::abs(verdict->saved)), verdict->saved < 0.0 ? "more" : "less", unit.text(overlap),
                      unit.text(serial));
 }
 
@@ -260,7 +260,8 @@ std::string Gantt::title() const {
                      unit.text(second.parts.exposed));
 }
 
-/// "exposed 12.0 = head 10.0 + bubble 2.0": the parts that are there; `local` lies inside the gaps and is taken off.
+/// Formats "exposed 12.0 = head 10.0 + bubble 2.0": the parts that exist; `local` lies inside the gaps and is
+/// subtracted.
 std::string Gantt::split(const Panel& panel) const {
   const Breakdown& parts = panel.parts;
   std::string sum;
@@ -331,13 +332,13 @@ void Gantt::add(const Panel& panel, double top) {
 }
 
 void Gantt::add_lane(const Panel& panel, std::uint16_t lane, double top) {
-  constexpr int narrowest = 500;  // bars across the figure, where each is about two pixels wide
+  constexpr int narrowest = 500;  // number of such bars across the figure, where each is about two pixels wide
   const Program& program = *panel.run->program;
   for (const Bar& bar : bars_of(panel, lane, longest() / narrowest)) {
     const std::string name = op_label(program, program.ops[position(bar.first)], panel.rank);
     const std::string last = op_label(program, program.ops[position(bar.last)], panel.rank);
-    const std::string all = bar.ops == 1 ? name : fmt::format("{} ops, {} to {}", bar.ops, name, last);
-    const std::string tip = fmt::format("{}: {} to {}, {}", all, unit_.digits(bar.start.time_since_epoch()),
+    const std::string ops_in_words = bar.ops == 1 ? name : fmt::format("{} ops, {} to {}", bar.ops, name, last);
+    const std::string tip = fmt::format("{}: {} to {}, {}", ops_in_words, unit_.digits(bar.start.time_since_epoch()),
                                         unit_.text(bar.end.time_since_epoch()), unit_.text(bar.end - bar.start));
     figure_.marks.emplace_back(RectMark{.from = {x(bar.start), top},
                                         .to = {x(bar.end), top + lane_height - lane_gap},
@@ -347,7 +348,7 @@ void Gantt::add_lane(const Panel& panel, std::uint16_t lane, double top) {
   }
 }
 
-/// On the compute lane, where exposed time is a gap; on the first one there is if the program computes nothing.
+/// Draws exposed time on the compute lane, where it is a gap, or on the first lane if the program computes nothing.
 void Gantt::add_exposed(const Panel& panel, double top) {
   const Duration visible = longest() / 1000;
   for (const ExposedTime& time : panel.exposed) {

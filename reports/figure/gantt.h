@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The strategies of one point above each other on one time axis, lane by lane, on one rank.
+// Timelines of the strategies of one point on one time axis, lane by lane, on one rank.
 #pragma once
 
 #include <span>
@@ -20,12 +20,12 @@ struct ExposedTime {
   Instant to;
 };
 
-/// In order of time; together the rank's `exposed` of the breakdown.
+/// Returns the times in order; their sum is the rank's `exposed` of the breakdown.
 std::vector<ExposedTime> exposed_times(const TracedRun& run, Rank rank);
 
-/// All on the same rank. Requires at least one run, all of the same point.
+/// Draws all runs on the same rank. Requires at least one run, all of the same point.
 Figure gantt_figure(std::span<const TracedRun> runs, Rank rank, std::string id = "gantt");
-/// Each on its own critical rank: the one whose last op ends last.
+/// Draws each run on its own critical rank: the one whose last op ends last.
 Figure gantt_figure(std::span<const TracedRun> runs, std::string id = "gantt", const VerdictRule& rule = {});
 
 }  // namespace commfuse::reports

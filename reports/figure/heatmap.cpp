@@ -20,17 +20,16 @@ namespace commfuse::reports {
 
 namespace {
 
-/// The fastest row of one strategy, and of the others that can win, at one point; nullptr where there is none with a
-/// result.
+/// The fastest row of one strategy at one point, and the fastest of the others that can win; nullptr without a result.
 struct Cell {
-  const ResultRow* own = nullptr;
+  const ResultRow* chosen = nullptr;
   const ResultRow* other = nullptr;
 };
 
 struct Map {
   std::vector<std::int64_t> sequences;  // ascending
   std::vector<std::int64_t> ranks;      // ascending
-  std::vector<Cell> cells;              // by rank, then sequence
+  std::vector<Cell> cells;              // by rank, then sequence length
 
   [[nodiscard]] const Cell& at(std::size_t rank, std::size_t sequence) const {
     return cells[rank * sequences.size() + sequence];
@@ -53,7 +52,7 @@ std::vector<std::int64_t> values_of(std::span<const ResultRow> rows, std::int64_
   return values;
 }
 
-/// No map shows more columns or rows than can be told apart.
+/// Limits columns and rows to a number that can be told apart.
 std::vector<std::int64_t> thinned(const std::vector<std::int64_t>& values) {
   std::vector<std::int64_t> kept;
   for (const std::size_t place : spread(values.size(), most_map_values)) {
@@ -76,7 +75,7 @@ Map map_of(std::span<const ResultRow> rows, std::string_view strategy) {
     }
     Cell& cell = map.cells[rank * map.sequences.size() + sequence];
     if (row.strategy == strategy) {
-      keep_faster(cell.own, row);
+      keep_faster(cell.chosen, row);
     } else if (!row.bound) {
       keep_faster(cell.other, row);
     }
@@ -84,9 +83,9 @@ Map map_of(std::span<const ResultRow> rows, std::string_view strategy) {
   return map;
 }
 
-/// Axes by name and an empty plot of the right size.
+/// Returns axes by name and an empty plot of the right size.
 Figure frame_of(const Map& map, std::string id) {
-  constexpr double cell_width = 64.0;  // as of the map of winners that stands beside it
+  constexpr double cell_width = 64.0;  // equal to that of the map of winners beside it
   constexpr double cell_height = 32.0;
   constexpr double widest = 860.0;
   Figure figure;
@@ -98,7 +97,7 @@ Figure frame_of(const Map& map, std::string id) {
   figure.height = std::min(700.0, cell_height * rows);
   figure.x = {.label = "sequence length", .unit = "tokens", .low = -0.5, .high = columns - 0.5};
   figure.y = {.label = "ranks", .low = -0.5, .high = rows - 0.5};
-  // A label a column while there is room for it, then every second, third, ...
+  // Every column has a label while there is room, then every second, third, ...
   const auto every = static_cast<std::size_t>(std::max(1.0, std::ceil(44.0 * columns / figure.plot_width)));
   for (std::size_t i = 0; i < map.sequences.size(); i += every) {
     figure.x.ticks.push_back({static_cast<double>(i), format_count(map.sequences[i])});
@@ -110,8 +109,8 @@ Figure frame_of(const Map& map, std::string id) {
   return figure;
 }
 
-/// One cell mark a point, from the lowest ranks and shortest sequence on. Of a large map the words are left to the
-/// data.
+/// Adds one cell mark for each point, from the lowest ranks and shortest sequence on. Words of a large map appear only
+/// in the data.
 void add_cells(const Map& map, Figure& figure, const std::function<CellMark(const Cell&)>& draw,
                const std::function<std::string(const Cell&)>& value) {
   constexpr std::size_t most_described = 100;
@@ -152,28 +151,28 @@ Range range_of(std::span<const ResultRow> rows) {
 bool less_mfu(const ResultRow* a, const ResultRow* b) { return a->mfu < b->mfu; }
 
 std::string heatmap_title(const Map& map, std::string_view strategy) {
-  std::vector<const ResultRow*> all;
+  std::vector<const ResultRow*> ranked;
   for (const Cell& cell : map.cells) {
-    if (cell.own != nullptr) {
-      all.push_back(cell.own);
+    if (cell.chosen != nullptr) {
+      ranked.push_back(cell.chosen);
     }
   }
-  if (all.empty()) {
+  if (ranked.empty()) {
     return fmt::format("{}: no point of this map has a result", strategy);
   }
-  const auto [least, most] = std::minmax_element(all.begin(), all.end(), less_mfu);
-  const std::string name = fmt::format("{}{}", strategy, (*most)->bound ? ", a bound" : "");
-  return *least == *most ? fmt::format("{}: {} MFU at {}", name, percent((*most)->mfu), point_of(**most))
-                         : fmt::format("{}: MFU from {} ({}) to {} ({})", name, percent((*least)->mfu),
-                                       point_of(**least), percent((*most)->mfu), point_of(**most));
+  const auto [least, highest] = std::minmax_element(ranked.begin(), ranked.end(), less_mfu);
+  const std::string name = fmt::format("{}{}", strategy, (*highest)->bound ? ", a bound" : "");
+  return *least == *highest ? fmt::format("{}: {} MFU at {}", name, percent((*highest)->mfu), point_of(**highest))
+                            : fmt::format("{}: MFU from {} ({}) to {} ({})", name, percent((*least)->mfu),
+                                          point_of(**least), percent((*highest)->mfu), point_of(**highest));
 }
 
-/// In percentage points of MFU.
-double gain(const Cell& cell) { return 100.0 * (cell.own->mfu - cell.other->mfu); }
-bool comparable(const Cell& cell) { return cell.own != nullptr && cell.other != nullptr; }
+/// Returns percentage points of MFU.
+double gain(const Cell& cell) { return 100.0 * (cell.chosen->mfu - cell.other->mfu); }
+bool comparable(const Cell& cell) { return cell.chosen != nullptr && cell.other != nullptr; }
 
 bool tie(const Cell& cell, const VerdictRule& rule) {
-  return !verdict_of(std::array{contender_of(*cell.own), contender_of(*cell.other)}, rule).wins();
+  return !verdict_of(std::array{contender_of(*cell.chosen), contender_of(*cell.other)}, rule).wins();
 }
 
 std::string signed_points(double points) {
@@ -186,24 +185,24 @@ std::string difference_title(const Map& map, std::string_view strategy, const Ve
   int ahead = 0;
   int behind = 0;
   int ties = 0;
-  const Cell* most = nullptr;
+  const Cell* widest = nullptr;
   for (const Cell& cell : map.cells) {
     if (comparable(cell)) {
       (tie(cell, rule) ? ties : gain(cell) > 0.0 ? ahead : behind) += 1;
-      most = most == nullptr || gain(cell) > gain(*most) ? &cell : most;
+      widest = widest == nullptr || gain(cell) > gain(*widest) ? &cell : widest;
     }
   }
-  if (most == nullptr) {
+  if (widest == nullptr) {
     return fmt::format("{} has nothing to be compared with", strategy);
   }
   return fmt::format("{} against the best other: ahead at {}, behind at {}, a tie at {}; at most {} points ({})",
-                     strategy, ahead, behind, ties, signed_points(gain(*most)), point_of(*most->own));
+                     strategy, ahead, behind, ties, signed_points(gain(*widest)), point_of(*widest->chosen));
 }
 
-/// The schedule to take and serial, by the cells of a map; nothing in `own` where a point lacks either.
+/// The recommended schedule and serial, by the cells of a map; `chosen` is null if a point lacks either.
 struct SavingCells {
   Map map;
-  std::map<const ResultRow*, PayVerdict> verdicts;  ///< By the schedule to take.
+  std::map<const ResultRow*, PayVerdict> verdicts;  ///< Verdicts by recommended schedule.
 };
 
 SavingCells saving_cells(std::span<const ResultRow> rows, const VerdictRule& rule) {
@@ -216,12 +215,12 @@ SavingCells saving_cells(std::span<const ResultRow> rows, const VerdictRule& rul
   }
   for (std::size_t i = 0; i < cells.map.cells.size(); ++i) {
     const std::size_t columns = cells.map.sequences.size();
-    const auto found = points.find({cells.map.ranks[i / columns], cells.map.sequences[i % columns]});
+    const auto point = points.find({cells.map.ranks[i / columns], cells.map.sequences[i % columns]});
     Cell& cell = cells.map.cells[i];
     cell = {};
-    if (found != points.end()) {
-      cell = {found->second.overlap, found->second.serial};
-      cells.verdicts.emplace(cell.own, found->second);
+    if (point != points.end()) {
+      cell = {point->second.overlap, point->second.serial};
+      cells.verdicts.emplace(cell.chosen, point->second);
     }
   }
   return cells;
@@ -299,17 +298,17 @@ Figure saving_map(std::span<const ResultRow> rows, std::string id, const Verdict
   add_cells(
       cells.map, figure,
       [&](const Cell& cell) -> CellMark {
-        if (cell.own == nullptr) {
+        if (cell.chosen == nullptr) {
           return {.tip = "no result"};
         }
-        const PayVerdict& verdict = cells.verdicts.at(cell.own);
+        const PayVerdict& verdict = cells.verdicts.at(cell.chosen);
         CellMark mark{
             .level = scale.level(verdict.saved), .text = signed_share(verdict.saved), .tip = saving_tip(verdict)};
         mark.role = verdict.pays == Pays::close ? std::optional(Role::tie) : std::nullopt;
         return mark;
       },
       [&](const Cell& cell) {
-        return cell.own == nullptr ? "" : fmt::format("{}", cells.verdicts.at(cell.own).saved);
+        return cell.chosen == nullptr ? "" : fmt::format("{}", cells.verdicts.at(cell.chosen).saved);
       });
   return figure;
 }
@@ -324,32 +323,32 @@ Figure mfu_heatmap(std::span<const ResultRow> rows, std::string_view strategy, s
   add_cells(
       map, figure,
       [&](const Cell& cell) -> CellMark {
-        if (cell.own == nullptr) {
+        if (cell.chosen == nullptr) {
           return {.tip = "no result"};
         }
-        const double level = range.high > range.low ? (cell.own->mfu - range.low) / (range.high - range.low) : 0.5;
+        const double level = range.high > range.low ? (cell.chosen->mfu - range.low) / (range.high - range.low) : 0.5;
         return {.level = level,
-                .text = percent(cell.own->mfu),
-                .tip = fmt::format("{}, MFU {}", label_of(*cell.own), percent(cell.own->mfu))};
+                .text = percent(cell.chosen->mfu),
+                .tip = fmt::format("{}, MFU {}", label_of(*cell.chosen), percent(cell.chosen->mfu))};
       },
-      [](const Cell& cell) { return cell.own == nullptr ? "" : fmt::format("{}", cell.own->mfu); });
+      [](const Cell& cell) { return cell.chosen == nullptr ? "" : fmt::format("{}", cell.chosen->mfu); });
   return figure;
 }
 
 Figure mfu_difference(std::span<const ResultRow> rows, std::string_view strategy, std::string id,
                       const VerdictRule& rule) {
   const Map map = map_of(rows, strategy);
-  double most = 1.0;
+  double largest = 1.0;
   for (const Cell& cell : map.cells) {
-    most = comparable(cell) ? std::max(most, std::ceil(std::abs(gain(cell)) - rounding)) : most;
+    largest = comparable(cell) ? std::max(largest, std::ceil(std::abs(gain(cell)) - rounding)) : largest;
   }
   Figure figure = frame_of(map, std::move(id));
   figure.title = difference_title(map, strategy, rule);
   figure.data.columns = {"ranks", "seq", "mfu_points_over_best_other"};
   figure.scale = LevelScale{.label = fmt::format("MFU points, {} less the best other; dashed: a tie", strategy),
-                            .low = signed_points(-most),
+                            .low = signed_points(-largest),
                             .middle = "0",
-                            .high = signed_points(most),
+                            .high = signed_points(largest),
                             .diverging = true};
   add_cells(
       map, figure,
@@ -358,7 +357,7 @@ Figure mfu_difference(std::span<const ResultRow> rows, std::string_view strategy
           return {.tip = "no result"};
         }
         const std::string points = signed_points(gain(cell));
-        return {.level = 0.5 + gain(cell) / (2.0 * most),
+        return {.level = 0.5 + gain(cell) / (2.0 * largest),
                 .text = points,
                 .tip = fmt::format("{} points against {}{}", points, label_of(*cell.other),
                                    tie(cell, rule) ? ", a tie" : ""),

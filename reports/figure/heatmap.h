@@ -13,11 +13,11 @@
 
 namespace commfuse::reports {
 
-/// The colours of shares of serial's time: from 0 on where overlap loses nowhere, else from the largest loss to as
-/// large a saving.
+/// Colours for shares of serial's time: from 0 on if overlap loses nowhere, else from the largest loss to an equally
+/// large saving.
 class SavingScale {
  public:
-  /// Ignores points that are too close to call: they have no colour of the scale.
+  /// Ignores points that are too close to call, which have no colour of the scale.
   void add(double saved, Pays pays);
   [[nodiscard]] double level(double saved) const;
   [[nodiscard]] LevelScale scale() const;
@@ -27,20 +27,21 @@ class SavingScale {
   bool loses_ = false;
 };
 
-/// "+21%", "\u22125%", "0%"; of a share.
+/// Formats a share: "+21%", "\u22125%", "0%".
 std::string signed_share(double share);
 
-/// MFU of one strategy, its fastest schedule where a point has several. The colours cover the MFU of all `rows`, so the
-/// maps of several strategies made from the same rows compare. Points that have no result are crossed. Requires rows
+/// Draws the MFU of one strategy, its fastest schedule if a point has several. The colours cover the MFU of all `rows`,
+/// so maps of several strategies made from the same rows compare. Points without a result are crossed. Requires rows
 /// that differ in seq, ranks and strategy only.
 Figure mfu_heatmap(std::span<const ResultRow> rows, std::string_view strategy, std::string id = "mfu");
 
-/// MFU of one strategy less the best of the others, in percentage points; framed where the two tie.
+/// Draws the MFU of one strategy minus the best of the others, in percentage points, with a frame if the two tie.
 Figure mfu_difference(std::span<const ResultRow> rows, std::string_view strategy, std::string id = "mfu-difference",
                       const VerdictRule& rule = {});
 
-/// What the schedule to take saves against serial (reports/savings.h), as a share of serial's time; grey where it is
-/// too close to call, crossed where either has no result. Requires rows that differ in seq, ranks and strategy only.
+/// Draws the saving of the recommended schedule against serial (reports/savings.h), as a share of serial's time; grey
+/// if it is too close to call, crossed if either has no result. Requires rows that differ in seq, ranks and strategy
+/// only.
 Figure saving_map(std::span<const ResultRow> rows, std::string id = "saving", const VerdictRule& rule = {});
 
 }  // namespace commfuse::reports

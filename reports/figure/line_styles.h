@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Series that are told apart by colour and also without it.
+// Styles that tell series apart by colour and also without colour.
 #pragma once
 
 #include <cstddef>
@@ -12,10 +12,10 @@ namespace commfuse::reports {
 struct LineStyle {
   Role role = Role::first;
   Symbol symbol = Symbol::circle;
-  std::string_view dashes;  // empty: drawn through
+  std::string_view dashes;  // empty: a solid line
 };
 
-/// Of the series with this place; they begin again after the seventh colour.
+/// Returns the style of the series with this index; colours repeat after the seventh.
 constexpr LineStyle style_of(std::size_t place) {
   constexpr std::array<std::string_view, 4> dashes{"", "7 4", "2 3", "9 3 2 3"};
   return {series_roles[place % series_roles.size()], all_symbols[place % all_symbols.size()],

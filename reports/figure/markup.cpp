@@ -11,7 +11,7 @@ namespace {
 
 bool continues(char byte) { return (static_cast<unsigned char>(byte) & 0xc0U) == 0x80U; }
 
-/// Bytes of the sequence that `first` opens; 0 where it opens none.
+/// Returns the number of bytes of the sequence that `first` opens; 0 if it opens none.
 std::size_t length_of(unsigned char first) {
   return first < 0x80U                     ? 1
          : first >= 0xc2U && first < 0xe0U ? 2
@@ -25,7 +25,7 @@ bool is_character_of_xml(std::uint32_t code) {
          (code >= 0xe000 && code < 0xfffe) || (code >= 0x10000 && code < 0x110000);
 }
 
-/// How many bytes at the front are one character; 0 when they are none.
+/// Returns the number of bytes of the first character; 0 if it is not valid.
 std::size_t one_character(std::string_view text) {
   constexpr std::array<std::uint32_t, 5> smallest{0, 0, 0x80, 0x800, 0x10000};
   constexpr std::array<unsigned, 5> payload{0, 0x7f, 0x1f, 0x0f, 0x07};

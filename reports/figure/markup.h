@@ -7,11 +7,11 @@
 
 namespace commfuse::reports {
 
-/// Safe between tags and inside quoted attributes, in HTML and in XML. What is no UTF-8, or no character of XML,
-/// becomes U+FFFD.
+/// Returns text that is safe between tags and inside quoted attributes, in HTML and in XML. Bytes that are not UTF-8,
+/// and characters outside XML, become U+FFFD.
 std::string escaped(std::string_view text);
 
-/// Characters, not bytes, of valid UTF-8.
+/// Counts characters, not bytes, of valid UTF-8.
 std::size_t characters(std::string_view text);
 
 }  // namespace commfuse::reports

@@ -72,7 +72,7 @@ Figure model_time_figure(std::span<const StepRow* const> plan, std::string id, c
   std::vector<const StepRow*> able;
   std::ranges::copy_if(plan, std::back_inserter(able), &StepRow::feasible);
   check(!able.empty(), "times are of results");
-  double longest = 1e-9;  // An axis has a length.
+  double longest = 1e-9;  // An axis needs a length.
   for (const StepRow* row : able) {
     longest = std::max(longest, row->number("time_ms"));
   }
@@ -100,7 +100,7 @@ Figure model_time_figure(std::span<const StepRow* const> plan, std::string id, c
   if (able.front()->has("compute_ms")) {
     for (const ModelPart& part : training_parts) {
       if (std::ranges::none_of(able, [&](const StepRow* row) { return row->number(part.column) > 1e-3 * longest; })) {
-        continue;  // No bar shows it.
+        continue;  // Bars show only rows with a result.
       }
       figure.legend.push_back({std::string(part.legend), part.role, part.hatched});
     }

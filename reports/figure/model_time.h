@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the time of a whole model goes, strategy by strategy.
+// Parts of a whole model's time, strategy by strategy.
 #pragma once
 
 #include <span>
@@ -11,10 +11,11 @@
 
 namespace commfuse::reports {
 
-/// "836.2 ms", with three digits where tokens are decoded. Requires a result.
+/// Formats "836.2 ms", with three digits if tokens are decoded. Requires a result.
 std::string model_time_text(const StepRow& row);
 
-/// A bar a strategy of one plan: of training the four parts of a step, else the time. Requires a row with a result.
+/// Draws a bar for each strategy of one plan: the four parts of a training step, else the time. Requires a row with a
+/// result.
 Figure model_time_figure(std::span<const StepRow* const> plan, std::string id, const VerdictRule& rule = {});
 
 }  // namespace commfuse::reports

@@ -25,14 +25,14 @@ double rate(const RoofedProduct& product) { return product.work.count / to_secon
 
 std::string title_of(const Roofline& roofline) {
   const auto share = [&](const RoofedProduct& product) { return rate(product) / roofline.peak.value; };
-  const auto [least, most] =
+  const auto [least, highest] =
       std::minmax_element(roofline.products.begin(), roofline.products.end(),
                           [&](const RoofedProduct& a, const RoofedProduct& b) { return share(a) < share(b); });
-  if (share(*most) - share(*least) < 0.0005) {
-    return fmt::format("GEMMs reach {} of the peak of {}", percent(share(*most)), roofline.accelerator);
+  if (share(*highest) - share(*least) < 0.0005) {
+    return fmt::format("GEMMs reach {} of the peak of {}", percent(share(*highest)), roofline.accelerator);
   }
   return fmt::format("GEMMs reach from {} ({}) to {} ({}) of the peak of {}", percent(share(*least)), least->schedule,
-                     percent(share(*most)), most->schedule, roofline.accelerator);
+                     percent(share(*highest)), highest->schedule, roofline.accelerator);
 }
 
 void add_roof(const Roofline& roofline, Figure& figure) {

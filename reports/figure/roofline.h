@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products under the roofs of memory and of arithmetic.
+// GEMMs under the roofs of memory and of arithmetic.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace commfuse::reports {
 
-/// Both axes logarithmic; the roof is min(peak, memory x intensity). Requires a product.
+/// Draws with both axes logarithmic; the roof is min(peak, memory x intensity). Requires a GEMM.
 Figure roofline_figure(const Roofline& roofline, std::string id = "roofline");
 
 }  // namespace commfuse::reports

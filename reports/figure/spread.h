@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Some of many, evenly spread: what a figure or a table for people can show.
+// Chooses a few of many values, evenly spread, for figures and tables that people read.
 #pragma once
 
 #include <cstddef>
@@ -7,16 +7,17 @@
 
 namespace commfuse::reports {
 
-/// Places from 0 to count - 1: all, or `most` of them with the first and the last. Requires most >= 2.
-inline std::vector<std::size_t> spread(std::size_t count, std::size_t most) {
+/// Returns indices from 0 to count - 1: all, or `at_most` of them including the first and the last. Requires at_most >=
+/// 2.
+inline std::vector<std::size_t> spread(std::size_t count, std::size_t at_most) {
   std::vector<std::size_t> places;
-  for (std::size_t i = 0; i < (count < most ? count : most); ++i) {
-    places.push_back(count <= most ? i : i * (count - 1) / (most - 1));
+  for (std::size_t i = 0; i < (count < at_most ? count : at_most); ++i) {
+    places.push_back(count <= at_most ? i : i * (count - 1) / (at_most - 1));
   }
   return places;
 }
 
-/// Columns and rows of a map at most.
+/// Largest number of columns and rows of a map.
 inline constexpr std::size_t most_map_values = 64;
 
 }  // namespace commfuse::reports

@@ -17,7 +17,7 @@ namespace commfuse::reports {
 
 namespace {
 
-// Widths of text are guessed, on the safe side: a character of a wide screen font takes this share of the font size.
+// Widths of text are upper estimates: a character of a wide screen font takes this share of the font size.
 constexpr double character_width = 0.62;
 constexpr double text_size = 12.0;
 constexpr double mark_size = 11.0;
@@ -34,18 +34,18 @@ std::string_view name_of(Anchor anchor) {
   return anchor == Anchor::start ? "start" : anchor == Anchor::middle ? "middle" : "end";
 }
 
-/// A pixel with at most two decimals and no trailing zeros.
+/// Formats a pixel with at most two decimals and no trailing zeros.
 std::string px(double value) {
   const double rounded = std::round(value * 100.0) / 100.0;
   return fmt::format("{}", rounded == 0.0 ? 0.0 : rounded);
 }
 
-/// Of a line; empty where it is drawn through.
+/// Returns the dashes of a line; empty for a solid line.
 std::string dash_array(const std::string& dashes, bool dashed) {
   return dashes.empty() && !dashed ? "" : fmt::format(R"( stroke-dasharray="{}")", dashes.empty() ? "5 4" : dashes);
 }
 
-/// Cut between words into lines that fit.
+/// Breaks text between words into lines that fit.
 std::vector<std::string> wrapped(std::string_view text, double width, double size) {
   std::vector<std::string> lines(1);
   while (!text.empty()) {
@@ -59,27 +59,27 @@ std::vector<std::string> wrapped(std::string_view text, double width, double siz
   return lines;
 }
 
-/// Where everything stands, from top to bottom and left to right.
+/// Places of all parts, from top to bottom and left to right.
 struct Layout {
   std::vector<std::string> title;
   double legend_top = 0.0;
   std::vector<Place> legend;                                // below legend_top
-  double left = 0.0, top = 0.0, right = 0.0, bottom = 0.0;  // of the plot
+  double left = 0.0, top = 0.0, right = 0.0, bottom = 0.0;  // edges of the plot
   double scale_top = 0.0;
   double height = 0.0;
 };
 
 double widest(const std::vector<Tick>& ticks) {
-  double most = 0.0;
+  double width = 0.0;
   for (const Tick& tick : ticks) {
-    most = std::max(most, width_of(tick.label, text_size));
+    width = std::max(width, width_of(tick.label, text_size));
   }
-  return most;
+  return width;
 }
 
 constexpr double swatch = 22.0;
 
-/// One behind the other, on a new line where the width ends.
+/// Places entries side by side, and on a new line at the end of the width.
 std::vector<Place> places_of(const std::vector<LegendEntry>& legend, double width) {
   std::vector<Place> places;
   Place next{margin, 0.0};

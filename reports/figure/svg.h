@@ -9,14 +9,14 @@
 
 namespace commfuse::reports {
 
-/// A file of its own, style and background inside.
+/// Returns a file of its own, with style and background inside.
 std::string svg(const Figure& figure);
 
-/// To be put into a page that has figure_style() once and shows the title itself, as the figure's caption.
+/// Returns markup for a page that has figure_style() once and shows the title as the figure's caption.
 std::string svg_in_page(const Figure& figure);
 
-/// The style rules behind all figures, for a <style> element. Colours are those of Okabe and Ito (2008), which the
-/// colour-blind tell apart, and maps differ in lightness too.
+/// Returns the style rules of all figures, for a <style> element. Colours are those of Okabe and Ito (2008), which the
+/// colour-blind tell apart; maps also differ in lightness.
 std::string_view figure_style();
 
 }  // namespace commfuse::reports

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The themes of figures. Plain rules, no variables: converters to PNG and PDF know no others.
+// The themes of figures. The rules are plain, without variables: converters to PNG and PDF know no others.
 #include "reports/figure/svg.h"
 
 namespace commfuse::reports {

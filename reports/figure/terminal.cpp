@@ -17,7 +17,7 @@ namespace commfuse::reports {
 
 namespace {
 
-/// What stands for a colour, in both alphabets.
+/// Characters for a colour, in both alphabets.
 struct Shade {
   const char* unicode;
   const char* ascii;
@@ -40,19 +40,19 @@ static_assert(shades.size() == static_cast<std::size_t>(Role::tie) + 1, "every r
 constexpr std::array<Shade, 5> levels{
     {{"\u2591", "."}, {"\u2592", ":"}, {"\u2592", "+"}, {"\u2593", "%"}, {"\u2588", "#"}}};
 
-/// Where a value stands between the ends of an axis: 0 at the left or the bottom.
+/// Returns the place of a value between the ends of an axis: 0 is the left or the bottom.
 double share(const FigureAxis& axis, double value) {
   const double part = axis.logarithmic ? math::log(value / axis.low) / math::log(axis.high / axis.low)
                                        : (value - axis.low) / (axis.high - axis.low);
   return axis.reversed ? 1.0 - part : part;
 }
 
-/// Cuts a text of UTF-8 to so many characters.
-std::string cut(const std::string& text, std::size_t most) {
+/// Cuts UTF-8 text to at most this many characters.
+std::string cut(const std::string& text, std::size_t at_most) {
   std::string kept;
   for (const char byte : text) {
     const bool begins = (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U;
-    if (begins && characters(kept) == most) {
+    if (begins && characters(kept) == at_most) {
       break;
     }
     kept += byte;
@@ -60,7 +60,7 @@ std::string cut(const std::string& text, std::size_t most) {
   return kept;
 }
 
-/// Words that a terminal without UTF-8 shows.
+/// Replaces characters that a terminal without UTF-8 lacks.
 std::string plain(std::string text, bool unicode) {
   if (unicode) {
     return text;
@@ -77,7 +77,7 @@ std::string plain(std::string text, bool unicode) {
   return text;
 }
 
-/// A grid of characters, each a short text, and dots of eight a character that lie below them.
+/// A grid of characters, each a short text, above a layer of dots, eight to a character.
 class Grid {
  public:
   Grid(int width, int height, bool unicode)
@@ -92,17 +92,17 @@ class Grid {
     }
   }
   void write(int column, int row, const std::string& text) {
-    std::string one;
+    std::string character;
     for (std::size_t i = 0; i < text.size(); ++i) {
-      one += text[i];
+      character += text[i];
       const bool ends = i + 1 == text.size() || (static_cast<unsigned char>(text[i + 1]) & 0xC0U) != 0x80U;
       if (ends) {
-        put(column++, row, one);
-        one.clear();
+        put(column++, row, character);
+        character.clear();
       }
     }
   }
-  /// In eighths of a character: two beside each other and four above each other.
+  /// Sets a dot; a character has two columns and four rows of dots.
   void dot(double x, double y) {
     const int column = static_cast<int>(std::floor(x * 2.0));
     const int row = static_cast<int>(std::floor(y * 4.0));
@@ -132,7 +132,7 @@ class Grid {
   [[nodiscard]] std::size_t at(int column, int row) const {
     return static_cast<std::size_t>(row) * static_cast<std::size_t>(width_) + static_cast<std::size_t>(column);
   }
-  /// U+2800 and the dots.
+  /// Returns U+2800 plus the dots.
   static std::string braille(unsigned dots) {
     return {static_cast<char>(0xE2), static_cast<char>(0xA0U | dots >> 6U), static_cast<char>(0x80U | (dots & 0x3FU))};
   }
@@ -154,7 +154,7 @@ class Plot {
 
   std::string write() {
     for (const Mark& mark : figure_.marks) {
-      std::visit([this](const auto& one) { draw(one); }, mark);
+      std::visit([this](const auto& typed_mark) { draw(typed_mark); }, mark);
     }
     std::string text =
         wrapped(plain(figure_.title, options_.unicode), "", "", static_cast<std::size_t>(options_.columns));
@@ -172,18 +172,18 @@ class Plot {
     return plain(axis.unit.empty() ? axis.label : fmt::format("{} ({})", axis.label, axis.unit), options_.unicode);
   }
   [[nodiscard]] std::size_t label_width() const {
-    std::size_t most = 0;
+    std::size_t longest = 0;
     for (const Tick& tick : figure_.y.ticks) {
-      most = std::max(most, characters(plain(tick.label, options_.unicode)));
+      longest = std::max(longest, characters(plain(tick.label, options_.unicode)));
     }
-    return std::min<std::size_t>(most, 26);
+    return std::min<std::size_t>(longest, 26);
   }
-  /// Whether every row has a name of its own.
+  /// True if every row has a name of its own.
   [[nodiscard]] bool is_named() const {
     return figure_.y.high - figure_.y.low == static_cast<double>(figure_.y.ticks.size());
   }
   [[nodiscard]] int plot_width() const { return options_.columns - static_cast<int>(left_) - 1; }
-  /// Maps and bars have a line a row; a timeline one a lane; lines get a dozen.
+  /// Maps and bars have one line for each row, a timeline one for each lane; line figures have a dozen.
   [[nodiscard]] int plot_height() const {
     const bool in_pixels = figure_.y.high == figure_.height;
     constexpr double lane = 12.0;  // pixels of half a lane
@@ -256,11 +256,11 @@ class Plot {
   }
   void draw(const BandMark&) {}
   void draw(const TextMark& mark) {
-    if (figure_.y.high == figure_.height) {  // The heads of a timeline's rows.
+    if (figure_.y.high == figure_.height) {  // These are the heads of a timeline's rows.
       const std::string text = cut(plain(fmt::format("{} {}", mark.strong, mark.text), options_.unicode),
                                    static_cast<std::size_t>(grid_.width()));
       grid_.write(static_cast<int>(x_of(mark.at.x)), static_cast<int>(y_of(mark.at.y)), text);
-    } else if (is_named()) {  // The totals of bars, where there is room.
+    } else if (is_named()) {  // These are the totals of bars, shown if there is room.
       const std::string text = plain(mark.strong, options_.unicode);
       const int first = static_cast<int>(std::lround(x_of(mark.at.x)));
       if (first + static_cast<int>(characters(text)) <= grid_.width()) {

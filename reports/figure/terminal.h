@@ -13,9 +13,9 @@ struct TerminalOptions {
   bool unicode = true;  // false: characters of ASCII alone
 };
 
-/// The title, the plot with its axes, and what the characters mean; every line at most `columns` wide. Boxes are
-/// shades, lines are dots (braille, where there is Unicode), cells are their texts or shades; bands and words are left
-/// out. Requires 40 columns.
+/// Returns the title, the plot with its axes, and a legend; every line is at most `columns` wide. Boxes are shades,
+/// lines are dots (braille, with Unicode), cells are their texts or shades; bands and text marks are omitted. Requires
+/// 40 columns.
 std::string terminal_plot(const Figure& figure, const TerminalOptions& options);
 
 }  // namespace commfuse::reports

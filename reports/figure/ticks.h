@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Round places for the ticks of an axis.
+// Round places of an axis's ticks.
 #pragma once
 
 #include <vector>
@@ -8,15 +8,15 @@
 
 namespace commfuse::reports {
 
-/// Multiples of 1, 2 or 5 times a power of ten inside [low, high], about `wanted` of them and at most twice as many.
-/// Requires low < high and wanted >= 1.
+/// Returns multiples of 1, 2 or 5 times a power of ten inside [low, high], about `wanted` of them and at most twice as
+/// many. Requires low < high and wanted >= 1.
 std::vector<Tick> round_ticks(double low, double high, int wanted);
 
-/// Powers of ten inside [low, high]. Requires 0 < low < high.
+/// Returns powers of ten inside [low, high]. Requires 0 < low < high.
 std::vector<Tick> decade_ticks(double low, double high);
 
-/// For a logarithmic axis of any length: round values below one power of ten, 1, 2 and 5 times powers below three, else
-/// the powers. Requires 0 < low < high.
+/// Returns ticks of a logarithmic axis of any length: round values below one power of ten, 1, 2 and 5 times powers
+/// below three, else the powers. Requires 0 < low < high.
 std::vector<Tick> log_ticks(double low, double high);
 
 }  // namespace commfuse::reports

@@ -16,13 +16,13 @@ namespace commfuse::reports {
 
 namespace {
 
-constexpr std::size_t most = 12;
+constexpr std::size_t most_rows = 12;
 
 std::string kind_of(const Hold& hold) {
   return hold.provenance ? std::string{name_of(*hold.provenance)} : std::string{"residual of its fit"};
 }
 
-/// In percent of the time.
+/// Returns the change in percent of the time.
 double change(double effect) { return 100.0 * (math::exp(effect) - 1.0); }
 
 void add_bar(const Hold& hold, double y, Figure& figure) {
@@ -65,7 +65,7 @@ Figure tornado_figure(const Explanation& explanation, std::string id) {
   double widest = 0.0;
   std::size_t rows = 0;
   for (const Hold& hold : explanation.holds) {
-    if (hold.effect != 0.0 && rows < most) {
+    if (hold.effect != 0.0 && rows < most_rows) {
       add_bar(hold, static_cast<double>(rows++), figure);
       widest = std::max({widest, std::abs(change(hold.effect)), std::abs(change(-hold.effect))});
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a prediction hangs on.
+// Sensitivity of a prediction.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace commfuse::reports {
 
-/// A bar a parameter or fit: how much longer and shorter one standard error of it makes the time, the largest first.
-/// Requires a hold with an effect: has_effects().
+/// Draws a bar for each parameter or fit: the change of the time by one standard error in each direction, the largest
+/// first. Requires a hold with an effect: has_effects().
 Figure tornado_figure(const Explanation& explanation, std::string id = "tornado");
 
 bool has_effects(const Explanation& explanation);

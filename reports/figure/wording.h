@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How figures and pages write times, shares and points.
+// Wording of times, shares and points in figures and pages.
 #pragma once
 
 #include <string>
@@ -8,8 +8,7 @@
 
 namespace commfuse::reports {
 
-/// Microseconds where the longest time shown is below 10 ms, milliseconds from there on; digits as in the terminal's
-/// table.
+/// Uses microseconds if the longest time shown is below 10 ms, else milliseconds; digits as in the terminal's table.
 class TimeUnit {
  public:
   explicit TimeUnit(Duration longest) : milliseconds_(longest >= std::chrono::milliseconds(10)) {}
@@ -29,17 +28,17 @@ class TimeUnit {
 std::string percent(double share);
 /// "commfuse (ring)".
 std::string label_of(const ResultRow& row);
-/// "GEMM 4K x 7K x 8K" of "product 4K x 7K x 8K", with the sign of multiplication, and "memory-bound op of 84 MiB":
-/// what explanations name, in the words of the field. Names of parameters stay as they are.
+/// Turns "product 4K x 7K x 8K" into "GEMM 4K x 7K x 8K", with the sign of multiplication, and returns names such as
+/// "memory-bound op of 84 MiB" and those of parameters unchanged.
 std::string op_in_words(std::string name);
-/// "\u22121.8" of "-1.8": a number with the sign that maps and texts have.
+/// Returns the number "-1.8" as "\u22121.8", with the sign of maps and texts.
 std::string with_minus(std::string number);
 /// "ranks 8, seq 32K".
 std::string point_of(const ResultRow& row);
-/// Whether the point could be run: rows of infeasible ones take no time.
+/// True if the point could be run: rows of infeasible points have no time.
 bool has_result(const ResultRow& row);
 Duration makespan_of(const ResultRow& row);
-/// Time of the slower over time of the faster. Requires results.
+/// Returns the time of the slower over the time of the faster. Requires results.
 double times_slower(const ResultRow& slower, const ResultRow& faster);
 
 }  // namespace commfuse::reports

@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::size_t piece = std::size_t{1} << 16U;  // bytes of a buffer
 
-/// Three bytes become four letters, wherever the pieces end.
+/// Turns three bytes into four letters, across the ends of pieces.
 class Base64 {
  public:
   explicit Base64(const TakeBytes& take) : take_(take) {}
@@ -49,9 +49,9 @@ class Base64 {
 
  private:
   void put(unsigned letters) {
-    constexpr std::string_view all = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    constexpr std::string_view alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     for (unsigned i = 0; i < letters; ++i) {
-      text_ += all[bits_ >> (18U - 6U * i) & 63U];
+      text_ += alphabet[bits_ >> (18U - 6U * i) & 63U];
     }
     bits_ = 0;
     count_ = 0;
@@ -67,7 +67,7 @@ class Base64 {
   unsigned count_ = 0;
 };
 
-/// What comes out does not depend on where the pieces end.
+/// Packs text; the result does not depend on where pieces end.
 class Gzip {
  public:
   explicit Gzip(const TakeBytes& take) : take_(take), packed_(piece, '\0') {
@@ -90,7 +90,7 @@ class Gzip {
     stream_.next_in = reinterpret_cast<const Bytef*>(bytes.data());
     stream_.avail_in = static_cast<uInt>(bytes.size());
     do {
-      // NOLINTNEXTLINE(*-reinterpret-cast): the same
+      // NOLINTNEXTLINE(*-reinterpret-cast): zlib's bytes are unsigned
       stream_.next_out = reinterpret_cast<Bytef*>(packed_.data());
       stream_.avail_out = static_cast<uInt>(packed_.size());
       deflate(&stream_, flush);
@@ -163,14 +163,14 @@ template <class T>
 void ColumnBlock::append(std::string_view name, std::string_view type, std::size_t count,
                          std::function<T(std::size_t)> value) {
   append(name, type, count, count * sizeof(T), [count, value = std::move(value)](const TakeBytes& take) {
-    std::array<T, piece / sizeof(T)> some{};
-    for (std::size_t first = 0; first < count; first += some.size()) {
-      const std::size_t size = std::min(some.size(), count - first);
+    std::array<T, piece / sizeof(T)> buffer{};
+    for (std::size_t first = 0; first < count; first += buffer.size()) {
+      const std::size_t size = std::min(buffer.size(), count - first);
       for (std::size_t i = 0; i < size; ++i) {
-        some[i] = value(first + i);
+        buffer[i] = value(first + i);
       }
       // NOLINTNEXTLINE(*-reinterpret-cast): their bytes
-      take({reinterpret_cast<const char*>(some.data()), size * sizeof(T)});
+      take({reinterpret_cast<const char*>(buffer.data()), size * sizeof(T)});
     }
   });
 }
@@ -195,19 +195,19 @@ void ColumnBlock::add_u32(std::string_view name, std::size_t count, std::functio
 void ColumnBlock::write(const std::string& head, const TakeBytes& take) const {
   using Json = nlohmann::ordered_json;
   Json json = Json::parse(head);
-  Json& all = json["columns"];
+  Json& columns = json["columns"];
   for (const Column& column : columns_) {
-    Json* one = nullptr;
-    for (Json& known : all) {
-      one = known["name"] == column.name ? &known : one;
+    Json* entry = nullptr;
+    for (Json& known : columns) {
+      entry = known["name"] == column.name ? &known : entry;
     }
-    if (one == nullptr) {
-      all.push_back({{"name", column.name}});
-      one = &all.back();
+    if (entry == nullptr) {
+      columns.push_back({{"name", column.name}});
+      entry = &columns.back();
     }
-    (*one)["type"] = column.type;
-    (*one)["offset"] = column.offset;
-    (*one)["count"] = column.count;
+    (*entry)["type"] = column.type;
+    (*entry)["offset"] = column.offset;
+    (*entry)["count"] = column.count;
   }
   const std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
   const auto length = static_cast<std::uint32_t>(text.size());
@@ -225,9 +225,9 @@ void ColumnBlock::write(const std::string& head, const TakeBytes& take) const {
 }
 
 std::string ColumnBlock::bytes(const std::string& head) const {
-  std::string all;
-  write(head, [&](std::string_view bytes) { all += bytes; });
-  return all;
+  std::string collected;
+  write(head, [&](std::string_view bytes) { collected += bytes; });
+  return collected;
 }
 
 }  // namespace commfuse::reports

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data inside a page: gzip in base64, so that nothing in them is markup and no text can end a script.
+// Data inside a page: gzip in base64, so that it contains no markup and no text can end a script.
 #pragma once
 
 #include <cstddef>
@@ -14,16 +14,16 @@ namespace commfuse::reports {
 /// Takes bytes as they come.
 using TakeBytes = std::function<void(std::string_view)>;
 
-/// RFC 4648, with padding.
+/// Encodes by RFC 4648, with padding.
 std::string base64_of(std::string_view bytes);
-/// RFC 1952; the same bytes for the same text. Throws std::runtime_error where zlib has no memory.
+/// Packs by RFC 1952; equal text gives equal bytes. Throws std::runtime_error if zlib has no memory.
 std::string gzip_of(std::string_view text);
 
-/// <script type="text/plain" id="block-NAME">...</script>. A browser runs nothing of that type.
+/// Returns <script type="text/plain" id="block-NAME">...</script>. A browser runs nothing of that type.
 std::string block_of(std::string_view name, std::string_view text);
-/// Of bytes that are gzip already.
+/// Returns a block of bytes that are gzip already.
 std::string packed_block(std::string_view name, std::string_view gzip);
-/// block_of() of the text that `write` hands on piece by piece, piece by piece as well. Throws as gzip_of() does.
+/// Writes block_of() of the text that `write` provides piece by piece, also piece by piece. Throws as gzip_of() does.
 void write_block(std::string_view name, const std::function<void(const TakeBytes&)>& write, const TakeBytes& take);
 
 /// Numbers by column, for typed arrays: u32 length of the head, u32 0, the head (a JSON object), and each column from a
@@ -34,12 +34,12 @@ class ColumnBlock {
   void add(std::string_view name, std::vector<std::uint32_t> values);
   void add(std::string_view name, std::vector<std::uint16_t> values);
   void add(std::string_view name, std::vector<std::uint8_t> values);
-  /// The same of values that are asked for, in their order, when they are written.
+  /// Adds values that are computed, in their order, when they are written.
   void add_f64(std::string_view name, std::size_t count, std::function<double(std::size_t)> value);
   void add_u32(std::string_view name, std::size_t count, std::function<std::uint32_t(std::size_t)> value);
 
-  /// `head` is a JSON object and gets "columns": of each its name, type (f64, u32, u16, u8), offset and count; what
-  /// "columns" of it says of a name already is kept.
+  /// Writes the block. `head` is a JSON object and gets "columns" with the name, type (f64, u32, u16, u8), offset and
+  /// count of each; members that `head` has for a name are kept.
   void write(const std::string& head, const TakeBytes& take) const;
   [[nodiscard]] std::string bytes(const std::string& head) const;
 

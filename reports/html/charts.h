@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Figures on a page: each as a static drawing, which scripts replace by one that zooms and tells what a pointer is on.
+// Figures on a page: each is a static drawing, which scripts replace by one that zooms and describes the value at the
+// pointer.
 #pragma once
 
 #include <string>
@@ -12,19 +13,20 @@ namespace commfuse::reports {
 
 class Charts {
  public:
-  /// A <figure>. `about`, plain text, names what scrolls.
+  /// Returns a <figure>. `about`, plain text, names the scrolling content.
   std::string add(const Figure& figure, std::string_view about);
-  /// A figure that our own canvas replaces; `block` is what timeline_block() makes, under the figure's id.
+  /// Returns a figure that the page's own canvas replaces; `block` is the result of timeline_block(), under the
+  /// figure's id.
   std::string add_timeline(const Figure& figure, std::string_view about, std::string_view block);
 
-  /// In the order of the page.
+  /// Returns the figures in the order of the page.
   [[nodiscard]] const std::vector<Figure>& figures() const { return figures_; }
-  /// All that scripts draw from, to stand behind the figures.
+  /// Returns the data of all scripts, which follows the figures.
   [[nodiscard]] std::string blocks() const;
 
  private:
   std::vector<Figure> figures_;
-  std::vector<std::string> drawn_;  // by the library: JSON
+  std::vector<std::string> drawn_;  // JSON of the figures that the library draws
   std::string blocks_;
 };
 

@@ -65,9 +65,10 @@ std::string_view meaning_of(Provenance kind) {
 std::span<const Definition> definitions() { return words; }
 
 std::string defined(std::string_view id) {
-  const auto* found = std::find_if(words.begin(), words.end(), [&](const Definition& word) { return word.id == id; });
-  check(found != words.end(), "the page defines the words it links");
-  return fmt::format(R"(<a href="#def-{}">{}</a>)", id, escaped(found->word));
+  const auto* definition =
+      std::find_if(words.begin(), words.end(), [&](const Definition& word) { return word.id == id; });
+  check(definition != words.end(), "the page defines the words it links");
+  return fmt::format(R"(<a href="#def-{}">{}</a>)", id, escaped(definition->word));
 }
 
 std::string definitions_html() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words of the page, each with what it means, exactly.
+// The defined words of the page, each with its exact meaning.
 #pragma once
 
 #include <span>
@@ -9,20 +9,20 @@
 namespace commfuse::reports {
 
 struct Definition {
-  std::string_view id;  // "exposed"; its place on the page is #def-exposed
+  std::string_view id;  // "exposed"; its anchor on the page is #def-exposed
   std::string_view word;
   std::string_view meaning;
 };
 
 std::span<const Definition> definitions();
 
-/// The word as a link to its definition. Requires an id of the list.
+/// Returns the word as a link to its definition. Requires an id of the list.
 std::string defined(std::string_view id);
 
-/// All of them as a list that the links point into.
+/// Returns all definitions as a list with the links' anchors.
 std::string definitions_html();
 
-/// What the kinds of parameters are, weakest first; `used` are those behind some row.
+/// Explains the kinds of parameters, weakest first; `used` are the kinds behind some row.
 std::string provenances_html(std::span<const std::string> used);
 
 }  // namespace commfuse::reports

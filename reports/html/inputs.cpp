@@ -27,7 +27,7 @@ namespace {
 constexpr std::size_t most_values = 24;
 constexpr std::size_t most_digests = 60;
 
-/// Each different text once, in the order of first appearance; `columns` are what it is made of.
+/// Returns each different text once, in order of first appearance; `columns` are the text's parts.
 std::vector<std::string> distinct(const RowTable& rows, const RowTable::Columns& columns,
                                   const std::function<std::string(const ResultRow&)>& text) {
   std::set<std::string> known;
@@ -51,7 +51,7 @@ std::string joined(std::span<const std::string> values, std::size_t limit) {
   return values.size() > limit ? fmt::format("{} and {} more", text, values.size() - limit) : text;
 }
 
-/// "2, 4, 8"; of many counts the smallest and the largest: "1K to 128K (8 values)".
+/// Formats "2, 4, 8"; many counts as the smallest and the largest: "1K to 128K (8 values)".
 std::string ends_of(std::span<const std::string> values) {
   constexpr std::size_t most_listed = 5;
   if (values.size() <= most_listed) {
@@ -66,13 +66,13 @@ std::string counted(std::size_t count, std::string_view noun) {
   return fmt::format("{} {}{}", with_commas(static_cast<std::int64_t>(count)), noun, count == 1 ? "" : "s");
 }
 
-/// "llama-3.1-8b and llama-3.1-70b"; of more than three "20 models".
+/// Formats "llama-3.1-8b and llama-3.1-70b"; more than three as "20 models".
 std::string named_or_counted(const std::vector<std::string>& values, std::string_view noun) {
   constexpr std::size_t most_named = 3;
   return values.size() <= most_named ? names_in_words(values) : counted(values.size(), noun);
 }
 
-/// What each of the strategies does; implementations and strategies of other versions have no entry.
+/// Describes each strategy; implementations and strategies of other versions have no entry.
 std::string strategies_html(std::span<const std::string> names) {
   std::string items;
   for (const std::string& name : names) {

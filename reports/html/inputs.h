@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the results of a report are of, and what was asked for.
+// Subject of a report's results, and the settings that were asked for.
 #pragma once
 
 #include <string>
@@ -12,24 +12,24 @@
 
 namespace commfuse::reports {
 
-/// Values of the settings of all rows, each once, in the order of first appearance.
+/// Values of the settings of all rows, each once, in order of first appearance.
 struct AskedSettings {
   std::vector<std::pair<std::string, std::vector<std::string>>> fields;  ///< {"Model", {"llama-3.1-8b", ...}}
   [[nodiscard]] const std::vector<std::string>& values(std::string_view name) const;
 };
 AskedSettings asked_settings(const RowTable& rows);
 
-/// "llama-3.1-70b mlp on h100-sxm, batch 1, bf16; ranks 2, 4, 8; seq 1K to 128K (8 values); 24 points, predicted": what
-/// the page is of, below its title. Empty without rows.
+/// Returns the page's subject, below its title: "llama-3.1-70b mlp on h100-sxm, batch 1, bf16; ranks 2, 4, 8; seq 1K to
+/// 128K (8 values); 24 points, predicted". Empty without rows.
 std::string subject_in_words(const AskedSettings& asked, std::size_t points);
 /// Returns the line below the title of a page of whole models.
 std::string subject_in_words(const std::vector<StepRow>& models);
 
-/// The settings as a list of words, and what each strategy of them does.
+/// Returns the settings as a definition list, with a description of each strategy.
 std::string asked_html(const AskedSettings& asked);
-/// The kinds of provenance behind the rows: "prior", "fitted".
+/// Returns the kinds of provenance behind the rows: "prior", "fitted".
 std::vector<std::string> kinds_of(const RowTable& rows);
-/// Digests of all schedules, folded.
+/// Returns the digests of all schedules, folded.
 std::string digests_html(const RowTable& rows);
 
 }  // namespace commfuse::reports

@@ -20,32 +20,33 @@ namespace {
 
 Duration longest_of(const std::vector<MeasuredSchedule>& schedules) {
   Duration longest = std::chrono::nanoseconds(1);
-  for (const MeasuredSchedule& one : schedules) {
-    longest = std::max({longest, one.predicted, one.p90, one.median ? one.median->value : Duration{}});
+  for (const MeasuredSchedule& schedule : schedules) {
+    longest =
+        std::max({longest, schedule.predicted, schedule.p90, schedule.median ? schedule.median->value : Duration{}});
   }
   return longest;
 }
 
 Duration shortest_of(const std::vector<MeasuredSchedule>& schedules) {
   Duration shortest = longest_of(schedules);
-  for (const MeasuredSchedule& one : schedules) {
-    shortest = std::min({shortest, one.predicted, one.median ? one.p10 : one.predicted});
+  for (const MeasuredSchedule& schedule : schedules) {
+    shortest = std::min({shortest, schedule.predicted, schedule.median ? schedule.p10 : schedule.predicted});
   }
   return shortest;
 }
 
 std::vector<const MeasuredSchedule*> in_order(const std::vector<MeasuredSchedule>& schedules) {
   std::vector<const MeasuredSchedule*> order;
-  for (const MeasuredSchedule& one : schedules) {
-    order.push_back(&one);
+  for (const MeasuredSchedule& schedule : schedules) {
+    order.push_back(&schedule);
   }
-  std::ranges::stable_sort(order, {}, [](const MeasuredSchedule* one) { return one->predicted; });
+  std::ranges::stable_sort(order, {}, [](const MeasuredSchedule* schedule) { return schedule->predicted; });
   return order;
 }
 
-/// Measured over predicted - 1.
-double error_of(const MeasuredSchedule& one) {
-  return to_seconds(one.median->value) / std::max(to_seconds(one.predicted), 1e-12) - 1.0;
+/// Returns measured over predicted, minus 1.
+double error_of(const MeasuredSchedule& schedule) {
+  return to_seconds(schedule.median->value) / std::max(to_seconds(schedule.predicted), 1e-12) - 1.0;
 }
 
 std::string signed_percent(double share) { return fmt::format("{:+.1f}%", 100.0 * share); }
@@ -53,9 +54,11 @@ std::string signed_percent(double share) { return fmt::format("{:+.1f}%", 100.0 
 std::string figure_title(const std::vector<MeasuredSchedule>& schedules) {
   const MeasuredSchedule* worst = nullptr;
   std::size_t measured = 0;
-  for (const MeasuredSchedule& one : schedules) {
-    measured += one.median ? 1 : 0;
-    worst = one.median && (worst == nullptr || std::abs(error_of(one)) > std::abs(error_of(*worst))) ? &one : worst;
+  for (const MeasuredSchedule& schedule : schedules) {
+    measured += schedule.median ? 1 : 0;
+    worst = schedule.median && (worst == nullptr || std::abs(error_of(schedule)) > std::abs(error_of(*worst)))
+                ? &schedule
+                : worst;
   }
   if (worst == nullptr) {
     return "No schedule came to its end";
@@ -64,24 +67,24 @@ std::string figure_title(const std::vector<MeasuredSchedule>& schedules) {
                      worst->name, measured);
 }
 
-void add_row(const MeasuredSchedule& one, double y, const TimeUnit& unit, Figure& figure) {
+void add_row(const MeasuredSchedule& schedule, double y, const TimeUnit& unit, Figure& figure) {
   constexpr double half = 0.28;
   constexpr double beyond = 0.4;
   const auto upright = [&](Duration time, Role role, bool dashed) {
     figure.marks.emplace_back(LineMark{
         .points = {{unit.value(time), y - beyond}, {unit.value(time), y + beyond}}, .role = role, .dashed = dashed});
   };
-  if (one.median) {
+  if (schedule.median) {
     const std::string tip =
-        fmt::format("{}: median {}, p10 {}, p90 {}; predicted {}", one.name, unit.text(one.median->value),
-                    unit.digits(one.p10), unit.digits(one.p90), unit.text(one.predicted));
-    figure.marks.emplace_back(RectMark{.from = {unit.value(one.p10), y - half},
-                                       .to = {unit.value(one.p90), y + half},
+        fmt::format("{}: median {}, p10 {}, p90 {}; predicted {}", schedule.name, unit.text(schedule.median->value),
+                    unit.digits(schedule.p10), unit.digits(schedule.p90), unit.text(schedule.predicted));
+    figure.marks.emplace_back(RectMark{.from = {unit.value(schedule.p10), y - half},
+                                       .to = {unit.value(schedule.p90), y + half},
                                        .role = Role::communication,
                                        .tip = tip});
-    upright(one.median->value, Role::ink, false);
+    upright(schedule.median->value, Role::ink, false);
   }
-  upright(one.predicted, Role::exposed, true);
+  upright(schedule.predicted, Role::exposed, true);
 }
 
 class MeasuredPage {
@@ -109,7 +112,7 @@ class MeasuredPage {
 
  private:
   void table_section();
-  void row_of(const MeasuredSchedule& one);
+  void row_of(const MeasuredSchedule& schedule);
   void time_section();
   void input_section();
 
@@ -129,36 +132,38 @@ void MeasuredPage::table_section() {
     html_ += fmt::format("<th scope=\"col\">{}</th>", column);
   }
   html_ += "</tr></thead>\n<tbody>\n";
-  for (const MeasuredSchedule* one : in_order(input_.schedules)) {
-    row_of(*one);
+  for (const MeasuredSchedule* schedule : in_order(input_.schedules)) {
+    row_of(*schedule);
   }
   html_ += "</tbody></table></div>\n</section>\n";
 }
 
-void MeasuredPage::row_of(const MeasuredSchedule& one) {
-  html_ += fmt::format("<tr><th scope=\"row\">{}</th><td>{}</td>", escaped(one.name), unit_.digits(one.predicted));
-  if (!one.median) {
-    html_ += fmt::format("<td class=\"none\" colspan=\"7\">failed: {}</td></tr>\n", escaped(one.levels));
+void MeasuredPage::row_of(const MeasuredSchedule& schedule) {
+  html_ +=
+      fmt::format("<tr><th scope=\"row\">{}</th><td>{}</td>", escaped(schedule.name), unit_.digits(schedule.predicted));
+  if (!schedule.median) {
+    html_ += fmt::format("<td class=\"none\" colspan=\"7\">failed: {}</td></tr>\n", escaped(schedule.levels));
     return;
   }
-  const std::optional<TimeRange>& range = one.median->range;
+  const std::optional<TimeRange>& range = schedule.median->range;
   html_ += fmt::format("<td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
-                       unit_.digits(one.median->value),
+                       unit_.digits(schedule.median->value),
                        range ? fmt::format("{} to {}", unit_.digits(range->low), unit_.digits(range->high)) : "\u2013",
-                       unit_.digits(one.p10), unit_.digits(one.p90), one.rounds, signed_percent(error_of(one)),
-                       one.levels.empty() ? "not compared" : escaped(one.levels));
+                       unit_.digits(schedule.p10), unit_.digits(schedule.p90), schedule.rounds,
+                       signed_percent(error_of(schedule)),
+                       schedule.levels.empty() ? "not compared" : escaped(schedule.levels));
 }
 
 void MeasuredPage::time_section() {
   html_ += section_head("time", "Op by op");
   std::size_t number = 0;
-  for (const MeasuredSchedule* one : in_order(input_.schedules)) {
-    if (one->timelines.empty()) {
+  for (const MeasuredSchedule* schedule : in_order(input_.schedules)) {
+    if (schedule->timelines.empty()) {
       continue;
     }
-    Figure figure = gantt_figure(one->timelines, Rank{0}, fmt::format("gantt-{}", ++number));
-    figure.title = fmt::format("{}, as predicted and as one traced iteration went", one->name);
-    html_ += wide_figure(figure, escaped("Timelines of " + one->name));
+    Figure figure = gantt_figure(schedule->timelines, Rank{0}, fmt::format("gantt-{}", ++number));
+    figure.title = fmt::format("{}, as predicted and as one traced iteration went", schedule->name);
+    html_ += wide_figure(figure, escaped("Timelines of " + schedule->name));
   }
   html_ += number == 0 ? "<p class=\"quiet\">Nothing was traced; measure with --spans.</p>\n</section>\n"
                        : "<p class=\"quiet\">Rank 0. An exchange begins with its first half.</p>\n</section>\n";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Predicted against measured as one page that stands alone, for a record of any executor.
+// A self-contained page of predicted against measured times, for a record of any executor.
 #pragma once
 
 #include <optional>
@@ -14,16 +14,16 @@
 
 namespace commfuse::reports {
 
-/// A schedule with what was predicted and, unless it failed, measured.
+/// A schedule with its prediction and, unless it failed, its measurement.
 struct MeasuredSchedule {
   std::string name;  // "sliced (k=4)"
   Duration predicted{};
-  std::optional<Estimate> median;  // of the measured makespans
+  std::optional<Estimate> median;  // median of the measured makespans
   Duration p10{};
   Duration p90{};
   std::size_t rounds = 0;
-  std::string levels;  // "T0, T1, T-int, T3"; why it failed; empty: its numbers were not compared
-  /// As predicted and as measured, on the same rank; empty where nothing was traced.
+  std::string levels;  // "T0, T1, T-int, T3"; the reason if it failed; empty: its numbers were not compared
+  /// The predicted and the measured timeline, on the same rank; empty if nothing was traced.
   std::vector<TracedRun> timelines{};
 };
 
@@ -31,18 +31,19 @@ struct MeasuredReport {
   std::string title;
   std::string verdict;
   std::vector<MeasuredSchedule> schedules;
-  std::vector<std::pair<std::string, std::string>> facts;  // "CPU", "executor", settings: what was measured, and where
-  std::string noise;                                       // the floor, in words
-  std::string command;                                     // makes this page again
-  std::string version;                                     // of the program
+  // place and subject of the measurement: "CPU", "executor", settings
+  std::vector<std::pair<std::string, std::string>> facts;
+  std::string noise;    // the noise floor in words
+  std::string command;  // makes this page again
+  std::string version;  // version of the program
 };
 
-/// A row a schedule, fastest prediction first: where eight in ten makespans lie, their median, and the prediction. The
-/// axis begins where the times do, as lines are compared and not lengths.
-/// Requires a schedule.
+/// Draws a row for each schedule, fastest prediction first: the range of eight in ten makespans, their median, and the
+/// prediction. The axis begins near the shortest time, because positions are compared and not lengths. Requires a
+/// schedule.
 Figure measured_figure(const std::vector<MeasuredSchedule>& schedules);
 
-/// HTML5 that is XML too; no script, nothing fetched. Any text may stand in the input.
+/// Returns HTML5 that is XML too; no script, nothing fetched. The input may contain any text.
 std::string html_report(const MeasuredReport& input);
 
 }  // namespace commfuse::reports

@@ -24,13 +24,13 @@ namespace commfuse::reports {
 
 namespace {
 
-constexpr std::size_t most_figures = 4;  // of each kind; the table has the numbers of all
+constexpr std::size_t most_figures = 4;  // figures of each kind; the table has the numbers of all plans
 constexpr std::size_t most_rows = 400;
 constexpr std::size_t most_rows_on_paper = 30;
 
 using Plan = std::vector<const StepRow*>;
 
-/// A number of a row as the table shows it.
+/// A number of a row in the table's form.
 struct ModelCell {
   std::string_view title;
   std::string_view unit;
@@ -53,13 +53,13 @@ constexpr std::array cells{ModelCell{"Time", "ms", "time_ms"},
                            ModelCell{"KV cache", "GB", "cache_gb"},
                            ModelCell{"Memory", "GB", "memory_gb"}};
 
-/// Those that some row has.
+/// Returns the cells that some row has.
 std::vector<ModelCell> cells_of(std::span<const StepRow> rows) {
-  std::vector<ModelCell> found;
-  std::ranges::copy_if(cells, std::back_inserter(found), [&](const ModelCell& cell) {
+  std::vector<ModelCell> held_cells;
+  std::ranges::copy_if(cells, std::back_inserter(held_cells), [&](const ModelCell& cell) {
     return std::ranges::any_of(rows, [&](const StepRow& row) { return row.has(cell.column); });
   });
-  return found;
+  return held_cells;
 }
 
 std::string header(const std::vector<ModelCell>& shown) {
@@ -71,7 +71,7 @@ std::string header(const std::vector<ModelCell>& shown) {
   return html + "</tr></thead>\n";
 }
 
-/// What stands before the name, for eyes and for screen readers.
+/// Returns the mark before the name, for eyes and for screen readers.
 std::string_view mark_of(const StepRow* row, const PlanVerdict& verdict) {
   return !verdict.in_front(row) ? "<span class=\"mark\"></span>"
          : verdict.wins()
@@ -102,7 +102,7 @@ std::string row_html(const StepRow& row, const StepRow* serial, const PlanVerdic
   return html + "</tr>\n";
 }
 
-/// What the columns of the table hold, of those that are there.
+/// Explains the columns of the table that are shown.
 std::string terms_html(const std::vector<ModelCell>& shown) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 9> terms{{
       {"time_error", "Error: one standard error of the time."},
@@ -124,7 +124,7 @@ std::string terms_html(const std::vector<ModelCell>& shown) {
   return fmt::format("<p class=\"note\">{} \u25b8 the fastest, \u2248 a tie of the fastest.</p>\n", text);
 }
 
-/// The verdict, and what of the plan does not fit.
+/// Returns the verdict, and the rows of the plan that do not fit.
 std::string plan_sentence(const Plan& plan, const PlanVerdict& verdict) {
   const bool is_full =
       std::ranges::any_of(plan, [](const StepRow* row) { return row->has("fits") && !row->holds("fits"); });
@@ -167,7 +167,7 @@ std::string table_html(std::span<const StepRow> rows, const VerdictRule& rule) {
                           count, rows.size());
 }
 
-/// Plans with a result, each as bars; the one that decides most first.
+/// Draws plans with a result as bars; the decisive one comes first.
 std::string times_html(std::span<const StepRow> rows, Charts& charts, const VerdictRule& rule) {
   std::string html;
   std::size_t number = 0;
@@ -190,7 +190,7 @@ std::string times_html(std::span<const StepRow> rows, Charts& charts, const Verd
                                   number);
 }
 
-/// What overlap saves, and who wins where several do.
+/// Draws savings of overlap, and winners if several strategies win.
 std::string maps_html(std::span<const StepRow> rows, Charts& charts, const VerdictRule& rule) {
   const std::vector<CrossoverMap> maps = maps_of(rows, rule);
   std::string html;
@@ -223,8 +223,8 @@ std::string saving_in_words(const PlanSaving& saving) {
 }  // namespace
 
 std::string models_sentence(std::span<const StepRow> rows, const VerdictRule& rule) {
-  const auto found = std::ranges::find_if(rows, &StepRow::feasible);
-  if (found == rows.end()) {
+  const auto feasible = std::ranges::find_if(rows, &StepRow::feasible);
+  if (feasible == rows.end()) {
     return "No point has a result.";
   }
   const std::vector<Plan> plans = plans_of(rows);
@@ -237,7 +237,8 @@ std::string models_sentence(std::span<const StepRow> rows, const VerdictRule& ru
     return best + ".";
   }
   const std::string sentence = plans.size() == 1 ? PlanVerdict(plans.front(), rule).sentence() : std::string{};
-  return sentence.empty() ? fmt::format("{} takes {}.", found->text("strategy"), model_time_text(*found)) : sentence;
+  return sentence.empty() ? fmt::format("{} takes {}.", feasible->text("strategy"), model_time_text(*feasible))
+                          : sentence;
 }
 
 std::string models_sum(std::span<const StepRow> rows, const VerdictRule& rule) {

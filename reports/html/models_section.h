@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The section of a report about whole models.
+// The section of a report on whole models.
 #pragma once
 
 #include <span>
@@ -11,13 +11,13 @@
 
 namespace commfuse::reports {
 
-/// What overlap saves by the plan that decides most, and the verdict on it; without serial the plan to take.
+/// Returns the saving of overlap by the decisive plan, and its verdict; without serial the recommended plan.
 std::string models_sentence(std::span<const StepRow> rows, const VerdictRule& rule = {});
-/// What overlap saves over all plans, and the plan to take; empty where models_sentence() says all there is.
+/// Returns the saving of overlap over all plans, and the recommended plan; empty if models_sentence() is complete.
 std::string models_sum(std::span<const StepRow> rows, const VerdictRule& rule = {});
 
-/// Times of plans, who wins where, and a table of all rows; empty without rows. Begins with both sentences where no
-/// other section said them (`leads`).
+/// Returns times of plans, maps of winners, and a table of all rows; empty without rows. Begins with both sentences if
+/// no other section has them (`leads`).
 std::string models_section(std::span<const StepRow> rows, bool leads, Charts& charts, const VerdictRule& rule = {});
 
 }  // namespace commfuse::reports

@@ -26,7 +26,7 @@ class Walk {
   Walk(const RowTable& rows, const VerdictRule& rule) : rows_(rows), rule_(rule) {}
 
   Overview walk() {
-    found_.front.reserve(rows_.size());
+    overview_.front.reserve(rows_.size());
     const RowTable::Groups points = rows_.runs(rows_.point_columns());
     const RowTable::Groups settings = rows_.runs(rows_.setting_columns());
     auto setting = settings.begin();
@@ -36,19 +36,19 @@ class Walk {
       if (range.first == *setting) {
         finish_setting();
         const std::size_t first = *setting++;
-        found_.settings.push_back({setting_title(buffer_.front()), {first, *setting - first}});
+        overview_.settings.push_back({setting_title(buffer_.front()), {first, *setting - first}});
       }
-      ++found_.settings.back().points;
-      ++found_.points;
+      ++overview_.settings.back().points;
+      ++overview_.points;
       add(range);
     }
     finish();
-    return std::move(found_);
+    return std::move(overview_);
   }
 
  private:
   void read(const RowRange& range) {
-    buffer_.resize(std::max(buffer_.size(), range.count));  // What a row held is used again.
+    buffer_.resize(std::max(buffer_.size(), range.count));  // The capacity of a row's strings is reused.
     for (std::size_t i = 0; i < range.count; ++i) {
       rows_.read(range.first + i, buffer_[i]);
     }
@@ -61,7 +61,7 @@ class Walk {
     count_results(rows, point);
     compare_with_serial(rows);
     for (const ResultRow& row : rows) {
-      found_.front.push_back(!point.in_front(row) ? 0 : point.front.size() == 1 ? 1 : 2);
+      overview_.front.push_back(!point.in_front(row) ? 0 : point.front.size() == 1 ? 1 : 2);
     }
     if (point.ranking.empty()) {
       return;
@@ -72,15 +72,15 @@ class Walk {
     }
     add_savings(range, point);
     for (const ResultRow* row : point.ranking) {
-      if (!found_.highest_mfu || row->mfu > highest_mfu_) {
-        found_.highest_mfu = row_of(row);
+      if (!overview_.highest_mfu || row->mfu > highest_mfu_) {
+        overview_.highest_mfu = row_of(row);
         highest_mfu_ = row->mfu;
       }
     }
     add_size(range, fastest, row_of(&fastest));
   }
 
-  /// What the verdict of all points says, where only rows with a result are looked at.
+  /// Counts verdicts as the text on all points does, over rows with a result.
   void count_results(Rows rows, const PointView& point) {
     const auto results = std::ranges::count_if(rows, has_result);
     if (results == 0) {
@@ -116,11 +116,11 @@ class Walk {
     const ResultRow* serial = serial_of(rows);
     for (const ResultRow& row : rows) {
       const std::optional<double> share = has_result(row) ? reports::against_serial(row, serial) : std::nullopt;
-      found_.against_serial.push_back(share ? std::bit_cast<std::int64_t>(*share) : no_number);
+      overview_.against_serial.push_back(share ? std::bit_cast<std::int64_t>(*share) : no_number);
     }
   }
 
-  /// Each strategy counts once a point, with its fastest schedule.
+  /// Counts each strategy once for each point, with its fastest schedule.
   void add_savings(const RowRange& range, const PointView& point) {
     const std::optional<PayVerdict> taken = pay_verdict(point.ranking, rule_);
     if (!taken) {
@@ -148,7 +148,7 @@ class Walk {
     }
   }
 
-  /// A share, and the point where it is.
+  /// A share, and its point.
   struct Extreme {
     double share = 0.0;
     std::optional<RowRange> point{};
@@ -160,21 +160,21 @@ class Walk {
   }
 
   void finish_setting() {
-    if (!found_.settings.empty()) {
-      found_.settings.back().savings = setting_.count();
+    if (!overview_.settings.empty()) {
+      overview_.settings.back().savings = setting_.count();
       setting_ = {};
     }
   }
 
   void add_size(const RowRange& range, const ResultRow& fastest, std::size_t row) {
     const std::pair size(fastest.batch * fastest.seq, fastest.ranks);
-    if (!found_.smallest || size < least_) {
-      found_.smallest = range;
+    if (!overview_.smallest || size < least_) {
+      overview_.smallest = range;
       least_ = size;
     }
-    if (!found_.largest || size > most_) {
-      found_.largest = range;
-      most_ = size;
+    if (!overview_.largest || size > largest_) {
+      overview_.largest = range;
+      largest_ = size;
       fastest_of_largest_ = row;
       mfu_of_largest_ = fastest.mfu;
     }
@@ -182,30 +182,30 @@ class Walk {
 
   void finish() {
     finish_setting();
-    found_.savings = total_.count();
+    overview_.savings = total_.count();
     for (auto& [strategy, tally] : strategies_) {
-      found_.strategies.push_back({strategy, tally.second, tally.first.count()});
+      overview_.strategies.push_back({strategy, tally.second, tally.first.count()});
     }
-    std::ranges::stable_sort(found_.strategies, std::ranges::greater{},
+    std::ranges::stable_sort(overview_.strategies, std::ranges::greater{},
                              [](const StrategySavings& strategy) { return strategy.count.median; });
-    found_.decisive = pays_.point ? pays_.point : loses_.point ? loses_.point : ahead_.point;
-    found_.loss = loses_.point;
-    found_.memory = need_.sentence();
+    overview_.decisive = pays_.point ? pays_.point : loses_.point ? loses_.point : ahead_.point;
+    overview_.loss = loses_.point;
+    overview_.memory = need_.sentence();
     if (points_with_results_ > 1) {
-      found_.wins_words = summary_in_words(points_with_results_, verdicts_, rule_);
+      overview_.wins_words = summary_in_words(points_with_results_, verdicts_, rule_);
     }
     for (const auto& [strategy, points] : wins_) {
-      found_.wins.push_back({strategy, points});
+      overview_.wins.push_back({strategy, points});
     }
-    std::ranges::stable_sort(found_.wins, std::ranges::greater{}, &Wins::points);
-    if (found_.highest_mfu && mfu_of_largest_ >= highest_mfu_) {
-      found_.highest_mfu = fastest_of_largest_;
+    std::ranges::stable_sort(overview_.wins, std::ranges::greater{}, &Wins::points);
+    if (overview_.highest_mfu && mfu_of_largest_ >= highest_mfu_) {
+      overview_.highest_mfu = fastest_of_largest_;
     }
   }
 
   const RowTable& rows_;
   VerdictRule rule_;
-  Overview found_;
+  Overview overview_;
   std::vector<ResultRow> buffer_;
   LargestNeed need_;
   VerdictCount verdicts_;
@@ -218,7 +218,7 @@ class Walk {
   Extreme ahead_;
   std::size_t points_with_results_ = 0;
   std::pair<std::int64_t, std::int64_t> least_;
-  std::pair<std::int64_t, std::int64_t> most_;
+  std::pair<std::int64_t, std::int64_t> largest_;
   std::size_t fastest_of_largest_ = 0;
   double mfu_of_largest_ = 0.0;
   double highest_mfu_ = 0.0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one walk over all rows of a report tells of them, point by point, so that no more than one point is unpacked.
+// Results of one pass over all rows of a report, point by point, so that only one point is unpacked at a time.
 #pragma once
 
 #include <cstddef>
@@ -14,20 +14,20 @@
 
 namespace commfuse::reports {
 
-/// Rows of a table that stand together.
+/// Consecutive rows of a table.
 struct RowRange {
   std::size_t first = 0;
   std::size_t count = 0;
   [[nodiscard]] bool has(std::size_t row) const { return row >= first && row < first + count; }
 };
 
-/// How often a strategy wins.
+/// The number of points that a strategy wins.
 struct Wins {
   std::string strategy;
   std::size_t points = 0;
 };
 
-/// What one strategy saves against serial, over all points.
+/// The saving of one strategy against serial, over all points.
 struct StrategySavings {
   std::string strategy;
   bool is_implementation = false;
@@ -35,30 +35,31 @@ struct StrategySavings {
 };
 
 struct Overview {
-  /// Runs of points that differ only in axes, ranks and seq: what one map and one table show.
+  /// Points that differ only in axes, ranks and seq: the content of one map and one table.
   struct Setting {
     std::string title;  ///< "llama-3.1-70b mlp on h100-sxm, batch 1, bf16"
     RowRange rows;
     std::size_t points = 0;
-    SavingCount savings{};  ///< Of the schedule to take at each point.
+    SavingCount savings{};  ///< Saving of the recommended schedule at each point.
   };
   std::vector<Setting> settings;
   std::size_t points = 0;
-  /// Points with a result that have the fewest and the most tokens, then ranks; the first of equals.
+  /// Points with a result that have the fewest and the most tokens, then ranks; the first of equal ones.
   std::optional<RowRange> smallest;
   std::optional<RowRange> largest;
-  std::string memory;                       ///< memory_sentence() of the rows with a result.
-  std::string wins_words;                   ///< summary() of them; empty for fewer than two points.
-  std::vector<Wins> wins;                   ///< The most often first, by name where two win as often.
-  std::optional<std::size_t> highest_mfu;   ///< The row; of equals one at the largest point, else the first.
-  SavingCount savings;                      ///< Of the schedule to take instead of serial at each point.
-  std::vector<StrategySavings> strategies;  ///< The largest median first.
+  std::string memory;      ///< memory_sentence() of the rows with a result.
+  std::string wins_words;  ///< summary() of the rows with a result; empty for fewer than two points.
+  std::vector<Wins> wins;  ///< Most frequent winner first, by name if two win equally often.
+  /// Row with the highest MFU; among equal rows one at the largest point, else the first.
+  std::optional<std::size_t> highest_mfu;
+  SavingCount savings;                      ///< Saving of the recommended schedule against serial at each point.
+  std::vector<StrategySavings> strategies;  ///< Largest median first.
   /// The point to show first: where overlap surely saves the largest share of serial's time, else where it surely loses
-  /// the most; without serial where the fastest is the farthest ahead. Nothing where no point is decided.
+  /// the most; without serial where the fastest has the largest lead. Nothing if no point is decided.
   std::optional<RowRange> decisive;
-  std::optional<RowRange> loss;     ///< Where overlap surely loses the most.
-  std::vector<std::uint8_t> front;  ///< By row: 1 where it wins its point, 2 where it ties in front.
-  NarrowColumn against_serial;      ///< By row, as RowColumns hold numbers: against_serial() where it has a result.
+  std::optional<RowRange> loss;     ///< Point where overlap surely loses the most.
+  std::vector<std::uint8_t> front;  ///< Value of each row: 1 if it wins its point, 2 if it ties in front.
+  NarrowColumn against_serial;  ///< Value of each row, in the form of RowColumns: against_serial() if it has a result.
 };
 
 /// Requires that rows of one point stand together.

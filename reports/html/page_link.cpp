@@ -7,7 +7,7 @@ namespace commfuse::reports {
 
 namespace {
 
-/// RFC 3986; a comma, a slash and a colon are readable in a fragment and stay.
+/// Encodes by RFC 3986, except that a comma, a slash and a colon stay, which are readable in a fragment.
 std::string encoded(std::string_view text) {
   constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~,/:";
   std::string result;

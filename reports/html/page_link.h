@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a report to the page (docs/page.md): a link that opens it at a point.
+// Links from a report to the page (docs/page.md), which open it at a point.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 
 namespace commfuse::reports {
 
-/// "#model=llama-3.1-70b&hardware=h100-sxm&…": the settings of the row's point by the keys of the command line, those
-/// that are always in a link and those that are not at their default. Percent-encoded. `implementations` are those
-/// beside the row, names with commas between; empty for none.
+/// Returns "#model=llama-3.1-70b&hardware=h100-sxm&…": the settings of the row's point by the keys of the command line:
+/// the keys that are always in a link and those with a value other than the default. Percent-encoded. `implementations`
+/// are those beside the row, names separated by commas; empty for none.
 std::string page_hash(const ResultRow& row, std::string_view implementations = {});
 
 }  // namespace commfuse::reports

@@ -17,8 +17,8 @@ namespace commfuse::reports {
 
 /// Generated at build time by cmake/embed.cmake.
 namespace assets {
-std::string_view charts();     // gzip; empty where it could not be built
-std::string_view no_charts();  // why
+std::string_view charts();     // gzip; empty if it could not be built
+std::string_view no_charts();  // the reason
 std::string_view page();
 }  // namespace assets
 
@@ -46,7 +46,7 @@ std::string unpacked(std::string_view gzip) {
   return text;
 }
 
-/// "'sha256-47DEQpj8...='", as content policies name a script.
+/// Returns "'sha256-47DEQpj8...='", a script's name in content policies.
 std::string source_of(std::string_view script) {
   const std::string digits = sha256_of(script);
   std::string bytes;

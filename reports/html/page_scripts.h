@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What makes a page interactive. Scripts are known to the page's policy by their digests, so nothing else can run.
+// Scripts of interactive pages. The page's policy names scripts by their digests, so no other script can run.
 #pragma once
 
 #include <string>
@@ -7,13 +7,13 @@
 
 namespace commfuse::reports {
 
-/// The sources that a policy allows: "'sha256-...' 'sha256-...'".
+/// Returns the sources that a policy allows: "'sha256-...' 'sha256-...'".
 std::string script_sources();
 
-/// The chart library's block, empty where this program has none, and our own script, which must stand last.
+/// Returns the chart library's block, empty if this program has none, and our own script, which must be last.
 std::string page_scripts();
 
-/// Why this program draws static figures only, as a sentence's end; empty: it has the chart library.
+/// Returns why this program draws static figures only, as the end of a sentence; empty: it has the chart library.
 std::string_view no_charts();
 
 }  // namespace commfuse::reports

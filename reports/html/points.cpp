@@ -13,7 +13,7 @@ namespace commfuse::reports {
 
 namespace {
 
-/// What is asked beside what stands in a title always: ", interference none, launch stream".
+/// Names the settings that a title omits and that are not the usual ones: ", interference none, launch stream".
 std::string unusual_in_words(const ResultRow& row) {
   std::string text;
   for (const std::string& words : unusual(row)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Result rows as the page tells them: point by point, and who is in front.
+// Result rows grouped by point, with those in front.
 #pragma once
 
 #include <optional>
@@ -14,20 +14,20 @@ namespace commfuse::reports {
 
 /// The rows of one point.
 struct PointView {
-  std::span<const ResultRow> rows;        // as given; never empty
-  std::vector<const ResultRow*> ranking;  // those with a result that can win, fastest first
-  std::vector<const ResultRow*> front;    // the fastest, and those that tie with it
+  std::span<const ResultRow> rows;        // rows in the given order; never empty
+  std::vector<const ResultRow*> ranking;  // rows with a result that can win, fastest first
+  std::vector<const ResultRow*> front;    // the fastest row, and those that tie with it
 
-  /// The fastest of another strategy than the winner's; nullptr where there is none.
+  /// Returns the fastest row of a strategy other than the winner's; nullptr if there is none.
   [[nodiscard]] const ResultRow* next_strategy() const;
   [[nodiscard]] bool in_front(const ResultRow& row) const;
 };
 
 PointView view_of(std::span<const ResultRow> rows, const VerdictRule& rule = {});
-/// Rows of one point stand together.
+/// Requires that rows of one point stand together.
 std::vector<PointView> points_of(std::span<const ResultRow> rows, const VerdictRule& rule = {});
 
-/// The title of all points that differ only in axes: "llama-3.1-70b mlp on h100-sxm, batch 1, bf16".
+/// Returns the title of all points that differ only in axes: "llama-3.1-70b mlp on h100-sxm, batch 1, bf16".
 std::string setting_title(const ResultRow& row);
 
 }  // namespace commfuse::reports

@@ -45,7 +45,7 @@ namespace commfuse::reports {
 
 namespace {
 
-// What stands in the page without scripts, and on paper; the table that scripts make has every row.
+// Rows in the page without scripts, and on paper; the table that scripts make has every row.
 constexpr std::size_t most_rows = 400;
 constexpr std::size_t most_rows_on_paper = 42;
 constexpr std::size_t most_settings = 4;
@@ -54,7 +54,7 @@ class Page {
  public:
   explicit Page(const ReportInput& input)
       : input_(input),
-        overview_(input.overview ? *input.overview : own_.emplace(overview_of(input.rows, input.rule))),
+        overview_(input.overview ? *input.overview : computed_overview_.emplace(overview_of(input.rows, input.rule))),
         page_rows_(page_rows(input.rows)),
         asked_(asked_settings(input.rows)),
         winners_(winners_section(input.rows, overview_, input.rule)) {}
@@ -139,7 +139,7 @@ class Page {
   void again_section();
   void about_section();
 
-  /// A page without any rows says that of layers.
+  /// A page without any rows counts as a page of layers.
   [[nodiscard]] bool has_layers() const { return !input_.rows.empty() || input_.models.empty(); }
   [[nodiscard]] bool has_maps() const {
     return std::ranges::any_of(overview_.settings, [](const Overview::Setting& setting) { return setting.points > 1; });
@@ -154,7 +154,7 @@ class Page {
   }
 
   const ReportInput& input_;
-  std::optional<Overview> own_;
+  std::optional<Overview> computed_overview_;
   const Overview& overview_;
   PageRows page_rows_;
   AskedSettings asked_;
@@ -189,14 +189,14 @@ void Page::open() {
 
 std::string number(std::size_t count) { return with_commas(static_cast<std::int64_t>(count)); }
 
-/// Without the line breaks that a terminal wants.
+/// Removes the line breaks that a terminal needs.
 std::string on_one_line(std::string text) {
   std::replace(text.begin(), text.end(), '\n', ' ');
   text.erase(text.find_last_not_of(' ') + 1);
   return text;
 }
 
-/// "flux,te": those beside the schedules of a point.
+/// Returns "flux,te": the implementations beside the schedules of a point.
 std::string implementations_of(const std::vector<TracedRun>& runs) {
   std::string names;
   for (const TracedRun& run : runs) {
@@ -205,18 +205,18 @@ std::string implementations_of(const std::vector<TracedRun>& runs) {
   return names;
 }
 
-/// The point that decides most, else the largest one. Requires a point with a result.
+/// Returns the decisive point, else the largest one. Requires a point with a result.
 const RowRange& Page::shown_point() const { return overview_.decisive ? *overview_.decisive : *overview_.largest; }
 
-/// The setting too where there are several.
+/// Adds the setting if there are several.
 std::string Page::where(const ResultRow& row) const {
   return overview_.settings.size() == 1
              ? point_of(row)
              : fmt::format("{} of {} {} on {}", point_of(row), row.model, row.scope, machine_in_words(row));
 }
 
-/// "Overlap saves 22.9% of serial's time at ranks 8, seq 32K": of ideal schedules, whose verdict compares them with
-/// each other.
+/// Formats "Overlap saves 22.9% of serial's time at ranks 8, seq 32K" for ideal schedules, whose verdict compares them
+/// with each other.
 std::string saving_in_words(const PayVerdict& verdict, std::string_view where, std::string_view interval) {
   const std::string share = percent(std::abs(verdict.saved));
   return fmt::format("Overlap {} at {}{}{}.",
@@ -225,7 +225,7 @@ std::string saving_in_words(const PayVerdict& verdict, std::string_view where, s
                      where, interval, verdict.pays == Pays::close ? ", too close to call" : "");
 }
 
-/// Why a point is shown in time and taken apart; empty for a point that the user chose.
+/// Says why a point is shown in time and explained; empty for a point that the user chose.
 std::string Page::reason_of(const ResultRow& row) const {
   const auto is_at = [&](const std::optional<RowRange>& range) {
     const ResultRow other = range ? input_.rows[range->first] : ResultRow{};
@@ -251,7 +251,7 @@ std::string Page::title_of(const std::vector<TracedRun>& runs) const {
   return where(runs.front().row) + (reason.empty() ? "" : ": ") + reason;
 }
 
-/// " (90% interval: 15.2% to 29.9%)" of what overlap saves at this point; empty where it is not known.
+/// Formats " (90% interval: 15.2% to 29.9%)" of the saving at this point; empty if it is unknown.
 std::string Page::interval_at(const ResultRow& row) const {
   if (!input_.study || !input_.study->saving || input_.study->runs.empty()) {
     return {};
@@ -263,7 +263,7 @@ std::string Page::interval_at(const ResultRow& row) const {
              : std::string{};
 }
 
-/// What does not fit, then what `run -o verdict` says of the point that decides most.
+/// Returns what does not fit, then the verdict that `run -o verdict` prints for the decisive point.
 std::string Page::first_sentence() const {
   if (!has_layers()) {
     return models_sentence(input_.models, input_.rule);
@@ -283,7 +283,7 @@ std::string Page::first_sentence() const {
   return memory + (overview_.points == 1 ? text : fmt::format("At {}: {}", where(rows.front()), text));
 }
 
-/// Returns the sentence on all points together; empty where tiles say it.
+/// Returns the sentence on all points together; empty if tiles contain it.
 std::string Page::second_sentence() const {
   if (!has_layers()) {
     const std::string best = best_plan(input_.models, input_.rule);
@@ -299,7 +299,7 @@ std::string interval_in_words(const SavingInterval& saving) {
                      saving.next, percent(saving.low), percent(saving.high));
 }
 
-/// How sure the point that is taken apart is; of one point alone without an interval, what it leaves exposed.
+/// Returns the certainty of the explained point; for a single point without an interval, its exposed time.
 std::string Page::point_sentence() const {
   if (!overview_.largest) {
     return {};
@@ -320,7 +320,7 @@ std::string Page::point_sentence() const {
                      text(best.analysis.critical.exposed), text(makespan_of(best)), text(best.ideal));
 }
 
-/// Of implementations the verdict has one.
+/// True unless the point has implementations, whose verdict has an interval already.
 bool Page::has_interval() const {
   if (input_.study && input_.study->saving) {
     return true;
@@ -333,7 +333,7 @@ bool Page::has_interval() const {
   return pays && pays->overlap->saving_error;
 }
 
-/// What the words of the verdict mean, for those who meet them here first.
+/// Explains the words of the verdict to readers who are new to them.
 std::string Page::terms() const {
   constexpr std::string_view overlap = "Overlap hides communication under computation";
   const std::string rule =
@@ -360,7 +360,7 @@ std::string Page::terms() const {
 
 void Page::summary_section() {
   section("verdict", "Verdict");
-  // What does not fit comes first: it cannot be run, however much it would save.
+  // Rows that do not fit come first: they cannot be run, however much they would save.
   const std::string memory = has_layers() ? std::string{} : memory_sentence(input_.models);
   for (const std::string& sentence : {memory, first_sentence(), second_sentence()}) {
     html_ += sentence.empty() ? "" : fmt::format("<p class=\"lead\">{}</p>\n", escaped(sentence));
@@ -392,7 +392,7 @@ std::string rest_in_words(const SavingCount& count) {
                      count.close > 0 ? fmt::format("too close to call at {}", number(count.close)) : "");
 }
 
-/// What overlap saves, in numbers that people repeat.
+/// Adds the saving of overlap in numbers that people repeat.
 void Page::saving_tiles() {
   const SavingCount& count = overview_.savings;
   const std::vector<ResultRow> rows = results_of(shown_point());
@@ -485,7 +485,7 @@ void Page::tiles() {
   html_ += "</dl>\n";
 }
 
-/// "compute, aux (small kernels), copy (copy engines)": the lanes that the runs have.
+/// Lists the lanes of the runs: "compute, aux (small kernels), copy (copy engines)".
 std::string lanes_in_words(const std::vector<std::vector<TracedRun>>& gantts) {
   constexpr std::array<std::pair<LaneKind, std::string_view>, 5> words{{
       {LaneKind::compute, "compute"},
@@ -498,7 +498,7 @@ std::string lanes_in_words(const std::vector<std::vector<TracedRun>>& gantts) {
   for (const auto& [kind, word] : words) {
     const bool is_there = std::ranges::any_of(gantts, [&, lane = kind](const std::vector<TracedRun>& runs) {
       return std::ranges::any_of(runs, [&](const TracedRun& run) {
-        return std::ranges::any_of(run.program->lanes, [&](const Lane& one) { return one.kind == lane; });
+        return std::ranges::any_of(run.program->lanes, [&](const Lane& candidate) { return candidate.kind == lane; });
       });
     });
     text += is_there ? fmt::format("{}{}", text.empty() ? "" : ", ", word) : "";
@@ -525,7 +525,7 @@ void Page::time_section() {
   html_ += "</section>\n";
 }
 
-/// The first one and measured ones stand open; the others are for comparison.
+/// The first timeline and measured ones are open; the others are for comparison.
 void Page::timeline(const std::vector<TracedRun>& runs, std::size_t place) {
   const ResultRow& row = runs.front().row;
   const std::string title = title_of(runs);
@@ -542,8 +542,8 @@ void Page::timeline(const std::vector<TracedRun>& runs, std::size_t place) {
   html_ += is_folded ? "</details>\n" : "</div>\n";
 }
 
-/// Those with a map; of many some that are evenly spread from the largest saving to the least, in the order of the
-/// rows.
+/// Returns settings with a map; if there are many, some evenly spread from the largest saving to the least, in the
+/// order of the rows.
 std::vector<const Overview::Setting*> Page::shown_settings() const {
   std::vector<const Overview::Setting*> able;
   for (const Overview::Setting& setting : overview_.settings) {
@@ -588,7 +588,7 @@ void Page::map_section() {
   html_ += "</section>\n";
 }
 
-/// Whether a point of it, or serial there, has no result.
+/// True if a point of the setting, or serial there, has no result.
 bool Page::has_gaps(const Overview::Setting& setting) const {
   const auto& times = input_.rows.columns().makespan;
   for (std::size_t row = setting.rows.first; row < setting.rows.first + setting.rows.count; ++row) {
@@ -601,7 +601,7 @@ bool Page::has_gaps(const Overview::Setting& setting) const {
 
 void Page::maps_of(const Overview::Setting& setting, std::size_t number) {
   const std::vector<ResultRow> rows = rows_of(setting.rows);
-  if (overview_.settings.size() > 1) {  // Of one alone the page says it below its title.
+  if (overview_.settings.size() > 1) {  // The page names a single setting below its title.
     add("<h3>{}</h3>\n", escaped(setting.title));
   }
   html_ += "<div class=\"maps\">\n";
@@ -632,17 +632,17 @@ void Page::add_more(std::vector<Figure>& figures) const {
   if (input_.study && input_.study->roofline && !input_.study->roofline->products.empty()) {
     figures.push_back(roofline_figure(*input_.study->roofline));
   }
-  const std::string own = "commfuse";
+  const std::string ours = "commfuse";
   std::size_t number = 0;
   for (const Overview::Setting* setting : shown_settings()) {
     ++number;
     const std::vector<ResultRow> rows = rows_of(setting->rows);
     const std::vector<std::string> strategies = strategies_of(rows);
-    if (const auto lead = lead_figure(rows, own, fmt::format("lead-{}", number), input_.rule)) {
+    if (const auto lead = lead_figure(rows, ours, fmt::format("lead-{}", number), input_.rule)) {
       figures.push_back(*lead);
     }
-    if (strategies.size() > 1 && std::find(strategies.begin(), strategies.end(), own) != strategies.end()) {
-      figures.push_back(mfu_difference(rows, own, fmt::format("difference-{}", number), input_.rule));
+    if (strategies.size() > 1 && std::find(strategies.begin(), strategies.end(), ours) != strategies.end()) {
+      figures.push_back(mfu_difference(rows, ours, fmt::format("difference-{}", number), input_.rule));
     }
     for (std::size_t i = 0; i < strategies.size(); ++i) {
       figures.push_back(mfu_heatmap(rows, strategies[i], fmt::format("mfu-{}-{}", number, i + 1)));
@@ -650,8 +650,8 @@ void Page::add_more(std::vector<Figure>& figures) const {
   }
 }
 
-/// The points that are printed, by their first rows: evenly spread over those of the table without scripts, and the one
-/// that the verdict is about.
+/// Returns the first rows of the printed points: evenly spread over those of the table without scripts, and the point
+/// of the verdict.
 std::vector<std::size_t> Page::points_on_paper() const {
   const RowTable::Groups points = input_.rows.runs(input_.rows.point_columns());
   std::vector<std::size_t> able;
@@ -736,7 +736,7 @@ void Page::again_section() {
 }
 
 void Page::about_section() {
-  html_ += "<div class=\"screen\">\n";  // Paper has the foot of the page.
+  html_ += "<div class=\"screen\">\n";  // Paper has the page's footer instead.
   section("about", "About");
   add("<p>Made by {}. This file loads nothing from any network. {}</p>\n", escaped(input_.version),
       no_charts().empty() ? "Charts are drawn by Apache ECharts, with zrender and tslib, which are part of this file; "

@@ -29,13 +29,13 @@ constexpr std::array time_columns{
     TimeColumn{"exposed", &Breakdown::exposed}, TimeColumn{"head", &Breakdown::head},
     TimeColumn{"bubble", &Breakdown::bubble},   TimeColumn{"tail", &Breakdown::tail},
 };
-// On paper there is room for some of the columns, and for the first points.
+// Paper has room for some of the columns, and for the first points.
 bool is_on_paper(std::string_view definition) { return definition == "compute" || definition == "exposed"; }
 std::string_view paper_class(bool is_there) { return is_there ? "" : " class=\"screen\""; }
 
 constexpr std::size_t columns = time_columns.size() + 7;  // strategy, time, error, vs serial, behind, MFU, bound
 
-// In microseconds always, as in CSV and JSON, so that all points of a table compare.
+// The unit is always microseconds, as in CSV and JSON, so that all points of a table compare.
 constexpr std::string_view unit = "\xc2\xb5s";
 std::string digits(Duration duration) { return with_minus(fmt::format("{:.1f}", to_microseconds(duration))); }
 
@@ -52,7 +52,7 @@ std::string header() {
   return html + cell("bound", unit) + "</tr></thead>\n";
 }
 
-/// What stands before the name, for eyes and for screen readers.
+/// Returns the mark before the name, for eyes and for screen readers.
 std::string mark_of(const PointView& point, const ResultRow& row) {
   if (!point.in_front(row)) {
     return "<span class=\"mark\"></span>";

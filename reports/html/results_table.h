@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All points and strategies of one setting, with where each one's time goes.
+// All points and strategies of one setting, with the parts of each time.
 #pragma once
 
 #include <cstddef>
@@ -15,11 +15,11 @@ namespace commfuse::reports {
 struct RowLimits {
   std::size_t on_screen = 0;
   std::vector<std::size_t> on_paper{};  ///< First rows of the points that print, in the table of all results.
-  std::size_t first_row = 0;            ///< Of the rows at hand, in that table.
+  std::size_t first_row = 0;            ///< Place of the first of these rows in that table.
 };
 
-/// Of the rows of a setting, by its title: the first points that have at most so many rows together; at least one
-/// point.
+/// Returns a table of a setting's rows, with its title: the first points that together have at most the allowed number
+/// of rows; at least one point.
 std::string results_table(std::string_view setting, std::span<const ResultRow> rows, const RowLimits& limits,
                           const VerdictRule& rule = {});
 

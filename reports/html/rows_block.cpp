@@ -28,9 +28,9 @@ struct WordsOfPage {
   std::string_view name;
   std::string_view title;
   std::string (*text)(const ResultRow&);
-  /// What the text is made of.
+  /// Parts of the text.
   RowTable::Columns (*columns)(const RowColumns&);
-  bool always = false;  // also where all rows agree
+  bool always = false;  // even if all rows agree
 };
 
 template <auto member>
@@ -91,7 +91,7 @@ std::int64_t held_outcome(const RowTable& rows, std::size_t row) {
   return rows.columns().outcome[outcome_place(member)][rows.place_of(row)];
 }
 
-/// Picoseconds.
+/// Returns a column of picoseconds.
 template <NarrowColumn RowColumns::*column>
 double time_of(const RowTable& rows, std::size_t row) {
   return has_time(rows, row) ? static_cast<double>(held<column>(rows, row)) : nothing;
@@ -134,7 +134,7 @@ constexpr std::array numbers_of_page{
 };
 
 void add_words(const WordsOfPage& column, const RowTable& rows, const std::vector<std::size_t>& kept,
-               ColumnBlock& block, Json& all) {
+               ColumnBlock& block, Json& columns) {
   const RowTable::Groups groups = rows.groups(column.columns(rows.columns()));
   std::unordered_map<std::string, std::uint32_t> known;
   std::unordered_map<std::uint32_t, std::uint32_t> code_of_group;
@@ -155,18 +155,18 @@ void add_words(const WordsOfPage& column, const RowTable& rows, const std::vecto
   if (column.always || words.size() > 1) {
     block.add_u32(column.name, kept.size(),
                   [codes = std::move(codes)](std::size_t row) { return static_cast<std::uint32_t>(codes[row]); });
-    all.push_back({{"name", column.name}, {"title", column.title}, {"words", std::move(words)}});
+    columns.push_back({{"name", column.name}, {"title", column.title}, {"words", std::move(words)}});
   }
 }
 
-/// Stays out where no row has a number.
+/// Omits a column if no row has a number.
 void add_numbers(const NumbersOfPage& column, const std::vector<std::size_t>& kept,
-                 const std::function<double(std::size_t)>& value, ColumnBlock& block, Json& all) {
+                 const std::function<double(std::size_t)>& value, ColumnBlock& block, Json& columns) {
   if (std::ranges::all_of(kept, [&](std::size_t row) { return std::isnan(value(row)); })) {
     return;
   }
   block.add_f64(column.name, kept.size(), [&kept, value](std::size_t place) { return value(kept[place]); });
-  all.push_back({{"name", column.name}, {"title", column.title}, {"unit", column.unit}, {"kind", column.kind}});
+  columns.push_back({{"name", column.name}, {"title", column.title}, {"unit", column.unit}, {"kind", column.kind}});
 }
 
 }  // namespace
@@ -180,7 +180,7 @@ PageRows page_rows(const RowTable& rows) {
   }
   const RowTable::Groups points = rows.runs(rows.point_columns());
   page.all_points = points.size() - 1;
-  // At least the two ends; a point with more rows than a page holds is cut as well.
+  // At least both ends remain; a point with more rows than a page holds is cut as well.
   const std::size_t most_points = std::max<std::size_t>(2, most_page_rows * page.all_points / rows.size());
   for (const std::size_t point : spread(page.all_points, most_points)) {
     for (std::size_t row = points[point]; row < points[point + 1] && page.rows.size() < most_page_rows; ++row) {

@@ -11,18 +11,19 @@
 
 namespace commfuse::reports {
 
-/// Rows that a page holds at most: with them it stays below 5 MB, and opens in a second.
+/// Largest number of rows in a page: with them it stays below 5 MB, and opens in a second.
 inline constexpr std::size_t most_page_rows = 40'000;
 
-/// Those rows: all, or all rows of points that are evenly spread.
+/// Rows that a page holds: all, or all rows of points that are evenly spread.
 struct PageRows {
   std::vector<std::size_t> rows;
-  std::size_t points = 0;      ///< 0: every row of every point.
-  std::size_t all_points = 0;  ///< The same.
+  std::size_t points = 0;      ///< Points whose rows the page holds; 0: every row of every point.
+  std::size_t all_points = 0;  ///< All points; 0 likewise.
 };
 PageRows page_rows(const RowTable& rows);
 
-/// Bytes of a ColumnBlock. Times are whole picoseconds. Columns of words in which all rows agree stay out.
+/// Writes the bytes of a ColumnBlock. Times are whole picoseconds. Columns of words in which all rows agree are
+/// omitted.
 void write_rows_block(const RowTable& rows, const PageRows& page, const Overview& overview, const TakeBytes& take);
 
 }  // namespace commfuse::reports

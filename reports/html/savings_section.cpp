@@ -37,7 +37,7 @@ std::string line_html(const Line& line, bool has_points) {
       signed_percent(count.low), signed_percent(count.high));
 }
 
-/// How many points there are stands in the caption where it is the same of all lines, else in a column.
+/// The number of points is in the caption if it is equal for all lines, else in a column.
 std::string table_html(std::string_view title, std::string_view first, const std::vector<Line>& lines) {
   const std::size_t points = lines.empty() ? 0 : lines.front().count->points;
   const bool has_points = std::ranges::any_of(lines, [&](const Line& line) { return line.count->points != points; });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What overlap saves against serial, as the tables below the verdict.
+// Savings of overlap against serial, as the tables below the verdict.
 #pragma once
 
 #include <string>
@@ -8,7 +8,8 @@
 
 namespace commfuse::reports {
 
-/// A row a strategy, and where there are several settings a row a setting; empty for fewer than two points with serial.
+/// Returns a row for each strategy, and if there are several settings a row for each; empty for fewer than two points
+/// with serial.
 std::string savings_tables(const Overview& overview);
 
 }  // namespace commfuse::reports

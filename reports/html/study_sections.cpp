@@ -62,7 +62,7 @@ std::string study_section(const PointStudy& study, std::string_view title, Chart
 }
 
 std::string parameters_table(const Explanation& explanation) {
-  constexpr double least = 0.00005;  // of the time: what the table would show as 0.00%
+  constexpr double least = 0.00005;  // share of the time that the table would show as 0.00%
   std::string rows;
   std::vector<std::string> others;
   for (const Hold& hold : explanation.holds) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sections of a report about one point, about its inputs, measurements and fits.
+// The sections of a report on one point, its inputs, measurements and fits.
 #pragma once
 
 #include <span>
@@ -11,17 +11,17 @@
 
 namespace commfuse::reports {
 
-/// Breakdown, distribution under jitter, sensitivity; what there is of these. The title says which point it is.
+/// Returns breakdown, distribution under jitter and sensitivity, as far as they exist. The title names the point.
 std::string study_section(const PointStudy& study, std::string_view title, Charts& charts);
 
-/// Every parameter that a time depends on, with its kind, its error and its source; those that hardly change it by name
-/// alone. Empty without any.
+/// Lists every parameter on which a time depends, with its kind, its error and its source; those with little effect by
+/// name alone. Empty without any.
 std::string parameters_table(const Explanation& explanation);
 
-/// Predicted against measured. Empty without pairs.
+/// Compares predicted with measured times. Empty without pairs.
 std::string agreement_section(std::span<const MeasuredPair> pairs, Charts& charts);
 
-/// Residuals of fits. Empty without any.
+/// Shows residuals of fits. Empty without any.
 std::string fits_section(std::span<const FitCheck> fits, Charts& charts);
 
 }  // namespace commfuse::reports

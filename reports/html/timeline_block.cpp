@@ -26,7 +26,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// What goes over links; nothing for ops that stay on their rank.
+/// Returns the bytes sent over links; nothing for ops that stay on their rank.
 Bytes sent_by(const Sizes& sizes, const Shape& shape) {
   if (const auto* exchange = std::get_if<ExchangeShape>(&shape)) {
     return load_of(*exchange, sizes);
@@ -53,7 +53,7 @@ class Timelines {
   Json panels_ = Json::array();
   std::unordered_map<std::string, std::uint32_t> known_labels_;
   std::set<std::pair<Rank, OpId>> on_path_;
-  std::uint32_t first_op_ = 0;  // of the run at hand, in ops_
+  std::uint32_t first_op_ = 0;  // first op of this run in ops_
   Duration longest_{1};
   std::vector<Duration> ends_;  // by panel
   std::vector<double> start_;
@@ -67,18 +67,18 @@ class Timelines {
 void Timelines::add_ops(const Program& program, const Sizes& sizes) {
   first_op_ = static_cast<std::uint32_t>(ops_.size());
   for (const Op& op : program.ops) {
-    Json one = Json::object();
+    Json entry = Json::object();
     if (!sizes.block.empty()) {
       const Shape& shape = program.shapes[op.shape];
       const OpTotals totals = totals_of(sizes, shape);
       if (const std::int64_t bytes = std::max(totals.moved.count, sent_by(sizes, shape).count); bytes > 0) {
-        one["bytes"] = bytes;
+        entry["bytes"] = bytes;
       }
       if (totals.operations > 0) {
-        one["flops"] = totals.operations;
+        entry["flops"] = totals.operations;
       }
     }
-    ops_.push_back(std::move(one));
+    ops_.push_back(std::move(entry));
   }
 }
 
@@ -119,15 +119,16 @@ void Timelines::add_rank(const TracedRun& run, Rank rank, std::span<const OpSpan
   std::map<Key, std::vector<OpSpan>> lanes;
   for (const OpSpan& span : spans) {
     const std::uint16_t lane = run.program->ops[position(span.op)].lane;
-    const Lane& one = run.program->lanes[lane];
+    const Lane& lane_of_op = run.program->lanes[lane];
     if (span.end > span.start) {
-      lanes[{one.kind, {static_cast<int>(one.number), lane}}].push_back(span);
+      lanes[{lane_of_op.kind, {static_cast<int>(lane_of_op.number), lane}}].push_back(span);
     }
   }
   const std::size_t first = lanes_.size();
-  for (auto& [key, some] : lanes) {
-    std::stable_sort(some.begin(), some.end(), [](const OpSpan& a, const OpSpan& b) { return a.start < b.start; });
-    add_lane(run, rank, key.second.second, some);
+  for (auto& [key, lane_spans] : lanes) {
+    std::stable_sort(lane_spans.begin(), lane_spans.end(),
+                     [](const OpSpan& a, const OpSpan& b) { return a.start < b.start; });
+    add_lane(run, rank, key.second.second, lane_spans);
   }
   if (lanes_.size() == first) {
     return;
@@ -154,11 +155,11 @@ void Timelines::add(const TracedRun& run, bool critical_rank_only) {
     end = std::max(end, span.end.time_since_epoch());
   }
   longest_ = std::max(longest_, end);
-  const std::span<const OpSpan> all(run.timeline);
-  for (std::size_t first = 0, i = 1; i <= all.size(); ++i) {
-    if (i == all.size() || all[i].rank != all[first].rank) {
-      if (!critical_rank_only || all[first].rank == run.row.analysis.critical_rank) {
-        add_rank(run, all[first].rank, all.subspan(first, i - first));
+  const std::span<const OpSpan> spans(run.timeline);
+  for (std::size_t first = 0, i = 1; i <= spans.size(); ++i) {
+    if (i == spans.size() || spans[i].rank != spans[first].rank) {
+      if (!critical_rank_only || spans[first].rank == run.row.analysis.critical_rank) {
+        add_rank(run, spans[first].rank, spans.subspan(first, i - first));
       }
       first = i;
     }
@@ -181,7 +182,7 @@ std::string Timelines::bytes(const std::string& id, const std::string& title) co
   block.add("flags", flags_);
   Json panels = panels_;
   for (std::size_t i = 0; i < panels.size(); ++i) {
-    panels[i]["text"] = TimeUnit(longest_).text(ends_[i]);  // One unit, so that they compare.
+    panels[i]["text"] = TimeUnit(longest_).text(ends_[i]);  // All texts have one unit, so that they compare.
   }
   const Json head{{"id", id},         {"title", title},   {"longest", longest_.count()},
                   {"lanes", lanes_},  {"panels", panels}, {"ops", ops_},

@@ -9,11 +9,12 @@
 
 namespace commfuse::reports {
 
-/// Bars that a page keeps; of more, those of other ranks than the critical one stay out, and then what is shorter.
+/// Largest number of bars in a page; if there are more, those of ranks other than the critical one are omitted, and
+/// then the shortest.
 inline constexpr std::size_t most_bars = 400'000;
 
-/// Bytes of a ColumnBlock: every op of every rank with its start and length in picoseconds, what it moves and computes,
-/// whether it lies on the critical path; per rank its exposed times. Requires a run.
+/// Returns the bytes of a ColumnBlock: every op of every rank with its start and length in picoseconds, its bytes and
+/// operations, and whether it lies on the critical path; for each rank its exposed times. Requires a run.
 std::string timeline_block(std::span<const TracedRun> runs, const std::string& id, const std::string& title);
 
 }  // namespace commfuse::reports

@@ -20,7 +20,7 @@ namespace commfuse::reports {
 
 namespace {
 
-// Of a map and of its changes; map.csv has all of them.
+// lines of a map and of its changes; map.csv has all of them
 constexpr std::size_t most_lines = 40;
 constexpr std::size_t most_columns = 16;
 constexpr std::size_t most_maps = 4;
@@ -40,7 +40,7 @@ std::string cell_html(const MapCell* cell) {
                      escaped(cell->winner), share);
 }
 
-/// Columns are sequence lengths, not more than one reads; all other axes that vary name the rows.
+/// Columns are sequence lengths, at most as many as are readable; all other axes that vary name the rows.
 std::string table_html(const CrossoverMap& map) {
   const std::vector<std::size_t> columns = spread(map.values(MapAxis::seq).size(), most_columns);
   std::string html = fmt::format(
@@ -92,11 +92,11 @@ std::string changes_html(const CrossoverMap& map) {
 
 /// The rows of one map.
 struct MapRows {
-  std::size_t first = 0;  ///< The first row of it.
+  std::size_t first = 0;  ///< First row of the map.
   std::vector<RowRange> settings;
 };
 
-/// Calls each(entry) for all rows of a map that it shows, until it says true.
+/// Calls each(entry) for all rows that a map shows, until it returns true.
 template <class Each>
 void until(const RowTable& rows, const MapRows& map, const Each& each) {
   ResultRow row;
@@ -110,18 +110,18 @@ void until(const RowTable& rows, const MapRows& map, const Each& each) {
   }
 }
 
-/// Settings by the map that they are on, in the order in which maps first have a row to show; those that make one.
+/// Groups settings by their map, in the order in which maps first have a row to show; omits settings without one.
 std::vector<MapRows> map_rows_of(const RowTable& rows, const Overview& overview) {
-  std::vector<MapRows> all;
+  std::vector<MapRows> maps;
   std::map<std::string, std::size_t> known;
   for (const Overview::Setting& setting : overview.settings) {
-    const auto [place, is_new] = known.try_emplace(map_setting_of(rows[setting.rows.first]), all.size());
+    const auto [place, is_new] = known.try_emplace(map_setting_of(rows[setting.rows.first]), maps.size());
     if (is_new) {
-      all.emplace_back();
+      maps.emplace_back();
     }
-    all[place->second].settings.push_back(setting.rows);
+    maps[place->second].settings.push_back(setting.rows);
   }
-  std::erase_if(all, [&](MapRows& map) {
+  std::erase_if(maps, [&](MapRows& map) {
     MapTest test;
     std::optional<std::size_t> first;
     until(rows, map, [&](const MapEntry& entry, std::size_t row) {
@@ -131,8 +131,8 @@ std::vector<MapRows> map_rows_of(const RowTable& rows, const Overview& overview)
     map.first = first.value_or(0);
     return !test.is_map();
   });
-  std::ranges::sort(all, {}, &MapRows::first);
-  return all;
+  std::ranges::sort(maps, {}, &MapRows::first);
+  return maps;
 }
 
 CrossoverMap map_of(const RowTable& rows, const MapRows& of, const VerdictRule& rule) {
@@ -151,7 +151,7 @@ std::string scaling_html(const RowTable& rows) {
     rows.read(i, row);
     fastest.add(row);
   }
-  // The terminal's lines are broken: what goes on begins with four spaces, or with none and is no heading.
+  // The terminal's lines are broken: a continuation begins with four spaces, or with none and is not a heading.
   std::string html;
   std::istringstream lines(scaling_text(fastest.scalings()));
   for (std::string line; std::getline(lines, line);) {

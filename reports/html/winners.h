@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who wins where, point by point: what stands folded below the maps of a report.
+// Winners point by point, folded below the maps of a report.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace commfuse::reports {
 
-/// Tables of winners by sequence, links and ranks, the changes that are clear, and how time scales with ranks; empty
-/// where there is no map.
+/// Returns tables of winners by sequence length, links and ranks, the clear changes, and the scaling of time with
+/// ranks; empty if there is no map.
 std::string winners_section(const RowTable& rows, const Overview& overview, const VerdictRule& rule = {});
 
 }  // namespace commfuse::reports

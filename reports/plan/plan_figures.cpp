@@ -36,11 +36,11 @@ std::vector<const CapacityRun*> shown_runs(const CapacityPlan& plan, std::size_t
   return shown;
 }
 
-/// From the least to the greatest of the values, with some air.
+/// Returns a range from the smallest to the greatest value, with some margin.
 std::pair<double, double> range_of(const std::vector<double>& values, double air) {
-  const auto [least, most] = std::minmax_element(values.begin(), values.end());
-  const double width = *most > *least ? *most - *least : std::max(1.0, std::abs(*most));
-  return {*least - air * width, *most + air * width};
+  const auto [least, greatest] = std::minmax_element(values.begin(), values.end());
+  const double width = *greatest > *least ? *greatest - *least : std::max(1.0, std::abs(*greatest));
+  return {*least - air * width, *greatest + air * width};
 }
 
 FigureAxis axis_of(std::string label, std::string unit, std::pair<double, double> range) {
@@ -50,7 +50,7 @@ FigureAxis axis_of(std::string label, std::string unit, std::pair<double, double
   return axis;
 }
 
-/// Powers of two between both.
+/// Returns an axis with ticks at powers of two between both ends.
 FigureAxis doubling_axis(std::string label, double low, double high) {
   FigureAxis axis{.label = std::move(label), .low = low, .high = high, .logarithmic = true};
   axis.grid = true;
@@ -87,14 +87,14 @@ void add_kinds_to_legend(const CapacityPlan& plan, Figure& figure) {
   }
 }
 
-/// A diamond at a place, and what it marks, in the legend: there it covers no data.
+/// Draws a diamond at a place. The legend names it, because there the name covers no data.
 void mark(Figure& figure, Place at, Role role, std::string text) {
   figure.marks.emplace_back(
       PointsMark{.points = {at}, .role = role, .symbol = Symbol::diamond, .size = 9.0, .tips = {text}});
   figure.legend.push_back({.text = std::move(text), .role = role, .symbol = Symbol::diamond});
 }
 
-/// A dot a run, joined by lines or not, and the answer marked.
+/// Draws a dot for each run, joined by lines or not, and marks the answer.
 template <class PlaceOf>
 void add_kinds(const CapacityPlan& plan, Figure& figure, bool joined, const PlaceOf& place_of) {
   for (std::size_t kind = 0; kind < plan.kinds.size(); ++kind) {
@@ -118,12 +118,12 @@ void add_kinds(const CapacityPlan& plan, Figure& figure, bool joined, const Plac
 }
 
 std::vector<const CapacityRun*> all_shown(const CapacityPlan& plan) {
-  std::vector<const CapacityRun*> all;
+  std::vector<const CapacityRun*> runs;
   for (std::size_t kind = 0; kind < plan.kinds.size(); ++kind) {
     const std::vector<const CapacityRun*> shown = shown_runs(plan, kind);
-    all.insert(all.end(), shown.begin(), shown.end());
+    runs.insert(runs.end(), shown.begin(), shown.end());
   }
-  return all;
+  return runs;
 }
 
 std::vector<double> values_of(const std::vector<const CapacityRun*>& runs, double (*of)(const CapacityRun&)) {
@@ -138,7 +138,7 @@ double gpus_of(const CapacityRun& run) { return static_cast<double>(run.gpus); }
 double days_of(const CapacityRun& run) { return run.days.value; }
 double cost_of(const CapacityRun& run) { return run.cost.value; }
 
-/// Where the days of the answer's kind lie nine times in ten.
+/// Adds the band that holds the days of the answer's kind with a probability of 90%.
 void add_band(const CapacityPlan& plan, Figure& figure) {
   if (!plan.answer) {
     return;
@@ -159,7 +159,7 @@ std::string need_in_words(std::int64_t needed, const CapacityKind& kind) {
   return fmt::format("the deadline needs about {} {}", with_commas(needed), kind.name);
 }
 
-/// How many GPUs the deadline needs of each kind that misses it: its line goes on, dashed, to where both meet.
+/// Draws the number of GPUs that each kind needs for a missed deadline: its line continues, dashed, to the deadline.
 void add_needs(const CapacityPlan& plan, Figure& figure) {
   for (std::size_t i = 0; i < plan.kinds.size(); ++i) {
     const std::optional<std::int64_t> needed = gpus_for_deadline(plan, plan.kinds[i]);
@@ -179,7 +179,7 @@ void add_needs(const CapacityPlan& plan, Figure& figure) {
   }
 }
 
-/// What the figure finds.
+/// Returns the finding of the figure.
 std::string days_title(const CapacityPlan& plan) {
   if (const CapacityKind* best = plan.best_kind()) {
     return fmt::format("{} {} are enough: {} days{}", with_commas(best->best()->gpus), best->name,
@@ -190,7 +190,7 @@ std::string days_title(const CapacityPlan& plan) {
   return needed.empty() ? "No number of GPUs meets the limits" : "The deadline needs " + needed;
 }
 
-/// The deadline's own label on the axis of days, in place of round ones that it would touch.
+/// Labels the deadline on the axis of days, and removes round labels that it would touch.
 void add_deadline_tick(FigureAxis& axis, double deadline) {
   const double near = 0.08 * (axis.high - axis.low);
   std::erase_if(axis.ticks, [&](const Tick& tick) { return tick.at > 0.0 && std::abs(tick.at - deadline) < near; });
@@ -199,7 +199,7 @@ void add_deadline_tick(FigureAxis& axis, double deadline) {
 
 Figure days_figure(const CapacityPlan& plan, const std::vector<const CapacityRun*>& runs, Figure figure) {
   const std::vector<double> gpus = values_of(runs, gpus_of);
-  const auto [least, most] = std::minmax_element(gpus.begin(), gpus.end());
+  const auto [least, greatest] = std::minmax_element(gpus.begin(), gpus.end());
   std::vector<double> all_days = values_of(runs, days_of);
   all_days.push_back(0.0);
   for (const CapacityRun* run : runs) {
@@ -208,11 +208,11 @@ Figure days_figure(const CapacityPlan& plan, const std::vector<const CapacityRun
   if (plan.deadline_days) {
     all_days.push_back(*plan.deadline_days);
   }
-  double widest = *most;
+  double widest = *greatest;
   for (const CapacityKind& kind : plan.kinds) {
     const auto needed = static_cast<double>(gpus_for_deadline(plan, kind).value_or(0));
-    constexpr double far = 8.0;  // Beyond that the runs themselves would be squeezed; the legend says the number.
-    widest = needed <= far * *most ? std::max(widest, needed) : widest;
+    constexpr double far = 8.0;  // A farther end would squeeze the runs; the legend has the number.
+    widest = needed <= far * *greatest ? std::max(widest, needed) : widest;
   }
   figure.id.insert(0, "plan-days");
   figure.title = days_title(plan);
@@ -235,11 +235,11 @@ Figure days_figure(const CapacityPlan& plan, const std::vector<const CapacityRun
   return figure;
 }
 
-/// The next run of the front that is clearly shorter than the answer.
+/// Names the next run of the front that is clearly shorter than the answer.
 std::string pareto_title(const CapacityPlan& plan) {
   const CapacityRun* shorter = nullptr;
   const CapacityRun* answer = plan.best_kind() != nullptr ? plan.best_kind()->best() : nullptr;
-  for (const RunPlace& place : plan.pareto) {  // the shortest first
+  for (const RunPlace& place : plan.pareto) {  // shortest first
     const CapacityRun& run = plan.kinds[place.kind].runs[place.run];
     shorter = answer != nullptr && run.days.value < 0.9 * answer->days.value ? &run : shorter;
   }
@@ -330,15 +330,15 @@ Figure rates_figure(const CapacityPlan& plan, Figure figure) {
   return figure;
 }
 
-/// Leaves out every second label until a telephone has room for the others. Names down the side stay.
+/// Removes every second label until a telephone has room for the others. Names at the side stay.
 void thin_ticks(Figure& figure) {
-  constexpr double letter = 6.6;  // pixels
+  constexpr double letter = 6.6;  // pixels of a letter
   constexpr double gap = 14.0;
   const auto width_of = [](const std::vector<Tick>& ticks, bool summed) {
     double width = 0.0;
     for (const Tick& tick : ticks) {
-      const double own = letter * static_cast<double>(tick.label.size());
-      width = summed ? width + own + gap : std::max(width, own);
+      const double label_width = letter * static_cast<double>(tick.label.size());
+      width = summed ? width + label_width + gap : std::max(width, label_width);
     }
     return width;
   };
@@ -389,7 +389,7 @@ Figure tornado_figure(const CapacityPlan& plan, Figure figure) {
 
 std::vector<Figure> plan_figures(const CapacityPlan& plan, FigureWidth width) {
   const bool is_wide = width == FigureWidth::wide;
-  // Empty, but for its size and the end of its id.
+  // The frame is empty except for its size and the end of its id.
   const auto frame = [&](double height) {
     return is_wide ? Figure{.height = height} : Figure{.id = "-narrow", .width = 360.0, .height = 0.85 * height};
   };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a capacity plan looks like.
+// Figures of a capacity plan.
 #pragma once
 
 #include <cstdint>

@@ -22,7 +22,7 @@ namespace commfuse::reports {
 
 namespace {
 
-/// Sections, and which tables and figures stand in them.
+/// A section with its tables and figures.
 struct Section {
   std::string_view id;
   std::string_view title;
@@ -31,16 +31,17 @@ struct Section {
 };
 
 const std::vector<Section>& sections() {
-  static const std::vector<Section> all{{"verdict", "Verdict", {}, {"kinds"}},
-                                        {"time-and-money", "Time and money", {"plan-days", "plan-pareto"}, {"answer"}},
-                                        {"how", "How to run it", {}, {"layout", "schedules"}},
-                                        {"what-if-section", "What if", {"plan-rates"}, {"what-if", "rates"}},
-                                        {"sure", "Sensitivity", {"plan-tornado"}, {"sensitivity", "doubts"}},
-                                        {"all", "All numbers of GPUs", {}, {"counts"}},
-                                        {"inputs-section", "Inputs", {}, {"inputs", "hardware"}},
-                                        {"formulas", "How it is worked out", {}, {}},
-                                        {"again", "Run it again", {}, {}}};
-  return all;
+  static const std::vector<Section> known{
+      {"verdict", "Verdict", {}, {"kinds"}},
+      {"time-and-money", "Time and money", {"plan-days", "plan-pareto"}, {"answer"}},
+      {"how", "How to run it", {}, {"layout", "schedules"}},
+      {"what-if-section", "What if", {"plan-rates"}, {"what-if", "rates"}},
+      {"sure", "Sensitivity", {"plan-tornado"}, {"sensitivity", "doubts"}},
+      {"all", "All numbers of GPUs", {}, {"counts"}},
+      {"inputs-section", "Inputs", {}, {"inputs", "hardware"}},
+      {"formulas", "How it is worked out", {}, {}},
+      {"again", "Run it again", {}, {}}};
+  return known;
 }
 
 constexpr std::array<std::pair<std::string_view, std::string_view>, 8> formulas{{
@@ -98,12 +99,12 @@ class Page {
   }
 
   [[nodiscard]] const PlanTable* table_of(std::string_view id) const {
-    const auto found = std::ranges::find(tables_, id, &PlanTable::id);
-    return found == tables_.end() ? nullptr : &*found;
+    const auto table = std::ranges::find(tables_, id, &PlanTable::id);
+    return table == tables_.end() ? nullptr : &*table;
   }
   [[nodiscard]] const Figure* figure_of(std::string_view id) const {
-    const auto found = std::ranges::find(figures_, id, &Figure::id);
-    return found == figures_.end() ? nullptr : &*found;
+    const auto figure = std::ranges::find(figures_, id, &Figure::id);
+    return figure == figures_.end() ? nullptr : &*figure;
   }
 
   [[nodiscard]] bool has_part(const Section& section) const {
@@ -129,8 +130,8 @@ class Page {
       }
     }
     for (const std::string_view id : section.tables) {
-      if (const PlanTable* one = table_of(id)) {
-        table(*one);
+      if (const PlanTable* plan_table = table_of(id)) {
+        table(*plan_table);
       }
     }
   }
@@ -140,7 +141,7 @@ class Page {
         name, escaped(value), escaped(about));
   }
 
-  /// What the plan is for: the title is the user's and need not say it.
+  /// Returns the plan's subject, because the title is the user's and need not name it.
   [[nodiscard]] std::string asked() const {
     std::string text = fmt::format("{}, {} tokens", plan_.model, large(plan_.tokens));
     text += plan_.deadline_days ? ", deadline " + deadline_in_words(plan_) : std::string{};
@@ -152,7 +153,7 @@ class Page {
     return text + ".";
   }
 
-  /// Without an answer: how many GPUs the deadline needs, and the run that comes nearest to the limits.
+  /// Adds tiles without an answer: GPUs that the deadline needs, and the run that comes nearest to the limits.
   void missed_tiles(const CapacityKind& kind) {
     if (const std::optional<std::int64_t> needed = gpus_for_deadline(plan_, kind)) {
       tile("Needs", fmt::format("about {} {}", with_commas(*needed), kind.name),
@@ -193,9 +194,10 @@ class Page {
     tile("Cost", money(plan_, run.cost.value),
          fmt::format("{} to {}; {} per million tokens", money(plan_, run.cost.low), money(plan_, run.cost.high),
                      money(plan_, run.cost_per_mtok.value)));
-    std::string most = plan_.deadline_days ? fmt::format("at most {} days", days(*plan_.deadline_days)) : "";
-    most += plan_.budget ? fmt::format("{}{}", most.empty() ? "at most " : " and ", money(plan_, *plan_.budget)) : "";
-    tile(fmt::format("Chance of meeting {}", limits_in_words(plan_)), likelihood(run.confidence), most);
+    std::string limits = plan_.deadline_days ? fmt::format("at most {} days", days(*plan_.deadline_days)) : "";
+    limits +=
+        plan_.budget ? fmt::format("{}{}", limits.empty() ? "at most " : " and ", money(plan_, *plan_.budget)) : "";
+    tile(fmt::format("Chance of meeting {}", limits_in_words(plan_)), likelihood(run.confidence), limits);
     html_ += "</dl>\n";
   }
 
@@ -234,7 +236,7 @@ class Page {
 
   void cells(const PlanTable& table, const std::vector<std::string>& row) {
     const std::string& name = row.front();
-    constexpr std::size_t long_name = 17;  // A telephone has room for no longer name beside three numbers.
+    constexpr std::size_t long_name = 17;  // A longer name beside three numbers does not fit a telephone.
     const char* look = name.starts_with("  ") ? (name.size() > long_name ? " class=\"part long\"" : " class=\"part\"")
                                               : (name.size() > long_name ? " class=\"long\"" : "");
     add("<th scope=\"row\"{}>{}</th>", look, escaped(name.substr(std::min(name.find_first_not_of(' '), name.size()))));

@@ -10,8 +10,8 @@ namespace commfuse::reports {
 
 struct PlanPageInput {
   const CapacityPlan& plan;
-  std::string command;  ///< That makes it again.
-  std::string version;  ///< Of the program.
+  std::string command;  ///< Command that makes the page again.
+  std::string version;  ///< Version of the program.
 };
 
 std::string plan_page(const PlanPageInput& input);

@@ -150,49 +150,49 @@ Json asked_json(const CapacityPlan& plan) {
 }
 
 Json what_ifs_json(const CapacityPlan& plan) {
-  Json all = Json::array();
-  for (const WhatIf& one : plan.what_ifs) {
-    all.push_back({{"change", one.change},
-                   {"layout", layout_json(one.layout)},
-                   {"step_s", one.step_s},
-                   {"days", interval_json(one.days)},
-                   {"cost", interval_json(one.cost)},
-                   {"days_share", one.days_share},
-                   {"cost_share", one.cost_share},
-                   {"break_even_gpu_hour", or_null(one.break_even_gpu_hour)},
-                   {"break_even_gpu", or_null(one.break_even_gpu)}});
+  Json changes = Json::array();
+  for (const WhatIf& what_if : plan.what_ifs) {
+    changes.push_back({{"change", what_if.change},
+                       {"layout", layout_json(what_if.layout)},
+                       {"step_s", what_if.step_s},
+                       {"days", interval_json(what_if.days)},
+                       {"cost", interval_json(what_if.cost)},
+                       {"days_share", what_if.days_share},
+                       {"cost_share", what_if.cost_share},
+                       {"break_even_gpu_hour", or_null(what_if.break_even_gpu_hour)},
+                       {"break_even_gpu", or_null(what_if.break_even_gpu)}});
   }
-  return all;
+  return changes;
 }
 
 Json curves_json(const CapacityPlan& plan) {
-  Json all = Json::array();
+  Json curves = Json::array();
   for (const RateCurve& curve : plan.curves) {
     Json points = Json::array();
     for (const RateCurve::Point& point : curve.points) {
       points.push_back({{"times", point.times}, {"tokens_per_second", point.tokens_per_second}});
     }
-    all.push_back({{"links", curve.links},
-                   {"points", std::move(points)},
-                   {"knee", or_null(curve.knee)},
-                   {"plateau_95", or_null(curve.plateau)},
-                   {"to_hide", or_null(curve.to_hide)},
-                   {"to_hide_gb_s", or_null(curve.to_hide_gb_s)}});
+    curves.push_back({{"links", curve.links},
+                      {"points", std::move(points)},
+                      {"knee", or_null(curve.knee)},
+                      {"plateau_95", or_null(curve.plateau)},
+                      {"to_hide", or_null(curve.to_hide)},
+                      {"to_hide_gb_s", or_null(curve.to_hide_gb_s)}});
   }
-  return all;
+  return curves;
 }
 
 Json sensitivities_json(const CapacityPlan& plan) {
-  Json all = Json::array();
-  for (const Sensitivity& one : plan.sensitivities) {
-    all.push_back({{"input", one.input},
-                   {"change", plan.change},
-                   {"days_low", one.days_low},
-                   {"days_high", one.days_high},
-                   {"cost_low", one.cost_low},
-                   {"cost_high", one.cost_high}});
+  Json inputs = Json::array();
+  for (const Sensitivity& sensitivity : plan.sensitivities) {
+    inputs.push_back({{"input", sensitivity.input},
+                      {"change", plan.change},
+                      {"days_low", sensitivity.days_low},
+                      {"days_high", sensitivity.days_high},
+                      {"cost_low", sensitivity.cost_low},
+                      {"cost_high", sensitivity.cost_high}});
   }
-  return all;
+  return inputs;
 }
 
 /// Names and values of a line.

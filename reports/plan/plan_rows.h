@@ -8,10 +8,10 @@
 
 namespace commfuse::reports {
 
-/// {"schema": "commfuse.capacity/1", ...}: all of it, with every digit.
+/// Returns {"schema": "commfuse.capacity/1", ...} with every digit.
 std::string plan_json(const CapacityPlan& plan);
 
-/// RFC 4180: a line a run of every kind, with every digit.
+/// Returns RFC 4180 text: a line for each run of every kind, with every digit.
 std::string plan_csv(const CapacityPlan& plan);
 
 }  // namespace commfuse::reports

@@ -20,12 +20,12 @@ using Row = std::vector<std::string>;
 
 constexpr const char* layout_name = "TPxPPxDPxCP";
 
-/// The cheapest run of the front that is shorter and cheaper than the answer, and which limits it misses. Empty where
-/// there is none; one that keeps all limits would be the answer.
+/// Names the cheapest run of the front that is shorter and cheaper than the answer, and the limits that it misses.
+/// Empty if there is none; a run that meets all limits would be the answer.
 std::string better_without_limits(const CapacityPlan& plan) {
   const CapacityKind* kind = plan.best_kind();
   std::string text;
-  for (const RunPlace& place : plan.pareto) {  // the cheapest last
+  for (const RunPlace& place : plan.pareto) {  // cheapest last
     const CapacityRun& run = plan.kinds[place.kind].runs[place.run];
     if (kind != nullptr && !run.misses.empty() && run.days.value < kind->best()->days.value &&
         run.cost.value < kind->best()->cost.value) {
@@ -38,7 +38,7 @@ std::string better_without_limits(const CapacityPlan& plan) {
 
 constexpr const char* layout_words = "TPxPPxDPxCP: tensor, pipeline, data and context ranks.";
 
-/// Empty where there is one kind, of which the verdict says all.
+/// Empty if there is only one kind, because the verdict describes it.
 PlanTable kinds_table(const CapacityPlan& plan) {
   PlanTable table{
       .id = "kinds",
@@ -166,7 +166,7 @@ PlanTable sites_table(const CapacityKind& kind) {
   return table;
 }
 
-/// "answer", "knee", "front", "tie"; the limits that are missed.
+/// Returns "answer", "knee", "front" or "tie", and the limits that the run misses.
 std::string place_of(const CapacityPlan& plan, std::size_t kind, std::size_t run) {
   const auto on_front =
       std::ranges::find_if(plan.pareto, [&](const RunPlace& place) { return place.kind == kind && place.run == run; });
@@ -186,7 +186,7 @@ std::string place_of(const CapacityPlan& plan, std::size_t kind, std::size_t run
   return text;
 }
 
-/// Takes the column of the kind away where all rows have the same.
+/// Removes the column of the kind if all rows have the same kind.
 void drop_the_only_kind(const CapacityPlan& plan, PlanTable& table) {
   if (plan.kinds.size() > 1) {
     return;
@@ -230,7 +230,7 @@ PlanTable counts_table(const CapacityPlan& plan) {
   return table;
 }
 
-/// Rates that the figure shows and the table leaves out: the halves and doubles beside them say enough.
+/// True for rates that the figure shows and the table omits, because halves and doubles beside them suffice.
 bool is_between_rates(const WhatIf& change) {
   return std::ranges::any_of(std::array{" x0.75", " x1.5", " x3"},
                              [&](const char* end) { return change.break_even_gpu && change.change.ends_with(end); });

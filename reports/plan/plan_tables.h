@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A capacity plan as tables: Markdown and HTML show these very cells, text all but the wide ones.
+// A capacity plan as tables: Markdown and HTML show all of them, text all except the wide columns.
 #pragma once
 
 #include <cstddef>
@@ -13,11 +13,11 @@ namespace commfuse::reports {
 
 struct PlanColumn {
   std::string name;
-  bool is_text = false;  ///< To the left; a number stands to the right.
-  bool is_wide = false;  ///< For Markdown and HTML: a terminal has no room for it.
+  bool is_text = false;  ///< Aligned at the left; numbers are aligned at the right.
+  bool is_wide = false;  ///< Only in Markdown and HTML: a terminal has no room for it.
 };
 
-/// Any text may stand in it. Every row has a cell a column.
+/// Cells may hold any text. Every row has a cell for each column.
 struct PlanTable {
   std::string id;  ///< Lower-case letters and dashes.
   std::string title;
@@ -27,7 +27,7 @@ struct PlanTable {
   std::optional<std::size_t> answer_row{};     ///< The row of the answer, where the table has others.
 };
 
-/// In the order of reading; those that have no row are left out.
+/// Returns the tables in reading order, without those that have no row.
 std::vector<PlanTable> plan_tables(const CapacityPlan& plan);
 
 }  // namespace commfuse::reports

@@ -32,7 +32,7 @@ std::vector<std::size_t> widths_of(const PlanTable& table) {
   return widths;
 }
 
-/// Text in the last column goes on below itself.
+/// Text in the last column continues on lines below.
 std::string line_of(const PlanTable& table, const std::vector<std::string>& cells,
                     const std::vector<std::size_t>& widths) {
   const std::size_t last = cells.size() - 1;
@@ -48,7 +48,7 @@ std::string line_of(const PlanTable& table, const std::vector<std::string>& cell
   return line + "\n";
 }
 
-/// Without the columns that a terminal has no room for.
+/// Removes the columns for which a terminal has no room.
 PlanTable narrow(PlanTable table) {
   for (std::size_t column = table.columns.size(); column-- > 0;) {
     if (table.columns[column].is_wide) {
@@ -76,7 +76,7 @@ std::string text_of(const PlanTable& table) {
   return text + (table.note.empty() ? "" : wrapped(table.note, "  ", "  "));
 }
 
-/// Characters that mean something to Markdown or HTML stand for themselves.
+/// Escapes characters that have a meaning in Markdown or HTML.
 std::string in_markdown(const std::string& text) {
   std::string safe;
   for (const char c : escaped(text)) {

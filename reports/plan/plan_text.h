@@ -8,13 +8,13 @@
 
 namespace commfuse::reports {
 
-/// At most 80 columns wide, unless one word alone is wider.
+/// Returns text at most 80 columns wide, unless a single word is wider.
 std::string plan_text(const CapacityPlan& plan);
 
-/// Its verdict alone, as wide.
+/// Returns only the verdict, at the same width.
 std::string plan_sentences(const CapacityPlan& plan);
 
-/// The same tables. Text of the user's cannot end a cell or begin a tag.
+/// Returns the tables as Markdown. The user's text cannot end a cell or begin a tag.
 std::string plan_markdown(const CapacityPlan& plan);
 
 }  // namespace commfuse::reports

@@ -51,10 +51,10 @@ std::string first_sentence(const CapacityPlan& plan, const CapacityKind& kind, c
                      money(plan, run.cost.low), money(plan, run.cost.high), money(plan, run.cost_per_mtok.value));
 }
 
-/// What the schedules of CommFuse would save over the framework.
+/// Compares the framework with the schedules of CommFuse.
 std::string against_commfuse(const CapacityPlan& plan) {
-  const auto found = std::ranges::find(plan.what_ifs, "CommFuse at every site", &WhatIf::change);
-  const double longer = found == plan.what_ifs.end() ? 0.0 : 100.0 * found->days_share;
+  const auto commfuse = std::ranges::find(plan.what_ifs, "CommFuse at every site", &WhatIf::change);
+  const double longer = commfuse == plan.what_ifs.end() ? 0.0 : 100.0 * commfuse->days_share;
   return std::abs(longer) < 0.05 ? "CommFuse at every site would take as long"
                                  : fmt::format("CommFuse at every site would take {:.1f}% {}", std::abs(longer),
                                                longer < 0.0 ? "less" : "longer");
@@ -70,9 +70,9 @@ std::string against_schedules(const CapacityPlan& plan) {
   }
   std::string text;
   for (const std::string_view name : {"serial collectives", "data slicing (CoC)"}) {
-    const auto found = std::ranges::find(plan.what_ifs, name, &WhatIf::change);
-    if (found != plan.what_ifs.end() && found->days_share >= 0.0005) {
-      const double longer = 100.0 * found->days_share;
+    const auto what_if = std::ranges::find(plan.what_ifs, name, &WhatIf::change);
+    if (what_if != plan.what_ifs.end() && what_if->days_share >= 0.0005) {
+      const double longer = 100.0 * what_if->days_share;
       text += text.empty() ? fmt::format("{} would take {:.1f}% longer", name, longer)
                            : fmt::format(", {} {:.1f}%", name, longer);
     }
@@ -80,7 +80,7 @@ std::string against_schedules(const CapacityPlan& plan) {
   return text.empty() ? "other schedules would take as long" : text;
 }
 
-/// The cheapest of the other kinds that keep the limits.
+/// Compares with the cheapest of the other kinds that meet the limits.
 std::string against_kinds(const CapacityPlan& plan, const CapacityRun& run) {
   const CapacityRun* next = nullptr;
   for (std::size_t i = 0; i < plan.kinds.size(); ++i) {
@@ -107,8 +107,10 @@ std::string ties_sentence(const CapacityPlan& plan, const CapacityRun& run) {
   if (plan.ties.empty()) {
     return {};
   }
-  constexpr std::size_t most = 4;
-  const auto sought = [&](const CapacityRun& one) { return plan.deadline_days ? one.cost.value : one.days.value; };
+  constexpr std::size_t most_named = 4;
+  const auto sought = [&](const CapacityRun& candidate) {
+    return plan.deadline_days ? candidate.cost.value : candidate.days.value;
+  };
   std::vector<std::string> names;
   double least = sought(run);
   double largest = sought(run);
@@ -116,12 +118,12 @@ std::string ties_sentence(const CapacityPlan& plan, const CapacityRun& run) {
     const CapacityRun& other = plan.kinds[place.kind].runs[place.run];
     least = std::min(least, sought(other));
     largest = std::max(largest, sought(other));
-    if (names.size() < most) {
+    if (names.size() < most_named) {
       names.push_back(fmt::format("{} {}", other.gpus, other.kind));
     }
   }
-  if (plan.ties.size() > most) {
-    names.push_back(fmt::format("{} more", plan.ties.size() - most));
+  if (plan.ties.size() > most_named) {
+    names.push_back(fmt::format("{} more", plan.ties.size() - most_named));
   }
   return fmt::format(" This plan ties in {} with {} (all within {:.1f}%); the tie is broken by {}.",
                      plan.deadline_days ? "cost" : "days", names_in_words(names), 100.0 * (largest / least - 1.0),
@@ -238,7 +240,7 @@ std::string layout_in_short(const TrainingPlan& layout) {
 }
 
 std::optional<std::int64_t> gpus_for_deadline(const CapacityPlan& plan, const CapacityKind& kind) {
-  std::vector<const CapacityRun*> falling;  // Shorter than all with fewer GPUs.
+  std::vector<const CapacityRun*> falling;  // runs that are shorter than all runs with fewer GPUs
   for (const CapacityRun& run : kind.runs) {
     if (falling.empty() || run.days.value < falling.back()->days.value) {
       falling.push_back(&run);
@@ -248,7 +250,7 @@ std::optional<std::int64_t> gpus_for_deadline(const CapacityPlan& plan, const Ca
     return std::nullopt;
   }
   const CapacityRun& last = *falling.back();
-  // Over a doubling at least: neighbours differ by how well their layouts divide, too.
+  // The slope spans at least a doubling, because neighbours also differ by how well their layouts divide.
   auto before_last = falling.rbegin() + 1;
   while (before_last + 1 != falling.rend() && 2 * (*before_last)->gpus > last.gpus) {
     ++before_last;
@@ -256,14 +258,14 @@ std::optional<std::int64_t> gpus_for_deadline(const CapacityPlan& plan, const Ca
   const CapacityRun& before = **before_last;
   const double more = math::log2(static_cast<double>(last.gpus) / static_cast<double>(before.gpus));
   const double slope = math::log2(before.days.value / last.days.value) / more;
-  constexpr double least_slope = 0.25;  // Flatter, the guess would be far beyond what was planned.
+  constexpr double least_slope = 0.25;  // A flatter slope would put the guess far beyond the planned numbers.
   if (slope < least_slope) {
     return std::nullopt;
   }
   const double needed = static_cast<double>(last.gpus) * math::pow(last.days.value / *plan.deadline_days, 1.0 / slope);
   constexpr double farthest = 8.0;
   if (needed > farthest * static_cast<double>(last.gpus)) {
-    return std::nullopt;  // So far beyond what was planned, days fall another way.
+    return std::nullopt;  // So far beyond the planned numbers the slope changes.
   }
   double unit = 1.0;
   while (needed >= 100.0 * unit) {

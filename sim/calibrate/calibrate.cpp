@@ -47,7 +47,7 @@ FitQuality quality_of(const std::vector<Residual>& residuals, bool held_back) {
   return fit_quality(errors);
 }
 
-/// Messages with a mark on each held-back one, and the rows of the rest.
+/// For each message whether it is held back, and the rows of the others.
 template <class Row>
 struct Split {
   std::vector<bool> held_back;
@@ -295,8 +295,8 @@ class Calibrator {
     if (rows.empty() || !is_enough(name, source, to_fit.size(), least_collectives)) {
       return;
     }
-    const CollectiveFit fit = fit_collectives(link.collective, to_fit,
-                                              {.source = source, .most = bandwidth_limit, .few_rows = few_collectives});
+    const CollectiveFit fit = fit_collectives(
+        link.collective, to_fit, {.source = source, .physical_rate = bandwidth_limit, .few_rows = few_collectives});
     FittedPart& part = add_part(name, source, fit.report.parameters);
     part.left = fit.report.left;
     part.has_few = to_fit.size() < few_collectives;
@@ -319,7 +319,7 @@ class Calibrator {
       return;
     }
     const PeerFit fit =
-        fit_peer(link.peer, to_fit, {.source = source, .most = link.capacity, .few_rows = few_exchanges});
+        fit_peer(link.peer, to_fit, {.source = source, .physical_rate = link.capacity, .few_rows = few_exchanges});
     FittedPart& part = add_part(name, source, fit.report.parameters);
     part.left = fit.report.left;
     part.has_few = to_fit.size() < few_exchanges;

@@ -487,7 +487,7 @@ class Collector {
     return is_twice ? &*next : &*first;
   }
 
-  /// In some traces the external id of a kernel is no operator's but its correlation.
+  /// In some traces the external id of a kernel is not that of an operator, but its correlation.
   template <class Accept>
   [[nodiscard]] std::size_t op_of(const Kernel& kernel, const Launch* launch, const Accept& accept) const {
     if (launch != nullptr) {

@@ -360,8 +360,8 @@ class Reader {
   };
 
   /// Returns whether a message is so much faster than the base's links that its time or the choice of the base must be
-  /// wrong; then it is recorded as a fault. A rank sends or receives at least everything but its own share, and in an
-  /// exchange everything.
+  /// wrong; then it is recorded as a fault. A rank sends or receives at least everything except its own share, and in
+  /// an exchange everything.
   bool is_faster_than_links(const Message& message) {
     if (base_ == nullptr) {
       return false;

@@ -94,7 +94,7 @@ const KnownOperator* find_operator(std::string_view name) {
 
 bool is_extent(std::int64_t size) { return size >= 1 && size <= score::most_extent; }
 
-/// Returns the product of all dimensions but the last `kept`; 0 where some are missing or out of range.
+/// Returns the product of all dimensions except the last `kept`; 0 where some are missing or out of range.
 std::int64_t rows_of(const Dims& dims, std::size_t kept = 1) {
   std::int64_t rows = dims.size() < kept ? 0 : 1;
   for (std::size_t i = 0; i + kept < dims.size(); ++i) {

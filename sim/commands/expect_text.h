@@ -19,7 +19,7 @@ struct ExpectedOf {
 };
 
 std::string expected_table(std::span<const expect::ExpectedRow> rows, const ExpectedOf& of);
-/// Returns an array with one object a row.
+/// Returns an array with one object for each row.
 std::string expected_json(std::span<const expect::ExpectedRow> rows, const ExpectedOf& of);
 std::string expected_csv(std::span<const expect::ExpectedRow> rows, const ExpectedOf& of);
 /// Returns a list of maps with equal keys.

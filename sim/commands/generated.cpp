@@ -17,8 +17,8 @@ namespace commfuse::sim {
 namespace {
 
 /// Returns the members of `choices` that `list` names; the word "all" names every one.
-template <class T, class All, class Name>
-std::vector<T> chosen(std::string_view flag, std::string_view list, const All& choices, const Name& name,
+template <class T, class Values, class Name>
+std::vector<T> chosen(std::string_view flag, std::string_view list, const Values& choices, const Name& name,
                       std::string_view noun) {
   std::vector<std::string_view> names{"all"};
   for (const T& choice : choices) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-sim list: lists the names to choose from, one a line.
+// commfuse-sim list: lists the names to choose from, one per line.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

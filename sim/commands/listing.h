@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables of the names to choose from, one row a name.
+// Tables of the names to choose from, one row for each name.
 #pragma once
 
 #include <string>

@@ -99,7 +99,7 @@ std::string map(std::span<const ResultRow> rows, const VerdictRule& rule, const 
   return text;
 }
 
-/// Returns a paragraph a point, with the name of the point where there are several.
+/// Returns a paragraph for each point, with the name of the point if there are several.
 std::string verdicts(std::span<const ResultRow> rows_of_run, const VerdictRule& rule,
                      const reports::ModelWords& /*words*/) {
   Rows rows;

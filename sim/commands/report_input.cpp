@@ -219,7 +219,7 @@ std::vector<reports::FitCheck> fits_of(const std::vector<std::string>& files, co
   return fits;
 }
 
-/// Throws ConfigError if the jitter that was asked for does not exist. A point that cannot be shown is no mistake.
+/// Throws ConfigError if the jitter that was asked for does not exist. A point that cannot be shown is not a mistake.
 void require_jitter(const std::string& name) {
   Resolver resolver;
   resolver.read_flag(*find_field("jitter"), name);

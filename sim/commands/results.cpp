@@ -125,7 +125,7 @@ class RowWriter {
   std::string format_;
   std::unique_ptr<reports::AtomicFile> file_;
   std::vector<FittedColumn> columns_;
-  std::vector<std::string_view> names_;  ///< Of columns_.
+  std::vector<std::string_view> names_;  ///< Names of columns_.
   TableNotes notes_;
   FittedTable table_{{}, page_width};
   std::size_t count_ = 0;

@@ -29,7 +29,7 @@ void add_size_flag(CLI::App& command, ScheduleArguments& arguments);
 /// the mistakes of every file, and for sizes that are missing or too many.
 std::optional<std::vector<HandWritten>> read_schedules(const ScheduleArguments& arguments);
 
-/// Returns one line a finding, and how many more there are; empty if everything is proved.
+/// Returns a line for each finding, and the number of further ones; empty if everything is proved.
 std::string in_words(const std::string& what, const CheckReport& report);
 
 }  // namespace commfuse::sim

@@ -206,7 +206,7 @@ std::string to_table(const MutationReport& report) {
 
 using Json = nlohmann::ordered_json;
 
-/// Returns one object a kind of mutation.
+/// Returns one object for each kind of mutation.
 Json kinds_of(const MutationReport& report) {
   Json mutant_rows = Json::array();
   for (const auto& [kind, outcomes] : report.counts) {
@@ -221,7 +221,7 @@ Json kinds_of(const MutationReport& report) {
   return mutant_rows;
 }
 
-/// Returns one object a mutant.
+/// Returns one object for each mutant.
 Json mutants_of(const MutationReport& report) {
   Json mutant_rows = Json::array();
   for (const MutantResult& result : report.listed) {

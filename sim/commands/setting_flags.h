@@ -20,7 +20,7 @@ namespace commfuse::sim {
 struct SettingArguments {
   std::vector<std::string> files;                           // --config
   std::vector<std::string> sets;                            // --set
-  std::vector<std::pair<const Field*, std::string>> flags;  // At most one a setting.
+  std::vector<std::pair<const Field*, std::string>> flags;  // At most one per setting.
   std::vector<std::string> axes;                            // --axis
 };
 

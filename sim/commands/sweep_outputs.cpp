@@ -32,7 +32,7 @@ namespace commfuse::sim {
 
 namespace {
 
-/// Gathers small pieces, because one write a row would be slow.
+/// Gathers small pieces, because one write for each row would be slow.
 class Pieces {
  public:
   explicit Pieces(const Sink& sink) : sink_(sink) {}

@@ -74,7 +74,7 @@ std::string plan_line(bool has_experts, char mark, const std::array<std::string,
   return line + "\n";
 }
 
-/// Returns '>' for the plan to take and '~' for those that tie with the fastest.
+/// Returns '>' for the recommended plan and '~' for those that tie with the fastest.
 char mark_of(const TunedPlan& plan, const Tuning& tuning) {
   return &plan == tuning.best.data() ? '>' : plan.ties ? '~' : ' ';
 }
@@ -115,7 +115,7 @@ std::string plans(const TuneHeading& heading, const Tuning& tuning) {
   return "\n" + text + verdict(heading, tuning);
 }
 
-/// Says what the schedules of the sites bring to the best plan.
+/// Says how much time the schedules of the sites save in the best plan.
 std::string gains(const TuneHeading& heading, const Tuning& tuning) {
   const StepPrediction& best = tuning.best.front().step;
   const std::string baseline = tuning.baseline

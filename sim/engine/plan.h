@@ -17,7 +17,7 @@ struct PlannedRun {
   std::uint32_t count = 0;
 };
 
-/// One op of a lane, and the partners that its shape gives it.
+/// One op of a lane, with the properties of its shape that determine its partners.
 struct PlannedOp {
   OpId op{};
   OpKind kind = OpKind::gemm;
@@ -31,7 +31,7 @@ struct PlannedOp {
   PlannedRun watchers;                       // range of RankPlan::watchers
 };
 
-/// A dependency that has ended as soon as the lane's head is behind `place`.
+/// A dependency on the op at `place` of a lane; it has ended once the lane's head is past that place.
 struct PlannedWait {
   std::uint32_t lane = 0;
   std::uint32_t place = 0;

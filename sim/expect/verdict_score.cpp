@@ -226,8 +226,8 @@ Siblings siblings_of(const std::vector<MeasuredNode>& healthy) {
   return siblings;
 }
 
-/// The likelihoods of the pairs of one group of GPUs as those of one pair fewer than there are nodes: a pair of nodes
-/// is there twice, and three nodes have no more than two differences.
+/// Returns the likelihoods of the pairs of one group of GPUs. They count as one comparison fewer than there are nodes,
+/// because each two nodes form two pairs and three nodes have only two independent differences.
 ShareLikelihood likelihood_of(const std::vector<const Sibling*>& pairs, ShareLikelihood Sibling::*side) {
   const auto count = static_cast<double>(pairs.size());
   const double nodes = 0.5 + std::sqrt(0.25 + count);  // count = nodes x (nodes - 1)
@@ -261,8 +261,8 @@ HeldOutShares shares_without(const std::vector<Sibling>& pairs, const std::strin
   return shares;
 }
 
-/// Each node against a file that was calibrated on another one of its fleet, with shares of the residual that were
-/// estimated on the other clusters.
+/// Judges each node by a file that was calibrated on another node of its fleet, with shares of the residual estimated
+/// on the other clusters.
 void add_with_calibrations(const std::vector<MeasuredNode>& healthy, VerdictScore& score) {
   VerdictCount called = at_most("calibrated on another node: healthy called bad", 0.01);
   VerdictCount slow = at_least("calibrated on another node: all rates x 0.85 called bad", 0.95);
@@ -294,8 +294,8 @@ void add_with_calibrations(const std::vector<MeasuredNode>& healthy, VerdictScor
   score.counts.insert(score.counts.end(), {called, slow, latency});
 }
 
-/// nvbandwidth's matrices of eight GPUs, made up with the errors that copies.cpp states: no matrix of a node that is
-/// known to be degraded was found.
+/// Adds made-up matrices of nvbandwidth for eight GPUs, with the errors that copies.cpp states, because there is no
+/// public matrix of a node that is known to be degraded.
 void add_copies(VerdictScore& score) {
   VerdictCount called = at_most("nvbandwidth, made up: healthy called bad", 0.01);
   VerdictCount named = at_least("nvbandwidth, made up: one pair at half its rate, called bad and named", 0.90);

@@ -19,8 +19,8 @@ namespace commfuse::schema {
 
 namespace {
 
-template <class All>
-Shape word_of(const All& values) {
+template <class Values>
+Shape word_of(const Values& values) {
   std::vector<std::string> names;
   for (const auto each : values) {
     names.emplace_back(name_of(each));

@@ -42,8 +42,8 @@ const Kind* kind_of(const Table& table);
 /// Returns a sentence where two columns have the same name, so that one would be ignored; otherwise empty.
 std::string double_column(const Table& table);
 
-/// Returns a sentence where the header matches a scored kind but for one column, or is missing; otherwise empty. Used
-/// only for tables of no kind.
+/// Returns a sentence where the header matches a scored kind except for one column, or is missing; otherwise empty.
+/// Used only for tables of no kind.
 std::string mistake_in_header(const Table& table);
 
 // The scorers, one file each.

@@ -22,7 +22,7 @@ using Words = std::vector<std::string>;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// Returns H100 for "8xH100": the count is no part of the name.
+/// Returns H100 for "8xH100": the count is not part of the name.
 std::string_view without_count(std::string_view word) {
   const auto first = static_cast<std::size_t>(std::find_if_not(word.begin(), word.end(), is_digit) - word.begin());
   return first > 0 && first < word.size() && word[first] == 'x' ? word.substr(first + 1) : word;

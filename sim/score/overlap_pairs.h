@@ -62,7 +62,7 @@ class OverlapMachines {
 /// One shape and its point without a machine.
 struct OverlapRow {
   bool scatters = false;
-  bool reduces_all = false;  ///< GEMM before an all-reduce, which is no scope.
+  bool reduces_all = false;  ///< GEMM before an all-reduce, which is not a scope.
   std::int64_t m = 0, n = 0, k = 0;
   std::int32_t ranks = 1;
   DType dtype = DType::bf16;

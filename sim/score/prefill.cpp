@@ -63,7 +63,7 @@ struct Pass {
 };
 
 /// Part of a prompt: `tokens` tokens, the last of which sees `seen`.
-struct Some {
+struct PromptPart {
   std::int64_t tokens = 0;
   std::int64_t seen = 0;
 };
@@ -73,7 +73,7 @@ class Blocks {
   Blocks(const Pass& pass, int sms) : pass_(pass), model_(pass.model), sms_(sms) {}
 
   /// Time of QKV, rotation, attention over the tokens seen before, and output projection.
-  [[nodiscard]] Duration attention(const Some& part) const {
+  [[nodiscard]] Duration attention(const PromptPart& part) const {
     const std::int64_t heads = model_.heads / pass_.ranks;
     const std::int64_t kv = std::max<std::int64_t>(1, model_.kv_heads / pass_.ranks);
     const std::int64_t width = heads * model_.head_dim;
@@ -85,7 +85,7 @@ class Blocks {
            attention_time(pass_.machine.accelerator, size, rows, sms_) + product(part.tokens, model_.hidden, width);
   }
 
-  [[nodiscard]] Duration mlp(const Some& part) const {
+  [[nodiscard]] Duration mlp(const PromptPart& part) const {
     if (model_.experts) {
       return mixture(part.tokens, *model_.experts);
     }
@@ -129,9 +129,9 @@ Bytes state_of(const Pass& pass, std::int64_t tokens) {
   return Bytes{tokens * pass.model.hidden * bytes_of(DType::bf16)};
 }
 
-/// Time of a sum inside the switch by the engine's own kernel: one launch, one exchange to synchronize, then the
-/// switch's rate without a pipeline to fill, `clock` times as fast as while GEMMs run. NCCL's time where the switch
-/// cannot sum.
+/// Time of a sum inside the switch by the engine's own kernel: one launch, one exchange to synchronize, then the bytes
+/// at the switch's rate, without a pipeline to fill. The rate is `clock` times that while GEMMs run. If the switch
+/// cannot sum, the time is NCCL's.
 Duration sum_time(const Pass& pass, Bytes bytes, double clock) {
   const CollectiveParameters& collective = pass.machine.link.collective;
   if (pass.ranks == 1 || !collective.nccl || !collective.nccl->nvls) {
@@ -143,7 +143,7 @@ Duration sum_time(const Pass& pass, Bytes bytes, double clock) {
 
 Duration compute_only(const Pass& pass, std::int64_t tokens) {
   const Blocks blocks(pass, pass.machine.accelerator.sms);
-  const Some prompt{tokens, tokens};
+  const PromptPart prompt{tokens, tokens};
   return vllm.between_kernels +
          pass.model.layers * (blocks.attention(prompt) + blocks.mlp(prompt) + 2 * blocks.norm(tokens)) + blocks.head();
 }
@@ -152,17 +152,17 @@ Duration serial(const Pass& pass, std::int64_t tokens) {
   return compute_only(pass, tokens) + 2 * pass.model.layers * sum_time(pass, state_of(pass, tokens), vllm.boost);
 }
 
-/// Time with reduce-scatter, residual and norm of the rank's own rows, and all-gather in one kernel beside the other
-/// half's blocks. Each half launches all kernels.
+/// Time of an overlapped pass: while one half computes a block, one kernel runs the other half's reduce-scatter, the
+/// residual and norm of the rank's own rows, and the all-gather. Each half launches all kernels.
 Duration woven(const Pass& pass, std::int64_t tokens) {
   const Blocks blocks(pass, std::max(1, pass.machine.accelerator.sms - vllm.ctas));
-  const std::array halves{Some{tokens / 2, tokens / 2}, Some{tokens - tokens / 2, tokens}};
+  const std::array halves{PromptPart{tokens / 2, tokens / 2}, PromptPart{tokens - tokens / 2, tokens}};
   std::array<Duration, 2> ready{};
   Duration computing{};
   Duration communicating{};
   for (std::int64_t block = 0; block < 2 * pass.model.layers; ++block) {
     for (std::size_t half = 0; half < halves.size(); ++half) {
-      const Some& part = halves[half];
+      const PromptPart& part = halves[half];
       const Duration work = block % 2 == 0 ? blocks.attention(part) : blocks.mlp(part);
       const Duration reduced = sum_time(pass, state_of(pass, part.tokens), 1.0) + blocks.norm(part.tokens / pass.ranks);
       computing = std::max(computing, ready[half]) + work;

@@ -381,7 +381,7 @@ void LayerCost::mlp_backward(Stream& stream, MlpKind kind) {
 }
 
 void LayerCost::read_weights(double WeightFormat::*share) {
-  constexpr double half = 0.5;  // for a part that is kept narrow
+  constexpr double half = 0.5;  // narrow share of the weights from which a part is computed in the narrow dtype
   const bool is_wide = point_.serves && model_.weights && (*model_.weights).*share < half;
   products_ = is_wide ? wide() : plan_.dtype;
   weight_bits_ = point_.serves && model_.weights ? model_.weights->bits_of((*model_.weights).*share) : 0.0;

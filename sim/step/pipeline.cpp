@@ -58,9 +58,9 @@ Pass pass_at(const Pipeline& pipeline, std::int64_t stage, std::int64_t place) {
   return numbered(pipeline, stage, place - passes, false);
 }
 
-/// Returns the passes of ZB-H1 in the order of a stage: warm-up forwards; then one forward while there are any, one
-/// backward and, once the backward passes are ahead by as many micro-batches as there are earlier stages, one pass over
-/// weights; at last the remaining weights.
+/// Returns the passes of ZB-H1 in the order of a stage. Warm-up forwards come first. Then follow rounds of one forward
+/// (while any is left), one backward, and one pass over weights; the last begins once the backward passes are ahead by
+/// as many micro-batches as there are earlier stages. The remaining weights come last.
 std::vector<Pass> split_passes(const Pipeline& pipeline, std::int64_t stage) {
   const std::int64_t micro_batches = pipeline.micro_batches;
   const std::int64_t ahead = warm_up(pipeline, stage);

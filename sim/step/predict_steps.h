@@ -29,7 +29,7 @@ class StepPoints {
   /// Returns one row per strategy. Insufficient memory is a result; in a decoding step, so is a strategy that cannot
   /// split so few tokens: a row with its reason. Throws ConfigError for a plan that clashes. Requires a whole model.
   [[nodiscard]] std::vector<StepRow> rows(const Settings& settings);
-  /// Returns the same rows, but for a plan that clashes one row with the reason.
+  /// Returns the same rows; a plan that clashes gives one row with the reason.
   [[nodiscard]] std::vector<StepRow> rows_or_reason(const Settings& settings);
 
   /// Returns the evidence of a training step, by its framework or by the one strategy that its settings name. Throws

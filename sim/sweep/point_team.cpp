@@ -23,7 +23,7 @@ struct Simulator {
   PlayPoint play;
 };
 
-/// A point's rows, and whether it was begun. Threads write to neighbouring elements, so it is no vector<bool>.
+/// A point's rows, and whether it was begun. Threads write to neighbouring elements, so it is not a vector<bool>.
 struct Slot {
   StoredPoint point;
   bool is_done = false;

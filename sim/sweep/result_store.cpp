@@ -212,7 +212,7 @@ void require_known(const Database& database, const StoreIdentity& identity, std:
   }
 }
 
-/// If another process has the store, the remedy is another folder, so this is no internal failure.
+/// If another process has the store, the remedy is another folder, so this is not an internal failure.
 Database taken(const fs::path& path) {
   try {
     return {path, Database::Access::take};

@@ -111,8 +111,8 @@ std::uint64_t block_size(std::size_t points, std::uint64_t parts) {
   return std::clamp<std::uint64_t>(points / (parts * 64), 1, 64);
 }
 
-/// Returns the part, of `parts`, that gets the block at `place` of a round: each part gets one block a round. The order
-/// rotates by the round, so that no period of the grid gives the same part the same points every time.
+/// Returns the part, of `parts`, that gets the block at `place` of a round: each part gets one block in each round. The
+/// order rotates by the round, so that no period of the grid gives the same part the same points every time.
 std::uint64_t part_of(std::uint64_t round, std::uint64_t place, std::uint64_t parts) {
   return (place + mixed(round, 0) % parts) % parts;
 }

@@ -2,7 +2,7 @@
 // Percentiles of a whole step under jitter, composed from many runs of its sites.
 //
 //   step = T(f) + S
-//   f: slowdown of the slowest of all GPUs, one draw a machine, F_1(f)^gpus (step.h)
+//   f: slowdown of the slowest of all GPUs, one draw per machine, F_1(f)^gpus (step.h)
 //   S: jitter of kernels and transfers in the runs of all sites
 //
 // Every group of tensor ranks has an S of its own, nearly normal as it is a sum of very many, and the slowest group

@@ -59,8 +59,8 @@ export class Browser {
 }
 
 export class Page {
-  errors = []; // of the console, and exceptions that nobody caught
-  requests = []; // but that of the page itself
+  errors = []; // errors of the console, and uncaught exceptions
+  requests = []; // all requests except that of the page itself
 
   constructor(browser, session) {
     this.browser = browser;

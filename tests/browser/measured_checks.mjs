@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a report shows of measurements, against the files it was made of, and of where its inputs are from.
+// Measurements and sources of inputs in a report, compared with the files that it was made of.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 

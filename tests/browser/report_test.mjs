@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opens a report from disk and uses it: `node report_test.mjs CHROMIUM FOLDER`, where report_test.sh made the report and
-// what it is of. Exits with 1 where something is not as it should be. FOLDER/pictures gets every section, light and dark,
-// for people to look at.
+// Opens a report from disk and uses it: `node report_test.mjs CHROMIUM FOLDER`, where report_test.sh made the report
+// and its inputs. Exits with 1 if something is wrong. FOLDER/pictures gets every section, light and dark, for people to
+// look at.
 import { mkdirSync, readFileSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -120,7 +120,7 @@ async function checkText(page) {
   checks.that(policy.includes("default-src 'none'") && !/script-src[^;]*unsafe/.test(policy), "the policy names its scripts");
   await page.value('document.body.append(Object.assign(document.createElement("script"), { textContent: "globalThis.injected = 1" }))');
   checks.equal(await page.value("globalThis.injected"), undefined, "another script does not run");
-  page.errors = page.errors.filter((text) => !/Content Security Policy/.test(text)); // That was ours just now.
+  page.errors = page.errors.filter((text) => !/Content Security Policy/.test(text)); // This test itself caused that error.
 }
 
 async function checkNames(page) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A timeline as one uses it: pointing, zooming, moving, by mouse and by keys.
+// Uses a timeline as people do: pointing, zooming, moving, by mouse and by keys.
 
 /// Share of the pixels of a canvas that are unlike its corner.
 export const inked = (canvas) => `(() => { const c = ${canvas}; const d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;

@@ -158,10 +158,10 @@ std::string name_of(const ::testing::TestParamInfo<std::string>& info) {
   return name;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, DocPages, ::testing::ValuesIn(pages()), name_of);
+INSTANTIATE_TEST_SUITE_P(Documentation, DocPages, ::testing::ValuesIn(pages()), name_of);
 
-/// Returns one line a page, and one for every command that does not run. There is no sum over pages, which would be
-/// stale after every merge.
+/// Returns one line for each page, and one for every command that does not run. There is no sum over pages, which would
+/// be stale after every merge.
 std::string account() {
   std::string text = "# Commands of the documentation: how many are run, and which are not. docs/testing.md\n";
   for (const std::string& path : pages()) {

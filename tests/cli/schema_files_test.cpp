@@ -32,7 +32,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-/// Converts by the rules of YAML 1.2: a value that is no number, boolean or null is a text.
+/// Converts by the rules of YAML 1.2: a value other than a number, boolean or null is text.
 Json json_of(const YAML::Node& node) {
   if (node.IsMap()) {
     Json object = Json::object();
@@ -114,7 +114,7 @@ class SchemaFiles : public testing::Test {
     }
   }
 
-  /// Returns the answers of misfits.py, one a value, then one a place.
+  /// Returns the answers of misfits.py, one per value, then one per place.
   static Json misfits(const Json& schema, const Json& values, const Json& places = Json::array()) {
     const OwnFolder folder;
     std::ofstream("question.json") << Json{{"schema", schema}, {"values", values}, {"places", places}}.dump();

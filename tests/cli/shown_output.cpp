@@ -85,17 +85,17 @@ std::size_t met(const Piece& piece, const Lines& real, std::size_t at, bool meas
 }
 
 /// Place of a whole piece at or after `from`, or else how far the best try came.
-struct Found {
+struct PiecePlace {
   std::optional<std::size_t> at;
   std::size_t best = 0;
 };
 
-Found find(const Piece& piece, const Lines& real, std::size_t from, bool measured) {
+PiecePlace find(const Piece& piece, const Lines& real, std::size_t from, bool measured) {
   const std::size_t size = piece.lines.size();
   if (real.size() < from + size) {
     return {std::nullopt, met(piece, real, from, measured)};
   }
-  Found place;
+  PiecePlace place;
   const std::size_t latest = real.size() - size;
   const std::size_t last = piece.at_start ? from : latest;
   for (std::size_t at = from; at <= last && !place.at; ++at) {
@@ -156,7 +156,7 @@ std::string missing_line(const Lines& shown, const Lines& real_lines, bool measu
     if (piece.lines.empty()) {
       continue;
     }
-    const Found place = find(piece, real, at, measured);
+    const PiecePlace place = find(piece, real, at, measured);
     if (!place.at) {
       return place.best < piece.lines.size() ? piece.lines[place.best] : "nothing behind: " + piece.lines.back();
     }

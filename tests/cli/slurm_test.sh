@@ -37,7 +37,7 @@ fail() {
   exit 1
 }
 
-# wait_for SECONDS COMMAND...: until it succeeds.
+# wait_for SECONDS COMMAND...: waits until the command succeeds.
 wait_for() {
   local end=$((SECONDS + $1))
   shift
@@ -47,7 +47,7 @@ wait_for() {
   done
 }
 
-# A port that nobody listens on, from where no daemon of the machine has its own.
+# A port without a listener, outside the ports of the machine's daemons.
 free_port() {
   local port
   for ((port = 20000 + RANDOM % 10000; ; port++)); do
@@ -172,12 +172,12 @@ expect_same_bytes() {
   done
 }
 
-# Points in a shard's store, none where there is no store yet.
+# Counts the points in a shard's store; none if there is no store yet.
 points_in() {
   commfuse-sim results "$1" --columns point -o csv 2>/dev/null | tail -n +2 | sort -u | wc -l
 }
 
-# A store that only its tables are in has 32 KiB. Nobody else may open it while the task has it.
+# A store with only its tables has 32 KiB. No other process may open it while the task has it.
 has_stored_points() { (($(stat -c %s "$1") > 40000)); }
 has_failed() { scontrol show job "$1" | grep -q 'JobState=FAILED'; }
 
@@ -200,7 +200,7 @@ commfuse-sim sweep mine.yaml --out out/one --progress none >/dev/null
 expect_same_bytes out/one out/big
 printf 'ok: eight tasks of an array and a merge left the bytes of one process\n'
 
-# A task that is killed while it works, as when its node is lost, and its requeue. Each point takes a tenth of a second.
+# Kills a task while it works, as when its node is lost, and requeues it. Each point takes a tenth of a second.
 sweep_file 100000 >long.yaml
 sed 's/mine\.yaml/long.yaml/; s#out/big#out/killed#; s/--array=1-8/--array=1-3/' sweep.sbatch >killed.sbatch
 shard=out/killed/shard-1-of-3.sqlite

@@ -255,7 +255,7 @@ TEST_F(SoftwareGpu, GpusThatDoNotReachEachOtherHaveNoCopies) {
   EXPECT_EQ(record_of_software("copies.json").micro_benchmarks.size(), 2U);
 }
 
-// A record of a healthy H100 node but for one pair at half its rate.
+// A record of an H100 node that is healthy except for one pair at half its rate.
 TEST_F(SoftwareGpu, ASlowPairOfARecordIsNamedByLinksAndByVerdict) {
   RunRecord record{.executor = "cuda", .compute = "real", .links = "copies"};
   for (std::int64_t gpu = 0; gpu < 8; ++gpu) {

@@ -69,7 +69,7 @@ TEST_F(SweepJob, PodsLeaveTheBytesOfOneProcessThoughOneIsKilled) {
   run_pod(2, "timeout -s KILL 0.05 ");  // It is killed anywhere; OnFailure begins it again.
   for (int index = 0; index < pods; ++index) {
     const Outcome outcome = run_pod(index);
-    EXPECT_EQ(outcome.code, 0) << outcome.err;  // Points on three ranks cannot run, which is no failure of the pod.
+    EXPECT_EQ(outcome.code, 0) << outcome.err;  // Points on three ranks cannot run, which is not a failure of the pod.
   }
   const Outcome merged = run_program("commfuse-sim merge out -o csv");
   const Outcome serial = run_program("commfuse-sim sweep mine.yaml --out serial -j 1 --progress none -o csv");

@@ -1,8 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# How many of each folder's lines the tests ran: what a build with counters left, by gcovr.
-#   usage: by_folder.sh BUILD_FOLDER
-# Leaves BUILD_FOLDER/lines.csv, a line a file, and says a line a folder.
+# Counts the lines of each folder that the tests ran, by gcovr, from a build with counters.
 set -euo pipefail
 build=$(realpath "$1")
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."

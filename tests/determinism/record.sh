@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Writes down what commfuse-sim answers, one file a question, so that a change that should change nothing can be compared
-# with the build before it: the answers to commands.txt, the digests of all schedules of two to eight ranks, a store as
-# rows, and what every shipped file gives.
+# Records the answers of commfuse-sim, one file for each question, so that a change that should change nothing can be
+# compared with the build before it: the answers to commands.txt, the digests of all schedules of two to eight ranks, a
+# store as rows, and the contents of every shipped file.
 #   usage: record.sh PROGRAM FOLDER     then: diff -r FOLDER_BEFORE FOLDER_AFTER
 set -euo pipefail
 program=$(realpath "$1")

@@ -22,7 +22,7 @@ build() {
   } >"$folder.log" 2>&1
 }
 
-# answers PROGRAM THREADS FOLDER: one file a command, with what it wrote into OUT behind it.
+# answers PROGRAM THREADS FOLDER: one file for each command, followed by what it wrote into OUT.
 answers() {
   local program=$1 threads=$2 folder=$3 scratch=$builds/scratch line number=0 words
   rm -rf "$folder"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A library to preload: every write and sync takes as long as SLOW_DISK_US says, as on a file system across a network,
-// and from the SLOW_DISK_FAILS_AFTERth sync on they fail, as when its server goes away.
+// A library to preload: every write and sync takes SLOW_DISK_US, as on a file system across a network, and from the
+// SLOW_DISK_FAILS_AFTERth sync on they fail, as if its server goes away.
 #include <dlfcn.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -18,11 +18,11 @@ long number_in(const char* variable, long otherwise) {
 
 bool fails(bool is_sync) {
   static const long delay = number_in("SLOW_DISK_US", 0);
-  static const long most = number_in("SLOW_DISK_FAILS_AFTER", -1);
+  static const long last_success = number_in("SLOW_DISK_FAILS_AFTER", -1);
   static std::atomic<long> syncs{0};
   usleep(static_cast<useconds_t>(delay));
   const long now = is_sync ? ++syncs : syncs.load();
-  return most >= 0 && now > most;
+  return last_success >= 0 && now > last_success;
 }
 
 template <class Function>
@@ -32,7 +32,7 @@ Function next(const char* name) {
 
 }  // namespace
 
-// Files have places to write at; terminals and pipes, which go through write(), stay as they are.
+// Only positional writes, which files use, are slow; terminals and pipes go through write(), which stays as it is.
 extern "C" ssize_t pwrite64(int file, const void* bytes, size_t count, off64_t at) {
   static const auto real = next<ssize_t (*)(int, const void*, size_t, off64_t)>("pwrite64");
   if (fails(false)) {

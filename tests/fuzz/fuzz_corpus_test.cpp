@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What fuzzers found, and what they start from, once through every reader: corpus/TARGET/*. And hostile files that are
-// too large to keep.
+// Runs every reader on the seeds of fuzzers and the inputs that they found, corpus/TARGET/*, and on hostile files that
+// are too large to store.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -39,26 +39,26 @@ TEST_P(FuzzCorpus, IsReadOrRefused) {
   }
 }
 
-/// Nested deeper than a stack is high.
+/// The nesting is deeper than the stack.
 TEST_P(FuzzCorpus, DeepNestsAreRead) {
-  for (const std::string_view one : {"[", "{\"a\":", "- ", "<a>", "((", "a: {b: "}) {
+  for (const std::string_view opening : {"[", "{\"a\":", "- ", "<a>", "((", "a: {b: "}) {
     std::string deep;
     for (int i = 0; i < 100'000; ++i) {
-      deep += one;
+      deep += opening;
     }
-    EXPECT_NO_THROW(GetParam().read(deep)) << one;
+    EXPECT_NO_THROW(GetParam().read(deep)) << opening;
   }
 }
 
-std::string repeated(std::string_view one, int times) {
-  std::string all;
+std::string repeated(std::string_view text, int times) {
+  std::string repetition;
   for (int i = 0; i < times; ++i) {
-    all += one;
+    repetition += text;
   }
-  return all;
+  return repetition;
 }
 
-/// Those that are opened only are refused before anybody goes down them.
+/// Nests that never close are refused before any reader descends into them; these close.
 TEST_P(FuzzCorpus, DeepNestsThatAreClosedAreRead) {
   constexpr int deep = 40'000;
   const std::string begin = R"(<system version="1"><cpu numaid="0"><pci busid="a"><gpu dev="0" sm="90"/></pci>)";
@@ -71,7 +71,7 @@ TEST_P(FuzzCorpus, DeepNestsThatAreClosedAreRead) {
   EXPECT_NO_THROW(GetParam().read(repeated("{\"a\":", deep) + "1" + repeated("}", deep)));
 }
 
-/// As long as it takes to read them once, and not each of them again for every other.
+/// The time is that of reading them once, not once for each other key.
 TEST_P(FuzzCorpus, ManyKeysAndObjectsAreRead) {
   std::string json = "{\"k\": 1";
   std::string yaml = "schema: commfuse.plan/1\ngpus:\n";
@@ -84,7 +84,7 @@ TEST_P(FuzzCorpus, ManyKeysAndObjectsAreRead) {
   EXPECT_NO_THROW(GetParam().read("{\"a\": [" + repeated("{},", 40'000) + "{}]}"));
 }
 
-/// Nine lists of nine names of the list before: 3e9 values where every name is followed.
+/// Nine lists of nine names of the list before: 3e9 values if a reader expands every name.
 TEST_P(FuzzCorpus, NamesOfNamesDoNotMultiply) {
   std::string laughs = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n";
   for (int i = 1; i < 10; ++i) {

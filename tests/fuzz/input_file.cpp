@@ -12,7 +12,7 @@ namespace commfuse::fuzz {
 
 namespace {
 
-/// In memory where the system has such a folder.
+/// The folder is in memory if the system has such a place.
 class Folder {
  public:
   Folder() {

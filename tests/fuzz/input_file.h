@@ -6,8 +6,8 @@
 
 namespace commfuse::fuzz {
 
-/// A file with these bytes in a folder of this process that goes when the program ends; the one before is overwritten.
-/// Throws std::runtime_error when it cannot be written.
+/// Writes these bytes to a file in a folder of this process, which is removed when the program ends; the next call
+/// overwrites the file. Throws std::runtime_error if that fails.
 std::filesystem::path input_file(std::string_view name, std::string_view bytes);
 
 }  // namespace commfuse::fuzz

@@ -48,7 +48,7 @@ namespace commfuse::fuzz {
 
 namespace {
 
-/// The mistake of a user is an answer.
+/// A user's mistake is a valid result.
 template <class Read>
 void tolerate(const Read& read) {
   try {
@@ -58,7 +58,7 @@ void tolerate(const Read& read) {
   }
 }
 
-/// What a profile says may be fitted: sizes and times above 0.
+/// Checks that a profile can be fitted: sizes and times are above 0.
 void check_profile(const calibrate::Profile& profile) {
   for (const MeasuredGemm& product : profile.products) {
     check(product.size.m > 0 && product.size.n > 0 && product.size.k > 0 && product.time > Duration{},
@@ -68,9 +68,11 @@ void check_profile(const calibrate::Profile& profile) {
     check(attention.size.seq > 0 && attention.size.heads % attention.size.kv_heads == 0 && attention.time > Duration{},
           "attention has sizes and a time");
   }
-  for (const calibrate::TracedCollective& one : profile.collectives) {
-    check(one.ranks > 1 && one.bytes > 0 && one.time_us > 0.0, "collectives have sizes and a time");
-    check(one.members.empty() || static_cast<int>(one.members.size()) == one.ranks, "all members or none are known");
+  for (const calibrate::TracedCollective& collective : profile.collectives) {
+    check(collective.ranks > 1 && collective.bytes > 0 && collective.time_us > 0.0,
+          "collectives have sizes and a time");
+    check(collective.members.empty() || static_cast<int>(collective.members.size()) == collective.ranks,
+          "all members or none are known");
   }
 }
 
@@ -103,7 +105,7 @@ void config(std::string_view bytes) {
   });
 }
 
-/// Scored on machines that are loaded once: a file's bytes decide, not ours.
+/// Scores on machines that are loaded once, so that the file's bytes decide and not ours.
 void csv(std::string_view bytes) {
   static score::KnownMachines machines;
   static score::Doubts doubts;
@@ -123,7 +125,7 @@ void csv(std::string_view bytes) {
   });
 }
 
-/// Every result is of a test, and of a GPU where it has an id.
+/// Checks that every result belongs to a test, and to a GPU if it has an id.
 void dcgm_diag(std::string_view bytes) {
   tolerate([&] {
     for (const DcgmResult& result : read_dcgm_diag(bytes, "input.json").results) {
@@ -140,7 +142,7 @@ void deepspeed(std::string_view bytes) {
   tolerate([&] { import::read_deepspeed(source); });
 }
 
-/// What it chooses is a setting's value.
+/// Checks that every choice is a value of a setting.
 void framework(std::string_view bytes) {
   tolerate([&] {
     const Framework read = load_framework(input_file("input.yaml", bytes).string());
@@ -153,7 +155,7 @@ void hf_config(std::string_view bytes) {
   tolerate([&] { read_hf_config(input_file("config.json", bytes)); });
 }
 
-/// What is read runs somewhere, at costs that can be priced.
+/// Checks that the settings run on a machine, with costs that can be priced.
 void implementation(std::string_view bytes) {
   tolerate([&] {
     const auto read = load_implementation(input_file("input.yaml", bytes).string());
@@ -208,14 +210,14 @@ void nemo(std::string_view bytes) {
   tolerate([&] { import::read_nemo(source); });
 }
 
-/// Matrices of tests that passed are rectangles of values from 0 on.
+/// Checks that matrices of passed tests are rectangles of values from 0 on.
 void nvbandwidth(std::string_view bytes) {
   tolerate([&] {
     for (const BandwidthMatrix& matrix : read_nvbandwidth(bytes, "input.json").matrices) {
       check(matrix.values.empty() == (matrix.status != BandwidthStatus::passed), "who passed has values");
       for (const auto& row : matrix.values) {
         check(row.size() == matrix.values.front().size(), "rows are equally long");
-        check(std::none_of(row.begin(), row.end(), [](const auto& one) { return one && !(*one >= 0.0); }),
+        check(std::none_of(row.begin(), row.end(), [](const auto& rate) { return rate && !(*rate >= 0.0); }),
               "rates and latencies are from 0 on");
       }
     }
@@ -259,14 +261,14 @@ void schedule(std::string_view bytes) {
   });
 }
 
-/// Each rank is once in a step, with times from 0 on.
+/// Checks that each rank occurs once in a step, with times from 0 on.
 void step_times(std::string_view bytes) {
   is_step_times(bytes);
   tolerate([&] {
     std::set<std::pair<std::int64_t, std::int64_t>> seen;
-    for (const StepTimes& one : read_step_times(bytes, "input.csv").steps) {
-      check(one.rank >= 0 && one.time_us > 0.0 && one.compute_us.value_or(0.0) >= 0.0, "times are from 0 on");
-      check(seen.insert({one.step, one.rank}).second, "each rank is once in a step");
+    for (const StepTimes& times : read_step_times(bytes, "input.csv").steps) {
+      check(times.rank >= 0 && times.time_us > 0.0 && times.compute_us.value_or(0.0) >= 0.0, "times are from 0 on");
+      check(seen.insert({times.step, times.rank}).second, "each rank is once in a step");
     }
   });
 }
@@ -281,8 +283,8 @@ void store(std::string_view bytes) {
   tolerate([&] { StoreQuery(path).run(Query{}, [](std::span<const Value>) {}); });
 }
 
-/// Rows as processes hand them on. Behind a checksum, which anybody can write, a store has the same. What is
-/// read can be shown.
+/// Reads rows in the format that processes exchange, which is also that of stores after a checksum, and anybody can
+/// write the checksum. All rows can be shown.
 void store_rows(std::string_view bytes) {
   std::vector<StoreRow> rows;
   try {
@@ -306,7 +308,7 @@ void store_rows(std::string_view bytes) {
   }
 }
 
-/// Without rates a table stops at its first link.
+/// Without rates a table would stop at its first link.
 constexpr WireRates wire_rates{
     .nvlink = BytesPerSecond{25e9}, .pcie = BytesPerSecond{32e9}, .root = BytesPerSecond{20e9}};
 
@@ -328,7 +330,7 @@ void torchtitan(std::string_view bytes) {
   tolerate([&] { import::read_torchtitan(source); });
 }
 
-constexpr std::array all{
+constexpr std::array all_targets{
     Target{"chakra", chakra},
     Target{"config", config},
     Target{"csv", csv},
@@ -359,11 +361,12 @@ constexpr std::array all{
 
 }  // namespace
 
-std::span<const Target> targets() { return all; }
+std::span<const Target> targets() { return all_targets; }
 
 const Target* find_target(std::string_view name) {
-  const auto* const found = std::find_if(all.begin(), all.end(), [&](const Target& one) { return one.name == name; });
-  return found == all.end() ? nullptr : found;
+  const auto* const target = std::find_if(all_targets.begin(), all_targets.end(),
+                                          [&](const Target& candidate) { return candidate.name == name; });
+  return target == all_targets.end() ? nullptr : target;
 }
 
 }  // namespace commfuse::fuzz

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Readers of what strangers write, as fuzzers call them: any bytes in, and back. A target that throws, aborts, hangs or
-// fills the memory has found a mistake of ours.
+// Fuzzing targets: readers of untrusted files. A target accepts any bytes; one that throws, aborts, hangs or fills the
+// memory has found a bug.
 #pragma once
 
 #include <span>
@@ -13,9 +13,9 @@ struct Target {
   void (*read)(std::string_view bytes);
 };
 
-/// All, in the order of their names.
+/// Returns all targets, in the order of their names.
 std::span<const Target> targets();
-/// Nothing where no target is called so.
+/// Returns null if there is no target of that name.
 const Target* find_target(std::string_view name);
 
 }  // namespace commfuse::fuzz

@@ -1,34 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // Words of the sources that a machine can check: comments that begin with a fragment, names that say nothing, and names
-// of tests.
+// of tests. All C++ sources below the rooms of the root are read.
 #pragma once
 
 #include <filesystem>
-#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace commfuse::house {
 
-/// Returns the folders that were rewritten and have to stay so, each without the folders below it. The list only grows.
-std::span<const std::string_view> rewritten_folders();
-
 /// Returns, as `path:line: sentence`, every comment that begins with a fragment ("Of one rank.", "What a transfer
-/// costs."), in the folders where more than 0.3% of the comments do. Also reports folders without C++ files. Lines of a
-/// comment block count as one comment; licence lines, NOLINT and the ends of namespaces do not count.
-std::vector<std::string> comment_fragments(const std::filesystem::path& root,
-                                           std::span<const std::string_view> folders = rewritten_folders());
+/// costs."), in folders where more than 0.3% of the comments do. Lines of a comment block count as one comment; licence
+/// lines, NOLINT and the ends of namespaces do not count.
+std::vector<std::string> comment_fragments(const std::filesystem::path& root);
 
-/// Returns, as `path:line: sentence`, every name in these folders that does not say what it holds, such as `found`.
-/// Names after '.', '->' and '::' do not count, because only their declaration can be mended; lines of the allow-list
-/// keep theirs.
-std::vector<std::string> retired_names(const std::filesystem::path& root,
-                                       std::span<const std::string_view> folders = rewritten_folders());
+/// Returns, as `path:line: sentence`, every name that does not say what it holds, such as `found`. Names after '.',
+/// '->' and '::' do not count, because only their declaration can be mended; lines of the allow-list keep theirs.
+std::vector<std::string> retired_names(const std::filesystem::path& root);
 
-/// Returns, as `path:line: sentence`, every test in these folders whose name is not CamelCase of at most 60 characters,
-/// which is what reports of test runs show in full.
-std::vector<std::string> odd_test_names(const std::filesystem::path& root,
-                                        std::span<const std::string_view> folders = rewritten_folders());
+/// Returns, as `path:line: sentence`, every test whose name is not CamelCase of at most 60 characters, which is what
+/// reports of test runs show in full.
+std::vector<std::string> odd_test_names(const std::filesystem::path& root);
 
 }  // namespace commfuse::house

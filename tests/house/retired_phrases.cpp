@@ -54,18 +54,19 @@ constexpr std::array phrases{
 /// Lines that may keep a phrase, because it is the name of a column.
 constexpr std::array<std::string_view, 1> allowed{"`leans_on`"};
 
-/// Returns the text between double quotes in a line of C++ that is not a comment.
-std::string literals_of(std::string_view line) {
+/// Returns the text between double quotes, or in JavaScript between any quotes, in a line that is not a comment.
+std::string literals_of(std::string_view line, bool is_script) {
   std::string text;
   if (line.substr(std::min(line.find_first_not_of(' '), line.size())).starts_with("//")) {
     return text;
   }
-  bool inside = false;
+  const std::string_view quotes = is_script ? "\"'`" : "\"";
+  char quote = 0;  // the one that ends the literal; 0: outside
   for (std::size_t i = 0; i < line.size(); ++i) {
-    if (line[i] == '"') {
-      inside = !inside;
+    if (quote == 0 ? quotes.find(line[i]) != std::string_view::npos : line[i] == quote) {
+      quote = quote == 0 ? line[i] : '\0';
       text += '\n';
-    } else if (inside) {
+    } else if (quote != 0) {
       text += line[i];
       if (line[i] == '\\' && i + 1 < line.size()) {
         text += line[++i];
@@ -77,6 +78,8 @@ std::string literals_of(std::string_view line) {
   return text;
 }
 
+bool is_script(const fs::path& file) { return file.extension() == ".js" || file.extension() == ".mjs"; }
+
 void read(const fs::path& root, const fs::path& file, bool is_page, std::vector<std::string>& breaches) {
   std::ifstream in(file);
   std::size_t number = 0;
@@ -86,7 +89,7 @@ void read(const fs::path& root, const fs::path& file, bool is_page, std::vector<
                     [&](auto entry) { return line.find(entry) != std::string::npos; })) {
       continue;
     }
-    const std::string text = is_page ? line : literals_of(line);
+    const std::string text = is_page ? line : literals_of(line, is_script(file));
     for (const auto& [retired, instead] : phrases) {
       if (text.find(retired) != std::string::npos) {
         breaches.push_back(file.lexically_relative(root).generic_string() + ":" + std::to_string(number) + ": '" +
@@ -100,20 +103,23 @@ void read(const fs::path& root, const fs::path& file, bool is_page, std::vector<
 
 std::vector<std::string> retired_phrases(const fs::path& root) {
   std::vector<fs::path> sources;
-  for (const char* const folder : {"model", "sim", "validate", "reports"}) {
+  for (const char* const folder : {"model", "sim", "validate", "reports", "page", "python"}) {
     if (!fs::is_directory(root / folder)) {
       continue;
     }
     for (const auto& entry : fs::recursive_directory_iterator(root / folder)) {
       const std::string extension = entry.path().extension().string();
-      if (extension == ".cpp" || extension == ".h") {
+      if (extension == ".cpp" || extension == ".h" || is_script(entry.path())) {
         sources.push_back(entry.path());
       }
     }
   }
-  std::vector<fs::path> pages{root / "README.md"};
-  if (fs::is_directory(root / "docs")) {
-    for (const auto& entry : fs::directory_iterator(root / "docs")) {
+  std::vector<fs::path> pages{root / "README.md", root / "page" / "ui" / "index.html"};
+  for (const char* const folder : {"docs", "docs/howto"}) {
+    if (!fs::is_directory(root / folder)) {
+      continue;
+    }
+    for (const auto& entry : fs::directory_iterator(root / folder)) {
       if (entry.path().extension() == ".md") {
         pages.push_back(entry.path());
       }

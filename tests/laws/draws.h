@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Seeded draws that are the same on every machine: Philox, and whole-number arithmetic of our own.
+// Seeded draws that are equal on every machine: Philox, and our own whole-number arithmetic.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace commfuse::laws {
 
-/// Which series of draws: a setting of a seed, and what it is for.
+/// Identifies a series of draws: the seed, the setting's number, and the purpose.
 struct DrawKey {
   std::uint64_t seed = 0;
   std::uint32_t index = 0;

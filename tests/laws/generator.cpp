@@ -19,17 +19,17 @@ namespace commfuse::laws {
 namespace {
 
 std::vector<MachineChoice> shipped_machines() {
-  std::vector<MachineChoice> all;
+  std::vector<MachineChoice> machines;
   for (const std::string& name : known_names(Catalogue::hardware)) {
     const Machine machine = load_machine(name);
-    MachineChoice& choice = all.emplace_back(MachineChoice{name, total_gpus(machine), machine.gpus_per_node, {}});
+    MachineChoice& choice = machines.emplace_back(MachineChoice{name, total_gpus(machine), machine.gpus_per_node, {}});
     for (const DType dtype : all_dtypes) {
       if (machine.accelerator.supports(dtype)) {
         choice.dtypes.push_back(dtype);
       }
     }
   }
-  return all;
+  return machines;
 }
 
 void add_places(std::size_t machine, std::vector<Place>& places) {
@@ -61,7 +61,7 @@ namespace {
 
 using Words = std::vector<std::string_view>;
 
-/// The nearest number from there on that has no factor in common with `count`, so that its multiples visit all.
+/// Returns the next number from `wanted` on that has no factor in common with `count`, so that its multiples visit all.
 std::size_t stride_for(std::size_t wanted, std::size_t count) {
   std::size_t stride = wanted % count + 1;
   while (std::gcd(stride, count) != 1) {
@@ -98,16 +98,16 @@ void put_links(Setting& setting, Draws& draws) {
   }
 }
 
-/// One schedule of the strategy, all that matters of it fixed; one time in eight the best of all.
+/// Draws a schedule of the strategy and fixes all its relevant options; one time in eight leaves them open.
 void put_schedule(Setting& setting, Draws& draws) {
   const Strategy& strategy = *find_strategy(setting.text("strategy.name"));
   const std::vector<SiteKind> kinds = kinds_of(*scope_named(setting.text("scope")));
   const auto ranks = static_cast<std::int32_t>(setting.count("ranks"));
-  const std::vector<StrategyOptions> all = schedules_to_prove(strategy, kinds, ranks);
-  if (all.empty() || draws.once_in(8)) {
+  const std::vector<StrategyOptions> schedules = schedules_to_prove(strategy, kinds, ranks);
+  if (schedules.empty() || draws.once_in(8)) {
     return;
   }
-  const StrategyOptions& options = draws.pick(all);
+  const StrategyOptions& options = draws.pick(schedules);
   const OptionSet relevant = relevant_options(strategy, kinds, options);
   for (const Option option : all_options) {
     if (relevant.has(option)) {

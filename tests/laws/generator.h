@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Settings to try the laws on: every machine, scope and strategy in turn, all else drawn.
+// Generates settings for trying the laws: every machine, scope and strategy in turn, with all other settings drawn.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace commfuse::laws {
 
-/// Of every shipped machine, what settings have to know.
+/// Properties of a shipped machine that settings need.
 struct MachineChoice {
   std::string name;
   int gpus = 1;
@@ -20,9 +20,9 @@ struct MachineChoice {
   std::vector<DType> dtypes;
 };
 
-/// What must all be seen together.
+/// A combination that must be covered.
 struct Place {
-  std::size_t machine = 0;  ///< Of Axes::machines.
+  std::size_t machine = 0;  ///< Index in Axes::machines.
   std::string scope;
   std::string strategy;
 };
@@ -32,22 +32,21 @@ struct Axes {
   std::vector<std::string> models;
   std::vector<Place> places;  ///< Machine by machine; strategies that have a schedule for the scope.
 };
-/// From the config folder.
+/// Reads the machines of the config folder.
 Axes shipped_axes();
 
-/// Makes the setting of a number; `attempt` gives another one at the same place where one cannot be run. A pure
-/// function.
+/// Makes the setting of a number; `attempt` gives another one at the same place if one cannot be run. A pure function.
 struct Generator {
   std::string_view name;
   Setting (*make)(const Axes&, std::uint64_t seed, std::uint32_t index, std::uint32_t attempt);
 };
 
-/// Every place in turn, in an order that the seed decides; independent draws of common values.
+/// Visits every place in turn, in an order that the seed decides, with independent draws of common values.
 extern const Generator independent_draws;
 
-/// Held back: made in another way, so that what was mended with the other in view is tried by settings that nobody has
-/// looked at. No violation is looked for or mended with it. A low-discrepancy sequence over all axes at once, with
-/// values that are not the usual ones.
+/// The held-out generator: it works differently, so that corrections made with the other generator are tried on
+/// settings that nobody has looked at. No violation is searched for or fixed with it. It is a low-discrepancy sequence
+/// over all axes at once, with unusual values.
 extern const Generator low_discrepancy;
 
 }  // namespace commfuse::laws

@@ -53,20 +53,20 @@ KnownViolation known_violation_of(const std::string& cause, const YAML::Node& no
 }  // namespace
 
 std::vector<KnownViolation> read_known_violations(const std::string& path) {
-  std::vector<KnownViolation> all;
+  std::vector<KnownViolation> violations;
   for (const YAML::Node& cause : YAML::LoadFile(path)) {
     for (const YAML::Node& violation : cause["violations"]) {
-      all.push_back(known_violation_of(cause["cause"].as<std::string>(), violation));
+      violations.push_back(known_violation_of(cause["cause"].as<std::string>(), violation));
     }
   }
-  return all;
+  return violations;
 }
 
 bool is_known(const std::vector<KnownViolation>& known, const Law& law, const Setting& setting, double factor) {
-  return std::any_of(known.begin(), known.end(), [&](const KnownViolation& one) {
+  return std::any_of(known.begin(), known.end(), [&](const KnownViolation& candidate) {
     constexpr double rounding = 1.001;  // Factors are written with a few digits.
-    return one.law == &law && factor <= one.factor * rounding &&
-           std::all_of(one.where.begin(), one.where.end(), [&](const auto& condition) {
+    return candidate.law == &law && factor <= candidate.factor * rounding &&
+           std::all_of(candidate.where.begin(), candidate.where.end(), [&](const auto& condition) {
              const auto& [key, values] = condition;
              return std::find(values.begin(), values.end(), setting.text(key)) != values.end();
            });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the model violates a law today. known_violations.yaml lists them; each must still be one.
+// Known violations of laws by the model. known_violations.yaml lists them; each must still be one.
 #pragma once
 
 #include <map>
@@ -11,21 +11,21 @@
 
 namespace commfuse::laws {
 
-/// One example, and which other settings it stands for.
+/// An example of a violation, and the other settings that it covers.
 struct KnownViolation {
-  std::string cause;  ///< A sentence, shared by all of one cause.
+  std::string cause;  ///< A sentence, shared by all violations of this cause.
   const Law* law = nullptr;
-  Setting before;       ///< Minimised.
-  Setting after;        ///< What the law compares it with; the same where it looks at one result.
-  double factor = 1.0;  ///< The largest of all settings that it stands for.
-  /// What a setting has to be of this cause: by key, one of these values. Other keys may be anything.
+  Setting before;  ///< Minimised.
+  Setting after;   ///< The setting that the law compares it with; the same one if the law looks at a single result.
+  double factor = 1.0;  ///< The largest factor of all settings that it covers.
+  /// Conditions on a setting of this cause: by key, the allowed values. Other keys may have any value.
   std::map<std::string, std::vector<std::string>> where;
 };
 
-/// Throws std::runtime_error where an entry names a law or a setting that there is none of.
+/// Throws std::runtime_error if an entry names an unknown law or setting.
 std::vector<KnownViolation> read_known_violations(const std::string& path);
 
-/// Whether an entry stands for it.
+/// True if an entry covers the violation.
 bool is_known(const std::vector<KnownViolation>& known, const Law& law, const Setting& setting, double factor);
 
 }  // namespace commfuse::laws

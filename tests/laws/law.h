@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A law: what is changed of a setting, and what must then hold between the two results. laws.cpp lists them all.
+// A law: a change of a setting, and a relation that must hold between the two results. laws.cpp lists all laws.
 #pragma once
 
 #include <optional>
@@ -15,33 +15,35 @@ namespace commfuse::laws {
 struct Law {
   std::string_view name;
   std::string_view sentence;
-  /// The setting to compare with; nothing where the law says nothing of this one. Null: the result itself is looked at.
+  /// Returns the setting to compare with; nothing if the law does not apply to this one. Null: the law looks at a
+  /// single result.
   std::optional<Setting> (*changed)(const Setting&, Draws&);
-  /// How many times what the law allows: at most 1 where it holds. Nothing where it says nothing of these results.
+  /// Returns the result in units of what the law allows: at most 1 if the law holds. Nothing if the law does not apply
+  /// to these results.
   std::optional<double> (*factor)(const Outcome& before, const Outcome& after);
 };
 
 std::span<const Law> all_laws();
-/// Null where there is none of that name.
+/// Returns null if there is no law of that name.
 const Law* find_law(std::string_view name);
 
-/// The engine shares rates in steps; its times are held to 1%.
+/// The engine shares rates in steps, so its times may differ by 1%.
 inline constexpr double engine_tolerance = 1.01;
-/// Results of whole models come in milliseconds, as doubles.
+/// Results of whole models are milliseconds in doubles.
 inline constexpr double rounding_tolerance = 1.0 + 1e-12;
 
 double tolerance_of(const Outcome& before, const Outcome& after);
 
-// By subject: each is a part of all_laws().
+// Laws by subject: each is a part of all_laws().
 std::span<const Law> laws_of_resources();
 std::span<const Law> laws_of_work();
 std::span<const Law> laws_of_bounds();
 std::span<const Law> laws_of_sums();
 std::span<const Law> laws_of_costs();
 
-// What most laws demand of two results, as factors.
+// Relations that most laws demand of two results, as factors.
 
-/// Of a measure that must not grow.
+/// Returns the factor of a measure that must not grow.
 template <double (*measure)(const Outcome&)>
 std::optional<double> must_not_grow(const Outcome& before, const Outcome& after) {
   const double first = measure(before);
@@ -54,12 +56,12 @@ std::optional<double> must_not_shrink(const Outcome& before, const Outcome& afte
   return must_not_grow<measure>(after, before);
 }
 
-// Under dynamic interference ops share rates with those they happen to meet. An op that ends earlier may then meet a
-// transfer that it missed before, and what waits for that transfer ends later: a timing anomaly as Graham's ("Bounds on
-// multiprocessing timing anomalies", SIAM Journal on Applied Mathematics 17, 1969), which real machines show too. So
-// that shorter ops never make a run longer is no law there. Faster links are held to 1% all the same.
+// Under dynamic interference ops share rates with the ops that they happen to meet. An op that ends earlier may then
+// meet a transfer that it missed before, and an op that waits for that transfer ends later: a timing anomaly like
+// Graham's ("Bounds on multiprocessing timing anomalies", SIAM Journal on Applied Mathematics 17, 1969), which real
+// machines show too. So "shorter ops never make a run longer" is not a law there. Faster links must still hold to 1%.
 
-/// As above, where no op shares rates with those that it happens to meet.
+/// Returns the factor only if no op shares rates with ops that it happens to meet.
 template <double (*measure)(const Outcome&)>
 std::optional<double> must_not_grow_at_fixed_rates(const Outcome& before, const Outcome& after) {
   return before.meets_others || after.meets_others ? std::nullopt : must_not_grow<measure>(before, after);

@@ -9,25 +9,25 @@ namespace commfuse::laws {
 namespace {
 
 std::vector<Law> joined() {
-  std::vector<Law> all;
+  std::vector<Law> laws;
   for (const std::span<const Law> part :
        {laws_of_resources(), laws_of_work(), laws_of_bounds(), laws_of_sums(), laws_of_costs()}) {
-    all.insert(all.end(), part.begin(), part.end());
+    laws.insert(laws.end(), part.begin(), part.end());
   }
-  return all;
+  return laws;
 }
 
 }  // namespace
 
 std::span<const Law> all_laws() {
-  static const std::vector<Law> all = joined();
-  return all;
+  static const std::vector<Law> laws = joined();
+  return laws;
 }
 
 const Law* find_law(std::string_view name) {
-  const std::span<const Law> all = all_laws();
-  const auto found = std::find_if(all.begin(), all.end(), [&](const Law& law) { return law.name == name; });
-  return found == all.end() ? nullptr : &*found;
+  const std::span<const Law> laws = all_laws();
+  const auto law_of_name = std::find_if(laws.begin(), laws.end(), [&](const Law& law) { return law.name == name; });
+  return law_of_name == laws.end() ? nullptr : &*law_of_name;
 }
 
 double tolerance_of(const Outcome& before, const Outcome& after) {

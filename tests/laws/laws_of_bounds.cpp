@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A bound is below everything: free links, free compute, wires, peaks, memory, the fused kernel; and what reaches one.
+// Every result is above the bounds (free links, free compute, wires, peaks, memory, the fused kernel), and some results
+// reach theirs.
 #include <algorithm>
 #include <array>
 
@@ -24,13 +25,13 @@ Setting best_of(const Setting& setting, std::string_view strategy) {
 }
 
 std::optional<Setting> fused_kernel(const Setting& setting, Draws&) {
-  // Faults stop transfers of kernels and leave collectives alone.
+  // Faults stop transfers of kernels but not collectives.
   const bool compares =
       is_layer(setting) && setting.text("strategy.name") != "fused_kernel" && setting.text("faults") == "none";
   return compares ? std::optional(best_of(setting, "fused_kernel")) : std::nullopt;
 }
 
-/// Where rates change, an exchange that waits for its partner goes on taking SMs, however fast it is.
+/// If rates change, an exchange that waits for its partner still occupies SMs, however fast it is.
 std::optional<Setting> infinite_links(const Setting& setting, Draws&) {
   if (!is_layer(setting) || setting.text("faults") != "none" || setting.text("interference") == "dynamic") {
     return std::nullopt;
@@ -77,7 +78,7 @@ std::optional<double> above_link(const Outcome& outcome, const Outcome&) {
   return picoseconds(outcome.prediction->link) / outcome.time / tolerance_of(outcome, outcome);
 }
 
-/// Links that are slower, or their wires, are priced by their rates on the data sheet at best.
+/// Slower links, or their wires, are priced at best by their rates on the data sheet.
 std::optional<double> above_wires(const Outcome& outcome, const Outcome&) {
   if (outcome.whole_model || outcome.point->ranks == 1) {
     return std::nullopt;
@@ -87,7 +88,7 @@ std::optional<double> above_wires(const Outcome& outcome, const Outcome&) {
   return bound / outcome.time / tolerance_of(outcome, outcome);
 }
 
-/// FLOPs a second that the best tile reaches, as a share of the peak.
+/// Returns the rate of the best tile as a share of the peak.
 double best_efficiency(const MatrixUnit& unit) {
   const GemmParameters& gemm = unit.gemm;
   const double tile =
@@ -107,7 +108,7 @@ std::optional<double> below_peak(const Outcome& outcome, const Outcome&) {
   return least / std::max(1.0, picoseconds(outcome.parts().compute));
 }
 
-/// What the L2 cannot hold of each weight streams in.
+/// The part of each weight that does not fit the L2 streams in.
 std::optional<double> above_weights(const Outcome& outcome, const Outcome&) {
   if (outcome.whole_model) {
     return std::nullopt;
@@ -133,8 +134,8 @@ std::optional<double> model_below_hardware_flops(const Outcome& outcome, const O
   return outcome.mfu / outcome.cell("hfu") / rounding_tolerance;
 }
 
-/// A thousandth of the time on the file's links may be left, and of the result. Another schedule had another time
-/// there.
+/// A thousandth of the time on the file's links may remain, and of the result, because another schedule may win there
+/// with another time.
 std::optional<double> reaches_ideal(const Outcome& before, const Outcome& after) {
   if (!(before.prediction->options == after.prediction->options)) {
     return std::nullopt;
@@ -147,9 +148,9 @@ std::optional<double> reaches_ideal(const Outcome& before, const Outcome& after)
   return excess / std::max(1.0, allowed);
 }
 
-/// Whether it does the same work as the unfused operator, in pieces. A bound takes the least of all cuts; TokenWeave
-/// adds and norms each token on one rank alone; cut by query, attention that is not fused makes no scores behind the
-/// last query of a slice.
+/// True if the schedule does the work of the unfused operator, in pieces. A bound takes the least of all cuts;
+/// TokenWeave adds and norms each token on one rank alone; cut by query, attention that is not fused makes no scores
+/// after the last query of a slice.
 bool only_cuts(const Outcome& outcome) {
   const Prediction& prediction = *outcome.prediction;
   const bool skips_scores =

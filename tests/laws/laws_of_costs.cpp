@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Money and energy of a training run at the predicted step: sums, and what makes a run dearer.
+// Money and energy of a training run at the predicted step: sums, and changes that raise the cost.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -11,7 +11,7 @@ namespace commfuse::laws {
 
 namespace {
 
-/// A trillion tokens on GPUs at 2.5 an hour that fail now and then.
+/// Returns a trillion tokens on GPUs at 2.5 an hour that fail now and then.
 std::optional<RunTerms> terms_of(const Outcome& outcome) {
   if (!outcome.whole_model || outcome.step.text("scope") != "step") {
     return std::nullopt;
@@ -45,7 +45,7 @@ std::optional<double> costs_add_up(const Outcome& outcome, const Outcome&) {
   return holds && run.goodput > 0.0 && run.goodput <= 1.0 ? 1.0 : 1e9;
 }
 
-/// The cost with one term changed over the cost as it is.
+/// Returns the cost with one changed term over the original cost.
 double grows_by(const RunTerms& terms, void (*change)(RunTerms&)) {
   RunTerms other = terms;
   change(other);

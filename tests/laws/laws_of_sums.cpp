@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts add up, percentiles are in order, and what should make no difference makes none.
+// Parts add up, percentiles are in order, and irrelevant changes make no difference.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -84,13 +84,14 @@ std::optional<double> percentiles_rise(const Outcome& outcome, const Outcome&) {
   if (outcome.samples.empty()) {
     return std::nullopt;
   }
-  const Percentiles& all = outcome.prediction->tails->percentiles;
-  const auto [least, most] = std::minmax_element(outcome.samples.begin(), outcome.samples.end());
-  const std::array rising{*least, all.p50.value, all.p95.value, all.p99.value, all.p99_9.value, *most};
+  const Percentiles& percentiles = outcome.prediction->tails->percentiles;
+  const auto [least, largest] = std::minmax_element(outcome.samples.begin(), outcome.samples.end());
+  const std::array rising{
+      *least, percentiles.p50.value, percentiles.p95.value, percentiles.p99.value, percentiles.p99_9.value, *largest};
   const bool in_order = std::is_sorted(rising.begin(), rising.end());
-  const bool mean_inside = *least <= all.mean.value && all.mean.value <= *most;
-  return holds_or_breaks(in_order && mean_inside && brackets(all.mean) && brackets(all.p50) && brackets(all.p95) &&
-                         brackets(all.p99) && brackets(all.p99_9));
+  const bool mean_inside = *least <= percentiles.mean.value && percentiles.mean.value <= *largest;
+  return holds_or_breaks(in_order && mean_inside && brackets(percentiles.mean) && brackets(percentiles.p50) &&
+                         brackets(percentiles.p95) && brackets(percentiles.p99) && brackets(percentiles.p99_9));
 }
 
 std::optional<double> step_percentiles_rise(const Outcome& outcome, const Outcome&) {
@@ -116,10 +117,10 @@ std::optional<Setting> without_symmetry(const Setting& setting, Draws&) {
 std::optional<double> all_the_same(const Outcome& before, const Outcome& after) {
   const Prediction& a = *before.prediction;
   const Prediction& b = *after.prediction;
-  const Breakdown& one = before.parts();
+  const Breakdown& first = before.parts();
   const Breakdown& other = after.parts();
-  const bool same = one.makespan == other.makespan && one.busy == other.busy && one.exposed == other.exposed &&
-                    one.head == other.head && one.tail == other.tail && a.ideal == b.ideal && a.link == b.link &&
+  const bool same = first.makespan == other.makespan && first.busy == other.busy && first.exposed == other.exposed &&
+                    first.head == other.head && first.tail == other.tail && a.ideal == b.ideal && a.link == b.link &&
                     before.samples == after.samples;
   return holds_or_breaks(same);
 }
@@ -134,7 +135,7 @@ std::optional<Setting> more_samples(const Setting& setting, Draws&) {
              : std::optional(setting.with("samples", 2 * setting.count("samples")));
 }
 
-/// Samples are numbered, so more of them begin with the same.
+/// Samples are numbered, so a longer series begins with the same samples.
 std::optional<double> begins_alike(const Outcome& before, const Outcome& after) {
   return holds_or_breaks(std::equal(before.samples.begin(), before.samples.end(), after.samples.begin()));
 }

@@ -13,7 +13,8 @@ namespace {
 
 double link_bound(const Outcome& outcome) { return static_cast<double>(outcome.prediction->link.count()); }
 double compute(const Outcome& outcome) { return static_cast<double>(outcome.parts().compute.count()); }
-/// Of one schedule: the best for fewer tokens may be another one, with more messages or buffers.
+/// Compares results of one schedule, because the best for fewer tokens may be another one, with more messages or
+/// buffers.
 template <double (*measure)(const Outcome&)>
 std::optional<double> must_not_grow_by_one_schedule(const Outcome& before, const Outcome& after) {
   const bool same = before.whole_model || before.prediction->options == after.prediction->options;
@@ -25,16 +26,16 @@ bool has_op(const Outcome& outcome, OpKind kind) {
                              [kind](const Op& op) { return op.kind == kind; });
 }
 
-/// The step where FlashAttention-3 begins to split keys, by a rule that looks at one sequence: its tiles take so many
-/// times as long, or a tile that is not split takes longer alone (model/cost/attention.h). 1 for other kernels, and
-/// for whole models, whose other ops hide it.
+/// Returns the step where FlashAttention-3 begins to split keys, by a rule that looks at one sequence: the factor by
+/// which its tiles take longer, or by which an unsplit tile alone takes longer (model/cost/attention.h). 1 for other
+/// kernels, and for whole models, whose other ops hide it.
 double split_step(const Outcome& before) {
   return before.whole_model || !has_op(before, OpKind::attention)
              ? 1.0
              : std::max(1.0, before.machine->accelerator.attention.split_cost.value);
 }
 
-/// The step that tables show where NCCL changes kernels (1 without collectives), or that of attention.
+/// Returns the step where NCCL changes kernels, which tables show (1 without collectives), or that of attention.
 double step_of(const Outcome& before) {
   double step = split_step(before);
   const bool has_any = before.whole_model || has_op(before, OpKind::collective);
@@ -51,7 +52,7 @@ std::optional<double> but_for_steps(std::optional<double> factor, const Outcome&
   return factor ? std::optional(std::max(1.0, *factor / step_of(before))) : std::nullopt;
 }
 
-/// Of one schedule.
+/// Compares results of one schedule.
 std::optional<double> messages_must_not_grow(const Outcome& before, const Outcome& after) {
   return but_for_steps(must_not_grow_by_one_schedule<link_bound>(before, after), before);
 }
@@ -64,7 +65,7 @@ double weights(const Outcome& outcome) { return outcome.cell("weights_gb"); }
 
 bool is_step(const Setting& setting) { return setting.text("scope") == "step"; }
 
-/// Of layers, or of all settings, with half the count.
+/// Halves the count of layers, or of any setting.
 std::optional<Setting> halved(const Setting& setting, std::string_view key) {
   const std::int64_t count = setting.count(key);
   return count % 2 == 0 ? std::optional(setting.with(key, count / 2)) : std::nullopt;
@@ -74,7 +75,7 @@ std::optional<Setting> doubled(const Setting& setting, std::string_view key) {
   return setting.with(key, 2 * setting.count(key));
 }
 
-/// A token at the beginning of a block of keys sees few of them, however many came before (Llama 4).
+/// True if the first token in a block of keys sees few of them, however many came before (Llama 4).
 bool decodes_in_blocks(const Setting& setting) {
   if (setting.text("scope") != "decode") {
     return false;
@@ -94,7 +95,7 @@ std::optional<Setting> fewer_tokens_of_a_layer(const Setting& setting, Draws&) {
 
 bool attends(const Setting& setting) { return has_attention(*scope_named(setting.text("scope"))); }
 
-/// As many tokens in fewer sequences.
+/// Returns an equal number of tokens in fewer sequences.
 std::optional<Setting> longer_sequences(const Setting& setting) {
   const std::optional<Setting> half = halved(setting, "batch");
   return half ? doubled(*half, "seq") : std::nullopt;
@@ -112,7 +113,7 @@ std::optional<Setting> longer_sequences_that_attend(const Setting& setting, Draw
   return fills_tiles && attends(setting) ? longer_sequences(setting) : std::nullopt;
 }
 
-/// Of attention that is not cut: slices of short sequences fill no tile.
+/// Compares uncut attention, because slices of short sequences fill no tile.
 std::optional<double> longer_take_longer(const Outcome& before, const Outcome& after) {
   const auto is_whole = [](const Outcome& outcome) {
     return outcome.prediction->options.attention == AttentionCut::whole;
@@ -130,7 +131,7 @@ std::optional<Setting> fewer_tensor_ranks(const Setting& setting, Draws&) {
   return is_step(setting) || setting.text("scope") == "decode" ? halved(setting, "ranks") : std::nullopt;
 }
 
-/// ZeRO 3 gathers two layers at a time, which of a few layers is all there is.
+/// ZeRO 3 gathers two layers at a time, which may be all layers of a small model.
 std::optional<Setting> more_sharing(const Setting& setting, Draws&) {
   const std::int64_t zero = setting.count("parallel.zero");
   const bool has_many_layers = setting.text("model") != "commfuse-paper-mlp";
@@ -154,7 +155,7 @@ std::optional<Setting> with_dropout(const Setting& setting, Draws&) {
   return is_step(setting) ? std::optional(setting.with("step.dropout", "on")) : std::nullopt;
 }
 
-/// Ranks that share a sequence have a fused kernel.
+/// Ranks that share a sequence always use a fused kernel.
 std::optional<Setting> unfused_attention(const Setting& setting, Draws&) {
   return is_step(setting) && setting.count("parallel.context") == 1
              ? std::optional(setting.with("attention_kernel", "unfused"))
@@ -165,7 +166,7 @@ std::optional<Setting> narrow_gradients(const Setting& setting, Draws&) {
   return is_step(setting) ? std::optional(setting.with("step.gradient_dtype", "bf16")) : std::nullopt;
 }
 
-/// A part of the scope, by the same schedule.
+/// Returns a part of the scope with the same schedule.
 std::optional<Setting> part_of_scope(const Setting& setting, Draws& draws) {
   using Part = std::pair<std::string_view, std::string_view>;
   constexpr std::array parts{Part{"mlp", "gate_up"},   Part{"mlp", "down"},        Part{"attention", "qkv"},

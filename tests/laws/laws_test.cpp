@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The laws on drawn settings.
+// Tries the laws on drawn settings.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -51,7 +51,7 @@ TEST_F(Laws, HoldOnIndependentDraws) {
   }
 }
 
-// Not run of itself, so that nobody mends what it finds one by one. README.md says why.
+// Disabled, so that nobody corrects its findings one by one. README.md says why.
 TEST_F(Laws, HoldOnSettingsThatAreHeldBack) {
   if (std::getenv("COMMFUSE_LAWS_HELD_BACK") == nullptr) {
     GTEST_SKIP() << "held back; set COMMFUSE_LAWS_HELD_BACK to run it";
@@ -63,15 +63,16 @@ TEST_F(Laws, HoldOnSettingsThatAreHeldBack) {
 
 TEST_F(Laws, AreViolatedWhereTheListSaysSo) {
   Simulator simulator;
-  for (const KnownViolation& one : known()) {
-    const Outcome before = simulator.run(one.before);
-    const Outcome after = simulator.run(one.after);
-    ASSERT_TRUE(before.runs() && after.runs()) << command_of(one.before) << "\n" << before.reason << after.reason;
-    const std::optional<double> factor = one.law->factor(before, after);
-    EXPECT_GT(factor.value_or(0.0), 1.0) << one.law->name << " holds now; take it off the list (" << one.cause << ")\n"
-                                         << command_of(one.before);
-    EXPECT_TRUE(is_known({one}, *one.law, one.before, factor.value_or(0.0)))
-        << "an entry stands for its own example: " << command_of(one.before) << ", x" << factor.value_or(0.0);
+  for (const KnownViolation& violation : known()) {
+    const Outcome before = simulator.run(violation.before);
+    const Outcome after = simulator.run(violation.after);
+    ASSERT_TRUE(before.runs() && after.runs()) << command_of(violation.before) << "\n" << before.reason << after.reason;
+    const std::optional<double> factor = violation.law->factor(before, after);
+    EXPECT_GT(factor.value_or(0.0), 1.0) << violation.law->name << " holds now; take it off the list ("
+                                         << violation.cause << ")\n"
+                                         << command_of(violation.before);
+    EXPECT_TRUE(is_known({violation}, *violation.law, violation.before, factor.value_or(0.0)))
+        << "an entry stands for its own example: " << command_of(violation.before) << ", x" << factor.value_or(0.0);
   }
 }
 

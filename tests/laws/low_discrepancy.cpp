@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The generator that is held back. One point of a Richtmyer sequence decides all of a setting: axis a of number k is
-// the fraction of offset + k sqrt(prime a), in 64-bit arithmetic, so that any run of numbers is spread evenly over each
-// axis and over each pair of them. Values are those that the other generator does not draw.
+// The held-out generator. One point of a Richtmyer sequence decides a whole setting: axis a of number k is the fraction
+// of offset + k sqrt(prime a), in 64-bit arithmetic, so that any run of numbers is spread evenly over each axis and
+// over each pair of them. Values are those that the other generator does not draw.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -64,7 +64,7 @@ class SequencePoint {
 
 using Words = std::vector<std::string_view>;
 
-/// 64 to 30K tokens in steps of an eighth of a power of two.
+/// Returns 64 to 30K tokens in steps of an eighth of a power of two.
 std::int64_t length_at(const SequencePoint& at) {
   const auto step = static_cast<std::int64_t>(at.below(Coordinate::length, 72));
   return (8 + step % 8) * (std::int64_t{1} << (3 + step / 8));
@@ -73,15 +73,15 @@ std::int64_t length_at(const SequencePoint& at) {
 Setting schedule_at(const Setting& setting, const SequencePoint& at) {
   const Strategy& strategy = *find_strategy(setting.text("strategy.name"));
   const std::vector<SiteKind> kinds = kinds_of(*scope_named(setting.text("scope")));
-  const std::vector<StrategyOptions> all =
+  const std::vector<StrategyOptions> schedules =
       schedules_to_try(strategy, kinds, static_cast<std::int32_t>(setting.count("ranks")));
-  const std::size_t choice = at.below(Coordinate::schedule, all.size() + 1);
+  const std::size_t choice = at.below(Coordinate::schedule, schedules.size() + 1);
   Setting other = setting;
-  if (choice < all.size()) {
-    const OptionSet relevant = relevant_options(strategy, kinds, all[choice]);
+  if (choice < schedules.size()) {
+    const OptionSet relevant = relevant_options(strategy, kinds, schedules[choice]);
     for (const Option option : all_options) {
       other = relevant.has(option)
-                  ? other.with(fmt::format("strategy.{}", name_of(option)), text_of(option, all[choice]))
+                  ? other.with(fmt::format("strategy.{}", name_of(option)), text_of(option, schedules[choice]))
                   : other;
     }
   }
@@ -121,7 +121,7 @@ Setting setting_at(const Axes& axes, std::uint64_t seed, std::uint32_t index, st
   const Place& place = at.pick(Coordinate::place, axes.places);
   const MachineChoice& machine = axes.machines[place.machine];
   const Words rates{"x1", "x0.3", "x0.7", "x1.7", "x3.3", "x9"};
-  const auto most = static_cast<std::size_t>(std::min(machine.gpus, 16));
+  const auto largest = static_cast<std::size_t>(std::min(machine.gpus, 16));
   Setting setting = Setting{}
                         .with("hardware", machine.name)
                         .with("scope", place.scope)
@@ -129,7 +129,7 @@ Setting setting_at(const Axes& axes, std::uint64_t seed, std::uint32_t index, st
                         .with("model", at.pick(Coordinate::model, axes.models))
                         .with("dtype", name_of(at.pick(Coordinate::dtype, machine.dtypes)))
                         .with("launch", at.below(Coordinate::launch, 2) == 0 ? "graph" : "stream")
-                        .with("ranks", 1 + static_cast<std::int64_t>(at.below(Coordinate::ranks, most)))
+                        .with("ranks", 1 + static_cast<std::int64_t>(at.below(Coordinate::ranks, largest)))
                         .with("seq", length_at(at))
                         .with("batch", 1 + static_cast<std::int64_t>(at.below(Coordinate::batch, 12)))
                         .with("link_bandwidth", at.pick(Coordinate::links, rates));

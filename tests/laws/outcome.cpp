@@ -39,12 +39,12 @@ Machine edited(Machine machine, const std::vector<Edit>& edits) {
 
 double picoseconds(Duration time) { return static_cast<double>(time.count()); }
 
-/// A decoding step comes with the row of sums before those of strategies.
+/// A decoding step has the row of sums before those of strategies.
 const StepRow& row_of(const std::vector<StepRow>& rows) { return rows.back(); }
 
 }  // namespace
 
-/// The library reads a file each time it is told to.
+/// The library reads a file at every call.
 void Simulator::load(const Settings& settings) {
   std::string names;
   for (const char* key : {"model", "hardware", "link_bandwidth", "network_bandwidth", "jitter", "faults"}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the simulator says of a setting: the fastest schedule of its strategy, or a whole model by it.
+// The simulator's result for a setting: the fastest schedule of its strategy, or a whole model with it.
 #pragma once
 
 #include <map>
@@ -18,21 +18,21 @@ namespace commfuse::laws {
 
 /// Times in picoseconds; doubles, which are exact up to 2^53.
 struct Outcome {
-  std::string reason;  ///< Why it cannot be run; empty where it could, and only then the rest means something.
+  std::string reason;  ///< Reason why it cannot be run; the other members have a meaning only if it is empty.
   bool whole_model = false;
   bool rates_change = false;  ///< Faults or dynamic interference: the engine's 1% applies.
   bool meets_others = false;  ///< Dynamic interference: an op's rate depends on which others run at that moment.
   double time = 0.0;
   double memory = 0.0;  ///< Bytes of one GPU.
   double mfu = 0.0;
-  const Machine* machine = nullptr;  ///< Of `point`, or of the simulator.
+  const Machine* machine = nullptr;  ///< Machine of `point`, or of the simulator.
 
-  // Of a layer.
+  // Results of a layer.
   std::shared_ptr<const Point> point;
   std::optional<Prediction> prediction;
   std::vector<Duration> samples;  ///< Makespans under jitter.
 
-  // Of a whole model.
+  // Results of a whole model.
   StepRow step;
 
   [[nodiscard]] bool runs() const { return reason.empty(); }
@@ -40,10 +40,10 @@ struct Outcome {
   [[nodiscard]] double cell(std::string_view name) const { return step.number(name); }
 };
 
-/// Runs settings on one thread and keeps what they share.
+/// Runs settings on one thread and caches what they share.
 class Simulator {
  public:
-  /// A pure function of the setting. Machines can be changed for layers alone. Schedules live as long as this.
+  /// Runs a setting; a pure function of it. Only layers can have changed machines. Schedules live as long as this.
   Outcome run(const Setting& setting);
 
  private:

@@ -10,7 +10,7 @@ namespace commfuse::laws {
 
 namespace {
 
-/// What a law says of a setting that has been run.
+/// A violation of a law by a setting that was run.
 struct Finding {
   Setting after;
   double factor = 1.0;
@@ -31,7 +31,7 @@ std::optional<Finding> finding_of(const Law& law, const Setting& before, const O
   return factor ? std::optional(Finding{std::move(*after), *factor}) : std::nullopt;
 }
 
-/// The draws of a law at a setting do not depend on what other laws there are.
+/// The draws of a law at a setting do not depend on other laws.
 DrawKey key_of(const Law& law, const DrawKey& setting) {
   std::uint32_t hash = 2166136261;  // FNV-1a
   for (const char letter : law.name) {
@@ -54,7 +54,7 @@ void cover(Coverage& coverage, const Setting& setting) {
   coverage.places.insert(fmt::format("{} {} {}", machine, scope, strategy));
 }
 
-/// A setting of the number that can be run, with its result.
+/// A setting of this number that can be run, with its result.
 struct Runnable {
   Setting setting;
   Outcome outcome;
@@ -74,7 +74,7 @@ std::optional<Runnable> runnable_at(const Trial& trial, std::uint32_t index, con
 }
 
 void note(Report& report, LawTally& tally, Violation violation, Simulator& simulator) {
-  constexpr std::size_t most_shown = 25;  // Each takes many runs to make small.
+  constexpr std::size_t most_shown = 25;  // Minimising each takes many runs.
   if (++tally.violated > most_shown) {
     return;
   }
@@ -87,24 +87,25 @@ void note(Report& report, LawTally& tally, Violation violation, Simulator& simul
   }
 }
 
-void try_laws_at(const Runnable& one, const std::vector<KnownViolation>& known, Report& report, Simulator& simulator) {
+void try_laws_at(const Runnable& runnable, const std::vector<KnownViolation>& known, Report& report,
+                 Simulator& simulator) {
   for (LawTally& tally : report.tallies) {
-    const DrawKey key = key_of(*tally.law, one.key);
-    std::optional<Finding> finding = finding_of(*tally.law, one.setting, one.outcome, key, simulator);
+    const DrawKey key = key_of(*tally.law, runnable.key);
+    std::optional<Finding> finding = finding_of(*tally.law, runnable.setting, runnable.outcome, key, simulator);
     tally.tried += finding ? 1 : 0;
     if (!finding || finding->factor <= 1.0) {
       continue;
     }
-    if (is_known(known, *tally.law, one.setting, finding->factor)) {
+    if (is_known(known, *tally.law, runnable.setting, finding->factor)) {
       ++tally.known;
     } else {
-      note(report, tally, {tally.law, one.setting, std::move(finding->after), key, finding->factor}, simulator);
+      note(report, tally, {tally.law, runnable.setting, std::move(finding->after), key, finding->factor}, simulator);
     }
   }
 }
 
-std::string words(std::size_t seen, std::size_t all, std::string_view what) {
-  return fmt::format("{} of {} {}", seen, all, what);
+std::string words(std::size_t seen, std::size_t total, std::string_view what) {
+  return fmt::format("{} of {} {}", seen, total, what);
 }
 
 }  // namespace
@@ -124,13 +125,13 @@ Report try_laws(const Trial& trial, const Axes& axes, const std::vector<KnownVio
     report.tallies.push_back({.law = &law});
   }
   for (std::uint32_t index = trial.first; index < trial.first + trial.count; ++index) {
-    const std::optional<Runnable> one = runnable_at(trial, index, axes, simulator);
-    if (!one) {
+    const std::optional<Runnable> runnable = runnable_at(trial, index, axes, simulator);
+    if (!runnable) {
       ++report.coverage.given_up;
       continue;
     }
-    cover(report.coverage, one->setting);
-    try_laws_at(*one, known, report, simulator);
+    cover(report.coverage, runnable->setting);
+    try_laws_at(*runnable, known, report, simulator);
   }
   return report;
 }
@@ -157,11 +158,11 @@ Violation minimised(Violation violation, Simulator& simulator) {
 std::string to_text(const Report& report, const Axes& axes) {
   const Coverage& seen = report.coverage;
   const auto count_of = [&](auto member) {
-    std::set<std::string> all;
+    std::set<std::string> values;
     for (const Place& place : axes.places) {
-      all.insert(place.*member);
+      values.insert(place.*member);
     }
-    return all.size();
+    return values.size();
   };
   std::string text = fmt::format("{} settings; {}, {}, {}, {}, {}\n", seen.settings,
                                  words(seen.machines.size(), axes.machines.size(), "machines"),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tries laws on settings of a generator, says what was covered, and makes violated settings small.
+// Tries laws on settings of a generator, reports the coverage, and minimises violated settings.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace commfuse::laws {
 
-/// Settings of a generator: those of a seed, from `first` on.
+/// Settings of a generator: the numbers of a seed, from `first` on.
 struct Trial {
   const Generator* generator = nullptr;
   std::uint64_t seed = 1;
@@ -26,16 +26,16 @@ struct Trial {
 struct Violation {
   const Law* law = nullptr;
   Setting before;
-  Setting after;        ///< What the law compares it with; the same where it looks at one result.
-  DrawKey key;          ///< Of what the law draws.
-  double factor = 1.0;  ///< How many times what the law allows.
+  Setting after;  ///< The setting that the law compares it with; the same one if the law looks at a single result.
+  DrawKey key;    ///< Key of the law's draws.
+  double factor = 1.0;  ///< Result in units of what the law allows.
 };
 
 struct LawTally {
   const Law* law = nullptr;
-  std::size_t tried = 0;     ///< Settings of which the law says something.
-  std::size_t violated = 0;  ///< Of these, by a cause that is not known.
-  std::size_t known = 0;     ///< By a known one.
+  std::size_t tried = 0;     ///< Settings to which the law applies.
+  std::size_t violated = 0;  ///< Violations by an unknown cause.
+  std::size_t known = 0;     ///< Violations by a known cause.
 };
 
 struct Coverage {
@@ -51,16 +51,16 @@ struct Report {
   std::vector<Violation> violations;  ///< Minimised, by causes that are not known.
 };
 
-/// Tries all laws.
+/// Tries all laws on the settings of a trial.
 Report try_laws(const Trial& trial, const Axes& axes, const std::vector<KnownViolation>& known, Simulator& simulator);
 
-/// The law at a setting; nothing where it holds or says nothing.
+/// Tries a law at a setting; returns nothing if it holds or does not apply.
 std::optional<Violation> violation_of(const Law& law, const Setting& setting, const DrawKey& key, Simulator& simulator);
 
-/// As few choices as still violate the law.
+/// Removes every choice without which the law is still violated.
 Violation minimised(Violation violation, Simulator& simulator);
 
-/// What was covered, a line a law, then the violations with the commands that show them.
+/// Returns the coverage, a line for each law, then the violations with the commands that show them.
 std::string to_text(const Report& report, const Axes& axes);
 
 }  // namespace commfuse::laws

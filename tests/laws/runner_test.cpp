@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the laws are tried with: generators, minimising, and the list of known violations.
+// Tools for trying the laws: generators, minimising, and the list of known violations.
 #include "tests/laws/runner.h"
 
 #include <gtest/gtest.h>
@@ -61,7 +61,7 @@ TEST(LawRunner, ACommandShowsASettingAndWhatIsChangedOfTheMachine) {
   EXPECT_EQ(setting.with("ranks", std::int64_t{8}).with("scope", "mlp").with("strategy.form", "").choices.size(), 0U);
 }
 
-/// Violated by more than two ranks under a graph, whatever else is chosen.
+/// A law that more than two ranks under a graph violate, whatever else is chosen.
 std::optional<double> planted(const Outcome& outcome, const Outcome&) {
   return outcome.point->ranks > 2 && outcome.point->price.launch == Launch::graph ? 2.0 : 1.0;
 }
@@ -76,9 +76,9 @@ TEST(LawRunner, MinimisingLeavesWhatTheViolationNeeds) {
                                       {"strategy.slices", "2"},
                                       {"ranks", "4"},
                                       {"seq", "2048"}});
-  const std::optional<Violation> found = violation_of(law, setting, {}, simulator);
-  ASSERT_TRUE(found);
-  EXPECT_EQ(command_of(minimised(*found, simulator).before), "commfuse-sim run --launch graph --strategy sliced");
+  const std::optional<Violation> violation = violation_of(law, setting, {}, simulator);
+  ASSERT_TRUE(violation);
+  EXPECT_EQ(command_of(minimised(*violation, simulator).before), "commfuse-sim run --launch graph --strategy sliced");
 }
 
 TEST(LawRunner, ALawIsBrokenByALinkThatIsSlower) {
@@ -86,10 +86,11 @@ TEST(LawRunner, ALawIsBrokenByALinkThatIsSlower) {
                 [](const Setting& setting, Draws&) { return std::optional(setting.with("link_bandwidth", "x0.5")); },
                 must_not_grow<time_of>};
   Simulator simulator;
-  const std::optional<Violation> found = violation_of(law, setting_of({{"strategy.name", "serial"}}), {}, simulator);
-  ASSERT_TRUE(found);
-  EXPECT_GT(found->factor, 1.1);
-  EXPECT_EQ(command_of(found->after), "commfuse-sim run --link-bandwidth x0.5 --strategy serial");
+  const std::optional<Violation> violation =
+      violation_of(law, setting_of({{"strategy.name", "serial"}}), {}, simulator);
+  ASSERT_TRUE(violation);
+  EXPECT_GT(violation->factor, 1.1);
+  EXPECT_EQ(command_of(violation->after), "commfuse-sim run --link-bandwidth x0.5 --strategy serial");
 }
 
 TEST(LawRunner, AnEntryStandsForSettingsOfItsConditionsUpToItsFactor) {

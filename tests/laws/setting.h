@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is simulated to try a law: run settings that differ from their defaults, and changes to the machine.
+// A simulation for trying a law: settings of a run that differ from their defaults, and changes to the machine.
 #pragma once
 
 #include <cstdint>
@@ -20,13 +20,14 @@ struct Edit {
 };
 
 struct Setting {
-  std::map<std::string, std::string, std::less<>> choices;  ///< By key of run_fields(), those not at their default.
+  /// Values by key of run_fields(), if they are not the default.
+  std::map<std::string, std::string, std::less<>> choices;
   std::vector<Edit> edits;
 
-  /// The choice, or the default.
+  /// Returns the chosen value, or the default.
   [[nodiscard]] std::string text(std::string_view key) const;
   [[nodiscard]] std::int64_t count(std::string_view key) const;
-  /// The same setting with another choice.
+  /// Returns the setting with another choice.
   [[nodiscard]] Setting with(std::string_view key, std::string_view text) const;
   [[nodiscard]] Setting with(std::string_view key, std::int64_t count) const;
   [[nodiscard]] Setting with(Edit edit) const;
@@ -35,12 +36,12 @@ struct Setting {
 };
 
 bool is_whole_model(const Setting& setting);
-/// Whether its machine has several nodes.
+/// True if the machine has several nodes.
 bool is_cluster(const Setting& setting);
 
 Settings settings_of(const Setting& setting);
 
-/// "commfuse-sim run --scope mlp --ranks 4", and behind it the changes to the machine as a comment.
+/// Returns "commfuse-sim run --scope mlp --ranks 4", followed by the changes to the machine as a comment.
 std::string command_of(const Setting& setting);
 
 }  // namespace commfuse::laws

@@ -13,21 +13,21 @@ namespace commfuse::laws {
 
 namespace {
 
-/// What kernels move over one link themselves.
+/// Bytes that kernels move over one link themselves.
 struct KernelLoad {
   double bytes = 0.0;
   std::set<Rank> senders;
   std::set<Rank> receivers;
   std::set<std::pair<Rank, Rank>> pairs;
 
-  /// A block that is for many, or that many add to, needs to cross once.
+  /// A block that many ranks receive, or that many add to, needs to cross once.
   [[nodiscard]] double least() const {
     const std::size_t blocks = std::min(senders.size(), receivers.size());
     return pairs.empty() ? 0.0 : bytes * static_cast<double>(blocks) / static_cast<double>(pairs.size());
   }
 };
 
-/// Bytes by directed link (Route::links), and those of collectives by GPU, out and in.
+/// Bytes by directed link (Route::links), and bytes of collectives by GPU, out and in.
 struct Loads {
   std::vector<double> links;
   std::vector<KernelLoad> kernels;  // by link
@@ -45,7 +45,7 @@ class LoadsOfRun {
               std::vector<double>(ranks)};
   }
 
-  Loads all() {
+  Loads sum() {
     for (Rank rank = 0; rank < program_.mesh.ranks(); ++rank) {
       const std::vector<std::optional<Route>> routes = routes_from(topology_, rank);
       for (const Op& op : program_.ops) {
@@ -67,7 +67,7 @@ class LoadsOfRun {
     }
   }
 
-  /// What a rank fetches from another leaves there as a send of that one.
+  /// Data that a rank fetches from another leave there as a send of the other rank.
   void add(const Op& op, const ExchangeShape& exchange, Rank rank, const std::vector<std::optional<Route>>& routes) {
     const Rank target = target_of(program_, exchange, rank);
     if (!exchange.sends || target == rank) {
@@ -102,7 +102,7 @@ class LoadsOfRun {
   Loads loads_;
 };
 
-/// Bytes a second into a GPU, as many as out of it: NICs hang on it or on its bridge.
+/// Returns the rate into a GPU, which equals that out of it: the NICs are attached to it or to its bridge.
 double port_rate(const Topology& topology, std::size_t gpu) {
   double rate = 0.0;
   for (const Edge& edge : topology.edges) {
@@ -116,7 +116,7 @@ double port_rate(const Topology& topology, std::size_t gpu) {
 
 double wire_bound(const Program& program, const Sizes& sizes, const Machine& machine) {
   const Topology& topology = *machine.topology;
-  const Loads loads = LoadsOfRun(program, sizes, machine).all();
+  const Loads loads = LoadsOfRun(program, sizes, machine).sum();
   double seconds = 0.0;
   for (std::size_t link = 0; link < loads.links.size(); ++link) {
     const double bytes = loads.links[link] + loads.kernels[link].least();

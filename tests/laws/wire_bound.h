@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What no run can beat: the bytes of a schedule over the wires that they cross.
+// A bound that no run can beat: the bytes of a schedule over the wires that they cross.
 #pragma once
 
 #include "model/hardware/machine.h"
@@ -8,9 +8,9 @@
 
 namespace commfuse::laws {
 
-/// Picoseconds of the busiest wire, were it never idle. Exchanges take their routes, rank r being GPU r. Collectives
-/// count at the ports of GPUs, where each rank receives (all-gather) or sends (reduce-scatter) what the others have,
-/// and does both in an all-reduce and an all-to-all.
+/// Returns the picoseconds of the busiest wire if it is never idle. Exchanges take their routes, rank r being GPU r.
+/// Collectives count at the ports of GPUs: each rank receives (all-gather) or sends (reduce-scatter) the data of the
+/// others, and does both in an all-reduce and an all-to-all.
 double wire_bound(const Program& program, const Sizes& sizes, const Machine& machine);
 
 }  // namespace commfuse::laws

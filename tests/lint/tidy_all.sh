@@ -9,7 +9,7 @@ set -euo pipefail
 build=$(realpath "$1")
 linted=$build/linted
 
-# Lines of "source header header ...": each source and our headers below it, at any depth.
+# Prints lines of "source header header ...": each source and our headers below it, at any depth.
 sources_and_headers() {
   {
     grep -o '"file": "[^"]*"' "$build/compile_commands.json" | cut -d '"' -f 4 | sed "s|^$PWD/||" |
@@ -38,7 +38,7 @@ sources_and_headers() {
     }'
 }
 
-# What a verdict on a source depends on, as one sum. A header that is generated is not there to be read.
+# One checksum of everything that a verdict on a source depends on. Generated headers may not exist yet.
 sum_of() {
   local there=() file
   for file in "$@"; do
@@ -51,7 +51,7 @@ sum_of() {
   } | sha256sum | cut -d ' ' -f 1
 }
 
-# Says what clang-tidy has to say of a source, or keeps the sum where that is nothing.
+# Prints the remarks of clang-tidy on a source, or keeps the checksum if there are none.
 look_at() {
   local source=$1 sum=$2 said code=0
   said=$(clang-tidy-14 --quiet -p "$build" "$source" 2>&1) || code=$?

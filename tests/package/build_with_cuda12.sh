@@ -57,7 +57,7 @@ build() {
     >>"$folder/build.log" 2>&1 || { tail -n 60 "$folder/build.log" >&2 && exit 1; }
 }
 
-# What must be true of the build: MESSAGE COMMAND...
+# Requirements on the build: MESSAGE COMMAND...
 expect() {
   "${@:2}" || { echo "not so: $1" >&2 && exit 1; }
   echo "$1"

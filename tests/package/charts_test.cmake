@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# What the build makes of npm's answers: `cmake -D SOURCE_DIR=... -D FOLDER=... -P charts_test.cmake`. npm and node are
-# small scripts here, so nothing is asked of a network.
+# Tests the build's reaction to npm's answers: `cmake -D SOURCE_DIR=... -D FOLDER=... -P charts_test.cmake`. npm and
+# node are small scripts here, so no network is needed.
 set(work "${FOLDER}/work")
 file(REMOVE_RECURSE "${FOLDER}")
 file(MAKE_DIRECTORY "${work}")
@@ -38,7 +38,7 @@ function(commfuse_says words)
   endif()
 endfunction()
 
-# Without a network: still figures, and nothing that would keep the next build from asking again.
+# Without a network, figures are static, and nothing keeps the next build from asking again.
 commfuse_build("${FOLDER}/npm-without-network" OFF 0)
 commfuse_says("static figures only.*the next build asks again.*npm ERR! network")
 commfuse_expect(work/charts.js.gz "")
@@ -53,11 +53,11 @@ if(NOT before STREQUAL after)
   message(FATAL_ERROR "asking in vain makes everything be built anew")
 endif()
 
-# Where charts must be there, that is an error which says what to do.
+# If charts are required, that is an error which says what to do.
 commfuse_build("${FOLDER}/npm-without-network" ON 1)
 commfuse_says("COMMFUSE_CHARTS is ON.*-DCOMMFUSE_CHARTS=AUTO.*npm ERR! network")
 
-# The network is back: asked again, once.
+# When the network is back, npm is asked again, once.
 commfuse_build("${FOLDER}/npm" ON 0)
 commfuse_expect(work/charts.js.gz "bundled\n")
 commfuse_expect(work/charts.txt "")
@@ -67,7 +67,7 @@ if(NOT EXISTS "${work}/charts.got")
   message(FATAL_ERROR "what was got does not count as got")
 endif()
 
-# Switched off afterwards.
+# Charts are switched off afterwards.
 commfuse_build("" OFF 0)
 commfuse_expect(work/charts.js.gz "")
 commfuse_expect(work/charts.txt "there is no npm")

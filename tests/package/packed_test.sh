@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# usage: packed_test.sh COMPILER SOURCE BUILD: what packed programs rest on. The check of glibc's version finds what is
-# too new and what needs a library; an exception passes from a packed module into a packed program; and the programs of
-# `./dev package`, where it has made them, need no more than they may.
+# usage: packed_test.sh COMPILER SOURCE BUILD: tests the foundations of packed programs. The check of glibc's version
+# finds symbols that are too new and libraries that are missing; an exception passes from a packed module into a packed
+# program; and the programs of `./dev package`, if they are built, need no more than they may.
 set -euo pipefail
 compiler=$1
 source=$2

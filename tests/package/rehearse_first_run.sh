@@ -115,7 +115,7 @@ lay_out_python() {
   done
 }
 
-# link_libraries PREFIX FOLDER: those of the toolkit with a version in their name, as pip's packages have them.
+# link_libraries PREFIX FOLDER: links the toolkit's libraries with a version in their name, as pip's packages have them.
 link_libraries() {
   local library
   for library in "$toolkit_libraries/$1"*.so.*; do
@@ -160,7 +160,7 @@ call() {
   sed "s/^/  /" "$folder/$name.txt"
 }
 
-# --- what must be true
+# --- requirements
 
 says() { grep -qE "$2" "$folder/$1.txt"; }
 
@@ -173,7 +173,7 @@ bundle_is_small() {
   ((count >= 1 && count <= most_files))
 }
 
-# Names of the stages that failed, from the lines on stdin.
+# Prints the names of the stages that failed, from the lines on stdin.
 failed_stages() {
   grep -E '^[a-z]+: exit [0-9]+ after ' | grep -vE ': exit (0|69) |; the next call goes on with it$' |
     cut -d: -f1 || true
@@ -199,7 +199,7 @@ nothing_is_done_twice() {
   done < <(sed -n 's/^\([a-z]*\): exit 0 .*/\1/p' "$folder/first.txt")
 }
 
-# With the folders that the script found; libcuda comes with the driver.
+# The script must use the folders that it found; libcuda comes with the driver.
 libraries_are_found() {
   local libraries file bad=0
   libraries=$(gunzip -cf "$root"/machine/out/log.txt* | sed -n 's/^libraries: //p' | tail -n 1)
@@ -212,7 +212,7 @@ libraries_are_found() {
   return "$bad"
 }
 
-# Those that this machine's toolkit has.
+# Only libraries that this machine's toolkit has are checked.
 libraries_of_python_are_found() {
   local name log bad=0
   log=$(gunzip -cf "$root"/machine/out/log.txt*)

@@ -50,7 +50,7 @@ outputs: [csv, json]
 YAML
 }
 
-# What this machine's own build answers, of which the packages were made.
+# Answers of this machine's own build, from which the packages were made.
 mkdir "$work/expected"
 sweep_file >"$work/sweep.yaml"
 for i in "${!questions[@]}"; do
@@ -61,7 +61,7 @@ done
 (cd "$work" &&
   "$tree/build/release/bin/commfuse-sim" sweep sweep.yaml --out expected/sweep -j 1 --progress none >/dev/null)
 
-# answers_in SUITE FOLDER: of the programs in a folder of the root.
+# answers_in SUITE FOLDER: answers of the programs in a folder of the root.
 answers_in() {
   local root=$work/$1 i
   for i in "${!questions[@]}"; do
@@ -133,7 +133,7 @@ try_suite() {
 tried=0
 for suite in "${suites[@]}"; do
   code=0
-  try_suite "$suite" & # a process of its own stops at its first failure, which behind || it would not
+  try_suite "$suite" & # a process of its own stops at its first failure; behind || it would continue
   wait "$!" || code=$?
   case $code in
     0) tried=$((tried + 1)) ;;

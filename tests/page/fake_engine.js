@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stands for the engine: its wasm is a section of JSON that record.mjs wrote, and it answers with what was recorded.
+// Imitates the engine: its wasm is a section of JSON that record.mjs wrote, and it answers from the recording.
 // deno-lint-ignore no-unused-vars
 var CommfuseEngine = async ({ wasmBinary, instantiateWasm, printErr }) => {
   const module = await (instantiateWasm

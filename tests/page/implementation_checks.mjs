@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Implementations beside ideal schedules: what a page without a link shows, and what links say of them.
+// Implementations beside ideal schedules: the page without a link, and links that name them.
 
 const text = (id) => `document.getElementById("${id}").textContent`;
 const less = (share) => `${(100 * Math.abs(share)).toFixed(1)}% ${share > 0 ? "less" : "more"} time`;

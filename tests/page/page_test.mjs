@@ -19,7 +19,7 @@ const text = (id) => `document.getElementById("${id}").textContent`;
 async function opened(browser, width, height, dark, hash = "") {
   const page = await browser.page();
   await page.size(width, height, dark);
-  await page.send("Emulation.setFocusEmulationEnabled", { enabled: true }); // Else nothing hears that it has the focus.
+  await page.send("Emulation.setFocusEmulationEnabled", { enabled: true }); // Without this, the page does not learn that it has the focus.
   await page.open(url + hash);
   await page.until('document.documentElement.dataset.page === "ready"');
   await settled(page);
@@ -269,7 +269,7 @@ async function checkPolicy(page) {
   );
   await page.value('document.body.append(Object.assign(document.createElement("script"), { textContent: "globalThis.injected = 1" }))');
   checks.equal(await page.value("globalThis.injected"), undefined, "another script does not run");
-  page.errors = page.errors.filter((error) => !/Content Security Policy/.test(error)); // That was ours just now.
+  page.errors = page.errors.filter((error) => !/Content Security Policy/.test(error)); // This test itself caused that error.
 }
 
 async function checkAll(page, width) {

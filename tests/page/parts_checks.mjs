@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of the page that stand for themselves: map, comparison, first minute, files, training run.
+// Independent parts of the page: map, comparison, first minute, files, training run.
 import { join } from "node:path";
 
 const text = (id) => `document.getElementById("${id}").textContent`;

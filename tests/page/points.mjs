@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `node points.mjs PROGRAM ENGINE COUNT`: random points, seeded, asked of the program and of the page's engine; what they
-// answer is the same bytes. ENGINE is a folder with engine.js and engine.wasm.
+// `node points.mjs PROGRAM ENGINE COUNT`: asks the program and the page's engine for random points, seeded; both must
+// answer with equal bytes. ENGINE is a folder with engine.js and engine.wasm.
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records what the native program answers, for fake_engine.js: `node record.mjs COMMFUSE-SIM OUTPUT.wasm`.
+// Records the native program's answers for fake_engine.js: `node record.mjs COMMFUSE-SIM OUTPUT.wasm`.
 import { execFileSync, spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -151,7 +151,7 @@ record({ scope: "prefill" });
 record({ link_bandwidth: "x0.5" });
 record({ link_bandwidth: "x2" });
 
-// What a page without a link shows, and what one does from there.
+// Points of the page without a link, and those that people reach from it.
 for (const seq of ["512", "1024", "2048", "4096", "8192", "16384", "32768"]) {
   for (const ranks of ["2", "4", "8"]) {
     record({ as: "all", seq, ranks }, ranks === "8");

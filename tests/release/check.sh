@@ -38,7 +38,7 @@ needs_build() {
   [[ -x $program ]] || { printf 'run ./dev build' && return 77; }
 }
 
-# The first section is of this version and has its date.
+# The first section has this version and its date.
 changelog_is_dated() {
   local heading
   heading=$(grep -m 1 '^## ' CHANGELOG.md)

@@ -44,7 +44,7 @@ SH
   commit
 }
 
-# refuses NAME: the line of the checklist that is not so, and no other.
+# refuses NAME: the checklist names this line as wrong, and no other.
 refuses() {
   local code=0
   "$source/tests/release/check.sh" "$tree" >"$work/said" || code=$?

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# usage: notes.sh VERSION [TREE]: what CHANGELOG.md says of a version, without its heading. Fails where it says nothing.
+# usage: notes.sh VERSION [TREE]: prints the section of CHANGELOG.md on a version, without its heading. Fails if it is
+# empty.
 set -euo pipefail
 tree=${2:-$(dirname "${BASH_SOURCE[0]}")/../..}
 awk -v version="$1" '

@@ -93,7 +93,7 @@ TEST(Blocks, ColumnsLieWhereTheHeadSays) {
   std::memcpy(&length, bytes.data(), sizeof(length));
   const auto head = nlohmann::json::parse(bytes.substr(8, length));
   EXPECT_EQ(head["rows"], 3);
-  // What the head said of a column is kept.
+  // Members that the head has for a column are kept.
   EXPECT_EQ(head["columns"][0],
             (nlohmann::json{{"name", "time_ps"}, {"title", "Time"}, {"type", "f64"}, {"offset", 8}, {"count", 2}}));
   EXPECT_EQ(head["columns"][1]["type"], "u8");

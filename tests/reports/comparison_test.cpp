@@ -50,10 +50,10 @@ TEST(Comparison, TheWinnerIsNamedWithWhatItSaves) {
 }
 
 ResultRow implemented(const char* name, Duration makespan, double beats_serial) {
-  ResultRow one = row(name, "", makespan);
-  one.implements = "fused_kernel";
-  one.beats_serial = beats_serial;
-  return one;
+  ResultRow kernel_row = row(name, "", makespan);
+  kernel_row.implements = "fused_kernel";
+  kernel_row.beats_serial = beats_serial;
+  return kernel_row;
 }
 
 TEST(Comparison, TheImplementationToTakeIsTheFastestThatSurelyPays) {
@@ -73,7 +73,7 @@ TEST(Comparison, TheImplementationToTakeIsTheFastestThatSurelyPays) {
             "Overlap does not pay: 10.0% more time than serial (86% sure) with flux.");
 }
 
-// A tenth less; one standard error of 0.1 reaches 1.867 times as far: between 900 us / e^0.187 and 900 us x e^0.187.
+// A tenth less; the 90% interval extends 1.867 standard errors of 0.1: from 900 us / e^0.187 to 900 us x e^0.187.
 TEST(Comparison, TheSavingHasAnInterval) {
   ResultRow flux = implemented("flux", 900us, 0.86);
   flux.saving_error = 0.1;
@@ -128,11 +128,11 @@ TEST(Comparison, TheWorkedExampleOfTheMetricsPage) {
 }
 
 TEST(Comparison, StrategiesOnAnAxisAreComparedWithEachOther) {
-  // As an axis over strategies leaves them: all of one, then all of the other.
+  // An axis over strategies leaves the rows in this order: all rows of one strategy, then all of the other.
   std::vector rows{row("serial", "", 2000us), row("serial", "", 3000us, 65536), row("commfuse", "ring", 1000us),
                    row("commfuse", "ring", 2990us, 65536)};
-  for (ResultRow& one : rows) {
-    one.makespan_error = 0.03;
+  for (ResultRow& uncertain : rows) {
+    uncertain.makespan_error = 0.03;
   }
   const std::vector<ResultRow> ordered = ordered_by_point(rows);
   EXPECT_EQ(ordered[1].strategy, "commfuse");
@@ -234,16 +234,16 @@ TEST(Comparison, ABoundIsToldButNeverWins) {
   rows[0].analysis.critical.makespan = 1010us;
   EXPECT_EQ(verdict(rows), "Tie: commfuse and serial are within 1.0%. fused_kernel (bound) takes 10.0% less.");
   std::vector of_attention = rows;
-  for (ResultRow& one : of_attention) {
-    one.scope = "attention";
+  for (ResultRow& attention_row : of_attention) {
+    attention_row.scope = "attention";
   }
   EXPECT_EQ(verdict(of_attention), "Tie: commfuse and serial are within 1.0%.");
   EXPECT_NE(comparison_table(of_attention).find("\n  fused_kernel (no bound) "), std::string::npos);
   const std::vector alone{rows.back()};
   EXPECT_EQ(verdict(alone), "fused_kernel (bound) takes 900.0 us.");
   std::vector two = rows;
-  for (const ResultRow& one : rows) {
-    two.push_back(one);
+  for (const ResultRow& copied : rows) {
+    two.push_back(copied);
     two.back().seq = 65536;
   }
   two[3].analysis.critical.makespan = two[0].analysis.critical.makespan = 2000us;
@@ -299,7 +299,7 @@ std::vector<std::size_t> columns_of_lines(const std::string& table) {
 }
 
 TEST(Comparison, StyleMakesTheWinnerBoldAndDrawsBars) {
-  // Of the slowest's 2000 us 11 dashes: 1100 us of them exposed are 6; of 1000 us, 100 exposed, 6 and 1.
+  // The slowest row's 2000 us are 11 dashes, of which 1100 us exposed are 6; 1000 us with 100 exposed are 6 and 1.
   const std::vector rows{row("serial", "", 2000us), row("commfuse", "ring", 1000us)};
   const std::string table = comparison_table(rows, {}, {}, TerminalStyle(true));
   const auto dashes = [](std::size_t count) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The golden pictures tests/reports/figure_*.svg can be opened and looked at. After a wanted change, look at the new
-// ones: COMMFUSE_RENEW_GOLDEN=1 makes the tests write them.
+// The golden pictures tests/reports/figure_*.svg open in a browser. After an intended change, renew them with
+// COMMFUSE_RENEW_GOLDEN=1 and look at them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -34,11 +34,11 @@ void expect_golden(const std::string& name, const std::string& text) {
 }
 
 std::size_t count(const std::string& text, std::string_view part) {
-  std::size_t found = 0;
+  std::size_t occurrences = 0;
   for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos; at += part.size()) {
-    ++found;
+    ++occurrences;
   }
-  return found;
+  return occurrences;
 }
 
 template <class Kind>
@@ -59,7 +59,7 @@ std::vector<TracedRun> tiny_runs() {
 TEST(Gantt, TheTinyOneIsDrawnLikeThis) { expect_golden("gantt", svg(gantt_figure(tiny_runs(), 0))); }
 
 TEST(Gantt, TheTitleSaysWhoIsFirstAndWhatStaysExposed) {
-  // serial: gather 60, product 80. commfuse: two products of 40, the exchange of 25 under the first.
+  // serial: gather 60, GEMM 80. commfuse: two GEMMs of 40, the exchange of 25 under the first.
   EXPECT_EQ(gantt_figure(tiny_runs()).title,
             "commfuse (ring) takes 42.9% less time than serial; exposed time 0.0 \u00b5s against 60.0 \u00b5s");
   const std::vector<TracedRun> twice{traced("serial", SiteKind::ag_gemm, 2), traced("serial", SiteKind::ag_gemm, 2)};
@@ -81,7 +81,7 @@ TEST(Gantt, WhatWasMeasuredSaysSoAndLeadsNoTitle) {
   const std::vector<TextMark> heads = marks_of<TextMark>(figure);
   ASSERT_EQ(heads.size(), 3U);
   EXPECT_EQ(heads[1].text, "80.0 \u00b5s \u00b7 MFU 50.0% \u00b7 exposed 0.0 \u00b7 rank 0");
-  EXPECT_EQ(heads[2].text, "measured 80.0 \u00b5s \u00b7 exposed 0.0 \u00b7 rank 0");  // that MFU was predicted
+  EXPECT_EQ(heads[2].text, "measured 80.0 \u00b5s \u00b7 exposed 0.0 \u00b7 rank 0");  // MFU is only predicted
   EXPECT_NE(figure.description.find("commfuse (ring) as measured, rank 0"), std::string::npos);
 }
 
@@ -106,7 +106,7 @@ TEST(Gantt, HatchedTimeIsTheExposedTimeOfTheBreakdown) {
 }
 
 TEST(Gantt, GapsAreNamedByWhereTheyAre) {
-  // sliced, gemm_rs, 4 slices: a product of 20 each, a scatter of 20 behind each; only the last one shows.
+  // sliced, gemm_rs, 4 slices: each GEMM takes 20, and the scatter after it 20; only the last scatter is exposed.
   const TracedRun run = traced("sliced", SiteKind::gemm_rs, 4);
   const std::vector<ExposedTime> times = exposed_times(run, 0);
   ASSERT_EQ(times.size(), 1U);
@@ -139,7 +139,7 @@ TEST(Gantt, ManyNarrowOpsBecomeFewBars) {
 
 TEST(Gantt, ALabelStandsOnlyWhereItFits) {
   const std::string text = svg(gantt_figure(tiny_runs(), 0));
-  EXPECT_EQ(count(text, ">gemm site</text>"), 1U);  // serial: one product, wide
+  EXPECT_EQ(count(text, ">gemm site</text>"), 1U);  // serial has one wide GEMM
   EXPECT_EQ(count(text, "<text"), count(text, "</text>"));
 }
 
@@ -247,11 +247,11 @@ TEST(Svg, TextIsEscapedAndBrokenBytesAreReplaced) {
 
 TEST(Ticks, AreRoundNumbersInsideTheAxis) {
   const auto labels = [](const std::vector<Tick>& ticks) {
-    std::string all;
+    std::string text;
     for (const Tick& tick : ticks) {
-      all += tick.label + " ";
+      text += tick.label + " ";
     }
-    return all;
+    return text;
   };
   EXPECT_EQ(labels(round_ticks(0, 1251.1, 8)), "0 200 400 600 800 1000 1200 ");
   EXPECT_EQ(labels(round_ticks(0, 0.5, 5)), "0.0 0.1 0.2 0.3 0.4 0.5 ");

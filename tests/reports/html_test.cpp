@@ -25,7 +25,8 @@ namespace {
 using namespace std::chrono_literals;
 using test::traced;
 
-/// A small reader of XML: every tag is closed in its turn, every attribute quoted, no stray '<' or '&'. Says where not.
+/// A small reader of XML: every tag is closed in turn, every attribute quoted, no stray '<' or '&'. Names the first
+/// mistake.
 class Xml {
  public:
   explicit Xml(std::string_view text) : text_(text) {}
@@ -79,7 +80,7 @@ class Xml {
     }
     at_ = end + 1;
     if (name == "script" && !closes) {
-      at_ = text_.find("</script>", at_);  // As browsers read it: nothing else ends it.
+      at_ = text_.find("</script>", at_);  // Browsers end a script only at this tag.
     }
     return at_ != std::string_view::npos;
   }
@@ -118,7 +119,7 @@ std::string without_doctype(const std::string& html) {
   return html.substr(doctype.size());
 }
 
-/// The page without what stands in its scripts and blocks of data.
+/// Returns the page without the contents of its scripts and blocks of data.
 std::string without_scripts(std::string html) {
   for (std::size_t at = 0; (at = html.find("<script", at)) != std::string::npos;) {
     const std::size_t end = html.find("</script>", at);
@@ -129,11 +130,11 @@ std::string without_scripts(std::string html) {
 }
 
 std::size_t count(const std::string& text, std::string_view part) {
-  std::size_t found = 0;
+  std::size_t occurrences = 0;
   for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos; at += part.size()) {
-    ++found;
+    ++occurrences;
   }
-  return found;
+  return occurrences;
 }
 
 ResultRow row(const char* strategy, std::int64_t ranks, std::int64_t seq, Duration makespan) {
@@ -213,8 +214,8 @@ TEST(Html, ThePageSaysBelowItsTitleWhatItIsOf) {
     many.push_back(rows[0]);
     many.back().model = model;
   }
-  const auto subject_of = [](const std::vector<ResultRow>& some) {
-    return subject_in_words(asked_settings(RowTable(some)), some.size());
+  const auto subject_of = [](const std::vector<ResultRow>& chosen) {
+    return subject_in_words(asked_settings(RowTable(chosen)), chosen.size());
   };
   EXPECT_TRUE(subject_of(many).starts_with(fmt::format("{} of 4 models on ", many[0].scope))) << subject_of(many);
   many.resize(2);
@@ -529,7 +530,7 @@ TEST(Html, ReadersOfScreensAndKeyboardsFindTheirWay) {
   EXPECT_EQ(count(html, "<main>"), 1U);
   EXPECT_EQ(count(html, "<caption>"), 3U);  // savings, who wins, and all results
   EXPECT_EQ(count(html, "<svg "), count(html, "role=\"img\""));
-  // What scrolls sideways can be reached and is named.
+  // Content that scrolls sideways is reachable by keyboard and has a name.
   EXPECT_EQ(count(html, "class=\"scroll"), count(html, "role=\"region\""));
 }
 
@@ -729,8 +730,8 @@ TEST(MeasuredPage, HostileTextStaysTextAndNothingMeasuredIsSaid) {
   MeasuredReport report = measured_report();
   report.title = report.verdict = report.noise = report.command = report.version = hostile;
   report.facts = {{hostile, hostile}};
-  for (MeasuredSchedule& one : report.schedules) {
-    one.name = one.levels = hostile;
+  for (MeasuredSchedule& schedule : report.schedules) {
+    schedule.name = schedule.levels = hostile;
   }
   const std::string html = html_report(report);
   EXPECT_EQ(Xml(without_doctype(html)).mistake(), "");

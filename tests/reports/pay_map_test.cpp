@@ -27,10 +27,10 @@ ResultRow row(const char* strategy, Duration makespan, std::int64_t seq, std::in
 }
 
 ResultRow implemented(Duration makespan, double beats_serial, std::int64_t seq, std::int64_t ranks = 8) {
-  ResultRow one = row("flux", makespan, seq, ranks);
-  one.implements = "fused_kernel";
-  one.beats_serial = beats_serial;
-  return one;
+  ResultRow kernel_row = row("flux", makespan, seq, ranks);
+  kernel_row.implements = "fused_kernel";
+  kernel_row.beats_serial = beats_serial;
+  return kernel_row;
 }
 
 TEST(PayMap, SaysWhatOverlapSavesWhereAndHowSurely) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a made-up plan looks like: the same cells everywhere, and no text of the user's that does anything.
+// Outputs of a made-up plan: the same cells everywhere, and the user's text cannot become markup.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ CapacityRun run(const std::string& kind, std::int64_t gpus, double days, double 
   return run;
 }
 
-/// One kind keeps the limits, the other does not.
+/// Returns a plan in which one kind meets the limits and the other does not.
 CapacityPlan made(const std::string& text = "h100") {
   CapacityPlan plan{.title = "A plan of " + text, .model = "llama-3.1-70b", .tokens = 1e13};
   plan.dtype = "bf16";
@@ -249,7 +249,7 @@ TEST(CapacityReport, JsonAndCsvHaveEveryDigit) {
   const nlohmann::json& second = json.at("kinds").at(0).at("runs").at(1);
   EXPECT_EQ(second.at("days").at("high"), 1.25 * 78.6);
   const std::string text = plan_text(plan);
-  for (const char* end : {"value", "low", "high"}) {  // what is shown is what JSON and CSV say, rounded
+  for (const char* end : {"value", "low", "high"}) {  // the cells are the rounded values of JSON and CSV
     EXPECT_NE(text.find(money(plan, second.at("cost").at(end))), std::string::npos) << end;
     EXPECT_NE(text.find(days(second.at("days").at(end))), std::string::npos) << end;
     EXPECT_NE(plan_csv(plan).find("," + fmt::format("{}", second.at("days").at(end).get<double>()) + ","),
@@ -265,7 +265,7 @@ TEST(CapacityReport, JsonAndCsvHaveEveryDigit) {
     EXPECT_EQ(std::count(line.begin(), line.end(), ','), 51) << line;
     ++count;
   }
-  EXPECT_EQ(count, 4U);  // names, and a line a run
+  EXPECT_EQ(count, 4U);  // names, and a line for each run
 }
 
 TEST(CapacityReport, TextOfTheUsersIsOnlyText) {
@@ -317,7 +317,7 @@ TEST(CapacityReport, NoLabelStandsInTheFiguresAndTelephonesHaveTheirOwn) {
   EXPECT_EQ(wide[0].title, "2048 h100 are enough: 78.6 days of 90.0");
   EXPECT_EQ(wide[1].title, "A shorter run: 4096 h100 take 41.5 days for $10.20M (5.6% more)");  // 10.2 / 9.66
   const auto answer = std::ranges::find_if(wide[0].legend, is_answer);
-  EXPECT_EQ(answer->symbol, Symbol::diamond);                             // as it is drawn
+  EXPECT_EQ(answer->symbol, Symbol::diamond);                             // the symbol in the drawing
   EXPECT_TRUE(std::holds_alternative<PointsMark>(wide[0].marks.back()));  // The answer lies on top of its dot.
   EXPECT_EQ(std::ranges::count(wide[0].y.ticks, std::string("90"), &Tick::label), 1);   // the deadline, on the axis
   EXPECT_EQ(std::ranges::count(wide[0].y.ticks, std::string("100"), &Tick::label), 0);  // It would touch the deadline.
@@ -327,8 +327,8 @@ TEST(CapacityReport, NoLabelStandsInTheFiguresAndTelephonesHaveTheirOwn) {
 
 TEST(CapacityReport, AMissedDeadlineSaysHowManyGpusItNeeds) {
   CapacityPlan plan = made();
-  EXPECT_FALSE(gpus_for_deadline(plan, plan.kinds[0]));  // It is kept.
-  EXPECT_FALSE(gpus_for_deadline(plan, plan.kinds[1]));  // Nothing was planned.
+  EXPECT_FALSE(gpus_for_deadline(plan, plan.kinds[0]));  // A planned number meets it.
+  EXPECT_FALSE(gpus_for_deadline(plan, plan.kinds[1]));  // There are no planned numbers.
   plan.answer.reset();
   plan.what_ifs.clear();
   plan.curves.clear();
@@ -336,7 +336,7 @@ TEST(CapacityReport, AMissedDeadlineSaysHowManyGpusItNeeds) {
   plan.kinds[0].answer.reset();
   plan.kinds[0].reason = "the deadline binds";
   plan.deadline_days = 41.5 / 4.0;
-  // From 2048 to 4096 days fall to 41.5 / 78.6: by 2^0.9214. A quarter takes 2^(2 / 0.9214) = 4.50 times as many.
+  // From 2048 to 4096 GPUs, days fall to 41.5 / 78.6: by 2^0.9214. A quarter takes 2^(2 / 0.9214) = 4.50 times as many.
   ASSERT_TRUE(gpus_for_deadline(plan, plan.kinds[0]));
   EXPECT_EQ(*gpus_for_deadline(plan, plan.kinds[0]), 19000);  // 18,441, in two digits, rounded up
   EXPECT_EQ(plan_figures(plan).front().title, "The deadline needs about 19,000 h100");

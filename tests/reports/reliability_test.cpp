@@ -10,7 +10,7 @@
 namespace commfuse::reports {
 namespace {
 
-/// Ten rows of ten shapes, each so many standard errors off.
+/// Returns ten rows of ten shapes, each off by this number of standard errors.
 CheckedKind kind(const std::string& name, const std::string& machine, bool fitted, const std::array<double, 10>& off) {
   CheckedKind checked{.kind = name, .machine = machine, .fitted = fitted, .times = {}};
   for (std::size_t i = 0; i < off.size(); ++i) {

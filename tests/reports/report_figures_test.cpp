@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The figures of reports on made-up runs whose numbers are worked out beside them.
+// Figures of reports on made-up runs; comments derive their numbers.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -55,7 +55,7 @@ TEST(Breakdown, ThePartsAddUpToTheMakespanToThePicosecond) {
 }
 
 TEST(Breakdown, OfSerialTheHeadIsTheGather) {
-  // A gather of 60 us, then a product of 80 us.
+  // The run is a gather of 60 us, then a GEMM of 80 us.
   const std::vector<TimePart> parts = time_parts(traced("serial", SiteKind::ag_gemm, 4));
   ASSERT_EQ(parts.size(), 7U);
   EXPECT_EQ(parts[0].name, "compute");
@@ -103,7 +103,7 @@ TEST(Distribution, TheP99OfAThousandIsThe990thAndItsBandIsThatOfOrderStatistics)
   const Figure figure = distribution_figure(runs);
   EXPECT_EQ(figure.title, "commfuse has the lowest p99: 501.0 \u00b5s, 0.1% above its median");
   const auto row = std::find_if(figure.data.rows.begin(), figure.data.rows.end(),
-                                [](const auto& one) { return one[0] == "commfuse" && one[1] == "99"; });
+                                [](const auto& cells) { return cells[0] == "commfuse" && cells[1] == "99"; });
   ASSERT_NE(row, figure.data.rows.end());
   EXPECT_EQ((*row)[2], "500.989");
   const Estimate p99 = percentile(runs[1].sorted, 990);
@@ -188,10 +188,10 @@ TEST(Inputs, EveryParameterStandsWithItsKindItsErrorAndItsSource) {
                 "<td class=\"words source\">&lt;b&gt;a.csv</td>"),
       std::string::npos)
       << html;
-  // What changes nothing is named, without a row of zeros.
+  // Parameters without effect are named, without a row of zeros.
   EXPECT_NE(html.find("Less than 0.005% each: launch_cost (prior)."), std::string::npos);
   EXPECT_EQ(html.find("0.00%"), std::string::npos);
-  EXPECT_EQ(html.find("product"), std::string::npos);  // what a fit leaves is no input
+  EXPECT_EQ(html.find("product"), std::string::npos);  // fits are not inputs
 }
 
 ResultRow row(const char* strategy, std::int64_t ranks, std::int64_t seq, Duration makespan) {
@@ -228,10 +228,10 @@ TEST(WinnerMap, NamesTheWinnerOfEveryCellAndGreysTies) {
   EXPECT_EQ(cells[1].text, "\u2248 co");
   EXPECT_EQ(cells[1].role, Role::tie);
   EXPECT_EQ(figure.title, "serial wins 1 of 2 points, 1 ties");
-  // Who wins nowhere has no colour of its own.
+  // A strategy that wins nowhere has no colour of its own.
   ASSERT_EQ(figure.legend.size(), 3U);
   EXPECT_EQ(figure.legend[0].role, Role::tie);
-  EXPECT_EQ(figure.legend[0].text, "\u2248 co: commfuse");  // As its cells say it.
+  EXPECT_EQ(figure.legend[0].text, "\u2248 co: commfuse");  // Cells use this name.
   EXPECT_NE(figure.legend[1].role, Role::tie);
   EXPECT_EQ(figure.legend[1].text, "se: serial");
 }
@@ -259,7 +259,7 @@ TEST(SavingMap, ShowsWhatOverlapSavesAndGreysWhatIsTooClose) {
   EXPECT_EQ(figure.data.rows[1], (std::vector<std::string>{"2", "2048", "0.010000000000000009"}));
   EXPECT_TRUE(figure.scale->diverging);
   rows.erase(rows.begin() + 2, rows.end());
-  // Where nothing loses the scale begins at 0 and has one colour.
+  // If nothing loses, the scale begins at 0 and has one colour.
   EXPECT_FALSE(saving_map(rows).scale->diverging);
   EXPECT_EQ(saving_map(rows).scale->low, "0%");
   EXPECT_DOUBLE_EQ(*marks_of<CellMark>(saving_map(rows))[0].level, 1.0);
@@ -324,7 +324,7 @@ TEST(Residuals, HeldBackRowsStandApart) {
   EXPECT_NEAR(points[1].points[0].y, 20.0, 1e-9);
 }
 
-/// One of each mark.
+/// Returns a figure with one mark of each kind.
 Figure every_mark() {
   Figure figure{.id = "all", .title = "All \u00b5 marks", .description = "one of each"};
   figure.x = {.label = "x", .unit = "us", .low = 0.0, .high = 10.0, .grid = true, .ticks = {{0.0, "0"}, {5.0, "5"}}};

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks of whole models beside the framework that people start from: how wide their columns are, and what is compared
-// with what.
+// Blocks of whole models beside the baseline framework: widths of columns, and the baseline of comparisons.
 #include "reports/step_rows.h"
 
 #include <gtest/gtest.h>
@@ -50,7 +49,7 @@ StepRow step(const std::string& framework, const std::string& strategy, double t
   return row;
 }
 
-/// What stands below the heading.
+/// Returns the lines below the heading.
 std::string block_of(const std::vector<StepRow>& rows) {
   const std::string table = step_table(rows);
   return table.substr(table.find("\n\n") + 2);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small runs with made-up costs and rows to match: what traces, figures and reports are tested on.
+// Small runs with made-up costs, and matching rows, for tests of traces, figures and reports.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace commfuse::test {
 
-/// A product of 80 us or its N-th part, an exchange of 25 us, a collective of 60 us, an add of 5 us; two ranks.
+/// Costs on two ranks: a GEMM of 80 us or its N-th part, an exchange of 25 us, a collective of 60 us, an add of 5 us.
 inline OpCosts made_up(const std::string& strategy, std::int32_t ranks) {
   using namespace std::chrono_literals;
   const std::int32_t cuts = strategy == "serial" ? 1 : strategy == "sliced" ? 4 : ranks;

@@ -30,7 +30,7 @@ namespace {
 using nlohmann::json;
 using test::traced;
 
-/// A folder of its own, gone afterwards.
+/// Gives each test a folder of its own and removes it afterwards.
 class TraceFiles : public testing::Test {
  protected:
   void SetUp() override {
@@ -49,9 +49,9 @@ class TraceFiles : public testing::Test {
   static std::string unpacked(const fs::path& path) {
     std::string text;
     gzFile file = gzopen(path.c_str(), "rb");
-    std::array<char, 4096> some{};
-    for (int count = 0; (count = gzread(file, some.data(), some.size())) > 0;) {
-      text.append(some.data(), static_cast<std::size_t>(count));
+    std::array<char, 4096> buffer{};
+    for (int count = 0; (count = gzread(file, buffer.data(), buffer.size())) > 0;) {
+      text.append(buffer.data(), static_cast<std::size_t>(count));
     }
     gzclose(file);
     return text;
@@ -180,7 +180,7 @@ TEST_F(TraceFiles, HostileNamesMakeValidJson) {
   EXPECT_TRUE(json::accept(read(folder_ / "trace.json")));
 }
 
-/// The product of each step waits for an exchange of 25 us, which 4 ranks send to the next one, 3 times.
+/// The GEMM of each step waits for an exchange of 25 us, which each of 4 ranks sends to the next, 3 times.
 TEST_F(TraceFiles, AnArrowLeadsFromEverySendToTheReceiveOfItsTarget) {
   const TracedRun run = traced("commfuse", SiteKind::ag_gemm, 4);
   const std::vector<Flow> flows = flows_of(run);
@@ -201,24 +201,24 @@ TEST_F(TraceFiles, AnArrowLeadsFromEverySendToTheReceiveOfItsTarget) {
     }
   }
   EXPECT_EQ(ends.size(), 12U);
-  EXPECT_TRUE(std::all_of(ends.begin(), ends.end(), [](const auto& one) { return one.second == 11; }));
+  EXPECT_TRUE(std::all_of(ends.begin(), ends.end(), [](const auto& flows_of_id) { return flows_of_id.second == 11; }));
 }
 
 TEST_F(TraceFiles, TheCounterRisesAndFallsToNothing) {
   TracedRun run = traced("commfuse", SiteKind::ag_gemm, 4);
   EXPECT_TRUE(bytes_under_way(run).empty());  // without sizes
   run.sizes.block.assign(run.program->dimensions.size(), 16);
-  const std::vector<UnderWay> all = bytes_under_way(run);
-  ASSERT_FALSE(all.empty());
-  EXPECT_EQ(all.front().bytes, 16 * 16 * 2);
+  const std::vector<UnderWay> levels = bytes_under_way(run);
+  ASSERT_FALSE(levels.empty());
+  EXPECT_EQ(levels.front().bytes, 16 * 16 * 2);
   std::map<Rank, std::int64_t> last;
-  for (const UnderWay& one : all) {
-    last[one.rank] = one.bytes;
+  for (const UnderWay& level : levels) {
+    last[level.rank] = level.bytes;
   }
   EXPECT_EQ(last, (std::map<Rank, std::int64_t>{{0, 0}, {1, 0}, {2, 0}, {3, 0}}));
 }
 
-/// What viewers rebuild: slices by track from their beginnings and ends.
+/// Rebuilds slices as viewers do: by track, from their beginnings and ends.
 TEST_F(TraceFiles, ProtobufHoldsTheSameSlicesArrowsAndTracks) {
   TracedRun run = traced("commfuse", SiteKind::ag_gemm, 4);
   run.sizes.block.assign(run.program->dimensions.size(), 16);
@@ -256,16 +256,16 @@ TEST_F(TraceFiles, ProtobufHoldsTheSameSlicesArrowsAndTracks) {
       EXPECT_FALSE(names[event.name_iid()].empty());
       EXPECT_EQ(++depth[event.track_uuid()], 1);
       ++slices;
-      for (const perfetto::DebugAnnotation& one : event.debug_annotations()) {
-        length += one.name() == "length_ps" ? one.int_value() : 0;
+      for (const perfetto::DebugAnnotation& annotation : event.debug_annotations()) {
+        length += annotation.name() == "length_ps" ? annotation.int_value() : 0;
       }
     } else if (event.type() == perfetto::TrackEvent::TYPE_SLICE_END) {
       EXPECT_EQ(--depth[event.track_uuid()], 0);
     }
   }
   std::int64_t wanted = 0;
-  for (const TracedRun& one : runs) {
-    for (const OpSpan& span : one.timeline) {
+  for (const TracedRun& traced : runs) {
+    for (const OpSpan& span : traced.timeline) {
       wanted += (span.end - span.start).count();
     }
   }
@@ -273,11 +273,11 @@ TEST_F(TraceFiles, ProtobufHoldsTheSameSlicesArrowsAndTracks) {
   EXPECT_EQ(length, wanted);
   EXPECT_GT(counters, 0U);
   EXPECT_EQ(flows.size(), 12U);
-  EXPECT_TRUE(std::all_of(flows.begin(), flows.end(), [](const auto& one) { return one.second == 11; }));
+  EXPECT_TRUE(std::all_of(flows.begin(), flows.end(), [](const auto& flow) { return flow.second == 11; }));
 }
 
-/// The fields of a message as they stand in its bytes, "1.11.9 varint", without any schema but which of them are
-/// messages.
+/// Adds the fields of a message in the order of its bytes, "1.11.9 varint". The only knowledge of a schema is the list
+/// of fields that are messages.
 void add_fields(std::string_view bytes, const std::string& prefix, const std::set<std::string>& messages,
                 std::set<std::string>& fields) {
   const auto varint = [&bytes] {
@@ -307,7 +307,7 @@ void add_fields(std::string_view bytes, const std::string& prefix, const std::se
   }
 }
 
-/// Against the numbers and types in protos/perfetto/trace of Perfetto itself, as our schema could be wrong.
+/// The numbers and types are from protos/perfetto/trace of Perfetto itself, because our schema could be wrong.
 TEST_F(TraceFiles, ProtobufHasTheFieldNumbersOfPerfetto) {
   TracedRun run = traced("commfuse", SiteKind::ag_gemm, 4);
   run.sizes.block.assign(run.program->dimensions.size(), 16);

@@ -13,44 +13,45 @@ namespace {
 using namespace std::chrono_literals;
 
 Explanation example() {
-  Explanation one;
-  one.row.model = "llama-3.1-70b";
-  one.row.hardware = "h100-sxm";
-  one.row.scope = "mlp";
-  one.row.ranks = 8;
-  one.row.batch = 1;
-  one.row.seq = 8192;
-  one.row.dtype = "bf16";
-  one.row.strategy = "serial";
-  one.row.makespan_error = 0.042;
-  one.row.mfu = 0.5;
-  one.row.warnings = "ranks 8: collectives were measured up to 4";
-  one.row.analysis.critical = {.makespan = 2000us, .compute = 1500us, .exposed = 500us, .head = 400us, .tail = 100us};
-  one.ops = {{.shape = "product 8K x 7K x 8K",
-              .how = "tile 256 x 128, 14 waves, the last 58% full; power sets the time",
-              .kind = PathKind::essential,
-              .count = 1,
-              .shortest = 1500us,
-              .longest = 1500us,
-              .together = 1500us},
-             {.shape = "exchange of 1 MiB",
-              .how = "",
-              .kind = PathKind::communication,
-              .count = 2,
-              .shortest = 200us,
-              .longest = 300us,
-              .together = 500us}};
-  one.on_path = {1500us, 0us, 400us, 100us};
-  one.holds = {{.name = "accelerator.hbm_bandwidth",
-                .provenance = Provenance::published,
-                .source = "data sheet",
-                .elasticity = -0.25,
-                .standard_error = 0.1,
-                .effect = -0.024},
-               {.name = "product 8K x 7K x 8K", .standard_error = 0.05, .effect = 0.0125},
-               {.name = "link.peer.latency", .provenance = Provenance::prior, .elasticity = 0.06},
-               {.name = "link.peer.ctas", .provenance = Provenance::prior, .elasticity = 0.0001}};
-  return one;
+  Explanation explanation;
+  explanation.row.model = "llama-3.1-70b";
+  explanation.row.hardware = "h100-sxm";
+  explanation.row.scope = "mlp";
+  explanation.row.ranks = 8;
+  explanation.row.batch = 1;
+  explanation.row.seq = 8192;
+  explanation.row.dtype = "bf16";
+  explanation.row.strategy = "serial";
+  explanation.row.makespan_error = 0.042;
+  explanation.row.mfu = 0.5;
+  explanation.row.warnings = "ranks 8: collectives were measured up to 4";
+  explanation.row.analysis.critical = {
+      .makespan = 2000us, .compute = 1500us, .exposed = 500us, .head = 400us, .tail = 100us};
+  explanation.ops = {{.shape = "product 8K x 7K x 8K",
+                      .how = "tile 256 x 128, 14 waves, the last 58% full; power sets the time",
+                      .kind = PathKind::essential,
+                      .count = 1,
+                      .shortest = 1500us,
+                      .longest = 1500us,
+                      .together = 1500us},
+                     {.shape = "exchange of 1 MiB",
+                      .how = "",
+                      .kind = PathKind::communication,
+                      .count = 2,
+                      .shortest = 200us,
+                      .longest = 300us,
+                      .together = 500us}};
+  explanation.on_path = {1500us, 0us, 400us, 100us};
+  explanation.holds = {{.name = "accelerator.hbm_bandwidth",
+                        .provenance = Provenance::published,
+                        .source = "data sheet",
+                        .elasticity = -0.25,
+                        .standard_error = 0.1,
+                        .effect = -0.024},
+                       {.name = "product 8K x 7K x 8K", .standard_error = 0.05, .effect = 0.0125},
+                       {.name = "link.peer.latency", .provenance = Provenance::prior, .elasticity = 0.06},
+                       {.name = "link.peer.ctas", .provenance = Provenance::prior, .elasticity = 0.0001}};
+  return explanation;
 }
 
 TEST(Why, TheTextGoesFromTheTimeToWhatItHangsOn) {
@@ -80,11 +81,11 @@ TEST(Why, TheTextGoesFromTheTimeToWhatItHangsOn) {
 }
 
 TEST(Why, NoLineIsWiderThanATerminal) {
-  Explanation one = example();
-  one.holds.front().name = "accelerator.matrix_units.bf16.gemm.a_parameter_with_a_name_that_has_no_end";
-  one.ops.front().how += ", and so on for a while, as sentences go that nobody cut short in time";
-  one.verdict = "commfuse wins (91% sure): 10.1% less time than sliced, 12.5% less time than serial and so on.";
-  std::istringstream lines(why_text(one, 12));
+  Explanation explanation = example();
+  explanation.holds.front().name = "accelerator.matrix_units.bf16.gemm.a_parameter_with_a_name_that_has_no_end";
+  explanation.ops.front().how += ", and so on for a while, as sentences go that nobody cut short in time";
+  explanation.verdict = "commfuse wins (91% sure): 10.1% less time than sliced, 12.5% less time than serial and so on.";
+  std::istringstream lines(why_text(explanation, 12));
   for (std::string line; std::getline(lines, line);) {
     EXPECT_LE(line.size(), 80U) << line;
   }

@@ -215,7 +215,7 @@ class RandomProgram {
     add_two_halves(along, shift, sender, receiver);
   }
 
-  /// Makes every rank but the last send to the next one.
+  /// Makes every rank except the last send to the next one.
   void add_chain() {
     const int along = axis();
     if (extent(along) < 2) {

@@ -21,8 +21,8 @@ namespace {
 
 namespace s4u = simgrid::s4u;
 
-/// SimGrid's network without what it adds for TCP: neither its window, nor headers, nor acknowledgements on the way
-/// back, nor a bias against slow links.
+/// SimGrid's network without its additions for TCP: no window, no headers, no acknowledgements on the way back, and no
+/// bias against slow links.
 std::vector<std::string> settings() {
   return {"simgrid",
           "--cfg=network/model:CM02",
@@ -63,17 +63,17 @@ class SimGridRun {
 
   std::vector<double> ends() {
     engine_.run();
-    std::vector<double> all;
+    std::vector<double> times;
     for (const std::vector<Ending>& of_rank : endings_) {
       for (const Ending& ending : of_rank) {
-        all.push_back(ending.time);
+        times.push_back(ending.time);
       }
     }
-    return all;
+    return times;
   }
 
  private:
-  /// Of an op; open once it has ended.
+  /// End of an op; open once it has ended.
   struct Ending {
     s4u::SemaphorePtr open = s4u::Semaphore::create(0);
     double time = -1.0;
@@ -130,7 +130,7 @@ class SimGridRun {
       for (const std::int32_t wait : commands[place].waits) {
         const Ending& earlier = endings[static_cast<std::size_t>(wait)];
         earlier.open->acquire();
-        earlier.open->release();  // for whoever else waits
+        earlier.open->release();  // for other waiters
       }
       run(rank, commands[place]);
       endings[place].time = s4u::Engine::get_clock();
@@ -207,9 +207,9 @@ void write_all(int file, const std::vector<double>& values) {
 
 std::vector<double> read_all(int file) {
   std::string bytes;
-  char some[4096];
-  for (ssize_t count = 0; (count = read(file, some, sizeof some)) > 0;) {
-    bytes.append(some, static_cast<std::size_t>(count));
+  char buffer[4096];
+  for (ssize_t count = 0; (count = read(file, buffer, sizeof buffer)) > 0;) {
+    bytes.append(buffer, static_cast<std::size_t>(count));
   }
   std::vector<double> values(bytes.size() / sizeof(double));
   std::copy_n(bytes.data(), values.size() * sizeof(double), reinterpret_cast<char*>(values.data()));
@@ -218,7 +218,7 @@ std::vector<double> read_all(int file) {
 
 }  // namespace
 
-/// SimGrid has one engine a process, and it runs once; so each run has a process of its own.
+/// SimGrid has one engine per process, and it runs once; so each run has a process of its own.
 std::vector<double> ends_in_simgrid(const Lowered& lowered, const Sizes& sizes, const Fluid& fluid) {
   std::fflush(nullptr);  // so that the child does not print it again
   int ends_of_pipe[2];

@@ -10,9 +10,9 @@
 
 namespace commfuse::test {
 
-/// When each op ends, in seconds, by rank and then by place in the rank's commands. Links, routes, latencies and caps
-/// are those of the wiring; kernels take their costs and do not slow each other. SimGrid decides who gets how much of
-/// a link, and when.
+/// Returns when each op ends, in seconds, by rank and then by place in the rank's commands. Links, routes, latencies
+/// and caps are those of the wiring; kernels take their costs and do not slow each other. SimGrid computes the shares
+/// of links over time.
 ///
 /// A transfer waits for both its ends, sleeps for its latency and then moves its bytes. SimGrid has latencies of its
 /// own, but shares a link by their inverse, as TCP does; without them its shares are max-min fair.

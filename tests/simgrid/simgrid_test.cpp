@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same flows in the dynamic engine and in SimGrid: every op has to end at the same time.
+// Equal flows in the dynamic engine and in SimGrid: every op has to end at the same time.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -26,12 +26,12 @@ namespace {
 using namespace std::chrono_literals;
 using MakeProgram = std::shared_ptr<const Program> (*)(std::int32_t ranks, std::int32_t kilobytes);
 
-/// As a share of an op's end. The engine rounds to a picosecond what a transfer takes alone, and sharing stretches that
-/// half of a picosecond: 72 times at most, where 144 transfers share an uplink of twice their rate. They end after 12
-/// us at least.
+/// A share of an op's end. The engine rounds the duration of an undisturbed transfer to a picosecond, and sharing
+/// stretches the half picosecond of error: 72 times at most, when 144 transfers share an uplink of twice their rate.
+/// They end after 12 us at least.
 constexpr double largest_allowed = 3e-6;
 
-/// Eight GPUs a node on a switch, two to a NIC, and half of the uplinks that the NICs could fill.
+/// Returns eight GPUs a node on a switch, two for each NIC, with half of the uplinks that the NICs could fill.
 Machine rails(int nodes) {
   Machine machine{.name = "rails",
                   .link = link(361, 375),
@@ -52,10 +52,10 @@ Machine rails(int nodes) {
 
 Machine tree(int) { return load_machine(COMMFUSE_SOURCE_DIR "/configs/hardware/pcie-rtx-pro-6000.yaml"); }
 
-/// Between 0.4 and 1.6 of the size, by lane or step.
+/// Varies a size between 0.4 and 1.6 of it, by lane or step.
 std::int32_t varied(std::int32_t kilobytes, std::int32_t step) { return kilobytes * (2 + step * 5 % 7) / 5; }
 
-/// Every rank sends its shard to all others at once.
+/// Returns a program in which every rank sends its shard to all others at once.
 std::shared_ptr<const Program> direct(std::int32_t ranks, std::int32_t kilobytes) {
   FlowProgram program(ranks, kilobytes);
   for (std::int32_t shift = 1; shift < ranks; ++shift) {
@@ -72,7 +72,7 @@ std::shared_ptr<const Program> uneven_direct(std::int32_t ranks, std::int32_t ki
   return std::move(program).build();
 }
 
-/// Every rank passes on a shard to the next one, ranks - 1 times.
+/// Returns a program in which every rank passes a shard to the next one, ranks - 1 times.
 std::shared_ptr<const Program> ring(std::int32_t ranks, std::int32_t kilobytes) {
   FlowProgram program(ranks, kilobytes);
   for (std::int32_t step = 1; step < ranks; ++step) {
@@ -81,7 +81,7 @@ std::shared_ptr<const Program> ring(std::int32_t ranks, std::int32_t kilobytes) 
   return std::move(program).build();
 }
 
-/// Two rings in opposite directions and one over every other rank, at once.
+/// Returns two rings in opposite directions and one over every other rank, at once.
 std::shared_ptr<const Program> uneven_rings(std::int32_t ranks, std::int32_t kilobytes) {
   FlowProgram program(ranks, 2 * kilobytes);
   for (std::int32_t step = 1; step < ranks; ++step) {
@@ -92,9 +92,9 @@ std::shared_ptr<const Program> uneven_rings(std::int32_t ranks, std::int32_t kil
   return std::move(program).build();
 }
 
-/// Between the ends of ops in the two simulators.
+/// Difference between the ends of ops in the two simulators.
 struct Difference {
-  double largest = 0.0;  // as a share of SimGrid's end
+  double largest = 0.0;  // share of SimGrid's end
   std::size_t ops = 0;
 
   void add(const Difference& other) {
@@ -103,7 +103,7 @@ struct Difference {
   }
 };
 
-/// Over all ops of all ranks.
+/// Compares all ops of all ranks.
 Difference difference(const Lowered& lowered, const Sizes& sizes, const Fluid& fluid) {
   Recorder recorder(Recorder::Keep::timeline);
   Engine{}.run(plan_of(lowered), fluid.costs, recorder, {.fluid = &fluid});
@@ -135,8 +135,7 @@ struct Case {
   MakeProgram program;
 };
 
-/// For the names of tests, which would show addresses otherwise.
-/// GoogleTest looks for this name.
+/// Prints names of tests, which would otherwise be addresses. GoogleTest requires this function name.
 void PrintTo(const Case& tested, std::ostream* out) { *out << tested.name; }  // NOLINT(readability-identifier-naming)
 
 class SameFlows : public testing::TestWithParam<Case> {};
@@ -170,7 +169,7 @@ INSTANTIATE_TEST_SUITE_P(SimGrid, SameFlows,
                                          Case{"uneven_rings_on_8_gpus_of_a_tree", tree, 1, 8, uneven_rings}),
                          [](const auto& of) { return std::string(of.param.name); });
 
-/// What remains of the difference where the engine has nothing to round: 64 kB take 160 ns at 400 GB/s, 1.6 us at 40.
+/// Shows the difference that remains if the engine has nothing to round: 64 kB take 160 ns at 400 GB/s, 1.6 us at 40.
 TEST(SimGrid, WholePicosecondsLeaveNoDifference) {
   Machine machine = rails(4);
   machine.link.peer.rate.value = gigabytes(400);
@@ -182,7 +181,7 @@ TEST(SimGrid, WholePicosecondsLeaveNoDifference) {
   EXPECT_LE(total.largest, 1e-13);
 }
 
-/// Up to 40 transfers between any two GPUs, of 1 kB to 20 MB.
+/// Returns up to 40 transfers of 1 kB to 20 MB between any two GPUs.
 std::shared_ptr<const Program> random_flows(std::mt19937_64& random, std::int32_t ranks) {
   FlowProgram program(ranks, 20'000);
   const std::int64_t flows = 1 + below(random, 40);

@@ -10,7 +10,7 @@ trap 'rm -rf "$folder"' EXIT
 cd "$folder"
 export COMMFUSE_CONFIG_DIR=$root/configs
 export COMMFUSE_CUDA_PLUGIN=$build/lib/software_gpu/libcommfuse_cuda.so
-# A sanitizer opens libraries in the plugin's stead, so that the plugin's run path does not find the doubles.
+# A sanitizer opens libraries in place of the plugin, so the plugin's run path does not find the doubles.
 export LD_LIBRARY_PATH=$build/lib/software_gpu:${LD_LIBRARY_PATH:-}
 export SOFTWARE_GPU_MULTIPROCESSORS=8 SOFTWARE_GPU_MOST_WORK=10000000 SOFTWARE_GPU_PATIENCE_MS=20000
 export TSAN_OPTIONS=${TSAN_OPTIONS:-suppressions=$root/tests/tsan.supp}

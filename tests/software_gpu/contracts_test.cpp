@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the doubles of CUDA, cuBLASLt and NCCL promise, and what they refuse: a contract that is not kept here would let
-// a mistake of the plugin's pass.
+// Contracts of the doubles of CUDA, cuBLASLt and NCCL: what they promise and what they refuse. A broken contract here
+// would let a mistake of the plugin pass.
 #include <cublasLt.h>
 #include <cudaTypedefs.h>
 #include <cuda_bf16.h>
@@ -80,11 +80,11 @@ TEST(SoftwareGpuPeers, ReachEachOtherOnceThatIsEnabled) {
   EXPECT_EQ(cudaDeviceCanAccessPeer(&can, 1, 1), cudaSuccess);
   EXPECT_EQ(can, 0);
   EXPECT_EQ(cudaDeviceCanAccessPeer(&can, 0, 3), cudaErrorInvalidDevice);
-  EXPECT_EQ(cudaDeviceEnablePeerAccess(0, 0), cudaErrorInvalidDevice);  // itself
+  EXPECT_EQ(cudaDeviceEnablePeerAccess(0, 0), cudaErrorInvalidDevice);  // a device cannot be its own peer
   EXPECT_EQ(cudaDeviceEnablePeerAccess(2, 1), cudaErrorInvalidValue);
   EXPECT_EQ(cudaDeviceEnablePeerAccess(2, 0), cudaSuccess);
   EXPECT_EQ(cudaDeviceEnablePeerAccess(2, 0), cudaErrorPeerAccessAlreadyEnabled);
-  EXPECT_EQ(cudaGetLastError(), cudaErrorPeerAccessAlreadyEnabled);  // and no later launch is blamed
+  EXPECT_EQ(cudaGetLastError(), cudaErrorPeerAccessAlreadyEnabled);  // a later launch does not report it
 }
 
 TEST(SoftwareGpuPeers, CopiesBetweenThemWantMemoryOfTheGpuThatTheyName) {
@@ -207,12 +207,12 @@ TEST(SoftwareGpuNumbers, Bf16AndFp16AreThoseOfTheReference) {
 }
 
 TEST(SoftwareGpuNumbers, AMultiplicationAndAShiftDivide) {
-  constexpr std::uint32_t most = (std::uint32_t{1} << 31) - 1;
-  for (const std::uint32_t by : {1U, 2U, 3U, 7U, 28672U, 53248U, (1U << 30) + 1, most - 1, most}) {
+  constexpr std::uint32_t largest = (std::uint32_t{1} << 31) - 1;
+  for (const std::uint32_t by : {1U, 2U, 3U, 7U, 28672U, 53248U, (1U << 30) + 1, largest - 1, largest}) {
     const commfuse::validate::Divisor divisor(by);
     EXPECT_EQ(divisor.by(), by);
-    for (const std::uint32_t near : {0U, by, 2 * std::min(by, most / 2), most / by * by, most}) {
-      for (const std::uint32_t number : {near - (near > 0 ? 1 : 0), near, near + (near < most ? 1 : 0)}) {
+    for (const std::uint32_t near : {0U, by, 2 * std::min(by, largest / 2), largest / by * by, largest}) {
+      for (const std::uint32_t number : {near - (near > 0 ? 1 : 0), near, near + (near < largest ? 1 : 0)}) {
         EXPECT_EQ(divisor.quotient(number), number / by) << number << " / " << by;
       }
     }
@@ -224,10 +224,10 @@ TEST(SoftwareGpuNumbers, ThreadsOfAGridVisitEveryElementOnce) {
   constexpr unsigned threads = 64;
   for (const auto& [rows, columns] : {std::pair{1, 5}, std::pair{3, 8}, std::pair{70, 33}, std::pair{2, 5000}}) {
     const commfuse::validate::Tiles tiles = commfuse::validate::tiles_of(rows, columns, threads);
-    for (const std::int64_t most : {1, 3, 1000}) {
+    for (const std::int64_t most_blocks : {1, 3, 1000}) {
       std::vector<int> visits(static_cast<std::size_t>(rows * columns));
-      const dim3 grid = commfuse::validate::grid_of(tiles, threads, most);
-      EXPECT_LE(grid.x * grid.y, most);
+      const dim3 grid = commfuse::validate::grid_of(tiles, threads, most_blocks);
+      EXPECT_LE(grid.x * grid.y, most_blocks);
       EXPECT_EQ(run(stream, {.grid = grid, .block = threads},
                     [&, width = columns] {
                       tiles.for_each(commfuse::validate::blocks_of_grid(), threads,
@@ -239,7 +239,7 @@ TEST(SoftwareGpuNumbers, ThreadsOfAGridVisitEveryElementOnce) {
                                      });
                     }),
                 cudaSuccess);
-      EXPECT_EQ(visits, std::vector<int>(visits.size(), 1)) << rows << " x " << columns << ", " << most;
+      EXPECT_EQ(visits, std::vector<int>(visits.size(), 1)) << rows << " x " << columns << ", " << most_blocks;
     }
   }
 }
@@ -349,7 +349,7 @@ TEST(SoftwareGpuStreams, EventsOrderAndTime) {
 class SoftwareGpuGraphs : public testing::Test {
  protected:
   void SetUp() override {
-    static_cast<void>(cudaGetLastError());  // of tests before
+    static_cast<void>(cudaGetLastError());  // clears errors of earlier tests
     ASSERT_EQ(cudaStreamBeginCapture(origin_, cudaStreamCaptureModeThreadLocal), cudaSuccess);
   }
   void add(cudaStream_t stream, std::function<void()> body) {
@@ -430,10 +430,10 @@ TEST_F(SoftwareGpuGraphs, AnotherThreadMayAllocateButNotEndTheCapture) {
 
 template <class Function>
 Function driver(const char* name, unsigned version) {
-  void* found = nullptr;
+  void* address = nullptr;
   cudaDriverEntryPointQueryResult result = cudaDriverEntryPointSymbolNotFound;
-  EXPECT_EQ(cudaGetDriverEntryPointByVersion(name, &found, version, cudaEnableDefault, &result), cudaSuccess);
-  return reinterpret_cast<Function>(found);
+  EXPECT_EQ(cudaGetDriverEntryPointByVersion(name, &address, version, cudaEnableDefault, &result), cudaSuccess);
+  return reinterpret_cast<Function>(address);
 }
 
 CUdevResource whole_device() {
@@ -494,7 +494,7 @@ TEST(SoftwareGpuContexts, AreGivenBackBeforeTheProcessEndsAndAfterTheirStreams) 
       "a green context is destroyed that still has a stream");
 }
 
-/// A product of 8 x 8 matrices by the algorithm that cuBLASLt's double offers first.
+/// A GEMM of 8 x 8 matrices by the first algorithm that cuBLASLt's double offers.
 class Gemm {
  public:
   Gemm() {
@@ -508,21 +508,21 @@ class Gemm {
     EXPECT_EQ(
         cublasLtMatmulPreferenceSetAttribute(&wish, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &bytes, sizeof bytes),
         CUBLAS_STATUS_SUCCESS);
-    std::array<cublasLtMatmulHeuristicResult_t, 8> found{};
+    std::array<cublasLtMatmulHeuristicResult_t, 8> results{};
     int count = 0;
     EXPECT_EQ(cublasLtMatmulAlgoGetHeuristic(handle_, &what_, &layout_, &layout_, &layout_, &layout_, &wish, 8,
-                                             found.data(), &count),
+                                             results.data(), &count),
               CUBLAS_STATUS_SUCCESS);
-    EXPECT_EQ(found[0].state, CUBLAS_STATUS_NOT_SUPPORTED) << "callers have to look";
-    algorithm_ = found[1].algo;
-    needed_ = found[1].workspaceSize;
+    EXPECT_EQ(results[0].state, CUBLAS_STATUS_NOT_SUPPORTED) << "callers have to look";
+    algorithm_ = results[1].algo;
+    needed_ = results[1].workspaceSize;
   }
 
   cublasStatus_t run(cudaStream_t stream, void* workspace, std::size_t bytes, std::size_t shift = 0) {
-    const float one = 1.0F;
+    const float alpha = 1.0F;
     const float zero = 0.0F;
-    return cublasLtMatmul(handle_, &what_, &one, a_ + shift, &layout_, b_, &layout_, &zero, d_, &layout_, d_, &layout_,
-                          &algorithm_, workspace, bytes, stream);
+    return cublasLtMatmul(handle_, &what_, &alpha, a_ + shift, &layout_, b_, &layout_, &zero, d_, &layout_, d_,
+                          &layout_, &algorithm_, workspace, bytes, stream);
   }
 
   static constexpr std::size_t workspace_bytes = 4096;
@@ -570,7 +570,7 @@ constexpr ncclConfig_t blocking = [] {
   return config;
 }();
 
-/// So many threads, each with a device, a stream and a communicator.
+/// Runs threads, each with a device, a stream and a communicator.
 template <class Body>
 void on_ranks(int ranks, const Body& body) {
   ncclUniqueId id{};
@@ -585,15 +585,15 @@ void on_ranks(int ranks, const Body& body) {
       body(rank, comm, new_stream());
     });
   }
-  for (std::thread& one : threads) {
-    one.join();
+  for (std::thread& thread : threads) {
+    thread.join();
   }
 }
 
 unsigned short bf16(float value) { return __float2bfloat16_rn(value).bits; }
 
 TEST(SoftwareGpuNccl, SumsInBf16AreRoundedAtEveryHopOfTheRing) {
-  // Chunk 0 begins at rank 1: (1 + 2^-8) rounds to 1, and 1 again; begun at rank 2, 2^-8 + 2^-8 would have counted.
+  // Chunk 0 begins at rank 1: (1 + 2^-8) rounds to 1, twice; a sum that begins at rank 2 would count 2^-8 + 2^-8.
   const std::array<float, 3> values{0x1p-8F, 1.0F, 0x1p-8F};
   on_ranks(3, [&](int rank, ncclComm_t comm, cudaStream_t stream) {
     auto* const from = new_memory<unsigned short>(3);
@@ -618,7 +618,7 @@ TEST(SoftwareGpuNccl, CommunicatorsInDifferentOrdersWaitUntilTheyAreAborted) {
     for (ncclComm_t& comm : comms) {
       ncclConfig_t config = blocking;
       ASSERT_EQ(ncclCommSplit(parent, 0, rank, &comm, &config), ncclSuccess);
-      ASSERT_EQ(ncclAllReduce(at, at, 4, ncclFloat32, ncclSum, comm, stream), ncclSuccess);  // connects
+      ASSERT_EQ(ncclAllReduce(at, at, 4, ncclFloat32, ncclSum, comm, stream), ncclSuccess);  // the first call connects
       ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
     }
     const auto first = static_cast<std::size_t>(rank);
@@ -670,12 +670,12 @@ TEST(SoftwareGpuNccl, TwoRanksOnOneGpuAreRefused) {
       EXPECT_STREQ(ncclGetLastError(comm), "Duplicate GPU detected");
     });
   }
-  for (std::thread& one : threads) {
-    one.join();
+  for (std::thread& thread : threads) {
+    thread.join();
   }
 }
 
-TEST(SoftwareGpuNccl, MessagesOfDifferentSizesAndVersionsThatLackACallEndTheProcess) {
+TEST(SoftwareGpuNccl, MessagesOfUnequalSizesAndMissingCallsEndTheProcess) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   EXPECT_DEATH(on_ranks(2,
                         [](int rank, ncclComm_t comm, cudaStream_t stream) {

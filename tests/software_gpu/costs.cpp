@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stated time: each stream has a clock that only its works move, and what waits for an event takes the later of two
-// clocks. A schedule then takes what its order and its stated costs give, however fast the processor is.
+// Stated time: each stream has a clock that only its work advances, and work that waits for an event continues at the
+// later of two clocks. The duration of a schedule then follows from its order and its stated costs, at any speed of the
+// processor.
 #include <algorithm>
 #include <cmath>
 
@@ -11,7 +12,7 @@ namespace software_gpu {
 bool time_is_stated() { return settings().kernel_ns > 0; }
 
 std::int64_t& stated_now() {
-  constexpr std::int64_t start = 1'000'000'000;  // no time of the clock is zero, which means "none" elsewhere
+  constexpr std::int64_t start = 1'000'000'000;  // the clock never shows zero, which means "none" elsewhere
   thread_local std::int64_t now = start;
   return now;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The double of cuBLASLt: libcublasLt.so.13. Its algorithms sum k in another order than the reference, and the one it
-// prefers depends on the shape; one algorithm gives a row the same bits whatever the rows beside it. It refuses what
-// cuBLASLt refuses, and ends the process where two kernels share a workspace at a time.
+// The double of cuBLASLt: libcublasLt.so.13. Its algorithms sum k in another order than the reference, and its
+// preferred algorithm depends on the shape; within one algorithm the bits of a row do not depend on the rows beside it.
+// It refuses whatever cuBLASLt refuses, and ends the process if two kernels share a workspace at a time.
 #include <cublasLt.h>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -25,7 +25,7 @@ using software_gpu::misuse;
 
 constexpr std::uint64_t magic = 0x5347505542l;
 
-// What lies in the opaque structures.
+// Contents of the opaque structures.
 
 struct Description {
   std::uint64_t magic = 0;
@@ -48,7 +48,7 @@ struct Wish {
 };
 struct Algorithm {
   std::uint64_t magic = 0;
-  std::uint32_t parts = 1;      // of k, summed apart
+  std::uint32_t parts = 1;      // parts of k, summed apart
   std::uint32_t lanes = 1;      // interleaved sums within a part
   std::uint32_t alignment = 1;  // bytes, of every operand
   std::uint32_t reduction = CUBLASLT_REDUCTION_SCHEME_NONE;
@@ -80,11 +80,11 @@ bool take(Value& to, const void* from, std::size_t size) {
 
 std::int64_t bytes_of(std::int32_t type) { return type == CUDA_R_32F ? 4 : 2; }
 
-/// A product as it was described, and whether its parts fit each other.
+/// A described GEMM, with the check that its parts fit each other.
 struct Product {
   Description what;
   Layout a, b, d;
-  std::int64_t rows = 0, columns = 0, depth = 0;  // of op(a) op(b), by columns
+  std::int64_t rows = 0, columns = 0, depth = 0;  // extents of op(a) op(b), by columns
   bool fits = false;
 };
 
@@ -99,7 +99,9 @@ Product product_of(cublasLtMatmulDesc_t what, cublasLtMatrixLayout_t a, cublasLt
   made.rows = ta ? made.a.columns : made.a.rows;
   made.depth = ta ? made.a.rows : made.a.columns;
   made.columns = tb ? made.b.rows : made.b.columns;
-  const auto holds = [](const Layout& one) { return one.rows > 0 && one.columns > 0 && one.stride >= one.rows; };
+  const auto holds = [](const Layout& layout) {
+    return layout.rows > 0 && layout.columns > 0 && layout.stride >= layout.rows;
+  };
   made.fits = holds(made.a) && holds(made.b) && holds(made.d) && made.depth == (tb ? made.b.columns : made.b.rows) &&
               made.d.rows == made.rows && made.d.columns == made.columns && made.a.type == made.b.type &&
               made.a.count == made.b.count && made.a.count == made.d.count && made.a.count > 0;
@@ -112,11 +114,11 @@ std::size_t workspace_of(const Product& product, const Algorithm& algorithm) {
                                     algorithm.parts * sizeof(float);
 }
 
-/// How the strides and steps of all operands are aligned.
+/// True if the strides and steps of all operands are aligned as the algorithm needs.
 bool strides_fit(const Product& product, const Algorithm& algorithm) {
-  const auto fits = [&](const Layout& one) {
-    return one.stride * bytes_of(one.type) % algorithm.alignment == 0 &&
-           (one.count == 1 || one.step * bytes_of(one.type) % algorithm.alignment == 0);
+  const auto fits = [&](const Layout& layout) {
+    return layout.stride * bytes_of(layout.type) % algorithm.alignment == 0 &&
+           (layout.count == 1 || layout.step * bytes_of(layout.type) % algorithm.alignment == 0);
   };
   return fits(product.a) && fits(product.b) && fits(product.d);
 }
@@ -137,20 +139,20 @@ void store_at(void* to, std::int64_t at, std::int32_t type, float value) {
   }
 }
 
-/// The vectors over k of op(a)'s rows, or of op(b)'s columns, one behind the other.
+/// Returns the vectors over k of op(a)'s rows, or of op(b)'s columns, one after the other.
 std::vector<float> vectors_over_k(const void* from, const Layout& layout, std::int64_t first, std::int64_t vectors,
                                   std::int64_t depth, bool along_columns) {
-  std::vector<float> all(static_cast<std::size_t>(vectors * depth));
+  std::vector<float> vectors_of_k(static_cast<std::size_t>(vectors * depth));
   for (std::int64_t i = 0; i < vectors; ++i) {
     for (std::int64_t k = 0; k < depth; ++k) {
       const std::int64_t at = along_columns ? i * layout.stride + k : k * layout.stride + i;
-      all[static_cast<std::size_t>(i * depth + k)] = value_at(from, first + at, layout.type);
+      vectors_of_k[static_cast<std::size_t>(i * depth + k)] = value_at(from, first + at, layout.type);
     }
   }
-  return all;
+  return vectors_of_k;
 }
 
-/// The sum over k as the algorithm makes it: parts, and interleaved lanes within them.
+/// Returns the sum over k in the order of the algorithm: parts, and interleaved lanes within them.
 float dot(const float* a, const float* b, std::int64_t depth, const Algorithm& algorithm) {
   float total = 0.0F;
   const auto parts = static_cast<std::int64_t>(algorithm.parts);
@@ -188,7 +190,7 @@ void multiply(const Product& product, const Algorithm& algorithm, const Operands
         const std::int64_t at = i * product.d.step + column * product.d.stride + row;
         const float sum = operands.alpha * dot(a.data() + row * product.depth, b.data() + column * product.depth,
                                                product.depth, algorithm);
-        // C is not read where beta is zero: it may hold NaN.
+        // C is not read if beta is zero, because it may hold NaN.
         store_at(operands.d, at, product.d.type,
                  operands.beta == 0.0F ? sum : sum + operands.beta * value_at(operands.d, at, product.d.type));
       }
@@ -196,18 +198,18 @@ void multiply(const Product& product, const Algorithm& algorithm, const Operands
   }
 }
 
-/// Whether an operand lies in memory of the device.
+/// True if an operand lies in memory of the device.
 bool is_there(const void* at, const Layout& layout, int device) {
   const std::int64_t elements = (layout.count - 1) * layout.step + (layout.columns - 1) * layout.stride + layout.rows;
   return software_gpu::is_device_memory(at, static_cast<std::size_t>(elements * bytes_of(layout.type)), device);
 }
 
-/// A workspace while a kernel uses it.
+/// Marks a workspace that a kernel is using.
 class InUse {
  public:
   explicit InUse(void* at) : at_(at) {
     const std::lock_guard lock(mutex());
-    if (at_ != nullptr && !all().insert(at_).second) {
+    if (at_ != nullptr && !workspaces().insert(at_).second) {
       misuse("two kernels of cuBLASLt use one workspace at a time");
     }
   }
@@ -215,17 +217,17 @@ class InUse {
   InUse& operator=(const InUse&) = delete;
   ~InUse() {
     const std::lock_guard lock(mutex());
-    all().erase(at_);
+    workspaces().erase(at_);
   }
 
  private:
   static std::mutex& mutex() {
-    static auto& one = *new std::mutex;
-    return one;
+    static auto& workspaces_mutex = *new std::mutex;
+    return workspaces_mutex;
   }
-  static std::set<void*>& all() {
-    static auto& one = *new std::set<void*>;
-    return one;
+  static std::set<void*>& workspaces() {
+    static auto& set = *new std::set<void*>;
+    return set;
   }
   void* at_;
 };
@@ -233,9 +235,9 @@ class InUse {
 unsigned ctas_of(const Product& product) {
   constexpr std::int64_t tile = 128;
   const std::int64_t tiles = (product.rows + tile - 1) / tile * ((product.columns + tile - 1) / tile) * product.a.count;
-  const std::int64_t most =
+  const std::int64_t largest =
       product.what.multiprocessors > 0 ? product.what.multiprocessors : software_gpu::settings().multiprocessors;
-  return static_cast<unsigned>(std::min(tiles, most));
+  return static_cast<unsigned>(std::min(tiles, largest));
 }
 
 bool is_aligned(const void* at, std::uint32_t to) { return reinterpret_cast<std::uintptr_t>(at) % to == 0; }
@@ -345,8 +347,8 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t w
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t what,
                                               cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
                                               cublasLtMatrixLayout_t /*c*/, cublasLtMatrixLayout_t d,
-                                              cublasLtMatmulPreference_t preference, int most,
-                                              cublasLtMatmulHeuristicResult_t* found, int* count) {
+                                              cublasLtMatmulPreference_t preference, int most_results,
+                                              cublasLtMatmulHeuristicResult_t* results, int* count) {
   *count = 0;
   if (handle == nullptr || !handle->alive) {
     return CUBLAS_STATUS_NOT_INITIALIZED;
@@ -357,18 +359,22 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
     return CUBLAS_STATUS_INVALID_VALUE;
   }
   const std::uint32_t alignment = *std::ranges::min_element(wish.alignments);
-  const auto offer = [&](const Algorithm& one, cublasStatus_t state) {
-    const bool allowed = one.reduction == CUBLASLT_REDUCTION_SCHEME_NONE || (wish.reductions & one.reduction) != 0;
-    if (*count == most || !allowed || one.alignment > alignment || !strides_fit(product, one) ||
-        workspace_of(product, one) > wish.workspace) {
+  const auto offer = [&](const Algorithm& algorithm, cublasStatus_t state) {
+    const bool allowed =
+        algorithm.reduction == CUBLASLT_REDUCTION_SCHEME_NONE || (wish.reductions & algorithm.reduction) != 0;
+    if (*count == most_results || !allowed || algorithm.alignment > alignment || !strides_fit(product, algorithm) ||
+        workspace_of(product, algorithm) > wish.workspace) {
       return;
     }
-    cublasLtMatmulHeuristicResult_t& result = found[(*count)++];
-    result = {
-        .algo = {}, .workspaceSize = workspace_of(product, one), .state = state, .wavesCount = 1.0F, .reserved = {}};
-    put(&result.algo, one);
+    cublasLtMatmulHeuristicResult_t& result = results[(*count)++];
+    result = {.algo = {},
+              .workspaceSize = workspace_of(product, algorithm),
+              .state = state,
+              .wavesCount = 1.0F,
+              .reserved = {}};
+    put(&result.algo, algorithm);
   };
-  offer({.lanes = 8}, CUBLAS_STATUS_NOT_SUPPORTED);  // callers have to look
+  offer({.lanes = 8}, CUBLAS_STATUS_NOT_SUPPORTED);  // callers must check the state
   offer({.parts = 2, .lanes = 4, .reduction = CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE}, CUBLAS_STATUS_SUCCESS);
   constexpr std::int64_t few_columns = 200;
   if (product.columns < few_columns) {

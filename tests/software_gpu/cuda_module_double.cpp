@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plugin that stands for the one that knows CUDA: its GPUs are the recording devices of tests, which are as unkind as
-// real ones. COMMFUSE_CUDA_PLUGIN names it. Small calls compute their values, large ones only last as long as
-// stated_costs.h says. SOFTWARE_GPU_DEVICES (default 1) is how many GPUs one process sees.
+// A plugin that replaces the one for CUDA: its GPUs are the recording devices of tests, which are as unforgiving as
+// real ones. COMMFUSE_CUDA_PLUGIN names it. Small calls compute their values; large ones only take the time that
+// stated_costs.h gives. SOFTWARE_GPU_DEVICES (default 1) is the number of GPUs that one process sees.
 #include <atomic>
 #include <cstdlib>
 #include <memory>
@@ -16,7 +16,7 @@ namespace commfuse::validate::test {
 
 namespace {
 
-/// FLOPs or bytes of a call up to which it is carried out.
+/// Calls with more FLOPs or bytes than this compute nothing.
 constexpr double most_work = 4e6;
 
 int devices_here() {
@@ -24,7 +24,7 @@ int devices_here() {
   return count == nullptr ? 1 : std::atoi(count);           // NOLINT(cert-err34-c): tests set it
 }
 
-/// Lends a device of the cluster; only Driver's interface passes through the plugin's door.
+/// Lends a device of the cluster, because only Driver's interface crosses the border of the plugin.
 class LentDriver final : public Driver {
  public:
   explicit LentDriver(FakeDriver& fake) : fake_(fake) { fake_.recover(); }
@@ -33,7 +33,7 @@ class LentDriver final : public Driver {
   [[nodiscard]] DeviceFacts facts() const override { return fake_.facts(); }
   Address allocate(Bytes bytes) override { return fake_.allocate(bytes); }
   void release(Address at) override { fake_.release(at); }
-  /// A real device works while the host does something else; the fake one only while somebody waits.
+  /// A real device works while the host does something else; the fake one works only while a thread waits.
   void upload(Address to, std::span<const std::byte> bytes) override {
     static_cast<void>(fake_.finish(Duration{}));
     fake_.upload(to, bytes);
@@ -102,12 +102,12 @@ class ModuleDouble final : public CudaModule {
     return std::make_unique<FakePeers>(machine_, cluster_, rank);
   }
   [[nodiscard]] std::string nccl_absence() const override { return ""; }
-  /// Which of the networks of this process it is.
+  /// Returns the number of this process's network.
   [[nodiscard]] NetworkKey make_key() const override { return {static_cast<std::byte>(++networks_)}; }
-  /// Rank r has device r of this process.
+  /// Gives rank r device r of this process.
   [[nodiscard]] std::unique_ptr<Network> connect(Driver& driver, const NetworkKey& key, int rank, int ranks,
                                                  const NetworkOptions& options) const override {
-    constexpr std::size_t most_communicators = 1000;  // of a network
+    constexpr std::size_t most_communicators = 1000;  // communicators of a network
     if (&static_cast<LentDriver&>(driver).fake() != &cluster_.device(rank)) {
       throw std::runtime_error("a rank of the double has the device of its own number");
     }
@@ -126,8 +126,8 @@ class ModuleDouble final : public CudaModule {
 
 }  // namespace commfuse::validate::test
 
-/// As cuda_module_entry names it; the caller owns it. Threads of one process that stand for processes share the GPUs,
-/// so there is one module, which lives as long as the process.
+/// The function that cuda_module_entry names; the caller owns the result. Threads that stand for processes share the
+/// GPUs of one process, so there is one module, which lives as long as the process.
 extern "C" commfuse::validate::CudaModule* commfuse_cuda_module_4() {
   using commfuse::validate::test::ModuleDouble;
   static ModuleDouble& the_one = *new ModuleDouble;

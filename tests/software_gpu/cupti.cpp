@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The double of CUPTI: libcupti.so.13. Records of kernels and copies come in any order, from threads of the device, in
-// buffers that a thread of its own hands over; a second subscriber is refused.
+// The double of CUPTI: libcupti.so.13. Records of kernels and copies arrive in any order, from threads of the device,
+// in buffers that another thread delivers; a second subscriber is refused.
 #include <cupti.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ struct CUpti_Subscriber_st {
 
 namespace {
 
-/// The bytes of a record.
+/// Bytes of a record.
 using RecordBytes = std::vector<std::uint8_t>;
 
 template <class Record>
@@ -42,7 +42,7 @@ std::size_t size_of(CUpti_ActivityKind kind) {
 
 thread_local std::vector<std::uint64_t> external_ids;
 
-/// All that CUPTI knows of a process.
+/// State of CUPTI in a process.
 class Tracing final : public software_gpu::Watcher {
  public:
   std::uint64_t time() override { return time_ == nullptr ? 0 : time_(); }
@@ -84,7 +84,7 @@ class Tracing final : public software_gpu::Watcher {
             .start = begin,
             .end = end,
             .graphNodeId = work.node,
-            // Copies inside a device are kernels, whatever asks for them.
+            // Copies inside a device are kernels, whichever call asks for them.
             .channelType = on_device ? CUPTI_CHANNEL_TYPE_COMPUTE : CUPTI_CHANNEL_TYPE_ASYNC_MEMCPY}));
   }
 
@@ -132,7 +132,7 @@ class Tracing final : public software_gpu::Watcher {
   }
   void set_time(CUpti_TimestampCallbackFunc function) { time_ = function; }
 
-  /// Hands everything over, shuffled, by another thread.
+  /// Delivers all records, shuffled, from another thread.
   void flush() {
     std::vector<RecordBytes> records;
     {
@@ -159,19 +159,19 @@ class Tracing final : public software_gpu::Watcher {
     std::uint8_t* buffer = nullptr;
     std::size_t bytes = 0;
     std::size_t used = 0;
-    for (const RecordBytes& one : records) {
-      if (buffer != nullptr && used + one.size() > bytes) {
+    for (const RecordBytes& record : records) {
+      if (buffer != nullptr && used + record.size() > bytes) {
         complete_(nullptr, 0, buffer, bytes, used);
         buffer = nullptr;
       }
       if (buffer == nullptr) {
-        std::size_t most = 0;
-        request_(&buffer, &bytes, &most);
+        std::size_t most_records = 0;
+        request_(&buffer, &bytes, &most_records);
         used = 0;
-        software_gpu::check(bytes >= one.size(), "CUPTI is given a buffer that holds no record");
+        software_gpu::check(bytes >= record.size(), "CUPTI is given a buffer that holds no record");
       }
-      std::memcpy(buffer + used, one.data(), one.size());
-      used += one.size();
+      std::memcpy(buffer + used, record.data(), record.size());
+      used += record.size();
     }
     complete_(nullptr, 0, buffer, bytes, used);
   }
@@ -195,7 +195,7 @@ class Tracing final : public software_gpu::Watcher {
     callback(userdata, CUPTI_CB_DOMAIN_RESOURCE, id, &resource);
   }
 
-  /// Names outlive their records.
+  /// Returns a copy of the name, which outlives its records.
   const char* kept(const std::string& name) {
     const std::lock_guard lock(mutex_);
     return names_.insert(name).first->c_str();
@@ -212,11 +212,11 @@ class Tracing final : public software_gpu::Watcher {
 };
 
 Tracing& tracing() {
-  static const std::shared_ptr<Tracing>& one = *new std::shared_ptr<Tracing>(std::make_shared<Tracing>());
-  return *one;
+  static const std::shared_ptr<Tracing>& process_tracing = *new std::shared_ptr<Tracing>(std::make_shared<Tracing>());
+  return *process_tracing;
 }
 std::shared_ptr<Tracing> tracing_as_watcher() {
-  return {std::shared_ptr<Tracing>(), &tracing()};  // lives as long as the process
+  return {std::shared_ptr<Tracing>(), &tracing()};  // the state lives as long as the process
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ check() {
   exit "$bad"
 }
 
-# The commands that make a target, from where they run.
+# Prints the commands that make a target, from their folder.
 commands_of() {
   if [[ ! -f $work/commands/${1//\//_} ]]; then
     mkdir -p "$work/commands"
@@ -57,7 +57,7 @@ compile() {
     object=$(sed -E 's/.* -o ([^ ]+) .*/\1/' <<<"$line")
     archive=$(commands_of "$target" | grep -F " $object" | grep -oE '[^ ]+\.a( |$)' | head -1 || true)
     if [[ $link != *" $object "* && ( -z $archive || $link != *" ${archive% } "* ) ]]; then
-      continue  # of another target that this one only waits for
+      continue  # belongs to another target that this one only waits for
     fi
     new=$work/objects/${target//\//_}_${source//\//_}_$((number += 1)).o
     line=${line//"-I$home "/"-I$tree "}
@@ -115,7 +115,8 @@ run_test() {
   fi
 }
 
-# Whether the test of a fault fails, and without the fault passes. The patched tree, programs and plugin lie in $work.
+# Checks that the test of a fault fails, and passes without the fault. The patched tree, programs and plugin are in
+# $work.
 try() {
   local fault=$1 program filter target
   local -a sources

@@ -41,13 +41,13 @@ enum class State : std::uint8_t { ready, at_block_barrier, at_warp_barrier, asle
 
 class Block;
 
-/// A stack and what runs on it: one thread of a block after another.
+/// A stack that runs one thread of a block after another.
 class Fiber {
  public:
   Fiber()
       : memory_(::mmap(nullptr, stack_bytes + page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
     check(memory_ != MAP_FAILED, "no memory for the stack of a fiber");
-    ::mprotect(memory_, page_bytes, PROT_NONE);  // a stack that grows beyond its end is noticed
+    ::mprotect(memory_, page_bytes, PROT_NONE);  // a fault reveals a stack that grows beyond its end
     ::getcontext(&context_);
     context_.uc_stack.ss_sp = stack();
     context_.uc_stack.ss_size = stack_bytes;
@@ -66,7 +66,7 @@ class Fiber {
     ::munmap(memory_, stack_bytes + page_bytes);
   }
 
-  /// Goes on with the thread on this fiber, or with `body` as a new one, until it yields or returns.
+  /// Continues the thread on this fiber, or starts `body` as a new one, until it yields or returns.
   void resume(const std::function<void()>& body) {
     body_ = &body;
     current = this;
@@ -78,12 +78,12 @@ class Fiber {
     switch_to(host_, context_);
   }
 
-  /// The one that runs on this thread of the host; null: none.
+  /// the fiber that runs on this thread of the host; null: none
   static thread_local Fiber* current;
 
   State state = State::returned;
-  unsigned thread = 0;     // of its block
-  std::int64_t wakes = 0;  // where it is asleep
+  unsigned thread = 0;     // number of the thread in its block
+  std::int64_t wakes = 0;  // end of its sleep
   Block* block = nullptr;
 
  private:
@@ -114,20 +114,20 @@ class Fiber {
     static_cast<void>(leaves);
 #endif
   }
-  /// swapcontext() asks the kernel for the mask of signals, which never changes here, so it only begins a stack: later
-  /// jumps are a tenth as long. Sanitizers follow swapcontext() alone.
+  /// swapcontext() asks the kernel for the signal mask, which never changes here, so it only starts a stack: later
+  /// jumps take a tenth of its time. Sanitizers follow swapcontext() alone.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   static void jump(ucontext_t& to, ucontext_t& from, bool /*leaves*/) { ::swapcontext(&from, &to); }
 #else
   void jump(ucontext_t& to, ucontext_t& from, bool leaves) {
-    if (::_setjmp(leaves ? here_ : host_here_) != 0) {
+    if (::_setjmp(leaves ? fiber_place_ : host_here_) != 0) {
       return;
     }
     if (!leaves && !has_begun_) {
       has_begun_ = true;
       ::swapcontext(&from, &to);  // returns by _longjmp() only
     }
-    ::_longjmp(leaves ? host_here_ : here_, 1);
+    ::_longjmp(leaves ? host_here_ : fiber_place_, 1);
   }
 #endif
   void arrive() {
@@ -140,7 +140,7 @@ class Fiber {
   ucontext_t context_{};
   ucontext_t host_{};
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-  jmp_buf here_{};
+  jmp_buf fiber_place_{};
   jmp_buf host_here_{};
   bool has_begun_ = false;
 #endif
@@ -157,10 +157,10 @@ class Fiber {
 
 thread_local Fiber* Fiber::current = nullptr;
 
-/// Puts the next thread of the fiber's block that has not begun on the fiber; false: all have.
+/// Puts the next thread of the fiber's block that has not begun on the fiber; returns false if all have.
 bool begin_next_thread(Fiber& fiber);
 
-/// Threads that return without a barrier follow each other without a switch.
+/// Threads that return without a barrier run one after the other without a switch.
 void Fiber::begin() {
   Fiber& self = *current;
   self.arrive();
@@ -172,24 +172,24 @@ void Fiber::begin() {
   }
 }
 
-/// Fibers that wait for a thread to run, of this thread of the host.
+/// Idle fibers of this thread of the host, which wait for a thread to run.
 class FiberPool {
  public:
   std::unique_ptr<Fiber> take() {
     if (free_.empty()) {
       return std::make_unique<Fiber>();
     }
-    std::unique_ptr<Fiber> one = std::move(free_.back());
+    std::unique_ptr<Fiber> fiber = std::move(free_.back());
     free_.pop_back();
-    return one;
+    return fiber;
   }
-  void give_back(std::unique_ptr<Fiber> one) { free_.push_back(std::move(one)); }
+  void give_back(std::unique_ptr<Fiber> fiber) { free_.push_back(std::move(fiber)); }
 
  private:
   std::vector<std::unique_ptr<Fiber>> free_;
 };
 
-/// SplitMix64: order without a meaning.
+/// SplitMix64, for a meaningless order.
 class Shuffle {
  public:
   explicit Shuffle(std::uint64_t seed) : state_(seed) {}
@@ -202,8 +202,7 @@ class Shuffle {
   template <class Elements>
   void operator()(Elements& elements) {
     for (std::size_t i = elements.size(); i > 1; --i) {
-      // By a multiplication, as a kernel has a hundred thousand threads to order, and a division takes ten times as
-      // long.
+      // Multiplies, because a kernel has a hundred thousand threads to order and a division takes ten times as long.
       __extension__ using Wide = unsigned __int128;
       std::swap(elements[i - 1], elements[static_cast<std::size_t>(Wide{next()} * i >> 64U)]);
     }
@@ -213,7 +212,7 @@ class Shuffle {
   std::uint64_t state_;
 };
 
-/// Whether the kernel of this thread waits for the host, by the processor's clock.
+/// True if the kernel of this thread waits for the host, by the processor's clock.
 thread_local bool waits_for_host = false;
 
 bool is_stated_here() { return time_is_stated() && !waits_for_host; }
@@ -244,7 +243,8 @@ class Block {
     shuffle_(not_begun_);
   }
 
-  /// Until all threads have returned, or no thread can go on before some wake up. Returns whether all have returned.
+  /// Runs until all threads have returned, or until no thread can go on before some wake up. Returns whether all have
+  /// returned.
   bool run(const std::function<void()>& body) {
     for (;;) {
       if (std::exchange(some_may_go_on_, false)) {
@@ -264,7 +264,7 @@ class Block {
     }
   }
 
-  /// When the first of its threads that are asleep wakes up.
+  /// Returns the time at which the first sleeping thread wakes up.
   [[nodiscard]] std::int64_t wakes() const {
     std::int64_t first = INT64_MAX;
     for (const auto& fiber : live_) {
@@ -319,9 +319,9 @@ class Block {
 
   void go_on(const std::function<void()>& body) {
     const std::int64_t now = count(State::asleep) > 0 ? now_ns() : 0;
-    std::vector<std::unique_ptr<Fiber>> all = std::exchange(live_, {});
-    live_.reserve(all.size());
-    for (std::unique_ptr<Fiber>& fiber : all) {
+    std::vector<std::unique_ptr<Fiber>> former = std::exchange(live_, {});
+    live_.reserve(former.size());
+    for (std::unique_ptr<Fiber>& fiber : former) {
       if (fiber->state == State::ready || (fiber->state == State::asleep && fiber->wakes <= now)) {
         run_one(*fiber, body);
       }
@@ -338,7 +338,7 @@ class Block {
     }
   }
 
-  /// Lets those go on who wait at a barrier that all have come to. Returns whether there were any.
+  /// Releases threads from a barrier that all have reached. Returns whether there were any.
   bool release() {
     if (count(State::ready) > 0) {
       return true;
@@ -351,11 +351,11 @@ class Block {
     }
     bool released = false;
     for (unsigned first = 0; first < given_.size(); first += warp) {
-      const auto here = [&](const auto& fiber) { return fiber->thread / warp == first / warp; };
-      const auto waits = [&](const auto& fiber) { return !here(fiber) || fiber->state == State::at_warp_barrier; };
-      if (std::ranges::any_of(live_, here) && std::ranges::all_of(live_, waits)) {
+      const auto in_warp = [&](const auto& fiber) { return fiber->thread / warp == first / warp; };
+      const auto waits = [&](const auto& fiber) { return !in_warp(fiber) || fiber->state == State::at_warp_barrier; };
+      if (std::ranges::any_of(live_, in_warp) && std::ranges::all_of(live_, waits)) {
         std::ranges::for_each(live_,
-                              [&](const auto& fiber) { fiber->state = here(fiber) ? State::ready : fiber->state; });
+                              [&](const auto& fiber) { fiber->state = in_warp(fiber) ? State::ready : fiber->state; });
         released = true;
         some_may_go_on_ = true;
       }
@@ -370,11 +370,11 @@ class Block {
   FiberPool& pool_;
   std::vector<unsigned> not_begun_;
   std::vector<std::unique_ptr<Fiber>> live_;
-  /// Whether a thread of live_ waits for no barrier: looking for one at every thread that begins would take longer than
-  /// the kernel.
+  /// True if a thread of live_ waits for no barrier: a search at every thread that begins would take longer than the
+  /// kernel.
   bool some_may_go_on_ = false;
   std::vector<float4> shared_;
-  std::vector<std::uint64_t> given_;  // in exchanges of a warp
+  std::vector<std::uint64_t> given_;  // values of exchanges within a warp
 };
 
 bool begin_next_thread(Fiber& fiber) { return fiber.block->begin_next_thread(fiber); }
@@ -384,17 +384,17 @@ Fiber& running() {
   return *Fiber::current;
 }
 
-/// The indices of all blocks.
+/// Returns the indices of all blocks.
 std::vector<uint3> indices_of(const dim3& grid) {
-  std::vector<uint3> all;
+  std::vector<uint3> indices;
   for (unsigned z = 0; z < grid.z; ++z) {
     for (unsigned y = 0; y < grid.y; ++y) {
       for (unsigned x = 0; x < grid.x; ++x) {
-        all.push_back({x, y, z});
+        indices.push_back({x, y, z});
       }
     }
   }
-  return all;
+  return indices;
 }
 
 }  // namespace

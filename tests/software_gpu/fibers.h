@@ -9,9 +9,9 @@
 
 namespace software_gpu {
 
-/// Runs `body` once for every thread of the grid; returns when all have returned. Blocks begin in an order of the seed,
-/// and so do threads behind every barrier. A block begins once those before it have ended or sleep. Ends the process
-/// with a sentence where threads of a block wait for each other in vain.
+/// Runs `body` once for every thread of the grid; returns when all have returned. The seed determines the order in
+/// which blocks begin, and threads after every barrier. A block begins once those before it have ended or sleep. Ends
+/// the process with an error if threads of a block wait for each other in vain.
 void run_kernel(const char* name, const KernelShape& shape, const std::function<void()>& body, std::uint64_t seed);
 
 }  // namespace software_gpu

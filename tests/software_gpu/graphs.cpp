@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events, captures and graphs, by CUDA's rules: a stream joins a capture by waiting for one of its events and has to be
-// waited for before its end; what is captured orders nothing outside of the graph.
+// Events, captures and graphs, by CUDA's rules: a stream joins a capture by waiting for one of its events, and must be
+// joined again before its end; captured work orders nothing outside of the graph.
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -13,14 +13,14 @@ namespace software_gpu {
 namespace {
 
 std::vector<std::shared_ptr<Capture>>& captures() {
-  static auto& all = *new std::vector<std::shared_ptr<Capture>>;
-  return all;
+  static auto& live_captures = *new std::vector<std::shared_ptr<Capture>>;
+  return live_captures;
 }
 
 void merge(std::vector<std::size_t>& into, const std::vector<std::size_t>& more) {
-  for (const std::size_t one : more) {
-    if (std::ranges::find(into, one) == into.end()) {
-      into.push_back(one);
+  for (const std::size_t added : more) {
+    if (std::ranges::find(into, added) == into.end()) {
+      into.push_back(added);
     }
   }
 }
@@ -30,16 +30,16 @@ cudaError_t invalidate(Capture& capture, cudaError_t why) {
   return why;
 }
 
-/// Everything that these nodes wait for, and themselves.
+/// Returns these nodes and everything that they wait for.
 std::vector<bool> ancestors_of(const std::vector<Node>& nodes, const std::vector<std::size_t>& last) {
   std::vector<bool> reached(nodes.size());
   std::vector<std::size_t> next = last;
   while (!next.empty()) {
-    const std::size_t one = next.back();
+    const std::size_t node = next.back();
     next.pop_back();
-    if (!reached[one]) {
-      reached[one] = true;
-      next.insert(next.end(), nodes[one].after.begin(), nodes[one].after.end());
+    if (!reached[node]) {
+      reached[node] = true;
+      next.insert(next.end(), nodes[node].after.begin(), nodes[node].after.end());
     }
   }
   return reached;
@@ -48,8 +48,8 @@ std::vector<bool> ancestors_of(const std::vector<Node>& nodes, const std::vector
 }  // namespace
 
 std::mutex& captures_mutex() {
-  static auto& one = *new std::mutex;
-  return one;
+  static auto& mutex = *new std::mutex;
+  return mutex;
 }
 
 bool is_captured(cudaStream_t stream) {
@@ -71,8 +71,8 @@ bool forbidden_by_capture() {
 
 namespace {
 
-/// One launch of a graph: a thread of its own for every stream that it was captured from, so that nodes which wait for
-/// the host or for time keep nobody else waiting.
+/// One launch of a graph, with a thread for every stream from which it was captured, so that nodes that wait for the
+/// host or for time do not delay others.
 class Launch {
  public:
   Launch(std::shared_ptr<const std::vector<Node>> nodes, std::map<std::size_t, std::shared_ptr<Record>> records,
@@ -96,8 +96,8 @@ class Launch {
     for (const std::size_t chain : chains) {
       threads.emplace_back([this, chain] { run(chain); });
     }
-    for (std::thread& one : threads) {
-      one.join();
+    for (std::thread& thread : threads) {
+      thread.join();
     }
     std::ranges::for_each(ended_, wait_for_stated);
     for (const auto& [line, place] : places_) {
@@ -117,11 +117,11 @@ class Launch {
       cudaError_t before = cudaSuccess;
       {
         std::unique_lock lock(mutex_);
-        changed_.wait(lock,
-                      [&] { return std::ranges::all_of(node.after, [&](std::size_t one) { return done_[one]; }); });
+        changed_.wait(
+            lock, [&] { return std::ranges::all_of(node.after, [&](std::size_t earlier) { return done_[earlier]; }); });
         before = status_;
-        for (const std::size_t one : node.after) {
-          wait_for_stated(ended_[one]);
+        for (const std::size_t earlier : node.after) {
+          wait_for_stated(ended_[earlier]);
         }
       }
       dawdle();
@@ -145,8 +145,8 @@ class Launch {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<bool> done_;
-  std::int64_t begun_ = 0;           // by the stated clock
-  std::vector<std::int64_t> ended_;  // each node
+  std::int64_t begun_ = 0;           // start by the stated clock
+  std::vector<std::int64_t> ended_;  // end of each node
   cudaError_t status_ = cudaSuccess;
 };
 
@@ -171,7 +171,7 @@ cudaError_t record(cudaEvent_t event, cudaStream_t stream, bool external) {
     return enqueue(stream, {.name = "an event", .run = [] { return cudaSuccess; }, .records = event});
   }
   if (external) {
-    return cudaErrorInvalidValue;  // outside of a capture
+    return cudaErrorInvalidValue;  // not inside a capture
   }
   auto made = std::make_shared<Record>();
   {
@@ -186,7 +186,7 @@ cudaError_t record(cudaEvent_t event, cudaStream_t stream, bool external) {
   return status;
 }
 
-/// Under captures_mutex(): `stream` waits for an event that was captured.
+/// Makes `stream` wait for an event that was captured. Requires captures_mutex().
 cudaError_t join(cudaStream_t stream, const std::shared_ptr<Capture>& capture, const std::vector<std::size_t>& nodes) {
   if (!capture->goes_on) {
     return cudaErrorCapturedEvent;
@@ -233,7 +233,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
       return said(join(stream, event->capture, event->nodes));
     }
     if (event->record == nullptr) {
-      return cudaSuccess;  // of an event that was never recorded
+      return cudaSuccess;  // the event was never recorded
     }
     if (stream->capture != nullptr) {
       return said(invalidate(*stream->capture, cudaErrorStreamCaptureIsolation));
@@ -285,10 +285,10 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
     return said(invalidate(*capture, cudaErrorStreamCaptureUnmatched));
   }
   const std::vector<bool> joined = ancestors_of(capture->nodes, stream->last);
-  const bool complete = std::ranges::all_of(joined, [](bool one) { return one; });
-  for (cudaStream_t one : capture->streams) {
-    one->capture = nullptr;
-    one->last.clear();
+  const bool complete = std::ranges::all_of(joined, [](bool reached) { return reached; });
+  for (cudaStream_t captured : capture->streams) {
+    captured->capture = nullptr;
+    captured->last.clear();
   }
   capture->goes_on = false;
   std::erase(captures(), capture);
@@ -364,7 +364,7 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph) {
   if (graph == nullptr || !std::exchange(graph->alive, false)) {
     return said(cudaErrorInvalidValue);
   }
-  graph->nodes = nullptr;  // launches that go on keep theirs
+  graph->nodes = nullptr;  // running launches keep their own
   return cudaSuccess;
 }
 

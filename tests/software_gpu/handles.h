@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands behind the handles of streams, events and graphs, and the state of a device.
+// Objects behind the handles of streams, events and graphs, and the state of a device.
 #pragma once
 
 #include <atomic>
@@ -11,13 +11,13 @@
 
 namespace software_gpu {
 
-/// One time that an event was recorded.
+/// One recording of an event.
 class Record {
  public:
   void complete();
   void wait();
   [[nodiscard]] bool done();
-  /// Nanoseconds; of one that is done.
+  /// Returns nanoseconds. Requires a record that is done.
   [[nodiscard]] std::int64_t time();
 
  private:
@@ -30,10 +30,10 @@ class Record {
 struct Node {
   Work work;
   std::vector<std::size_t> after;
-  std::size_t chain = 0;  // the stream that it was captured from
+  std::size_t chain = 0;  // number of the stream from which it was captured
 };
 
-/// A capture that goes on, or did.
+/// A running or former capture.
 struct Capture {
   cudaStream_t origin = nullptr;
   std::thread::id thread;
@@ -49,8 +49,7 @@ class Device {
  public:
   void begin_work();
   void end_work(cudaError_t status);
-  /// Whether it becomes idle, and no longer than that time passes in which no work ends; negative: however long it
-  /// takes.
+  /// Waits until the device is idle; false if no work ends for that time first. A negative time waits for ever.
   bool wait_until_idle(int patience_ms);
   [[nodiscard]] cudaError_t error() const { return error_.load(); }
 
@@ -74,12 +73,12 @@ struct CUstream_st {
   std::mutex mutex;
   std::condition_variable changed;
   std::deque<software_gpu::Work> queue;
-  std::size_t works = 0;  // queued and running
-  std::int64_t time = 0;  // of its stated clock; its own thread's
+  std::size_t works = 0;  // queued and running work items
+  std::int64_t time = 0;  // stated clock, written by its own thread
 
   // Guarded by captures_mutex().
   std::shared_ptr<software_gpu::Capture> capture;
-  std::vector<std::size_t> last;  // nodes that what comes next waits for
+  std::vector<std::size_t> last;  // nodes that the next node waits for
   std::size_t chain = 0;
 };
 
@@ -88,8 +87,8 @@ struct CUevent_st {
   bool timed = false;
   bool alive = true;
   std::mutex mutex;
-  std::shared_ptr<software_gpu::Record> record;  // the last one; null: none
-  // Where the last record was captured.
+  std::shared_ptr<software_gpu::Record> record;  // latest record; null: none
+  // Place where the last record was captured.
   std::shared_ptr<software_gpu::Capture> capture;
   std::vector<std::size_t> nodes;
 };
@@ -103,25 +102,25 @@ struct CUgraphExec_st {
   bool alive = true;
   int device = 0;
   std::shared_ptr<const std::vector<software_gpu::Node>> nodes;
-  std::shared_ptr<software_gpu::Line> launches;  // one after another
+  std::shared_ptr<software_gpu::Line> launches;  // launches run one after another
 };
 
 namespace software_gpu {
 
-/// Guards all captures, and which stream belongs to which.
+/// Guards all captures, and their streams.
 std::mutex& captures_mutex();
-/// Whether the calling thread may not call what waits or allocates; its capture is invalid from then on.
+/// True if a capture forbids the calling thread to wait or allocate; its capture is invalid from then on.
 bool forbidden_by_capture();
 cudaStream_t new_stream(int device, int priority, CUgreenCtx context);
 bool is_alive(cudaStream_t stream);
 bool is_alive(cudaEvent_t event);
-/// Queues, whatever is captured.
+/// Queues work regardless of captures.
 void push(cudaStream_t stream, Work work);
-/// Runs a work on this thread, watched.
+/// Runs a work item on this thread, observed by the watcher.
 cudaError_t run_watched(const Work& work);
 std::uint32_t new_correlation();
 std::uint64_t new_node();
-/// Sets what cudaGetLastError() returns, unless it is success or not ready.
+/// Sets the result of cudaGetLastError(), unless it is success or not ready.
 cudaError_t said(cudaError_t status);
 
 }  // namespace software_gpu

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What headers say of the symbols that the plugin uses: ours, and NVIDIA's where there are any.
+// Facts of headers about the symbols that the plugin uses: our headers, and NVIDIA's if they are installed.
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ HeaderFacts our_runtime();
 HeaderFacts our_cublaslt();
 HeaderFacts our_nccl();
 HeaderFacts our_cupti();
-// Defined where the header was found.
+// Defined if the header was found.
 HeaderFacts their_runtime();
 HeaderFacts their_cublaslt();
 HeaderFacts their_nccl();

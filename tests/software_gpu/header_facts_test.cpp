@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Headers of ours say what NVIDIA's say, where those are found at build time.
+// Our headers agree with NVIDIA's, if those are found at build time.
 #include "tests/software_gpu/header_facts.h"
 
 #include <gtest/gtest.h>
@@ -34,9 +34,9 @@ TEST(SoftwareGpuHeaders, SayWhatCublasLtsSay) {
 TEST(SoftwareGpuHeaders, SayWhatNcclsSays) {
 #ifdef COMMFUSE_HAS_NCCL_HEADERS
   HeaderFacts theirs = their_nccl();
-  for (HeaderFact& one : theirs) {  // named after the version that changed it last
-    if (const std::size_t at = one.value.find("ncclConfig_v"); at != std::string::npos) {
-      one.value.replace(at, sizeof "ncclConfig_v22800" - 1, "ncclConfig_t");
+  for (HeaderFact& fact : theirs) {  // their names contain the version that changed them last
+    if (const std::size_t at = fact.value.find("ncclConfig_v"); at != std::string::npos) {
+      fact.value.replace(at, sizeof "ncclConfig_v22800" - 1, "ncclConfig_t");
     }
   }
   expect_equal(our_nccl(), theirs);

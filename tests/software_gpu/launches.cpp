@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What code made by nvcc calls of the runtime beside its documented functions: kernels are registered by their names
-// and launched by handles. Their code is a GPU's, so a launch keeps its place in the stream and computes nothing. With
-// it the plugin's build for GPUs is linked with the double of the runtime, which shows that the double has all that it
-// calls.
+// Undocumented functions of the runtime that code made by nvcc calls: kernels are registered by their names and
+// launched by handles. Their code is a GPU's, so a launch keeps its place in the stream and computes nothing. The
+// plugin's build for GPUs is linked with this double, which shows that the double has all functions that it calls.
 #include <map>
 #include <mutex>
 #include <string>
@@ -85,17 +84,17 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void*
   const char* name = nullptr;
   {
     const std::lock_guard lock(mutex());
-    const auto found = names().find(kernel);
-    if (found == names().end()) {
+    const auto entry = names().find(kernel);
+    if (entry == names().end()) {
       return software_gpu::said(cudaErrorInvalidValue);
     }
-    name = found->second.c_str();  // of a map that is never destroyed
+    name = entry->second.c_str();  // names in this map are never destroyed
   }
   software_gpu::launch(kernel, name, {grid, block, shared_bytes}, stream, [] {});
   return cudaSuccess;
 }
 
-/// How many kernels are registered whose names contain this text.
+/// Returns the number of registered kernels whose names contain this text.
 int software_gpu_registered(const char* text) {
   const std::lock_guard lock(mutex());
   int count = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of the device and pinned memory of the host. A block ends where a page begins that nobody may touch, holds NaN
-// at first, and its addresses are never given again. A kernel that touches memory that was freed, or that lies beyond a
-// block's end, ends the process with a sentence.
+// Memory of the device and pinned memory of the host. A block ends at a protected page, holds NaN at first, and its
+// addresses are never reused. A kernel that touches memory that was freed, or that lies beyond a block's end, ends the
+// process with an error.
 #include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -23,7 +23,8 @@ namespace {
 
 constexpr std::uintptr_t page = 4096;
 constexpr std::uintptr_t alignment = 256;
-constexpr std::size_t most_poison = std::size_t{4} << 20U;  // at either end: pages of large blocks stay unused
+// bytes at either end, because pages inside large blocks should stay unused
+constexpr std::size_t most_poison = std::size_t{4} << 20U;
 constexpr int of_host = -1;
 
 std::uintptr_t up(std::uintptr_t value, std::uintptr_t to) { return (value + to - 1) / to * to; }
@@ -33,16 +34,16 @@ struct Block {
   std::size_t bytes = 0;
   int device = of_host;
   bool freed = false;
-  Ledger* ledger = nullptr;  // of memory that processes share
-  bool opened = false;       // it is another process's
+  Ledger* ledger = nullptr;  // ledger of memory that processes share
+  bool opened = false;       // the memory belongs to another process
 
-  /// Whether its owner has freed it, or it was closed here.
+  /// True if its owner has freed it, or if it was closed here.
   [[nodiscard]] bool is_gone() const { return freed || (ledger != nullptr && ledger->freed != 0); }
 };
 
 class Memory {
  public:
-  /// Null: there is not so much.
+  /// Returns null if there is not enough memory.
   void* allocate(std::size_t bytes, int device) {
     const std::uintptr_t room = up(std::max<std::size_t>(bytes, 1), alignment);
     const std::lock_guard lock(mutex_);
@@ -82,7 +83,7 @@ class Memory {
     return true;
   }
 
-  /// The whole pages of a block of a device's own that begins there.
+  /// Returns the whole pages of a block that begins there and belongs to this device.
   std::optional<Pages> pages_of(const void* at, int device) {
     const std::lock_guard lock(mutex_);
     const auto block = blocks_.find(number_of(at));
@@ -105,7 +106,7 @@ class Memory {
     const std::lock_guard lock(mutex_);
     blocks_[number_of(at)] = {.bytes = bytes, .device = device, .freed = false, .ledger = ledger, .opened = true};
   }
-  /// Null: it is not open here.
+  /// Returns null if it is not open here.
   Ledger* close(const void* at) {
     const std::lock_guard lock(mutex_);
     const auto block = blocks_.find(number_of(at));
@@ -117,8 +118,8 @@ class Memory {
     return block->second.ledger;
   }
 
-  /// What lies at an address that a kernel may not touch, in words; false: none of this memory. For a thread that is
-  /// about to end the process: it gives up where another holds the list.
+  /// Describes an address that a kernel may not touch; false: outside of this memory. The caller is a thread that is
+  /// about to end the process, so this gives up if another thread holds the list.
   [[nodiscard]] bool describe(const void* at, std::array<char, 160>& words) {
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock.owns_lock()) {
@@ -151,7 +152,7 @@ class Memory {
     return block != nullptr && !block->is_gone() && block->device == device &&
            number_of(at) + bytes <= start_ + block->bytes;
   }
-  /// Of any device, freed or not.
+  /// True for memory of any device, freed or not.
   [[nodiscard]] bool is_of_a_device(const void* at) {
     const std::lock_guard lock(mutex_);
     const Block* block = find(at);
@@ -159,7 +160,7 @@ class Memory {
   }
 
  private:
-  /// The addresses stay taken, so that who uses them later is noticed.
+  /// The addresses stay taken, so that a later use is noticed.
   static void take_pages(std::uintptr_t block, std::uintptr_t room) {
     const std::uintptr_t first = block / page * page;
     auto* pages = reinterpret_cast<void*>(first);  // NOLINT(*-no-int-to-ptr): host pages
@@ -180,12 +181,12 @@ class Memory {
   std::mutex mutex_;
   std::map<std::uintptr_t, Block> blocks_;
   std::map<int, std::uintptr_t> used_;
-  std::uintptr_t start_ = 0;  // of what find() found
+  std::uintptr_t start_ = 0;  // start of the last block that find() returned
 };
 
 Memory& memory() {
-  static auto& one = *new Memory;
-  return one;
+  static auto& process_memory = *new Memory;
+  return process_memory;
 }
 
 thread_local const char* kernel_here = nullptr;
@@ -195,7 +196,7 @@ struct sigaction& action_before() {
   return before;
 }
 
-/// Only what a kernel does to memory of these doubles is told; any other fault goes to who was to hear of it before.
+/// Reports only faults of kernels in memory of these doubles; the previous handler gets every other fault.
 void tell_fault(int signal, siginfo_t* about, void* context) {
   std::array<char, 160> words{};
   if (kernel_here != nullptr && memory().describe(about->si_addr, words)) {
@@ -224,7 +225,7 @@ void listen_for_faults() {
   static_cast<void>(listening);
 }
 
-/// A rectangle of bytes that lies in one piece of memory.
+/// A rectangle of bytes in one piece of memory.
 struct Side {
   const void* at = nullptr;
   std::size_t pitch = 0;
@@ -236,7 +237,7 @@ struct Copy {
   std::size_t width = 0, height = 0;
 };
 
-/// Whether a side lies where the copy says it does, as far as that is known.
+/// True if a side lies where the copy claims, as far as that is known.
 bool is_there(const Side& side, const Copy& copy, int device) {
   const std::size_t bytes = copy.height == 0 ? 0 : (copy.height - 1) * side.pitch + copy.width;
   return side.on_device ? memory().contains(side.at, bytes, device) : !memory().is_of_a_device(side.at);
@@ -302,11 +303,11 @@ cudaError_t wait_to_allocate(const char* call) {
 }
 
 cudaError_t wait_to_allocate_on(int device, const char* call) {
-  Device& here = software_gpu::device(device);
-  if (here.error() != cudaSuccess) {
-    return here.error();
+  Device& state = software_gpu::device(device);
+  if (state.error() != cudaSuccess) {
+    return state.error();
   }
-  if (here.wait_until_idle(settings().patience_ms)) {
+  if (state.wait_until_idle(settings().patience_ms)) {
     return cudaSuccess;
   }
   std::fprintf(stderr, "software GPU: %s waits for a device that stands still, as it does behind a gate\n", call);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a real GPU answers with a crash, a hang or silence: the software GPU ends the process with a sentence.
+// Ends the process with an error where a real GPU answers with a crash, a hang or silence.
 #pragma once
 
 #include <cstdio>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The double of NCCL: libnccl.so.2. SOFTWARE_GPU_NCCL is the version that it says it is, 2.30.7 without; a
+// The double of NCCL: libnccl.so.2. SOFTWARE_GPU_NCCL is the version that it reports, by default 2.30.7; a call of a
 // function that this version lacks ends the process. Groups of communicators that do not block are issued by another
 // thread; the first message between two ranks connects them, which takes both and an idle device; operations of a
-// communicator follow each other in the order of issue, and those of all communicators of a device do so before 2.26
-// or without NCCL_LAUNCH_ORDER_IMPLICIT=1.
+// communicator run in the order of issue, and so do those of all communicators of a device before 2.26 or without
+// NCCL_LAUNCH_ORDER_IMPLICIT=1.
 #include <nccl.h>
 
 #include <fmt/format.h>
@@ -53,14 +53,14 @@ void require_version(int first, const char* call) {
 }
 
 std::mutex& mutex() {
-  static auto& one = *new std::mutex;
-  return one;
+  static auto& nccl_mutex = *new std::mutex;
+  return nccl_mutex;
 }
 using Lock = std::unique_lock<std::mutex>;
 
 std::set<ncclComm*>& communicators() {
-  static auto& all = *new std::set<ncclComm*>;
-  return all;
+  static auto& live = *new std::set<ncclComm*>;
+  return live;
 }
 
 thread_local int depth = 0;
@@ -73,7 +73,7 @@ ncclResult_t refuse(ncclComm* comm, ncclResult_t why, std::string sentence) {
   return why;
 }
 
-/// As ncclCommEnsureReady(); under the mutex.
+/// Waits as ncclCommEnsureReady() does. Requires the mutex.
 ncclResult_t ready(ncclComm* comm) {
   if (comm == nullptr || !communicators().contains(comm) || !comm->alive) {
     software_gpu::misuse("NCCL is called on a communicator that is gone");
@@ -93,10 +93,10 @@ void join(Lock& lock, ncclComm& comm) {
   }
 }
 
-/// Runs `work` and returns what came of it, or, for a communicator that does not block, lets a thread run it.
+/// Runs `work` and returns its status, or, for a communicator that does not block, lets a thread run it.
 template <class Work>
 ncclResult_t run(Lock& lock, ncclComm& comm, Work work) {
-  const auto all = [&comm, work] {
+  const auto run_and_end = [&comm, work] {
     ncclResult_t status = ncclSuccess;
     try {
       status = work();
@@ -111,11 +111,11 @@ ncclResult_t run(Lock& lock, ncclComm& comm, Work work) {
   comm.state = ncclInProgress;
   if (comm.blocks) {
     lock.unlock();
-    return all();
+    return run_and_end();
   }
-  comm.worker = std::thread([all] {
+  comm.worker = std::thread([run_and_end] {
     software_gpu::dawdle();
-    static_cast<void>(all());
+    static_cast<void>(run_and_end());
   });
   return ncclInProgress;
 }
@@ -132,13 +132,13 @@ bool is_valid(const ncclConfig_t* config) {
   return config != nullptr && config->size == sizeof *config && config->magic == 0xcafebeef;
 }
 
-/// One GPU is one rank's, but for the latest versions.
+/// Requires a GPU of its own for each rank, except in the latest versions.
 ncclResult_t introduce(ncclComm& comm) {
   const std::string mine = software_gpu::uuid_of(comm.device);
   Bytes bytes(mine.size());
   std::memcpy(bytes.data(), mine.data(), mine.size());
-  const std::vector<Bytes> all = software_gpu::gather(comm, Purpose::introduction, bytes);
-  if (std::set<Bytes>(all.begin(), all.end()).size() != all.size()) {
+  const std::vector<Bytes> introductions = software_gpu::gather(comm, Purpose::introduction, bytes);
+  if (std::set<Bytes>(introductions.begin(), introductions.end()).size() != introductions.size()) {
     return refuse(&comm, ncclInvalidUsage, "Duplicate GPU detected");
   }
   return ncclSuccess;
@@ -154,9 +154,9 @@ ncclResult_t split(ncclComm& parent, ncclComm& child, Member mine, std::uint64_t
   Bytes bytes(sizeof mine);
   std::memcpy(bytes.data(), &mine, sizeof mine);
   std::vector<Member> members;
-  for (const Bytes& one : software_gpu::gather(parent, Purpose::split, bytes)) {
+  for (const Bytes& answer : software_gpu::gather(parent, Purpose::split, bytes)) {
     Member member;
-    std::memcpy(&member, one.data(), sizeof member);
+    std::memcpy(&member, answer.data(), sizeof member);
     if (member.color == mine.color) {
       members.push_back(member);
     }
@@ -173,17 +173,16 @@ ncclResult_t split(ncclComm& parent, ncclComm& child, Member mine, std::uint64_t
   return ncclSuccess;
 }
 
-/// A communicator's first message to a peer, or from one, needs the peer's host and memory; so does its first
-/// collective.
+/// A communicator's first message to or from a peer needs the peer's host and memory; so does its first collective.
 ncclResult_t connect(ncclComm& comm, const std::vector<Operation>& operations) {
   std::vector<std::pair<int, bool>> missing;
   bool needs_rings = false;
   {
     const Lock lock(mutex());
-    for (const Operation& one : operations) {
-      const bool is_message = one.kind != Operation::Kind::collective;
-      const std::pair way(one.peer, one.kind == Operation::Kind::send);
-      if (is_message && one.peer != comm.rank && std::ranges::find(comm.connected, way) == comm.connected.end()) {
+    for (const Operation& operation : operations) {
+      const bool is_message = operation.kind != Operation::Kind::collective;
+      const std::pair way(operation.peer, operation.kind == Operation::Kind::send);
+      if (is_message && operation.peer != comm.rank && std::ranges::find(comm.connected, way) == comm.connected.end()) {
         comm.connected.push_back(way);
         missing.push_back(way);
       }
@@ -215,11 +214,11 @@ ncclResult_t connect(ncclComm& comm, const std::vector<Operation>& operations) {
   return ncclSuccess;
 }
 
-/// Of all communicators of a device.
+/// Returns the line of all communicators of a device.
 std::shared_ptr<software_gpu::Line> line_of_device(int device) {
-  static auto& all = *new std::map<int, std::shared_ptr<software_gpu::Line>>;
+  static auto& lines = *new std::map<int, std::shared_ptr<software_gpu::Line>>;
   const Lock lock(mutex());
-  std::shared_ptr<software_gpu::Line>& line = all[device];
+  std::shared_ptr<software_gpu::Line>& line = lines[device];
   if (line == nullptr) {
     line = std::make_shared<software_gpu::Line>();
   }
@@ -234,31 +233,31 @@ std::shared_ptr<software_gpu::Line> line_of(const ncclComm& comm, cudaStream_t s
   return beside && !ordered ? comm.line : line_of_device(comm.device);
 }
 
-/// Memory that an operation reads and writes.
-bool is_there(const Operation& one, int members) {
-  const std::size_t bytes = one.count * software_gpu::size_of(one.type);
-  const std::size_t all = bytes * static_cast<std::size_t>(members);
+/// True if the memory that an operation reads and writes is on the device.
+bool is_there(const Operation& operation, int members) {
+  const std::size_t bytes = operation.count * software_gpu::size_of(operation.type);
+  const std::size_t whole = bytes * static_cast<std::size_t>(members);
   const auto holds = [&](const void* at, std::size_t size) {
-    return size == 0 || software_gpu::is_device_memory(at, size, one.comm->device);
+    return size == 0 || software_gpu::is_device_memory(at, size, operation.comm->device);
   };
-  switch (one.kind) {
-    case Operation::Kind::send: return holds(one.from, bytes);
-    case Operation::Kind::receive: return holds(one.to, bytes);
+  switch (operation.kind) {
+    case Operation::Kind::send: return holds(operation.from, bytes);
+    case Operation::Kind::receive: return holds(operation.to, bytes);
     case Operation::Kind::collective: break;
   }
-  switch (one.collective) {
-    case Collective::all_gather: return holds(one.from, bytes) && holds(one.to, all);
-    case Collective::reduce_scatter: return holds(one.from, all) && holds(one.to, bytes);
-    case Collective::all_reduce: return holds(one.from, bytes) && holds(one.to, bytes);
-    case Collective::all_to_all: return holds(one.from, all) && holds(one.to, all);
+  switch (operation.collective) {
+    case Collective::all_gather: return holds(operation.from, bytes) && holds(operation.to, whole);
+    case Collective::reduce_scatter: return holds(operation.from, whole) && holds(operation.to, bytes);
+    case Collective::all_reduce: return holds(operation.from, bytes) && holds(operation.to, bytes);
+    case Collective::all_to_all: return holds(operation.from, whole) && holds(operation.to, whole);
   }
   return false;
 }
 
-/// What a stream does when it comes to the operations.
+/// Runs operations when a stream reaches them.
 cudaError_t carry_out(ncclComm& comm, const std::vector<Operation>& operations) {
-  for (const Operation& one : operations) {
-    if (!comm.aborted && !is_there(one, software_gpu::ranks_of(comm))) {
+  for (const Operation& operation : operations) {
+    if (!comm.aborted && !is_there(operation, software_gpu::ranks_of(comm))) {
       return cudaErrorIllegalAddress;
     }
   }
@@ -294,19 +293,20 @@ ncclResult_t issue(ncclComm& comm, const std::vector<Operation>& operations) {
   return ncclSuccess;
 }
 
-/// Whether the calls of a group can be one group of this double.
+/// Returns an error if the calls of a group cannot be one group of this double.
 ncclResult_t refusal(const std::vector<Operation>& operations) {
   const Operation& first = operations.front();
-  for (const Operation& one : operations) {
-    if (one.comm != first.comm || one.stream != first.stream ||
-        (one.kind == Operation::Kind::collective && operations.size() > 1)) {
+  for (const Operation& operation : operations) {
+    if (operation.comm != first.comm || operation.stream != first.stream ||
+        (operation.kind == Operation::Kind::collective && operations.size() > 1)) {
       return refuse(first.comm, ncclInvalidUsage,
                     "the double takes groups of messages of one communicator on one stream");
     }
-    if (one.kind != Operation::Kind::collective && (one.peer < 0 || one.peer >= software_gpu::ranks_of(*one.comm))) {
+    if (operation.kind != Operation::Kind::collective &&
+        (operation.peer < 0 || operation.peer >= software_gpu::ranks_of(*operation.comm))) {
       return refuse(first.comm, ncclInvalidArgument, "a peer is none of the communicator's ranks");
     }
-    if (software_gpu::device_of(one.stream) != first.comm->device) {
+    if (software_gpu::device_of(operation.stream) != first.comm->device) {
       return refuse(first.comm, ncclInvalidUsage, "a stream is none of the communicator's device");
     }
   }
@@ -351,7 +351,7 @@ ncclResult_t add_collective(Collective which, const void* from, void* to, std::s
               .stream = stream});
 }
 
-/// All members register the same sizes in the same order.
+/// Registers memory; all members register equal sizes in the same order.
 ncclResult_t enroll(ncclComm* comm, void* at, std::size_t bytes, bool window) {
   Lock lock(mutex());
   if (const ncclResult_t status = ready(comm); status != ncclSuccess) {
@@ -368,8 +368,8 @@ ncclResult_t enroll(ncclComm* comm, void* at, std::size_t bytes, bool window) {
   return run(lock, *comm, [comm, bytes] {
     Bytes mine(sizeof bytes);
     std::memcpy(mine.data(), &bytes, sizeof bytes);
-    for (const Bytes& one : software_gpu::gather(*comm, Purpose::registration, mine)) {
-      software_gpu::check(one == mine, "ranks register memory of different sizes with one communicator");
+    for (const Bytes& sizes : software_gpu::gather(*comm, Purpose::registration, mine)) {
+      software_gpu::check(sizes == mine, "ranks register memory of different sizes with one communicator");
     }
     return ncclSuccess;
   });
@@ -380,11 +380,11 @@ ncclResult_t withdraw(ncclComm* comm, void* handle) {
   if (const ncclResult_t status = ready(comm); status != ncclSuccess) {
     return status;
   }
-  const auto found = std::ranges::find(comm->registered, handle);
-  if (found == comm->registered.end()) {
+  const auto entry = std::ranges::find(comm->registered, handle);
+  if (entry == comm->registered.end()) {
     return refuse(comm, ncclInvalidArgument, "a registration ends that is none");
   }
-  comm->registered.erase(found);
+  comm->registered.erase(entry);
   return ncclSuccess;
 }
 

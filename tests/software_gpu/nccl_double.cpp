@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The double of NCCL. Built as several versions: NCCL_DOUBLE_VERSION says which, and older ones lack functions.
+// The double of NCCL, built in several versions: NCCL_DOUBLE_VERSION selects one, and older ones lack functions.
 #include "tests/software_gpu/nccl_double.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 using commfuse::validate::test::NcclDouble;
 
-/// Kept for ever, so that a use after its end is noticed rather than undefined.
+/// Never freed, so that a use after its end is noticed rather than undefined.
 struct ncclComm {
   int id = 0;
   int ranks = 1;
@@ -30,13 +30,13 @@ struct ncclComm {
 namespace {
 
 NcclDouble& facts() {
-  static NcclDouble one;
-  return one;
+  static NcclDouble double_facts;
+  return double_facts;
 }
 
-// All of this is guarded by facts().mutex.
+// facts().mutex guards all of this.
 std::condition_variable changed;
-std::vector<std::unique_ptr<ncclComm>> all;
+std::vector<std::unique_ptr<ncclComm>> communicators;
 std::map<void*, std::size_t> blocks;
 
 using Lock = std::unique_lock<std::mutex>;
@@ -54,7 +54,7 @@ ncclResult_t misuse(const std::string& what) {
   return ncclInvalidUsage;
 }
 
-/// As ncclCommEnsureReady().
+/// Waits as ncclCommEnsureReady() does.
 ncclResult_t ready(const ncclComm* comm, const std::string& call) {
   if (comm == nullptr || !comm->alive) {
     return misuse(call + " on a communicator that is gone");
@@ -71,7 +71,7 @@ void join(Lock& lock, ncclComm& comm) {
   }
 }
 
-/// Runs `work` later, in another thread; until then the communicator is in progress. `hangs`: until it is aborted.
+/// Runs `work` later, in another thread; until then the communicator is in progress, with `hangs` until it is aborted.
 template <class Work>
 ncclResult_t later(Lock& lock, ncclComm& comm, bool hangs, Work work) {
   join(lock, comm);
@@ -91,7 +91,7 @@ ncclResult_t later(Lock& lock, ncclComm& comm, bool hangs, Work work) {
   return ncclInProgress;
 }
 
-/// Runs `work` here.
+/// Runs `work` on this thread.
 template <class Work>
 ncclResult_t now(Lock& lock, ncclComm& comm, bool hangs, Work work) {
   if (hangs) {
@@ -103,9 +103,9 @@ ncclResult_t now(Lock& lock, ncclComm& comm, bool hangs, Work work) {
 }
 
 ncclComm* new_comm(ncclComm* parent, int ranks, const ncclConfig_t& config) {
-  all.push_back(std::make_unique<ncclComm>());
-  ncclComm* made = all.back().get();
-  made->id = static_cast<int>(all.size()) - 1;
+  communicators.push_back(std::make_unique<ncclComm>());
+  ncclComm* made = communicators.back().get();
+  made->id = static_cast<int>(communicators.size()) - 1;
   made->ranks = ranks;
   made->parent = parent;
   made->blocks = config.blocking != 0;
@@ -188,7 +188,7 @@ ncclResult_t ncclCommSplit(ncclComm_t comm, int /*color*/, int /*key*/, ncclComm
     return status;
   }
   *made = nullptr;
-  // The job is the parent's, so whether the call blocks is the parent's choice, and its configuration the child's.
+  // The job belongs to the parent, so the parent decides whether the call blocks; the configuration is the child's.
   const auto work = [comm, made, config = *config] { *made = new_comm(comm, comm->ranks, config); };
   return comm->blocks ? now(lock, *comm, facts().hangs_in_init, work) : later(lock, *comm, facts().hangs_in_init, work);
 }
@@ -269,7 +269,7 @@ ncclResult_t ncclAllReduce(const void*, void*, size_t, ncclDataType_t, ncclRedOp
 }
 
 #if NCCL_DOUBLE_VERSION >= 21900
-/// From the end of an arena towards its beginning: addresses fall where allocations go on.
+/// Allocates from the end of an arena towards its beginning, so addresses fall with each allocation.
 ncclResult_t ncclMemAlloc(void** at, size_t size) {
   static std::array<std::byte, std::size_t{1} << 20U> arena;
   const Lock lock(facts().mutex);

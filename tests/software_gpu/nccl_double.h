@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a test tells the double of NCCL, and what the double tells the test. The double is a shared library that stands
-// in for libnccl.so.2: it moves no data, but launches, waits and fails on the same threads and in the same order as
-// NCCL.
+// Settings of the double of NCCL, and its observations. The double is a shared library in place of libnccl.so.2: it
+// moves no data, but launches, waits and fails on the same threads and in the same order as NCCL.
 #pragma once
 
 #include <chrono>
@@ -13,7 +12,7 @@
 
 namespace commfuse::validate::test {
 
-/// A group, or a call outside one, as it reached the device.
+/// A group, or a call outside one, as it arrived at the device.
 struct NcclDoubleLaunch {
   int communicator = 0;
   std::thread::id thread;
@@ -33,13 +32,13 @@ struct NcclDoubleCommunicator {
   bool shares = false;
 };
 
-/// Lock `mutex` to read while calls are under way.
+/// State of the double. Lock `mutex` to read while calls are under way.
 struct NcclDouble {
   std::mutex mutex;
 
-  // Behaviour.
-  std::chrono::milliseconds slowness{5};  ///< How long calls on communicators that do not block stay in progress.
-  bool hangs_in_init = false;             ///< A rank never comes.
+  // Settings of its behaviour.
+  std::chrono::milliseconds slowness{5};  ///< Duration of calls on communicators that do not block.
+  bool hangs_in_init = false;             ///< A rank never arrives.
   bool hangs_in_group = false;            ///< Groups on communicators that block hang until they are aborted.
   bool hangs_in_register = false;
   bool hangs_in_finalize = false;
@@ -54,7 +53,7 @@ struct NcclDouble {
   std::vector<std::string> misuses;
 };
 
-/// The name of a function of the double, of the type below.
+/// Name of a function of the double, whose type follows.
 inline constexpr auto nccl_double_entry = "commfuse_nccl_double";
 using NcclDoubleEntry = NcclDouble& (*)();
 

@@ -24,7 +24,7 @@ struct Frame {
   std::uint64_t bytes = 0;
 };
 
-/// A name that belongs to no file and ends with its sockets.
+/// Returns a name that belongs to no file and ends with its sockets.
 std::pair<sockaddr_un, socklen_t> address_of(const std::string& token, int rank) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -114,7 +114,7 @@ Mesh::Mesh(const std::string& token, int rank, int ranks, const std::atomic<bool
   }
 }
 
-/// To those before, and from those behind.
+/// Connects to ranks before this one, and accepts those after it.
 void Mesh::connect(const std::string& token, const std::atomic<bool>& aborted) {
   const Socket listening(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const auto [address, size] = address_of(token, rank_);
@@ -160,7 +160,7 @@ void Mesh::send(int peer, Tag tag, const Bytes& bytes) {
   Peer& to = *peers_.at(static_cast<std::size_t>(peer));
   const Frame frame{tag, bytes.size()};
   const std::lock_guard lock(to.writing);
-  // What goes to a rank that is gone is lost.
+  // Data for a rank that is gone are lost.
   static_cast<void>(write_all(to.socket, &frame, sizeof frame) && write_all(to.socket, bytes.data(), bytes.size()));
 }
 

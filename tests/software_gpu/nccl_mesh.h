@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How ranks of the double of NCCL reach each other, be they threads or processes of one machine: a local socket between
-// every two of them, found by the unique id.
+// Connects ranks of the double of NCCL, as threads or processes of one machine: a local socket between every two of
+// them, found by the unique id.
 #pragma once
 
 #include <atomic>
@@ -19,7 +19,7 @@ namespace software_gpu {
 
 using Bytes = std::vector<std::byte>;
 
-/// What messages are for: those of one kind between two ranks arrive in order.
+/// Purposes of messages: messages of one purpose between two ranks arrive in order.
 enum class Purpose : std::uint32_t { introduction, split, connection, registration, ready, message, collective };
 
 struct Tag {
@@ -28,12 +28,12 @@ struct Tag {
   friend auto operator<=>(const Tag&, const Tag&) = default;
 };
 
-/// Thrown where an aborted communicator waits.
+/// Thrown when an aborted communicator waits.
 struct Aborted {};
 
 class Mesh {
  public:
-  /// Returns when all ranks have come. Throws Aborted once `aborted`.
+  /// Returns when all ranks have arrived. Throws Aborted once `aborted`.
   Mesh(const std::string& token, int rank, int ranks, const std::atomic<bool>& aborted);
   Mesh(const Mesh&) = delete;
   Mesh& operator=(const Mesh&) = delete;
@@ -42,13 +42,13 @@ class Mesh {
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] int ranks() const { return static_cast<int>(peers_.size()); }
 
-  /// Does not wait for the receiver.
+  /// Sends without waiting for the receiver.
   void send(int peer, Tag tag, const Bytes& bytes);
-  /// Waits, for ever where the peer is gone: NCCL does not notice either. Throws Aborted once `aborted`.
+  /// Waits, for ever if the peer is gone: NCCL does not notice that either. Throws Aborted once `aborted`.
   Bytes receive(int peer, Tag tag, const std::atomic<bool>& aborted);
-  /// How many messages of a communicator arrived and were not received.
+  /// Returns the number of messages of a communicator that arrived and were not received.
   [[nodiscard]] std::size_t left_over(std::uint64_t communicator);
-  /// Wakes who waits, to see that it is aborted.
+  /// Wakes waiting threads, which then see that they are aborted.
   void wake();
 
  private:

@@ -19,10 +19,10 @@ Bytes bytes_at(const void* from, std::size_t count) {
   return {begin, begin + count};
 }
 
-/// Of no bytes too: a part of an all-reduce of fewer elements than ranks is empty.
+/// Handles no bytes too: a part of an all-reduce with fewer elements than ranks is empty.
 void put(void* to, const Bytes& bytes) { std::ranges::copy(bytes, static_cast<std::byte*>(to)); }
 
-/// What a receiver says when it is ready, and members of a collective before they begin.
+/// Sent by a receiver when it is ready, and by members of a collective before they begin.
 struct Header {
   std::uint64_t count = 0;
   std::int32_t what = 0;
@@ -48,26 +48,26 @@ Bytes receive(ncclComm& comm, int member, Purpose purpose) {
 
 /// All receives are ready before any send waits for its receiver, as in a kernel that works on all of them.
 void run_messages(ncclComm& comm, const std::vector<Operation>& operations) {
-  for (const Operation& one : operations) {
-    if (one.kind == Operation::Kind::receive) {
-      const Header header{.count = one.count * size_of(one.type)};
-      send(comm, one.peer, Purpose::ready, bytes_at(&header, sizeof header));
+  for (const Operation& operation : operations) {
+    if (operation.kind == Operation::Kind::receive) {
+      const Header header{.count = operation.count * size_of(operation.type)};
+      send(comm, operation.peer, Purpose::ready, bytes_at(&header, sizeof header));
     }
   }
-  for (const Operation& one : operations) {
-    if (one.kind != Operation::Kind::send) {
+  for (const Operation& operation : operations) {
+    if (operation.kind != Operation::Kind::send) {
       continue;
     }
-    const Header asked = header_in(receive(comm, one.peer, Purpose::ready));
-    const std::size_t bytes = one.count * size_of(one.type);
-    check(asked.count == bytes,
-          fmt::format("rank {} sends {} bytes to rank {}, which receives {}", comm.rank, bytes, one.peer, asked.count));
-    send(comm, one.peer, Purpose::message, bytes_at(one.from, bytes));
+    const Header asked = header_in(receive(comm, operation.peer, Purpose::ready));
+    const std::size_t bytes = operation.count * size_of(operation.type);
+    check(asked.count == bytes, fmt::format("rank {} sends {} bytes to rank {}, which receives {}", comm.rank, bytes,
+                                            operation.peer, asked.count));
+    send(comm, operation.peer, Purpose::message, bytes_at(operation.from, bytes));
   }
-  for (const Operation& one : operations) {
-    if (one.kind == Operation::Kind::receive) {
-      const Bytes bytes = receive(comm, one.peer, Purpose::message);
-      put(one.to, bytes);
+  for (const Operation& operation : operations) {
+    if (operation.kind == Operation::Kind::receive) {
+      const Bytes bytes = receive(comm, operation.peer, Purpose::message);
+      put(operation.to, bytes);
     }
   }
 }
@@ -84,7 +84,7 @@ void add_elements(Bytes& sums, const std::byte* more, const Read& read, const Ro
   }
 }
 
-/// Rounded to the dtype at every hop of a ring, as NCCL does.
+/// Rounds to the dtype at every hop of a ring, as NCCL does.
 void add(Bytes& sums, const std::byte* more, ncclDataType_t type) {
   switch (type) {
     case ncclBfloat16: add_elements<__nv_bfloat16>(sums, more, __bfloat162float, __float2bfloat16_rn); return;
@@ -101,7 +101,7 @@ class Ring {
  public:
   explicit Ring(ncclComm& comm) : comm_(comm), n_(ranks_of(comm)) {}
 
-  /// Sends to the next rank, receives from the one before.
+  /// Sends to the next rank and receives from the one before.
   Bytes pass(const Bytes& bytes) {
     send(comm_, (comm_.rank + 1) % n_, Purpose::collective, bytes);
     return receive(comm_, (comm_.rank + n_ - 1) % n_, Purpose::collective);
@@ -119,8 +119,7 @@ class Ring {
     }
   }
 
-  /// `parts` has one for every rank; where they begin is `begins`. The sum of a part starts at the rank behind its
-  /// owner.
+  /// `begins` has the first element of every rank's part. The sum of a part starts at the rank after its owner.
   Bytes reduce(const std::byte* from, const std::vector<std::size_t>& begins, ncclDataType_t type) {
     const auto mine = [&](int part) {
       const auto i = static_cast<std::size_t>(part);
@@ -149,26 +148,26 @@ std::vector<std::size_t> equal_parts(std::size_t elements, int parts, std::size_
   return begins;
 }
 
-void run_all_to_all(ncclComm& comm, const Operation& one) {
-  const std::size_t bytes = one.count * size_of(one.type);
+void run_all_to_all(ncclComm& comm, const Operation& operation) {
+  const std::size_t bytes = operation.count * size_of(operation.type);
   for (int peer = 0; peer < ranks_of(comm); ++peer) {
-    const auto* from = static_cast<const std::byte*>(one.from) + static_cast<std::size_t>(peer) * bytes;
+    const auto* from = static_cast<const std::byte*>(operation.from) + static_cast<std::size_t>(peer) * bytes;
     send(comm, peer, Purpose::collective, bytes_at(from, bytes));
   }
   for (int peer = 0; peer < ranks_of(comm); ++peer) {
     const Bytes part = receive(comm, peer, Purpose::collective);
-    put(static_cast<std::byte*>(one.to) + static_cast<std::size_t>(peer) * bytes, part);
+    put(static_cast<std::byte*>(operation.to) + static_cast<std::size_t>(peer) * bytes, part);
   }
 }
 
-void run_all_reduce(ncclComm& comm, const Operation& one) {
+void run_all_reduce(ncclComm& comm, const Operation& operation) {
   const int n = ranks_of(comm);
-  const std::vector<std::size_t> begins = equal_parts(one.count, n, size_of(one.type));
+  const std::vector<std::size_t> begins = equal_parts(operation.count, n, size_of(operation.type));
   Ring ring(comm);
-  Bytes part = ring.reduce(static_cast<const std::byte*>(one.from), begins, one.type);
+  Bytes part = ring.reduce(static_cast<const std::byte*>(operation.from), begins, operation.type);
   for (int step = 0;; ++step) {
     const auto owner = static_cast<std::size_t>((comm.rank - step + n) % n);
-    put(static_cast<std::byte*>(one.to) + begins[owner], part);
+    put(static_cast<std::byte*>(operation.to) + begins[owner], part);
     if (step == n - 1) {
       return;
     }
@@ -181,24 +180,27 @@ const char* name_of(std::int32_t collective) {
   return names[collective];
 }
 
-void run_collective(ncclComm& comm, const Operation& one) {
+void run_collective(ncclComm& comm, const Operation& operation) {
   Ring ring(comm);
-  const Header mine{.count = one.count, .what = static_cast<std::int32_t>(one.collective), .type = one.type};
+  const Header mine{
+      .count = operation.count, .what = static_cast<std::int32_t>(operation.collective), .type = operation.type};
   const Header before = header_in(ring.pass(bytes_at(&mine, sizeof mine)));
   check(mine == before, fmt::format("rank {} runs {} of {} elements where the rank before runs {} of {}", comm.rank,
                                     name_of(mine.what), mine.count, name_of(before.what), before.count));
-  const std::size_t size = size_of(one.type);
-  const auto* from = static_cast<const std::byte*>(one.from);
-  switch (one.collective) {
-    case Collective::all_gather: ring.gather(bytes_at(from, one.count * size), static_cast<std::byte*>(one.to)); return;
+  const std::size_t size = size_of(operation.type);
+  const auto* from = static_cast<const std::byte*>(operation.from);
+  switch (operation.collective) {
+    case Collective::all_gather:
+      ring.gather(bytes_at(from, operation.count * size), static_cast<std::byte*>(operation.to));
+      return;
     case Collective::reduce_scatter: {
       const auto n = static_cast<std::size_t>(ranks_of(comm));
-      const Bytes sums = ring.reduce(from, equal_parts(one.count * n, ranks_of(comm), size), one.type);
-      put(one.to, sums);
+      const Bytes sums = ring.reduce(from, equal_parts(operation.count * n, ranks_of(comm), size), operation.type);
+      put(operation.to, sums);
       return;
     }
-    case Collective::all_reduce: run_all_reduce(comm, one); return;
-    case Collective::all_to_all: run_all_to_all(comm, one); return;
+    case Collective::all_reduce: run_all_reduce(comm, operation); return;
+    case Collective::all_to_all: run_all_to_all(comm, operation); return;
   }
 }
 
@@ -221,7 +223,7 @@ void run_operations(ncclComm& comm, const std::vector<Operation>& operations) {
     } else {
       run_messages(comm, operations);
     }
-  } catch (const Aborted&) {  // the kernel ends, and what it was to write is not there
+  } catch (const Aborted&) {  // the kernel ends without writing its output
   }
 }
 
@@ -231,14 +233,14 @@ Bytes exchange(ncclComm& comm, int to, int from, Purpose purpose, const Bytes& b
 }
 
 std::vector<Bytes> gather(ncclComm& comm, Purpose purpose, const Bytes& bytes) {
-  std::vector<Bytes> all;
+  std::vector<Bytes> gathered;
   for (int member = 0; member < ranks_of(comm); ++member) {
     send(comm, member, purpose, bytes);
   }
   for (int member = 0; member < ranks_of(comm); ++member) {
-    all.push_back(receive(comm, member, purpose));
+    gathered.push_back(receive(comm, member, purpose));
   }
-  return all;
+  return gathered;
 }
 
 }  // namespace software_gpu

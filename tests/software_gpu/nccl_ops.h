@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Communicators of the double of NCCL, and what their operations do when a stream comes to them.
+// Communicators of the double of NCCL, and their operations when a stream reaches them.
 #pragma once
 
 #include <nccl.h>
@@ -9,7 +9,7 @@
 #include "tests/software_gpu/gpu.h"
 #include "tests/software_gpu/nccl_mesh.h"
 
-/// Kept for ever, so that a use after its end is noticed.
+/// Never freed, so that a use after its end is noticed.
 struct ncclComm {
   std::shared_ptr<software_gpu::Mesh> mesh;  // null: not connected yet
   std::uint64_t id = 0;
@@ -21,19 +21,19 @@ struct ncclComm {
   std::shared_ptr<software_gpu::Line> line = std::make_shared<software_gpu::Line>();
 
   std::atomic<bool> aborted = false;
-  std::thread worker;  // of a call in progress
+  std::thread worker;  // thread of a call in progress
 
-  // Guarded by the mutex of nccl.cpp.
+  // The mutex of nccl.cpp guards these members.
   bool alive = true;
   bool finalized = false;
   ncclResult_t state = ncclSuccess;
   std::string last_error;
-  std::vector<std::pair<int, bool>> connected;  // peers, and whether to send to them
+  std::vector<std::pair<int, bool>> connected;  // peers, and whether messages go to them
   bool has_rings = false;
   std::uint32_t splits = 0;
   std::vector<void*> registered;
 
-  std::atomic<int> operations = 0;  // not ended
+  std::atomic<int> operations = 0;  // operations that have not ended
 };
 
 namespace software_gpu {
@@ -42,7 +42,7 @@ inline int ranks_of(const ncclComm& comm) { return static_cast<int>(comm.members
 
 enum class Collective : std::uint8_t { all_gather, reduce_scatter, all_reduce, all_to_all };
 
-/// A call between ncclGroupStart() and ncclGroupEnd(), or outside of any.
+/// A call between ncclGroupStart() and ncclGroupEnd(), or outside of a group.
 struct Operation {
   enum class Kind : std::uint8_t { send, receive, collective };
   Kind kind = Kind::send;
@@ -51,18 +51,18 @@ struct Operation {
   void* to = nullptr;
   std::size_t count = 0;
   ncclDataType_t type = ncclUint8;
-  int peer = 0;  // of the communicator
+  int peer = 0;  // rank in the communicator
   ncclComm* comm = nullptr;
   cudaStream_t stream = nullptr;
 };
 
 std::size_t size_of(ncclDataType_t type);
-/// Runs messages of one communicator together, or one collective: at once on all members, in the order in which each
-/// of them issued it. Ends the process with a sentence where two ranks disagree about sizes or kinds.
+/// Runs messages of one communicator together, or one collective: at once on all members, in the order in which each of
+/// them issued it. Ends the process with an error if two ranks disagree about sizes or kinds.
 void run_operations(ncclComm& comm, const std::vector<Operation>& operations);
 
 Bytes exchange(ncclComm& comm, int to, int from, Purpose purpose, const Bytes& bytes);
-/// Gives every member these bytes; returns all, by member.
+/// Sends every member these bytes; returns the bytes of all, by member.
 std::vector<Bytes> gather(ncclComm& comm, Purpose purpose, const Bytes& bytes);
 
 }  // namespace software_gpu

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The plugin as nvcc builds it, linked with the double of the runtime in place of NVIDIA's: the double has every
 // function that it calls, by the signatures of NVIDIA's headers, and every kernel is launched by a name that was
-// registered. Skipped where there is no nvcc.
+// registered. Skipped without nvcc.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ namespace {
 TEST(NvccBuild, CallsNothingThatTheDoubleLacksAndLaunchesItsKernels) {
   void* const loaded = ::dlopen(COMMFUSE_NVCC_BUILD, RTLD_NOW | RTLD_LOCAL);
   ASSERT_NE(loaded, nullptr) << ::dlerror();
-  // NOLINTBEGIN(*-reinterpret-cast): what dlsym() is for
+  // NOLINTBEGIN(*-reinterpret-cast): dlsym() needs the cast
   const auto registered = reinterpret_cast<int (*)(const char*)>(::dlsym(loaded, "software_gpu_registered"));
   const auto entry = reinterpret_cast<OpenCudaModule>(::dlsym(loaded, cuda_module_entry));
   // NOLINTEND(*-reinterpret-cast)

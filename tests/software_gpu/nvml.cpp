@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The double of NVIDIA's management library: libnvidia-ml.so.1. It tells all GPUs of the machine, whatever
-// CUDA_VISIBLE_DEVICES shows, and answers nothing before it is started. What it says is fixed: a program has neither
+// The double of NVIDIA's management library: libnvidia-ml.so.1. It reports all GPUs of the machine, whatever
+// CUDA_VISIBLE_DEVICES shows, and answers nothing before it is started. Its values are fixed: a program has neither
 // heat nor links.
 #include <array>
 #include <atomic>
@@ -19,7 +19,7 @@ namespace {
 
 using Handle = const nvmlDevice_st*;
 
-// As nvml.h has them.
+// Values of nvml.h.
 constexpr int success = 0;
 constexpr int uninitialized = 1;
 constexpr int invalid_argument = 2;
@@ -31,7 +31,7 @@ constexpr unsigned clock_mhz = 1000;
 constexpr unsigned milliwatts = 42'000;
 constexpr unsigned celsius = 20;
 
-/// In percent: its GPUs compute while their program runs, and nobody measures it.
+/// Percentages: its GPUs compute while their program runs, and nobody measures it.
 struct Utilization {
   unsigned gpu = 0;
   unsigned memory = 0;
@@ -66,7 +66,7 @@ std::string uuid_in_words(int number) {
   return text;
 }
 
-/// Writes what a started library knows of a device.
+/// Writes a value of a device, if the library is started.
 template <class Value>
 int answer(Handle device, Value* to, Value value) {
   if (started() <= 0) {
@@ -128,7 +128,7 @@ int nvmlDeviceGetName(Handle device, char* text, unsigned size) {
 }
 
 int nvmlDeviceGetPciInfo_v3(Handle device, char* info) {
-  constexpr std::size_t address_at = 36;  // behind the legacy address and five numbers
+  constexpr std::size_t address_at = 36;  // offset after the legacy address and five numbers
   char first = 0;
   const int status = answer(device, &first, '\0');
   if (status == success) {

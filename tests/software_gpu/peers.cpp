@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GPUs that reach each other's memory, copies between them, and where they stand on the bus. A kernel that touches
-// memory of a GPU that its own may not reach is not noticed: all of it is memory of this process.
+// GPUs that access each other's memory, copies between them, and their places on the bus. A kernel that touches memory
+// of an inaccessible GPU is not noticed, because all of it is memory of this process.
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -16,10 +16,10 @@ namespace software_gpu {
 namespace {
 
 std::mutex& peers_mutex() {
-  static auto& one = *new std::mutex;
-  return one;
+  static auto& mutex = *new std::mutex;
+  return mutex;
 }
-/// Pairs of a GPU and one that it reaches.
+/// Pairs of a GPU and a peer that it accesses.
 std::set<std::pair<int, int>>& enabled_peers() {
   static auto& pairs = *new std::set<std::pair<int, int>>;
   return pairs;
@@ -31,11 +31,11 @@ int devices_here() {
 }
 bool is_device(int device) { return device >= 0 && device < devices_here(); }
 
-/// How many neighbours stand below one switch: only they may reach each other. 0: all.
+/// Returns the number of GPUs below one switch: only those may access each other. 0: all.
 int neighbours() {
   static const int count = [] {
     const char* text = std::getenv("SOFTWARE_GPU_PEERS");  // NOLINT(concurrency-mt-unsafe): nobody changes it
-    return text == nullptr ? 0 : std::atoi(text);          // NOLINT(cert-err34-c): what is no number is 0
+    return text == nullptr ? 0 : std::atoi(text);          // NOLINT(cert-err34-c): other text counts as 0
   }();
   return count;
 }
@@ -102,7 +102,7 @@ cudaError_t cudaDeviceGetPCIBusId(char* text, int length, int device) {
   if (!is_device(device)) {
     return said(cudaErrorInvalidDevice);
   }
-  std::array<char, 32> address{};  // of no domain that a machine has
+  std::array<char, 32> address{};  // an address outside of any machine's domains
   const int needed = std::snprintf(address.data(), address.size(), "FFFF:%02X:00.0", device & 0xff);
   if (text == nullptr || length <= needed) {
     return said(cudaErrorInvalidValue);

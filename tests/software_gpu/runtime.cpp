@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the device is, launches, and green contexts.
+// Properties of the device, launches, and green contexts.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ constexpr int clock_khz = 1'000'000;
 constexpr int most_shared_bytes = 227 * 1024;
 constexpr std::size_t shared_bytes_without_asking = 48 * 1024;
 constexpr unsigned most_threads = 1024;
-constexpr unsigned most_blocks = 65535;  // along y and z
+constexpr unsigned most_blocks = 65535;  // blocks along y and z
 
 thread_local int current = 0;
 
@@ -51,9 +51,9 @@ const std::vector<int>& visible_devices() {
       return shown;
     }
     std::istringstream numbers(chosen);
-    for (std::string one; std::getline(numbers, one, ',');) {
-      const int number = std::atoi(one.c_str());  // NOLINT(cert-err34-c): what is no number ends the list
-      if (one.empty() || number < 0 || number >= settings().devices) {
+    for (std::string text_of_number; std::getline(numbers, text_of_number, ',');) {
+      const int number = std::atoi(text_of_number.c_str());  // NOLINT(cert-err34-c): other text ends the list
+      if (text_of_number.empty() || number < 0 || number >= settings().devices) {
         break;
       }
       shown.push_back(number);
@@ -66,13 +66,13 @@ const std::vector<int>& visible_devices() {
 bool is_device(int device) { return device >= 0 && device < static_cast<int>(visible_devices().size()); }
 
 std::mutex& attributes_mutex() {
-  static auto& one = *new std::mutex;
-  return one;
+  static auto& mutex = *new std::mutex;
+  return mutex;
 }
-/// How much dynamic shared memory kernels may ask for, where that was raised.
+/// Limits of dynamic shared memory for kernels that raised them.
 std::map<const void*, std::size_t>& shared_limits() {
-  static auto& all = *new std::map<const void*, std::size_t>;
-  return all;
+  static auto& limits = *new std::map<const void*, std::size_t>;
+  return limits;
 }
 
 std::size_t shared_limit(const void* kernel) {
@@ -81,7 +81,7 @@ std::size_t shared_limit(const void* kernel) {
   return raised == shared_limits().end() ? shared_bytes_without_asking : raised->second;
 }
 
-/// About: what its threads do is not known.
+/// Returns an estimate, because the work of its threads is not known.
 double flops_of(const KernelShape& shape) {
   constexpr double of_thread = 64.0;
   return of_thread * shape.grid.x * shape.grid.y * shape.grid.z * shape.block.x * shape.block.y * shape.block.z;
@@ -141,7 +141,8 @@ using namespace software_gpu;  // NOLINT(google-build-using-namespace): this fil
 extern "C" {
 
 cudaError_t cudaGetDeviceCount(int* count) {
-  // Loaded before a program asks for NVIDIA's, by a run path that the program lacks; it then gets this one by its name.
+  // It is loaded before a program asks for NVIDIA's, by a run path that the program lacks; the program then gets this
+  // one by its name.
   static void* const management = ::dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
   static_cast<void>(management);
   *count = static_cast<int>(visible_devices().size());
@@ -171,7 +172,8 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* about, int device) {
   about->totalGlobalMem = settings().memory;
   about->major = 9;
   about->multiProcessorCount = settings().multiprocessors;
-  about->l2CacheSize = 1 << 20;  // overwritten before every timed run, which takes a processor its time
+  // a program overwrites the cache before every timed run, so a small one saves the processor's time
+  about->l2CacheSize = 1 << 20;
   return cudaSuccess;
 }
 
@@ -199,9 +201,9 @@ cudaError_t cudaDeviceSynchronize() {
   if (forbidden_by_capture()) {
     return said(cudaErrorStreamCaptureUnsupported);
   }
-  Device& here = software_gpu::device(current);
-  here.wait_until_idle(-1);
-  return said(here.error());
+  Device& state = software_gpu::device(current);
+  state.wait_until_idle(-1);
+  return said(state.error());
 }
 
 cudaError_t cudaDriverGetVersion(int* version) {
@@ -270,7 +272,7 @@ unsigned count_of(const std::uint64_t (&members)[4]) {
   return count;
 }
 
-/// Green contexts that were not given back.
+/// Green contexts that were not freed.
 std::atomic<int>& contexts() {
   static std::atomic<int> count = 0;
   return count;
@@ -286,8 +288,8 @@ void require_none_left() {
 
 CUdevResource resource_of(const std::vector<unsigned>& members) {
   CUdevResource made{.type = CU_DEV_RESOURCE_TYPE_SM};
-  for (const unsigned one : members) {
-    made.members[one / 64] |= std::uint64_t{1} << one % 64;
+  for (const unsigned member : members) {
+    made.members[member / 64] |= std::uint64_t{1} << member % 64;
   }
   made.sm = {.smCount = count_of(made.members),
              .minSmPartitionSize = multiprocessors_in_group,
@@ -321,11 +323,11 @@ CUresult get_resource(CUdevice device, CUdevResource* resource, CUdevResourceTyp
   if (!is_device(device) || type != CU_DEV_RESOURCE_TYPE_SM) {
     return is_device(device) ? CUDA_ERROR_INVALID_RESOURCE_TYPE : CUDA_ERROR_INVALID_DEVICE;
   }
-  std::vector<unsigned> all;
+  std::vector<unsigned> members;
   for (unsigned i = 0; i < static_cast<unsigned>(settings().multiprocessors); ++i) {
-    all.push_back(i);
+    members.push_back(i);
   }
-  *resource = resource_of(all);
+  *resource = resource_of(members);
   return CUDA_SUCCESS;
 }
 
@@ -334,16 +336,16 @@ CUresult split(CUdevResource* result, unsigned* groups, const CUdevResource* inp
   if (flags != 0 || *groups != 1 || input->type != CU_DEV_RESOURCE_TYPE_SM) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  const std::vector<unsigned> all = members_of(*input);
+  const std::vector<unsigned> members = members_of(*input);
   const std::size_t taken =
       std::size_t{(std::max(least, 1U) + multiprocessors_in_group - 1) / multiprocessors_in_group} *
       multiprocessors_in_group;
-  if (taken > all.size()) {
+  if (taken > members.size()) {
     return CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
   }
-  const auto end = all.begin() + static_cast<std::ptrdiff_t>(taken);
-  *result = resource_of({all.begin(), end});
-  *remaining = resource_of({end, all.end()});
+  const auto end = members.begin() + static_cast<std::ptrdiff_t>(taken);
+  *result = resource_of({members.begin(), end});
+  *remaining = resource_of({end, members.end()});
   return CUDA_SUCCESS;
 }
 
@@ -371,7 +373,7 @@ CUresult destroy_context(CUgreenCtx context) {
   if (context == nullptr || !std::exchange(context->alive, false)) {
     return CUDA_ERROR_INVALID_HANDLE;
   }
-  if (std::ranges::any_of(context->streams, [](cudaStream_t one) { return is_alive(one); })) {
+  if (std::ranges::any_of(context->streams, [](cudaStream_t stream) { return is_alive(stream); })) {
     misuse("a green context is destroyed that still has a stream");
   }
   --contexts();
@@ -397,8 +399,8 @@ CUresult create_stream(CUstream* stream, CUgreenCtx context, unsigned flags, int
 extern "C" cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function, unsigned version,
                                                         unsigned long long flags,
                                                         cudaDriverEntryPointQueryResult* status) {
-  // The version from which on the driver has it.
-  static const std::map<std::string, std::pair<unsigned, void*>> all{
+  // Each function has the first version of the driver that provides it.
+  static const std::map<std::string, std::pair<unsigned, void*>> functions{
       {"cuGetErrorString", {6000, reinterpret_cast<void*>(&get_error_string)}},
       {"cuDeviceGet", {2000, reinterpret_cast<void*>(&device_get)}},
       {"cuDeviceGetDevResource", {12040, reinterpret_cast<void*>(&get_resource)}},
@@ -410,15 +412,15 @@ extern "C" cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void
       {"cuStreamWriteValue32", {11070, reinterpret_cast<void*>(&write_value)}},
       {"cuStreamWaitValue32", {11070, reinterpret_cast<void*>(&wait_value)}}};
   *function = nullptr;
-  const auto found = all.find(symbol);
+  const auto function_entry = functions.find(symbol);
   if (flags != cudaEnableDefault) {
     return said(cudaErrorInvalidValue);
   }
-  *status = found == all.end()              ? cudaDriverEntryPointSymbolNotFound
-            : found->second.first > version ? cudaDriverEntryPointVersionNotSufficent
-                                            : cudaDriverEntryPointSuccess;
+  *status = function_entry == functions.end()        ? cudaDriverEntryPointSymbolNotFound
+            : function_entry->second.first > version ? cudaDriverEntryPointVersionNotSufficent
+                                                     : cudaDriverEntryPointSuccess;
   if (*status == cudaDriverEntryPointSuccess) {
-    *function = found->second.second;
+    *function = function_entry->second.second;
   }
   return cudaSuccess;
 }

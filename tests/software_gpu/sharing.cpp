@@ -25,11 +25,11 @@ namespace {
 constexpr std::size_t page = 4096;
 constexpr std::uint64_t mark = 0x736f667477617265;
 
-/// What stands in a handle.
+/// Contents of a handle.
 struct Name {
   std::uint64_t is_one = 0;  ///< The mark.
   pid_t owner = 0;
-  int file = -1;  ///< In the owner's process.
+  int file = -1;  ///< Number of the file in the owner's process.
   Pages pages;
 
   friend bool operator<(const Name& a, const Name& b) {
@@ -43,7 +43,7 @@ std::mutex& mutex_here() {
   static auto& mutex = *new std::mutex;
   return mutex;
 }
-/// Files of this process, by the ledger of what it shares.
+/// Files of this process, by the ledger of the memory that it shares.
 std::map<const Ledger*, int>& files() {
   static auto& descriptors = *new std::map<const Ledger*, int>;
   return descriptors;
@@ -57,7 +57,7 @@ std::map<Name, Opened>& opened() {
   return openings;
 }
 
-/// One that has ended, and that nobody has asked after, is not.
+/// False for a process that has ended, even if nobody has waited for it.
 bool is_alive(pid_t process) {
   std::ifstream file("/proc/" + std::to_string(process) + "/stat");
   std::stringstream text;
@@ -67,13 +67,13 @@ bool is_alive(pid_t process) {
   return state != std::string::npos && state + 2 < words.size() && words[state + 2] != 'Z' && words[state + 2] != 'X';
 }
 
-/// Takes the pages of a block into a file, at the addresses they have.
+/// Moves the pages of a block into a file, at their present addresses.
 bool move_into_file(Pages& pages, int file) {
   if (::ftruncate(file, static_cast<off_t>(pages.bytes + page)) != 0) {
     return false;
   }
   static const std::array<std::byte, page> nothing{};
-  for (std::size_t at = 0; at < pages.bytes; at += page) {  // pages that nobody wrote stay unused
+  for (std::size_t at = 0; at < pages.bytes; at += page) {  // unwritten pages stay unused
     if (std::memcmp(pages.first + at, nothing.data(), page) != 0 &&
         ::pwrite(file, pages.first + at, page, static_cast<off_t>(at)) != static_cast<ssize_t>(page)) {
       return false;
@@ -87,7 +87,7 @@ bool move_into_file(Pages& pages, int file) {
   return ::mmap(pages.first, pages.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0) == pages.first;
 }
 
-/// Maps what another process shares, before a page that nobody may touch. Null: it cannot be.
+/// Maps memory of another process, before a protected page. Returns null if that fails.
 void* map_shared(const Name& name, Ledger** ledger) {
   const std::string path = "/proc/" + std::to_string(name.owner) + "/fd/" + std::to_string(name.file);
   const int file = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
@@ -110,7 +110,7 @@ std::atomic_ref<unsigned> flag_at(unsigned long long at) {
   return std::atomic_ref<unsigned>(*reinterpret_cast<unsigned*>(at));  // NOLINT(*-no-int-to-ptr): device memory
 }
 
-/// What both stream memory operations demand.
+/// Checks the requirements of both stream memory operations.
 CUresult refusal(CUstream stream, unsigned long long at) {
   const int device = device_of(stream);
   if (device < 0) {
@@ -216,7 +216,7 @@ cudaError_t cudaIpcOpenMemHandle(void** at, cudaIpcMemHandle_t handle, unsigned 
   if (flags != cudaIpcMemLazyEnablePeerAccess || name.is_one != mark) {
     return said(cudaErrorInvalidValue);
   }
-  if (name.owner == ::getpid()) {  // in words, "invalid device context"
+  if (name.owner == ::getpid()) {  // CUDA's "invalid device context"
     return said(cudaErrorDeviceUninitialized);
   }
   const std::lock_guard lock(mutex_here());

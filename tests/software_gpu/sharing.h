@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device memory that processes share. Its pages lie in a file without a name, which others open by the number that it
-// has in the process of its owner; a page behind them tells who has it open.
+// Device memory that processes share. Its pages lie in a file without a name, which other processes open by its number
+// in the owner's process; a page after them lists the processes that have it open.
 #pragma once
 
 #include <cuda.h>
@@ -20,26 +20,26 @@ struct Ledger {
   std::array<std::atomic<pid_t>, most_openers> openers{};  // 0: free
 };
 
-/// The whole pages that hold a block.
+/// The whole pages of a block.
 struct Pages {
   std::byte* first = nullptr;
   std::size_t bytes = 0;
-  std::size_t offset = 0;  // of the block
+  std::size_t offset = 0;  // offset of the block
   std::size_t block_bytes = 0;
-  Ledger* ledger = nullptr;  // null: not shared so far
+  Ledger* ledger = nullptr;  // null: not shared yet
 };
 
-/// Of a block of the device's own that begins there; nothing: there is none.
+/// Returns the pages of a block that begins there and belongs to the device; nothing if there is none.
 std::optional<Pages> pages_of(const void* at, int device);
 void set_ledger(const void* at, Ledger* ledger);
-/// From now on that is memory of another process, open for a device of this one.
+/// Adds memory of another process, open for a device of this one.
 void add_opened(const void* at, std::size_t bytes, int device, Ledger* ledger);
-/// Null: it is not open here.
+/// Closes it; returns null if it is not open here.
 Ledger* close_opened(const void* at);
-/// Before the owner frees it. Ends the process where another one that is alive has it open.
+/// Call before the owner frees it. Ends the process if another living process has it open.
 void end_sharing(Ledger& ledger);
 
-// What the driver gives by name.
+// Functions that the driver provides by name.
 
 CUresult write_value(CUstream stream, CUdeviceptr at, unsigned value, unsigned flags);
 CUresult wait_value(CUstream stream, CUdeviceptr at, unsigned value, unsigned flags);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the doubles promise of memory that processes share and of stream memory operations, and what they refuse.
-// Another process is this program once more, which runs one of the disabled tests below with a handle.
+// Contracts of the doubles for memory that processes share and for stream memory operations. The other process is this
+// program again, which runs one of the disabled tests below with a handle.
 #include <cudaTypedefs.h>
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
@@ -22,14 +22,14 @@ namespace software_gpu {
 namespace {
 
 constexpr unsigned since = 11070;
-constexpr std::size_t count = 3000;  // of numbers: not whole pages
+constexpr std::size_t count = 3000;  // number of values, which is not a multiple of a page
 
 template <class Function>
 Function driver_entry(const char* name, unsigned version = since) {
-  void* found = nullptr;
+  void* address = nullptr;
   cudaDriverEntryPointQueryResult result = cudaDriverEntryPointSymbolNotFound;
-  EXPECT_EQ(cudaGetDriverEntryPointByVersion(name, &found, version, cudaEnableDefault, &result), cudaSuccess);
-  return reinterpret_cast<Function>(found);
+  EXPECT_EQ(cudaGetDriverEntryPointByVersion(name, &address, version, cudaEnableDefault, &result), cudaSuccess);
+  return reinterpret_cast<Function>(address);
 }
 
 CUresult write_flag(cudaStream_t stream, const unsigned* flag, unsigned value) {
@@ -69,7 +69,7 @@ cudaIpcMemHandle_t handle_of(void* at) {
 
 using Pipe = std::unique_ptr<FILE, decltype(&::pclose)>;
 
-/// Starts a disabled test of this program in another process. What it prints can be read.
+/// Starts a disabled test of this program in another process. Its output can be read.
 Pipe started(const std::string& test, const cudaIpcMemHandle_t& handle) {
   std::string text;
   for (const char byte : handle.reserved) {
@@ -81,7 +81,7 @@ Pipe started(const std::string& test, const cudaIpcMemHandle_t& handle) {
   return Pipe(::popen(command.c_str(), "r"), &::pclose);
 }
 
-/// Whether the test passed there.
+/// True if the test passed in the other process.
 bool passes(const std::string& test, const cudaIpcMemHandle_t& handle) {
   Pipe pipe = started(test, handle);
   std::array<char, 256> line{};
@@ -109,12 +109,12 @@ TEST(OtherProcess, DISABLED_AddsOne) {
   void* at = nullptr;
   ASSERT_EQ(open_given(&at), cudaSuccess);
   void* again = nullptr;
-  EXPECT_EQ(open_given(&again), cudaSuccess);  // counted, and at the same place
+  EXPECT_EQ(open_given(&again), cudaSuccess);  // the second opening is counted and has the same address
   EXPECT_EQ(again, at);
   EXPECT_EQ(cudaIpcCloseMemHandle(again), cudaSuccess);
   EXPECT_EQ(values_at(at), std::vector<unsigned>(count, 7));
   cudaStream_t stream = a_stream();
-  unsigned* eights = numbers(8);  // a copy between two devices, as a copy engine makes it
+  unsigned* eights = numbers(8);  // copies between two devices, as a copy engine does
   EXPECT_EQ(cudaMemcpyAsync(at, eights, count * sizeof(unsigned), cudaMemcpyDeviceToDevice, stream), cudaSuccess);
   EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
   EXPECT_EQ(cudaFree(at), cudaErrorInvalidValue) << "it is another's";
@@ -140,7 +140,7 @@ TEST(OtherProcess, DISABLED_SetsAFlag) {
 TEST(OtherProcess, DISABLED_KeepsItOpen) {
   void* at = nullptr;
   ASSERT_EQ(open_given(&at), cudaSuccess);
-  for (int i = 0; i < 300; ++i) {  // until the reader has gone
+  for (int i = 0; i < 300; ++i) {  // waits until the reader has gone
     std::printf("it is open\n");
     std::fflush(stdout);
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
@@ -148,34 +148,35 @@ TEST(OtherProcess, DISABLED_KeepsItOpen) {
 }
 
 TEST(SoftwareGpuSharing, WhatOneProcessWritesTheOtherReads) {
-  unsigned* own = numbers(7);
-  ASSERT_TRUE(passes("AddsOne", handle_of(own)));
-  EXPECT_EQ(values_at(own), std::vector<unsigned>(count, 8));
-  EXPECT_EQ(cudaFree(own), cudaSuccess);  // the other has closed it
+  unsigned* owned = numbers(7);
+  ASSERT_TRUE(passes("AddsOne", handle_of(owned)));
+  EXPECT_EQ(values_at(owned), std::vector<unsigned>(count, 8));
+  EXPECT_EQ(cudaFree(owned), cudaSuccess);  // the other process has closed it
 }
 
 TEST(SoftwareGpuSharing, AHandleIsOpenedElsewhereAndWhileItsMemoryLives) {
-  unsigned* own = numbers(7);
-  const cudaIpcMemHandle_t handle = handle_of(own);
+  unsigned* owned = numbers(7);
+  const cudaIpcMemHandle_t handle = handle_of(owned);
   void* at = nullptr;
   EXPECT_EQ(cudaIpcOpenMemHandle(&at, handle, cudaIpcMemLazyEnablePeerAccess), cudaErrorDeviceUninitialized);
   EXPECT_EQ(cudaIpcOpenMemHandle(&at, handle, 0), cudaErrorInvalidValue);
   EXPECT_EQ(cudaIpcOpenMemHandle(&at, {}, cudaIpcMemLazyEnablePeerAccess), cudaErrorInvalidValue);
   cudaIpcMemHandle_t none{};
-  EXPECT_EQ(cudaIpcGetMemHandle(&none, own + 1), cudaErrorInvalidValue);  // not where a block begins
-  EXPECT_EQ(cudaFree(own), cudaSuccess);
+  // the address is not the beginning of a block
+  EXPECT_EQ(cudaIpcGetMemHandle(&none, owned + 1), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaFree(owned), cudaSuccess);
   EXPECT_TRUE(passes("FindsNothing", handle));
-  EXPECT_EQ(cudaIpcGetMemHandle(&none, own), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaIpcGetMemHandle(&none, owned), cudaErrorInvalidValue);
 }
 
 void free_what_another_has_open() {
-  unsigned* own = numbers(7);
-  const Pipe other = started("KeepsItOpen", handle_of(own));
+  unsigned* owned = numbers(7);
+  const Pipe other = started("KeepsItOpen", handle_of(owned));
   std::array<char, 256> line{};
   while (std::strstr(line.data(), "it is open") == nullptr &&
          std::fgets(line.data(), line.size(), other.get()) != nullptr) {
   }
-  cudaFree(own);
+  cudaFree(owned);
 }
 
 TEST(SoftwareGpuSharing, MemoryThatAnotherHasOpenIsNotFreed) {
@@ -194,7 +195,7 @@ TEST(SoftwareGpuSharing, AFlagHoldsUpNoStreamButItsOwn) {
   EXPECT_EQ(cudaStreamQuery(waits), cudaErrorNotReady);
   EXPECT_EQ(values_at(flag)[1], 7U);
   EXPECT_EQ(values_at(flag)[2], ~0U);
-  ASSERT_EQ(write_flag(beside, flag, 9), CUDA_SUCCESS);  // beyond it
+  ASSERT_EQ(write_flag(beside, flag, 9), CUDA_SUCCESS);  // the flag is outside of the memory
   EXPECT_EQ(cudaStreamSynchronize(waits), cudaSuccess);
   EXPECT_EQ(values_at(flag)[1], ~0U);
 }

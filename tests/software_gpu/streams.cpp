@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams, each with a thread of its own and a speed of the seed's, and what they wait for.
+// Streams, each with a thread of its own and a speed from the seed, and their dependencies.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -21,37 +21,37 @@ std::uint64_t number_in(const char* name, std::uint64_t otherwise) {
 
 constexpr int most_devices = 64;
 
-/// Handles are looked for here before they are used.
+/// Registry of valid handles, which every use checks.
 template <class Handle>
 class Registry {
  public:
-  void add(Handle one) {
+  void add(Handle handle) {
     const std::lock_guard lock(mutex_);
-    all_.insert(one);
+    handles_.insert(handle);
   }
-  bool contains(Handle one) {
+  bool contains(Handle handle) {
     const std::lock_guard lock(mutex_);
-    return all_.contains(one);
+    return handles_.contains(handle);
   }
-  /// Whether it was there.
-  bool remove(Handle one) {
+  /// Removes a handle; returns whether it was present.
+  bool remove(Handle handle) {
     const std::lock_guard lock(mutex_);
-    return all_.erase(one) == 1;
+    return handles_.erase(handle) == 1;
   }
 
  private:
   std::mutex mutex_;
-  std::set<Handle> all_;
+  std::set<Handle> handles_;
 };
 
-// Never destroyed: threads of streams may outlive main().
+// The registry is never destroyed, because threads of streams may outlive main().
 Registry<cudaStream_t>& streams() {
-  static auto& all = *new Registry<cudaStream_t>;
-  return all;
+  static auto& streams_registry = *new Registry<cudaStream_t>;
+  return streams_registry;
 }
 Registry<cudaEvent_t>& events() {
-  static auto& all = *new Registry<cudaEvent_t>;
-  return all;
+  static auto& events_registry = *new Registry<cudaEvent_t>;
+  return events_registry;
 }
 
 thread_local cudaError_t last_error = cudaSuccess;
@@ -118,9 +118,9 @@ void take_time(double flops) {
 
 void keep(const void* handle) {
   static auto& mutex = *new std::mutex;
-  static auto& all = *new std::vector<const void*>;
+  static auto& kept = *new std::vector<const void*>;
   const std::lock_guard lock(mutex);
-  all.push_back(handle);
+  kept.push_back(handle);
 }
 
 cudaError_t said(cudaError_t status) {
@@ -178,8 +178,8 @@ std::int64_t Record::time() {
 }
 
 Device& device(int which) {
-  static auto& all = *new std::array<Device, most_devices>;
-  return all.at(static_cast<std::size_t>(which));
+  static auto& devices = *new std::array<Device, most_devices>;
+  return devices.at(static_cast<std::size_t>(which));
 }
 
 void Device::begin_work() {
@@ -226,12 +226,12 @@ std::uint64_t new_node() {
 namespace {
 
 std::mutex& watcher_mutex() {
-  static auto& one = *new std::mutex;
-  return one;
+  static auto& mutex = *new std::mutex;
+  return mutex;
 }
 std::shared_ptr<Watcher>& watcher_here() {
-  static auto& one = *new std::shared_ptr<Watcher>;
-  return one;
+  static auto& watcher_in_use = *new std::shared_ptr<Watcher>;
+  return watcher_in_use;
 }
 
 }  // namespace
@@ -262,7 +262,7 @@ cudaError_t run_watched(const Work& work) {
 
 namespace {
 
-/// What the thread of a stream does until the stream is destroyed and empty.
+/// Body of a stream's thread, until the stream is destroyed and empty.
 void serve(cudaStream_t stream) {
   Device& on = device(stream->device);
   for (;;) {
@@ -278,7 +278,7 @@ void serve(cudaStream_t stream) {
     }
     dawdle();
     wait_for_stated(stream->time);
-    // What is not run after an error must not keep others waiting either.
+    // Work that an error cancels must not keep other work waiting either.
     const bool runs = on.error() == cudaSuccess || work.kind == WorkKind::other;
     const cudaError_t status = runs ? run_watched(work) : cudaSuccess;
     work = {};
@@ -317,7 +317,7 @@ void push(cudaStream_t stream, Work work) {
 
 namespace {
 
-/// A place in its line, taken when it is issued.
+/// Waits for a place in its line, which it took when it was issued.
 void stand_in_line(Work& work) {
   if (work.line == nullptr) {
     return;
@@ -422,7 +422,7 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) {
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-  if (stream == nullptr) {  // the default stream, which nothing is ever given here
+  if (stream == nullptr) {  // the default stream never gets work
     return said(forbidden_by_capture() ? cudaErrorStreamCaptureUnsupported : cudaSuccess);
   }
   if (!is_alive(stream)) {

@@ -16,7 +16,7 @@ export PATH=$bin:$PATH COMMFUSE_CONFIG_DIR=$source/configs COLUMNS=80
 
 note() { printf '%s\t%s\t%s\t%s\n' "$@" >>commands.tsv; }
 
-# wrote CODE FILE COMMAND...: FILE is what the command prints.
+# wrote CODE FILE COMMAND...: FILE gets the output of the command.
 wrote() {
   local code=0
   mkdir -p "$(dirname "$2")"
@@ -25,7 +25,7 @@ wrote() {
   note wrote "$1" "$2" "$3"
 }
 
-# left CODE FILE COMMAND: FILE is left by the command in the folder.
+# left CODE FILE COMMAND: the command leaves FILE in the folder.
 left() {
   local code=0
   mkdir -p "$(dirname "$2")"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mistakes planted in a schedule, and whether an executor meets them.
+// Plants mistakes in a schedule and checks that an executor notices them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ inline bool can_run(const CheckReport& report) {
   return kind == FindingKind::deadlock || kind == FindingKind::hazard || kind == FindingKind::contents;
 }
 
-/// Whether every rank that is here ends with what it is to end with.
+/// True if every rank of this executor ends with the contents that the program promises.
 inline bool holds_its_final_contents(const Executor& executor, std::span<const Matrix<float>> expected) {
   const Program& program = executor.program();
   for (const Content& content : program.final) {
@@ -35,13 +35,13 @@ inline bool holds_its_final_contents(const Executor& executor, std::span<const M
       if (!executor.holds(rank)) {
         continue;
       }
-      const Area there = area_of(program, executor.sizes(), content, rank);
-      const Matrix<float> whole = rows_of(expected[position(content.tensor)], there.row, there.rows);
-      const Matrix<float> here =
+      const Area area = area_of(program, executor.sizes(), content, rank);
+      const Matrix<float> whole = rows_of(expected[position(content.tensor)], area.row, area.rows);
+      const Matrix<float> held =
           executor.fetch(rank, rectangle_of(program, content.here, program.mesh.coordinates(rank)));
-      for (std::int64_t row = 0; row < here.rows(); ++row) {
-        if (!std::ranges::equal(here.row(row), whole.row(row).subspan(static_cast<std::size_t>(there.column),
-                                                                      static_cast<std::size_t>(there.columns)))) {
+      for (std::int64_t row = 0; row < held.rows(); ++row) {
+        if (!std::ranges::equal(held.row(row), whole.row(row).subspan(static_cast<std::size_t>(area.column),
+                                                                      static_cast<std::size_t>(area.columns)))) {
           return false;
         }
       }
@@ -50,7 +50,7 @@ inline bool holds_its_final_contents(const Executor& executor, std::span<const M
   return true;
 }
 
-/// What kind of mistake it is that is planted.
+/// The kind of a planted mistake.
 enum class Planted : std::uint8_t { missing_dependency, wrong_peer, early_overwrite, lost_sum, other };
 
 inline Planted kind_of(const Mutation& mutation, const std::string& finding) {
@@ -72,10 +72,11 @@ struct Caught {
   int caught = 0;
 };
 
-/// Whether a run of this program under this seed of chaos goes wrong.
+/// Returns true if a run of this program under this seed of chaos goes wrong.
 using IsCaught = std::function<bool(const Program& program, const Sizes& sizes, std::uint64_t seed)>;
 
-/// Of every kind, over all single mistakes in a schedule that leave it running, each under up to `seeds` of chaos.
+/// Plants every single mistake that leaves the schedule running, each under up to `seeds` seeds of chaos, and counts by
+/// kind.
 inline void plant_in(const Program& program, const IsCaught& is_caught, std::uint64_t seeds,
                      std::array<Caught, 5>& kinds) {
   const Sizes sizes = checked_sizes(program)[1];
@@ -95,8 +96,8 @@ inline void plant_in(const Program& program, const IsCaught& is_caught, std::uin
   }
 }
 
-/// Mistakes that are wrong in every order are all caught; those that are wrong in some orders at least half, under the
-/// seeds that were tried. Of each kind more than `least` were planted.
+/// Mistakes that are wrong in every order are all caught; of those that are wrong in some orders, at least half under
+/// the tried seeds. More than `least` mistakes of each kind were planted.
 inline void expect_caught(const std::array<Caught, 5>& kinds, int least) {
   const auto of = [&](Planted kind) { return kinds[static_cast<std::size_t>(kind)]; };
   for (const auto kind : {Planted::wrong_peer, Planted::lost_sum}) {
@@ -109,7 +110,7 @@ inline void expect_caught(const std::array<Caught, 5>& kinds, int least) {
   }
 }
 
-/// Whether a run on integers gives something else than the unfused operation, or does not end.
+/// True if a run on integers differs from the unfused operation, or does not end.
 inline bool goes_wrong(Executor& executor, std::uint64_t seed) {
   const auto [inputs, expected] = integer_data(executor.program(), executor.sizes(), 1);
   try {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The smallest program that moves something, written by hand, whole or with halves missing.
+// The smallest program that moves data, written by hand, whole or without one of its halves.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,14 @@
 
 namespace commfuse::validate::test {
 
-/// Rows of one element, one a rank, that go from `in` to the `out` of the next rank.
+/// Rows of one element, one on each rank, that move from `in` to the `out` of the next rank.
 struct Shift {
   explicit Shift(std::int32_t ranks) : builder("by hand", Mesh{{{"tp", ranks}}}) {
-    const Extent all{builder.dimension("rows", ranks), ranks};
-    const Extent one{builder.dimension("columns", 1), 1};
-    x = builder.input_tensor("x", all, one, DType::fp32);
-    in = builder.buffer("in", BufferRole::input, {all.dimension, 1}, one, DType::fp32);
-    out = builder.buffer("out", BufferRole::output, {all.dimension, 1}, one, DType::fp32);
+    const Extent rows_extent{builder.dimension("rows", ranks), ranks};
+    const Extent one_column{builder.dimension("columns", 1), 1};
+    x = builder.input_tensor("x", rows_extent, one_column, DType::fp32);
+    in = builder.buffer("in", BufferRole::input, {rows_extent.dimension, 1}, one_column, DType::fp32);
+    out = builder.buffer("out", BufferRole::output, {rows_extent.dimension, 1}, one_column, DType::fp32);
     builder.initially(builder.whole(in), x, along(builder.mesh(), 0), 0);
   }
   void exchange(bool sends, bool receives, Protocol protocol = Protocol::rendezvous) {
@@ -29,7 +29,7 @@ struct Shift {
     }
     builder.exchange(spec);
   }
-  /// What was built, once.
+  /// Returns the program; call it once.
   Program program() { return std::move(builder).build(); }
 
   ProgramBuilder builder;

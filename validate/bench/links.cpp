@@ -58,7 +58,7 @@ bool reads(const PartGroup& group) {
   return copy && copy->reads;
 }
 
-/// The noun for what a rank of the group is.
+/// Returns the noun for a rank of the group: rank or GPU.
 std::string_view rank_noun(const PartGroup& group) { return copy_test_named(group.op) ? "GPU" : "rank"; }
 
 double ratio_of(Duration time, Duration usual) {

@@ -29,7 +29,7 @@ double bus_share(std::string_view collective, std::int64_t ranks);
 
 /// Returns a matrix for each size that pairs sent or copied both ways, in GB/s of both together, and tables for each
 /// collective, out of place and in place: time, algorithm bandwidth and bus bandwidth, medians. Passes over everything
-/// else; at most 80 columns, but for the titles of copies.
+/// else; at most 80 columns, except for the titles of copies.
 std::string rates_in_words(std::span<const MicroBenchmark> measured);
 
 }  // namespace commfuse::validate

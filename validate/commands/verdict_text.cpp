@@ -244,7 +244,7 @@ Json object_of(const JobVerdict& verdict, const VerdictPage& page) {
           {"false_alarms", page.false_alarms}};
 }
 
-/// Replaces bytes that are not UTF-8, because they are no reason to lose a verdict.
+/// Replaces bytes that are not UTF-8, because they must not cost a verdict.
 std::string dumped(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 /// Returns a label's value as Prometheus reads it.

@@ -19,7 +19,7 @@ struct VerdictPage {
 };
 
 std::string verdict_table(const Verdicts& verdicts, const VerdictPage& page);
-/// Returns an array of objects, one a node, then one a job.
+/// Returns an array of objects, one per node, then one per job.
 std::string verdict_json(const Verdicts& verdicts, const VerdictPage& page);
 /// Returns one test case a node and a job: a failure if it is bad, skipped if it is undecided; an error for each unread
 /// file.

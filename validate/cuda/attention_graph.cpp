@@ -43,7 +43,8 @@ class Drawing {
   }
 
  private:
-  /// What a query does not see is so low that it weighs nothing. The last query stands at the last key.
+  /// Keys that a query does not see get a score so low that they weigh nothing. The last query is at the position of
+  /// the last key.
   int masked(int scores) {
     const int row = add({.function = GraphFunction::row, .a = scores}, GraphType::int32);
     const int column = add({.function = GraphFunction::column, .a = scores}, GraphType::int32);
@@ -64,7 +65,7 @@ class Drawing {
     const int below = add({.function = GraphFunction::subtract, .a = scores, .b = largest});
     const int grown = add({.function = GraphFunction::exponential, .a = below});
     const int sum = reduced(GraphFunction::sum, grown);
-    // Statistics that nobody stores, and without which no engine takes whole sequences.
+    // No one reads these statistics, but no engine takes whole sequences without them.
     const int logarithm = of_rows({.function = GraphFunction::logarithm, .a = sum});
     of_rows({.function = GraphFunction::add, .a = largest, .b = logarithm});
     return add({.function = GraphFunction::divide, .a = grown, .b = sum}, stored_as(shape_.dtype));
@@ -84,8 +85,8 @@ class Drawing {
     graph_.operations.push_back(operation);
     return operation.out;
   }
-  int tensor(const GraphTensor& one) {
-    graph_.tensors.push_back(one);
+  int tensor(const GraphTensor& described) {
+    graph_.tensors.push_back(described);
     return static_cast<int>(graph_.tensors.size()) - 1;
   }
 
@@ -99,7 +100,7 @@ class Drawing {
 AttentionGraph attention_graph(const AttentionPieceShape& shape) { return Drawing(shape).drawn(); }
 
 std::string unfit_for_fusing(const AttentionPiece& piece) {
-  constexpr std::int64_t vector = 8;  // elements that are loaded at once: 16 bytes
+  constexpr std::int64_t vector = 8;  // elements of one load: 16 bytes
   const AttentionPieceShape& shape = piece.shape;
   if ((shape.dtype != DType::bf16 && shape.dtype != DType::fp16) || shape.out_dtype != shape.dtype) {
     return fmt::format("{} is not a dtype of its fused attention", name_of(shape.dtype));
@@ -107,9 +108,9 @@ std::string unfit_for_fusing(const AttentionPiece& piece) {
   if (shape.causal && piece.first_position + shape.queries != shape.keys) {
     return "the last query does not stand at the last key";
   }
-  const Address all = piece.queries | piece.keys | piece.values | piece.out;
+  const Address addresses = piece.queries | piece.keys | piece.values | piece.out;
   if (shape.head % vector != 0 || (shape.query_stride | shape.key_stride | shape.out_stride) % vector != 0 ||
-      all % (vector * 2) != 0) {
+      addresses % (vector * 2) != 0) {
     return "rows of heads do not begin at multiples of 16 bytes";
   }
   return "";
@@ -120,19 +121,20 @@ std::string cudnn_in_words(int version) {
 }
 
 std::string refused(const CudnnVersions& versions) {
-  constexpr int any_slice = 90600;  // before, a causal slice had to be a multiple of 64
+  constexpr int any_slice = 90600;  // in older versions a causal slice had to be a multiple of 64
   if (versions.library == 0) {
     return "there is no libcudnn.so.9 here";
   }
-  const std::string found = "cuDNN " + cudnn_in_words(versions.library);
+  const std::string library = "cuDNN " + cudnn_in_words(versions.library);
   if (versions.library / 10000 != versions.header / 10000) {
-    return fmt::format("{} is here and this build is of {}", found, cudnn_in_words(versions.header));
+    return fmt::format("{} is here and this build is of {}", library, cudnn_in_words(versions.header));
   }
   if (versions.library < any_slice) {
-    return fmt::format("{} is older than {}, which knows slices of any length", found, cudnn_in_words(any_slice));
+    return fmt::format("{} is older than {}, which knows slices of any length", library, cudnn_in_words(any_slice));
   }
-  if (versions.library == 91000 || versions.library == 91001) {  // as cudnn-frontend's sdpa_support_surface.h has it
-    return fmt::format("{} has a known fault in it; 9.10.2 has not", found);
+  // cudnn-frontend's sdpa_support_surface.h has this condition
+  if (versions.library == 91000 || versions.library == 91001) {
+    return fmt::format("{} has a known fault in it; 9.10.2 has not", library);
   }
   return "";
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention as a graph of small operations: the form in which cuDNN 9 knows it and fuses it into one kernel. Which
-// operations in which order its engines recognise is that of NVIDIA's cudnn-frontend (CompositeSDPANode, v1.x): scores,
-// scale, mask, softmax with its statistics, and the weighted sum. Any other order means the same and finds no engine.
+// Attention as a graph of small operations: the form in which cuDNN 9 recognises it and fuses it into one kernel. The
+// operations and their order are those of NVIDIA's cudnn-frontend (CompositeSDPANode, v1.x): scores, scale, mask,
+// softmax with its statistics, and the weighted sum. An equivalent graph in any other order finds no engine.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@ enum class GraphType : std::uint8_t { bf16, fp16, fp32, int32, boolean };
 
 struct GraphTensor {
   enum class Place : std::uint8_t {
-    memory,  ///< Of the device.
+    memory,  ///< Memory of the device.
     inside,  ///< Never stored.
     value,   ///< One number, `value`.
   };
@@ -29,22 +29,22 @@ struct GraphTensor {
 };
 
 enum class GraphFunction : std::uint8_t {
-  product,      ///< a times b, of the last two axes; b has a head for an equal run of heads of a
-  multiply,     ///< a * b; one b for all
+  product,      ///< a times b, over the last two axes; b has a head for an equal run of heads of a
+  multiply,     ///< a * b; b is one number
   add,          ///< a + b
   subtract,     ///< a - b
   divide,       ///< a / b
-  exponential,  ///< of a
-  logarithm,    ///< of a
+  exponential,  ///< exp(a)
+  logarithm,    ///< log(a)
   row,          ///< The position of every element of a on axis 2
-  column,       ///< The same on axis 3
+  column,       ///< The position of every element of a on axis 3
   not_less,     ///< a >= b
   select,       ///< a where `mask` holds, else b
-  largest,      ///< of a over axis 3
-  sum,          ///< of a over axis 3
+  largest,      ///< maximum of a over axis 3
+  sum,          ///< sum of a over axis 3
 };
 
-/// Operands are positions among the tensors; -1: none.
+/// Operands are indices of tensors; -1: none.
 struct GraphOperation {
   GraphFunction function = GraphFunction::product;
   int a = -1, b = -1, mask = -1;
@@ -57,27 +57,27 @@ struct AttentionGraph {
   std::vector<GraphOperation> operations;
 };
 
-/// Requires that unfit_for_fusing() says nothing of a piece of this shape.
+/// Requires that unfit_for_fusing() returns nothing for a piece of this shape.
 AttentionGraph attention_graph(const AttentionPieceShape& shape);
 
-/// Why no fused kernel takes this piece, as the end of a sentence; empty: one may.
+/// Returns why no fused kernel takes this piece, as the end of a sentence; empty: one may.
 std::string unfit_for_fusing(const AttentionPiece& piece);
 
 struct CudnnVersions {
-  int header = 0;   ///< What the module was compiled with: 91900 is 9.19.0.
-  int library = 0;  ///< What it found; 0: nothing.
+  int header = 0;   ///< Version with which the module was compiled: 91900 is 9.19.0.
+  int library = 0;  ///< Version that it loaded; 0: none.
 };
 std::string cudnn_in_words(int version);
-/// Why these versions cannot be used, as the end of a sentence; empty when they can.
+/// Returns why these versions cannot be used, as the end of a sentence; empty if they can.
 std::string refused(const CudnnVersions& versions);
 
-/// What computed fast attention so far.
+/// Libraries that computed fast attention so far.
 struct AttentionUse {
-  std::string cudnn;  ///< "9.19.0", where it did some.
+  std::string cudnn;  ///< "9.19.0", if cuDNN did some.
   bool cublaslt = false;
-  std::string without_cudnn;  ///< Why cuBLASLt did it first, where it was not asked for.
+  std::string without_cudnn;  ///< Why cuBLASLt did it first, if it was not requested.
 };
-/// "cuDNN 9.19.0", "cuBLASLt, for there is no libcudnn.so.9 here", or both; empty: nothing did.
+/// Returns "cuDNN 9.19.0", "cuBLASLt, for there is no libcudnn.so.9 here", or both; empty if no library did any.
 std::string in_words(const AttentionUse& use);
 
 }  // namespace commfuse::validate

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A call of attention, cut into what one library kernel can take: queries that stand one behind the other in their
-// sequences, and one block of columns.
+// Cuts a call of attention into pieces that one library kernel can take: consecutive queries of each sequence, and one
+// block of columns.
 #pragma once
 
 #include <compare>
@@ -11,31 +11,32 @@
 
 namespace commfuse::validate {
 
-/// [sequence, head, position, column of a head] of queries, keys, values and results. Heads are `head` elements apart.
-/// Of the rows of a panel, those of one position in all sequences follow each other.
+/// Axes [sequence, head, position, column of a head] of queries, keys, values and results. Heads are `head` elements
+/// apart. Among the rows of a panel, those of one position in all sequences are consecutive.
 struct AttentionPieceShape {
   std::int64_t sequences = 1;
-  std::int64_t batch = 1;  ///< Rows from a position to the next: all sequences there are.
+  std::int64_t batch = 1;  ///< Rows from a position to the next: the number of all sequences.
   std::int64_t heads = 1;
-  std::int64_t kv_heads = 1;                                      ///< Query heads share them in equal runs.
-  std::int64_t head = 0;                                          ///< Columns.
-  std::int64_t queries = 0;                                       ///< Of each sequence.
-  std::int64_t keys = 0;                                          ///< Of each sequence: as many as the last query sees.
+  std::int64_t kv_heads = 1;  ///< Query heads share them in equal runs.
+  std::int64_t head = 0;      ///< Columns.
+  std::int64_t queries = 0;   ///< Queries of each sequence.
+  std::int64_t keys = 0;      ///< Keys of each sequence, up to the position of the last query.
   std::int64_t query_stride = 0, key_stride = 0, out_stride = 0;  ///< Elements from a row to the next.
-  DType dtype = DType::bf16;                                      ///< Of queries, keys and values.
+  DType dtype = DType::bf16;                                      ///< Type of queries, keys and values.
   DType out_dtype = DType::bf16;
   bool causal = false;
   friend auto operator<=>(const AttentionPieceShape&, const AttentionPieceShape&) = default;
 };
 
-/// Where the first element of each lies. A causal one's first query stands at `first_position` of its sequence.
+/// Addresses of the first elements. The first query of a causal piece is at `first_position` of its sequence.
 struct AttentionPiece {
   AttentionPieceShape shape;
   std::int64_t first_position = 0;
   Address queries = 0, keys = 0, values = 0, out = 0;
 };
 
-/// All of a call. `joined`: sequences that have the same rows of a part are one piece; else every sequence is its own.
+/// Returns all pieces of a call. With `joined`, sequences that have the same rows of a part form one piece; otherwise
+/// every sequence is its own.
 std::vector<AttentionPiece> pieces_of(const AttentionCall& call, bool joined);
 
 }  // namespace commfuse::validate

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention of slices of the queries: what it takes, and whether cuDNN's fused kernel comes to the same as ours.
+// Probes attention of slices of the queries: its time, and whether cuDNN's fused kernel agrees with ours.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ constexpr std::int64_t kv_heads = 1;
 constexpr AttentionLayout layout{
     .qkv = (heads + 2 * kv_heads) * head, .out = heads * head, .head = head, .batch = 1, .causal = true};
 
-/// The last slice of the queries, which sees most.
+/// The last slice of the queries, which sees the most keys.
 struct Slice {
   std::int64_t keys = 0;
   std::int64_t slices = 1;
@@ -76,7 +76,7 @@ std::vector<float> downloaded(Device& device, const Panel& panel) {
   return values;
 }
 
-/// The worst row's: the root of the mean square of the difference beside that of the values.
+/// Returns the worst row's difference: its root mean square, divided by that of the values.
 double difference(const std::vector<float>& got, const std::vector<float>& expected) {
   double worst = 0.0;
   for (std::size_t row = 0; row < got.size(); row += static_cast<std::size_t>(layout.out)) {
@@ -106,7 +106,7 @@ std::vector<ProbeRow> ask_attention(Device& device, const ProbeOptions& options)
   return rows;
 }
 
-/// Where cuDNN does not do it, a last row says so, and stderr why.
+/// If cuDNN does not compute it, a last row says so, and stderr says why.
 std::vector<ProbeRow> ask_fused_attention(Device& device, const ProbeOptions& options) {
   std::vector<ProbeRow> rows;
   for (const Slice& slice : slices_of(options, {4096, 8192}, {1, 4})) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tells one build from another: a program and its module must come from the same.
+// Identifies a build: a program and its module must come from the same one.
 #pragma once
 
 #include <string>

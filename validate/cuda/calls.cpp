@@ -20,7 +20,7 @@ const Kind& shape_of(const Program& program, const At& at) {
 bool adds(CollectiveKind kind) { return kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::all_reduce; }
 bool cuts(CollectiveKind kind) { return kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::all_to_all; }
 
-/// A move inside a rank's memory: no link.
+/// Returns a move inside a rank's memory, without a link.
 MoveCall local_move(std::vector<MoveCall::Part> parts) {
   const DType dtype = parts.front().from.dtype;
   return {.parts = std::move(parts), .wire = dtype, .link = {.kind = LinkKind::copy, .ctas = 0}};
@@ -29,14 +29,14 @@ MoveCall local_move(std::vector<MoveCall::Part> parts) {
 std::vector<MoveCall::Part> parts_between(const Stack& from, const Stack& to) {
   std::vector<MoveCall::Part> parts;
   for (const std::vector<Panel>& piece : rows_in_step(std::array{from, to})) {
-    if (!(piece[0] == piece[1])) {  // in place already
+    if (!(piece[0] == piece[1])) {  // otherwise it is in place already
       parts.push_back({piece[0], piece[1]});
     }
   }
   return parts;
 }
 
-/// The operand's shape, contiguous.
+/// Returns a contiguous panel of the operand's shape.
 Panel packed_like(const Stack& stack, Scratch& scratch) {
   return scratch.like(rows_of(stack), stack.front().columns, stack.front().dtype);
 }
@@ -46,7 +46,7 @@ Panel packed_like(const Stack& stack, Scratch& scratch) {
 Panel Scratch::like(std::int64_t rows, std::int64_t columns, DType dtype) {
   const Panel panel{base_ + static_cast<Address>(used_), rows, columns, columns, dtype};
   used_ += (panel.bytes().count + scratch_alignment - 1) / scratch_alignment * scratch_alignment;
-  most_ = std::max(most_, used_);
+  highest_ = std::max(highest_, used_);
   return panel;
 }
 
@@ -79,8 +79,8 @@ std::vector<Call> Calls::compute(const At& at, Scratch& scratch) const {
   }
 }
 
-/// Rows of the result are rows of a, so a product whose rows lie apart is several, one after another, with the same
-/// bits. What is summed over has to lie together.
+/// Rows of the result are rows of a, so a product whose rows are apart becomes several, one after another, with equal
+/// bits. The summed dimension must be contiguous.
 std::vector<Call> Calls::product(const At& at, Scratch& scratch) const {
   const auto& shape = shape_of<GemmShape>(program_, at);
   std::vector<Call> calls;
@@ -138,7 +138,7 @@ std::vector<Call> Calls::attention(const At& at, Scratch& scratch) const {
   std::vector<Call> calls;
   AttentionCall call{.layout = layout_of(sizes_, shape),
                      .functions = options_.functions,
-                     // The fast way knows real functions only.
+                     // The fast kernels compute real functions only.
                      .products = options_.functions == Functions::real ? options_.products : Products::ascending,
                      .kernel = options_.attention,
                      .keys = together(input(at, 1), scratch, calls)};
@@ -178,7 +178,7 @@ DeviceLink Calls::collective_link(const CollectiveShape& shape, std::size_t memb
   DeviceLink link = options_.link;
   if (link.kind == LinkKind::paced) {
     const Bytes whole{sizes_.elements(shape.rows) * sizes_.elements(shape.columns) * bytes_of(shape.wire)};
-    // As a whole, however its calls cut it: they follow each other.
+    // The link's time is that of the whole, however its calls cut it, because they follow each other.
     link.pace = {.latency = ring_time(options_.link.pace, whole, static_cast<int>(members),
                                       shape.kind == CollectiveKind::all_reduce),
                  .bandwidth = BytesPerSecond{1e18}};
@@ -212,7 +212,7 @@ std::vector<Call> Calls::gathered(std::span<const At> members, std::span<const s
   return call.parts.empty() ? std::vector<Call>{} : std::vector<Call>{std::move(call)};
 }
 
-/// All inputs are read before any output is written: sums are made in scratch and then taken to where they belong. An
+/// All inputs are read before any output is written: sums are made in scratch and then copied to their places. An
 /// all-reduce has one sum for all.
 std::vector<Call> Calls::summed(std::span<const At> members, std::span<const std::size_t> outputs,
                                 Scratch& scratch) const {

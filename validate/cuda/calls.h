@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the commands of a program are on a device: calls of its driver, worked out once, before anything is issued.
+// Calls of a driver for the commands of a program, computed once, before anything is issued.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@ namespace commfuse::validate {
 
 using Call = std::variant<ProductCall, FunctionCall, AttentionCall, MoveCall>;
 
-/// What calls depend on beside their commands.
+/// Parameters of calls besides their commands.
 struct CallOptions {
   Functions functions = Functions::real;
   Products products = Products::ascending;
@@ -24,27 +24,27 @@ struct CallOptions {
   AttentionKernel attention = AttentionKernel::any;
 };
 
-/// A command of the rank whose buffers stand at `place` of the layout.
+/// A command of the rank whose buffers are at `place` of the layout.
 struct At {
   std::size_t place = 0;
   const Command* command = nullptr;
 };
 
-/// Memory of one lane beside the program's buffers, for operands that have to lie together.
+/// Memory of one lane besides the program's buffers, for operands that must be contiguous.
 class Scratch {
  public:
   explicit Scratch(Address base) : base_(base) {}
-  /// A contiguous panel like this one, from a start that is aligned.
+  /// Returns a contiguous panel of this shape, at an aligned address.
   Panel like(std::int64_t rows, std::int64_t columns, DType dtype);
-  /// Everything may be used anew: the calls of one command follow each other on one stream.
+  /// Makes all of it available again, because the calls of one command follow each other on one stream.
   void reset() { used_ = 0; }
-  /// The most that was in use at once.
-  [[nodiscard]] Bytes most() const { return {most_}; }
+  /// Returns the largest amount in use at once.
+  [[nodiscard]] Bytes highest() const { return {highest_}; }
 
  private:
   Address base_;
   std::int64_t used_ = 0;
-  std::int64_t most_ = 0;
+  std::int64_t highest_ = 0;
 };
 
 /// Makes the calls of one program at one size. `layout` outlives it.
@@ -53,12 +53,12 @@ class Calls {
   Calls(const Program& program, const Sizes& sizes, const Layout& layout, CallOptions options)
       : program_(program), sizes_(sizes), layout_(layout), options_(options) {}
 
-  /// Of a product, function or attention. None: it is left out with these functions.
+  /// Returns the calls of a product, function or attention. None: these functions omit it.
   [[nodiscard]] std::vector<Call> compute(const At& at, Scratch& scratch) const;
-  /// From the send half of one command into the receive half of another; either may be absent: then its side is
-  /// scratch. A credit moves nothing.
+  /// Returns the move from the send half of one command into the receive half of another; if either is absent, its side
+  /// is scratch. A credit moves nothing.
   [[nodiscard]] std::vector<Call> transfer(const At& from, const At& to, Scratch& scratch) const;
-  /// A collective of members by coordinate, for those of them that `outputs` names.
+  /// Returns the calls of a collective whose members are given by coordinate, for those of them that `outputs` names.
   [[nodiscard]] std::vector<Call> meet(std::span<const At> members, std::span<const std::size_t> outputs,
                                        Scratch& scratch) const;
 
@@ -73,7 +73,7 @@ class Calls {
                                          Scratch& scratch) const;
   [[nodiscard]] Stack input(const At& at, std::size_t which) const;
   [[nodiscard]] Stack output(const At& at) const;
-  /// The operand as one panel: where it lies, or packed into scratch, for which `calls` get a move.
+  /// Returns the operand as one panel: in its place, or packed into scratch, for which `calls` gets a move.
   [[nodiscard]] Panel together(const Stack& stack, Scratch& scratch, std::vector<Call>& calls) const;
   [[nodiscard]] DeviceLink collective_link(const CollectiveShape& shape, std::size_t members) const;
 

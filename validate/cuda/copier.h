@@ -10,7 +10,7 @@
 
 namespace commfuse::validate {
 
-/// Pinned memory of the host as an end of a copy, in place of a GPU's number.
+/// Number of the host's pinned memory as an end of a copy, in place of a GPU's.
 inline constexpr int host_end = -1;
 
 enum class CopiedBy : std::uint8_t {
@@ -27,8 +27,8 @@ struct TimedCopy {
   int repetitions = 1;  ///< Copies of the same bytes, one after another; at most 100 fit behind the gate.
 };
 
-/// Memory of all GPUs and of the host beside each of them, filled with hashes. Used by one thread. Whatever goes wrong
-/// throws std::runtime_error with what failed.
+/// Memory of all GPUs and of the host beside each of them, filled with hashes. Used by one thread. Every failure throws
+/// std::runtime_error with what failed.
 class Copier {
  public:
   Copier() = default;
@@ -37,14 +37,14 @@ class Copier {
   virtual ~Copier() = default;
 
   [[nodiscard]] virtual int gpus() const = 0;
-  /// Whether kernels and copies of one GPU may touch memory of another one.
+  /// True if kernels and copies of one GPU may access memory of another one.
   [[nodiscard]] virtual bool reaches(int gpu, int other) const = 0;
-  /// Makes room for copies of up to so many bytes, a multiple of 512. Called first, and once.
+  /// Allocates memory for copies of up to this many bytes, a multiple of 512. Call it first, and once.
   virtual void make_room(Bytes bytes) = 0;
-  /// Runs all of them at once, each one time, with nothing held back. Throws where a byte did not arrive.
+  /// Runs all copies at once, each a single time, without a gate. Throws if a byte did not arrive.
   virtual void check(std::span<const TimedCopy> copies) = 0;
-  /// Issues all of them behind one gate, lets them go at the same moment, and returns for each of them the time of one
-  /// repetition. At most two have the same issuer. Requires that check() ran the same before.
+  /// Issues all copies behind one gate, releases them at the same moment, and returns for each of them the time of one
+  /// repetition. At most two have the same issuer. Requires that check() ran the same copies before.
   [[nodiscard]] virtual std::vector<Duration> time(std::span<const TimedCopy> copies) = 0;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device that runs nothing and counts what it is given: how many launches a command takes, and about how long, can be
-// told without a GPU.
+// A device that runs nothing and counts its work, so that the number of launches of a command, and its approximate
+// time, are known without a GPU.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@
 
 namespace commfuse::validate {
 
-/// Memory holds nothing: what is downloaded is zeros. All streams share one clock, as if nothing ran beside anything.
+/// Memory holds nothing: downloads return zeros. All streams share one clock, as if nothing ran concurrently.
 class CountingDriver final : public Driver {
  public:
   explicit CountingDriver(StatedCosts costs = {}) : costs_(costs) {}
 
   [[nodiscard]] std::int64_t launches() const { return launches_; }
-  /// Stated times of all calls together.
+  /// Returns the sum of the stated times of all calls.
   [[nodiscard]] Duration device_time() const { return clock_; }
 
   [[nodiscard]] DeviceFacts facts() const override;
@@ -61,7 +61,7 @@ class CountingDriver final : public Driver {
   Address next_ = 1 << 20;
   std::int32_t streams_ = 0;
   std::int32_t partitions_ = 0;
-  std::vector<Duration> events_;  // when each was last recorded
+  std::vector<Duration> events_;  // time of each one's last record
   Duration capture_began_{};
   std::vector<Duration> graphs_;
   std::uint64_t label_ = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The door of the module that knows CUDA: the program loads it where it is needed, and so starts, and even runs,
-// without.
+// Interface of the module that uses CUDA: the program loads it when it is needed, and so starts, and even runs, without
+// it.
 #pragma once
 
 #include <array>
@@ -15,10 +15,10 @@
 
 namespace commfuse::validate {
 
-/// Named after the shape of CudaModule and of all it gives; another number where that changes.
+/// The number identifies the layout of CudaModule and of everything that it returns; a change of the layout changes it.
 inline constexpr const char* cuda_module_entry = "commfuse_cuda_module_4";
 
-/// What processes that want to talk to each other by NCCL share.
+/// A key that processes share to communicate by NCCL.
 using NetworkKey = std::array<std::byte, 128>;
 
 /// All members throw std::runtime_error with what failed.
@@ -29,23 +29,23 @@ class CudaModule {
   CudaModule& operator=(const CudaModule&) = delete;
   virtual ~CudaModule() = default;
 
-  /// Version and revision that it was built from; another one than the program's is refused.
+  /// Returns the version and revision of its sources; the program refuses another one than its own.
   [[nodiscard]] virtual const char* build_id() const = 0;
-  /// How many devices the driver shows; why none, if there is no driver.
+  /// Returns the number of devices that the driver shows; if there is no driver, why none.
   [[nodiscard]] virtual int devices() const = 0;
   [[nodiscard]] virtual std::unique_ptr<Driver> open(int device) const = 0;
-  /// The device beside those of other processes of this machine, which need not be visible here. The driver outlives
-  /// it.
+  /// Returns the device's access to those of other processes of this machine, which need not be visible here. The
+  /// driver outlives it.
   [[nodiscard]] virtual std::unique_ptr<Peers> peers(Driver& driver) const = 0;
-  /// Whether it was built with NCCL and finds the library; the members below require it.
+  /// True if it was built with NCCL and finds the library; the members below require it.
   [[nodiscard]] bool has_nccl() const { return nccl_absence().empty(); }
-  /// Why NCCL cannot be used, in one line with a remedy; empty where it can.
+  /// Returns why NCCL cannot be used, in one line with a remedy; empty if it can.
   [[nodiscard]] virtual std::string nccl_absence() const = 0;
   [[nodiscard]] virtual NetworkKey make_key() const = 0;
-  /// All processes call it, each with its own device open; the driver outlives the network.
+  /// Connects; all processes call it, each with its own device open; the driver outlives the network.
   [[nodiscard]] virtual std::unique_ptr<Network> connect(Driver& driver, const NetworkKey& key, int rank, int ranks,
                                                          const NetworkOptions& options) const = 0;
-  /// Of all GPUs that devices() counts. Plugins of tests may do without.
+  /// Returns a copier of all GPUs that devices() counts. Plugins of tests may lack it.
   [[nodiscard]] virtual std::unique_ptr<Copier> make_copier() const {
     throw std::runtime_error("this plugin times no copies between GPUs");
   }

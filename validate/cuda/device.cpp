@@ -16,7 +16,7 @@ namespace {
 
 constexpr Duration longest_fill = std::chrono::minutes(1);
 
-/// The number-th of those that were made, made now if there are too few.
+/// Returns the object of this number, and makes objects up to it if there are too few.
 template <class Id, class Make>
 Id lent(std::vector<Id>& made, std::size_t number, Make&& make) {
   while (made.size() <= number) {
@@ -45,8 +45,9 @@ Device::Apart& Device::apart(int multiprocessors) {
 const Partition& Device::partition(int multiprocessors) { return apart(multiprocessors).partition; }
 
 StreamId Device::stream_apart(std::size_t number, int multiprocessors) {
-  Apart& one = apart(multiprocessors);
-  return lent(one.streams, number, [&] { return driver_.make_stream_on(one.partition, false); });
+  Apart& partition_streams = apart(multiprocessors);
+  return lent(partition_streams.streams, number,
+              [&] { return driver_.make_stream_on(partition_streams.partition, false); });
 }
 
 EventId Device::event(std::size_t number) {
@@ -96,18 +97,18 @@ Allocation::~Allocation() {
   }
 }
 
-ScratchRoom::ScratchRoom(Driver& driver, std::span<const Bytes> most) {
-  Bytes all{};
-  for (const Bytes one : most) {
-    all += one;
+ScratchRoom::ScratchRoom(Driver& driver, std::span<const Bytes> bytes_by_stream) {
+  Bytes total{};
+  for (const Bytes bytes : bytes_by_stream) {
+    total += bytes;
   }
-  if (all.count > 0) {
-    allocation_.emplace(driver, all);
+  if (total.count > 0) {
+    allocation_.emplace(driver, total);
   }
   Address next = allocation_ ? allocation_->at() : 0;
-  for (const Bytes one : most) {
+  for (const Bytes bytes : bytes_by_stream) {
     bases_.push_back(next);
-    next += static_cast<Address>(one.count);
+    next += static_cast<Address>(bytes.count);
   }
 }
 
@@ -123,9 +124,9 @@ DeviceMemory::DeviceMemory(const Program& program, const Sizes& sizes, Driver& d
 bool DeviceMemory::holds(Rank rank) const { return std::ranges::find(ranks_, rank) != ranks_.end(); }
 
 std::size_t DeviceMemory::place_of(Rank rank) const {
-  const auto found = std::ranges::find(ranks_, rank);
-  check(found != ranks_.end(), "the memory of a rank is where its executor is");
-  return static_cast<std::size_t>(found - ranks_.begin());
+  const auto place = std::ranges::find(ranks_, rank);
+  check(place != ranks_.end(), "the memory of a rank is where its executor is");
+  return static_cast<std::size_t>(place - ranks_.begin());
 }
 
 void DeviceMemory::fill(std::span<const Matrix<float>> tensors) {
@@ -151,7 +152,7 @@ void DeviceMemory::randomize(Device& device) {
       driver_.randomize(stream, layout_.panel(place, BufferId{static_cast<std::int32_t>(id)}), id + 1);
     }
   }
-  // Other streams know nothing of this one.
+  // Other streams do not wait for this one.
   if (!driver_.finish(longest_fill)) {
     throw std::runtime_error("the device did not fill its memory within a minute");
   }
@@ -168,7 +169,7 @@ void DeviceMemory::restore(std::span<const std::byte> bytes) { driver_.upload(ba
 Matrix<float> DeviceMemory::read(Rank rank, const Rectangle& area) const {
   const Panel panel = layout_.panel(place_of(rank), area);
   const std::int64_t width = bytes_of(panel.dtype);
-  // With what lies between its rows: one download is faster than one a row.
+  // The download includes the bytes between rows: one download is faster than one for each row.
   std::vector<std::byte> bytes(static_cast<std::size_t>(((panel.rows - 1) * panel.stride + panel.columns) * width));
   driver_.download(bytes, panel.at);
   Matrix<float> value(panel.rows, panel.columns);

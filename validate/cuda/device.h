@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device with streams and events that its executors use in turns, and the buffers of some ranks in its memory.
+// A device with streams and events that its executors use in turn, and the buffers of some ranks in its memory.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@
 
 namespace commfuse::validate {
 
-/// Lends streams and events by number; they are made when first asked for, and kept.
+/// Lends streams and events by number; they are made on first use, and kept.
 class Device {
  public:
   /// The driver outlives it.
@@ -25,14 +25,14 @@ class Device {
 
   [[nodiscard]] Driver& driver() { return driver_; }
   StreamId stream(std::size_t number, bool urgent);
-  /// Of those on multiprocessors set apart, at least so many; nothing else of these executors' keeps them busy.
+  /// Returns a stream on at least this many multiprocessors set apart; no other streams of these executors use them.
   StreamId stream_apart(std::size_t number, int multiprocessors);
-  /// Set apart when first asked for, and kept. Throws std::runtime_error where too few are left.
+  /// Returns a partition, which is set apart on first use, and kept. Throws std::runtime_error if too few are left.
   const Partition& partition(int multiprocessors);
   EventId event(std::size_t number);
   EventId timed_event(std::size_t number);
-  /// Fills twice as much memory as the second-level cache holds, so that what comes next finds nothing there. The
-  /// memory is made when first asked for, and kept. Nothing where the device has no such cache.
+  /// Fills twice as much memory as the second-level cache holds, so that the next work finds none of its data there.
+  /// The memory is allocated on first use, and kept. Does nothing if the device has no such cache.
   void overwrite_level2(StreamId stream);
 
  private:
@@ -44,14 +44,14 @@ class Device {
 
   Driver& driver_;
   std::vector<StreamId> streams_, urgent_;
-  std::map<int, Apart> apart_;  // by how many were asked for
+  std::map<int, Apart> apart_;  // by requested number
   std::vector<EventId> events_, timed_;
   struct Room;
-  std::shared_ptr<Room> level2_;  // what overwrites it
+  std::shared_ptr<Room> level2_;  // memory whose writes evict the cache
 };
 
-/// A gate that holds a stream back until open() is called, or until the object goes, on whatever way: a gate left
-/// closed would make every later call wait for it.
+/// A gate that holds a stream back until open() is called, or until the object is destroyed: a gate left closed would
+/// block every later call.
 class ClosedGate {
  public:
   ClosedGate(Driver& driver, StreamId stream);
@@ -65,7 +65,7 @@ class ClosedGate {
   bool closed_ = true;
 };
 
-/// Device memory that is given back in the end.
+/// Device memory that the destructor frees.
 class Allocation {
  public:
   Allocation(Driver& driver, Bytes bytes) : driver_(driver), at_(driver.allocate(bytes)) {}
@@ -79,12 +79,12 @@ class Allocation {
   Address at_;
 };
 
-/// The scratch of several streams, one behind the other.
+/// The scratch of several streams, contiguous.
 class ScratchRoom {
  public:
-  /// `most`: what each stream needs.
-  ScratchRoom(Driver& driver, std::span<const Bytes> most);
-  /// Where that of each stream begins.
+  /// Allocates the given number of bytes for each stream.
+  ScratchRoom(Driver& driver, std::span<const Bytes> bytes_by_stream);
+  /// Returns the address of each stream's scratch.
   [[nodiscard]] std::span<const Address> bases() const { return bases_; }
 
  private:
@@ -92,21 +92,21 @@ class ScratchRoom {
   std::vector<Address> bases_;
 };
 
-/// The buffers of some ranks: the i-th of `ranks` stands at place i. Program, sizes and driver outlive it.
+/// The buffers of some ranks: the i-th of `ranks` is at place i. Program, sizes and driver outlive it.
 class DeviceMemory {
  public:
-  /// `at`: memory of the caller's that is large enough; nothing: it allocates its own.
+  /// Uses memory of the caller's at `at`, which must be large enough; without it, allocates its own.
   DeviceMemory(const Program& program, const Sizes& sizes, Driver& driver, std::vector<Rank> ranks,
                std::optional<Address> at = {});
 
   [[nodiscard]] const Layout& layout() const { return layout_; }
   [[nodiscard]] bool holds(Rank rank) const;
-  /// As Executor::prepare().
+  /// Fills the buffers as Executor::prepare() does.
   void fill(std::span<const Matrix<float>> tensors);
-  /// Random values everywhere: for times, where no result is looked at.
+  /// Writes random values everywhere, for timing runs whose results are not used.
   void randomize(Device& device);
   [[nodiscard]] Matrix<float> read(Rank rank, const Rectangle& area) const;
-  /// All of it, for restore(). Requires that no stream has work left.
+  /// Returns all of the memory, for restore(). Requires that no stream has work left.
   [[nodiscard]] std::vector<std::byte> snapshot() const;
   void restore(std::span<const std::byte> bytes);
 
@@ -117,7 +117,7 @@ class DeviceMemory {
   const Sizes& sizes_;
   Driver& driver_;
   std::vector<Rank> ranks_;
-  std::optional<Allocation> allocation_;  // none: the caller has it
+  std::optional<Allocation> allocation_;  // none: the caller owns it
   Address base_;
   Layout layout_;
 };

@@ -14,12 +14,12 @@ struct Seen {
   std::int64_t end = 0;
 };
 
-/// Time zero, as device_timeline() defines it.
+/// Returns time zero, as device_timeline() defines it.
 std::int64_t release_of(std::span<const DeviceSpan> spans) {
   for (const std::uint64_t label : {align_label, gate_label}) {
-    const auto found = std::ranges::find(spans, label, &DeviceSpan::label);
-    if (found != spans.end()) {
-      return found->end;
+    const auto span = std::ranges::find(spans, label, &DeviceSpan::label);
+    if (span != spans.end()) {
+      return span->end;
     }
   }
   return spans.empty() ? 0 : std::ranges::min(spans, {}, &DeviceSpan::begin).begin;
@@ -34,7 +34,7 @@ Timeline device_timeline(std::span<const DeviceSpan> spans, std::span<const std:
       by_step[span.label - first_step_label].push_back({span.begin, span.end});
     }
   }
-  std::map<OpHere, Seen> seen;  // in order of rank, then op
+  std::map<OpHere, Seen> seen;  // sorted by rank, then op
   for (std::size_t step = 0; step < by_step.size(); ++step) {
     std::vector<Seen>& kernels = by_step[step];
     std::ranges::sort(kernels, {}, &Seen::begin);

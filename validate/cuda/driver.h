@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All that the executors need of a GPU, and nothing else. CUDA stands behind this in a module that is loaded only where
-// it is needed; tests put a recording fake behind it, so that everything above is tested without a GPU.
+// Everything that the executors need of a GPU. CUDA implements it in a module that is loaded only when needed; tests
+// implement it by a recording fake, so that everything above is tested without a GPU.
 #pragma once
 
 #include <chrono>
@@ -23,7 +23,7 @@ namespace commfuse::validate {
 
 /// An in-order queue of the device.
 enum class StreamId : std::int32_t {};
-/// A point in a stream that others wait for; it may be recorded again and again.
+/// A point in a stream that other streams wait for; it may be recorded repeatedly.
 enum class EventId : std::int32_t {};
 /// A captured graph, ready to launch.
 enum class GraphId : std::int32_t {};
@@ -43,7 +43,7 @@ struct Panel {
   std::int64_t stride = 0;
   DType dtype = DType::fp32;
 
-  /// Whether its elements lie one behind the other.
+  /// True if its elements are contiguous.
   [[nodiscard]] bool contiguous() const { return rows == 1 || stride == columns; }
   [[nodiscard]] Bytes bytes() const { return {rows * columns * bytes_of(dtype)}; }
   friend bool operator==(const Panel&, const Panel&) = default;
@@ -57,72 +57,72 @@ struct ProductCall {
   bool transpose_b = false;
   bool accumulate = false;
   /// ascending: over k in ascending order, each product and each sum rounded to fp32 (T1, T-int: the interpreter's
-  /// bits); blocked: cuBLASLt, as fast as it can.
+  /// bits); blocked: cuBLASLt, at its fastest
   Products products = Products::ascending;
-  /// How many multiprocessors a library kernel is to make do with; 0: all.
+  /// Limit on the multiprocessors of a library kernel; 0: all.
   int multiprocessors = 0;
-  /// The algorithm is the one chosen for a product of so many rows; 0: for its own. So the whole product can be run by
-  /// the kernel of its shards (T2).
+  /// The algorithm is the one chosen for a product of this many rows; 0: for its own. So the kernel of its shards can
+  /// run the whole product (T2).
   std::int64_t algorithm_rows = 0;
 };
 
-/// out = function(inputs), as run_elementwise() has it: add any number of inputs, residual two, zero none, others one.
-/// All inputs have the rows of `out`; swiglu has twice the columns of it, others the same.
+/// out = function(inputs), as run_elementwise() defines it: add has any number of inputs, residual two, zero none,
+/// others one. All inputs have the rows of `out`; those of swiglu have twice its columns, others the same number.
 struct FunctionCall {
   Function function = Function::copy;
   Functions functions = Functions::real;
-  /// ascending: in double where the reference is; blocked: real functions in fp32, as kernels are that are to be fast.
+  /// ascending: in double where the reference is; blocked: real functions in fp32, as fast kernels do.
   Products products = Products::ascending;
-  std::int64_t block = 0;  ///< Columns of a block of the output: swiglu pairs blocks of so many.
+  std::int64_t block = 0;  ///< Columns of a block of the output: swiglu pairs blocks of this size.
   std::vector<Panel> inputs;
   Panel out;
-  std::optional<DType> wire{};  ///< Inputs are rounded to it first: sums of what came over a wire.
+  std::optional<DType> wire{};  ///< Inputs are rounded to it first, for sums of received data.
 };
 
-/// What computes attention that is to be fast.
+/// Library for fast attention.
 enum class AttentionKernel : std::uint8_t {
-  any,       ///< cuDNN where it is found and takes the shape, else cuBLASLt.
-  cudnn,     ///< One fused kernel; fails where there is none for the shape.
+  any,       ///< cuDNN if it is installed and takes the shape, else cuBLASLt.
+  cudnn,     ///< One fused kernel; fails if there is none for the shape.
   cublaslt,  ///< Two products of cuBLASLt and a softmax between them.
 };
 
-/// Fast attention was asked of cuDNN, which cannot do it: why.
+/// Thrown if fast attention was requested of cuDNN, which cannot do it; says why.
 class NoFusedAttention : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Attention of some query rows against the keys they see; the layout of columns is that of attention.h.
+/// Attention of some query rows to the keys that they see; the layout of columns is that of attention.h.
 struct AttentionCall {
   struct Part {
     Panel queries;
-    std::int64_t first_row = 0;  ///< Where in its sequence the first of the queries stands.
+    std::int64_t first_row = 0;  ///< Position of the first query in its sequence.
     Panel out;
   };
   AttentionLayout layout;
   Functions functions = Functions::real;
-  /// ascending: in double, the bits of attention.h; blocked: of real functions only, as fast as the kernel goes.
+  /// ascending: in double, the bits of attention.h; blocked: real functions only, as fast as the kernel goes.
   Products products = Products::ascending;
   AttentionKernel kernel = AttentionKernel::any;
   std::vector<Part> parts;
   Panel keys;  ///< Rows 0, 1, 2 and so on of the sequence.
 };
 
-/// What moves data between virtual ranks.
+/// Mechanism that moves data between virtual ranks.
 enum class LinkKind : std::uint8_t {
-  copy,    ///< A kernel of so many CTAs, as fast as it can.
-  paced,   ///< The same, which ends no earlier than latency + bytes / bandwidth after it began: a known link.
-  plain,   ///< The runtime's own copy inside the device, by whatever it takes for it. Bytes as they are only.
+  copy,    ///< A kernel of `ctas` CTAs, as fast as it can.
+  paced,   ///< A kernel that ends no earlier than latency + bytes / bandwidth after it began: a known link.
+  plain,   ///< The runtime's own copy inside the device, by any mechanism. Requires equal dtypes.
   bounce,  ///< Down into pinned host memory and up again by the copy engines: a real link, that of the host.
 };
 
 struct DeviceLink {
   LinkKind kind = LinkKind::copy;
   int ctas = 4;  ///< 0: one for every multiprocessor.
-  Pace pace{};   ///< Of a paced one.
+  Pace pace{};   ///< Pace of a paced link.
 };
 
-/// Copies every part's `from` to its `to`, of the same rows and columns. Bytes go as they are where the dtypes of both
-/// and of the wire agree; else values are rounded to the wire's dtype and then to the target's.
+/// Copies every part's `from` to its `to`, of equal rows and columns. Bytes are unchanged if the dtypes of both and of
+/// the wire agree; otherwise values are rounded to the wire's dtype and then to the target's.
 struct MoveCall {
   struct Part {
     Panel from, to;
@@ -132,14 +132,14 @@ struct MoveCall {
   DeviceLink link;
 };
 
-/// A panel that holds a part of a made-up tensor whose elements are hashes of where they stand: level T0, at sizes that
-/// no host wants to make. The values are those of input_data(), DataKind::tags.
+/// A panel with a part of a made-up tensor whose elements are hashes of their positions: level T0, at sizes that no
+/// host can make. The values are those of input_data(), DataKind::tags.
 struct TagCall {
   Panel panel;
-  std::uint64_t state = 0;  ///< Of the tensor's Random.
-  std::int64_t row = 0;     ///< Of the tensor, where the panel begins.
+  std::uint64_t state = 0;  ///< State of the tensor's Random.
+  std::int64_t row = 0;     ///< Row of the tensor where the panel begins.
   std::int64_t column = 0;
-  std::int64_t columns = 0;  ///< Of the tensor.
+  std::int64_t columns = 0;  ///< Columns of the tensor.
 };
 
 struct DeviceFacts {
@@ -149,20 +149,20 @@ struct DeviceFacts {
   int capability = 0;  ///< 90: compute capability 9.0
   Bytes memory;
   Bytes level2;
-  int clock_mhz = 0;  ///< Of the multiprocessors, at most.
+  int clock_mhz = 0;  ///< Highest clock of the multiprocessors.
   int memory_clock_mhz = 0;
-  std::string driver;  ///< Versions in words: "13.0"
+  std::string driver;  ///< Versions as text: "13.0"
   std::string runtime;
   std::string cublaslt;
   std::string nccl;  ///< Empty: none.
 
-  /// Whether it is no hardware: what it computes counts, how long that takes does not.
+  /// True for the software GPU: its results count, its times do not.
   [[nodiscard]] bool is_software() const { return name.starts_with("software GPU"); }
 };
 
-/// One kernel or copy as the tracer saw it; times are nanoseconds of one clock.
+/// One kernel or copy in the tracer's records; times are nanoseconds of one clock.
 struct DeviceSpan {
-  std::uint64_t label = 0;  ///< What it was launched for.
+  std::uint64_t label = 0;  ///< Label under which it was launched.
   std::int64_t begin = 0;
   std::int64_t end = 0;
   std::string name;
@@ -170,8 +170,8 @@ struct DeviceSpan {
   bool by_copy_engine = false;
 };
 
-/// One device. Used by one thread. Whatever goes wrong throws std::runtime_error with what failed; what a stream was
-/// given may fail later, at the next call.
+/// One device, used by one thread. Every failure throws std::runtime_error with what failed; work of a stream may fail
+/// later, at the next call.
 class Driver {
  public:
   Driver() = default;
@@ -181,67 +181,67 @@ class Driver {
 
   [[nodiscard]] virtual DeviceFacts facts() const = 0;
 
-  /// Aligned to 256 bytes at least. Never under a closed gate.
+  /// Returns memory aligned to at least 256 bytes. Never call it under a closed gate.
   virtual Address allocate(Bytes bytes) = 0;
   virtual void release(Address at) = 0;
-  /// At once; requires that no stream has work left.
+  /// Returns when done; requires that no stream has work left.
   virtual void upload(Address to, std::span<const std::byte> bytes) = 0;
   virtual void download(std::span<std::byte> bytes, Address from) = 0;
 
-  /// `urgent`: its kernels go first where the device can choose.
+  /// With `urgent`, its kernels go first if the device can choose.
   virtual StreamId make_stream(bool urgent) = 0;
   virtual EventId make_event(bool timed) = 0;
-  /// Sets at least so many multiprocessors apart (green contexts, CUDA 12.5): on these alone run the kernels of streams
-  /// made for them, which share them with nobody but streams made without. Drivers of tests may do without.
+  /// Sets at least this many multiprocessors apart (green contexts, CUDA 12.5): kernels of streams made for them run
+  /// only there, and share them only with streams made without a partition. Drivers of tests may lack it.
   virtual Partition set_apart(int /*multiprocessors*/) { refuse("partitions"); }
   /// Ends a partition and its streams, whose ids become invalid; its multiprocessors can be set apart again. Requires
   /// that its streams have no work left.
   virtual void give_back(const Partition& /*partition*/) { refuse("partitions"); }
   virtual StreamId make_stream_on(const Partition& /*partition*/, bool /*urgent*/) { refuse("partitions"); }
 
-  // In the order of a stream.
+  // Work in the order of a stream.
 
   virtual void record(EventId event, StreamId stream) = 0;
-  /// Until what the event was last recorded for has ended. Requires that it was recorded.
+  /// Waits for the end of the work before the event's last record. Requires that it was recorded.
   virtual void wait(StreamId stream, EventId event) = 0;
   virtual void fill(StreamId stream, Address at, Bytes bytes, std::uint8_t byte) = 0;
-  /// Values in [-1, 1) that look random: products of zeros would draw less power and run faster than real ones.
+  /// Writes values in [-1, 1) that look random: products of zeros would draw less power and run faster than real ones.
   virtual void randomize(StreamId stream, const Panel& panel, std::uint64_t seed) = 0;
   virtual void product(StreamId stream, const ProductCall& call) = 0;
   virtual void function(StreamId stream, const FunctionCall& call) = 0;
   virtual void attend(StreamId stream, const AttentionCall& call) = 0;
-  /// What computed fast attention so far and why: "cuDNN 9.19.0"; empty: nothing did.
+  /// Returns the libraries that computed fast attention so far, and why: "cuDNN 9.19.0"; empty: none.
   [[nodiscard]] virtual std::string attention_by() const { return ""; }
   virtual void move(StreamId stream, const MoveCall& call) = 0;
-  /// One CTA watches the clock for so long.
+  /// Occupies one CTA, which watches the clock, for this time.
   virtual void spin(StreamId stream, Duration time) = 0;
-  /// Ends once open_gate() was called, or after two seconds, which gate_opened() tells.
+  /// Ends once open_gate() was called, or after two seconds, which gate_opened() reports.
   virtual void gate(StreamId stream) = 0;
-  /// Drivers of tests may do without.
+  /// Drivers of tests may lack it.
   virtual void fill_tags(StreamId /*stream*/, const TagCall& /*call*/) { refuse("tags"); }
-  /// How many elements have other bits than fill_tags() would give them; waits for the stream.
+  /// Returns how many elements differ in bits from fill_tags(); waits for the stream.
   virtual std::int64_t count_wrong_tags(StreamId /*stream*/, const TagCall& /*call*/) { refuse("tags"); }
 
   virtual void close_gate() = 0;
   virtual void open_gate() = 0;
-  /// Whether no gate ended on its own since close_gate().
+  /// True if no gate ended on its own since close_gate().
   [[nodiscard]] virtual bool gate_held() = 0;
 
-  /// Whether all streams have come to their end within that time.
+  /// True if all streams end within that time.
   [[nodiscard]] virtual bool finish(Duration patience) = 0;
-  /// Both timed and ended.
+  /// Requires that both are timed and ended.
   [[nodiscard]] virtual Duration elapsed(EventId from, EventId to) = 0;
 
-  /// What is issued from here on goes into a graph, whose first stream is `origin`: other streams join it by waiting
+  /// Captures work issued from here on into a graph, whose first stream is `origin`: other streams join it by waiting
   /// for its events, and it waits for theirs in the end.
   virtual void begin_capture(StreamId origin) = 0;
   virtual GraphId end_capture() = 0;
   virtual void launch(StreamId stream, GraphId graph) = 0;
 
-  /// What is launched from here on has this label.
+  /// Gives this label to work launched from here on.
   virtual void label(std::uint64_t id) = 0;
   virtual void begin_trace() = 0;
-  /// Of all that ended since begin_trace().
+  /// Returns the spans of everything that ended since begin_trace().
   [[nodiscard]] virtual std::vector<DeviceSpan> end_trace() = 0;
 
  private:
@@ -250,23 +250,24 @@ class Driver {
   }
 };
 
-/// One side of a message.
+/// One end of a message.
 struct Message {
-  int peer = 0;  ///< A rank of all.
+  int peer = 0;  ///< Rank among all ranks.
   Panel data;    ///< contiguous
 };
 
-/// How NCCL is to behave; what its version does not know is said by notes().
+/// Requested behaviour of NCCL; notes() names options that its version lacks.
 struct NetworkOptions {
-  int most_ctas = 0;  ///< Of collectives; 0: NCCL's choice.
+  int most_ctas = 0;  ///< Limit for collectives; 0: NCCL's choice.
   int least_p2p_channels = 0;
   bool nvls = true;
-  int cta_policy = 0;       ///< 0 default, 1 efficiency, 2 zero
-  bool registered = false;  ///< What the driver allocates from then on is made known to NCCL, by all ranks alike.
+  int cta_policy = 0;  ///< 0 default, 1 efficiency, 2 zero
+  /// Memory that the driver allocates from then on is registered with NCCL, on all ranks alike.
+  bool registered = false;
   /// Operations are captured into graphs. While such a graph runs, no other operation or graph of its communicators
-  /// does.
+  /// runs.
   bool graphs = false;
-  /// Whether groups are launched in the calling thread, as traces need it; otherwise in a thread of NCCL's own.
+  /// True if groups are launched in the calling thread, as traces require; otherwise in a thread of NCCL's own.
   bool blocking = true;
   Duration patience = std::chrono::seconds(60);
 };
@@ -284,21 +285,21 @@ class Network {
   [[nodiscard]] virtual std::vector<std::string> notes() const = 0;
   [[nodiscard]] virtual int rank() const = 0;
   [[nodiscard]] virtual int ranks() const = 0;
-  /// A new communicator of all ranks that name the same colour, by rank, which shares no stream with others
+  /// Makes a communicator of all ranks that name the same colour, by rank, which shares no stream with others
   /// (ncclCommSplit, splitShare 0). All ranks call it, in the same order, under no gate.
   [[nodiscard]] virtual std::size_t split(int color) = 0;
 
-  // In the order of a stream; operations on one communicator follow each other whatever their streams.
+  // Operations in the order of a stream; operations on one communicator follow each other on any streams.
 
-  /// All of it is one group. Of a communicator of all ranks.
+  /// Issues all messages as one group. Requires a communicator of all ranks.
   virtual void exchange(std::size_t communicator, StreamId stream, std::span<const Message> sends,
                         std::span<const Message> receives) = 0;
-  /// `in` and `out` contiguous; all_to_all: in equal parts, one for each member.
+  /// Requires contiguous `in` and `out`; all_to_all has equal parts, one for each member.
   virtual void collective(std::size_t communicator, StreamId stream, CollectiveKind kind, const Panel& in,
                           const Panel& out) = 0;
-  /// What NCCL says went wrong meanwhile; nothing while all is well.
+  /// Returns an error that NCCL reports; nothing if there is none.
   [[nodiscard]] virtual std::optional<std::string> failure() = 0;
-  /// Gives all that was begun up.
+  /// Aborts all operations.
   virtual void abort() = 0;
 };
 

@@ -20,7 +20,7 @@ GpuExecutor::GpuExecutor(Lowered&& lowered, Sizes&& sizes, Device& device, std::
   }
 }
 
-/// All streams start where the first one is.
+/// Makes all streams start at the point of the first.
 void GpuExecutor::fork(std::span<const StreamId> streams) {
   driver().label(frame_label);
   if (streams.size() > 1) {
@@ -32,7 +32,7 @@ void GpuExecutor::fork(std::span<const StreamId> streams) {
   }
 }
 
-/// The first stream goes on when all have come to their end.
+/// Makes the first stream wait for the end of all others.
 void GpuExecutor::join(std::span<const StreamId> streams) {
   driver().label(frame_label);
   std::size_t event = first_free_event();
@@ -79,7 +79,7 @@ void GpuExecutor::warm_up() {
 }
 
 void GpuExecutor::issue_all(std::span<const StreamId> streams, const RunOptions& options) {
-  // A graph tells its nodes' times, not what they were issued for.
+  // A graph reports times of its nodes, but not the labels under which they were issued.
   const LaunchMode mode = options.traced && issue_.mode == LaunchMode::graph ? LaunchMode::stream : issue_.mode;
   const StreamId origin = streams.front();
   if (mode == LaunchMode::graph && !graph_) {
@@ -87,10 +87,10 @@ void GpuExecutor::issue_all(std::span<const StreamId> streams, const RunOptions&
     framed(streams, 1);
     graph_ = driver().end_capture();
   }
-  static_cast<void>(device_.timed_event(1));  // both are made before the gate closes
+  static_cast<void>(device_.timed_event(1));  // both events are made before the gate closes
   if (issue_.cold_level2) {
     cool(origin);
-    finish();  // commands that are issued meanwhile would not count what issuing them costs
+    finish();  // the issue costs of commands during other work would not count
   }
   std::optional<ClosedGate> gate;
   if (mode == LaunchMode::gated) {

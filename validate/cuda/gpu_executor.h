@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What executors on a GPU have in common: a program in device memory, iterations of it given to streams that start and
-// end together, behind a gate, as they come, or as a graph.
+// Common parts of executors on a GPU: a program in device memory, and iterations of it on streams that start and end
+// together, behind a gate, ungated, or as a graph.
 #pragma once
 
 #include <functional>
@@ -18,27 +18,27 @@ namespace commfuse::validate {
 
 struct IssueOptions {
   LaunchMode mode = LaunchMode::stream;
-  /// Buffers are filled with random values at the start, and prepare() is not needed: for times at full size.
+  /// Fills buffers with random values at the start, so that prepare() is not needed: for times at full size.
   bool random_data = false;
-  /// The second-level cache is overwritten before every iteration, since in a model other layers run before an op comes
-  /// to its weights again. The makespan of a single iteration does not include it.
+  /// Overwrites the second-level cache before every iteration, because in a model other layers run before an op uses
+  /// its weights again. The makespan of a single iteration does not include it.
   bool cold_level2 = false;
   Duration patience = std::chrono::seconds(60);
-  /// Where its buffers lie; nothing: in memory of its own.
+  /// Address of its buffers; nothing: in memory of its own.
   std::optional<Address> memory{};
 };
 
-/// What executors with a GPU a rank are asked for.
+/// Options of executors with one GPU for each rank.
 struct RankOptions {
   LaunchMode mode = LaunchMode::stream;
-  int multiprocessors = 0;  ///< Of products, so that communication finds some free; 0: all.
+  int multiprocessors = 0;  ///< Limit for products, so that communication finds some free; 0: all.
   AttentionKernel attention = AttentionKernel::any;
-  bool random_data = false;  ///< As IssueOptions.
-  bool cold_level2 = false;  ///< As IssueOptions.
+  bool random_data = false;  ///< See IssueOptions.
+  bool cold_level2 = false;  ///< See IssueOptions.
   Duration patience = std::chrono::seconds(60);
   /// All ranks call it before a release, so that they start together; none: each starts when it is ready.
   std::function<void()> meet{};
-  /// Makes one execution of those of all ranks; none: each rank keeps its own.
+  /// Combines the executions of all ranks into one; none: each rank keeps its own.
   std::function<Execution(const Execution& mine)> together{};
 };
 
@@ -49,41 +49,42 @@ class GpuExecutor : public Executor {
   [[nodiscard]] bool holds(Rank rank) const override { return memory_.holds(rank); }
   [[nodiscard]] bool holds_own_data() const override { return issue_.random_data; }
   void prepare(std::span<const Matrix<float>> tensors) override { memory_.fill(tensors); }
-  /// Throws Stuck when the device does not come to its end, std::runtime_error when more commands than its queues take
-  /// would wait behind a gate.
+  /// Throws Stuck if the device does not finish, std::runtime_error if more commands than its queues take would wait
+  /// behind a gate.
   Execution run(const RunOptions& options) override;
   [[nodiscard]] Matrix<float> fetch(Rank rank, const Rectangle& area) const override {
     return memory_.read(rank, area);
   }
 
  protected:
-  /// The device outlives it. Throws std::runtime_error for what it does not store, fp8, and when memory runs out.
+  /// The device outlives it. Throws std::runtime_error for dtypes that it does not store (fp8), and when memory runs
+  /// out.
   GpuExecutor(Lowered&& lowered, Sizes&& sizes, Device& device, std::vector<Rank> ranks, IssueOptions issue);
 
-  /// Works out what run() is to issue, unless it is worked out for such options.
+  /// Plans the work of run(), unless it is planned for such options.
   virtual void get_ready(const RunOptions& options) = 0;
-  /// Those that have something to do, once it is ready; none: nothing has.
+  /// Returns the streams with work, once it is ready; none: there is no work.
   [[nodiscard]] virtual std::vector<StreamId> streams() = 0;
-  /// Events from this number on are free to frame iterations with.
+  /// Events from this number on are available for framing iterations.
   [[nodiscard]] virtual std::size_t first_free_event() const = 0;
-  /// One iteration, between fork and join.
+  /// Issues one iteration, between fork and join.
   virtual void issue_once() = 0;
-  /// The most commands of an iteration that wait in one queue.
+  /// Returns the largest number of commands of an iteration that wait in one queue.
   [[nodiscard]] virtual std::size_t deepest_queue() const = 0;
   /// Called before all ranks are released.
   virtual void meet() {}
-  /// Issues what lets the streams of all ranks go on at the same moment, on the device; nothing where one device has
-  /// all ranks. Time zero of every rank comes right after it.
+  /// Issues work that releases the streams of all ranks at the same moment, on the device; nothing if one device has
+  /// all ranks. Time zero of every rank follows it.
   virtual void align(StreamId /*origin*/) {}
   /// Waits for the device. Throws Stuck.
   virtual void finish() = 0;
-  /// By step of an iteration: whose time its kernels are.
+  /// Returns, by step of an iteration, the ops to which its kernels belong.
   [[nodiscard]] virtual std::vector<std::vector<OpHere>> ops_by_step() const = 0;
 
-  /// What was worked out is of other options.
+  /// Discards the graph, because the plan is for other options.
   void forget_graph() { graph_.reset(); }
-  /// Runs one iteration in the open: kernels that a library loads when they first run, rooms for attention and
-  /// connections cannot be made behind a gate or in a capture. Leaves the values of memory as they were.
+  /// Runs one iteration without a gate: kernels that a library loads on first use, memory for attention, and
+  /// connections cannot be made behind a gate or in a capture. Leaves the values in memory as they were.
   void warm_up();
 
   [[nodiscard]] const Lowered& lowered() const { return lowered_; }

@@ -53,16 +53,16 @@ class Planner {
   }
 
  private:
-  /// How far the issuing of a command has come.
+  /// Progress in issuing a command.
   struct State {
-    bool awaited = false;  // by another lane
+    bool awaited = false;  // another lane waits for it
     bool posted = false, sent = false, received = false, ended = false;
     std::int32_t posted_event = -1, delivered_event = -1, ended_event = -1;
-    std::int32_t delivered_on = -1;  // the stream that recorded it
+    std::int32_t delivered_on = -1;  // stream that recorded it
   };
   struct Rows {
-    std::vector<std::int32_t> place;  // by op: its command
-    std::vector<State> states;        // by command
+    std::vector<std::int32_t> place;  // command of each op
+    std::vector<State> states;        // state of each command
   };
   struct Lane {
     std::vector<Spot> commands;
@@ -78,12 +78,12 @@ class Planner {
   [[nodiscard]] std::size_t stream_of(Spot at) const {
     return static_cast<std::size_t>(at.rank) * program_.lanes.size() + command(at).lane;
   }
-  /// The command of an op on another rank; nobody where that rank has it not.
+  /// Returns the command of an op on another rank; nobody if that rank does not have it.
   [[nodiscard]] Spot spot(Rank rank, OpId op) const {
     const std::int32_t at = ranks_[static_cast<std::size_t>(rank)].place[position(op)];
     return at < 0 ? Spot{} : Spot{rank, at};
   }
-  /// Mirrored, this rank stands for its peer, as far as the peer's op is one of its own, not behind this one.
+  /// In mirrored plans, this rank stands for its peer, if the peer's op is one of its own and not behind this one.
   [[nodiscard]] Spot target_of(Spot at) const {
     const Command& mine = command(at);
     if (mine.target < 0 || !options_.mirrored) {
@@ -115,7 +115,7 @@ class Planner {
     }
   }
 
-  /// Every lane that can goes on by a little. False: none can.
+  /// Advances every lane that can. Returns false if none can.
   bool step() {
     bool moved = false;
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
@@ -127,7 +127,7 @@ class Planner {
     return moved || (options_.order != 0 && any_can_go_on());
   }
 
-  /// Under a random order a round may miss the lanes that can.
+  /// Under a random order a round may miss the lanes that can advance.
   bool any_can_go_on() {
     for (Lane& lane : lanes_) {
       if (lane.next < lane.commands.size() && go_on(lane, lane.commands[lane.next])) {
@@ -169,7 +169,7 @@ class Planner {
     }
   }
 
-  /// The sender moves the data once both are there, of a push at once; of a pull the receiver does.
+  /// The sender of a push moves the data once both ends are ready; of a pull the receiver does.
   bool exchange(Spot at) {
     const bool sent = send(at);
     const bool received = receive(at);
@@ -221,7 +221,7 @@ class Planner {
     return true;
   }
 
-  /// On the stream of `mover`.
+  /// Moves data on the stream of `mover`.
   void deliver(Spot mover, Spot from, Spot to) {
     disturb(mover);
     add({.kind = Kind::transfer, .at = from, .to = to}, mover);
@@ -244,7 +244,7 @@ class Planner {
     return members;
   }
 
-  /// The first member's stream does the work of all.
+  /// Puts the work of all members on the first member's stream.
   bool meet(Spot at) {
     const std::vector<Spot> members = members_of(at);
     if (!std::ranges::all_of(members, [&](Spot member) { return state(member).posted; })) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The order in which one host thread issues the commands of several ranks to the streams of one device. A wait for an
-// event counts only records issued before it, so whatever is waited for is issued first: the plan is the program, run
-// through with "issued" in place of "ended".
+// event counts only records issued before it, so each command is issued after those that it waits for: the plan is the
+// program, executed with "issued" in place of "ended".
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct IssueStep {
     compute,   ///< a product, function or attention: `at`
     transfer,  ///< from `at` into `to`; either may be nobody
     meet,      ///< the collective of `at`, for all its members
-    disturb,   ///< a random while
+    disturb,   ///< a random delay
   };
   Kind kind = Kind::compute;
   std::int32_t stream = 0;  ///< position of the rank * lanes + lane
@@ -40,17 +40,17 @@ struct IssuePlan {
   std::int32_t streams = 0;
   std::int32_t events = 0;
   std::vector<IssueStep> steps;
-  std::vector<std::int32_t> used;  ///< Streams that have something to do.
+  std::vector<std::int32_t> used;  ///< Streams that have work.
 };
 
 struct PlanOptions {
-  /// The lists are of one rank, whose peers do at each moment what it does itself: what it receives is what it sends.
+  /// The lists describe one rank, and its peers do at each moment what it does: it receives what it sends.
   bool mirrored = false;
-  /// 0: lanes take turns. Any other number: a seed of another order that streams allow, with random whiles between.
+  /// 0: lanes take turns. Any other number: a seed of another order that streams allow, with random delays between.
   std::uint64_t order = 0;
 };
 
-/// `commands` by rank. Throws Stuck when they wait for each other in a circle.
+/// Takes `commands` by rank. Throws Stuck if they wait for each other in a circle.
 IssuePlan issue_plan(const Program& program, std::span<const std::vector<Command>> commands,
                      const PlanOptions& options = {});
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans of a rank whose lanes are streams: what waits for what by events, whatever moves the data between ranks.
+// Plans of a rank whose lanes are streams: dependencies between streams by events, for any mechanism that moves data
+// between ranks.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,7 @@ namespace commfuse::validate {
 
 /// Builds a `Plan`, which has `steps` of kinds record, wait and others, the number of its `events`, and the lanes that
 /// it has `used`. A command waits for the events of its dependencies on other lanes; one that another lane waits for
-/// records an event behind it.
+/// records an event after it.
 template <class Plan>
 class LanePlanner {
  protected:
@@ -82,7 +83,7 @@ class LanePlanner {
   }
 
   std::vector<std::int32_t> ended_;  // by command: its event; -1 without
-  std::vector<char> awaited_;        // by command: whether another lane waits for it
+  std::vector<char> awaited_;        // by command: true if another lane waits for it
 };
 
 }  // namespace commfuse::validate

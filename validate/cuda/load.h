@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The way to the GPU: whether the module is there, the driver, a device; and if not, why, in one sentence.
+// Loads the plugin for GPUs: says if the module, the driver and a device exist, and if not, why, in one sentence.
 #pragma once
 
 #include <filesystem>
@@ -10,7 +10,7 @@
 
 namespace commfuse::validate {
 
-/// `module` is there when it was loaded; `missing` is empty when it finds a device, too.
+/// `module` is set if it was loaded; `missing` is empty if it also finds a device.
 struct CudaPlugin {
   std::unique_ptr<CudaModule> module;
   std::string missing;
@@ -18,10 +18,10 @@ struct CudaPlugin {
   [[nodiscard]] bool usable() const { return missing.empty(); }
 };
 
-/// From the file that COMMFUSE_CUDA_PLUGIN names, else from ../lib/commfuse beside the program, where the build and the
-/// installation put it.
+/// Loads the file that COMMFUSE_CUDA_PLUGIN names, else the one in ../lib/commfuse beside the program, where the build
+/// and the installation put it.
 CudaPlugin load_cuda_plugin();
-/// From a file of the user's, or of a test's.
+/// Loads a file of the user's, or of a test's.
 CudaPlugin load_cuda_plugin(const std::filesystem::path& path);
 
 }  // namespace commfuse::validate

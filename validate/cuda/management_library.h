@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVIDIA's management library (NVML), whose functions are looked up by name: its header does not come with every
-// toolkit, and most machines have no driver.
+// NVIDIA's management library (NVML), whose functions are looked up by name, because its header does not come with
+// every toolkit and most machines have no driver.
 #pragma once
 
 #include <array>
@@ -12,18 +12,18 @@
 
 namespace commfuse::validate {
 
-/// Open as long as this lives.
+/// The library, open during the object's lifetime.
 class ManagementLibrary {
  public:
-  /// As nvml.h declares it.
+  /// The type is declared as in nvml.h.
   using Device = struct Opaque*;
-  /// Gives the library's function of a name, or null.
+  /// Returns the library's function of a name, or null.
   using FindFunction = std::function<void*(const char* name)>;
   static constexpr int success = 0;
 
-  /// The library that the loader finds.
+  /// Opens the library that the loader finds.
   ManagementLibrary();
-  /// Another one: a test's.
+  /// Uses another library: a test's.
   explicit ManagementLibrary(FindFunction find) : find_(std::move(find)) {}
   ManagementLibrary(const ManagementLibrary&) = delete;
   ManagementLibrary& operator=(const ManagementLibrary&) = delete;
@@ -31,7 +31,7 @@ class ManagementLibrary {
 
   [[nodiscard]] bool is_here() const { return find_ != nullptr; }
 
-  /// What a function returns; nothing where the library has no such function.
+  /// Returns the result of a function; nothing if the library has no such function.
   template <class... Arguments>
   [[nodiscard]] std::optional<int> error_of(const char* name, Arguments... arguments) const {
     // NOLINTNEXTLINE(*-reinterpret-cast): what dlsym() is for
@@ -42,13 +42,13 @@ class ManagementLibrary {
   [[nodiscard]] bool call(const char* name, Arguments... arguments) const {
     return error_of(name, arguments...) == success;
   }
-  /// What a function writes behind its other arguments.
+  /// Returns the value that a function writes after its other arguments.
   template <class Value, class... Arguments>
   [[nodiscard]] std::optional<Value> ask(const char* name, Arguments... arguments) const {
     Value value{};
     return call(name, arguments..., &value) ? std::optional(value) : std::nullopt;
   }
-  /// A text that a function writes; empty where it does not.
+  /// Returns a text that a function writes; empty if it does not.
   template <class... Arguments>
   [[nodiscard]] std::string text(const char* name, Arguments... arguments) const {
     constexpr std::size_t text_size = 96;

@@ -25,7 +25,7 @@ Lowered fit_for_nccl(Lowered lowered) {
   return lowered;
 }
 
-/// A move inside the rank's memory, which also converts.
+/// Returns a move inside the rank's memory, which also converts.
 Call local(const Stack& from, const Stack& to, DType wire) {
   MoveCall call{.parts = {}, .wire = wire, .link = {.kind = LinkKind::copy, .ctas = 0}};
   for (const std::vector<Panel>& piece : rows_in_step(std::array{from, to})) {
@@ -58,9 +58,9 @@ std::size_t Communicators::everybody() {
 
 std::size_t Communicators::made_for(std::int32_t lane, const std::vector<int>& colors) {
   const std::pair key{lane, colors};
-  const auto found = made_.find(key);
-  if (found != made_.end()) {
-    return found->second;
+  const auto known = made_.find(key);
+  if (known != made_.end()) {
+    return known->second;
   }
   const std::size_t made = network_.split(colors[static_cast<std::size_t>(network_.rank())]);
   made_.emplace(key, made);
@@ -92,12 +92,12 @@ StreamId NcclExecutor::stream(std::int32_t lane) {
   return device().stream(static_cast<std::size_t>(lane), kind == LaneKind::comm || kind == LaneKind::copy);
 }
 
-/// Where a message of this operand lies together in the dtype of its wire.
+/// Returns a contiguous place for a message of this operand, in the dtype of its wire.
 Panel NcclExecutor::staged(const Stack& stack, DType wire, Scratch& scratch) const {
   return lies_ready(stack, wire) ? stack.front() : scratch.like(rows_of(stack), stack.front().columns, wire);
 }
 
-/// A credit is a message of one number that nobody reads.
+/// A credit is a message of one number that no one reads.
 NcclExecutor::Work NcclExecutor::exchange(const Command& command, Scratch& scratch) const {
   const DType wire = std::get<ExchangeShape>(program().shapes[command.shape]).wire;
   Work work{.speaks = true};
@@ -150,7 +150,8 @@ NcclExecutor::Work NcclExecutor::collective(const Command& command, const RunOpt
   return work;
 }
 
-void NcclExecutor::work_out(const RunOptions& options, std::span<const Address> bases, std::vector<Bytes>& most) {
+void NcclExecutor::work_out(const RunOptions& options, std::span<const Address> bases,
+                            std::vector<Bytes>& scratch_bytes) {
   const Calls calls(program(), sizes(), memory().layout(),
                     {.functions = options.functions,
                      .products = options.products,
@@ -174,9 +175,9 @@ void NcclExecutor::work_out(const RunOptions& options, std::span<const Address> 
       default: work_.back().before = calls.compute({0, &command}, mine);
     }
   }
-  most.clear();
-  for (const Scratch& one : scratch) {
-    most.push_back(one.most());
+  scratch_bytes.clear();
+  for (const Scratch& room : scratch) {
+    scratch_bytes.push_back(room.highest());
   }
 }
 
@@ -188,10 +189,10 @@ void NcclExecutor::get_ready(const RunOptions& options) {
   forget_graph();
   scratch_.reset();
   std::vector<Address> bases(program().lanes.size(), 0);
-  std::vector<Bytes> most;
-  work_out(options, bases, most);
-  scratch_.emplace(driver(), most);
-  work_out(options, scratch_->bases(), most);
+  std::vector<Bytes> scratch_bytes;
+  work_out(options, bases, scratch_bytes);
+  scratch_.emplace(driver(), scratch_bytes);
+  work_out(options, scratch_->bases(), scratch_bytes);
   warm_up();
 }
 

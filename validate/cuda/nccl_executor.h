@@ -14,15 +14,15 @@
 
 namespace commfuse::validate {
 
-/// Communicators of a network, kept for all programs: a split takes a while, and all ranks take part in it.
+/// Communicators of a network, kept for all programs, because a split takes a while and needs all ranks.
 class Communicators {
  public:
   /// The network outlives it.
   explicit Communicators(Network& network) : network_(network) {}
   [[nodiscard]] Network& network() { return network_; }
-  /// That of so-called members. All ranks ask for the same ones in the same order.
+  /// Returns the communicator of such members. All ranks ask for the same ones in the same order.
   std::size_t of(const Program& program, const NcclMembers& members);
-  /// One of all ranks that no lane uses, for barriers.
+  /// Returns a communicator of all ranks that no lane uses, for barriers.
   std::size_t everybody();
 
  private:
@@ -34,26 +34,26 @@ class Communicators {
 class NcclExecutor final : public GpuExecutor {
  public:
   /// The device and the communicators outlive it. All ranks make the same executors and call the same members in the
-  /// same order. Throws std::runtime_error for what it does not store, fp8, and for a program that NCCL's two-sided
-  /// messages would get stuck in, with the sentences of nccl_findings().
+  /// same order. Throws std::runtime_error for dtypes that it does not store (fp8), and for a program that NCCL's
+  /// two-sided messages would get stuck in, with the sentences of nccl_findings().
   NcclExecutor(Lowered lowered, Sizes sizes, Device& device, Communicators& communicators, RankOptions options);
 
   [[nodiscard]] std::string_view name() const override { return "nccl"; }
-  /// Throws Stuck, once all that was begun is given up, when the device does not come to its end; std::runtime_error
-  /// when NCCL says what went wrong. Makespan and timeline are of this rank, or as options.together makes them.
+  /// Throws Stuck, after an abort of everything begun, if the device does not finish; std::runtime_error if NCCL
+  /// reports an error. Makespan and timeline are those of this rank, or combined by options.together.
   Execution run(const RunOptions& options) override;
 
  private:
-  /// What a step gives to its stream, in order: packing, the message or compute, unpacking.
+  /// Work of a step on its stream, in order: packing, the message or compute, unpacking.
   struct Work {
     std::vector<Call> before;
     std::vector<Message> sends, receives;
-    Panel in, out;  // of a collective
+    Panel in, out;  // operands of a collective
     bool speaks = false;
     std::vector<Call> after;
   };
 
-  void work_out(const RunOptions& options, std::span<const Address> bases, std::vector<Bytes>& most);
+  void work_out(const RunOptions& options, std::span<const Address> bases, std::vector<Bytes>& scratch_bytes);
   [[nodiscard]] Work exchange(const Command& command, Scratch& scratch) const;
   [[nodiscard]] Work collective(const Command& command, const RunOptions& options, Scratch& scratch) const;
   [[nodiscard]] Panel staged(const Stack& stack, DType wire, Scratch& scratch) const;
@@ -61,13 +61,13 @@ class NcclExecutor final : public GpuExecutor {
   void issue_step(std::size_t which);
 
   void get_ready(const RunOptions& options) override;
-  /// At least one: a rank without an op still takes part in every barrier and gathering.
+  /// Returns at least one: a rank without an op still takes part in every barrier and gathering.
   [[nodiscard]] std::vector<StreamId> streams() override;
   [[nodiscard]] std::size_t first_free_event() const override { return static_cast<std::size_t>(plan_.events); }
   void issue_once() override;
   [[nodiscard]] std::size_t deepest_queue() const override { return plan_.steps.size(); }
   void meet() override;
-  /// An all-reduce of one number among all ranks: no rank's stream goes on before all have come to it.
+  /// Issues an all-reduce of one number among all ranks: no rank's stream goes on before all have reached it.
   void align(StreamId origin) override;
   void finish() override;
   [[nodiscard]] std::vector<std::vector<OpHere>> ops_by_step() const override;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What which version of NCCL knows (gpu.md 3.1). Header and library may differ, so a feature needs both.
+// Features of NCCL by version (gpu.md 3.1). Header and library may differ, so a feature needs both.
 #pragma once
 
 #include <cstdint>
@@ -12,44 +12,45 @@
 
 namespace commfuse::validate {
 
-/// As NCCL_VERSION_CODE and ncclGetVersion() count, from 2.9 on: 22809 is 2.28.9.
+/// Returns a version as NCCL_VERSION_CODE and ncclGetVersion() count, from 2.9 on: 22809 is 2.28.9.
 constexpr int nccl_code(int major, int minor, int patch) { return major * 10000 + minor * 100 + patch; }
 /// "2.28.9"
 std::string nccl_in_words(int code);
 
-/// Older ones cannot split a communicator.
+/// Older versions cannot split a communicator.
 inline constexpr int oldest_nccl = nccl_code(2, 18, 0);
 
 enum class NcclFeature : std::uint8_t {
   registration,     ///< ncclMemAlloc, ncclCommRegister
-  implicit_order,   ///< NCCL_LAUNCH_ORDER_IMPLICIT: lanes run beside each other in the order the host issued them
+  implicit_order,   ///< NCCL_LAUNCH_ORDER_IMPLICIT: lanes run concurrently in the order in which the host issued them
   cta_policy,       ///< ncclConfig_t.CTAPolicy
   zero_cta_policy,  ///< collectives by copy engines
   all_to_all,       ///< ncclAlltoAll
   graph_usage,      ///< ncclConfig_t.graphUsageMode
 };
 
-/// The first version that has it.
+/// Returns the first version that has it.
 int first_with(NcclFeature feature);
 
 struct NcclVersions {
-  int header = 0;   ///< What the module was compiled with.
-  int library = 0;  ///< What it found.
+  int header = 0;   ///< Version with which the module was compiled.
+  int library = 0;  ///< Version that it loaded.
 };
 bool has(const NcclVersions& versions, NcclFeature feature);
 
-/// From here on NCCL runs captured operations of all communicators one after another. It can be told not to
-/// (NCCL_GRAPH_STREAM_ORDERING=0), but only by programs that run one operation at a time on a GPU, and lanes do not.
+/// From this version on NCCL runs captured operations of all communicators one after another.
+/// NCCL_GRAPH_STREAM_ORDERING=0 disables that, but only for programs that run one operation at a time on a GPU, and
+/// lanes do not.
 inline constexpr int first_with_ordered_graphs = nccl_code(2, 30, 0);
 
-/// Why these versions cannot be used, as a sentence; empty when they can.
+/// Returns why these versions cannot be used, as a sentence; empty if they can.
 std::string refused(const NcclVersions& versions);
 
-/// What of these options has no effect with these versions, a sentence each.
+/// Returns a sentence for each option that has no effect with these versions.
 std::vector<std::string> notes_on(const NetworkOptions& options, const NcclVersions& versions);
 
-/// Variables that NCCL reads when its first communicator is made, once for the whole process. `forced`: over what the
-/// user set.
+/// Variables that NCCL reads when its first communicator is made, once for the whole process. With `forced`, they
+/// override the user's.
 struct NcclVariable {
   std::string name;
   std::string value;
@@ -57,10 +58,10 @@ struct NcclVariable {
   friend bool operator==(const NcclVariable&, const NcclVariable&) = default;
 };
 std::vector<NcclVariable> process_variables(const NetworkOptions& options);
-/// NCCL_ALGO while a communicator is made, where it is to do without NVLS; empty otherwise.
+/// Returns NCCL_ALGO for making a communicator that must not use NVLS; empty otherwise.
 std::string algorithms_without_nvls(const NetworkOptions& options);
-/// ncclConfig_t.graphUsageMode of communicators whose operations are captured; none: NCCL's default, 2, which lets
-/// graphs mix with other operations. 1 is enough here and spares the graphs the nodes that order them among other
+/// Returns ncclConfig_t.graphUsageMode of communicators whose operations are captured; none: NCCL's default, 2, which
+/// lets graphs mix with other operations. 1 suffices here and spares the graphs the nodes that order them among other
 /// operations.
 std::optional<int> graph_usage_mode(const NetworkOptions& options, const NcclVersions& versions);
 

@@ -15,19 +15,20 @@ namespace {
 
 using Kind = NcclStep::Kind;
 
-/// Which communicators a program needs. Looks at its ops, not at a rank's commands: all ranks make the same ones.
+/// Returns the communicators that a program needs. They follow from its ops, not from a rank's commands, because all
+/// ranks make the same ones.
 std::vector<NcclMembers> communicators_of(const Program& program) {
-  std::set<NcclMembers> found;
+  std::set<NcclMembers> members;
   for (const Op& op : program.ops) {
     if (op.kind == OpKind::exchange) {
-      found.insert({.lane = op.lane});
+      members.insert({.lane = op.lane});
     } else if (op.kind == OpKind::collective) {
       const auto& shape = std::get<CollectiveShape>(program.shapes[op.shape]);
-      const bool all = program.mesh.axes.size() == 1;
-      found.insert({.lane = op.lane, .axis = all ? -1 : shape.axis});
+      const bool has_one_axis = program.mesh.axes.size() == 1;
+      members.insert({.lane = op.lane, .axis = has_one_axis ? -1 : shape.axis});
     }
   }
-  return {found.begin(), found.end()};
+  return {members.begin(), members.end()};
 }
 
 class Planner : private LanePlanner<NcclPlan> {
@@ -62,7 +63,7 @@ class Planner : private LanePlanner<NcclPlan> {
   const Program& program_;
 };
 
-/// The communication of every rank as one queue in the order of issue; goes on while two ends meet.
+/// The communication of every rank as one queue in the order of issue; it advances while two ends meet.
 class Queues {
  public:
   explicit Queues(const Lowered& lowered) : program_(*lowered.program) {
@@ -95,7 +96,7 @@ class Queues {
     const auto r = static_cast<std::size_t>(rank);
     return next_[r] < commands_[r].size() ? &commands_[r][next_[r]] : nullptr;
   }
-  /// To the next command that communicates.
+  /// Skips to the next command that communicates.
   void skip(Rank rank) {
     const auto r = static_cast<std::size_t>(rank);
     while (head_of(rank) != nullptr && head_of(rank)->kind != OpKind::exchange &&
@@ -164,11 +165,11 @@ int color_of(const Program& program, const NcclMembers& members, Rank rank) {
   if (members.axis < 0) {
     return 0;
   }
-  const Coordinates here = program.mesh.coordinates(rank);
+  const Coordinates coordinates = program.mesh.coordinates(rank);
   int color = 0;
   for (std::size_t axis = 0; axis < program.mesh.axes.size(); ++axis) {
     if (static_cast<std::int32_t>(axis) != members.axis) {
-      color = color * program.mesh.axes[axis].extent + here[axis];
+      color = color * program.mesh.axes[axis].extent + coordinates[axis];
     }
   }
   return color;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one process issues for its rank, in the order of the program, which is the same on all ranks: so communicators
-// of several lanes are used in the same order everywhere, as NCCL demands.
+// Commands that one process issues for its rank, in the order of the program, which is equal on all ranks: so
+// communicators of several lanes are used in the same order everywhere, as NCCL requires.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,10 @@ namespace commfuse::validate {
 struct NcclStep {
   enum class Kind : std::uint8_t { record, wait, compute, exchange, collective };
   Kind kind = Kind::compute;
-  std::int32_t lane = 0;  ///< Which is the stream.
+  std::int32_t lane = 0;  ///< Lane, which is also the stream.
   std::int32_t event = -1;
   std::int32_t command = -1;
-  std::size_t communicator = 0;  ///< Of NcclPlan::communicators.
+  std::size_t communicator = 0;  ///< Index in NcclPlan::communicators.
 };
 
 /// A communicator: of one lane, along one axis, or of all ranks.
@@ -32,20 +32,20 @@ struct NcclMembers {
 /// One iteration.
 struct NcclPlan {
   std::int32_t events = 0;
-  std::vector<NcclMembers> communicators;  ///< The same on all ranks.
+  std::vector<NcclMembers> communicators;  ///< Equal on all ranks.
   std::vector<NcclStep> steps;
-  std::vector<std::int32_t> used;  ///< Lanes that have something to do.
+  std::vector<std::int32_t> used;  ///< Lanes that have work.
 };
 
-/// `commands` of one rank.
+/// Takes the commands of one rank.
 NcclPlan nccl_plan(const Program& program, std::span<const Command> commands);
 
-/// The colour of a rank: ranks of one colour make a communicator.
+/// Returns the colour of a rank: ranks of one colour make a communicator.
 int color_of(const Program& program, const NcclMembers& members, Rank rank);
 
-/// Sentences on what would keep NCCL waiting for ever; none: every message meets its other end. Two-sided messages wait
-/// for each other also where the program pushes, and all that a device communicates goes in the order of issue, as it
-/// does where communicators are not let run beside each other.
+/// Returns sentences on what would keep NCCL waiting for ever; none: every message meets its other end. Two-sided
+/// messages wait for each other even if the program pushes, and all communication of a device runs in the order of
+/// issue, as it does if communicators may not run concurrently.
 std::vector<std::string> nccl_findings(const Lowered& lowered);
 
 }  // namespace commfuse::validate

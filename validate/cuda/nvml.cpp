@@ -12,14 +12,14 @@ namespace commfuse::validate {
 
 namespace {
 
-// As nvml.h declares them, which not every toolkit brings along.
+// These declarations are those of nvml.h, which not every toolkit contains.
 using Device = ManagementLibrary::Device;
 constexpr int clock_of_multiprocessors = 1;
 constexpr int clock_of_memory = 2;
 constexpr int sensor_of_the_die = 0;
 constexpr unsigned most_links = 18;
 
-/// Started as long as this lives.
+/// The library, started during the object's lifetime.
 class Library {
  public:
   Library() : started_(library_.call("nvmlInit_v2")) {}
@@ -34,7 +34,7 @@ class Library {
   [[nodiscard]] std::optional<Device> device(const std::string& uuid) const {
     return started_ ? library_.ask<Device>("nvmlDeviceGetHandleByUUID", uuid.c_str()) : std::nullopt;
   }
-  /// What a function of the device and further arguments writes.
+  /// Returns the value that a function of the device and further arguments writes.
   template <class Value, class... Arguments>
   [[nodiscard]] std::optional<Value> ask(const char* name, Device device, Arguments... arguments) const {
     return library_.ask<Value>(name, device, arguments...);
@@ -83,7 +83,7 @@ std::optional<DeviceState> device_state(const std::string& uuid) {
   }
   using Bits = unsigned long long;
   std::optional<Bits> held_back = library.ask<Bits>("nvmlDeviceGetCurrentClocksEventReasons", *device);
-  if (!held_back) {  // its name until CUDA 12.2
+  if (!held_back) {  // the function's name until CUDA 12.2
     held_back = library.ask<Bits>("nvmlDeviceGetCurrentClocksThrottleReasons", *device);
   }
   const std::optional<unsigned> milliwatts = library.ask<unsigned>("nvmlDeviceGetPowerUsage", *device);

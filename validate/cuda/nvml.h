@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a GPU feels, as NVIDIA's management library says: what the CUDA runtime does not tell. It is looked for when
-// asked, and nothing is linked with it.
+// Device health from NVIDIA's management library, which the CUDA runtime does not report. It is loaded on demand, and
+// nothing is linked with it.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +9,18 @@
 
 namespace commfuse::validate {
 
-/// At one moment; what the library did not tell is missing.
+/// State at one moment; values that the library did not report are missing.
 struct DeviceState {
-  std::optional<int> clock_mhz{};  ///< Of the multiprocessors.
+  std::optional<int> clock_mhz{};  ///< Clock of the multiprocessors.
   std::optional<int> memory_clock_mhz{};
   std::optional<double> watts{};
   std::optional<int> celsius{};
-  std::optional<int> nvlinks{};              ///< Links that are up.
-  std::optional<std::uint64_t> held_back{};  ///< Why clocks are lower than they could be, as bits.
+  std::optional<int> nvlinks{};              ///< Number of links that are up.
+  std::optional<std::uint64_t> held_back{};  ///< Reasons for reduced clocks, as bits.
 };
 
-/// Of the device of this UUID, "GPU-..."; nothing where there is no such library, or it does not know the device.
+/// Returns the state of the device of this UUID, "GPU-..."; nothing if there is no such library, or if it does not know
+/// the device.
 std::optional<DeviceState> device_state(const std::string& uuid);
 
 /// "idling, the power cap"; "nothing".

@@ -10,7 +10,7 @@ namespace commfuse::validate {
 
 namespace {
 
-/// What cudaMalloc aligns to, and what the widest loads ask for.
+/// Alignment of cudaMalloc, and requirement of the widest loads.
 constexpr std::int64_t alignment = 256;
 
 Address row_address(const Panel& panel, std::int64_t row) {
@@ -79,7 +79,7 @@ Stack joined(const Stack& stack) {
 std::vector<std::vector<Panel>> rows_in_step(std::span<const Stack> stacks) {
   std::vector<std::vector<Panel>> pieces;
   std::vector<std::size_t> at(stacks.size(), 0);
-  std::vector<std::int64_t> used(stacks.size(), 0);  // rows of the panel that stands at `at`
+  std::vector<std::int64_t> used(stacks.size(), 0);  // used rows of the panel at `at`
   const std::int64_t rows = rows_of(stacks.front());
   for (std::int64_t done = 0; done < rows;) {
     std::int64_t height = rows - done;

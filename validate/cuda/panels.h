@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the rectangles of a program lie in device memory, and how stacks of them are cut so that they fit each other.
+// Places of a program's rectangles in device memory, and cuts of stacks of them into matching pieces.
 #pragma once
 
 #include <cstdint>
@@ -12,40 +12,40 @@
 
 namespace commfuse::validate {
 
-/// Panels that stand one below the other: an operand.
+/// An operand: panels stacked one below the other.
 using Stack = std::vector<Panel>;
 
 std::int64_t rows_of(const Stack& stack);
-/// So many rows of a stack from a row of it on. Requires that it has them.
+/// Returns `count` rows of a stack from row `first` on. Requires that it has them.
 Stack slice_of(const Stack& stack, std::int64_t first, std::int64_t count);
-/// One of `parts` equally high slices. Requires that the rows divide.
+/// Returns one of `parts` equally high slices. Requires that the rows divide.
 Stack part_of(const Stack& stack, std::size_t which, std::size_t parts);
-/// The same stack with panels that continue each other in memory made one.
+/// Joins panels of a stack that continue each other in memory.
 Stack joined(const Stack& stack);
 /// Cuts all stacks at the rows where any of them changes its panel: piece i holds one panel of each stack, all equally
-/// high. Requires stacks of as many rows.
+/// high. Requires stacks of equal height.
 std::vector<std::vector<Panel>> rows_in_step(std::span<const Stack> stacks);
-/// Whether two panels share memory; a panel takes all from its first element to its last.
+/// True if two panels share memory; a panel occupies everything from its first element to its last.
 bool overlap(const Panel& a, const Panel& b);
 
-/// The buffers of some ranks in device memory, one behind the other.
+/// The buffers of some ranks in device memory, one after the other.
 class Layout {
  public:
-  /// The first rank begins at `base`, every other one behind the one before.
+  /// The first rank begins at `base`, every other one after the one before.
   Layout(const Program& program, const Sizes& sizes, Address base);
 
-  /// What one rank takes, rounded up so that every buffer of every rank is aligned.
+  /// Returns the bytes of one rank, rounded up so that every buffer of every rank is aligned.
   [[nodiscard]] Bytes per_rank() const { return {stride_}; }
   [[nodiscard]] Panel panel(std::size_t place, BufferId buffer) const;
   [[nodiscard]] Panel panel(std::size_t place, const Rectangle& rectangle) const;
-  /// Of a list of rectangles, one panel each.
+  /// Returns the stack of a list of rectangles, one panel each.
   [[nodiscard]] Stack stack(std::size_t place, std::span<const Rectangle> operand) const;
 
  private:
   const Program& program_;
   const Sizes& sizes_;
   Address base_;
-  std::vector<std::int64_t> first_;  // by buffer: its first byte
+  std::vector<std::int64_t> first_;  // first byte of each buffer
   std::int64_t stride_ = 0;
 };
 

@@ -21,7 +21,7 @@ constexpr std::int64_t alignment = 256;
 
 bool adds(CollectiveKind kind) { return kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::all_reduce; }
 
-/// A move inside the rank's memory, which also converts; nothing where everything is in its place.
+/// Returns a move inside the rank's memory, which also converts; nothing if everything is in place.
 std::optional<Call> local(const Stack& from, const Stack& to, DType wire) {
   MoveCall call{.parts = {}, .wire = wire, .link = {.kind = LinkKind::copy, .ctas = 0}};
   for (const std::vector<Panel>& piece : rows_in_step(std::array{from, to})) {
@@ -39,7 +39,7 @@ void put(Parts& parts, std::optional<Call> call) {
   }
 }
 
-/// The rows of a sum that a member makes for all, of so many.
+/// The rows of a sum that a member makes for all.
 struct RowRange {
   std::int64_t first = 0;
   std::int64_t count = 0;
@@ -51,8 +51,8 @@ RowRange share_of(std::int64_t rows, std::size_t member, std::size_t members) {
   return {cut(member), cut(member + 1) - cut(member)};
 }
 
-/// One span for each op of each rank, from the first of its copies to the last: its own process saw some, its peers the
-/// others.
+/// Returns one span for each op of each rank, from the first of its copies to the last: its own process saw some, its
+/// peers the others.
 Timeline merged(const Timeline& spans) {
   std::map<OpHere, OpSpan> by_op;
   for (const OpSpan& span : spans) {
@@ -90,7 +90,7 @@ PeerRoom::PeerRoom(const Program& program, const Sizes& sizes)
         packed_[id] = take(shape.rows, shape.columns, shape.wire, sizes);
       }
       if (shape.kind == CollectiveKind::all_reduce) {
-        sums_[id] = take(shape.rows, shape.columns, DType::fp32, sizes);  // room for any dtype
+        sums_[id] = take(shape.rows, shape.columns, DType::fp32, sizes);  // with room for any dtype
       }
     }
   }
@@ -247,7 +247,7 @@ PeerExecutor::Meeting PeerExecutor::meeting(const Command& command, const RunOpt
   return options.functions == Functions::none ? Meeting{} : summing(command, options, scratch);
 }
 
-/// Members begin with the one behind them, so that not all copy from the same one.
+/// Members begin with the member after them, so that not all copy from the same one.
 PeerExecutor::Meeting PeerExecutor::gathering(const Command& command, Scratch& scratch) const {
   const auto& shape = std::get<CollectiveShape>(program().shapes[command.shape]);
   const std::size_t members = command.group.size();
@@ -270,7 +270,7 @@ PeerExecutor::Meeting PeerExecutor::gathering(const Command& command, Scratch& s
   return meeting;
 }
 
-/// In the order of the members, as the interpreter sums. All inputs have been read before an output is written.
+/// Sums in the order of the members, as the interpreter does. All inputs have been read before an output is written.
 PeerExecutor::Meeting PeerExecutor::summing(const Command& command, const RunOptions& options, Scratch& scratch) const {
   const auto& shape = std::get<CollectiveShape>(program().shapes[command.shape]);
   const bool scatters = shape.kind == CollectiveKind::reduce_scatter;
@@ -281,7 +281,7 @@ PeerExecutor::Meeting PeerExecutor::summing(const Command& command, const RunOpt
   const std::int64_t columns = to.front().columns;
   const RowRange share =
       scatters ? RowRange{static_cast<std::int64_t>(mine) * rows, rows} : share_of(rows, mine, members);
-  // Where each member's sums lie, of all rows.
+  // Each member's sums of all rows are at these places.
   const auto sums_on = [&](Rank rank) {
     return Stack{in_room(rank, room_->sums(command.op), rows, columns, to.front().dtype)};
   };
@@ -324,7 +324,8 @@ PeerExecutor::Meeting PeerExecutor::summing(const Command& command, const RunOpt
   return meeting;
 }
 
-void PeerExecutor::work_out(const RunOptions& options, std::span<const Address> bases, std::vector<Bytes>& most) {
+void PeerExecutor::work_out(const RunOptions& options, std::span<const Address> bases,
+                            std::vector<Bytes>& scratch_bytes) {
   const Calls calls(program(), sizes(), memory().layout(),
                     {.functions = options.functions,
                      .products = options.products,
@@ -335,7 +336,7 @@ void PeerExecutor::work_out(const RunOptions& options, std::span<const Address> 
     scratch.emplace_back(base);
   }
   work_.clear();
-  Meeting meeting;  // of the collective whose steps these are
+  Meeting meeting;  // the collective whose steps these are
   for (const PeerStep& step : plan_.steps) {
     if (step.command < 0) {
       work_.emplace_back();
@@ -353,9 +354,9 @@ void PeerExecutor::work_out(const RunOptions& options, std::span<const Address> 
       default: work_.push_back(parts_of(step, calls, mine));
     }
   }
-  most.clear();
+  scratch_bytes.clear();
   for (const Scratch& room : scratch) {
-    most.push_back(room.most());
+    scratch_bytes.push_back(room.highest());
   }
 }
 
@@ -366,10 +367,10 @@ void PeerExecutor::get_ready(const RunOptions& options) {
   made_for_ = options;
   scratch_.reset();
   std::vector<Address> bases(program().lanes.size(), 0);
-  std::vector<Bytes> most;
-  work_out(options, bases, most);
-  scratch_.emplace(driver(), most);
-  work_out(options, scratch_->bases(), most);
+  std::vector<Bytes> scratch_bytes;
+  work_out(options, bases, scratch_bytes);
+  scratch_.emplace(driver(), scratch_bytes);
+  work_out(options, scratch_->bases(), scratch_bytes);
   warm_up();
 }
 
@@ -463,7 +464,8 @@ void PeerExecutor::finish() {
   }
 }
 
-/// Whose time each step's copies and kernels are: what is sent is its receiver's too, which has no copy of its own.
+/// Returns the ops to which each step's copies and kernels belong: sent data belong to the receiver too, which has no
+/// copy of its own.
 std::vector<std::vector<OpHere>> PeerExecutor::ops_by_step() const {
   std::vector<std::vector<OpHere>> ops(plan_.steps.size());
   for (std::size_t i = 0; i < plan_.steps.size(); ++i) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One GPU per process, all on one machine, without NCCL: rank r is process r. Ranks copy into each other's memory by
-// cudaMemcpy and keep step by flags there, which takes no multiprocessor where the driver uses copy engines.
-// Collectives are copies of all members; sums and changes of dtype are kernels.
+// cudaMemcpy and synchronise by flags there, which takes no multiprocessor if the driver uses copy engines. Collectives
+// are copies of all members; sums and changes of dtype are kernels.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +18,15 @@
 
 namespace commfuse::validate {
 
-/// Where a program's buffers, and what they hold rounded to a wire's dtype, lie in the data of a window: the same on
+/// Places of a program's buffers, and of their contents rounded to a wire's dtype, in the data of a window: equal on
 /// all ranks.
 class PeerRoom {
  public:
   PeerRoom(const Program& program, const Sizes& sizes);
   [[nodiscard]] PeerSize size() const { return {flags_.count(), {bytes_}}; }
   [[nodiscard]] const PeerFlags& flags() const { return flags_; }
-  /// From the start of the data: of what an op sends or gives, of what it receives, and of sums of an all-reduce.
+  /// Offsets from the start of the data: of the data that an op sends or contributes, of received data, and of sums of
+  /// an all-reduce.
   [[nodiscard]] Address packed(OpId op) const { return packed_.at(op); }
   [[nodiscard]] Address arrived(OpId op) const { return arrived_.at(op); }
   [[nodiscard]] Address sums(OpId op) const { return sums_.at(op); }
@@ -41,13 +42,13 @@ class PeerRoom {
 class PeerExecutor final : public GpuExecutor {
  public:
   /// The device and the windows outlive it. Requires another mode than graph: flags count iterations, and the values of
-  /// a graph are fixed. All ranks make the same executors and call the same members in the same
-  /// order. Throws std::runtime_error for what it does not store, fp8, and for the sentences of peer_findings().
+  /// a graph are fixed. All ranks make the same executors and call the same members in the same order. Throws
+  /// std::runtime_error for dtypes that it does not store (fp8), and for the sentences of peer_findings().
   PeerExecutor(Lowered lowered, Sizes sizes, Device& device, PeerWindows& windows, RankOptions options);
 
   [[nodiscard]] std::string_view name() const override { return "cuda-peer"; }
-  /// Throws Stuck, once all waits of this rank have been let go, when the device does not come to its end. Makespan and
-  /// timeline are of this rank, or as options.together makes them.
+  /// Throws Stuck, after releasing all waits of this rank, if the device does not finish. Makespan and timeline are
+  /// those of this rank, or combined by options.together.
   Execution run(const RunOptions& options) override;
 
  private:
@@ -56,7 +57,7 @@ class PeerExecutor final : public GpuExecutor {
   };
   using Part = std::variant<Call, Copy>;
   using Parts = std::vector<Part>;
-  /// The steps of a collective that are no flags.
+  /// The steps of a collective, without flags.
   struct Meeting {
     Parts take, add, place;
   };
@@ -70,19 +71,19 @@ class PeerExecutor final : public GpuExecutor {
   PeerExecutor(Built built, Device& device, RankOptions options);
   static Built built(Lowered lowered, Sizes sizes, PeerWindows& windows);
 
-  void work_out(const RunOptions& options, std::span<const Address> bases, std::vector<Bytes>& most);
+  void work_out(const RunOptions& options, std::span<const Address> bases, std::vector<Bytes>& scratch_bytes);
   [[nodiscard]] Parts parts_of(const PeerStep& step, const Calls& calls, Scratch& scratch) const;
   [[nodiscard]] Meeting meeting(const Command& command, const RunOptions& options, Scratch& scratch) const;
   [[nodiscard]] Meeting gathering(const Command& command, Scratch& scratch) const;
   [[nodiscard]] Meeting summing(const Command& command, const RunOptions& options, Scratch& scratch) const;
-  /// Copies from another rank's memory; where the wire's dtype is not the target's, through scratch.
+  /// Copies from another rank's memory; through scratch if the wire's dtype is not the target's.
   void take(const Stack& from, const Stack& to, DType wire, Scratch& scratch, Parts& parts) const;
   [[nodiscard]] const Command& command_of(Rank rank, OpId op) const;
   [[nodiscard]] Stack input(Rank rank, const Command& command) const;
   [[nodiscard]] Stack output(Rank rank, const Command& command) const;
-  /// What a rank sends or gives, as the wire has it.
+  /// Returns the data that a rank sends or contributes, in the dtype of the wire.
   [[nodiscard]] Stack given(Rank rank, const Command& command) const;
-  /// Where what a rank receives arrives, as the wire has it.
+  /// Returns the place where received data arrive, in the dtype of the wire.
   [[nodiscard]] Stack landing(Rank rank, const Command& command) const;
   [[nodiscard]] Panel in_room(Rank rank, Address at, std::int64_t rows, std::int64_t columns, DType dtype) const;
   [[nodiscard]] const Op& op_of(const Command& command) const { return program().ops[position(command.op)]; }
@@ -92,15 +93,15 @@ class PeerExecutor final : public GpuExecutor {
   void meet_on_device(StreamId origin);
 
   void get_ready(const RunOptions& options) override;
-  /// At least one: a rank without an op still takes part in every barrier.
+  /// Returns at least one: a rank without an op still takes part in every barrier.
   [[nodiscard]] std::vector<StreamId> streams() override;
   [[nodiscard]] std::size_t first_free_event() const override { return static_cast<std::size_t>(plan_.events); }
   void issue_once() override;
   [[nodiscard]] std::size_t deepest_queue() const override;
   void meet() override;
-  /// A barrier of all ranks by flags, and a kernel whose end a trace knows it by.
+  /// Issues a barrier of all ranks by flags, and a kernel whose end marks it in a trace.
   void align(StreamId origin) override;
-  /// No rank begins anything new before all have ended: one that fetches may be behind.
+  /// Waits for all ranks before any of them begins new work, because one that fetches may be behind.
   void finish() override;
   [[nodiscard]] std::vector<std::vector<OpHere>> ops_by_step() const override;
 
@@ -110,7 +111,7 @@ class PeerExecutor final : public GpuExecutor {
   Rank rank_;
   std::vector<Layout> layouts_;                      // by rank
   std::vector<std::vector<Command>> commands_;       // by rank
-  std::vector<std::map<OpId, std::size_t>> places_;  // by rank, of a command
+  std::vector<std::map<OpId, std::size_t>> places_;  // places of commands by rank
   PeerPlan plan_;
   std::optional<RunOptions> made_for_;
   std::vector<Parts> work_;  // by step

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one process issues for its rank where ranks reach each other's memory: copies into and out of it, and flags that
-// say when. Waits on other ranks are those of the program's protocols and no others: a push begins when its sender is
-// ready, a pull when both ends are.
+// Commands that one process issues for its rank if ranks access each other's memory: copies into and out of it, and
+// flags for synchronisation. Waits on other ranks are exactly those of the program's protocols: a push begins when its
+// sender is ready, a pull when both ends are.
 #pragma once
 
 #include <cstdint>
@@ -20,40 +20,40 @@ struct PeerStep {
     compute,  ///< a GEMM, function or attention
     signal,   ///< writes the flag of the peer
     await,    ///< waits for the flag of this rank
-    pack,     ///< what is sent, rounded to the wire's dtype, into this rank's shared memory
+    pack,     ///< rounds sent data to the wire's dtype, into this rank's shared memory
     send,     ///< copies into the peer's memory
     fetch,    ///< copies from the peer's memory
-    unpack,   ///< what arrived in the wire's dtype, to where it belongs
-    take,     ///< of a collective: copies what this rank needs of every member
-    add,      ///< of a collective: sums what was taken
-    place,    ///< of a collective: sums to where they belong, those of other members from their memory
+    unpack,   ///< moves data that arrived in the wire's dtype to their place
+    take,     ///< in a collective: copies what this rank needs of every member
+    add,      ///< in a collective: sums what was taken
+    place,    ///< in a collective: moves sums to their places, those of other members from their memory
   };
   Kind kind = Kind::compute;
-  std::int32_t lane = 0;  ///< Which is the stream.
+  std::int32_t lane = 0;  ///< Lane, which is also the stream.
   std::int32_t event = -1;
   std::int32_t command = -1;
-  Rank peer = -1;          ///< Of send, fetch and signal.
-  std::int64_t flag = -1;  ///< Of PeerFlags.
+  Rank peer = -1;          ///< Peer of send, fetch and signal.
+  std::int64_t flag = -1;  ///< Number in PeerFlags.
 };
 
 /// One iteration.
 struct PeerPlan {
   std::int32_t events = 0;
   std::vector<PeerStep> steps;
-  std::vector<std::int32_t> used;  ///< Lanes that have something to do.
+  std::vector<std::int32_t> used;  ///< Lanes that have work.
 };
 
-/// The number of every flag, the same on all ranks.
+/// Numbers of all flags, equal on all ranks.
 class PeerFlags {
  public:
   explicit PeerFlags(const Program& program);
-  /// Of a barrier of all ranks: rank `from` has come to it.
+  /// In a barrier of all ranks: rank `from` has reached it.
   [[nodiscard]] static std::int64_t barrier(Rank from) { return from; }
-  /// On the sender of a rendezvous, whose op this is: the receiver is ready.
+  /// On the sender of a rendezvous, which owns this op: the receiver is ready.
   [[nodiscard]] std::int64_t ready(OpId op) const { return first_[position(op)]; }
-  /// On the receiver, whose op this is: the data has arrived; of a pull: it may be fetched.
+  /// On the receiver, which owns this op: the data has arrived; of a pull: it may be fetched.
   [[nodiscard]] std::int64_t arrived(OpId op) const { return first_[position(op)] + 1; }
-  /// On a member of a collective: the member at that coordinate has come to it, and its input may be read.
+  /// On a member of a collective: the member at that coordinate has reached it, and its input may be read.
   [[nodiscard]] std::int64_t open(OpId op, std::size_t member) const {
     return first_[position(op)] + static_cast<std::int64_t>(member);
   }
@@ -65,19 +65,19 @@ class PeerFlags {
   [[nodiscard]] std::int64_t count() const { return count_; }
 
  private:
-  std::vector<std::int64_t> first_;  // by op
+  std::vector<std::int64_t> first_;  // first flag of each op
   std::int64_t count_ = 0;
 };
 
-/// Whether the input of an op that communicates has another dtype than its wire.
+/// True if the input of an op that communicates has another dtype than its wire.
 bool packs(const Program& program, const Op& op);
-/// The same of its output.
+/// True if its output has another dtype than its wire.
 bool unpacks(const Program& program, const Op& op);
 
-/// `commands` of the rank. Requires a program without peer_findings().
+/// Takes the commands of the rank. Requires a program without peer_findings().
 PeerPlan peer_plan(const Program& program, const PeerFlags& flags, Rank rank, std::span<const Command> commands);
 
-/// Reasons why this program cannot run by such copies, one sentence each.
+/// Returns reasons why this program cannot run by such copies, one sentence each.
 std::vector<std::string> peer_findings(const Program& program);
 
 }  // namespace commfuse::validate

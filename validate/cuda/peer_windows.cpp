@@ -9,9 +9,9 @@ namespace commfuse::validate {
 
 namespace {
 
-/// Data begins where memory is well aligned, and windows serve programs of similar size.
+/// A multiple of this many flags keeps data aligned, and lets windows serve programs of similar size.
 constexpr std::int64_t flags_at_once = 1 << 14;
-/// The driver puts smaller allocations together, and a process that opens one could then reach the others.
+/// The driver puts smaller allocations together, and a process that opens one could then access the others.
 constexpr std::int64_t data_at_once = std::int64_t{2} << 20U;
 
 std::int64_t rounded_up(std::int64_t value, std::int64_t to) { return (value + to - 1) / to * to; }
@@ -34,7 +34,7 @@ PeerWindows::~PeerWindows() {
       window->is_lent = false;
     }
     give_back_free();
-  } catch (const std::exception&) {  // a rank has gone; the end of the process gives all of it back
+  } catch (const std::exception&) {  // a rank has gone; the end of the process frees all of it
   }
 }
 
@@ -51,7 +51,7 @@ PeerWindow& PeerWindows::lend(const PeerSize& size) {
     window->size.flags = rounded_up(size.flags, flags_at_once);
     window->size.data = {rounded_up(size.data.count + window->size.flags * flag_bytes, data_at_once) -
                          window->size.flags * flag_bytes};
-    open(*window);  // A window that is open in part is never lent.
+    open(*window);  // A window that is only partly open is never lent.
     best = windows_.emplace_back(std::move(window)).get();
   }
   best->is_lent = true;
@@ -67,7 +67,7 @@ void PeerWindows::open(PeerWindow& window) {
   }
 }
 
-/// Nobody gives memory back that another rank has open.
+/// No rank frees memory that another rank has open.
 void PeerWindows::give_back_free() {
   const auto is_free = [](const std::unique_ptr<PeerWindow>& window) { return !window->is_lent; };
   if (std::ranges::none_of(windows_, is_free)) {

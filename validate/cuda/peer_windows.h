@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of all ranks that every rank has open, lent to one executor after another: opening takes a while, and all
-// ranks take part in it.
+// Memory of all ranks that every rank has open, lent to one executor after another, because opening takes a while and
+// needs all ranks.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace commfuse::validate {
 
-/// What an executor needs of every rank's memory.
+/// Requirements of an executor on every rank's memory.
 struct PeerSize {
   std::int64_t flags = 0;
   Bytes data;
@@ -22,9 +22,9 @@ struct PeerSize {
 /// which counts on from them and so never takes an old value for a new one.
 struct PeerWindow {
   PeerSize size;
-  std::vector<Address> at;   ///< By rank, as this process sees it.
-  FlagValue iterations = 0;  ///< Counted by all borrowers, on all ranks alike.
-  FlagValue barriers = 0;    ///< The same.
+  std::vector<Address> at;   ///< Addresses by rank, in this process.
+  FlagValue iterations = 0;  ///< Count of all borrowers, equal on all ranks.
+  FlagValue barriers = 0;    ///< Count of all borrowers, equal on all ranks.
   bool is_lent = false;
 
   [[nodiscard]] Address flag(int rank, std::int64_t number) const {
@@ -35,22 +35,22 @@ struct PeerWindow {
 
 class PeerWindows {
  public:
-  /// Gives every rank's key to all ranks, by rank, once all have given theirs. Throws where a rank has gone.
+  /// Returns every rank's key, by rank, once all have given theirs. Throws if a rank has gone.
   using Exchange = std::function<std::vector<MemoryKey>(const MemoryKey& mine)>;
 
   /// `peers` outlives it.
   PeerWindows(Peers& peers, int rank, int ranks, Exchange exchange);
   PeerWindows(const PeerWindows&) = delete;
   PeerWindows& operator=(const PeerWindows&) = delete;
-  /// Closes what others share, and then gives back what this rank does, with all ranks; nothing of it after a failure:
-  /// another rank may be copying still.
+  /// Closes memory of others, and then frees this rank's, together with all ranks; after a failure frees nothing,
+  /// because another rank may still be copying.
   ~PeerWindows();
 
-  /// A window of at least that size. All ranks ask for the same sizes, and end their use, in the same order; windows
-  /// that are free but too small are given back first. Never under a closed gate.
+  /// Returns a window of at least that size. All ranks ask for the same sizes, and end their use, in the same order;
+  /// windows that are free but too small are freed first. Never call it under a closed gate.
   PeerWindow& lend(const PeerSize& size);
   void take_back(PeerWindow& window) { window.is_lent = false; }
-  /// Lets all waits of this rank go, as after a peer was lost, and never again waits for others.
+  /// Releases all waits of this rank, as after a peer was lost, and never again waits for others.
   void abandon(PeerWindow& window);
 
   [[nodiscard]] Peers& peers() { return peers_; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of GPUs that the processes of one machine share: each opens that of the others, copies to and from it by copy
-// engines, and keeps step with them by flags in it. No NCCL. CUDA stands behind this in the plugin.
+// GPU memory that the processes of one machine share: each opens that of the others, copies to and from it by copy
+// engines, and synchronises by flags in it, without NCCL. CUDA implements this in the plugin.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ using MemoryKey = std::array<std::byte, 64>;
 using FlagValue = std::uint32_t;
 inline constexpr std::int64_t flag_bytes = sizeof(FlagValue);
 
-/// A device beside those of other processes. Used by one thread. All members throw std::runtime_error with what failed.
+/// Access to devices of other processes. Used by one thread. All members throw std::runtime_error with what failed.
 class Peers {
  public:
   Peers() = default;
@@ -31,22 +31,23 @@ class Peers {
     Address at = 0;
     MemoryKey key{};
   };
-  /// Memory of this device that other processes may open. Memory that is not unshared stays until the process ends.
+  /// Allocates memory of this device that other processes may open. Memory that is not unshared stays until the process
+  /// ends.
   virtual Shared share(Bytes bytes) = 0;
   /// Requires that every process that opened it has closed it.
   virtual void unshare(Address at) = 0;
-  /// What another process shares; requires that this device reaches that one.
+  /// Opens memory that another process shares; requires that this device can access that one.
   virtual Address open(const MemoryKey& key) = 0;
   virtual void close(Address at) = 0;
 
-  /// Sets flags of this device at once, whatever its streams do: those that wait for them go on.
+  /// Sets flags of this device at once, whatever its streams do: waits for them end.
   virtual void set(Address flags, std::size_t count, FlagValue value) = 0;
 
-  // In the order of a stream.
+  // Work in the order of a stream.
 
-  /// Writes a flag of any device, once all that the stream was given before is done and visible there.
+  /// Writes a flag of any device, once all earlier work of the stream is done and visible there.
   virtual void signal(StreamId stream, Address flag, FlagValue value) = 0;
-  /// The stream goes on once the flag, in memory of this device, has reached the value. Other streams are not held up.
+  /// Holds the stream until the flag, in memory of this device, has reached the value. Other streams are not held up.
   virtual void await(StreamId stream, Address flag, FlagValue value) = 0;
   /// Copies bytes between panels of equal rows, columns and dtype, on any two devices.
   virtual void copy(StreamId stream, const Panel& from, const Panel& to) = 0;

@@ -11,7 +11,7 @@ namespace commfuse::validate::probing {
 namespace {
 
 constexpr Duration patience = std::chrono::seconds(30);
-/// More would fill small matrices for longer than they are timed.
+/// Filling the matrices of more turns would take longer than timing them.
 constexpr std::int64_t most_turns = 64;
 
 }  // namespace
@@ -27,7 +27,7 @@ void finish(Device& device) {
 Micros behind_gate(Device& device, const std::function<void()>& issue) {
   Driver& driver = device.driver();
   const StreamId first = device.stream(0, false);
-  static_cast<void>(device.timed_event(1));  // both are made before the gate closes
+  static_cast<void>(device.timed_event(1));  // both events are made before the gate closes
   ClosedGate gate(driver, first);
   driver.record(device.timed_event(0), first);
   issue();

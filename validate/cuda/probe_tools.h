@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What probes have in common: how they take time, and where their matrices lie.
+// Common tools of probes: timing, and memory for matrices.
 #pragma once
 
 #include <chrono>
@@ -17,21 +17,24 @@ namespace commfuse::validate::probing {
 using Micros = std::chrono::duration<double, std::micro>;
 
 std::string number(std::int64_t value);
-/// Throws std::runtime_error when the device does not come to its end within 30 s.
+/// Throws std::runtime_error if the device does not finish within 30 s.
 void finish(Device& device);
-/// How long what `issue` gives to streams takes on the device, all of it issued before the first begins. The first
-/// stream begins and ends it. Requires that the same was issued in the open before.
+/// Returns the device's time for the work that `issue` gives to streams, all of it issued before the first begins. The
+/// first stream begins and ends it. Requires that the same work was issued without a gate before.
 Micros behind_gate(Device& device, const std::function<void()>& issue);
-/// Kernels, rooms and connections that are made when they are first needed cannot be made behind a gate.
+/// Issues work without a gate, because kernels, memory and connections that are made on first use cannot be made behind
+/// one.
 void once_in_the_open(Device& device, const std::function<void()>& issue);
-/// Samples of `once`, after one that does not count.
+/// Returns samples of `once`, after one that does not count.
 std::vector<double> sampled(const ProbeOptions& options, const std::function<Micros()>& once);
-/// Samples of behind_gate(), divided by `parts`, after one run in the open and one sample that does not count.
+/// Returns samples of behind_gate(), divided by `parts`, after one run without a gate and one sample that does not
+/// count.
 std::vector<double> gated_samples(Device& device, const ProbeOptions& options, const std::function<void()>& issue,
                                   int parts = 1);
 
-/// Turns of products that touch `bytes` each, so that none finds its factors in the second-level cache: together they
-/// touch more than twice what it holds. 64 at most, so factors of small products may stay in the cache.
+/// Returns the number of turns of products that touch `bytes` each, so that none finds its factors in the second-level
+/// cache: together they touch more than twice what it holds. 64 at most, so factors of small products may stay in the
+/// cache.
 std::size_t turns_for(Device& device, Bytes bytes);
 
 /// A matrix of the device's memory for every turn, filled.
@@ -48,7 +51,7 @@ class Matrices {
   Allocation memory_;
 };
 
-/// The stages about attention.
+/// Runs the stages on attention.
 std::vector<ProbeRow> ask_attention(Device& device, const ProbeOptions& options);
 std::vector<ProbeRow> ask_fused_attention(Device& device, const ProbeOptions& options);
 

@@ -30,12 +30,12 @@ using probing::once_in_the_open;
 using probing::sampled;
 using probing::turns_for;
 
-/// Links of a chain: so many that what begins and ends it hardly counts, and all fit behind a gate.
+/// Links of a chain: enough to make its begin and end negligible, and few enough to fit behind a gate.
 constexpr int chain = 100;
 
 // --- launch
 
-/// What giving a kernel to a stream takes the host.
+/// Measures the host's time for giving a kernel to a stream.
 ProbeRow host_launch(Device& device, const ProbeOptions& options, StreamId stream) {
   const auto once = [&] {
     const auto before = std::chrono::steady_clock::now();
@@ -49,7 +49,7 @@ ProbeRow host_launch(Device& device, const ProbeOptions& options, StreamId strea
   return {.probe = "host_launch", .samples = sampled(options, once)};
 }
 
-/// How fine the clock is: what kernels take that watch it for so long.
+/// Measures the resolution of the clock: times of kernels that watch it for this long.
 ProbeRow spin(Device& device, const ProbeOptions& options, StreamId stream, std::int64_t nanoseconds) {
   constexpr int spins = 10;
   const auto issue = [&] {
@@ -73,9 +73,9 @@ std::vector<ProbeRow> ask_launch(Device& device, const ProbeOptions& options) {
   };
   const auto two_streams = [&] {
     for (int i = 0; i < chain; ++i) {
-      const StreamId here = i % 2 == 0 ? a : b;
-      driver.spin(here, Duration{});
-      driver.record(device.event(0), here);
+      const StreamId stream = i % 2 == 0 ? a : b;
+      driver.spin(stream, Duration{});
+      driver.record(device.event(0), stream);
       driver.wait(i % 2 == 0 ? b : a, device.event(0));
     }
   };
@@ -102,7 +102,7 @@ struct Size {
   std::int64_t m, n, k;
 };
 
-/// Shards of Llama-3 70B and 405B in groups of eight, and their slices.
+/// Returns shards of Llama-3 70B and 405B in groups of eight, and their slices.
 std::vector<Size> product_sizes(const ProbeOptions& options) {
   if (options.quick) {
     return {{1024, 7168, 8192}, {8192, 7168, 8192}};
@@ -117,10 +117,11 @@ std::vector<Size> product_sizes(const ProbeOptions& options) {
   return sizes;
 }
 
-/// All, and what is left beside as many blocks of a communication kernel.
+/// Returns all multiprocessors, and the numbers left beside a communication kernel of some blocks.
 std::vector<int> budgets(Device& device, const ProbeOptions& options) {
-  const int all = device.driver().facts().multiprocessors;
-  return options.quick ? std::vector{all, all - 16} : std::vector{all, all - 4, all - 8, all - 16, all - 32};
+  const int available = device.driver().facts().multiprocessors;
+  return options.quick ? std::vector{available, available - 16}
+                       : std::vector{available, available - 4, available - 8, available - 16, available - 32};
 }
 
 std::vector<std::pair<std::string, std::string>> named(const Size& size) {
@@ -172,7 +173,7 @@ std::vector<std::int64_t> message_sizes(const ProbeOptions& options) {
   return sizes;
 }
 
-/// One way, and both at once on two streams.
+/// Measures one direction, and both at once on two streams.
 void ask_link(Device& device, const ProbeOptions& options, std::string_view name, const DeviceLink& link,
               std::int64_t bytes, std::vector<ProbeRow>& rows) {
   constexpr std::int64_t width = 1024;
@@ -223,7 +224,7 @@ std::vector<ProbeRow> ask_links(Device& device, const ProbeOptions& options) {
 
 // --- interference
 
-/// A product and copies, alone and beside each other: copies go round as long as the product runs.
+/// Times a product and copies, alone and together: copies repeat as long as the product runs.
 class Interference {
  public:
   Interference(Device& device, const ProbeOptions& options) : device_(device), options_(options) {}
@@ -241,12 +242,12 @@ class Interference {
     std::vector<double> copies_took;
     std::vector<double> all_took = sampled(options_, [&] {
       ++turn_;
-      const Micros all = behind_gate(device_, issue);
+      const Micros micros = behind_gate(device_, issue);
       if (with_copies) {
         const Duration copying = device_.driver().elapsed(device_.timed_event(2), device_.timed_event(3));
         copies_took.push_back(Micros(copying).count() / copies);
       }
-      return all;
+      return micros;
     });
     const std::vector<std::pair<std::string, std::string>> parameters{
         {"ctas", number(ctas)}, {"beside", with_product && with_copies ? "yes" : "no"}};
@@ -254,7 +255,7 @@ class Interference {
       rows.push_back({.probe = "product_beside_copy", .parameters = parameters, .samples = std::move(all_took)});
     }
     if (with_copies) {
-      copies_took.erase(copies_took.begin());  // of the first, which does not count
+      copies_took.erase(copies_took.begin());  // the first one does not count
       rows.push_back({.probe = "copy_beside_product", .parameters = parameters, .samples = std::move(copies_took)});
     }
   }
@@ -313,7 +314,7 @@ std::vector<std::byte> downloaded(Device& device, const Panel& panel) {
   return bytes;
 }
 
-/// Whether the whole product by the kernel of its shards gives the bits of the shards, and what it costs.
+/// Checks if the whole product by the kernel of its shards gives the bits of the shards, and measures its cost.
 std::vector<ProbeRow> ask_pinned(Device& device, const ProbeOptions& options) {
   Driver& driver = device.driver();
   const StreamId stream = device.stream(0, false);
@@ -353,7 +354,7 @@ std::vector<ProbeRow> ask_pinned(Device& device, const ProbeOptions& options) {
 
 // --- engines
 
-/// Who copies, and how fast: kernels take multiprocessors, copy engines do not.
+/// Finds out what copies, and how fast: kernels take multiprocessors, copy engines do not.
 std::vector<ProbeRow> ask_engines(Device& device, const ProbeOptions& options) {
   constexpr std::int64_t bytes = 64 << 20;
   const Matrices from(device, bytes / 2048, 1024, DType::bf16);
@@ -365,7 +366,7 @@ std::vector<ProbeRow> ask_engines(Device& device, const ProbeOptions& options) {
                                    {"bounce", LinkKind::bounce}}) {
     const DeviceLink link{.kind = kind};
     const auto issue = [&] { driver.move(device.stream(0, false), move_of(from.at(0), to.at(0), link)); };
-    once_in_the_open(device, issue);  // so that nothing is made under the trace
+    once_in_the_open(device, issue);  // nothing is then made under the trace
     const std::vector<std::pair<std::string, std::string>> parameters{{"by", name}, {"bytes", number(bytes)}};
     driver.begin_trace();
     once_in_the_open(device, issue);
@@ -373,7 +374,7 @@ std::vector<ProbeRow> ask_engines(Device& device, const ProbeOptions& options) {
     for (const DeviceSpan& span : driver.end_trace()) {
       engine.samples.push_back(span.by_copy_engine ? 1.0 : 0.0);
     }
-    if (!engine.samples.empty()) {  // a device without a tracer
+    if (!engine.samples.empty()) {  // empty on a device without a tracer
       rows.push_back(std::move(engine));
     }
     rows.push_back({.probe = "copy_by", .parameters = parameters, .samples = gated_samples(device, options, issue)});
@@ -383,7 +384,7 @@ std::vector<ProbeRow> ask_engines(Device& device, const ProbeOptions& options) {
 
 // --- partitions
 
-/// A partition that is given back at the end, so that another size can be set apart.
+/// A partition that the destructor gives back, so that another size can be set apart.
 class Held {
  public:
   Held(Driver& driver, const Partition& partition) : driver_(driver), partition_(partition) {}
@@ -401,13 +402,13 @@ class Held {
   Partition partition_;
 };
 
-/// A product on multiprocessors that were set apart, beside the one that makes do with as many.
+/// Times a product on multiprocessors that were set apart, beside one that is limited to as many.
 std::vector<ProbeRow> ask_partitions(Device& device, const ProbeOptions& options) {
   Driver& driver = device.driver();
   const Size size{4096, 7168, 8192};
-  const int all = driver.facts().multiprocessors;
+  const int available = driver.facts().multiprocessors;
   std::vector<ProbeRow> rows;
-  for (const int wanted : {all / 2, all - 16}) {
+  for (const int wanted : {available / 2, available - 16}) {
     Partition partition;
     try {
       partition = driver.set_apart(wanted);
@@ -448,7 +449,7 @@ std::vector<ProbeRow> ask_partitions(Device& device, const ProbeOptions& options
 
 // --- nccl
 
-/// Runs a question that NCCL may refuse. A refusal is a row with the share 0 and a line on stderr.
+/// Runs a probe that NCCL may refuse. A refusal becomes a row with the share 0 and a line on stderr.
 ProbeRow settled(std::string probe, std::vector<std::pair<std::string, std::string>> parameters,
                  const std::function<double()>& question) {
   ProbeRow row{.probe = std::move(probe), .parameters = std::move(parameters), .unit = "share"};
@@ -461,7 +462,7 @@ ProbeRow settled(std::string probe, std::vector<std::pair<std::string, std::stri
   return row;
 }
 
-/// A message to oneself, which NCCL carries out by a kernel.
+/// A message of a rank to itself, which NCCL carries out by a kernel.
 class SelfMessage {
  public:
   SelfMessage(Device& device, Network& network, std::int64_t bytes)
@@ -477,7 +478,7 @@ class SelfMessage {
     device_.driver().label(label);
     network_.exchange(communicator_, device_.stream(0, false), sends, receives);
   }
-  /// What the tracer saw of one message.
+  /// Returns the tracer's spans of one message.
   std::vector<DeviceSpan> traced() {
     once_in_the_open(device_, [&] { issue(); });
     device_.driver().begin_trace();
@@ -497,7 +498,7 @@ class SelfMessage {
 
 constexpr std::int64_t one_mib = 1 << 20;
 
-/// Share of the kernels of a message that the tracer gives to it. Below 1, spans of NCCL are lost.
+/// Returns the share of a message's kernels that the tracer attributes to it. Below 1, spans of NCCL are lost.
 double attributed(Device& device, Network& network) {
   SelfMessage message(device, network, one_mib);
   const std::vector<DeviceSpan> spans = message.traced();
@@ -508,7 +509,7 @@ double attributed(Device& device, Network& network) {
          static_cast<double>(spans.size());
 }
 
-/// What a message takes as a node of a graph.
+/// Measures a message as a node of a graph.
 std::vector<double> captured(Device& device, const ProbeOptions& options, Network& network) {
   SelfMessage message(device, network, one_mib);
   once_in_the_open(device, [&] { message.issue(); });
@@ -519,7 +520,8 @@ std::vector<double> captured(Device& device, const ProbeOptions& options, Networ
   return gated_samples(device, options, [&] { device.driver().launch(stream, graph); });
 }
 
-/// Questions that one GPU settles: whether NCCL starts, whether its kernels can be traced, captured and given windows.
+/// Answers questions that one GPU can settle: whether NCCL starts, and whether its kernels can be traced, captured and
+/// given windows.
 void ask_nccl_once(Device& device, const ProbeOptions& options, std::vector<ProbeRow>& rows) {
   for (const bool blocking : {true, false}) {
     rows.push_back(settled("attributed", {{"blocking", blocking ? "yes" : "no"}},
@@ -540,7 +542,7 @@ void ask_nccl_once(Device& device, const ProbeOptions& options, std::vector<Prob
   }));
 }
 
-/// What a group costs the host, and a message to oneself the device: no link, but all that comes before one.
+/// Measures the host's time for a group, and the device's for a message to itself: no link, but everything before one.
 std::vector<ProbeRow> ask_nccl(Device& device, const ProbeOptions& options) {
   if (!options.connect) {
     fmt::print(stderr, "nccl: this build or this machine has no NCCL\n");

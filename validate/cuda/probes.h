@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small questions to a device, each with a number for an answer: what a launch, an event or a copy costs there, what a
-// product takes on fewer multiprocessors or beside a copy, how often a pinned algorithm gives the same bits.
+// Small measurements of a device, each with a number as its result: the cost of a launch, an event or a copy, the time
+// of a product on fewer multiprocessors or beside a copy, and how often a pinned algorithm gives equal bits.
 #pragma once
 
 #include <functional>
@@ -24,23 +24,23 @@ struct ProbeRow {
 
 struct ProbeOptions {
   int repetitions = 15;                 ///< Samples of every row.
-  bool quick = false;                   ///< A few sizes of everything.
-  std::vector<std::int64_t> lengths{};  ///< Of sequences that attention is asked about; none: the stage's own.
-  /// Makes a network of this one device, for the stage that asks NCCL; empty: there is no NCCL.
+  bool quick = false;                   ///< Measures only a few sizes of everything.
+  std::vector<std::int64_t> lengths{};  ///< Lengths of sequences for attention; none: the stage's own.
+  /// Makes a network of this one device, for the stage that needs NCCL; empty: there is no NCCL.
   std::function<std::unique_ptr<Network>(const NetworkOptions& options)> connect{};
 };
 
-/// A family of questions.
+/// A family of probes.
 struct ProbeStage {
   std::string_view name;
   std::string_view what;
   std::vector<ProbeRow> (*ask)(Device& device, const ProbeOptions& options);
 };
 
-/// In the order they are best asked.
+/// Returns the stages in their best order.
 std::span<const ProbeStage> probe_stages();
 
-/// Header and rows: stage,probe,parameters,unit,n,median,p10,p90; parameters as ctas=4;bytes=1048576.
+/// Returns the header; rows have stage,probe,parameters,unit,n,median,p10,p90, with parameters as ctas=4;bytes=1048576.
 std::string probe_header();
 std::string to_csv(std::string_view stage, std::span<const ProbeRow> rows);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rough times of what a GPU is given, before anything was measured: they budget a run, and predict nothing.
+// Rough times of GPU work before any measurement: they budget a run, and predict nothing.
 #pragma once
 
 #include "validate/cuda/driver.h"

@@ -63,7 +63,7 @@ StreamId VirtualExecutor::stream(std::int32_t number) {
                                                  : device().stream(place, communicates);
 }
 
-/// A product knows nothing of a partition by itself, and would make waves of the whole device.
+/// Products must be told the size of a partition; otherwise their waves would assume the whole device.
 int VirtualExecutor::multiprocessors() const {
   if (options_.multiprocessors > 0 || options_.partition == 0) {
     return options_.multiprocessors;
@@ -88,7 +88,7 @@ std::vector<Call> VirtualExecutor::calls_of(const IssueStep& step, const Calls& 
   return calls.meet(members, outputs, scratch);
 }
 
-/// By coordinate; the peers of a rank that has the GPU for itself give what it gives.
+/// Returns members by coordinate; peers of a rank that has the GPU for itself contribute the same data as it does.
 std::vector<At> VirtualExecutor::members_of(const IssueStep& step) const {
   const At first = at(step.at);
   std::vector<At> members;
@@ -100,8 +100,8 @@ std::vector<At> VirtualExecutor::members_of(const IssueStep& step) const {
   return members;
 }
 
-/// `bases`: where the scratch of each stream begins; `most`: how much each needs.
-void VirtualExecutor::work_out(std::span<const Address> bases, std::vector<Bytes>& most) {
+/// Plans the work: `bases` has the address of each stream's scratch, `scratch_bytes` gets how much each needs.
+void VirtualExecutor::work_out(std::span<const Address> bases, std::vector<Bytes>& scratch_bytes) {
   Ready& ready = *ready_;
   const Calls calls(program(), sizes(), memory().layout(),
                     {.functions = ready.made_for.functions,
@@ -117,9 +117,9 @@ void VirtualExecutor::work_out(std::span<const Address> bases, std::vector<Bytes
   for (const IssueStep& step : ready.plan.steps) {
     ready.calls.push_back(calls_of(step, calls, scratch[static_cast<std::size_t>(step.stream)]));
   }
-  most.clear();
-  for (const Scratch& one : scratch) {
-    most.push_back(one.most());
+  scratch_bytes.clear();
+  for (const Scratch& room : scratch) {
+    scratch_bytes.push_back(room.highest());
   }
 }
 
@@ -140,10 +140,10 @@ void VirtualExecutor::get_ready(const RunOptions& options) {
   ready_->made_for = options;
   ready_->plan = issue_plan(program(), commands_, {.mirrored = options_.middle.has_value(), .order = options.order});
   std::vector<Address> bases(static_cast<std::size_t>(ready_->plan.streams), 0);
-  std::vector<Bytes> most;
-  work_out(bases, most);
-  ready_->scratch.emplace(driver(), most);
-  work_out(ready_->scratch->bases(), most);
+  std::vector<Bytes> scratch_bytes;
+  work_out(bases, scratch_bytes);
+  ready_->scratch.emplace(driver(), scratch_bytes);
+  work_out(ready_->scratch->bases(), scratch_bytes);
   warm_up();
 }
 
@@ -193,7 +193,7 @@ std::size_t VirtualExecutor::deepest_queue() const {
   return *std::ranges::max_element(commands);
 }
 
-/// Whose time each step's kernels are: an exchange is its sender's and its receiver's.
+/// Returns the ops to which each step's kernels belong: an exchange belongs to its sender and its receiver.
 std::vector<std::vector<OpHere>> VirtualExecutor::ops_by_step() const {
   const IssuePlan& plan = ready_->plan;
   std::vector<std::vector<OpHere>> ops(plan.steps.size());

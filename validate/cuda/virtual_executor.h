@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Virtual ranks on one GPU: lanes are its streams, links are copies inside its memory, as fast as they come or at a
-// stated pace. Order, hazards and numbers are those of as many GPUs; times are not, unless one rank has it for itself.
+// Virtual ranks on one GPU: lanes are its streams, links are copies inside its memory, at full speed or at a stated
+// pace. Order, hazards and numbers are those of as many GPUs; times are not, unless one rank has the GPU for itself.
 #pragma once
 
 #include <cstdint>
@@ -15,32 +15,33 @@ namespace commfuse::validate {
 
 struct VirtualOptions {
   DeviceLink link;
-  /// One rank has the whole GPU; each of its peers does what it does itself at each moment. Nothing: all ranks share
-  /// the GPU.
+  /// One rank has the whole GPU, and each of its peers does at each moment what it does. Nothing: all ranks share the
+  /// GPU.
   std::optional<Rank> middle{};
   LaunchMode mode = LaunchMode::stream;
-  /// All on one stream in the order of issue: nothing runs beside anything. What every other run must give (T1).
+  /// Runs everything on one stream in the order of issue, without concurrency. Every other run must give equal bits
+  /// (T1).
   bool one_stream = false;
-  int multiprocessors = 0;  ///< Of products; 0: all.
+  int multiprocessors = 0;  ///< Limit for products; 0: all.
   AttentionKernel attention = AttentionKernel::any;
-  /// All but messages and collectives runs on at least so many multiprocessors set apart, so that those find the others
-  /// free; 0: everything runs everywhere.
+  /// Runs everything except messages and collectives on at least this many multiprocessors set apart, so that those
+  /// find the others free; 0: everything runs everywhere.
   int partition = 0;
-  /// Buffers are filled with random values at the start, and prepare() is not needed: for times at full size.
+  /// Fills buffers with random values at the start, so that prepare() is not needed: for times at full size.
   bool random_data = false;
-  bool cold_level2 = false;  ///< As IssueOptions.
+  bool cold_level2 = false;  ///< See IssueOptions.
   Duration patience = std::chrono::seconds(60);
 };
 
 class VirtualExecutor final : public GpuExecutor {
  public:
-  /// As GpuExecutor.
+  /// See GpuExecutor.
   VirtualExecutor(Lowered lowered, Sizes sizes, Device& device, VirtualOptions options);
 
   [[nodiscard]] std::string_view name() const override { return "cuda-virtual"; }
 
  private:
-  /// A plan whose calls are worked out.
+  /// A plan with its calls.
   struct Ready {
     RunOptions made_for;
     IssuePlan plan;
@@ -56,7 +57,7 @@ class VirtualExecutor final : public GpuExecutor {
   void finish() override;
   [[nodiscard]] std::vector<std::vector<OpHere>> ops_by_step() const override;
 
-  void work_out(std::span<const Address> bases, std::vector<Bytes>& most);
+  void work_out(std::span<const Address> bases, std::vector<Bytes>& scratch_bytes);
   [[nodiscard]] std::vector<Call> calls_of(const IssueStep& step, const Calls& calls, Scratch& scratch) const;
   [[nodiscard]] At at(Spot spot) const;
   [[nodiscard]] StreamId stream(std::int32_t number);
@@ -66,8 +67,8 @@ class VirtualExecutor final : public GpuExecutor {
   [[nodiscard]] std::vector<At> members_of(const IssueStep& step) const;
 
   VirtualOptions options_;
-  std::vector<Rank> ranks_;                     // by place
-  std::vector<std::vector<Command>> commands_;  // by place
+  std::vector<Rank> ranks_;                     // rank at each place
+  std::vector<std::vector<Command>> commands_;  // commands at each place
   std::optional<Ready> ready_;
 };
 

@@ -12,12 +12,12 @@ namespace commfuse::validate {
 struct XidEvent {
   std::string address;     ///< "0000:1b:00"
   int code = 0;            ///< 79
-  bool of_switch = false;  ///< SXid.
+  bool of_switch = false;  ///< An SXid.
   friend auto operator<=>(const XidEvent&, const XidEvent&) = default;
 };
 
-/// In the log's order, whatever stands before them in a line: dmesg's time, /dev/kmsg's priority. Each of an address
-/// and code once.
+/// Returns events in the log's order, each address and code once. Lines may begin with dmesg's time or /dev/kmsg's
+/// priority.
 std::vector<XidEvent> xids_in(std::string_view log_text);
 
 }  // namespace commfuse::validate

@@ -12,7 +12,7 @@ namespace commfuse::validate {
 
 namespace {
 
-// Declarations of nvml.h, which not every toolkit brings along.
+// Declarations of nvml.h, which not every toolkit contains.
 using Device = ManagementLibrary::Device;
 constexpr unsigned clock_of_multiprocessors = 1;
 constexpr unsigned sensor_of_the_die = 0;
@@ -81,7 +81,8 @@ void add_memory(const ManagementLibrary& library, Device device, GpuFacts& gpu) 
           library.ask<Count>("nvmlDeviceGetTotalEccErrors", device, uncorrected_errors, since_the_driver_was_loaded)) {
     gpu.uncorrected = *errors;
   }
-  std::array<unsigned, 4> rows{};  // remapped by corrected errors, by uncorrected ones; pending, failed
+  std::array<unsigned, 4>
+      rows{};  // remapped after corrected errors, after uncorrected ones; remappings pending, failed
   if (library.call("nvmlDeviceGetRemappedRows", device, &rows[0], &rows[1], &rows[2], &rows[3])) {
     gpu.remap_pending = rows[2] != 0;
     gpu.remap_failed = rows[3] != 0;

@@ -23,7 +23,7 @@ class NodeFiles {
   [[nodiscard]] std::optional<std::string> kernel_log(std::size_t most_bytes) const;
   /// At most 64 KiB, without blanks and line ends around it.
   [[nodiscard]] std::optional<std::string> text(const std::filesystem::path& path) const;
-  /// Names in a folder, sorted; none where it is no folder.
+  /// Names in a folder, sorted; none if it is not a folder.
   [[nodiscard]] std::vector<std::string> names(const std::filesystem::path& path) const;
   [[nodiscard]] bool exists(const std::filesystem::path& path) const;
   /// The last name of where a link leads ("vfio-pci" of .../driver).

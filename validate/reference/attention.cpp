@@ -140,8 +140,7 @@ void weigh(const AttentionLayout& layout, const Query& query, const Matrix<doubl
 }
 
 /// Returns std::remainder(x, 5): a small integer that is congruent modulo 5, with the sign of x where it is 0; NaN
-/// stays NaN. Sums of integers, which are most of what comes, take integer arithmetic, ten times as fast as the
-/// library.
+/// stays NaN. Sums of integers, the most frequent case, use integer arithmetic, ten times as fast as the library.
 double wrapped(double x) {
   constexpr double largest_integer = 0x1p53;  // beyond it a double need not hold the integer that was meant
   if (!(std::abs(x) < largest_integer)) {

@@ -62,7 +62,7 @@ std::optional<Rendezvous> by_names(const Variable& variable, const Names& names)
 
 namespace {
 
-/// A job's plain shell has the job's counts but is no process of a step, so SLURM_PROCID alone does not count.
+/// A job's plain shell has the job's counts but is not a process of a step, so SLURM_PROCID alone does not count.
 std::optional<Rendezvous> by_slurm(const Variable& variable) {
   const std::optional<std::string> nodes = text_of(variable, "SLURM_STEP_NODELIST");
   std::optional<Rendezvous> rendezvous =

@@ -25,7 +25,7 @@ struct JobFiles {
 };
 
 /// Takes step times (model/formats/step_times.h), Kineto traces, and records of commfuse-validate links. All traces
-/// together are one job, a file a rank; of traces that name no rank the place among the files is the rank.
+/// together are one job, a file for each rank; the rank of a trace that names none is its place among the files.
 JobFiles read_jobs(const std::vector<std::string>& files);
 
 struct JobVerdict {

@@ -40,11 +40,10 @@ struct NodeLogs {
   std::vector<std::string> passed_over;  ///< Sentences: what was read and is not judged, with a count.
 };
 
-/// Reads all files; one that is none of these is among the unread. Rows that do not fit the machine and
-/// collectives that the model has not are passed over. `machine` gets as many nodes as the largest run, where it has a
-/// network. A file that names no host is of the host that another file names, where a folder on its path or its own
-/// name up to the first point is that host's name: node-7/dcgm.json, node-7.dcgm.json. Otherwise it is a node of its
-/// own.
+/// Reads all files; files of other formats are among the unread. Ignores rows that do not fit the machine, and
+/// collectives that the model lacks. `machine` gets as many nodes as the largest run, if it has a network. A file that
+/// names no host belongs to a host that another file names, if a folder on its path, or its own name up to the first
+/// point, is that host's name: node-7/dcgm.json, node-7.dcgm.json. Otherwise it is a node of its own.
 NodeLogs read_node_logs(const std::vector<std::string>& files, NodeBy by, Machine& machine);
 
 }  // namespace commfuse::validate

@@ -33,8 +33,8 @@ struct ToolResults {
   bool has_passed_tests = false;         ///< The tool ran, and something passed.
 };
 
-/// One copy at a time in one direction, between GPUs or with the host, by copy engines or, between GPUs, SMs. Tests of
-/// both directions, of several copies at once, of latency and of several nodes are passed over.
+/// One copy at a time in one direction, between GPUs or with the host, by copy engines or, between GPUs, SMs. Ignores
+/// tests of both directions, of several copies at once, of latency and of several nodes.
 ToolResults results_of(const BandwidthRun& run);
 
 /// Returns the largest copies of a record of `commfuse-validate links --copies`, if they are so large that the cost of

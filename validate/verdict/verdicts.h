@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One verdict a node, against the machine that it should be and against the other nodes. What another tool calls wrong
-// is taken as it is.
+// Judges each node against the machine that it should be, and against the other nodes. Failures that another tool
+// reports are taken over unchanged.
 #pragma once
 
 #include <optional>
@@ -15,17 +15,17 @@ namespace commfuse::validate {
 
 struct NodeVerdict {
   NodeLog log;
-  Judgement judgement;                ///< Against the machine, or what healthy nodes of it measured.
-  std::optional<Judgement> in_fleet;  ///< Against the other nodes; nothing where there are too few.
+  Judgement judgement;                ///< Against the machine, or against its healthy nodes.
+  std::optional<Judgement> in_fleet;  ///< Against the other nodes; nothing if there are too few.
   std::vector<CopyJudgement> copies;  ///< Between GPUs, and between the host and GPUs, as far as they were timed.
   Health health = Health::undecided;
   double healthy_probability = 1.0;
   Severity severity = Severity::none;
   std::vector<SuspectedFault> suspects;
   double slowdown = 1.0;
-  std::string why;    ///< A sentence: what was decided, by what.
+  std::string why;    ///< A sentence: the verdict and its reason.
   std::string where;  ///< "inside node-7", "inside node-7, GPU 3 – GPU 5", "between node-7 and node-8"
-  std::string next;   ///< The command to run next; empty where there is nothing to do.
+  std::string next;   ///< The command to run next; empty if there is nothing to do.
 };
 
 /// The median node of a fleet.
@@ -38,7 +38,7 @@ struct FleetVerdict {
 struct Verdicts {
   std::vector<NodeVerdict> nodes;
   std::optional<FleetVerdict> fleet;
-  /// Hosts all of whose runs with other hosts are bad, where those are not bad without it.
+  /// Hosts that make every run with them bad, although the other hosts are healthy without them.
   std::vector<std::string> blamed_hosts;
   std::vector<JobVerdict> jobs;
 };
@@ -52,7 +52,7 @@ struct VerdictOptions {
 /// Fewer nodes have no fleet.
 inline constexpr std::size_t least_fleet = 4;
 
-/// Without jobs: verdict_on().
+/// Returns verdicts on nodes; those on jobs come from verdict_on().
 Verdicts verdicts_on(const std::vector<NodeLog>& logs, const Machine& machine, const VerdictOptions& options);
 
 }  // namespace commfuse::validate

@@ -15,7 +15,7 @@ export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin # Slurm
 
 checker=commfuse-validate
 root=/
-skip=timer,cuda,nccl,mpi,configs # what takes long or makes a context on a GPU
+skip=timer,cuda,nccl,mpi,configs # checks that take long or make a context on a GPU
 log_folder=/var/log/commfuse
 seconds=60
 # shellcheck source=/dev/null

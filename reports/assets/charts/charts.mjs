@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Figures (reports/figure/figure.h, as JSON) drawn by ECharts: the same marks as in the static drawing, and on top of it
-// zoom and a tip under the pointer. Only the parts of the library that are named here get into a report.
+// Figures (reports/figure/figure.h, as JSON) drawn by ECharts: the marks of the static drawing, with zoom and a tip
+// under the pointer. A report contains only the parts of the library that are named here.
 import { CustomChart, LineChart, ScatterChart } from "echarts/charts";
 import { AriaComponent, DataZoomInsideComponent, GridComponent, TooltipComponent } from "echarts/components";
 import * as echarts from "echarts/core";
@@ -19,12 +19,12 @@ export function scaleOf(axis) {
   return { to, from };
 }
 
-/// Whether the label of a tick is its value: names on an axis may be numbers too.
+/// True if the label of a tick is its value: names on an axis may be numbers too.
 const isValue = ([at, label]) => Math.abs(Number(label.replace("\u2212", "-")) - at) <= 1e-6 * Math.abs(at);
 
 const LETTER = 6.4; // pixels, about
 
-/// The last part of a dotted name that is too long for two lines: it tells it from its neighbours.
+/// The last part of a dotted name that is too long for two lines, which tells it from its neighbours.
 function shortened(label, room) {
   if (!Number.isFinite(room)) {
     return label;
@@ -33,7 +33,7 @@ function shortened(label, room) {
   if (label.length <= most) {
     return label;
   }
-  if (label.includes(" ")) { // Breaks by itself; of a schedule's options there is room for two lines.
+  if (label.includes(" ")) { // It breaks by itself; two lines hold part of a schedule's options.
     return label.length > 1.6 * most ? `${label.slice(0, Math.floor(1.6 * most)).replace(/[ ,(]+$/, "")}\u2026` : label;
   }
   const name = label.includes(".") ? `\u2026${label.slice(label.lastIndexOf(".") + 1)}` : label;
@@ -45,7 +45,7 @@ function shortened(label, room) {
 function ticksOf(axis, scale, room) {
   const steady = axis.logarithmic || !axis.ticks.every(isValue);
   if (!steady || axis.ticks.length === 0) {
-    const stands = (end) => axis.ticks.some(([at]) => at === end); // An end of the axis is no round number but by chance.
+    const stands = (end) => axis.ticks.some(([at]) => at === end); // An end of the axis is a round number only by chance.
     const formatter = (value) => String(Number(Number(value).toPrecision(6))).replace(/^-/, "\u2212");
     return { axisTick: { show: false }, axisLabel: { show: axis.ticks.length > 0, hideOverlap: true, showMinLabel: stands(axis.low), showMaxLabel: stands(axis.high), formatter } };
   }
@@ -76,7 +76,7 @@ function axisOf(axis, name, scale, colours, room) {
   };
 }
 
-/// What the colours and dashes mean, above the figure as in the static one.
+/// Meanings of the colours and dashes, above the figure as in the static one.
 function legendOf(figure, place) {
   const list = document.createElement("ul");
   list.className = "legend";
@@ -233,7 +233,7 @@ function draw(place, figure, colours, announce) {
   const sizes = new ResizeObserver(() => {
     chart.resize();
     if (leftOf(figure.y, width()) !== leftOf(figure.y, drawn)) {
-      chart.setOption(optionOf(figure, scales, colours, width()), true); // Whole: a merge would keep the old widths.
+      chart.setOption(optionOf(figure, scales, colours, width()), true); // Replace all: a merge would keep the old widths.
     }
     drawn = width();
   });

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// One series of the library for every mark of a figure, but for marks that come in numbers (cells, boxes, texts, points
-// of one name), which share one.
+// One series of the library for every mark of a figure, except that all marks of a numerous kind (cells, boxes, texts,
+// points of one name) share one.
 
 const FONT = '11px system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "DejaVu Sans", sans-serif';
 
-/// Lines across a box, where a colour alone would say too little.
+/// Lines across a box, in addition to its colour.
 function hatching(box, colour) {
   const lines = [];
   const step = 7;
@@ -40,7 +40,7 @@ const textAt = (x, y, text, fill, more = {}) => ({
   style: { x, y, text, fill, font: FONT, textAlign: "center", textVerticalAlign: "middle", ...more },
 });
 
-/// About what a text takes; only whether it fits hangs on it.
+/// Approximate width of a text, only for deciding if it fits.
 const widthOf = (text) => text.length * 6.4;
 
 function boxes(marks, scales, colours) {
@@ -173,7 +173,7 @@ function texts(marks, scales, colours) {
   };
 }
 
-/// In the order of the marks; how many there are is what countOf() in tests/browser expects.
+/// Returns series in the order of the marks; countOf() in tests/browser expects their number.
 export function seriesOf(figure, scales, colours) {
   const all = [];
   for (let i = 0; i < figure.marks.length; ) {

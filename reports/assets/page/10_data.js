@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every part of the page needs: its data, unpacked, and small helpers. The page's data are blocks of base64 gzip, so
-// no text of anybody's can end a script, and all that is put on the page is put there as text.
+// Common parts of the page: its data, unpacked, and small helpers. The page's data are blocks of base64 gzip, so no
+// text can end a script, and text goes onto the page as text.
 "use strict";
 
 const report = {
   figures: new Map(), // id: the figure as reports/figure/figure_json.cpp writes it
-  charts: new Map(), // id: what drew it
+  charts: new Map(), // id: the object that drew it
   timelines: [],
   table: null,
   failures: [],
@@ -31,7 +31,7 @@ async function blockBytes(name) {
     return null;
   }
   const packed = bytesOfBase64(element.textContent.trim());
-  element.textContent = ""; // It is large and has done its work.
+  element.textContent = ""; // It is large and not needed any more.
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
   return new Response(stream).arrayBuffer();
 }
@@ -77,7 +77,7 @@ function button(text, about, onclick) {
   return element("button", { type: "button", "aria-label": about, title: about, onclick }, text);
 }
 
-/// Says it to screen readers.
+/// Announces text to screen readers.
 function announce(text) {
   const place = document.getElementById("announced");
   if (place) {
@@ -94,11 +94,11 @@ function save(name, type, text) {
   setTimeout(() => URL.revokeObjectURL(url), 10000);
 }
 
-/// As fmt and printf round: to the nearest, exact halves to the even digit.
+/// Rounds as fmt and printf do: to the nearest, exact halves to the even digit.
 function fixed(value, decimals) {
   const scaled = value * 2 ** (decimals + 1);
   if (Number.isInteger(scaled) && Math.abs(scaled % 2) === 1 && Math.abs(value) < 2 ** 40) {
-    const units = value * 10 ** decimals; // Exact: a half is a short binary fraction.
+    const units = value * 10 ** decimals; // The comparison below is exact, because a half is a short binary fraction.
     const below = Math.floor(units);
     if (units - below === 0.5) {
       const even = below % 2 === 0 ? below : below + 1;
@@ -108,7 +108,7 @@ function fixed(value, decimals) {
   return value.toFixed(decimals);
 }
 
-/// Microseconds below 10 ms, milliseconds from there on: as TimeUnit of reports/figure/wording.h.
+/// Microseconds below 10 ms, milliseconds from there on, as TimeUnit of reports/figure/wording.h does.
 function timeUnit(longestPs) {
   const milliseconds = longestPs >= 1e10;
   const name = milliseconds ? "ms" : "\u00b5s";
@@ -119,7 +119,7 @@ function timeUnit(longestPs) {
 
 const percent = (share) => `${fixed(100 * share, 1)}%`;
 
-/// A cell of CSV, as RFC 4180 wants it.
+/// A cell of CSV by RFC 4180.
 function csvCell(value) {
   const text = String(value ?? "");
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
@@ -130,7 +130,7 @@ const csvOf = (columns, rows) => [columns, ...rows].map((row) => row.map(csvCell
 const ROLES = ["ground", "ink", "muted", "essential", "local", "communication", "exposed", "first", "second", "third", "fourth",
   "fifth", "sixth", "seventh", "tie", "nothing", ...Array.from({ length: 9 }, (_, i) => `s${i}`), ...Array.from({ length: 9 }, (_, i) => `d${i}`)];
 
-/// The colours of figures, from the style sheet that draws the static ones.
+/// The colours of figures, from the style sheet of the static ones.
 function palette() {
   const probe = document.createElementNS("http://www.w3.org/2000/svg", "svg");
   probe.setAttribute("class", "cf-figure");

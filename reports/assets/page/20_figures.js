@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every figure of the page can do: be saved as SVG and as CSV, and, where the library is there, be drawn anew so
-// that one can point at it and zoom.
+// Functions of every figure of the page: saving as SVG and as CSV, and, with the library, an interactive drawing with
+// zoom and tips.
 
-/// The static drawing, as a file that stands alone. Like every saved picture it is light.
+/// The static drawing as a file of its own. Like every saved picture it is light.
 function standaloneSvg(figure) {
   const drawing = figure.querySelector(".cf-static svg.cf-figure").cloneNode(true);
   const style = document.createElementNS("http://www.w3.org/2000/svg", "style");
@@ -42,7 +42,7 @@ function drawWhenSeen(figure, spec, tools) {
           report.charts.get(spec.id).addTools(tools, button);
           darkness.addEventListener("change", draw);
         } catch (error) {
-          figure.classList.remove("live"); // The static drawing is still there.
+          figure.classList.remove("live"); // The static drawing remains.
           place.remove();
           report.failures.push(`${spec.id}: ${error.message}`);
         }
@@ -66,7 +66,7 @@ async function startFigures() {
   }
 }
 
-/// The library is large: it is unpacked after everything else is there.
+/// The library is large: it is unpacked after everything else.
 async function startCharts() {
   const code = await blockText("charts");
   if (!code) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Strategies on one time axis, rank by rank and lane by lane, on a canvas of our own: 200,000 bars stay smooth because
-// of each lane only what a pixel can show is drawn.
+// only visible bars of each lane are drawn.
 
 const ROW = 22; // pixels of a lane
-const HEAD = 30; // of the line above the lanes of a rank
-const LINE = 16; // more where the name of a schedule fills that line
-const AXIS = 34; // below everything
-const MAX_HEIGHT = { one: 1600, all: 640 }; // of a rank a schedule, of all ranks: what is below is reached by scrolling
+const HEAD = 30; // pixels of the line above the lanes of a rank
+const LINE = 16; // more pixels if the name of a schedule fills that line
+const AXIS = 34; // pixels below everything
+const MAX_HEIGHT = { one: 1600, all: 640 }; // one rank of each schedule, or all ranks; the rest is reached by scrolling
 const KINDS = ["essential", "local", "communication"];
 const CRITICAL = KINDS.length;
 
@@ -32,7 +32,7 @@ const svgElement = (name, attributes, ...children) => {
   return made;
 };
 
-/// What the colours mean, as above the still drawing, and the line of the critical path.
+/// Meanings of the colours, as above the static drawing, and the line of the critical path.
 function legendOfTimeline() {
   const box = (role) => svgElement("rect", { width: 16, height: 12, class: `cf-${role}` });
   const hatched = svgElement("g", {},
@@ -124,7 +124,7 @@ class Timeline {
     return (this.block.data.flags[i] & 4) !== 0;
   }
 
-  /// Which lanes are shown, and where: `rows` in pixels from the top of all of them.
+  /// Visible lanes and their places: `rows` in pixels from the top of all of them.
   choose() {
     this.rows = [];
     let y = 0;
@@ -155,8 +155,8 @@ class Timeline {
     return (this.pencil ??= this.canvas.getContext("2d", { alpha: false }));
   }
 
-  /// What stands above the lanes of a rank: the name of the schedule, broken between words where it is wider than the
-  /// canvas, and what is known of the run, behind it or on a line of its own.
+  /// Words above the lanes of a rank: the name of the schedule, broken between words if it is wider than the canvas,
+  /// and facts on the run, behind it or on a line of its own.
   wordsOf(lane) {
     const { panels } = this.block;
     const panel = panels[lane.panel];
@@ -188,7 +188,7 @@ class Timeline {
   observe() {
     new ResizeObserver(() => {
       if (this.canvas.clientWidth !== this.chosenFor) {
-        this.choose(); // Names break elsewhere.
+        this.choose(); // Line breaks of names differ.
       }
       this.draw();
     }).observe(this.canvas);
@@ -306,7 +306,7 @@ class Timeline {
     pen.fillText(`time (${this.unit.name})`, 8, y + 5);
   }
 
-  /// Where in all lanes one is, as a bar at the right edge; nothing where all of them are seen.
+  /// Draws the position within all lanes, as a bar at the right edge; nothing if all of them are visible.
   drawScroll(pen) {
     const tall = this.height - AXIS;
     if (this.content > tall) {
@@ -346,7 +346,7 @@ class Timeline {
     pen.restore();
   }
 
-  /// Bars narrower than a pixel become one, found by bisection: what is drawn hangs on pixels, not on bars.
+  /// Bars narrower than a pixel become one, found by bisection: the cost depends on pixels, not on bars.
   drawBars(pen, lane, y) {
     const { start, length } = this.block.data;
     const aPixel = (this.view.to - this.view.from) / this.width;
@@ -355,7 +355,7 @@ class Timeline {
     let kind = -1;
     const paint = (next) => {
       if (next !== kind) {
-        kind = next; // To set a colour costs more than to fill a pixel.
+        kind = next; // Setting a colour costs more than filling a pixel.
         pen.fillStyle = next === CRITICAL ? this.colours.ink : this.colours[KINDS[next]];
       }
     };
@@ -467,7 +467,7 @@ class Timeline {
     pen.fillText(text, left + wide / 2, y);
   }
 
-  // What one can do.
+  // Actions of the user.
 
   zoom(factor, x = this.left + this.width / 2) {
     const at = this.timeAt(x);
@@ -489,7 +489,7 @@ class Timeline {
     const span = this.view.to - this.view.from;
     this.show(this.view.from + share * span, span);
   }
-  /// At most one drawing a frame.
+  /// Draws at most once a frame.
   later() {
     this.frame ??= requestAnimationFrame(() => {
       this.frame = null;
@@ -497,7 +497,7 @@ class Timeline {
     });
   }
 
-  /// A page that scrolls keeps its wheel until the timeline was clicked, or with Ctrl.
+  /// Scrolls the page with the wheel until the timeline was clicked, or with Ctrl.
   onWheel(event) {
     if (!event.ctrlKey && document.activeElement !== this.canvas) {
       return;
@@ -588,7 +588,7 @@ class Timeline {
     }
     event.preventDefault();
   }
-  /// To the next op of the lane, or to the op of the next lane that runs then.
+  /// Moves to the next op of the lane, or to the op of the next lane that runs then.
   step(key) {
     const rows = this.rows.map((row, i) => ({ ...row, i })).filter((row) => !row.head && row.lane.from < row.lane.to);
     const here = rows.findIndex((row) => row.i === this.picked?.row);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// All results as a table that sorts, filters and pages; its rows are columns of numbers and words, so a million are fine.
+// All results as a table that sorts, filters and pages; its rows are columns of numbers and words, so it handles a
+// million.
 
 const PAGE = 25;
 
-/// "seq>=8K strategy=commfuse mlp": every part must hold; a part without an operator is looked for in all words.
+/// "seq>=8K strategy=commfuse mlp": every part must hold; a part without an operator may be in any column of words.
 function parseFilter(text, columns) {
   return text
     .trim()
@@ -16,13 +17,13 @@ function parseFilter(text, columns) {
     });
 }
 
-/// "8K" is 8192, as settings are written.
+/// Reads "8K" as 8192, like settings.
 function numberIn(text) {
   const found = /^([-+0-9.e]+)([KMG]?)$/i.exec(text);
   return found ? Number(found[1]) * { "": 1, K: 1024, M: 1024 ** 2, G: 1024 ** 3 }[found[2].toUpperCase()] : NaN;
 }
 
-/// By the column `front`: 1 wins its point, 2 ties in front.
+/// Marks by the column `front`: 1 wins its point, 2 ties in front.
 const MARKS = { 1: { sign: "\u25b8", word: "fastest: ", wins: true }, 2: { sign: "\u2248", word: "tie: " } };
 
 const compares = {
@@ -90,7 +91,7 @@ class ResultsTable {
     const sign = column.name === "against_serial" && value > 0 ? "+" : "";
     return sign + text.replace(/^-/, "\u2212");
   }
-  /// As the tool's own CSV has it: times in microseconds with all digits.
+  /// Formats as the tool's own CSV does: times in microseconds with all digits.
   exact(column, row) {
     const value = this.value(column, row);
     return column.words ? value : Number.isNaN(value) ? "" : column.kind === "time" ? value / 1e6 : value;
@@ -168,7 +169,7 @@ class ResultsTable {
     const cell = (column) => (column.name === "strategy" ? this.nameOf(column, row, front) : element("td", { class: column.words ? "words" : null }, this.shown(column, row)));
     return element("tr", { class: front?.wins ? "fastest" : null }, ...this.columns.map(cell));
   }
-  /// Names the row, and stays in sight where the table scrolls.
+  /// Names the row, and stays in view when the table scrolls.
   nameOf(column, row, front) {
     const mark = front ? [element("span", { class: "mark", "aria-hidden": "true" }, front.sign), element("span", { class: "unseen" }, front.word)] : [element("span", { class: "mark" })];
     return element("th", { scope: "row", class: "words name" }, ...mark, this.shown(column, row));
@@ -182,7 +183,7 @@ function ranksOf(words) {
   return ranks;
 }
 
-/// Takes the place of the rows that stand in the page for those without scripts.
+/// Replaces the rows in the page for readers without scripts.
 async function fillTable(place) {
   const block = await blockColumns("rows");
   if (block) {
@@ -190,8 +191,8 @@ async function fillTable(place) {
   }
 }
 
-/// Its rows may be many: they are unpacked when the table comes near the screen. The rows that it replaces go at once,
-/// and room is kept for it, so that nothing moves below when it comes.
+/// Its rows may be many: they are unpacked when the table comes near the screen. The rows that it replaces are removed
+/// at once, and room is kept for it, so that nothing below moves when it arrives.
 function startTable() {
   const place = document.getElementById("all-rows");
   const packed = document.getElementById("block-rows");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Begins with what is seen first; a part that fails leaves the page as it is without scripts.
+// Begins with the first visible part; a part that fails leaves the page as it is without scripts.
 
 async function startReport() {
   for (const part of [startFigures, startTimelines, startTable, startCharts]) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One fuzzer for all targets: FUZZ_TARGET names the one. libFuzzer brings main() and all flags.
+// One fuzzer for all targets: FUZZ_TARGET names the target. libFuzzer brings main() and all flags.
 #include <fmt/format.h>
 
 #include <cstdint>
@@ -13,16 +13,16 @@ namespace {
 const commfuse::fuzz::Target& chosen() {
   static const commfuse::fuzz::Target* const target = [] {
     const char* const name = std::getenv("FUZZ_TARGET");
-    const commfuse::fuzz::Target* const found = commfuse::fuzz::find_target(name == nullptr ? "" : name);
-    if (found == nullptr) {
+    const commfuse::fuzz::Target* const named = commfuse::fuzz::find_target(name == nullptr ? "" : name);
+    if (named == nullptr) {
       fmt::print(stderr, "FUZZ_TARGET names no target; targets:");
-      for (const commfuse::fuzz::Target& one : commfuse::fuzz::targets()) {
-        fmt::print(stderr, " {}", one.name);
+      for (const commfuse::fuzz::Target& known : commfuse::fuzz::targets()) {
+        fmt::print(stderr, " {}", known.name);
       }
       fmt::print(stderr, "\n");
       std::_Exit(2);
     }
-    return found;
+    return named;
   }();
   return *target;
 }

@@ -17,8 +17,8 @@ TEST(Scaling, IsStrongWhereTheSameWorkHasSeveralCountsOfRanks) {
   const std::vector<Scaling> scalings = scalings_of(points);
   ASSERT_EQ(scalings.size(), 1U);
   EXPECT_EQ(scalings[0].kind, ScalingKind::strong);
-  EXPECT_EQ(scalings[0].fewest.ranks, 2);
-  EXPECT_EQ(scalings[0].most.ranks, 8);
+  EXPECT_EQ(scalings[0].fewest_ranks.ranks, 2);
+  EXPECT_EQ(scalings[0].most_ranks.ranks, 8);
   EXPECT_DOUBLE_EQ(scalings[0].efficiency, 0.75);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Laws that hold on every machine of the catalogue: no collective takes longer on a faster link, nor longer than a
-// larger one except for the steps that tables show, and links N times as fast make none faster by more than N.
+// larger one except for the steps that tables show, and links N times as fast speed up none by more than a factor of N.
 #include <gtest/gtest.h>
 
 #include <algorithm>

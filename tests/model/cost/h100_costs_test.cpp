@@ -35,7 +35,7 @@ TEST(H100Costs, ExchangesAndCollectives) {
   EXPECT_EQ(p2p_time(peer_between(machine, 0, 7), Bytes{64 << 20}), Duration{193'557'130});
   // By LL: 5.141 us + 7 x 753.2 ns + 896 KiB / 191.8 GB/s + 128 KiB / 196.5 GB/s.
   EXPECT_EQ(gathered(1 << 20), Duration{15'864'083});
-  // Smaller messages fill 24 channels up to 46.07 kB in all of a rank's share.
+  // A rank's share of smaller messages fills 24 channels up to a total of 46.07 kB.
   EXPECT_EQ(gathered(1 << 18), gathered(1 << 17));
   // By LL128: 13.72 us + 7 x 1.064 us + 14 MiB / 336.9 GB/s + 2 MiB / 543.4 GB/s.
   EXPECT_EQ(gathered(16 << 20), Duration{68'601'266});

@@ -42,7 +42,7 @@ TEST(Work, TellsTheScopesTheirMlpsAndTheNumbersOfRanksApart) {
       }
     }
   }
-  // gate_up, mlp, layer, gate_up_backward, mlp_ar and fsdp_gate_up know of the gate; data_parallel has no activation.
+  // gate_up, mlp, layer, gate_up_backward, mlp_ar and fsdp_gate_up contain the gate; data_parallel has no activation.
   EXPECT_EQ(works.size(), (all_scopes.size() + 6U) * 2U);
 }
 

@@ -256,7 +256,7 @@ TEST(Symmetry, OfProgramsChangedAtRandomGivesTheVerdictOfEveryRank) {
 
 // --- by hand -------------------------------------------------------------------------------------------------------
 
-/// A program in which x is a shard of one block a rank on a mesh; rank r has its own in `shard`.
+/// A program in which x is a shard of one block on each rank of a mesh; rank r has its own in `shard`.
 struct Shards {
   explicit Shards(const Mesh& mesh, const Index& mine) : builder("shards", mesh) {
     builder.initially(builder.whole(shard), x, mine, 0);

@@ -25,7 +25,7 @@ struct Trace {
   std::vector<proto::Node> nodes;
 };
 
-/// Reads as ASTRA-sim's feeders do: a length, then a message of that length, to the end.
+/// Reads bytes as ASTRA-sim's feeders do: a length, then a message of that length, to the end.
 Trace read(const std::string& bytes) {
   google::protobuf::io::CodedInputStream in(reinterpret_cast<const std::uint8_t*>(bytes.data()),
                                             static_cast<int>(bytes.size()));
@@ -34,9 +34,9 @@ Trace read(const std::string& bytes) {
     if (!in.ReadVarint32(&length)) {
       return false;
     }
-    std::string one;
-    EXPECT_TRUE(in.ReadString(&one, static_cast<int>(length)));
-    EXPECT_TRUE(message.ParseFromString(one));
+    std::string bytes_of_message;
+    EXPECT_TRUE(in.ReadString(&bytes_of_message, static_cast<int>(length)));
+    EXPECT_TRUE(message.ParseFromString(bytes_of_message));
     return true;
   };
   Trace trace;
@@ -56,10 +56,10 @@ std::vector<Trace> traces_of(const Exported& exported, const reports::ChakraOpti
 }
 
 const proto::AttributeProto& attribute(const proto::Node& node, const std::string& name) {
-  const auto found = std::find_if(node.attr().begin(), node.attr().end(),
-                                  [&](const proto::AttributeProto& one) { return one.name() == name; });
-  check(found != node.attr().end(), "the node has the attribute");
-  return *found;
+  const auto value = std::find_if(node.attr().begin(), node.attr().end(),
+                                  [&](const proto::AttributeProto& candidate) { return candidate.name() == name; });
+  check(value != node.attr().end(), "the node has the attribute");
+  return *value;
 }
 
 std::map<proto::NodeType, int> count_of(const Trace& trace) {
@@ -131,7 +131,7 @@ TEST(ChakraExport, FuseAgOnEightRanksIsSendsReceivesAndTiles) {
         EXPECT_EQ(attribute(node, "comm_size").int64_val(), 32768);
       }
     }
-    EXPECT_EQ(dependencies, 20);  // as in the GOAL of the same
+    EXPECT_EQ(dependencies, 20);  // equal to the GOAL of this schedule
   }
   EXPECT_EQ(traces[0].nodes[0].name(), "op0_send to 1");
   EXPECT_EQ(traces[0].nodes[2].name(), "op1 gemm site[0]");
@@ -150,19 +150,19 @@ TEST(ChakraExport, CollectivesStayCollectives) {
   struct Case {
     CollectiveKind kind;
     proto::CollectiveCommType type;
-    std::int64_t bytes;  // what one of 4 ranks puts in, of 12 rows in bf16
+    std::int64_t bytes;  // bytes that one of 4 ranks contributes, of 12 rows in bf16
   };
-  for (const Case& one : {Case{CollectiveKind::all_gather, proto::ALL_GATHER, 6},
-                          Case{CollectiveKind::reduce_scatter, proto::REDUCE_SCATTER, 24},
-                          Case{CollectiveKind::all_reduce, proto::ALL_REDUCE, 24},
-                          Case{CollectiveKind::all_to_all, proto::ALL_TO_ALL, 24}}) {
-    const Exported exported(one_collective(one.kind, 4), {});
+  for (const Case& expected : {Case{CollectiveKind::all_gather, proto::ALL_GATHER, 6},
+                               Case{CollectiveKind::reduce_scatter, proto::REDUCE_SCATTER, 24},
+                               Case{CollectiveKind::all_reduce, proto::ALL_REDUCE, 24},
+                               Case{CollectiveKind::all_to_all, proto::ALL_TO_ALL, 24}}) {
+    const Exported exported(one_collective(expected.kind, 4), {});
     const Trace trace = traces_of(exported)[1];
     ASSERT_EQ(trace.nodes.size(), 1U);
     EXPECT_EQ(trace.nodes[0].type(), proto::COMM_COLL_NODE);
-    EXPECT_EQ(attribute(trace.nodes[0], "comm_type").int64_val(), one.type);
-    EXPECT_EQ(attribute(trace.nodes[0], "comm_size").int64_val(), one.bytes);
-    EXPECT_EQ(reports::chakra_groups(*exported.program), "");  // of all ranks: it needs no name
+    EXPECT_EQ(attribute(trace.nodes[0], "comm_type").int64_val(), expected.type);
+    EXPECT_EQ(attribute(trace.nodes[0], "comm_size").int64_val(), expected.bytes);
+    EXPECT_EQ(reports::chakra_groups(*exported.program), "");  // A group of all ranks needs no name.
   }
 }
 

@@ -23,7 +23,7 @@ struct Edge {
   std::string from, to, attributes;
 };
 
-/// What a graph says, read line by line; a line of another form is an error.
+/// Contents of a graph, read line by line; a line of another form is an error.
 struct Graph {
   std::map<std::string, std::string> nodes;  // name to label
   std::map<std::string, std::string> cluster_of;
@@ -64,19 +64,19 @@ struct Graph {
       }
     }
     EXPECT_EQ(open, 0);
-    for (const Edge& one : edges) {
-      EXPECT_TRUE(nodes.contains(one.from) && nodes.contains(one.to)) << one.from << " -> " << one.to;
+    for (const Edge& checked : edges) {
+      EXPECT_TRUE(nodes.contains(checked.from) && nodes.contains(checked.to)) << checked.from << " -> " << checked.to;
     }
   }
 
   [[nodiscard]] std::set<std::pair<std::string, std::string>> edges_with(const std::string& attribute) const {
-    std::set<std::pair<std::string, std::string>> found;
+    std::set<std::pair<std::string, std::string>> pairs;
     for (const Edge& edge : edges) {
       if (attribute.empty() ? edge.attributes.empty() : edge.attributes.find(attribute) != std::string::npos) {
-        found.emplace(edge.from, edge.to);
+        pairs.emplace(edge.from, edge.to);
       }
     }
-    return found;
+    return pairs;
   }
 };
 
@@ -87,7 +87,7 @@ Graph graph_of(Program program, const std::vector<Rank>& ranks) {
 }
 
 TEST(Dot, DrawsOpsWaitsLanesAndMessages) {
-  // Per rank: exchange 0, product 1, product 2 (waits for 0; after 1 on its lane).
+  // Each rank has exchange 0, GEMM 1 and GEMM 2, which waits for 0 and, on its lane, for 1.
   const Graph graph = graph_of(one_site("commfuse", SiteKind::ag_gemm, 2), {0, 1});
   EXPECT_EQ(graph.label, "commfuse (ring) site");
   EXPECT_EQ(graph.nodes.size(), 6U);
@@ -103,7 +103,7 @@ TEST(Dot, DrawsOnlyTheRanksAskedFor) {
   const Graph graph = graph_of(one_site("commfuse", SiteKind::ag_gemm, 4), {1, 2});
   EXPECT_EQ(graph.nodes.size(), 2U * 7);
   for (const auto& [from, to] : graph.edges_with("#0072B2")) {
-    EXPECT_EQ(from.substr(0, 2), "r1");  // the ring goes up; to 3 and from 0 is out of the picture
+    EXPECT_EQ(from.substr(0, 2), "r1");  // the ring goes up; edges to 3 and from 0 are not drawn
     EXPECT_EQ(to.substr(0, 2), "r2");
   }
   EXPECT_EQ(graph.edges_with("#0072B2").size(), 3U);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small schedules ready to be exported: lowered, sized, with made-up costs.
+// Small schedules for tests of exporters: lowered, sized, with made-up costs.
 #pragma once
 
 #include <memory>
@@ -19,7 +19,7 @@ struct Exported {
   Sizes sizes;
   Costs costs;
 
-  /// All blocks have one element, but for those of `hidden` or `k`.
+  /// All blocks have one element, except those of `hidden` and `k`.
   Exported(Program made, const OpCosts& op_costs, std::int64_t width = 1)
       : program(std::make_shared<const Program>(std::move(made))),
         lowered(lower(program)),
@@ -36,23 +36,25 @@ inline Program generated(Scope scope, std::int32_t ranks, const Strategy& strate
   return generate(operation_of(scope, true), ranks, strategy, options);
 }
 
-/// AG(P): at step s rank r sends to r + 1 the shard that it received at step s - 1, in step 0 its own.
+/// AG(P): at step s rank r sends to r + 1 the shard that it received at step s - 1; at step 0 it sends its own.
 inline Program ring_all_gather(std::int32_t ranks) {
   ProgramBuilder builder("AG", Mesh{{{"tp", ranks}}});
   const DimensionId tokens = builder.dimension("tokens", ranks);
   const DimensionId hidden = builder.dimension("hidden", 1);
   const TensorId x = builder.input_tensor("x", {tokens, ranks}, {hidden, 1}, DType::bf16);
-  const BufferId all = builder.buffer("all", BufferRole::output, {tokens, ranks}, {hidden, 1}, DType::bf16);
+  const BufferId gathered = builder.buffer("all", BufferRole::output, {tokens, ranks}, {hidden, 1}, DType::bf16);
   const auto shard = [&](std::int32_t back) { return along(builder.mesh(), 0, -back); };
-  builder.initially(builder.rows_of(all, shard(0)), x, shard(0), 0);
-  builder.finally(builder.whole(all), x, 0, 0);
+  builder.initially(builder.rows_of(gathered, shard(0)), x, shard(0), 0);
+  builder.finally(builder.whole(gathered), x, 0, 0);
   for (std::int32_t step = 0; step + 1 < ranks; ++step) {
-    builder.exchange({.send = {builder.rows_of(all, shard(step))}, .receive = {builder.rows_of(all, shard(step + 1))}});
+    builder.exchange(
+        {.send = {builder.rows_of(gathered, shard(step))}, .receive = {builder.rows_of(gathered, shard(step + 1))}});
   }
   return std::move(builder).build();
 }
 
-/// One collective over `ranks`, of 12 rows in all; `others` groups do it side by side. Nothing says what is in them.
+/// Returns one collective over `ranks`, of 12 rows in total; `others` groups run it side by side. Its data are not
+/// described.
 inline Program one_collective(CollectiveKind kind, std::int32_t ranks, std::int32_t others = 1) {
   ProgramBuilder builder("collective", Mesh{{{"other", others}, {"tp", ranks}}});
   const DimensionId tokens = builder.dimension("tokens", 12);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// GOAL text as txt2bin takes it, and no other: what the exporter may write.
+// Reads GOAL text exactly as txt2bin does: the format that the exporter may write.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace commfuse::test {
 struct GoalTask {
   enum class Kind { calc, send, recv };
   Kind kind = Kind::calc;
-  std::int64_t amount = 0;  // calc: nanoseconds; send, recv: bytes
+  std::int64_t amount = 0;  // nanoseconds of a calc; bytes of send and recv
   std::int64_t peer = -1;
   std::int64_t tag = 0;
   std::int64_t cpu = 0;
@@ -101,8 +101,8 @@ class GoalReader {
   std::map<std::string, std::size_t> labels_;
 };
 
-/// What a rank does, whatever its labels, tags and CPUs are called: its k-th calc, send and recv, and who waits for
-/// whom once what others imply is left out.
+/// Meaning of a rank's text, independent of labels, tags and CPUs: its k-th calc, send and recv, and their dependencies
+/// without those that others imply.
 struct GoalMeaning {
   using Name = std::pair<GoalTask::Kind, std::size_t>;
   std::map<Name, std::pair<std::int64_t, std::int64_t>> tasks;  // amount, peer
@@ -114,7 +114,7 @@ inline GoalMeaning meaning_of(const GoalRank& rank) {
   GoalMeaning meaning;
   std::map<GoalTask::Kind, std::size_t> counts;
   std::vector<GoalMeaning::Name> names;
-  std::vector<std::set<std::size_t>> before;  // all that end before a task starts
+  std::vector<std::set<std::size_t>> before;  // all tasks that end before a task starts
   for (const GoalTask& task : rank) {
     names.emplace_back(task.kind, counts[task.kind]++);
     meaning.tasks[names.back()] = {task.amount, task.peer};
@@ -122,20 +122,20 @@ inline GoalMeaning meaning_of(const GoalRank& rank) {
     for (const std::size_t earlier : task.after) {
       implied.insert(before[earlier].begin(), before[earlier].end());
     }
-    std::set<std::size_t> all = implied;
+    std::set<std::size_t> ancestors = implied;
     for (const std::size_t earlier : task.after) {
-      all.insert(earlier);
+      ancestors.insert(earlier);
       if (!implied.contains(earlier)) {
         meaning.after.emplace(names.back(), names[earlier]);
       }
     }
-    before.push_back(std::move(all));
+    before.push_back(std::move(ancestors));
   }
   return meaning;
 }
 
-/// Which send meets which recv: (rank, place of the send) to (rank, place of the recv). Throws unless every message has
-/// both ends, of one size, and tags leave no doubt.
+/// Pairs sends and recvs: (rank, place of the send) to (rank, place of the recv). Throws unless every message has both
+/// ends, of one size, and tags are unambiguous.
 inline std::map<std::pair<std::size_t, std::size_t>, std::pair<std::size_t, std::size_t>> messages_of(
     const std::vector<GoalRank>& ranks) {
   using Channel = std::tuple<std::size_t, std::size_t, std::int64_t>;  // from, to, tag

@@ -22,7 +22,7 @@ using namespace std::chrono_literals;
 using reports::MessageOrder;
 using Kind = GoalTask::Kind;
 
-constexpr std::int64_t width = 16384;  // of a shard of one row in bf16: 32768 B
+constexpr std::int64_t width = 16384;  // width of a shard of one row in bf16: 32768 B
 
 std::string text_of(const Exported& exported, MessageOrder messages) {
   std::string text = reports::goal_head(exported.input());
@@ -92,26 +92,26 @@ TEST(GoalExport, FuseAgOnEightRanksEqualsTheOneWrittenByHand) {
   }
 }
 
-TEST(GoalExport, LaneOrderAddsThatEveryExchangeStartsAfterBothHalvesOfTheOneBefore) {
+TEST(GoalExport, LaneOrderStartsExchangesAfterBothHalvesOfTheOneBefore) {
   const std::vector<GoalRank> goal = goal_of(fuse_ag(), MessageOrder::lane);
   const std::vector<GoalRank> expected = reference("fa8.goal");
   messages_of(goal);
   for (std::size_t rank = 0; rank < goal.size(); ++rank) {
-    const GoalMeaning here = meaning_of(goal[rank]);
-    const GoalMeaning there = meaning_of(expected[rank]);
-    EXPECT_EQ(here.tasks, there.tasks);
-    for (const auto& edge : there.after) {
-      EXPECT_TRUE(here.after.contains(edge));
+    const GoalMeaning actual = meaning_of(goal[rank]);
+    const GoalMeaning by_hand = meaning_of(expected[rank]);
+    EXPECT_EQ(actual.tasks, by_hand.tasks);
+    for (const auto& edge : by_hand.after) {
+      EXPECT_TRUE(actual.after.contains(edge));
     }
     for (std::size_t step = 1; step < 7; ++step) {
       for (const Kind half : {Kind::send, Kind::recv}) {
         for (const Kind before : {Kind::send, Kind::recv}) {
-          EXPECT_TRUE(here.after.contains({{half, step}, {before, step - 1}}));
+          EXPECT_TRUE(actual.after.contains({{half, step}, {before, step - 1}}));
         }
       }
     }
-    // 6 exchanges after the one before, 2 halves after 2; 7 tiles after 2 halves and after a tile.
-    EXPECT_EQ(here.after.size(), 6U * 4 + 7 * 3);
+    // 6 exchanges wait for the one before, with 2 halves each; 7 tiles wait for 2 halves and for a tile.
+    EXPECT_EQ(actual.after.size(), 6U * 4 + 7 * 3);
   }
 }
 
@@ -120,7 +120,7 @@ TEST(GoalExport, LaneOrderAddsThatEveryExchangeStartsAfterBothHalvesOfTheOneBefo
 struct Ring {
   CollectiveKind kind;
   std::size_t steps;
-  std::vector<std::int64_t> targets;  // of rank 1 of 4
+  std::vector<std::int64_t> targets;  // targets of rank 1 of 4
 };
 
 TEST(GoalExport, CollectivesAreSpelledOutAsTheMessagesOfTheirRing) {
@@ -158,14 +158,13 @@ TEST(GoalExport, WhatDoesNotDivideIsRoundedUp) {
   Exported odd(one_collective(CollectiveKind::all_reduce, 1), {.collective = 5us});
   const std::vector<GoalRank> alone = goal_of(odd, MessageOrder::lane);
   ASSERT_EQ(alone[0].size(), 1U);
-  EXPECT_EQ(alone[0][0].kind, Kind::calc);  // nobody to talk to
+  EXPECT_EQ(alone[0][0].kind, Kind::calc);  // a single rank has no peer
   EXPECT_EQ(alone[0][0].amount, 5000);
 }
 
-// --- what it takes as long as
-// -----------------------------------------------------------------------------------------
+// --- its duration ----------------------------------------------------------------------------------------------------
 
-/// Ends of a GOAL under the rules of commfuse: a message takes `transfer` from when both its ends are ready.
+/// Computes the end of a GOAL under the rules of commfuse: a message takes `transfer` once both its ends are ready.
 class Clock {
  public:
   Clock(const std::vector<GoalRank>& ranks, std::int64_t transfer)
@@ -203,8 +202,8 @@ class Clock {
       if (ranks_[rank][place].kind == Kind::calc) {
         known = ready(rank, place) + ranks_[rank][place].amount;
       } else {
-        const auto [other, there] = met_.at({rank, place});
-        known = std::max(ready(rank, place), ready(other, there)) + transfer_;
+        const auto [other, other_place] = met_.at({rank, place});
+        known = std::max(ready(rank, place), ready(other, other_place)) + transfer_;
       }
     }
     return known;
@@ -222,7 +221,7 @@ std::int64_t engine_makespan(const Exported& exported) {
   return recorder.makespan().time_since_epoch().count() / 1000;
 }
 
-/// Calls `visit` with every schedule there is, on a few scopes and rank counts.
+/// Calls `visit` with every schedule, on a few scopes and rank counts.
 template <class Visit>
 void for_all_schedules(const Visit& visit) {
   for (const Scope scope : {Scope::qkv, Scope::down, Scope::layer}) {
@@ -243,7 +242,8 @@ TEST(GoalExport, TakesAsLongAsTheEngineSaysUnderTheSameRules) {
     for (const Duration issue : {Duration{}, Duration{2us}}) {
       const Exported exported(program, {.gemm = 10us,
                                         .exchange = 4us,
-                                        .collective = (ranks - 1) * 4us,  // as its steps, spelled out
+                                        // equal to the sum of the steps that spell it out
+                                        .collective = (ranks - 1) * 4us,
                                         .elementwise = 3us,
                                         .issue = issue});
       const std::vector<GoalRank> goal = goal_of(exported, MessageOrder::lane);
@@ -279,17 +279,17 @@ TEST(GoalExport, NoTwoCalculationsOfACpuMayRunAtOnce) {
       std::vector<std::set<std::size_t>> before;
       std::map<std::int64_t, std::size_t> last;
       for (std::size_t place = 0; place < rank.size(); ++place) {
-        std::set<std::size_t> all;
+        std::set<std::size_t> ancestors;
         for (const std::size_t earlier : rank[place].after) {
-          all.insert(before[earlier].begin(), before[earlier].end());
-          all.insert(earlier);
+          ancestors.insert(before[earlier].begin(), before[earlier].end());
+          ancestors.insert(earlier);
         }
         if (rank[place].kind == Kind::calc) {
           const auto other = last.find(rank[place].cpu);
-          EXPECT_TRUE(other == last.end() || all.contains(other->second)) << "task " << place;
+          EXPECT_TRUE(other == last.end() || ancestors.contains(other->second)) << "task " << place;
           last[rank[place].cpu] = place;
         }
-        before.push_back(std::move(all));
+        before.push_back(std::move(ancestors));
       }
     }
   });
@@ -297,7 +297,7 @@ TEST(GoalExport, NoTwoCalculationsOfACpuMayRunAtOnce) {
 
 TEST(GoalExport, IsTheTextThatTxt2binTakes) {
   const Exported exported(one_site("commfuse", SiteKind::ag_gemm, 2), {.gemm = Duration{10'000'400}, .issue = 1us}, 4);
-  constexpr const char* rank =  // and its peer
+  constexpr const char* rank =  // a rank and its peer
       "rank {0} {{\n"
       "op0_issue: calc 1000 cpu 2\n"
       "op0_send: send 8b to {1} tag 0 cpu 0\n"

@@ -36,21 +36,21 @@ bool meet(const Cells& a, const Cells& b) {
   return std::any_of(a.begin(), a.end(), [&](const auto& cell) { return b.contains(cell); });
 }
 
-/// All tasks that end before each one starts.
+/// Returns for each task all tasks that end before it starts.
 std::vector<std::set<std::int32_t>> ancestors_of(const std::vector<Task>& tasks) {
   std::vector<std::set<std::int32_t>> before;
   for (const Task& task : tasks) {
-    std::set<std::int32_t> all(task.after.begin(), task.after.end());
+    std::set<std::int32_t> earlier_tasks(task.after.begin(), task.after.end());
     for (const std::int32_t earlier : task.after) {
       const auto& more = before[static_cast<std::size_t>(earlier)];
-      all.insert(more.begin(), more.end());
+      earlier_tasks.insert(more.begin(), more.end());
     }
-    before.push_back(std::move(all));
+    before.push_back(std::move(earlier_tasks));
   }
   return before;
 }
 
-/// Every two tasks that touch the same memory, one of them writing, are ordered.
+/// Requires an order between every two tasks that touch the same memory if one of them writes.
 void expect_no_hazard(const Exported& exported, Rank rank, MessageOrder messages) {
   const std::vector<Task> tasks = reports::tasks_of(exported.input(), rank, {.messages = messages});
   const auto before = ancestors_of(tasks);
@@ -58,8 +58,8 @@ void expect_no_hazard(const Exported& exported, Rank rank, MessageOrder messages
   std::vector<Cells> writes(tasks.size());
   const std::vector<Command> commands = commands_of(exported.lowered, rank);
   for (std::size_t i = 0; i < tasks.size(); ++i) {
-    const auto command =
-        std::find_if(commands.begin(), commands.end(), [&](const Command& one) { return one.op == tasks[i].op; });
+    const auto command = std::find_if(commands.begin(), commands.end(),
+                                      [&](const Command& candidate) { return candidate.op == tasks[i].op; });
     reads[i] = tasks[i].kind == Task::Kind::receive ? Cells{} : cells_of(command->inputs);
     writes[i] = tasks[i].kind == Task::Kind::send ? Cells{} : cells_of(command->outputs);
     for (std::size_t j = 0; j < i; ++j) {
@@ -87,7 +87,7 @@ TEST(Tasks, BothOrdersKeepEveryUseOfMemoryInOrder) {
 }
 
 TEST(Tasks, WhatOthersImplyIsLeftOut) {
-  // exchange 0, product 1, exchange 2, product 3 (waits for 0 and, on its lane, for 1)
+  // The ops are exchange 0, GEMM 1, exchange 2 and GEMM 3, which waits for 0 and, on its lane, for 1.
   Exported exported(one_site("commfuse", SiteKind::ag_gemm, 3), {.gemm = 10us});
   const std::vector<Task> tasks = reports::tasks_of(exported.input(), 0, {});
   std::vector<std::string> lines;
@@ -143,7 +143,7 @@ TEST(Tasks, OpsOfOtherRanksAreNotThere) {
   ASSERT_EQ(to_1.size(), 1U);
   EXPECT_EQ(from_0[0].kind, Task::Kind::send);
   EXPECT_EQ(to_1[0].kind, Task::Kind::receive);
-  EXPECT_EQ(from_0[0].tag, to_1[0].tag);  // the sender's op names it, though the receiver's is another
+  EXPECT_EQ(from_0[0].tag, to_1[0].tag);  // the sender's op gives the tag, though the receiver's op differs
   EXPECT_TRUE(reports::tasks_of(exported.input(), 2, {}).empty());
 }
 

@@ -126,7 +126,7 @@ TEST(KinetoJoin, WhatRunsBesideAnyOtherKernelOfItsDeviceIsLeftOut) {
     EXPECT_EQ(beside(kernel(name, 300.0, 500.0, "")).skipped.at(slowed), 1U) << name;
     EXPECT_EQ(beside(kernel(name, 433.5, 9.0, "")).skipped.at(slowed), 1U) << name;
   }
-  // By clocks of microseconds the memset runs before or after it; and the call's own kernels are no other work.
+  // By clocks of microseconds the memset runs before or after it; and the call's own kernels are not other work.
   for (const double begin : {371.0, 434.0}) {
     const Profile alone = beside(kernel("memset", begin, 30.0, ""));
     EXPECT_EQ(alone.skipped.count(slowed), 0U) << begin;

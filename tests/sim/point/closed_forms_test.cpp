@@ -140,7 +140,7 @@ TEST(ClosedForms, LoopedEinsumScattersInOneIterationPerRank) {
 }
 
 TEST(ClosedForms, LoopedEinsumWaitsEveryIterationAndFuseAgDoesNot) {
-  // 4 ranks, c = 10 but for the first product's 25, p = 15.
+  // 4 ranks, c = 10 except for the first product's 25, p = 15.
   const auto slow_first = [](const char* strategy) {
     return Played(one_site(strategy, SiteKind::ag_gemm, 4), {.gemm = 10us, .exchange = 15us},
                   [](Costs& costs) { costs.duration[1] = 25us; });

@@ -18,7 +18,7 @@
 namespace commfuse {
 namespace {
 
-/// A schedule of attention and GEMMs over dimensions of its own, which is no scope.
+/// A schedule of attention and GEMMs over dimensions of its own, which is not a scope.
 constexpr std::string_view attention_file = R"(schema: commfuse.schedule/1
 name: own
 mesh: {tp: 2}

@@ -208,7 +208,8 @@ Transformer mixture(std::int64_t shared = 0) {
 constexpr LayerKind routed{.mlp = MlpKind::mixture};
 
 TEST_F(StepTest, OfExpertsSumsTheTensorRanksPartsOfEach) {
-  // Without waits for the host, a layer of two tensor ranks takes as much longer with slow links as its collectives do.
+  // Without waits for the host, slow links lengthen a layer of two tensor ranks exactly by what they add to its
+  // collectives.
   const Transformer model = mixture();
   framework_.issue.value = {};
   const auto layer = [&](const TrainingPlan& plan, double slower, bool backward) {
@@ -336,7 +337,7 @@ TEST_F(StepTest, AStageSendsOverTheNetworkToANextStageInAnotherNode) {
   EXPECT_EQ(time(4, 0), inside);
   EXPECT_EQ(time(4, 1), across);
   EXPECT_EQ(time(4, 2), inside);
-  EXPECT_EQ(time(4, 3), across);  // The way leads back to the first.
+  EXPECT_EQ(time(4, 3), across);  // The last rank sends to the first.
   EXPECT_EQ(time(8, 0), across);
   EXPECT_EQ(time(1, 6), inside);
   EXPECT_EQ(time(1, 7), across);
@@ -411,7 +412,7 @@ TEST_F(StepTest, RefusesModelsItCannotPrice) {
 }
 
 TEST_F(StepTest, LatentAttentionTakesAboutAsLongAsPlainForEqualFlops) {
-  // Three queries a key and value: the GEMMs of a layer of `plain` have as many weights as those of `latent`.
+  // Each key and value has three queries: the GEMMs of a layer of `plain` have as many weights as those of `latent`.
   Transformer latent = small;
   latent.latent = LatentAttention{.query_rank = 512, .key_value_rank = 448, .position_dim = 64, .value_dim = 128};
   const auto weights = [](const Transformer& model) { return parameters_of(model).layers; };

@@ -629,7 +629,7 @@ TEST(ResultStore, ReadsColumnsOfOtherVersionsAsFarAsItKnowsThem) {
   }
 }
 
-// SQLite takes a quoted name that is no column as a text.
+// SQLite reads a quoted name that is not a column as text.
 TEST(ResultStore, ComparesStoresOfTwoVersionsByTheColumnsOfBoth) {
   const OwnFolder folder;
   fill("a.sqlite", {0});

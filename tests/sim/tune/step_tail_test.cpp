@@ -145,7 +145,7 @@ TEST(StepTail, IsTheTimeOfStepsSimulatedRunByRun) {
     const std::vector<Duration> sorted = step.simulated(400);
     const StepTail composed = tail_of(step.composed());
     for (const auto& [per_mille, time] : {std::pair{500, composed.p50}, {950, composed.p95}, {990, composed.p99}}) {
-      // The estimate takes all ranks but the slowest as usual, which is nearly so.
+      // The estimate takes all ranks except the slowest as usual, which is nearly so.
       const Estimate simulated = percentile(std::span(sorted), per_mille);
       EXPECT_GE(to_seconds(time), to_seconds(simulated.range->low) * 0.99) << strategy << " " << per_mille;
       EXPECT_LE(to_seconds(time), to_seconds(simulated.range->high) * 1.01) << strategy << " " << per_mille;

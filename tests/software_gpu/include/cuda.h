@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The driver's interface, as far as the plugin uses it. tests/software_gpu/headers_test.cpp holds names and values
-// against NVIDIA's header where there is one; layouts are ours.
+// The driver's interface, as far as the plugin uses it. tests/software_gpu/header_facts_test.cpp compares names and
+// values with NVIDIA's header if that is installed; layouts are ours.
 #pragma once
 
 #include <cstddef>
@@ -47,7 +47,7 @@ struct CUdevSmResource {
 };
 struct CUdevResource_st {
   CUdevResourceType type;
-  std::uint64_t members[4];  // ours: which multiprocessors
+  std::uint64_t members[4];  // multiprocessors of the context, in our layout
   CUdevSmResource sm;
 };
 using CUdevResource = CUdevResource_st;

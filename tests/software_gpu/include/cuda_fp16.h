@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// fp16 of device code, to the bit: to fp32 it is exact, from fp32 it is the nearest value, ties to even; NaN becomes
-// NVIDIA's canonical NaN.
+// fp16 for device code, with the bits of NVIDIA's conversions: exact to fp32, and from fp32 to the nearest value, ties
+// to even; NaN becomes NVIDIA's canonical NaN.
 #pragma once
 
 #include <bit>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The runtime's interface, as far as the plugin uses it. tests/software_gpu/headers_test.cpp holds names, values and
-// signatures against NVIDIA's header where there is one; layouts are ours.
+// The runtime's interface, as far as the plugin uses it. tests/software_gpu/header_facts_test.cpp compares names,
+// values and signatures with NVIDIA's header if that is installed; layouts are ours.
 #pragma once
 
 #include <cuda.h>

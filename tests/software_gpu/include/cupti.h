@@ -58,7 +58,7 @@ struct CUpti_ResourceData {
   void* resourceDescriptor;
 };
 
-// Records begin with their kind, and one follows the other at multiples of eight bytes.
+// Records begin with their kind and follow each other at multiples of eight bytes.
 struct alignas(8) CUpti_Activity {
   CUpti_ActivityKind kind;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL's interface, as far as the plugin uses it, of the latest version that it knows; the library may be an older one.
+// NCCL's interface in the latest version that the plugin knows, as far as the plugin uses it; the library may be older.
 #pragma once
 
 #include <cuda_runtime_api.h>

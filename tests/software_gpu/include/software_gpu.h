@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device code on a processor: the words of CUDA C++ and the functions that kernels call. Threads of a block are fibers
-// of one thread of the host, so a variable in shared memory is one of that thread. A kernel that sleeps (__nanosleep)
-// lets other blocks begin meanwhile, so it may not have any.
+// Device code on a processor: the keywords of CUDA C++ and the functions that kernels call. Threads of a block are
+// fibers of one thread of the host, so a variable in shared memory is thread_local on the host. A kernel that sleeps
+// (__nanosleep) lets other blocks begin meanwhile, so it may not have shared variables.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -32,19 +32,19 @@ extern constinit thread_local uint3 blockIdx;
 extern constinit thread_local dim3 blockDim;
 extern constinit thread_local dim3 gridDim;
 
-/// Of all threads of the block that have not returned.
+/// Waits for all threads of the block that have not returned.
 void __syncthreads();
 void __nanosleep(unsigned nanoseconds);
 
 namespace software_gpu {
 
-/// Nanoseconds of the clock that all streams share.
+/// Returns nanoseconds of the clock that all streams share.
 std::int64_t device_time();
-/// A thread that waits for that time lets others run meanwhile.
+/// Waits until that time; other threads run meanwhile.
 void sleep_until(std::int64_t time);
-/// The dynamic shared memory of the block that runs, aligned to 16 bytes.
+/// Returns the dynamic shared memory of the running block, aligned to 16 bytes.
 void* dynamic_shared_memory();
-/// Gives the lane whose number differs by `mask` these bits and returns its own; all lanes of the warp call it.
+/// Exchanges bits with the lane whose number differs by `mask`; all lanes of the warp call it.
 std::uint64_t exchange_in_warp(std::uint64_t bits, int mask);
 
 struct KernelShape {
@@ -52,21 +52,21 @@ struct KernelShape {
   dim3 block;
   std::size_t shared_bytes = 0;
 };
-/// Queues a kernel: `body` runs once for every thread. `kernel` is what cudaFuncSetAttribute() calls it. An error is
-/// left for cudaGetLastError().
+/// Queues a kernel: `body` runs once for every thread. `kernel` is its address for cudaFuncSetAttribute().
+/// If this fails, cudaGetLastError() returns the error.
 void launch(const void* kernel, const char* name, const KernelShape& shape, cudaStream_t stream,
             std::function<void()> body);
 
 }  // namespace software_gpu
 
-/// As NVIDIA's, for functions.
+/// Accepts functions, as NVIDIA's does.
 template <class Function>
 cudaError_t cudaFuncSetAttribute(Function* function, cudaFuncAttribute attribute, int value) {
   return cudaFuncSetAttribute(reinterpret_cast<const void*>(function), attribute, value);
 }
 
 inline void __threadfence_system() {
-#if defined(__SANITIZE_THREAD__)  // which does not follow fences
+#if defined(__SANITIZE_THREAD__)  // ThreadSanitizer does not follow fences
   static int nothing = 0;
   __atomic_fetch_add(&nothing, 1, __ATOMIC_SEQ_CST);
 #else
@@ -85,7 +85,7 @@ inline float __shfl_xor_sync(unsigned /*mask*/, float value, int lane_mask) {
   return value;
 }
 
-/// The upper half of a product.
+/// Returns the upper half of a product.
 inline unsigned __umulhi(unsigned a, unsigned b) { return static_cast<unsigned>((std::uint64_t{a} * b) >> 32U); }
 inline float __fadd_rn(float a, float b) { return a + b; }
 inline float __fmul_rn(float a, float b) { return a * b; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs of one op run on threads, and what is read off their spans.
+// Runs programs of one op on threads, and checks the samples from their spans.
 #include "validate/bench/bench.h"
 
 #include <gtest/gtest.h>
@@ -54,18 +54,18 @@ TEST(MicroProgram, SaysWhatItMoves) {
 }
 
 std::vector<MicroProgram> one_of_each() {
-  std::vector<MicroProgram> all{product_alone(2, {.m = 8, .n = 16, .k = 8, .dtype = DType::bf16}), gaps(2, false),
-                                gaps(2, true), exchange_alone(2, DType::fp16, {4096}),
-                                beside_each_other(2, {.m = 64, .n = 64, .k = 64}, {4096}, 4, Watched::product)};
+  std::vector<MicroProgram> programs{product_alone(2, {.m = 8, .n = 16, .k = 8, .dtype = DType::bf16}), gaps(2, false),
+                                     gaps(2, true), exchange_alone(2, DType::fp16, {4096}),
+                                     beside_each_other(2, {.m = 64, .n = 64, .k = 64}, {4096}, 4, Watched::product)};
   for (const Function function :
        {Function::copy, Function::add, Function::gelu, Function::swiglu, Function::norm, Function::residual}) {
-    all.push_back(kernel_alone(2, function, DType::bf16, {8192}));
+    programs.push_back(kernel_alone(2, function, DType::bf16, {8192}));
   }
   for (const CollectiveKind kind : {CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
                                     CollectiveKind::all_reduce, CollectiveKind::all_to_all}) {
-    all.push_back(collective_alone(2, kind, DType::fp32, {8192}));
+    programs.push_back(collective_alone(2, kind, DType::fp32, {8192}));
   }
-  return all;
+  return programs;
 }
 
 TEST(Bench, EveryKindOfOpRunsOnThreads) {
@@ -83,13 +83,13 @@ TEST(Bench, EveryKindOfOpRunsOnThreads) {
   EXPECT_EQ(heard, 2 * programs.size());
   EXPECT_EQ(result.failures, std::vector<std::string>{});
   ASSERT_EQ(result.measured.size(), programs.size());
-  for (const MicroBenchmark& one : result.measured) {
-    const bool counts_gaps = one.op == "next" || one.op == "wake";
-    EXPECT_EQ(one.samples.size(), counts_gaps ? 2U * 3U * 2U * 31U : 2U * 3U) << one.op;
+  for (const MicroBenchmark& benchmark : result.measured) {
+    const bool counts_gaps = benchmark.op == "next" || benchmark.op == "wake";
+    EXPECT_EQ(benchmark.samples.size(), counts_gaps ? 2U * 3U * 2U * 31U : 2U * 3U) << benchmark.op;
   }
 }
 
-/// Threads that run everything but products.
+/// Threads that run every op except GEMMs.
 MakeExecutor without_products() {
   return [](Lowered lowered, Sizes sizes) -> std::unique_ptr<Executor> {
     if (lowered.program->ops.front().kind == OpKind::gemm) {
@@ -129,11 +129,11 @@ TEST(Bench, KeepsWhatWasMeasuredBeforeTheExecutorGotStuck) {
 TEST(Bench, EveryOpOfAGpusPlanFitsBehindAGate) {
   test::FakeCluster cluster;
   Device device(cluster.device(0));
-  // The op whose queue is the deepest; two iterations are issued at once.
+  // This op has the deepest queue; two iterations are issued at once.
   for (const MicroProgram& micro : micro_programs({.parts = {BenchPart::neighbours}, .gpu = true})) {
     if (micro.what.bytes == 256 << 10) {
       Sizes sizes = micro.sizes;
-      std::ranges::fill(sizes.block, 1);  // its values do not matter
+      std::ranges::fill(sizes.block, 1);  // the values do not matter
       VirtualExecutor executor(lower(micro.program), sizes, device,
                                {.middle = 1, .mode = LaunchMode::gated, .random_data = true});
       EXPECT_NO_THROW(executor.run({.products = Products::blocked, .iterations = 2, .traced = true}));
@@ -142,14 +142,14 @@ TEST(Bench, EveryOpOfAGpusPlanFitsBehindAGate) {
 }
 
 TEST(Bench, ThePlanHasEnoughProductsAndMessagesToFit) {
-  const auto count = [](const std::vector<MicroProgram>& all, const std::string& op) {
-    return std::ranges::count_if(all,
-                                 [&](const MicroProgram& one) { return one.what.op == op && one.what.beside.empty(); });
+  const auto count = [](const std::vector<MicroProgram>& programs, const std::string& op) {
+    return std::ranges::count_if(
+        programs, [&](const MicroProgram& program) { return program.what.op == op && program.what.beside.empty(); });
   };
-  const std::vector<MicroProgram> all = micro_programs({.dtypes = {DType::bf16, DType::fp32}});
-  EXPECT_EQ(count(all, "product"), 2 * 105);
-  EXPECT_EQ(count(all, "exchange"), 23);
-  EXPECT_EQ(count(all, "all_reduce"), 23);
+  const std::vector<MicroProgram> programs = micro_programs({.dtypes = {DType::bf16, DType::fp32}});
+  EXPECT_EQ(count(programs, "product"), 2 * 105);
+  EXPECT_EQ(count(programs, "exchange"), 23);
+  EXPECT_EQ(count(programs, "all_reduce"), 23);
   const std::vector<MicroProgram> alone = micro_programs({.ranks = 1, .quick = true});
   EXPECT_EQ(count(alone, "product"), 4);
   EXPECT_EQ(count(alone, "exchange"), 0);

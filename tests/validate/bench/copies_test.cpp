@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrices of copies: which copies are timed, what they are called, and what is said about them.
+// Matrices of copies: the copies that are timed, their names, and the verdict.
 #include "validate/bench/copies.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Every copy takes a microsecond for each KiB, and twice as long into GPU 1. GPUs reach those of their own pair.
+/// Every copy takes a microsecond for each KiB, and twice as long into GPU 1. GPUs reach only the GPUs of their own
+/// pair.
 class PairsCopier final : public Copier {
  public:
   explicit PairsCopier(int gpus, bool all_reach = true) : gpus_(gpus), all_reach_(all_reach) {}
@@ -93,7 +94,7 @@ TEST(Copies, TheIssuerIsTheRowAndReadsOrWrites) {
   }
 }
 
-// As nvbandwidth does it, so that the timed copy never runs alone.
+// nvbandwidth does it this way, so that the timed copy never runs alone.
 TEST(Copies, TheCopyThatDisturbsOneOfTheHostIsTwiceAsLong) {
   const PairsCopier copier(1);
   const auto programs = copy_programs({.gpus = 1, .sizes = {{512}}, .by_kernels = false, .both_ways = true}, copier);
@@ -126,7 +127,7 @@ TEST(Copies, AreCheckedAndTimedAsOftenAsIsAskedFor) {
                               "device_to_host_memcpy_ce of 512 bytes, GPU 1: not measured: a byte did not arrive"),
             result.failures.end());
   ASSERT_EQ(result.measured.size(), programs.size() - refused);
-  EXPECT_EQ(copier.timed, static_cast<int>(2 * 4 * result.measured.size()));  // one of each visit does not count
+  EXPECT_EQ(copier.timed, static_cast<int>(2 * 4 * result.measured.size()));  // one copy of each visit does not count
   for (const MicroBenchmark& benchmark : result.measured) {
     EXPECT_EQ(benchmark.samples.size(), 6U);
   }

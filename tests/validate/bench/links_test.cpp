@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every link and every rank beside the others, and which of them is named.
+// Compares every link and every rank with the others, and names the slow one.
 #include "validate/bench/links.h"
 
 #include <gtest/gtest.h>
@@ -27,32 +27,32 @@ namespace {
 
 using namespace std::chrono_literals;
 using Sentences = std::vector<std::string>;
-/// How long the transfer from one rank to another takes.
+/// Returns the duration of the transfer from one rank to another.
 using LinkTime = std::function<Duration(std::int64_t from, std::int64_t to)>;
 
 constexpr std::int64_t mib = 1 << 20;
 
-/// Nine samples, one of which is far off.
+/// Returns nine samples, of which one is an outlier.
 std::vector<Duration> around(Duration time) {
   return {time, time + 1us, time - 1us, time, time, time + 2us, time - 2us, 10 * time, time};
 }
 
 std::vector<MicroBenchmark> transfers(std::int64_t ranks, const LinkTime& time) {
-  std::vector<MicroBenchmark> all;
+  std::vector<MicroBenchmark> benchmarks;
   for (std::int64_t from = 0; from < ranks; ++from) {
     for (std::int64_t to = 0; to < ranks; ++to) {
       if (from != to) {
-        all.push_back({.op = "transfer",
-                       .dtype = "bf16",
-                       .bytes = mib,
-                       .ranks = ranks,
-                       .rank = from,
-                       .peer = to,
-                       .samples = around(time(from, to))});
+        benchmarks.push_back({.op = "transfer",
+                              .dtype = "bf16",
+                              .bytes = mib,
+                              .ranks = ranks,
+                              .rank = from,
+                              .peer = to,
+                              .samples = around(time(from, to))});
       }
     }
   }
-  return all;
+  return benchmarks;
 }
 
 MicroBenchmark product(std::int64_t rank, std::vector<Duration> samples) {
@@ -138,8 +138,8 @@ TEST(Links, TheTableIsAMatrixWithMarks) {
 
 TEST(Links, LongNumbersStandApart) {
   auto slow = transfers(2, [](auto /*from*/, auto /*to*/) { return 12'345us; });
-  for (MicroBenchmark& one : slow) {
-    one.bytes = 8192;
+  for (MicroBenchmark& benchmark : slow) {
+    benchmark.bytes = 8192;
   }
   const std::string table = to_table(findings_in(slow, {}, 0.2), 2, 0.2);
   EXPECT_NE(table.find("\n           0        1\n   0       -  12345.0\n   1 12345.0        -\n"), std::string::npos)
@@ -161,10 +161,10 @@ TEST(Links, EveryOrderedPairAndEveryRankIsMeasuredOnThreads) {
         return std::make_unique<CpuExecutor>(std::move(lowered), std::move(sizes), CpuOptions{});
       }).measured;
   std::set<std::tuple<std::int64_t, std::int64_t, std::int64_t>> seen;
-  for (const MicroBenchmark& one : measured) {
-    seen.emplace(one.bytes, one.rank, one.peer);
-    EXPECT_EQ(one.samples.size(), one.op == "transfer" ? 2U * 2U * 4U : 2U * 2U);
-    EXPECT_EQ(one.ranks, 3);
+  for (const MicroBenchmark& benchmark : measured) {
+    seen.emplace(benchmark.bytes, benchmark.rank, benchmark.peer);
+    EXPECT_EQ(benchmark.samples.size(), benchmark.op == "transfer" ? 2U * 2U * 4U : 2U * 2U);
+    EXPECT_EQ(benchmark.ranks, 3);
   }
   EXPECT_EQ(seen.size(), 2U * 6U + 3U);
 }
@@ -196,14 +196,14 @@ TEST(MicroProgram, ATransferLastsFromWhenBothRanksStoodReady) {
 
 /// Transfers of a size that bandwidth limits on H100.
 std::vector<MicroBenchmark> large_transfers(std::int64_t ranks, const LinkTime& time) {
-  std::vector<MicroBenchmark> all = transfers(ranks, time);
-  for (MicroBenchmark& one : all) {
-    one.bytes = 32 * mib;
+  std::vector<MicroBenchmark> benchmarks = transfers(ranks, time);
+  for (MicroBenchmark& benchmark : benchmarks) {
+    benchmark.bytes = 32 * mib;
   }
-  return all;
+  return benchmarks;
 }
 
-/// What the machine says of such transfers, so many times.
+/// Returns the machine's times for such transfers, multiplied by `times`.
 LinkTime as_on(const Machine& machine, double times) {
   const Message message{.op = LinkOp::send_recv, .gpus = 2, .nodes = 1, .bytes = {32 * mib}};
   return [time = message_time(machine, message), times](auto, auto) { return from_seconds(times * to_seconds(time)); };
@@ -241,8 +241,8 @@ TEST(Links, WhatLatencyLimitsOrCrossesNoNetworkIsNotCompared) {
   EXPECT_EQ(between.compared, 0U);
   EXPECT_EQ(between.left_out, 2U);
   auto small = transfers(2, [](auto, auto) { return 1h; });
-  for (MicroBenchmark& one : small) {
-    one.bytes = 512;
+  for (MicroBenchmark& benchmark : small) {
+    benchmark.bytes = 512;
   }
   EXPECT_EQ(below_expectation(findings_in(small, {}, 0.2), machine, 0.01).left_out, 2U);
 }
@@ -253,7 +253,7 @@ TEST(MicroProgram, TransfersBothWaysLastUntilBothHaveArrived) {
   const auto span = [](Rank rank, int op, Duration start, Duration end) {
     return OpSpan{rank, OpId{op}, Instant(start), Instant(end)};
   };
-  // From rank 2 to rank 0 both are ready after 3 ms, and back after 2 ms.
+  // Both ends are ready after 3 ms from rank 2 to rank 0, and after 2 ms in the other direction.
   const Timeline spans{span(2, 0, 1ms, 6ms), span(0, 1, 3ms, 6ms), span(0, 2, 2ms, 9ms), span(2, 3, 1ms, 9ms)};
   EXPECT_EQ(samples_in(micro, spans), std::vector<Duration>{7ms});
 }
@@ -298,12 +298,12 @@ TEST(Rates, InPlaceIsARanksOwnPart) {
   };
   const Command gather = command(CollectiveKind::all_gather);
   const Rectangle whole = gather.outputs.front().front();
-  const Rectangle own = gather.inputs.front().front();
-  EXPECT_EQ(own.buffer, whole.buffer);
-  EXPECT_EQ(own.row, 2);
-  EXPECT_EQ(own.rows, 1);
+  const Rectangle own_part = gather.inputs.front().front();
+  EXPECT_EQ(own_part.buffer, whole.buffer);
+  EXPECT_EQ(own_part.row, 2);
+  EXPECT_EQ(own_part.rows, 1);
   EXPECT_EQ(whole.rows, 4);
-  EXPECT_EQ(command(CollectiveKind::reduce_scatter).outputs.front().front(), own);
+  EXPECT_EQ(command(CollectiveKind::reduce_scatter).outputs.front().front(), own_part);
   EXPECT_EQ(command(CollectiveKind::all_reduce).outputs.front(), command(CollectiveKind::all_reduce).inputs.front());
   EXPECT_FALSE(can_be_in_place(CollectiveKind::all_to_all));
 }

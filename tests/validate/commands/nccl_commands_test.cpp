@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands that run ranks on GPUs, whole: every process is a thread with a GPU of the double. Idle ranks, fewer
-// ranks than processes and processes without a GPU of their own must neither hang nor change what is reported.
+// Whole runs of the commands that run ranks on GPUs: every process is a thread with a GPU of the double. Idle ranks,
+// fewer ranks than processes and processes without a GPU of their own must neither hang nor change what is reported.
 #include <gtest/gtest.h>
 
 #include <CLI/CLI.hpp>
@@ -19,13 +19,13 @@
 namespace commfuse::validate {
 namespace {
 
-/// How each process ended, by process.
+/// Exit code and output of each process, by process.
 struct Ended {
   std::vector<int> codes;
   std::vector<std::string> sentences;
 };
 
-/// The program on so many processes.
+/// Runs the program on `processes` processes.
 Ended on_gpus(int processes, const std::vector<std::string>& words) {
   Ended ended{.codes = std::vector<int>(static_cast<std::size_t>(processes), -1),
               .sentences = std::vector<std::string>(static_cast<std::size_t>(processes))};
@@ -79,7 +79,7 @@ TEST_P(NcclCommandsOnRanks, LinksComesToItsEndThoughMostRanksAreIdle) {
   EXPECT_EQ(ended.codes, std::vector<int>(static_cast<std::size_t>(ranks), exit_code::done)) << ended.sentences[0];
   const RunRecord record = load_run_record("links.json");
   const auto n = static_cast<std::size_t>(ranks);
-  EXPECT_EQ(record.micro_benchmarks.size(), 2 * n * (n - 1) + n);  // two sizes of every link, and a product each
+  EXPECT_EQ(record.micro_benchmarks.size(), 2 * n * (n - 1) + n);  // two sizes of every link, and one GEMM for each
   EXPECT_EQ(record.environment.devices.size(), 2 * n);             // before and after
   EXPECT_EQ(record.environment.devices.back().gpu, "GPU-" + std::to_string(ranks - 1));
 }
@@ -133,7 +133,7 @@ TEST_F(NcclCommands, FewerRanksThanProcessesLeaveTheOthersIdleToTheEnd) {
   EXPECT_EQ(load_run_record("links.json").environment.hosts.size(), 3U);
 }
 
-// As where a launcher shows every process the same one GPU: both take that, and learn of each other.
+// A launcher may show every process the same single GPU: both processes take it, and learn of each other.
 TEST_F(NcclCommands, ProcessesCountTheirGpusRoundThoseThatTheySee) {
   ::setenv("SOFTWARE_GPU_DEVICES", "1", 1);  // NOLINT(concurrency-mt-unsafe): before the threads
   const Ended ended = on_gpus(2, {"links", "--executor", "nccl"});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Predicted against measured, as sums that can be done by hand.
+// Compares predicted with measured times, in sums that can be done by hand.
 #include "validate/compare/comparison.h"
 
 #include <gtest/gtest.h>
@@ -13,13 +13,13 @@ namespace {
 using namespace std::chrono_literals;
 
 ComparedSchedule schedule(std::string strategy, Duration predicted, Duration measured) {
-  ComparedSchedule one{.strategy = std::move(strategy), .schedule_sha256 = "ab", .predicted = predicted};
-  one.measured = Summary{.samples = 9,
-                         .median = {measured, TimeRange{measured - 1us, measured + 1us}},
-                         .p10 = measured - 2us,
-                         .p90 = measured + 2us};
-  one.makespans = std::vector<Duration>(9, measured);
-  return one;
+  ComparedSchedule compared{.strategy = std::move(strategy), .schedule_sha256 = "ab", .predicted = predicted};
+  compared.measured = Summary{.samples = 9,
+                              .median = {measured, TimeRange{measured - 1us, measured + 1us}},
+                              .p10 = measured - 2us,
+                              .p90 = measured + 2us};
+  compared.makespans = std::vector<Duration>(9, measured);
+  return compared;
 }
 
 TEST(Agreement, CountsErrorsPairsAndTheWinner) {
@@ -27,13 +27,13 @@ TEST(Agreement, CountsErrorsPairsAndTheWinner) {
                              schedule("commfuse", 1000us, 1010us), schedule("async_tp", 1020us, 1000us)};
   const Agreement agreement = *agreement_of(schedules);
   EXPECT_EQ(agreement.compared, 4U);
-  EXPECT_NEAR(agreement.median_error, (0.02 + 1.0 - 1000.0 / 1020.0) / 2.0, 1e-12);  // of 5, 2, 1.96 and 1 %
+  EXPECT_NEAR(agreement.median_error, (0.02 + 1.0 - 1000.0 / 1020.0) / 2.0, 1e-12);  // median of 5, 2, 1.96 and 1 %
   EXPECT_NEAR(agreement.worst_error, 0.05, 1e-12);
   EXPECT_EQ(agreement.worst, 0U);
   EXPECT_EQ(agreement.predicted_winner, 2U);
   EXPECT_EQ(agreement.measured_winner, 3U);
   EXPECT_NEAR(agreement.predicted_gap, 0.02, 1e-12);
-  EXPECT_EQ(agreement.pairs, 5U);  // all but the two that are 2 % apart
+  EXPECT_EQ(agreement.pairs, 5U);  // all except the two that are 2 % apart
   EXPECT_EQ(agreement.in_order, 5U);
 }
 
@@ -109,12 +109,12 @@ TEST(Comparison, IsATableByPrediction) {
 }
 
 TEST(Comparison, TellsBelowAScheduleWhatItsOpsTook) {
-  ComparedSchedule one = schedule("commfuse", 1000us, 1010us);
-  one.ops =
+  ComparedSchedule compared = schedule("commfuse", 1000us, 1010us);
+  compared.ops =
       ComparedOps{.kinds = {{.what = "gemm", .ops = 8, .predicted = 1600us, .measured = 2000us},
                             {.what = "exchange", .ops = 2, .predicted = Duration{}, .measured = 1us}},
                   .furthest = {.what = "op 3 (gemm on compute 0)", .ops = 2, .predicted = 400us, .measured = 600us}};
-  EXPECT_EQ(to_table({&one, 1}),
+  EXPECT_EQ(to_table({&compared, 1}),
             "milliseconds                  predicted  measured   ratio        95 % interval\n"
             "commfuse                          1.000     1.010   1.010         1.009..1.011\n"
             "  8 x gemm                        1.600     2.000   1.250\n"
@@ -122,7 +122,7 @@ TEST(Comparison, TellsBelowAScheduleWhatItsOpsTook) {
             "  furthest: op 3 (gemm on c..     0.400     0.600   1.500\n"
             "commfuse alone was measured. Measured and predicted differ by 1.0 % in the\n"
             "median, at most by 1.0 % (commfuse).\n");
-  const auto rows = nlohmann::json::parse(to_json({&one, 1}));
+  const auto rows = nlohmann::json::parse(to_json({&compared, 1}));
   EXPECT_EQ(rows[0].at("ops").at("kinds")[0].at("measured_us"), 2000.0);
   EXPECT_EQ(rows[0].at("ops").at("furthest").at("what"), "op 3 (gemm on compute 0)");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A product and an exchange on two ranks, predicted and measured, summed by hand.
+// A GEMM and an exchange on two ranks, predicted and measured, summed by hand.
 #include "validate/compare/op_comparison.h"
 
 #include <gtest/gtest.h>

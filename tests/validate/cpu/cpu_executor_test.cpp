@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads give the interpreter's bits in whatever order they come; a schedule that does not is caught.
+// Threads produce the interpreter's bits in any order of arrival; a schedule that does not is caught.
 #include "validate/cpu/cpu_executor.h"
 #include "tests/slow_build.h"
 
@@ -40,7 +40,7 @@ std::unique_ptr<Executor> cpu(Lowered lowered, Sizes sizes) {
   return std::make_unique<CpuExecutor>(std::move(lowered), std::move(sizes), CpuOptions{});
 }
 
-/// The operation of that name.
+/// Returns the operation of that name.
 const CheckedOperation& operation_named(std::string_view name) {
   return *std::ranges::find(checked_operations(), name, &CheckedOperation::name);
 }
@@ -49,8 +49,8 @@ Program program_named(std::string_view operation, std::string_view strategy, std
   return program_of({&operation_named(operation), find_strategy(strategy), {}, ranks, 1});
 }
 
-/// Further slices of the same form, and chains of sites in all their variants, are run by
-/// `commfuse-validate check --executor cpu --long`.
+/// Further slices of a schedule of this form, and chains of sites in all their variants, are run by `commfuse-validate
+/// check --executor cpu --long`.
 bool is_more_of_the_same(const CheckPoint& point) {
   const StrategyOptions& options = point.options;
   if ((point.strategy->name == "sliced" && options.slices > 2) || options.sub_slices > 2) {
@@ -116,13 +116,13 @@ TEST(Verify, AnExecutorThatIsOffByOneBitMissesEveryLevelOfEqualBits) {
   EXPECT_FALSE(verdict.same_order->ok());
   EXPECT_FALSE(verdict.bitwise->ok());
   EXPECT_FALSE(verdict.integers.ok());
-  // Two runs each, and one element of every buffer on two ranks.
+  // Two runs for each, and one element of every buffer on two ranks.
   const auto buffers = static_cast<std::int64_t>(program->buffers.size());
   EXPECT_EQ(verdict.same_order->wrong, 4 * buffers);
   EXPECT_EQ(verdict.moved->wrong, 4 * buffers);
 }
 
-// Threads that read and write an element at once are what these mistakes come to; a sanitizer would stop at the first.
+// These mistakes make threads read and write an element at once; a sanitizer would stop at the first.
 #ifdef __SANITIZE_THREAD__
 constexpr bool races_are_allowed = false;
 #else
@@ -194,7 +194,7 @@ TEST(CpuExecutor, ManyStuckRanksAreCounted) {
       std::string::npos);
 }
 
-/// Every op at one price, issued at once.
+/// Prices every op equally and issues all of them at once.
 std::shared_ptr<const Costs> costs_of(std::size_t ops, Duration each) {
   return std::make_shared<const Costs>(
       Costs{.duration = std::vector(ops, each), .issue = std::vector(ops, Duration{})});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The graph by which cuDNN is asked for attention, computed operation by operation: it has to mean what the reference
-// computes. Whether an engine knows it is cudnn_graph_test.cpp's question.
+// Computes, operation by operation, the graph in which cuDNN gets attention: it must equal the reference. Whether an
+// engine supports it is tested in cudnn_graph_test.cpp.
 #include "validate/cuda/attention_graph.h"
 
 #include <gtest/gtest.h>
@@ -19,14 +19,14 @@ namespace {
 using Extents = std::array<std::int64_t, 4>;
 using test::some_values;
 
-/// Numbers of 16 bits at addresses from 0 on; they are kept as they are.
+/// Numbers of 16 bits at addresses from 0 on, stored without rounding.
 using Store = std::vector<double>;
 
 std::size_t offset(const Extents& at, const Extents& strides) {
   return static_cast<std::size_t>(std::inner_product(at.begin(), at.end(), strides.begin(), std::int64_t{0}));
 }
 
-/// Does one operation after another.
+/// Executes one operation after another.
 class Interpreter {
  public:
   Interpreter(const AttentionPiece& piece, Store& store) : graph_(attention_graph(piece.shape)), store_(store) {
@@ -57,15 +57,15 @@ class Interpreter {
   static std::size_t size_of(const GraphTensor& tensor) {
     return static_cast<std::size_t>(tensor.extents[0] * tensor.extents[1] * tensor.extents[2] * tensor.extents[3]);
   }
-  /// What is shorter on an axis is the same for all of it.
+  /// An element on a shorter axis applies to all of the longer one.
   double& element(int which, Extents at) {
     const GraphTensor& of = tensor(which);
     for (std::size_t axis = 0; axis < at.size(); ++axis) {
       at[axis] = std::min(at[axis], of.extents[axis] - 1);
     }
-    const std::size_t there = offset(at, of.strides);
-    return of.place == GraphTensor::Place::memory ? store_.at(places_[static_cast<std::size_t>(which)] + there)
-                                                  : values_[static_cast<std::size_t>(which)].at(there);
+    const std::size_t place = offset(at, of.strides);
+    return of.place == GraphTensor::Place::memory ? store_.at(places_[static_cast<std::size_t>(which)] + place)
+                                                  : values_[static_cast<std::size_t>(which)].at(place);
   }
 
   double result(const GraphOperation& operation, const Extents& at) {
@@ -99,8 +99,8 @@ class Interpreter {
   double reduced(const GraphOperation& operation, const Extents& at) {
     double value = operation.function == GraphFunction::sum ? 0.0 : -INFINITY;
     for (std::int64_t i = 0; i < tensor(operation.a).extents[3]; ++i) {
-      const double one = element(operation.a, {at[0], at[1], at[2], i});
-      value = operation.function == GraphFunction::sum ? value + one : std::max(value, one);
+      const double addend = element(operation.a, {at[0], at[1], at[2], i});
+      value = operation.function == GraphFunction::sum ? value + addend : std::max(value, addend);
     }
     return value;
   }
@@ -113,7 +113,7 @@ class Interpreter {
 
 struct Case {
   AttentionLayout layout;
-  std::int64_t rows, first, queries;  // rows of the whole; those of them that are asked for
+  std::int64_t rows, first, queries;  // rows of the whole, and the requested ones among them
 };
 
 // Whole sequences, a slice in the middle, the last one, rows that belong to some of the sequences only, two blocks.
@@ -127,41 +127,41 @@ constexpr std::array cases{
 };
 constexpr std::int64_t blocks = 2;
 
-/// As many keys as the queries see, and the results behind them.
-AttentionCall call_of(const Case& one) {
-  const std::int64_t columns = blocks * one.layout.qkv;
-  const std::int64_t keys = one.layout.causal ? one.first + one.queries : one.rows;
-  const Panel all{0, keys, columns, columns, DType::bf16};
-  Panel queries = all;
-  queries.at = static_cast<Address>(one.first * columns * 2);
-  queries.rows = one.queries;
-  const Panel out{static_cast<Address>(one.rows * columns * 2), one.queries, blocks * one.layout.out,
-                  blocks * one.layout.out, DType::bf16};
-  return {.layout = one.layout,
+/// The keys extend as far as the queries see; the results follow them.
+AttentionCall call_of(const Case& tested) {
+  const std::int64_t columns = blocks * tested.layout.qkv;
+  const std::int64_t keys = tested.layout.causal ? tested.first + tested.queries : tested.rows;
+  const Panel whole{0, keys, columns, columns, DType::bf16};
+  Panel queries = whole;
+  queries.at = static_cast<Address>(tested.first * columns * 2);
+  queries.rows = tested.queries;
+  const Panel out{static_cast<Address>(tested.rows * columns * 2), tested.queries, blocks * tested.layout.out,
+                  blocks * tested.layout.out, DType::bf16};
+  return {.layout = tested.layout,
           .products = Products::blocked,
-          .parts = {{.queries = queries, .first_row = one.first, .out = out}},
-          .keys = all};
+          .parts = {{.queries = queries, .first_row = tested.first, .out = out}},
+          .keys = whole};
 }
 
 TEST(AttentionGraph, ComputedStepByStepItIsTheReferencesAttention) {
-  for (const Case& one : cases) {
-    const Matrix<float> qkv = some_values(one.rows, blocks * one.layout.qkv, DType::bf16, 7);
-    std::vector<std::int64_t> rows(static_cast<std::size_t>(one.queries));
-    std::iota(rows.begin(), rows.end(), one.first);
-    Matrix<float> queries(one.queries, qkv.columns());
-    for (std::int64_t row = 0; row < one.queries; ++row) {
-      std::ranges::copy(qkv.row(one.first + row), queries.row(row).begin());
+  for (const Case& tested : cases) {
+    const Matrix<float> qkv = some_values(tested.rows, blocks * tested.layout.qkv, DType::bf16, 7);
+    std::vector<std::int64_t> rows(static_cast<std::size_t>(tested.queries));
+    std::iota(rows.begin(), rows.end(), tested.first);
+    Matrix<float> queries(tested.queries, qkv.columns());
+    for (std::int64_t row = 0; row < tested.queries; ++row) {
+      std::ranges::copy(qkv.row(tested.first + row), queries.row(row).begin());
     }
-    const Matrix<float> expected = attention(one.layout, Functions::real, queries, rows, qkv);
+    const Matrix<float> expected = attention(tested.layout, Functions::real, queries, rows, qkv);
     for (const bool joined : {false, true}) {
       Store store(qkv.values().begin(), qkv.values().end());
       store.resize(store.size() + expected.values().size(), NAN);
-      for (const AttentionPiece& piece : pieces_of(call_of(one), joined)) {
+      for (const AttentionPiece& piece : pieces_of(call_of(tested), joined)) {
         Interpreter(piece, store).run();
       }
       for (std::size_t i = 0; i < expected.values().size(); ++i) {
         EXPECT_NEAR(store[qkv.values().size() + i], expected.values()[i], 1e-6)
-            << one.rows << ' ' << joined << ' ' << i;
+            << tested.rows << ' ' << joined << ' ' << i;
       }
     }
   }
@@ -170,13 +170,13 @@ TEST(AttentionGraph, ComputedStepByStepItIsTheReferencesAttention) {
 TEST(AttentionPieces, SequencesThatShareTheirRowsAreOne) {
   EXPECT_EQ(pieces_of(call_of(cases[2]), true).size(), 2U);   // blocks
   EXPECT_EQ(pieces_of(call_of(cases[2]), false).size(), 4U);  // blocks and sequences
-  // Rows 4 to 10 of three sequences: two, three and two positions of them.
+  // Rows 4 to 10 of three sequences: two, three and two positions.
   std::vector<std::int64_t> queries;
   for (const AttentionPiece& piece : pieces_of(call_of(cases[3]), true)) {
     queries.push_back(piece.shape.queries);
   }
   EXPECT_EQ(queries, (std::vector<std::int64_t>{2, 2, 3, 3, 2, 2}));
-  // A single row is of one sequence only.
+  // A single row belongs to one sequence only.
   EXPECT_EQ(pieces_of(call_of(cases[5]), true).size(), 2U);
 }
 

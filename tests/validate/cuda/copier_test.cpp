@@ -56,9 +56,9 @@ TEST_F(CudaCopies, ThatCannotBeAreRefused) {
   TimedCopy endless = with_host(true, CopiedBy::copy_engine, 512);
   endless.repetitions = 1000;  // more than a stream takes behind a gate
   refused(endless);
-  const TimedCopy one = with_host(true, CopiedBy::copy_engine, 512);
-  EXPECT_THROW(static_cast<void>(copier->time(std::array{one, one, one})), std::runtime_error);
-  copier->check(std::array{one});  // and all is as before
+  const TimedCopy copy = with_host(true, CopiedBy::copy_engine, 512);
+  EXPECT_THROW(static_cast<void>(copier->time(std::array{copy, copy, copy})), std::runtime_error);
+  copier->check(std::array{copy});  // the buffers are unchanged
 }
 
 }  // namespace

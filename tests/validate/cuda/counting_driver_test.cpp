@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device that only counts: launches and stated times of what executors and probes give it.
+// A device that only counts: launches and stated times of the work that executors and probes issue.
 #include "validate/cuda/counting_driver.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ TEST(CountingDriver, CountsCallsAndAddsTheirStatedTimes) {
   driver.move(StreamId{0}, {.parts = {{square, square}}, .wire = DType::bf16});
   EXPECT_EQ(driver.device_time(), 6ms);  // 2 MB read and written at 1 GB/s
   driver.spin(StreamId{0}, 1us);
-  EXPECT_EQ(driver.device_time(), 6ms + 5us);  // a launch at least
+  EXPECT_EQ(driver.device_time(), 6ms + 5us);  // at least a launch
   EXPECT_EQ(driver.launches(), 3);
 }
 
@@ -34,7 +34,7 @@ TEST(CountingDriver, AnExecutorOnItIssuesWhatItIssuesOnADevice) {
   VirtualExecutor executor(lower(micro.program), micro.sizes, device, {.random_data = true});
   const std::int64_t before = driver.launches();
   executor.run({.products = Products::blocked, .iterations = 3});
-  EXPECT_EQ(driver.launches() - before, 2 * 3);  // a product on each of two ranks, three times
+  EXPECT_EQ(driver.launches() - before, 2 * 3);  // a GEMM on each of two ranks, three times
 }
 
 TEST(CountingDriver, AColdRunOverwritesTheCacheBeforeEveryIteration) {
@@ -46,12 +46,13 @@ TEST(CountingDriver, AColdRunOverwritesTheCacheBeforeEveryIteration) {
                              {.mode = mode, .random_data = true, .cold_level2 = true});
     executor.run({.products = Products::blocked});
     const std::int64_t before = driver.launches();
-    const Execution one = executor.run({.products = Products::blocked});
+    const Execution execution = executor.run({.products = Products::blocked});
     const std::int64_t of_one = driver.launches() - before;
     executor.run({.products = Products::blocked, .iterations = 3});
-    EXPECT_EQ(driver.launches() - before - of_one, of_one + 2 * 3);  // two products more, and what overwrites
-    // What overwrites the cache takes 52 us, and is no time of the run.
-    EXPECT_LT(one.makespan, 40us);
+    // two GEMMs more, and the kernel that overwrites the cache
+    EXPECT_EQ(driver.launches() - before - of_one, of_one + 2 * 3);
+    // Overwriting the cache takes 52 us, which is not time of the run.
+    EXPECT_LT(execution.makespan, 40us);
   }
 }
 
@@ -60,7 +61,7 @@ TEST(CountingDriver, EveryStageOfProbesCanBeCounted) {
     CountingDriver driver;
     Device device(driver);
     static_cast<void>(stage.ask(device, {.quick = true}));
-    EXPECT_EQ(driver.launches() > 0, stage.name != "nccl") << stage.name;  // which needs NCCL
+    EXPECT_EQ(driver.launches() > 0, stage.name != "nccl") << stage.name;  // that stage needs NCCL
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the real cuDNN takes our graphs: a described device is enough for its heuristics to name engines, which
-// choose and write kernels, but cannot load them. Skipped where cuDNN is not.
+// Checks that the real cuDNN accepts our graphs: with a described device its heuristics name engines, which choose and
+// write kernels but cannot load them. Skipped without cuDNN.
 #include <gtest/gtest.h>
 
 #ifdef COMMFUSE_WITH_CUDNN
@@ -15,7 +15,7 @@
 namespace commfuse::validate {
 namespace {
 
-/// As cuDNN describes a device; those that differ between the two matter to engines.
+/// Returns cuDNN's description of a device; the parameters are those that matter to engines and differ between the two.
 std::string described(int capability, int multiprocessors, int shared_memory) {
   return fmt::format(
       R"({{"maxGridSize":[2147483647,65535,65535],"maxBlockSize":[1024,1024,64],"regsPerBlock":65536,)"
@@ -30,7 +30,7 @@ std::string described(int capability, int multiprocessors, int shared_memory) {
 std::string a100() { return described(80, 108, 166912); }
 std::string h100() { return described(90, 132, 232448); }
 
-/// The last `queries` of `keys`, in a matrix of q, k and v side by side.
+/// Returns the last `queries` of `keys`, in a matrix with q, k and v side by side.
 AttentionPieceShape slice(std::int64_t queries, std::int64_t keys, bool causal, std::int64_t batch = 1) {
   constexpr std::int64_t head = 128;
   AttentionPieceShape shape{.sequences = batch,
@@ -47,15 +47,16 @@ AttentionPieceShape slice(std::int64_t queries, std::int64_t keys, bool causal, 
 }
 
 AttentionGraph without_statistics(AttentionGraph graph) {
-  std::erase_if(graph.operations, [&](const GraphOperation& one) {
-    return one.function == GraphFunction::logarithm ||
-           (one.function == GraphFunction::add && graph.tensors[static_cast<std::size_t>(one.out)].extents[3] == 1);
+  std::erase_if(graph.operations, [&](const GraphOperation& operation) {
+    return operation.function == GraphFunction::logarithm ||
+           (operation.function == GraphFunction::add &&
+            graph.tensors[static_cast<std::size_t>(operation.out)].extents[3] == 1);
   });
   return graph;
 }
 
-/// In a process of its own: cuDNN wants a libcuda, and where there is none the toolkit's stub does for it, of which no
-/// other test should hear.
+/// Runs in a process of its own: cuDNN requires a libcuda, and without one the toolkit's stub replaces it, which must
+/// not affect other tests.
 class RealCudnn : public testing::Test {
  protected:
   void SetUp() override {
@@ -76,8 +77,8 @@ class RealCudnn : public testing::Test {
     std::_Exit(static_cast<int>(CudnnGraph(library_, graph, {.properties = device}).engines().size()));
   }
   void expect_engines(const AttentionPieceShape& shape, const std::string& device) const {
-    const auto some = [](int status) { return WIFEXITED(status) && WEXITSTATUS(status) > 0; };
-    EXPECT_EXIT(count_engines(attention_graph(shape), device), some, "") << shape.queries << ' ' << shape.keys;
+    const auto has_engines = [](int status) { return WIFEXITED(status) && WEXITSTATUS(status) > 0; };
+    EXPECT_EXIT(count_engines(attention_graph(shape), device), has_engines, "") << shape.queries << ' ' << shape.keys;
   }
 
   const CudnnLibrary library_;

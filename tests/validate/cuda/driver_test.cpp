@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams, events, gates, graphs, traces, library products and NCCL on a GPU.
+// Streams, events, gates, graphs, traces, library GEMMs and NCCL on a GPU.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ using test::some_values;
 
 class CudaDevice : public test::OnDevice {
  protected:
-  /// A copy of everything.
+  /// Copies everything.
   static MoveCall copy_of(const Panel& from, const Panel& to) { return {.parts = {{from, to}}, .wire = from.dtype}; }
 };
 
@@ -35,15 +35,15 @@ TEST_F(CudaDevice, SaysWhatItIs) {
 
 TEST_F(CudaDevice, AStreamWaitsForAnEventOfAnother) {
   const StreamId other = driver().make_stream(true);
-  const EventId there = driver().make_event(false);
+  const EventId forked = driver().make_event(false);
   const Matrix<float> values = some_values(8, 8, DType::fp32, 1);
   const Panel from = put(values, DType::fp32);
   const Panel between = room(8, 8, DType::fp32);
   const Panel to = room(8, 8, DType::fp32);
   driver().spin(stream(), std::chrono::milliseconds(5));
   driver().move(stream(), copy_of(from, between));
-  driver().record(there, stream());
-  driver().wait(other, there);
+  driver().record(forked, stream());
+  driver().wait(other, forked);
   driver().move(other, copy_of(between, to));
   EXPECT_EQ(get(to), values);
 }
@@ -81,7 +81,7 @@ TEST_F(CudaDevice, MemoryIsNotAskedForUnderAClosedGate) {
 
 TEST_F(CudaDevice, AGraphOfTwoStreamsDoesWhatWasIssued) {
   const StreamId other = driver().make_stream(true);
-  const EventId forked = driver().make_event(true);  // also timed ones order
+  const EventId forked = driver().make_event(true);  // timed events order streams too
   const EventId joined = driver().make_event(true);
   const Matrix<float> values = some_values(16, 16, DType::fp32, 3);
   const Panel from = put(values, DType::fp32);
@@ -184,7 +184,7 @@ TEST_F(CudaDevice, ATraceTellsCopiesAndTheNodesOfAGraph) {
   const Panel from = put(some_values(8, 8, DType::fp32, 8), DType::fp32);
   const Panel to = room(8, 8, DType::fp32);
   const MoveCall bounced{.parts = {{from, to}}, .wire = DType::fp32, .link = {.kind = LinkKind::bounce, .ctas = 1}};
-  driver().move(stream(), bounced);  // asks for its memory
+  driver().move(stream(), bounced);  // allocates its memory
   ASSERT_TRUE(driver().finish(patience));
   driver().begin_trace();
   driver().label(5);
@@ -215,7 +215,7 @@ TEST_F(CudaDevice, ATraceTellsMessagesOfNcclByTheirLabels) {
   const std::array sends{Message{0, from}};
   const std::array receives{Message{0, to}};
   const std::size_t lane = network->split(0);
-  network->exchange(lane, stream(), sends, receives);  // connects
+  network->exchange(lane, stream(), sends, receives);  // the first exchange connects
   ASSERT_TRUE(driver().finish(patience));
   driver().begin_trace();
   driver().label(5);

@@ -97,8 +97,8 @@ void move_parts(const MoveCall& call) {
   }
 }
 
-/// What member `to` gets. A ring adds one contribution a hop, beginning behind the receiver, and every hop stores the
-/// partial sum in the dtype of the wire. An all-reduce sums once and gives all members the same bits.
+/// Returns the result of member `to`. A ring adds one contribution a hop, beginning behind the receiver, and every hop
+/// stores the partial sum in the dtype of the wire. An all-reduce sums once and gives all members equal bits.
 Matrix<float> summed_by_hops(CollectiveKind kind, DType wire, const std::vector<Matrix<float>>& inputs,
                              std::size_t to) {
   if (kind != CollectiveKind::reduce_scatter && kind != CollectiveKind::all_reduce) {
@@ -137,7 +137,7 @@ bool FakeCluster::finish(const FakeDriver& device, Duration patience) {
     if (device.is_idle()) {
       return leave(true);
     }
-    if (all_wait()) {  // nobody is left who could issue what others wait for
+    if (all_wait()) {  // no device is left to issue what others wait for
       return leave(false);
     }
     const std::uint64_t seen = happened_;
@@ -160,7 +160,7 @@ void FakeCluster::run() {
   }
 }
 
-/// One stream of one device, of those that can, goes on.
+/// Advances one stream of one device that can.
 bool FakeCluster::step() {
   std::vector<std::pair<std::size_t, std::size_t>> ready;
   for (std::size_t rank = 0; rank < devices_.size(); ++rank) {
@@ -183,7 +183,7 @@ bool FakeCluster::step() {
   return true;
 }
 
-/// What stands first on the streams of a device.
+/// Returns the first op of each stream of a device.
 std::vector<FakeOp*> FakeCluster::heads(std::size_t rank) {
   std::vector<FakeOp*> result;
   for (std::deque<FakeOp>& queue : devices_[rank]->streams_) {
@@ -204,7 +204,7 @@ void FakeCluster::trade(std::size_t rank) {
   }
 }
 
-/// Messages whose both groups stand first on their streams go over: the k-th of a communicator from one rank to another
+/// Transfers messages whose groups are both first on their streams: the k-th of a communicator from one rank to another
 /// is the k-th that the other receives.
 void FakeCluster::send(std::size_t rank, FakeOp& mine) {
   for (std::size_t i = 0; i < mine.sends.size(); ++i) {
@@ -228,12 +228,12 @@ void FakeCluster::send(std::size_t rank, FakeOp& mine) {
   }
 }
 
-/// A collective is done once all members of its communicator stand at it.
+/// Runs a collective once all members of its communicator have it first.
 void FakeCluster::meet(std::size_t rank, FakeOp& mine) {
   std::vector<FakeOp*> stand;
   std::vector<Matrix<float>> inputs;
-  const std::vector<std::size_t> all = members(mine.communicator, rank);
-  for (const std::size_t member : all) {
+  const std::vector<std::size_t> communicator_members = members(mine.communicator, rank);
+  for (const std::size_t member : communicator_members) {
     for (FakeOp* head : heads(member)) {
       if (head->kind == FakeOp::Kind::collective && head->communicator == mine.communicator && head->sent.empty()) {
         require(head->collective == mine.collective, "all members call the same collective");
@@ -242,7 +242,7 @@ void FakeCluster::meet(std::size_t rank, FakeOp& mine) {
       }
     }
   }
-  if (stand.size() != all.size()) {
+  if (stand.size() != communicator_members.size()) {
     return;
   }
   for (std::size_t i = 0; i < stand.size(); ++i) {
@@ -256,7 +256,7 @@ void FakeCluster::name_color(std::size_t split, std::size_t rank, int color, int
   colors_[{split, rank}] = color;
   all_named_.notify_all();
   all_named_.wait(lock, [&] {
-    return std::ranges::count_if(colors_, [&](const auto& one) { return one.first.first == split; }) >= ranks;
+    return std::ranges::count_if(colors_, [&](const auto& entry) { return entry.first.first == split; }) >= ranks;
   });
 }
 
@@ -283,7 +283,7 @@ DeviceFacts FakeDriver::facts() const {
 Address FakeDriver::allocate(Bytes bytes) {
   require(open_ || bytes.count == 0, "memory is asked for under a closed gate");
   constexpr std::int64_t poisoned = 1 << 24;  // larger blocks are zeros, which cost nothing
-  // With room to align, and a little more, so that addresses differ.
+  // The block has room for alignment and a little more, so that addresses differ.
   const std::size_t size = static_cast<std::size_t>(bytes.count) + 512;
   std::unique_ptr<std::byte, Free> block(static_cast<std::byte*>(std::calloc(size, 1)));  // NOLINT(*-no-malloc)
   require(block != nullptr, "out of memory");
@@ -337,10 +337,10 @@ StreamId FakeDriver::make_stream(bool /*urgent*/) {
   return StreamId{static_cast<std::int32_t>(streams_.size() - 1)};
 }
 
-/// In groups of eight, as an H100 hands them out.
+/// Sets apart groups of eight, which is the granularity of an H100.
 Partition FakeDriver::set_apart(int multiprocessors) {
   if (!sets_apart_) {
-    return Driver::set_apart(multiprocessors);  // as a driver before 12.4
+    return Driver::set_apart(multiprocessors);  // a driver before 12.4 does this
   }
   constexpr int group = 8;
   int left = facts().multiprocessors;
@@ -371,7 +371,7 @@ EventId FakeDriver::make_event(bool timed) {
   return EventId{static_cast<std::int32_t>(events_.size() - 1)};
 }
 
-/// Outside a capture into the queue; inside it into the graph, which issues it anew at every launch.
+/// Queues the op outside a capture; inside a capture adds it to the graph, which issues it anew at every launch.
 void FakeDriver::issue(StreamId stream, FakeOp op) {
   const Lock lock(cluster_.mutex_);
   ++cluster_.happened_;
@@ -445,9 +445,9 @@ void FakeDriver::fill(StreamId stream, Address at, Bytes bytes, std::uint8_t byt
        {.work = [at, bytes, byte] { std::fill_n(bytes_at(at), bytes.count, std::byte{byte}); }, .name = "fill"});
 }
 void FakeDriver::randomize(StreamId stream, const Panel& panel, std::uint64_t seed) {
-  const double most = cluster_.options().most_work;
-  const auto work = [panel, seed, most] {
-    if (static_cast<double>(panel.bytes().count) > most) {
+  const double most_work = cluster_.options().most_work;
+  const auto work = [panel, seed, most_work] {
+    if (static_cast<double>(panel.bytes().count) > most_work) {
       return;
     }
     Random random(seed);
@@ -637,11 +637,11 @@ void FakeNetwork::exchange(std::size_t communicator, StreamId stream, std::span<
     require(std::ranges::all_of(side, [](const Message& message) { return message.data.contiguous(); }),
             "a message lies together");
   }
-  for (const Message& one : sends) {
-    cluster_.device(rank_).use(fmt::format("sends of communicator {} to {}", communicator, one.peer));
+  for (const Message& message : sends) {
+    cluster_.device(rank_).use(fmt::format("sends of communicator {} to {}", communicator, message.peer));
   }
-  for (const Message& one : receives) {
-    cluster_.device(rank_).use(fmt::format("receives of communicator {} from {}", communicator, one.peer));
+  for (const Message& message : receives) {
+    cluster_.device(rank_).use(fmt::format("receives of communicator {} from {}", communicator, message.peer));
   }
   FakeOp op{.kind = FakeOp::Kind::exchange, .communicator = communicator};
   op.sends.assign(sends.begin(), sends.end());

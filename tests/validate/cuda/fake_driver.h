@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Devices that only record what they are given, and do it later, on the host, in a random order of those that streams,
-// events and messages allow: what a real device may do at worst. What CUDA or NCCL would refuse, or do wrong in
-// silence, throws here: memory under a closed gate, and whatever is loaded or connected when it first runs, as kernels
-// of cuBLASLt and NCCL's channels are, behind a gate or in a capture. Sums of NCCL are rounded to the wire's dtype at
-// every hop, and every rank has its own order of them. Multiprocessors come in groups of eight, 132 in all.
+// Devices that only record their work and do it later, on the host, in a random order that streams, events and messages
+// allow: the worst that a real device may do. Whatever CUDA or NCCL would refuse, or get wrong silently, throws here:
+// memory under a closed gate, and anything loaded or connected on first use, such as kernels of cuBLASLt and NCCL's
+// channels, behind a gate or in a capture. Sums of NCCL are rounded to the wire's dtype at every hop, and every rank
+// has its own order of them. Multiprocessors come in groups of eight, 132 in total.
 #pragma once
 
 #include <chrono>
@@ -32,15 +32,15 @@ struct FakeOp;
 struct FakeOptions {
   int devices = 1;
   std::uint64_t seed = 1;
-  /// Calls of more FLOPs or bytes than this leave memory as it is: nobody looks at the values, and a processor would
+  /// Calls of more FLOPs or bytes than this leave memory unchanged: no test looks at the values, and a processor would
   /// take too long.
   double most_work = 1e18;
-  /// Calls last as long as stated_costs.h says; otherwise everything lasts a microsecond.
+  /// Calls take the times that stated_costs.h gives; otherwise every call takes a microsecond.
   bool stated_times = false;
   std::string name = "a device that is not there";
 };
 
-/// One or several devices, each used by its own thread. What they were given is done while any of them waits.
+/// One or several devices, each used by its own thread. Their work is done while any of them waits.
 class FakeCluster {
  public:
   explicit FakeCluster(int devices = 1, std::uint64_t seed = 1) : FakeCluster(FakeOptions{devices, seed}) {}
@@ -52,10 +52,10 @@ class FakeCluster {
   [[nodiscard]] FakeDriver& device(int which) { return *devices_[static_cast<std::size_t>(which)]; }
   [[nodiscard]] int devices() const { return static_cast<int>(devices_.size()); }
   [[nodiscard]] const FakeOptions& options() const { return options_; }
-  /// Does what can be done until the device has nothing left. False when all devices that have something left wait and
-  /// nothing can be done, or when nothing happens for `patience`.
+  /// Does work until the device has none left. Returns false if all devices with work wait and none can go on, or if
+  /// nothing happens for `patience`.
   [[nodiscard]] bool finish(const FakeDriver& device, Duration patience);
-  /// Who is in a rank's communicator: all that named the same colour at the same split.
+  /// Returns the members of a rank's communicator: all that named the same colour at the same split.
   [[nodiscard]] std::vector<std::size_t> members(std::size_t communicator, std::size_t rank);
   /// Returns once `ranks` of them have named a colour at this split.
   void name_color(std::size_t split, std::size_t rank, int color, int ranks);
@@ -63,7 +63,7 @@ class FakeCluster {
  private:
   void run();
   bool step();
-  /// Whether every device waits and has something left.
+  /// True if every device waits and has work left.
   [[nodiscard]] bool all_wait() const;
   void trade(std::size_t rank);
   [[nodiscard]] std::vector<FakeOp*> heads(std::size_t rank);
@@ -76,7 +76,7 @@ class FakeCluster {
   FakeOptions options_;
   std::vector<std::unique_ptr<FakeDriver>> devices_;
   Random random_;
-  /// Of all devices: the thread that waits does the work of all of them.
+  /// One mutex for all devices, because the thread that waits does the work of all of them.
   std::recursive_mutex mutex_;
   std::condition_variable_any something_happened_;
   std::set<const FakeDriver*> waiting_;  // devices in finish()
@@ -86,15 +86,15 @@ class FakeCluster {
   std::map<std::pair<std::size_t, std::size_t>, int> colors_;  // by split and rank
 };
 
-/// What a stream has in its queue.
+/// An op in a stream's queue.
 struct FakeOp {
   enum class Kind : std::uint8_t { work, record, wait, gate, exchange, collective, await };
   Kind kind = Kind::work;
   std::function<void()> work{};
-  std::function<bool()> reached{};  // of an await
+  std::function<bool()> reached{};  // condition of an await
   std::size_t event = 0;
   int version = 0;
-  std::size_t communicator = 0;  // of messages and collectives
+  std::size_t communicator = 0;  // communicator of messages and collectives
   std::vector<Message> sends{}, receives{};
   std::vector<char> sent{}, received{};
   CollectiveKind collective = CollectiveKind::all_gather;
@@ -104,7 +104,7 @@ struct FakeOp {
   Duration time = std::chrono::microseconds(1);
 };
 
-/// What is issued between begin_capture() and end_capture().
+/// Ops that are issued between begin_capture() and end_capture().
 struct FakeCapture {
   std::size_t origin = 0;
   std::set<std::size_t> joined{};
@@ -121,9 +121,9 @@ class FakeDriver final : public Driver {
   void upload(Address to, std::span<const std::byte> bytes) override;
   void download(std::span<std::byte> bytes, Address from) override;
   StreamId make_stream(bool urgent) override;
-  /// From now on it refuses to.
+  /// Makes the device refuse to set multiprocessors apart from now on.
   void set_nothing_apart() { sets_apart_ = false; }
-  /// From now on it has a fused attention; a wrong one lets causal queries see all keys.
+  /// Gives the device a fused attention from now on; a wrong one lets causal queries see all keys.
   void find_cudnn(bool wrong = false) {
     cudnn_ = true;
     wrong_ = wrong;
@@ -155,19 +155,20 @@ class FakeDriver final : public Driver {
   void begin_trace() override;
   [[nodiscard]] std::vector<DeviceSpan> end_trace() override;
 
-  /// As a new context finds the device: no gate is closed, nothing is captured or traced, and no stream has work left.
+  /// Restores the state that a new context finds: no gate is closed, nothing is captured or traced, and no stream has
+  /// work left.
   void recover();
 
-  /// A message or collective, as FakeNetwork issues it.
+  /// Issues a message or collective of FakeNetwork.
   void give(StreamId stream, FakeOp op);
-  /// The same from a thread that has no label.
+  /// Issues one from a thread that has no label.
   void give_unlabelled(StreamId stream, FakeOp op);
-  /// Something is loaded or connected by its first use, which must not be behind a gate or in a capture.
+  /// Notes a first use that loads or connects something, which must not be behind a gate or in a capture.
   void use(const std::string& what);
 
-  /// "product", "move", ... in the order they were issued.
+  /// Returns "product", "move", ... in the order of issue.
   [[nodiscard]] const std::vector<std::string>& issued() const { return issued_; }
-  /// Those of them that streams of a partition got.
+  /// Returns the ops that streams of a partition got.
   [[nodiscard]] const std::vector<std::string>& issued_apart() const { return issued_apart_; }
   [[nodiscard]] std::size_t allocations() const { return memory_.size(); }
 
@@ -183,7 +184,7 @@ class FakeDriver final : public Driver {
   using Lock = std::lock_guard<std::recursive_mutex>;
 
   void set_gate(bool open);
-  /// As long as the call is stated to last, or a microsecond.
+  /// Returns the stated time of the call, or a microsecond.
   template <class Call>
   [[nodiscard]] Duration time_of(const Call& call) const;
   [[nodiscard]] bool is_idle() const;
@@ -206,7 +207,7 @@ class FakeDriver final : public Driver {
   std::vector<std::vector<std::function<void()>>> graphs_;
   std::uint64_t label_ = 0;
   std::optional<std::vector<DeviceSpan>> trace_;
-  Duration clock_{};  // one op after another, whatever its stream
+  Duration clock_{};  // one op after another, on any stream
   std::vector<std::string> issued_, issued_apart_;
   bool sets_apart_ = true;
   bool cudnn_ = false;
@@ -222,7 +223,7 @@ class FakeDriver final : public Driver {
 class FakeNetwork final : public Network {
  public:
   FakeNetwork(FakeCluster& cluster, int rank) : FakeNetwork(cluster, rank, cluster.devices()) {}
-  /// Of the first `ranks` devices. Networks of one cluster count their communicators from different numbers.
+  /// Serves the first `ranks` devices. Networks of one cluster count their communicators from different numbers.
   FakeNetwork(FakeCluster& cluster, int rank, int ranks, const NetworkOptions& options = {}, std::size_t first = 0)
       : cluster_(cluster), rank_(rank), ranks_(ranks), options_(options), first_(first), next_(first) {}
   [[nodiscard]] std::string version() const override { return "2.28.9"; }
@@ -238,7 +239,7 @@ class FakeNetwork final : public Network {
   void abort() override {}
 
  private:
-  /// From another thread unless the communicators block, and so without the label of this one.
+  /// Issues from another thread unless the communicators block, and so without the label of this one.
   void give(StreamId stream, FakeOp op);
 
   FakeCluster& cluster_;

@@ -46,7 +46,7 @@ std::vector<MemoryKey> FakeMachine::exchange(int rank, const MemoryKey& mine) {
 
 Peers::Shared FakePeers::share(Bytes bytes) {
   const Shared mine{.at = driver().allocate(bytes)};
-  own_.push_back(mine.at);
+  shared_.push_back(mine.at);
   const std::lock_guard lock(machine_.mutex_);
   machine_.opened_[mine.at] = 0;
   Shared shared = mine;
@@ -58,7 +58,7 @@ void FakePeers::unshare(Address at) {
   {
     const std::lock_guard lock(machine_.mutex_);
     const auto shared = machine_.opened_.find(at);
-    require(shared != machine_.opened_.end() && std::erase(own_, at) == 1, "memory is unshared that was not shared");
+    require(shared != machine_.opened_.end() && std::erase(shared_, at) == 1, "memory is unshared that was not shared");
     require(shared->second == 0, "memory is unshared that another process has open");
     machine_.opened_.erase(shared);
   }
@@ -69,7 +69,7 @@ Address FakePeers::open(const MemoryKey& key) {
   Address at = 0;
   std::memcpy(&at, key.data(), sizeof at);
   const std::lock_guard lock(machine_.mutex_);
-  require(std::ranges::find(own_, at) == own_.end(), "memory is opened by the process that shares it");
+  require(std::ranges::find(shared_, at) == shared_.end(), "memory is opened by the process that shares it");
   ++machine_.opened_.at(at);
   return at;
 }
@@ -93,7 +93,7 @@ void FakePeers::signal(StreamId stream, Address flag, FlagValue value) {
 }
 
 void FakePeers::await(StreamId stream, Address flag, FlagValue value) {
-  if (left_out_ && left_out_(static_cast<std::int64_t>(flag - own_.back()) / flag_bytes)) {
+  if (left_out_ && left_out_(static_cast<std::int64_t>(flag - shared_.back()) / flag_bytes)) {
     return;
   }
   driver().give(stream, {.kind = FakeOp::Kind::await,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Devices of a cluster that reach each other's memory. Copies and flags are done in the random order of their streams,
-// so that a wait that is missing shows in the values. What CUDA leaves undefined throws: memory that is opened by its
-// owner, or given back while somebody has it open.
+// Devices of a cluster that access each other's memory. Copies and flags are done in the random order of their streams,
+// so that a missing wait shows in the values. Behaviour that CUDA leaves undefined throws: memory that its owner opens,
+// or that is freed while another process has it open.
 #pragma once
 
 #include <condition_variable>
@@ -15,11 +15,11 @@
 
 namespace commfuse::validate::test {
 
-/// What the processes of a machine know of each other: shared memory, and a place to give keys to all.
+/// State that the processes of a machine share: shared memory, and a place to exchange keys.
 class FakeMachine {
  public:
   explicit FakeMachine(int ranks) : keys_(static_cast<std::size_t>(ranks)) {}
-  /// As PeerWindows::Exchange.
+  /// Exchanges keys as PeerWindows::Exchange does.
   std::vector<MemoryKey> exchange(int rank, const MemoryKey& mine);
 
  private:
@@ -30,13 +30,13 @@ class FakeMachine {
   std::vector<MemoryKey> given_;
   std::size_t count_ = 0;
   std::size_t round_ = 0;
-  std::map<Address, int> opened_;  // shared memory, and how many have it open
+  std::map<Address, int> opened_;  // shared memory, and by how many processes it is open
 };
 
 class FakePeers final : public Peers {
  public:
   FakePeers(FakeMachine& machine, FakeCluster& cluster, int rank) : machine_(machine), cluster_(cluster), rank_(rank) {}
-  /// Waits for flags of such numbers are left out from now on.
+  /// Omits waits for flags with such numbers from now on.
   void leave_out(std::function<bool(std::int64_t flag)> which) { left_out_ = std::move(which); }
 
   Shared share(Bytes bytes) override;
@@ -54,7 +54,7 @@ class FakePeers final : public Peers {
   FakeMachine& machine_;
   FakeCluster& cluster_;
   int rank_;
-  std::vector<Address> own_;
+  std::vector<Address> shared_;
   std::function<bool(std::int64_t)> left_out_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the GPU computes and moves has the bits of the host's reference, on small and awkward shapes.
+// Computations and moves on the GPU have the bits of the host's reference, on small and awkward shapes.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -29,7 +29,7 @@ struct Extents {
   std::int64_t rows, columns, depth;
 };
 
-/// The interpreter's product, added to `before` where there is one, as it is stored.
+/// Returns the interpreter's product, added to `before` if it is given, in the stored dtype.
 Matrix<float> expected_product(const Matrix<float>& a, const Matrix<float>& b, const ProductCall& call,
                                const Matrix<float>& before) {
   Matrix<float> out = product(factor(a, call.transpose_a), factor(b, call.transpose_b));
@@ -68,11 +68,12 @@ struct FunctionCase {
   std::int64_t inputs = 1;
 };
 
-Matrix<float> expected_function(const FunctionCase& one, std::int64_t block, const std::vector<Matrix<float>>& inputs) {
-  switch (one.function) {
+Matrix<float> expected_function(const FunctionCase& tested, std::int64_t block,
+                                const std::vector<Matrix<float>>& inputs) {
+  switch (tested.function) {
     case Function::add: return sum(inputs);
-    case Function::residual: return residual(one.functions, inputs[0], inputs[1]);
-    default: return apply(one.function, one.functions, block, inputs[0]);
+    case Function::residual: return residual(tested.functions, inputs[0], inputs[1]);
+    default: return apply(tested.function, tested.functions, block, inputs[0]);
   }
 }
 
@@ -85,21 +86,21 @@ TEST_F(CudaKernels, FunctionsHaveTheReferencesBits) {
       {Function::norm, Functions::integer},       {Function::residual, Functions::real, 2},
       {Function::residual, Functions::integer, 2}};
   std::uint64_t seed = 100;
-  for (const FunctionCase& one : cases) {
+  for (const FunctionCase& tested : cases) {
     for (const std::int64_t block : {std::int64_t{1}, std::int64_t{8}, std::int64_t{13}}) {
       const DType in = stored_dtypes[++seed % 3];
       const std::int64_t columns = 3 * block;
-      FunctionCall call{.function = one.function, .functions = one.functions, .block = block};
+      FunctionCall call{.function = tested.function, .functions = tested.functions, .block = block};
       std::vector<Matrix<float>> inputs;
-      for (std::int64_t i = 0; i < one.inputs; ++i) {
-        const std::int64_t wide = one.function == Function::swiglu ? 2 * columns : columns;
-        inputs.push_back(some_values(5, wide, in, ++seed, one.functions == Functions::integer));
+      for (std::int64_t i = 0; i < tested.inputs; ++i) {
+        const std::int64_t wide = tested.function == Function::swiglu ? 2 * columns : columns;
+        inputs.push_back(some_values(5, wide, in, ++seed, tested.functions == Functions::integer));
         call.inputs.push_back(put(inputs.back(), in, block == 8 ? 0 : 2));
       }
       call.out = room(5, columns, in, 1);
       driver().function(stream(), call);
-      EXPECT_EQ(get(call.out), stored_as(in, expected_function(one, block, inputs)))
-          << static_cast<int>(one.function) << ' ' << static_cast<int>(one.functions) << ' ' << block;
+      EXPECT_EQ(get(call.out), stored_as(in, expected_function(tested, block, inputs)))
+          << static_cast<int>(tested.function) << ' ' << static_cast<int>(tested.functions) << ' ' << block;
       EXPECT_TRUE(is_untouched_beside(call.out));
     }
   }
@@ -118,7 +119,7 @@ TEST_F(CudaKernels, AnAddOfWhatCameOverAWireRoundsEveryTermFirst) {
   EXPECT_EQ(get(call.out), sum(terms));
 }
 
-// Kernels know the dtypes of inputs, output and wire; of inputs of several they look at each.
+// Kernels know the dtypes of inputs, output and wire, and read the dtype of each input.
 TEST_F(CudaKernels, AnAddHasTheReferencesBitsInAllDtypes) {
   std::uint64_t seed = 300;
   for (unsigned how = 0; how < 81; ++how) {
@@ -139,19 +140,19 @@ TEST_F(CudaKernels, AnAddHasTheReferencesBitsInAllDtypes) {
 }
 
 TEST_F(CudaKernels, FunctionsOfOneDtypeLeaveAnother) {
-  for (const FunctionCase& one : {FunctionCase{Function::swiglu, Functions::real},
-                                  {Function::gelu, Functions::real},
-                                  {Function::norm, Functions::real},
-                                  {Function::residual, Functions::real, 2}}) {
-    FunctionCall call{.function = one.function, .block = 24};
+  for (const FunctionCase& tested : {FunctionCase{Function::swiglu, Functions::real},
+                                     {Function::gelu, Functions::real},
+                                     {Function::norm, Functions::real},
+                                     {Function::residual, Functions::real, 2}}) {
+    FunctionCall call{.function = tested.function, .block = 24};
     std::vector<Matrix<float>> inputs;
-    for (std::int64_t i = 0; i < one.inputs; ++i) {
-      inputs.push_back(some_values(3, one.function == Function::swiglu ? 48 : 24, DType::bf16, 400));
+    for (std::int64_t i = 0; i < tested.inputs; ++i) {
+      inputs.push_back(some_values(3, tested.function == Function::swiglu ? 48 : 24, DType::bf16, 400));
       call.inputs.push_back(put(inputs.back(), DType::bf16));
     }
     call.out = room(3, 24, DType::fp32);
     driver().function(stream(), call);
-    EXPECT_EQ(get(call.out), expected_function(one, 24, inputs)) << static_cast<int>(one.function);
+    EXPECT_EQ(get(call.out), expected_function(tested, 24, inputs)) << static_cast<int>(tested.function);
   }
 }
 
@@ -166,12 +167,13 @@ TEST_F(CudaKernels, ProductsOfTwoDtypesHaveTheInterpretersBits) {
 TEST_F(CudaKernels, AnAddInPlaceAndAZeroGoWhereTheyShould) {
   const Matrix<float> before = some_values(4, 9, DType::fp32, 1);
   const Matrix<float> more = some_values(4, 9, DType::fp32, 2);
-  const Panel here = put(before, DType::fp32);
-  driver().function(stream(), {.function = Function::add, .inputs = {here, put(more, DType::fp32)}, .out = here});
+  const Panel accumulated = put(before, DType::fp32);
+  driver().function(stream(),
+                    {.function = Function::add, .inputs = {accumulated, put(more, DType::fp32)}, .out = accumulated});
   const std::array terms{before, more};
-  EXPECT_EQ(get(here), sum(terms));
-  driver().function(stream(), {.function = Function::zero, .out = here});
-  EXPECT_EQ(get(here), Matrix<float>(4, 9));
+  EXPECT_EQ(get(accumulated), sum(terms));
+  driver().function(stream(), {.function = Function::zero, .out = accumulated});
+  EXPECT_EQ(get(accumulated), Matrix<float>(4, 9));
 }
 
 TEST_F(CudaKernels, ANormOfAWideRowIsWithinOneRoundingOfTheReference) {
@@ -204,7 +206,7 @@ TEST_F(CudaKernels, FastFunctionsAreCloseToTheReference) {
   }
 }
 
-/// Rows of one matrix, as they stand in the whole; the others stay.
+/// Returns rows of one matrix at their places in the whole; the other rows stay.
 Matrix<float> rows_at(const Matrix<float>& whole, std::span<const std::int64_t> at) {
   Matrix<float> rows(static_cast<std::int64_t>(at.size()), whole.columns());
   for (std::int64_t row = 0; row < rows.rows(); ++row) {
@@ -228,53 +230,53 @@ const std::vector<AttentionCase> attention_cases{
 
 class CudaAttention : public test::OnDevice {
  protected:
-  /// What the device makes of one slice of the queries, and the reference.
-  std::pair<Matrix<float>, Matrix<float>> both(const AttentionCase& one, Functions functions, Products products,
+  /// Returns the device's result for one slice of the queries, and the reference.
+  std::pair<Matrix<float>, Matrix<float>> both(const AttentionCase& tested, Functions functions, Products products,
                                                DType dtype, AttentionKernel kernel = AttentionKernel::any) {
     const Matrix<float> whole =
-        some_values(one.rows, one.blocks * one.layout.qkv, dtype, 11, functions == Functions::integer);
-    std::vector<std::int64_t> at(static_cast<std::size_t>(one.queries));
-    std::iota(at.begin(), at.end(), one.first);
+        some_values(tested.rows, tested.blocks * tested.layout.qkv, dtype, 11, functions == Functions::integer);
+    std::vector<std::int64_t> at(static_cast<std::size_t>(tested.queries));
+    std::iota(at.begin(), at.end(), tested.first);
     const Matrix<float> queries = rows_at(whole, at);
-    const Panel out = room(one.queries, one.blocks * one.layout.out, dtype, 8);
-    driver().attend(stream(), {.layout = one.layout,
+    const Panel out = room(tested.queries, tested.blocks * tested.layout.out, dtype, 8);
+    driver().attend(stream(), {.layout = tested.layout,
                                .functions = functions,
                                .products = products,
                                .kernel = kernel,
-                               .parts = {{put(queries, dtype, 8), one.first, out}},
+                               .parts = {{put(queries, dtype, 8), tested.first, out}},
                                .keys = put(whole, dtype)});
     Matrix<float> got = get(out);
-    return {std::move(got), stored_as(dtype, attention(one.layout, functions, queries, at, whole))};
+    return {std::move(got), stored_as(dtype, attention(tested.layout, functions, queries, at, whole))};
   }
 
-  void expect_close(const AttentionCase& one, AttentionKernel kernel) {
-    const auto [got, expected] = both(one, Functions::real, Products::blocked, DType::bf16, kernel);
+  void expect_close(const AttentionCase& tested, AttentionKernel kernel) {
+    const auto [got, expected] = both(tested, Functions::real, Products::blocked, DType::bf16, kernel);
     for (std::size_t i = 0; i < got.values().size(); ++i) {
       // Weights and results are rounded to bf16, and values lie in [-1, 1).
-      EXPECT_NEAR(got.values()[i], expected.values()[i], 0x1p-6F) << one.rows << ' ' << i;
+      EXPECT_NEAR(got.values()[i], expected.values()[i], 0x1p-6F) << tested.rows << ' ' << i;
     }
   }
 };
 
 TEST_F(CudaAttention, InDoubleItHasTheReferencesBits) {
-  for (const AttentionCase& one : attention_cases) {
+  for (const AttentionCase& tested : attention_cases) {
     for (const Functions functions : {Functions::real, Functions::integer}) {
       for (const DType dtype : stored_dtypes) {
-        const auto [got, expected] = both(one, functions, Products::ascending, dtype);
-        EXPECT_EQ(got, expected) << one.rows << ' ' << static_cast<int>(functions) << ' ' << name_of(dtype);
+        const auto [got, expected] = both(tested, functions, Products::ascending, dtype);
+        EXPECT_EQ(got, expected) << tested.rows << ' ' << static_cast<int>(functions) << ' ' << name_of(dtype);
       }
     }
   }
 }
 
 TEST_F(CudaAttention, ByProductsItIsCloseToTheReference) {
-  for (const AttentionCase& one : attention_cases) {
-    expect_close(one, AttentionKernel::cublaslt);
+  for (const AttentionCase& tested : attention_cases) {
+    expect_close(tested, AttentionKernel::cublaslt);
   }
   EXPECT_EQ(driver().attention_by(), "cuBLASLt");
 }
 
-// A thread of the softmax keeps 8, 16 or 32 of a row's keys, and none of longer rows.
+// A thread of the softmax keeps 8, 16 or 32 of a row's keys, or none if the row is longer.
 TEST_F(CudaAttention, ByProductsRowsOfAnyLengthAreCloseToTheReference) {
   for (const std::int64_t keys : {31, 2100, 4500, 8200}) {
     for (const bool causal : {false, true}) {
@@ -285,8 +287,8 @@ TEST_F(CudaAttention, ByProductsRowsOfAnyLengthAreCloseToTheReference) {
 }
 
 TEST_F(CudaAttention, ByCudnnWhereItIsFoundItIsCloseToo) {
-  for (const AttentionCase& one : attention_cases) {
-    expect_close(one, AttentionKernel::any);
+  for (const AttentionCase& tested : attention_cases) {
+    expect_close(tested, AttentionKernel::any);
   }
   const std::string by = driver().attention_by();
   const bool has_none = by.find("libcudnn") != std::string::npos || by.find("headers of cuDNN") != std::string::npos;
@@ -296,7 +298,7 @@ TEST_F(CudaAttention, ByCudnnWhereItIsFoundItIsCloseToo) {
   EXPECT_TRUE(by.starts_with("cuDNN")) << by;
 }
 
-/// The tags that data.cpp gives a tensor, in a program that holds nothing else.
+/// Returns the tags that data.cpp gives a tensor, in a program that holds nothing else.
 Matrix<float> tags_of_the_host(std::int64_t rows, std::int64_t columns, DType dtype, std::uint64_t seed) {
   Program program;
   program.tensors = {{.name = "x",
@@ -359,7 +361,7 @@ struct MoveCase {
   std::int64_t rows, columns, beside_from, beside_to;
 };
 
-// Whole rows, odd ones, such that begin in the middle of 16 bytes, and one that several CTAs share.
+// Whole rows, odd rows, rows that begin in the middle of 16 bytes, and a matrix that several CTAs share.
 constexpr std::array move_cases{MoveCase{1, 1, 0, 0}, MoveCase{7, 24, 0, 0}, MoveCase{5, 13, 3, 0},
                                 MoveCase{9, 8, 8, 0}, MoveCase{4, 40, 0, 8}, MoveCase{300, 97, 0, 0},
                                 MoveCase{3, 12, 4, 4}};
@@ -370,9 +372,10 @@ class CudaMoves : public test::OnDevice {
     MoveCall call{.wire = wire, .link = link};
     std::vector<Matrix<float>> expected;
     for (int again = 0; again < 6; ++again) {  // more parts than one launch takes
-      for (const MoveCase& one : move_cases) {
-        const Matrix<float> values = some_values(one.rows, one.columns, from, 21 + expected.size());
-        call.parts.push_back({put(values, from, one.beside_from), room(one.rows, one.columns, to, one.beside_to)});
+      for (const MoveCase& tested : move_cases) {
+        const Matrix<float> values = some_values(tested.rows, tested.columns, from, 21 + expected.size());
+        call.parts.push_back(
+            {put(values, from, tested.beside_from), room(tested.rows, tested.columns, to, tested.beside_to)});
         expected.push_back(stored_as(to, stored_as(wire, values)));
       }
     }
@@ -431,7 +434,7 @@ TEST_F(CudaMoves, ABounceThroughTheHostMovesTheSame) {
   const DeviceLink link{.kind = LinkKind::bounce, .ctas = 2};
   expect_moved(link, DType::bf16, DType::bf16, DType::bf16);
   expect_moved(link, DType::fp32, DType::bf16, DType::fp32);
-  const Matrix<float> large = some_values(3000, 2100, DType::bf16, 5);  // in more chunks than there is room for
+  const Matrix<float> large = some_values(3000, 2100, DType::bf16, 5);  // more chunks than there is room for
   const Panel to = room(3000, 2100, DType::bf16);
   driver().move(stream(), {.parts = {{put(large, DType::bf16), to}}, .link = link});
   EXPECT_EQ(get(to), large);

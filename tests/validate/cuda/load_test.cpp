@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plugin where there is no GPU: it loads, knows its build, and says what is missing. Skipped where none was built.
+// The plugin without a GPU: it loads, knows its build, and names what is missing. Skipped if none was built.
 #include "validate/cuda/load.h"
 
 #include <gtest/gtest.h>
@@ -16,8 +16,8 @@ namespace commfuse::validate {
 namespace {
 
 const CudaPlugin& plugin() {
-  static const CudaPlugin one = load_cuda_plugin();
-  return one;
+  static const CudaPlugin loaded = load_cuda_plugin();
+  return loaded;
 }
 
 TEST(CudaPluginFile, OneThatIsNotThereIsSaidWithWhatTheBuildFound) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The network over a double of NCCL: which thread launches, what ends a call that hangs, and in which order memory is
-// registered. Needs NCCL's header and no GPU.
+// The network over a double of NCCL: the thread that launches, what ends a call that hangs, and the order in which
+// memory is registered. Needs NCCL's header and no GPU.
 #include <gtest/gtest.h>
 
 #ifdef COMMFUSE_NCCL_DOUBLE
@@ -42,7 +42,7 @@ class DeviceDouble final : public NcclDevice {
   std::shared_ptr<MemorySource> source_;
 };
 
-/// A version of NCCL, and a network of two ranks of which only this one is there, which the double does not mind.
+/// A version of NCCL, and a network of two ranks of which only one exists, which the double accepts.
 class NcclDoubleTest : public testing::Test {
  protected:
   explicit NcclDoubleTest(const char* path = COMMFUSE_NCCL_DOUBLE) : library_(library_at(path)), nccl_(library_) {
@@ -194,14 +194,14 @@ TEST_F(NcclDoubleTest, MemoryIsRegisteredInTheOrderOfItsAllocation) {
   static_cast<void>(network().split(0));
   ASSERT_EQ(facts().registrations.size(), 3U);
   std::vector<std::size_t> pages;
-  for (const test::NcclDoubleRegistration& one : facts().registrations) {
-    EXPECT_TRUE(one.window);
-    pages.push_back(one.bytes / 4096);
+  for (const test::NcclDoubleRegistration& registration : facts().registrations) {
+    EXPECT_TRUE(registration.window);
+    pages.push_back(registration.bytes / 4096);
   }
   EXPECT_EQ(pages, (std::vector<std::size_t>{3, 2, 4}));
   const std::shared_ptr<MemorySource> memory = device().source();
   disconnect();
-  std::ranges::for_each(at, [&](void* one) { memory->release(one); });
+  std::ranges::for_each(at, [&](void* address) { memory->release(address); });
 }
 
 TEST_F(NcclDoubleTest, RegistrationThatHangsIsAborted) {
@@ -212,7 +212,7 @@ TEST_F(NcclDoubleTest, RegistrationThatHangsIsAborted) {
   EXPECT_EQ(failure.find("ncclCommRegister did not return within 0.05 s"), 0U) << failure;
   facts().hangs_in_register = false;
   const std::shared_ptr<MemorySource> memory = device().source();
-  void* const at = memory->allocate(1);  // of no lane any more
+  void* const at = memory->allocate(1);  // memory of no lane any more
   disconnect();
   memory->release(at);
   EXPECT_TRUE(facts().registrations.empty());

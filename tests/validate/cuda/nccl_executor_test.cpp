@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One device per rank, and NCCL's two-sided messages between them: the same bits, in an order that cannot get stuck.
+// One device per rank, and NCCL's two-sided messages between them: the interpreter's bits, in an order that cannot
+// hang.
 #include "validate/cuda/nccl_executor.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +23,7 @@ using test::FakeNetwork;
 using test::points_of;
 using test::shared;
 
-/// What the ranks find of a program together; each is a thread with a device of its own.
+/// Returns the combined verdict of the ranks on a program; each rank is a thread with a device of its own.
 Verdict verified(const std::shared_ptr<const Program>& program, const VerifyOptions& options, LaunchMode mode) {
   const int ranks = program->mesh.ranks();
   FakeCluster cluster(ranks, 11);
@@ -43,11 +44,11 @@ Verdict verified(const std::shared_ptr<const Program>& program, const VerifyOpti
     });
   }
   threads.clear();
-  Verdict all = verdicts.front();
+  Verdict combined = verdicts.front();
   for (std::size_t rank = 1; rank < verdicts.size(); ++rank) {
-    all += verdicts[rank];
+    combined += verdicts[rank];
   }
-  return all;
+  return combined;
 }
 
 class GpusOnEveryRankCount : public testing::TestWithParam<std::int32_t> {};
@@ -71,7 +72,7 @@ TEST(NcclExecutor, SumsOfNcclAreRightThoughTheirBitsAreNotTheInterpreters) {
   const CheckedOperation& gemm_rs = *std::ranges::find(checked_operations(), "gemm_rs", &CheckedOperation::name);
   const auto program = shared(program_of({&gemm_rs, &serial_strategy, {}, 4, 1}));
   ASSERT_TRUE(has_collective_sums(*program));
-  // The double rounds to bf16 at every hop, as NCCL does; held to the interpreter's bits it looks wrong.
+  // The double rounds to bf16 at every hop, as NCCL does; compared with the interpreter's bits it looks wrong.
   const Verdict by_bits = verified(program, {.orders = 2}, LaunchMode::stream);
   EXPECT_GT(by_bits.same_order->wrong, 0);
   EXPECT_TRUE(by_bits.integers.ok());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which version of NCCL can do what: header and library both count, and what is lacking is told.
+// Features of NCCL by version: header and library both count, and a missing feature is reported.
 #include "validate/cuda/nccl_features.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 namespace commfuse::validate {
 namespace {
 
-/// Header and library of one version.
+/// Returns the version of header and library.
 NcclVersions both(int major, int minor, int patch) {
   return {nccl_code(major, minor, patch), nccl_code(major, minor, patch)};
 }
@@ -40,9 +40,9 @@ TEST(NcclFeatures, OlderThanCommunicatorsThatSplitIsRefused) {
 }
 
 TEST(NcclFeatures, NothingIsNotedWhereAllOptionsHaveTheirEffect) {
-  const NetworkOptions all{
+  const NetworkOptions every_option{
       .most_ctas = 8, .least_p2p_channels = 32, .nvls = false, .cta_policy = 2, .registered = true};
-  EXPECT_EQ(notes_on(all, both(2, 28, 9)), std::vector<std::string>{});
+  EXPECT_EQ(notes_on(every_option, both(2, 28, 9)), std::vector<std::string>{});
 }
 
 TEST(NcclFeatures, WhatAVersionDoesNotKnowIsNoted) {
@@ -89,8 +89,8 @@ TEST(NcclFeatures, GraphsDoNotMixWhereNcclCanBeTold) {
 // overlap.
 TEST(NcclFeatures, TheOrderOfGraphsIsLeftToNccl) {
   for (const bool graphs : {false, true}) {
-    for (const NcclVariable& one : process_variables({.graphs = graphs})) {
-      EXPECT_NE(one.name, "NCCL_GRAPH_STREAM_ORDERING");
+    for (const NcclVariable& variable : process_variables({.graphs = graphs})) {
+      EXPECT_NE(variable.name, "NCCL_GRAPH_STREAM_ORDERING");
     }
   }
 }

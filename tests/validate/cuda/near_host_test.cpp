@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which processors stand beside a GPU, and a thread that goes to them.
+// Processors next to a GPU, and a thread that moves to them.
 #include "validate/cuda/module/near_host.h"
 
 #include <gtest/gtest.h>
@@ -36,10 +36,10 @@ TEST(NearHost, AThreadGoesThereAndComesBack) {
     ++first;
   }
   {
-    const OnProcessors here({first});
+    const OnProcessors on_first({first});
     cpu_set_t now;
     ASSERT_EQ(::sched_getaffinity(0, sizeof now, &now), 0);
-    EXPECT_TRUE(here.moved());
+    EXPECT_TRUE(on_first.moved());
     EXPECT_EQ(CPU_COUNT(&now), 1);
   }
   cpu_set_t after;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the management library says, in words; and that its absence is no mistake.
+// Reports of the management library in words; its absence is not an error.
 #include "validate/cuda/nvml.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrices in the memory of a GPU, for tests of the plugin. Where there is no GPU they run on the software GPU, and say
-// so; with SOFTWARE_GPU=off they are skipped there, so that a pass is a pass on hardware.
+// Matrices in the memory of a GPU, for tests of the plugin. Without a GPU they run on the software GPU, and say so;
+// with SOFTWARE_GPU=off they are skipped instead, so that a pass is a pass on hardware.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@
 
 namespace commfuse::validate::test {
 
-/// Values of a dtype: small integers, or anything in [-1, 1).
+/// Returns values of a dtype: small integers, or numbers in [-1, 1).
 inline Matrix<float> some_values(std::int64_t rows, std::int64_t columns, DType dtype, std::uint64_t seed,
                                  bool integers = false) {
   Matrix<float> values(rows, columns);
@@ -32,7 +32,7 @@ inline Matrix<float> some_values(std::int64_t rows, std::int64_t columns, DType 
   return values;
 }
 
-/// As it is when it was stored.
+/// Returns the values after storing them in a dtype.
 inline Matrix<float> stored_as(DType dtype, Matrix<float> values) {
   for (float& value : values.values()) {
     value = stored(dtype, value);
@@ -40,7 +40,7 @@ inline Matrix<float> stored_as(DType dtype, Matrix<float> values) {
   return values;
 }
 
-/// The plugin, or the same on the software GPU where it finds no GPU.
+/// Returns the plugin, or that of the software GPU if it finds no GPU.
 inline CudaPlugin plugin_for_tests() {
   CudaPlugin plugin = load_cuda_plugin();
   const char* wanted = std::getenv("SOFTWARE_GPU");  // NOLINT(concurrency-mt-unsafe): nobody changes it
@@ -69,7 +69,8 @@ class OnDevice : public testing::Test {
   [[nodiscard]] Driver& driver() { return *driver_; }
   [[nodiscard]] StreamId stream() const { return stream_; }
 
-  /// All bytes 0xff, which is NaN; `beside` more columns lie between two rows, and as many elements before the first.
+  /// Allocates bytes of 0xff, which is NaN; `beside` more columns lie between two rows, and that many elements before
+  /// the first.
   Panel room(std::int64_t rows, std::int64_t columns, DType dtype, std::int64_t beside = 0) {
     const std::int64_t stride = columns + beside;
     const auto bytes = static_cast<std::size_t>((rows * stride + beside) * bytes_of(dtype));
@@ -88,7 +89,7 @@ class OnDevice : public testing::Test {
     return panel;
   }
 
-  /// Once all that was issued has ended.
+  /// Reads a matrix once all issued work has ended.
   Matrix<float> get(const Panel& panel) {
     EXPECT_TRUE(driver().finish(patience));
     Matrix<float> values(panel.rows, panel.columns);
@@ -100,14 +101,14 @@ class OnDevice : public testing::Test {
     return values;
   }
 
-  /// Whether what lies between the rows is as room() left it.
+  /// True if the bytes between the rows are as room() left them.
   bool is_untouched_beside(const Panel& panel) {
     const std::int64_t beside = panel.stride - panel.columns;
     std::vector<std::byte> bytes(static_cast<std::size_t>(beside * bytes_of(panel.dtype)));
     bool untouched = true;
     for (std::int64_t row = 0; row < panel.rows && beside > 0; ++row) {
       driver().download(bytes, row_at(panel, row) + static_cast<Address>(panel.columns * bytes_of(panel.dtype)));
-      untouched = untouched && std::ranges::all_of(bytes, [](std::byte one) { return one == std::byte{0xff}; });
+      untouched = untouched && std::ranges::all_of(bytes, [](std::byte value) { return value == std::byte{0xff}; });
     }
     return untouched;
   }

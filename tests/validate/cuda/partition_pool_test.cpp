@@ -54,8 +54,8 @@ TEST_F(PartitionsOf132, OneAfterAnotherEachFindsTheWholeDevice) {
   EXPECT_EQ(pool_->multiprocessors(half), 72);
   EXPECT_THROW(static_cast<void>(pool_->add(116)), std::runtime_error);
   pool_->give_back(half);
-  const std::size_t most = pool_->add(116);
-  EXPECT_EQ(pool_->multiprocessors(most), 120);
+  const std::size_t largest = pool_->add(116);
+  EXPECT_EQ(pool_->multiprocessors(largest), 120);
   EXPECT_EQ(state_->contexts.size(), 1U);
 }
 

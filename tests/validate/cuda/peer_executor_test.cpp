@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One device per rank, and copies and flags in each other's memory: the same bits, in every order that the streams of
-// all ranks allow, and other bits as soon as one kind of wait is missing.
+// One device per rank, with copies and flags in each other's memory: equal bits in every order that the streams of all
+// ranks allow, and other bits as soon as one kind of wait is missing.
 #include "validate/cuda/peer_executor.h"
 
 #include <gtest/gtest.h>
@@ -29,10 +29,10 @@ using test::FakePeers;
 using test::points_of;
 using test::shared;
 
-/// Which waits are left out: by the number of their flag.
+/// Selects the waits to omit, by the number of their flag.
 using LeftOut = std::function<bool(std::int64_t flag)>;
 
-/// Runs `work` on every rank, a thread each with a device of its own. The first exception is thrown on.
+/// Runs `work` on every rank, a thread each with a device of its own. Rethrows the first exception.
 template <class Work>
 void on_ranks(int ranks, std::uint64_t seed, const LeftOut& left_out, const Work& work) {
   FakeCluster cluster(ranks, seed);
@@ -61,7 +61,7 @@ void on_ranks(int ranks, std::uint64_t seed, const LeftOut& left_out, const Work
   }
 }
 
-/// What the ranks find of a program together.
+/// Returns the combined verdict of the ranks on a program.
 Verdict verified(const std::shared_ptr<const Program>& program, LaunchMode mode, std::uint64_t seed = 11,
                  const LeftOut& left_out = {}) {
   std::vector<Verdict> verdicts(static_cast<std::size_t>(program->mesh.ranks()));
@@ -73,11 +73,11 @@ Verdict verified(const std::shared_ptr<const Program>& program, LaunchMode mode,
     };
     verdicts[static_cast<std::size_t>(rank)] = verify(program, checked_sizes(*program)[0], mine);
   });
-  Verdict all = verdicts.front();
+  Verdict combined = verdicts.front();
   for (std::size_t rank = 1; rank < verdicts.size(); ++rank) {
-    all += verdicts[rank];
+    combined += verdicts[rank];
   }
-  return all;
+  return combined;
 }
 
 const CheckedOperation& operation(std::string_view name) {
@@ -115,19 +115,19 @@ TEST(PeerExecutor, GivesTheSameBitsBehindAGate) {
   EXPECT_TRUE(verified(program, LaunchMode::gated).ok());
 }
 
-/// Every rank ends with the rows of all, which go round a ring of so many. A rank may be written to by a push, and read
-/// by a pull, until its neighbour says that it has gone on: a credit.
+/// Every rank ends with the rows of all ranks, which go round a ring. A rank may be written to by a push, and read by a
+/// pull, until its neighbour grants a credit.
 Program ring(std::int32_t ranks, Protocol protocol, DType stored = DType::bf16, DType wire = DType::bf16) {
   ProgramBuilder builder("ring", Mesh{{{"tp", ranks}}});
   const DimensionId tokens = builder.dimension("tokens", ranks);
   const DimensionId hidden = builder.dimension("hidden", 1);
   const TensorId x = builder.input_tensor("x", {tokens, ranks}, {hidden, 1}, stored);
-  const BufferId own = builder.buffer("own", BufferRole::input, {tokens, 1}, {hidden, 1}, stored);
-  const BufferId all = builder.buffer("all", BufferRole::output, {tokens, ranks}, {hidden, 1}, stored);
-  builder.initially(builder.whole(own), x, along(builder.mesh(), 0), 0);
-  builder.finally(builder.whole(all), x, 0, 0);
-  const auto row = [&](std::int32_t step) { return builder.rows_of(all, along(builder.mesh(), 0, step)); };
-  OpId last = builder.elementwise({.function = Function::copy, .inputs = {{builder.whole(own)}}, .out = {row(0)}});
+  const BufferId own_rows = builder.buffer("own", BufferRole::input, {tokens, 1}, {hidden, 1}, stored);
+  const BufferId gathered = builder.buffer("all", BufferRole::output, {tokens, ranks}, {hidden, 1}, stored);
+  builder.initially(builder.whole(own_rows), x, along(builder.mesh(), 0), 0);
+  builder.finally(builder.whole(gathered), x, 0, 0);
+  const auto row = [&](std::int32_t step) { return builder.rows_of(gathered, along(builder.mesh(), 0, step)); };
+  OpId last = builder.elementwise({.function = Function::copy, .inputs = {{builder.whole(own_rows)}}, .out = {row(0)}});
   for (std::int32_t step = 0; step + 1 < ranks; ++step) {
     last = builder.exchange(
         {.send = {row(-step)}, .receive = {row(-step - 1)}, .wire = wire, .protocol = protocol, .waits = {last}});
@@ -136,7 +136,7 @@ Program ring(std::int32_t ranks, Protocol protocol, DType stored = DType::bf16, 
   return std::move(builder).build();
 }
 
-/// `iterations` of a program, from the interpreter's memory: whether all ranks end with the interpreter's.
+/// Runs `iterations` of a program from the interpreter's memory; true if all ranks end with the interpreter's.
 bool ends_as_interpreted(const std::shared_ptr<const Program>& program, int iterations, std::uint64_t seed,
                          const LeftOut& left_out = {}) {
   const Sizes sizes = checked_sizes(*program)[0];
@@ -159,7 +159,7 @@ bool ends_as_interpreted(const std::shared_ptr<const Program>& program, int iter
   return same;
 }
 
-/// Whether some order of the streams shows that these waits are missing.
+/// True if some order of the streams shows that these waits are missing.
 bool is_seen(const std::shared_ptr<const Program>& program, const LeftOut& left_out) {
   for (std::uint64_t seed = 1; seed <= 8; ++seed) {
     try {
@@ -173,7 +173,7 @@ bool is_seen(const std::shared_ptr<const Program>& program, const LeftOut& left_
   return false;
 }
 
-/// Numbers of the flags that `of` picks of every exchange, or of every collective, of the program.
+/// Returns the numbers of the flags that `of` picks of every exchange, or of every collective, of the program.
 template <class Pick>
 LeftOut flags_of(const Program& program, OpKind kind, const Pick& pick) {
   std::vector<std::int64_t> numbers;
@@ -214,7 +214,7 @@ TEST(PeerExecutor, RingsThatAddUpKeepTheirBitsInEveryOrder) {
   }
 }
 
-// Most receivers are ready before anybody can send to them; rings that add up use their buffers again and again.
+// Most receivers are ready before anybody can send to them; rings that add reuse their buffers again and again.
 TEST(PeerExecutor, AMissingWaitForTheReceiverIsSeen) {
   const auto program = shared(program_of({&operation("gemm_rs"), &commfuse_strategy, {}, 4, 1}));
   EXPECT_TRUE(verified(program, LaunchMode::stream).ok());
@@ -239,7 +239,7 @@ bool has_all_reduce(const Program& program) {
   });
 }
 
-/// Flags of the members of all collectives of three ranks.
+/// Returns flags of the members of all collectives of three ranks.
 template <class Pick>
 LeftOut flags_of_members(const Program& program, const Pick& pick) {
   return flags_of(program, OpKind::collective, [&](const PeerFlags& flags, OpId op, Numbers& to) {
@@ -304,7 +304,7 @@ TEST(PeerExecutor, ARankThatNeverComesEndsTheOthers) {
 TEST(PeerExecutor, EveryOpOfABenchFitsBehindAGate) {
   for (const MicroProgram& micro : micro_programs({.ranks = 2, .parts = {BenchPart::neighbours}, .gpu = true})) {
     Sizes sizes = micro.sizes;
-    std::ranges::fill(sizes.block, 1);  // its values do not matter
+    std::ranges::fill(sizes.block, 1);  // the values do not matter
     on_ranks(2, 1, {}, [&](int /*rank*/, Device& device, PeerWindows& windows) {
       PeerExecutor executor(lower(micro.program), sizes, device, windows,
                             {.mode = LaunchMode::gated, .random_data = true, .patience = std::chrono::seconds(20)});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files of the plugin, as they were linked: machines keep NVIDIA's libraries where their loader does not look, so
-// it may need none of them. The plugin of the software GPU is made of the same sources, and loads its doubles as late.
-// Skipped where no plugin was built or readelf is missing.
+// The linked files of the plugin: machines keep NVIDIA's libraries where their loader does not look, so the plugin may
+// require none of them. The plugin of the software GPU has the same sources, and loads its doubles as late. Skipped if
+// no plugin was built or readelf is missing.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -30,7 +30,7 @@ std::string output_of(const std::string& command) {
   return output;
 }
 
-/// What the first group of `pattern` matches, line by line.
+/// Returns the first group of every match of `pattern`, line by line.
 std::vector<std::string> matches_in(const std::string& text, const std::regex& pattern) {
   std::vector<std::string> matches;
   for (std::sregex_iterator match(text.begin(), text.end(), pattern), end; match != end; ++match) {
@@ -39,7 +39,7 @@ std::vector<std::string> matches_in(const std::string& text, const std::regex& p
   return matches;
 }
 
-/// COMMFUSE_CUDA_PLUGIN, where it is set, stands for that of the software GPU.
+/// Returns COMMFUSE_CUDA_PLUGIN if it is set, else the plugin of the software GPU.
 std::filesystem::path software_plugin() {
   const char* chosen = std::getenv("COMMFUSE_CUDA_PLUGIN");  // NOLINT(concurrency-mt-unsafe): nobody changes it
   return chosen == nullptr ? COMMFUSE_SOFTWARE_GPU : chosen;
@@ -76,7 +76,7 @@ TEST_P(PluginFile, NeedsNoLibraryOfNvidias) {
 }
 
 TEST_P(PluginFile, ExportsItsEntryPointAlone) {
-  // Number, value, size, type, binding, visibility, and a section: what is undefined has UND.
+  // The columns are number, value, size, type, binding, visibility and section; an undefined symbol has section UND.
   const std::regex defined(R"(\d+: [0-9a-f]+ +\S+ +\S+ +(?:GLOBAL|WEAK|UNIQUE) +DEFAULT +\d+ (\S+))");
   EXPECT_EQ(matches_in(read_, defined), std::vector<std::string>{cuda_module_entry});
 }

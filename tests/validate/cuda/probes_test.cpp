@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is asked of a device, on one that takes a microsecond for everything.
+// Probes of a device, on one that takes a microsecond for every call.
 #include "validate/cuda/probes.h"
 
 #include <gtest/gtest.h>
@@ -28,9 +28,9 @@ TEST(Probes, AChainOfKernelsTakesWhatItsLinksTake) {
   FakeCluster cluster;
   Device device(cluster.device(0));
   const std::vector<ProbeRow> rows = stage_named("launch").ask(device, {.repetitions = 3});
-  // 100 kernels, and the record at the end: everything is a microsecond on this device.
+  // 100 kernels, and the record at the end: every call takes a microsecond on this device.
   EXPECT_DOUBLE_EQ(row_named(rows, "kernel_gap").samples.at(0), 1.01);
-  // A kernel, a record and a wait are a link here.
+  // A link of this chain is a kernel, a record and a wait.
   EXPECT_DOUBLE_EQ(row_named(rows, "event_wake").samples.at(0), 3.01);
   EXPECT_DOUBLE_EQ(row_named(rows, "graph_node").samples.at(0), 1.01);
   EXPECT_EQ(row_named(rows, "host_launch").samples.size(), 3U);
@@ -61,12 +61,12 @@ TEST(Probes, ADeviceThatSetsNothingApartSaysSo) {
 }
 
 TEST(Probes, HalfAndMostOfAnH100AreSetApartOneAfterTheOther) {
-  FakeCluster cluster(test::FakeOptions{.most_work = 0.0});  // of 132 multiprocessors, in groups of eight
+  FakeCluster cluster(test::FakeOptions{.most_work = 0.0});  // with 132 multiprocessors, in groups of eight
   Device device(cluster.device(0));
   const std::vector<ProbeRow> rows = stage_named("partitions").ask(device, {.repetitions = 1});
   ASSERT_EQ(rows.size(), 4U);
   const auto value = [](const ProbeRow& row, std::string_view name) {
-    return std::ranges::find(row.parameters, name, [](const auto& one) { return one.first; })->second;
+    return std::ranges::find(row.parameters, name, [](const auto& parameter) { return parameter.first; })->second;
   };
   EXPECT_EQ(value(rows[0], "multiprocessors"), "66");
   EXPECT_EQ(value(rows[0], "set_apart"), "72");
@@ -76,7 +76,7 @@ TEST(Probes, HalfAndMostOfAnH100AreSetApartOneAfterTheOther) {
 
 TEST(Probes, NoStageRunsAnythingForTheFirstTimeBehindAGate) {
   for (const ProbeStage& stage : probe_stages()) {
-    FakeCluster cluster(test::FakeOptions{.most_work = 0.0});  // which throws where that happens
+    FakeCluster cluster(test::FakeOptions{.most_work = 0.0});  // throws where that happens
     cluster.device(0).find_cudnn();
     Device device(cluster.device(0));
     ProbeOptions options{.repetitions = 1, .quick = true, .lengths = {16}};
@@ -96,7 +96,7 @@ TEST(Probes, AnExceptionUnderTheGateOpensIt) {
   EXPECT_NO_THROW(static_cast<void>(cluster.device(0).allocate({16})));
 }
 
-/// Of sequences of 16, which a host computes.
+/// Probes with sequences of 16, which a host can compute.
 std::vector<ProbeRow> ask_fused(FakeDriver& driver) {
   Device device(driver);
   return stage_named("fused").ask(device, {.repetitions = 2, .lengths = {16}});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where libraries are looked for, in a tree that stands for a machine, and what is said where they are absent.
+// Search for libraries in a tree that stands for a machine, and messages about missing ones.
 #include "validate/cuda/module/shared_library.h"
 
 #include <dlfcn.h>
@@ -29,7 +29,7 @@ class LibrarySearch : public testing::Test {
     return root() / below;
   }
   void make_python(const fs::path& folder) { std::ofstream(make(folder) / "python3") << "#!/bin/sh\n"; }
-  /// Another name for a library that can be loaded.
+  /// Creates another name for a library that can be loaded.
   fs::path put_library(const fs::path& folder) {
     Dl_info about{};
     EXPECT_NE(::dladdr(reinterpret_cast<const void*>(&::zlibVersion), &about), 0);
@@ -48,14 +48,14 @@ class LibrarySearch : public testing::Test {
 
 TEST_F(LibrarySearch, VirtualEnvironmentBelowOptIsFound) {
   const fs::path file = put_library("opt/torch/.venv/lib/python3.12/site-packages/nvidia/nccl/lib");
-  const SharedLibrary found = search({.root = root()});
-  EXPECT_TRUE(found.loaded()) << found.absence();
-  EXPECT_EQ(found.file(), file.string());
-  EXPECT_EQ(found.absence(), "");
+  const SharedLibrary library = search({.root = root()});
+  EXPECT_TRUE(library.loaded()) << library.absence();
+  EXPECT_EQ(library.file(), file.string());
+  EXPECT_EQ(library.absence(), "");
   decltype(&::zlibVersion) version = nullptr;
-  found.find(version, "zlibVersion");
+  library.find(version, "zlibVersion");
   EXPECT_NE(version, nullptr);
-  found.find(version, "no_such_function");
+  library.find(version, "no_such_function");
   EXPECT_EQ(version, nullptr);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// No schedule hangs or changes a bit, however fast its streams are: the plugin on the software GPU, whose streams
-// dawdle by a seed, runs schedules of every strategy on 1 to 8 ranks many times, as virtual ranks of one GPU and as
-// ranks of NCCL with a GPU each. SOFTWARE_GPU_SPEEDS is how often each runs: 2 here, 200 in .ci/full.
+// No schedule hangs or changes a bit at any speed of its streams: the plugin on the software GPU, whose streams are
+// delayed by a seed, runs schedules of every strategy on 1 to 8 ranks many times, as virtual ranks of one GPU and as
+// ranks of NCCL with a GPU each. SOFTWARE_GPU_SPEEDS is the number of runs of each: 2 here, 200 in .ci/full.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ namespace {
 using test::points_of;
 using test::shared;
 
-/// How long a run may stand still before it counts as one that hangs.
+/// A run that makes no progress for this long counts as one that hangs.
 constexpr Duration watchdog = std::chrono::seconds(60);
 
 int speeds() {
@@ -37,7 +37,7 @@ int speeds() {
   return text == nullptr ? 2 : std::atoi(text);           // NOLINT(cert-err34-c): .ci/full sets it
 }
 
-/// All buffers of the ranks that an executor holds.
+/// Returns all buffers of the ranks that an executor holds.
 std::vector<Matrix<float>> memory_of(const Executor& executor, const Executor& holder) {
   const Program& program = executor.program();
   std::vector<Matrix<float>> memory;
@@ -60,7 +60,7 @@ bool same_bits(const std::vector<Matrix<float>>& left, const std::vector<Matrix<
   });
 }
 
-/// Runs a schedule at so many speeds on integers, whose sums have the same bits in every order, and names each run that
+/// Runs a schedule at `times` speeds on integers, whose sums have equal bits in every order, and names each run that
 /// hangs or leaves memory unlike the interpreter's.
 std::vector<std::string> wrong_runs(Executor& executor, int times) {
   const Program& program = executor.program();
@@ -81,7 +81,7 @@ std::vector<std::string> wrong_runs(Executor& executor, int times) {
   return wrong;
 }
 
-/// Of every strategy the first schedule of every operation that it knows.
+/// Returns the first schedule of every operation of every strategy.
 std::vector<CheckPoint> schedules_on(std::int32_t ranks) {
   std::vector<CheckPoint> points;
   for (const CheckedOperation& operation : checked_operations()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the cuda-virtual executor issues gives the interpreter's bits, whatever the device makes of the order.
+// Work that the cuda-virtual executor issues gives the interpreter's bits in any order that the device chooses.
 #include "validate/cuda/virtual_executor.h"
 
 #include <gtest/gtest.h>
@@ -119,7 +119,7 @@ TEST(VirtualExecutor, RunsAllButCommunicationOnAPartitionAndGivesTheSameBits) {
 
 TEST(VirtualExecutor, APartitionThatIsTooLargeIsSaid) {
   const auto program = program_named("ag_gemm", "serial", 2);
-  FakeCluster cluster;  // of 132 multiprocessors
+  FakeCluster cluster;  // with 132 multiprocessors
   Device device(cluster.device(0));
   VirtualExecutor executor(lower(program), checked_sizes(*program)[0], device, {.partition = 133, .random_data = true});
   EXPECT_THROW(executor.run({}), std::runtime_error);
@@ -165,7 +165,7 @@ TEST(VirtualExecutor, TracesEveryOpOfEveryRank) {
   }
 }
 
-/// What a rank in the middle issues itself: "product", "move", ... by how often.
+/// Returns the work that a rank in the middle issues itself: "product", "move", ... with its count.
 std::multiset<std::string> issued_by_middle(const std::shared_ptr<const Program>& program, Rank rank) {
   FakeCluster cluster;
   Device device(cluster.device(0));
@@ -197,11 +197,11 @@ TEST(VirtualExecutor, EveryScheduleRunsWithOneRankInTheMiddle) {
 
 TEST(IssuePlan, OpsThatWaitForEachOtherAreNamed) {
   ProgramBuilder builder("circle", Mesh{{{"tp", 2}}});
-  const Extent all{builder.dimension("rows", 2), 2};
-  const Extent one{builder.dimension("columns", 1), 1};
-  const TensorId x = builder.input_tensor("x", all, one, DType::fp32);
-  const BufferId in = builder.buffer("in", BufferRole::input, {all.dimension, 1}, one, DType::fp32);
-  const BufferId out = builder.buffer("out", BufferRole::output, {all.dimension, 1}, one, DType::fp32);
+  const Extent rows_extent{builder.dimension("rows", 2), 2};
+  const Extent one_column{builder.dimension("columns", 1), 1};
+  const TensorId x = builder.input_tensor("x", rows_extent, one_column, DType::fp32);
+  const BufferId in = builder.buffer("in", BufferRole::input, {rows_extent.dimension, 1}, one_column, DType::fp32);
+  const BufferId out = builder.buffer("out", BufferRole::output, {rows_extent.dimension, 1}, one_column, DType::fp32);
   builder.initially(builder.whole(in), x, along(builder.mesh(), 0), 0);
   ExchangeSpec sends{.shift = 1, .wire = DType::fp32};
   sends.send = {builder.whole(in)};

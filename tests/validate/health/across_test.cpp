@@ -9,13 +9,13 @@ namespace commfuse::validate {
 namespace {
 
 std::vector<NodeReport> reports(const std::vector<std::string>& drivers) {
-  std::vector<NodeReport> all;
+  std::vector<NodeReport> node_reports;
   for (std::size_t process = 0; process < drivers.size(); ++process) {
-    all.push_back({.host = "node-" + std::to_string(process / 2),
-                   .checks = {},
-                   .facts = {{"kernel", "6.1.0", HealthStatus::warn}, {"driver", drivers[process]}}});
+    node_reports.push_back({.host = "node-" + std::to_string(process / 2),
+                            .checks = {},
+                            .facts = {{"kernel", "6.1.0", HealthStatus::warn}, {"driver", drivers[process]}}});
   }
-  return all;
+  return node_reports;
 }
 
 TEST(Across, NodesThatAreAlikeAreOk) {
@@ -44,13 +44,13 @@ TEST(Across, OfTwoValuesAsOftenTheFirstProcesssIsTheUsualOne) {
 }
 
 TEST(Across, ManyAreCountedAndADifferentKernelIsAWarning) {
-  std::vector<NodeReport> all = reports({"a", "b", "b", "b", "b", "b", "a", "a", "a", "a", "a"});
-  EXPECT_EQ(differences(all).at(0).found,
+  std::vector<NodeReport> changed = reports({"a", "b", "b", "b", "b", "b", "a", "a", "a", "a", "a"});
+  EXPECT_EQ(differences(changed).at(0).found,
             "process 1 on node-0, process 2 on node-1, process 3 on node-1, process 4 on node-2 and 1 more has b; "
             "6 of 11 have a");
-  all = reports({"a", "a"});
-  all[1].facts[0].value = "5.15.0";
-  EXPECT_EQ(differences(all).at(0).status, HealthStatus::warn);
+  changed = reports({"a", "a"});
+  changed[1].facts[0].value = "5.15.0";
+  EXPECT_EQ(differences(changed).at(0).status, HealthStatus::warn);
 }
 
 TEST(Across, AReportIsReadBackAsItWasWritten) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Planted nodes: a healthy one, and one thing wrong with each of the others.
+// Planted nodes: a healthy one, and others with one fault each.
 #include "validate/health/checks.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ const std::string gpu_0 = "sys/devices/pci0000:00/0000:00:01.0/0000:10:00.0/0000
 const std::string nic_1 = "sys/devices/pci0000:01/0000:01:01.0/0000:11:00.0/0000:21:01.0/0000:41:00.0";
 const std::string port_of_gpu_0 = "sys/devices/pci0000:00/0000:00:01.0/0000:10:00.0/0000:20:00.0";
 
-/// What the driver's library would say of the planted GPUs.
+/// Returns what the driver's library reports of the planted GPUs.
 ManagementFacts two_gpus() {
   const auto gpu = [](const char* address) {
     return GpuFacts{.name = "NVIDIA H100 80GB HBM3",
@@ -44,7 +44,7 @@ std::vector<HealthCheck> checks_of(const PlantedNode& node, const ManagementFact
   return health_checks(node_facts(NodeFiles(node.root())), management);
 }
 
-/// Those that are not ok.
+/// Returns the checks that are not ok.
 std::vector<HealthCheck> complaints_of(const PlantedNode& node, const ManagementFacts& management = two_gpus()) {
   std::vector<HealthCheck> checks = checks_of(node, management);
   std::erase_if(checks, [](const HealthCheck& check) { return check.status == HealthStatus::ok; });
@@ -95,63 +95,63 @@ TEST_F(HealthChecks, AGpuAtGeneration3WhereGeneration5IsPossibleIsBad) {
 
 TEST_F(HealthChecks, AnIdleGpuMaySaveItsLinksPower) {
   node.write(gpu_0 + "/current_link_speed", "2.5 GT/s PCIe");
-  const std::vector<HealthCheck> found = complaints_of(node);
-  ASSERT_EQ(found.size(), 1U);
-  EXPECT_EQ(found[0].status, HealthStatus::warn);
-  node.write(gpu_0 + "/current_link_width", "8");  // lanes are not turned off
+  const std::vector<HealthCheck> reported = complaints_of(node);
+  ASSERT_EQ(reported.size(), 1U);
+  EXPECT_EQ(reported[0].status, HealthStatus::warn);
+  node.write(gpu_0 + "/current_link_width", "8");  // unused lanes are not powered off
   EXPECT_EQ(complaints_of(node).at(0).status, HealthStatus::bad);
 }
 
 TEST_F(HealthChecks, ANarrowLinkOfANicAndASlowOneOfASwitchAreBad) {
   node.write(nic_1 + "/current_link_width", "8");
   node.write("sys/devices/pci0000:00/0000:00:01.0/0000:10:00.0/current_link_speed", "16.0 GT/s PCIe");
-  const std::vector<HealthCheck> found = complaints_of(node);
-  ASSERT_EQ(found.size(), 2U);
-  EXPECT_EQ(found[0].found, "PCIe switch at PCIe generation 4 x16, PCIe generation 5 x16 is possible");
-  EXPECT_EQ(found[0].subject, "0000:10:00.0");
-  EXPECT_EQ(found[1].found, "NIC at PCIe generation 5 x8, PCIe generation 5 x16 is possible");
-  EXPECT_EQ(found[1].subject, "0000:41:00.0");
+  const std::vector<HealthCheck> reported = complaints_of(node);
+  ASSERT_EQ(reported.size(), 2U);
+  EXPECT_EQ(reported[0].found, "PCIe switch at PCIe generation 4 x16, PCIe generation 5 x16 is possible");
+  EXPECT_EQ(reported[0].subject, "0000:10:00.0");
+  EXPECT_EQ(reported[1].found, "NIC at PCIe generation 5 x8, PCIe generation 5 x16 is possible");
+  EXPECT_EQ(reported[1].subject, "0000:41:00.0");
 }
 
 TEST_F(HealthChecks, ASlotThatIsSlowerThanItsCardIsAWarning) {
   node.set_link(port_of_gpu_0, "16.0 GT/s PCIe", "16");
   node.write(gpu_0 + "/current_link_speed", "16.0 GT/s PCIe");
-  const std::vector<HealthCheck> found = complaints_of(node);
-  ASSERT_EQ(found.size(), 1U);
-  EXPECT_EQ(found[0].status, HealthStatus::warn);
-  EXPECT_EQ(found[0].found, "GPU for PCIe generation 5 x16 in a slot of PCIe generation 4 x16");
+  const std::vector<HealthCheck> reported = complaints_of(node);
+  ASSERT_EQ(reported.size(), 1U);
+  EXPECT_EQ(reported[0].status, HealthStatus::warn);
+  EXPECT_EQ(reported[0].found, "GPU for PCIe generation 5 x16 in a slot of PCIe generation 4 x16");
 }
 
 TEST_F(HealthChecks, APortThatIsDownIsBadAndOneThatIsTurnedOffAWarning) {
   node.set_port("mlx5_0", "1: DOWN", "2: Polling", "10 Gb/sec (4X SDR)");
   node.set_port("mlx5_1", "1: DOWN", "3: Disabled", "10 Gb/sec (4X SDR)");
-  const std::vector<HealthCheck> found = complaints_of(node);
-  ASSERT_EQ(found.size(), 2U);
-  EXPECT_EQ(found[0].subject, "mlx5_0/1");
-  EXPECT_EQ(found[0].status, HealthStatus::bad);
-  EXPECT_EQ(found[0].found, "InfiniBand port is DOWN, physically Polling");
-  EXPECT_EQ(found[0].remedy, "check the cable, the transceiver and the switch's port (mlxlink, ibstat)");
-  EXPECT_EQ(found[1].status, HealthStatus::warn);
+  const std::vector<HealthCheck> reported = complaints_of(node);
+  ASSERT_EQ(reported.size(), 2U);
+  EXPECT_EQ(reported[0].subject, "mlx5_0/1");
+  EXPECT_EQ(reported[0].status, HealthStatus::bad);
+  EXPECT_EQ(reported[0].found, "InfiniBand port is DOWN, physically Polling");
+  EXPECT_EQ(reported[0].remedy, "check the cable, the transceiver and the switch's port (mlxlink, ibstat)");
+  EXPECT_EQ(reported[1].status, HealthStatus::warn);
   node.set_port("mlx5_0", "2: INIT", "5: LinkUp", "400 Gb/sec (4X NDR)");
   EXPECT_EQ(complaints_of(node).at(0).remedy, "start a subnet manager (opensm), or look for the port on the switch");
 }
 
 TEST_F(HealthChecks, APortSlowerThanOthersOfItsKindIsBad) {
   node.set_port("mlx5_1", "4: ACTIVE", "5: LinkUp", "200 Gb/sec (4X HDR)");
-  const std::vector<HealthCheck> found = complaints_of(node);
-  ASSERT_EQ(found.size(), 1U);
-  EXPECT_EQ(found[0].found, "200 Gb/sec (4X HDR), 400 Gb/s on other ports of this kind");
+  const std::vector<HealthCheck> reported = complaints_of(node);
+  ASSERT_EQ(reported.size(), 1U);
+  EXPECT_EQ(reported[0].found, "200 Gb/sec (4X HDR), 400 Gb/s on other ports of this kind");
   node.write("sys/class/infiniband/mlx5_1/board_id", "MT_0000000224");  // another kind: nothing to compare
   EXPECT_EQ(complaints_of(node), std::vector<HealthCheck>{});
 }
 
 TEST_F(HealthChecks, WithoutPeermemOrDmaBufGpuMemoryIsCopied) {
   node.remove("sys/module/nvidia_peermem");
-  const std::vector<HealthCheck> found = complaints_of(node);
-  ASSERT_EQ(found.size(), 1U);
-  EXPECT_EQ(found[0].name, "gdr");
-  EXPECT_EQ(found[0].status, HealthStatus::bad);
-  EXPECT_EQ(found[0].found, "nvidia_peermem is not loaded, and the driver has no DMA-BUF");
+  const std::vector<HealthCheck> reported = complaints_of(node);
+  ASSERT_EQ(reported.size(), 1U);
+  EXPECT_EQ(reported[0].name, "gdr");
+  EXPECT_EQ(reported[0].status, HealthStatus::bad);
+  EXPECT_EQ(reported[0].found, "nvidia_peermem is not loaded, and the driver has no DMA-BUF");
   node.write("proc/driver/nvidia/version", "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  550.54.15");
   EXPECT_EQ(complaints_of(node), std::vector<HealthCheck>{});
   node.write("proc/sys/kernel/osrelease", "5.4.0-150-generic");
@@ -159,21 +159,21 @@ TEST_F(HealthChecks, WithoutPeermemOrDmaBufGpuMemoryIsCopied) {
 }
 
 TEST_F(HealthChecks, AcsThatRedirectsInASwitchIsBad) {
-  node.write_acs(port_of_gpu_0, 0x1D);  // as BIOSes set it: SrcValid, ReqRedir, CmpltRedir, UpstreamFwd
-  const std::vector<HealthCheck> found = complaints_of(node);
-  ASSERT_EQ(found.size(), 1U);
-  EXPECT_EQ(found[0].status, HealthStatus::bad);
-  EXPECT_EQ(found[0].found, "ACS redirects requests at 1 bridge: 0000:20:00.0");
+  node.write_acs(port_of_gpu_0, 0x1D);  // the value that BIOSes set: SrcValid, ReqRedir, CmpltRedir, UpstreamFwd
+  const std::vector<HealthCheck> reported = complaints_of(node);
+  ASSERT_EQ(reported.size(), 1U);
+  EXPECT_EQ(reported[0].status, HealthStatus::bad);
+  EXPECT_EQ(reported[0].found, "ACS redirects requests at 1 bridge: 0000:20:00.0");
   node.write_acs(port_of_gpu_0, 0x01);  // SrcValid alone redirects nothing
   EXPECT_EQ(complaints_of(node), std::vector<HealthCheck>{});
-  node.write(port_of_gpu_0 + "/config", std::string(64, '\0'));  // all that others than root may read
+  node.write(port_of_gpu_0 + "/config", std::string(64, '\0'));  // the part that users other than root may read
   EXPECT_EQ(complaints_of(node).at(0).found, "the bridges' configuration is readable by root alone");
 }
 
 TEST_F(HealthChecks, AConfigurationSpaceWhoseCapabilitiesGoInCirclesEnds) {
   std::string space(4096, '\0');
   space[0x100] = 0x01;
-  space[0x103] = 0x10;  // the next is itself
+  space[0x103] = 0x10;  // the next capability is itself
   node.write(port_of_gpu_0 + "/config", space);
   EXPECT_EQ(complaints_of(node), std::vector<HealthCheck>{});
 }
@@ -181,9 +181,9 @@ TEST_F(HealthChecks, AConfigurationSpaceWhoseCapabilitiesGoInCirclesEnds) {
 TEST_F(HealthChecks, AnIommuThatTranslatesIsAWarning) {
   node.write("sys/class/iommu/dmar0/name", "dmar0");
   node.write(gpu_0 + "/iommu_group/type", "DMA-FQ");
-  const std::vector<HealthCheck> found = complaints_of(node);
-  ASSERT_EQ(found.size(), 1U);
-  EXPECT_EQ(found[0].found, "on, and translates addresses of 0000:30:00.0");
+  const std::vector<HealthCheck> reported = complaints_of(node);
+  ASSERT_EQ(reported.size(), 1U);
+  EXPECT_EQ(reported[0].found, "on, and translates addresses of 0000:30:00.0");
   node.write(gpu_0 + "/iommu_group/type", "identity");
   EXPECT_EQ(complaints_of(node), std::vector<HealthCheck>{});
 }
@@ -195,13 +195,13 @@ TEST_F(HealthChecks, XidsAreReadFromTheKernelsLog) {
              "3,902,5000002,-;NVRM: Xid (PCI:0000:31:00): 31, pid=3, name=python, MMU Fault\n"
              "4,903,5000003,-;nvidia-nvswitch0: SXid (PCI:0000:05:00.0): 12028, Non-fatal, Link 32\n"
              "4,904,5000004,-;NVRM: Xid (PCI:here): 13\n");
-  const std::vector<HealthCheck> found = complaints_of(node);
-  ASSERT_EQ(found.size(), 3U);
-  EXPECT_EQ(found[0].found, "Xid 79 in the kernel's log");
-  EXPECT_EQ(found[0].status, HealthStatus::bad);
-  EXPECT_EQ(found[1].subject, "0000:31:00");
-  EXPECT_EQ(found[1].status, HealthStatus::warn);
-  EXPECT_EQ(found[2].found, "SXid 12028 in the kernel's log");
+  const std::vector<HealthCheck> reported = complaints_of(node);
+  ASSERT_EQ(reported.size(), 3U);
+  EXPECT_EQ(reported[0].found, "Xid 79 in the kernel's log");
+  EXPECT_EQ(reported[0].status, HealthStatus::bad);
+  EXPECT_EQ(reported[1].subject, "0000:31:00");
+  EXPECT_EQ(reported[1].status, HealthStatus::warn);
+  EXPECT_EQ(reported[2].found, "SXid 12028 in the kernel's log");
   node.remove("dev/kmsg");
   EXPECT_EQ(complaints_of(node).at(0).status, HealthStatus::unknown);
 }
@@ -209,10 +209,10 @@ TEST_F(HealthChecks, XidsAreReadFromTheKernelsLog) {
 TEST_F(HealthChecks, AGpuWithoutItsDriverAndOneThatDoesNotAnswer) {
   node.remove(gpu_0 + "/driver");
   EXPECT_EQ(complaints_of(node).at(0).found, "no driver has this GPU");
-  ManagementFacts one = two_gpus();
-  one.gpus.pop_back();
-  one.peers.clear();
-  EXPECT_EQ(complaints_of(node, one).at(1).found, "2 GPUs on the PCI bus, 1 shown by the driver");
+  ManagementFacts management = two_gpus();
+  management.gpus.pop_back();
+  management.peers.clear();
+  EXPECT_EQ(complaints_of(node, management).at(1).found, "2 GPUs on the PCI bus, 1 shown by the driver");
 }
 
 TEST_F(HealthChecks, ALibraryOfAnotherVersionThanTheModuleIsBad) {
@@ -230,19 +230,19 @@ TEST_F(HealthChecks, WhatTheDriversLibrarySaysIsJudged) {
   gpu.held_back = 0x40;
   gpu.celsius = 91;
   management.peers[0].write = 4;
-  std::vector<std::string> found;
+  std::vector<std::string> reported;
   for (const HealthCheck& check : complaints_of(node, management)) {
     EXPECT_EQ(check.status, HealthStatus::bad);
-    found.push_back(check.name + ", " + check.subject + ": " + check.found);
+    reported.push_back(check.name + ", " + check.subject + ": " + check.found);
   }
-  EXPECT_EQ(found, (std::vector<std::string>{
-                       "peers, 0000:31:00.0: 16 of 18 NVLinks up, 18 on other GPUs",
-                       "peers, GPU 0 to 1: peer access is disabled by a registry key of the driver",
-                       "fabric, 0000:31:00.0: the GPU's registration with the NVSwitches is in progress",
-                       "ecc, 0000:31:00.0: a memory row waits for its replacement",
-                       "clocks, 0000:31:00.0: held back by heat, by the hardware: 1980 of 1980 MHz, 91 C",
-                   }));
-  gpu.held_back = 0x4 | 0x1;  // the power cap and idling are a GPU's everyday
+  EXPECT_EQ(reported, (std::vector<std::string>{
+                          "peers, 0000:31:00.0: 16 of 18 NVLinks up, 18 on other GPUs",
+                          "peers, GPU 0 to 1: peer access is disabled by a registry key of the driver",
+                          "fabric, 0000:31:00.0: the GPU's registration with the NVSwitches is in progress",
+                          "ecc, 0000:31:00.0: a memory row waits for its replacement",
+                          "clocks, 0000:31:00.0: held back by heat, by the hardware: 1980 of 1980 MHz, 91 C",
+                      }));
+  gpu.held_back = 0x4 | 0x1;  // the power cap and idling are normal for a GPU
   gpu.uncorrected = 2;
   gpu.remap_pending = false;
   const std::vector<HealthCheck> rest = complaints_of(node, management);
@@ -250,10 +250,10 @@ TEST_F(HealthChecks, WhatTheDriversLibrarySaysIsJudged) {
 }
 
 TEST_F(HealthChecks, ALibraryThatDoesNotStartIsBad) {
-  const std::vector<HealthCheck> found = complaints_of(node, {.missing = "it does not start", .is_broken = true});
-  EXPECT_EQ(found.at(0).name, "driver");
-  EXPECT_EQ(found.at(0).status, HealthStatus::bad);
-  EXPECT_EQ(found.at(0).found, "it does not start");
+  const std::vector<HealthCheck> reported = complaints_of(node, {.missing = "it does not start", .is_broken = true});
+  EXPECT_EQ(reported.at(0).name, "driver");
+  EXPECT_EQ(reported.at(0).status, HealthStatus::bad);
+  EXPECT_EQ(reported.at(0).found, "it does not start");
 }
 
 TEST_F(HealthChecks, MemoryWithoutEccAndClocksThatSomebodySetAreWarnings) {
@@ -261,17 +261,17 @@ TEST_F(HealthChecks, MemoryWithoutEccAndClocksThatSomebodySetAreWarnings) {
   management.gpus[0].has_ecc = false;
   management.gpus[1].held_back = 0x2;
   management.gpus[1].clock_mhz = 1200;
-  const std::vector<HealthCheck> found = complaints_of(node, management);
-  ASSERT_EQ(found.size(), 2U);
-  EXPECT_EQ(found[0].found, "ECC is off");
-  EXPECT_EQ(found[0].status, HealthStatus::warn);
-  EXPECT_EQ(found[1].found, "held back by clocks that were set: 1200 of 1980 MHz, 40 C");
-  EXPECT_EQ(found[1].remedy, "undo it with nvidia-smi --reset-gpu-clocks and --reset-applications-clocks");
+  const std::vector<HealthCheck> reported = complaints_of(node, management);
+  ASSERT_EQ(reported.size(), 2U);
+  EXPECT_EQ(reported[0].found, "ECC is off");
+  EXPECT_EQ(reported[0].status, HealthStatus::warn);
+  EXPECT_EQ(reported[1].found, "held back by clocks that were set: 1200 of 1980 MHz, 40 C");
+  EXPECT_EQ(reported[1].remedy, "undo it with nvidia-smi --reset-gpu-clocks and --reset-applications-clocks");
   management.gpus[0].remap_failed = true;
   EXPECT_EQ(complaints_of(node, management).at(0).remedy, "replace the GPU");
 }
 
-/// Four GPUs of one node while a job runs: the power cap takes part of their clocks.
+/// Returns four GPUs of one node during a job: the power cap reduces their clocks.
 ManagementFacts four_busy_gpus() {
   ManagementFacts management = two_gpus();
   for (GpuFacts& gpu : management.gpus) {
@@ -296,19 +296,19 @@ TEST_F(HealthChecks, ClocksUnderLoadAreHeldAgainstTheOthersAndTheMost) {
   ManagementFacts management = four_busy_gpus();
   EXPECT_EQ(clock_checks(node, management).at(0).found, "1410 of 1980 MHz, not held back; 4 GPUs under load");
   management.gpus[1].clock_mhz = 1198;  // 0.8496 of the others' clock
-  std::vector<HealthCheck> found = clock_checks(node, management);
-  ASSERT_EQ(found.size(), 1U);
-  EXPECT_EQ(found[0].status, HealthStatus::warn);
-  EXPECT_EQ(found[0].subject, "0000:31:00.0");
-  EXPECT_EQ(found[0].found, "1198 of 1980 MHz, 98% busy, 690 of 700 W, 40 C; 1410 MHz on the other busy GPUs");
+  std::vector<HealthCheck> reported = clock_checks(node, management);
+  ASSERT_EQ(reported.size(), 1U);
+  EXPECT_EQ(reported[0].status, HealthStatus::warn);
+  EXPECT_EQ(reported[0].subject, "0000:31:00.0");
+  EXPECT_EQ(reported[0].found, "1198 of 1980 MHz, 98% busy, 690 of 700 W, 40 C; 1410 MHz on the other busy GPUs");
   management.gpus[1].clock_mhz = 1199;
   EXPECT_EQ(clock_checks(node, management).at(0).status, HealthStatus::ok);
   for (GpuFacts& gpu : management.gpus) {
-    gpu.clock_mhz = 989;  // all alike, and below half of 1980
+    gpu.clock_mhz = 989;  // all are alike, and below half of 1980
   }
-  found = clock_checks(node, management);
-  ASSERT_EQ(found.size(), 4U);
-  EXPECT_EQ(found[0].wrong, "under load the clock is below half of what the GPU can do");
+  reported = clock_checks(node, management);
+  ASSERT_EQ(reported.size(), 4U);
+  EXPECT_EQ(reported[0].wrong, "under load the clock is below half of what the GPU can do");
 }
 
 TEST_F(HealthChecks, IdleClocksAreNotHeldAgainstAnything) {
@@ -326,11 +326,11 @@ TEST_F(HealthChecks, APowerLimitBelowTheDefaultIsAWarning) {
   ManagementFacts management = two_gpus();
   management.gpus[0].limit_watts = 500.0;
   management.gpus[0].default_watts = 700.0;
-  const std::vector<HealthCheck> found = complaints_of(node, management);
-  ASSERT_EQ(found.size(), 1U);
-  EXPECT_EQ(found[0].status, HealthStatus::warn);
-  EXPECT_EQ(found[0].found, "power limit 500 W, 700 W by default");
-  EXPECT_EQ(found[0].remedy, "nvidia-smi --power-limit=700, or expect a machine of that limit");
+  const std::vector<HealthCheck> reported = complaints_of(node, management);
+  ASSERT_EQ(reported.size(), 1U);
+  EXPECT_EQ(reported[0].status, HealthStatus::warn);
+  EXPECT_EQ(reported[0].found, "power limit 500 W, 700 W by default");
+  EXPECT_EQ(reported[0].remedy, "nvidia-smi --power-limit=700, or expect a machine of that limit");
 }
 
 TEST_F(HealthChecks, NvswitchesWhoseStateIsNotToldAreUnknown) {
@@ -351,7 +351,8 @@ TEST(HealthChecksOfAmdGpus, ReadTheirDriverAndItsCounts) {
   node.write("sys/module/amdgpu/version", "6.8.5");
   node.write(gpu + "/ras/umc_err_count", "ue: 0\nce: 3");
   node.write(gpu + "/ras/gfx_err_count", "ue: 0\nce: 0");
-  node.plant_function("pci0000:00/0000:06:00.0", "0x030000", "0x1002");  // a processor's own, which nobody computes on
+  // a processor's own GPU, which is not used for computing
+  node.plant_function("pci0000:00/0000:06:00.0", "0x030000", "0x1002");
   node.write(gpu + "/ras/features", "feature mask: 0x3f");
   const ManagementFacts none{.missing = "no library"};
   std::vector<HealthCheck> checks = checks_of(node, none);
@@ -385,9 +386,9 @@ TEST(HealthChecksOfAnEmptyRoot, AreUnknownAndSayWhy) {
 }
 
 TEST_F(HealthChecks, WithoutTheDriversLibraryItsChecksAreUnknown) {
-  const std::vector<HealthCheck> found = complaints_of(node, {.missing = "the library is not here"});
-  ASSERT_EQ(found.size(), 4U);
-  for (const HealthCheck& check : found) {
+  const std::vector<HealthCheck> reported = complaints_of(node, {.missing = "the library is not here"});
+  ASSERT_EQ(reported.size(), 4U);
+  for (const HealthCheck& check : reported) {
     EXPECT_EQ(check.status, HealthStatus::unknown);
     EXPECT_EQ(check.found, "the library is not here");
   }
@@ -397,7 +398,7 @@ TEST_F(HealthChecks, SkippedOnesAreNotMade) {
   const std::vector<std::string> skipped{"rdma", "pcie"};
   const std::vector<HealthCheck> checks = health_checks(node_facts(NodeFiles(node.root())), two_gpus(), skipped);
   EXPECT_EQ(checks.size(), health_check_names().size() - 2);
-  EXPECT_TRUE(std::none_of(checks.begin(), checks.end(), [](const auto& one) { return one.name == "rdma"; }));
+  EXPECT_TRUE(std::none_of(checks.begin(), checks.end(), [](const auto& check) { return check.name == "rdma"; }));
 }
 
 TEST_F(HealthChecks, FilesThatHoldAnythingAreNoCrash) {

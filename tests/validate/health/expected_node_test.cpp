@@ -20,7 +20,7 @@ struct Facts {
   ManagementFacts management;
 };
 
-/// A node that has it all.
+/// Returns a node without a fault.
 Facts whole_node() {
   Facts facts;
   for (const char* const address : {"0000:1b:00.0", "0000:2b:00.0"}) {
@@ -90,7 +90,7 @@ TEST(ExpectedNode, MoreGpusAreAWarningAndWhatIsNotKnownIsNotChecked) {
   EXPECT_EQ(expected_checks(little, facts.node, facts.management).at(0).status, HealthStatus::ok);
 }
 
-// Without the driver's library the bus still counts.
+// Without the driver's library the GPUs on the bus still count.
 TEST(ExpectedNode, GpusAreCountedOnTheBusWhereTheDriverIsSilent) {
   Facts facts = whole_node();
   facts.management.gpus.clear();

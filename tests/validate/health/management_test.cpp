@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVIDIA's management library as functions of this test.
+// A double of NVIDIA's management library, made of this test's functions.
 #include "validate/health/management.h"
 
 #include <gtest/gtest.h>
@@ -67,8 +67,8 @@ int power_limit(Handle /*device*/, unsigned* milliwatts) {
   *milliwatts = 700'000;
   return 0;
 }
-int errors(Handle device, unsigned kind, unsigned counter, unsigned long long* found) {
-  *found = kind == 1 && counter == 0 ? index_of(device) : 99;
+int errors(Handle device, unsigned kind, unsigned counter, unsigned long long* errors_out) {
+  *errors_out = kind == 1 && counter == 0 ? index_of(device) : 99;
   return 0;
 }
 int rows(Handle device, unsigned* corrected, unsigned* uncorrected, unsigned* pending, unsigned* failed) {
@@ -121,8 +121,8 @@ std::map<std::string, void*> library() {
 
 FindFunction finds(const std::map<std::string, void*>& functions) {
   return [functions](const char* wanted) {
-    const auto found = functions.find(wanted);
-    return found == functions.end() ? nullptr : found->second;
+    const auto function = functions.find(wanted);
+    return function == functions.end() ? nullptr : function->second;
   };
 }
 
@@ -135,13 +135,13 @@ TEST(Management, ReadsEveryGpuAndPair) {
   EXPECT_EQ(first.name, "NVIDIA H100 80GB HBM3");
   EXPECT_EQ(first.address, "0000:1b:00.0");
   EXPECT_EQ(first.clock_mhz, 1980);
-  EXPECT_EQ(first.most_clock_mhz, std::nullopt);  // this library has no such function
+  EXPECT_EQ(first.most_clock_mhz, std::nullopt);  // this library does not have the function
   EXPECT_EQ(first.held_back, 0x1U);
   EXPECT_EQ(first.busy_percent, 97);
   EXPECT_EQ(first.watts, 650.5);
   EXPECT_EQ(first.limit_watts, 700.0);
   EXPECT_EQ(first.default_watts, std::nullopt);
-  EXPECT_EQ(facts.gpus[1].busy_percent, std::nullopt);  // 4,000% is none
+  EXPECT_EQ(facts.gpus[1].busy_percent, std::nullopt);  // 4,000% is not a percentage
   EXPECT_EQ(first.uncorrected, 0U);
   EXPECT_EQ(first.remap_pending, false);
   EXPECT_EQ(first.links, 12);

@@ -23,7 +23,7 @@ class PlantedNode {
   PlantedNode& operator=(const PlantedNode&) = delete;
   ~PlantedNode() { std::filesystem::remove_all(root_); }
 
-  /// Two GPUs and two NICs, one each a NUMA node and PCIe switch: everything is as it should be.
+  /// Plants two GPUs and two NICs, one of each per NUMA node and PCIe switch, without a fault.
   void plant_healthy_node() {
     plant_driver("550.54.15");
     write("sys/module/nvidia_peermem/version", "550.54.15");
@@ -44,7 +44,7 @@ class PlantedNode {
     write("sys/module/nvidia/version", version);
     write("proc/driver/nvidia/version", "NVRM version: NVIDIA UNIX x86_64 Kernel Module  " + version);
   }
-  /// `place`: its folder below sys/devices.
+  /// Plants a function in the folder `place` below sys/devices.
   void plant_function(const std::string& place, const std::string& code, const std::string& vendor) const {
     const std::string folder = "sys/devices/" + place;
     write(folder + "/class", code);
@@ -84,8 +84,8 @@ class PlantedNode {
     write(folder + "/phys_state", physical);
     write(folder + "/rate", rate);
   }
-  /// Makes the NIC's port one of RoCE over `interface`, with GIDs of versions 1 and 2 of a link-local and of an IPv4
-  /// address, as Linux orders them; the settings of congestion are those that MLNX_OFED shows.
+  /// Makes the NIC's port a RoCE port over `interface`, with GIDs of versions 1 and 2 of a link-local and of an IPv4
+  /// address, in the order of Linux; the congestion settings are those that MLNX_OFED shows.
   void make_roce(const std::string& nic, const std::string& interface, const std::string& ipv4) const {
     const std::string port = "sys/class/infiniband/" + nic + "/ports/1";
     write(port + "/link_layer", "Ethernet");
@@ -117,14 +117,14 @@ class PlantedNode {
     write(folder + "/roce_np/enable/" + std::to_string(priority), notifies);
     write(folder + "/roce_rp/enable/" + std::to_string(priority), reacts);
   }
-  /// Now and at most.
+  /// Sets the current and the largest value.
   void set_link(const std::string& folder, const std::string& speed, const std::string& width) const {
     write(folder + "/current_link_speed", speed);
     write(folder + "/max_link_speed", speed);
     write(folder + "/current_link_width", width);
     write(folder + "/max_link_width", width);
   }
-  /// A configuration space whose first extended capability is ACS: AER would come first on real bridges.
+  /// Writes a configuration space with the ACS capability after AER, which comes first on real bridges.
   void write_acs(const std::string& folder, unsigned char redirection) const {
     std::string space(4096, '\0');
     space[0x100] = 0x01;  // AER, version 1, next at 0x148

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Planted nodes on Ethernet: a healthy one, and one thing wrong with each of the others.
+// Planted nodes on Ethernet: a healthy one, and others with one fault each.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ struct RoceChecks : testing::Test {
     node.make_roce("mlx5_0", "eth2", "0a00:0001");
     node.make_roce("mlx5_1", "eth3", "0a00:0101");
   }
-  /// The checks roce and congestion.
+  /// Returns the checks roce and congestion.
   [[nodiscard]] std::vector<HealthCheck> checks() const {
     NodeFacts facts = node_facts(NodeFiles(node.root()));
     std::vector<HealthCheck> checks = health_checks(facts, {.missing = "no library"});
@@ -31,20 +31,20 @@ struct RoceChecks : testing::Test {
     return checks;
   }
   [[nodiscard]] std::vector<HealthCheck> complaints() const {
-    std::vector<HealthCheck> found = checks();
-    std::erase_if(found, [](const HealthCheck& check) { return check.status == HealthStatus::ok; });
-    return found;
+    std::vector<HealthCheck> reported = checks();
+    std::erase_if(reported, [](const HealthCheck& check) { return check.status == HealthStatus::ok; });
+    return reported;
   }
   PlantedNode node;
 };
 
 TEST_F(RoceChecks, AHealthyNodeIsOk) {
-  const std::vector<HealthCheck> found = checks();
-  ASSERT_EQ(found.size(), 2U);
-  EXPECT_EQ(found[0].status, HealthStatus::ok);
-  EXPECT_EQ(found[0].found, "2 ports with RoCE v2, GID index 3");
-  EXPECT_EQ(found[1].status, HealthStatus::ok);
-  EXPECT_EQ(found[1].found, "ECN on priority 3, trust dscp; PFC is in no file (dcb pfc show dev eth2)");
+  const std::vector<HealthCheck> reported = checks();
+  ASSERT_EQ(reported.size(), 2U);
+  EXPECT_EQ(reported[0].status, HealthStatus::ok);
+  EXPECT_EQ(reported[0].found, "2 ports with RoCE v2, GID index 3");
+  EXPECT_EQ(reported[1].status, HealthStatus::ok);
+  EXPECT_EQ(reported[1].found, "ECN on priority 3, trust dscp; PFC is in no file (dcb pfc show dev eth2)");
 }
 
 TEST_F(RoceChecks, APortWithoutAnyGidIsBad) {
@@ -53,43 +53,43 @@ TEST_F(RoceChecks, APortWithoutAnyGidIsBad) {
   node.write(port_0 + "/gids/0", "0000:0000:0000:0000:0000:0000:0000:0000");
   node.write(port_0 + "/gid_attrs/types/0", "");
   node.write("sys/class/infiniband/mlx5_0/device/net/eth2/mtu", "4200");
-  const std::vector<HealthCheck> found = complaints();
-  ASSERT_EQ(found.size(), 1U);
-  EXPECT_EQ(found[0].subject, "mlx5_0/1");
-  EXPECT_EQ(found[0].status, HealthStatus::bad);
-  EXPECT_EQ(found[0].found, "no GID");
-  EXPECT_EQ(found[0].remedy, "give eth2 an IP address and bring it up (ip address add, ip link set up)");
+  const std::vector<HealthCheck> reported = complaints();
+  ASSERT_EQ(reported.size(), 1U);
+  EXPECT_EQ(reported[0].subject, "mlx5_0/1");
+  EXPECT_EQ(reported[0].status, HealthStatus::bad);
+  EXPECT_EQ(reported[0].found, "no GID");
+  EXPECT_EQ(reported[0].remedy, "give eth2 an IP address and bring it up (ip address add, ip link set up)");
 }
 
 TEST_F(RoceChecks, Version1AloneAndLinkLocalAddressesAloneAreWarnings) {
   node.write(port_0 + "/gid_attrs/types/1", "IB/RoCE v1");
   node.write(port_0 + "/gid_attrs/types/3", "IB/RoCE v1");
-  std::vector<HealthCheck> found = complaints();
-  ASSERT_EQ(found.size(), 1U);
-  EXPECT_EQ(found[0].status, HealthStatus::warn);
-  EXPECT_EQ(found[0].wrong, "messages of RoCE v1 pass no router, and NCCL asks for v2");
-  EXPECT_EQ(found[0].found.substr(0, 57), "no GID of RoCE v2: 0 v1 fe80:0000:0000:0000:0e42:a1ff:fe0");
+  std::vector<HealthCheck> reported = complaints();
+  ASSERT_EQ(reported.size(), 1U);
+  EXPECT_EQ(reported[0].status, HealthStatus::warn);
+  EXPECT_EQ(reported[0].wrong, "messages of RoCE v1 pass no router, and NCCL asks for v2");
+  EXPECT_EQ(reported[0].found.substr(0, 57), "no GID of RoCE v2: 0 v1 fe80:0000:0000:0000:0e42:a1ff:fe0");
   node.write(port_0 + "/gid_attrs/types/1", "RoCE v2");
-  found = complaints();
-  ASSERT_EQ(found.size(), 1U);
-  EXPECT_EQ(found[0].wrong, "messages over this port pass no router");
+  reported = complaints();
+  ASSERT_EQ(reported.size(), 1U);
+  EXPECT_EQ(reported[0].wrong, "messages over this port pass no router");
 }
 
 TEST_F(RoceChecks, PortsThatDifferInTheirIndexAreAWarning) {
   node.set_gid("mlx5_1", 3, "0000:0000:0000:0000:0000:0000:0000:0000", "", "eth3");
   node.set_gid("mlx5_1", 5, "0000:0000:0000:0000:0000:ffff:0a00:0101", "RoCE v2", "eth3");
-  const std::vector<HealthCheck> found = complaints();
-  ASSERT_EQ(found.size(), 1U);
-  EXPECT_EQ(found[0].status, HealthStatus::warn);
-  EXPECT_EQ(found[0].found, "GID index of RoCE v2: 3 on mlx5_0/1; 5 on mlx5_1/1");
+  const std::vector<HealthCheck> reported = complaints();
+  ASSERT_EQ(reported.size(), 1U);
+  EXPECT_EQ(reported[0].status, HealthStatus::warn);
+  EXPECT_EQ(reported[0].found, "GID index of RoCE v2: 3 on mlx5_0/1; 5 on mlx5_1/1");
 }
 
 TEST_F(RoceChecks, AddressesOfIpv6AloneNeedAFamilyOrAnIndex) {
   node.write(port_0 + "/gids/3", "2001:0db8:0000:0000:0000:0000:0000:0001");
-  const std::vector<HealthCheck> found = complaints();
-  ASSERT_EQ(found.size(), 1U);
-  EXPECT_EQ(found[0].status, HealthStatus::warn);
-  EXPECT_EQ(found[0].remedy, "set NCCL_IB_ADDR_FAMILY=AF_INET6, or give eth2 an IPv4 address");
+  const std::vector<HealthCheck> reported = complaints();
+  ASSERT_EQ(reported.size(), 1U);
+  EXPECT_EQ(reported[0].status, HealthStatus::warn);
+  EXPECT_EQ(reported[0].remedy, "set NCCL_IB_ADDR_FAMILY=AF_INET6, or give eth2 an IPv4 address");
   node.write("etc/nccl.conf", "NCCL_IB_GID_INDEX=3\nNCCL_IB_GID_INDEX=5\n");  // the first line counts
   EXPECT_EQ(complaints(), std::vector<HealthCheck>{});
 }
@@ -98,36 +98,36 @@ TEST_F(RoceChecks, AnIndexThatThePortLacksOrOfVersion1IsBad) {
   node.write("etc/nccl.conf", "# for all jobs\nNCCL_DEBUG=WARN\nNCCL_IB_GID_INDEX=3");
   EXPECT_EQ(complaints(), std::vector<HealthCheck>{});
   node.write(port_0 + "/gids/3", "0000:0000:0000:0000:0000:0000:0000:0000");
-  std::vector<HealthCheck> found = complaints();
-  ASSERT_EQ(found.size(), 1U);
-  EXPECT_EQ(found[0].status, HealthStatus::bad);
-  EXPECT_EQ(found[0].wrong, "NCCL_IB_GID_INDEX is 3, which this port lacks");
-  EXPECT_EQ(found[0].remedy, "give eth2 an IP address, and unset NCCL_IB_GID_INDEX");
+  std::vector<HealthCheck> reported = complaints();
+  ASSERT_EQ(reported.size(), 1U);
+  EXPECT_EQ(reported[0].status, HealthStatus::bad);
+  EXPECT_EQ(reported[0].wrong, "NCCL_IB_GID_INDEX is 3, which this port lacks");
+  EXPECT_EQ(reported[0].remedy, "give eth2 an IP address, and unset NCCL_IB_GID_INDEX");
   node.write("etc/nccl.conf", "NCCL_IB_GID_INDEX=2");
-  found = complaints();
-  ASSERT_EQ(found.size(), 2U);
-  EXPECT_EQ(found[1].found, "GID 2 is IB/RoCE v1");
-  EXPECT_EQ(found[1].remedy, "set NCCL_IB_GID_INDEX=3, or unset it: NCCL finds the index from 2.21 on");
+  reported = complaints();
+  ASSERT_EQ(reported.size(), 2U);
+  EXPECT_EQ(reported[1].found, "GID 2 is IB/RoCE v1");
+  EXPECT_EQ(reported[1].remedy, "set NCCL_IB_GID_INDEX=3, or unset it: NCCL finds the index from 2.21 on");
 }
 
 TEST_F(RoceChecks, TypesThatLinuxDoesNotShowAreUnknown) {
   node.remove(port_0 + "/gid_attrs");
-  const std::vector<HealthCheck> found = complaints();
-  ASSERT_EQ(found.size(), 2U);  // the interface is not known either
-  EXPECT_EQ(found[0].status, HealthStatus::unknown);
-  EXPECT_EQ(found[0].wrong, "the versions of RoCE were not checked");
-  EXPECT_EQ(found[1].wrong, "ECN and PFC were not checked");
+  const std::vector<HealthCheck> reported = complaints();
+  ASSERT_EQ(reported.size(), 2U);  // the interface is not known either
+  EXPECT_EQ(reported[0].status, HealthStatus::unknown);
+  EXPECT_EQ(reported[0].wrong, "the versions of RoCE were not checked");
+  EXPECT_EQ(reported[1].wrong, "ECN and PFC were not checked");
 }
 
 TEST_F(RoceChecks, EcnThatIsOffOrOnOneSideIsAWarning) {
   node.set_ecn("eth2", 3, "1", "0");
   node.set_ecn("eth3", 3, "0", "0");
-  const std::vector<HealthCheck> found = complaints();
-  ASSERT_EQ(found.size(), 2U);
-  EXPECT_EQ(found[0].found, "ECN: receivers notify on priorities 3, senders react on none");
-  EXPECT_EQ(found[1].found, "ECN: receivers notify on priorities none, senders react on none");
-  EXPECT_EQ(found[1].status, HealthStatus::warn);
-  EXPECT_NE(found[1].remedy.find("/sys/class/net/eth3/ecn/roce_np/enable/3"), std::string::npos);
+  const std::vector<HealthCheck> reported = complaints();
+  ASSERT_EQ(reported.size(), 2U);
+  EXPECT_EQ(reported[0].found, "ECN: receivers notify on priorities 3, senders react on none");
+  EXPECT_EQ(reported[1].found, "ECN: receivers notify on priorities none, senders react on none");
+  EXPECT_EQ(reported[1].status, HealthStatus::warn);
+  EXPECT_NE(reported[1].remedy.find("/sys/class/net/eth3/ecn/roce_np/enable/3"), std::string::npos);
 }
 
 TEST_F(RoceChecks, TrustOfVlanTagsAndPortsThatDifferAreWarnings) {
@@ -135,18 +135,19 @@ TEST_F(RoceChecks, TrustOfVlanTagsAndPortsThatDifferAreWarnings) {
   EXPECT_EQ(complaints().at(0).remedy, "mlnx_qos -i eth2 --trust dscp, where RoCE is not in a VLAN with priorities");
   node.write("sys/class/net/eth2/qos/trust", "dscp");
   node.set_ecn("eth2", 4, "1", "1");
-  const std::vector<HealthCheck> found = complaints();
-  ASSERT_EQ(found.size(), 1U);
-  EXPECT_EQ(found[0].found, "ECN on priority 3, 4, trust dscp; ECN on priority 3, trust dscp");
+  const std::vector<HealthCheck> reported = complaints();
+  ASSERT_EQ(reported.size(), 1U);
+  EXPECT_EQ(reported[0].found, "ECN on priority 3, 4, trust dscp; ECN on priority 3, trust dscp");
 }
 
 TEST_F(RoceChecks, LossesWithoutAMarkAreAWarning) {
   node.write(port_0 + "/hw_counters/packet_seq_err", "4711");
   EXPECT_EQ(complaints(), std::vector<HealthCheck>{});  // packets were marked, so the switches do their part
   node.write(port_0 + "/hw_counters/np_ecn_marked_roce_packets", "0");
-  const std::vector<HealthCheck> found = complaints();
-  ASSERT_EQ(found.size(), 1U);
-  EXPECT_EQ(found[0].found, "4711 gaps that peers reported and no packet marked by ECN, since the driver was loaded");
+  const std::vector<HealthCheck> reported = complaints();
+  ASSERT_EQ(reported.size(), 1U);
+  EXPECT_EQ(reported[0].found,
+            "4711 gaps that peers reported and no packet marked by ECN, since the driver was loaded");
   node.write(port_0 + "/hw_counters/packet_seq_err", "99");
   EXPECT_EQ(complaints(), std::vector<HealthCheck>{});
 }
@@ -160,20 +161,20 @@ TEST_F(RoceChecks, LossesOfASenderThatHeardOfMarksAreNoWarning) {
 
 TEST_F(RoceChecks, ADriverThatShowsTrustButNoEcnIsUnknown) {
   node.remove("sys/class/net/eth2/ecn");
-  const std::vector<HealthCheck> found = complaints();
-  ASSERT_FALSE(found.empty());
-  EXPECT_EQ(found[0].status, HealthStatus::unknown);
-  EXPECT_EQ(found[0].found, "trust dscp, and no file shows ECN");
+  const std::vector<HealthCheck> reported = complaints();
+  ASSERT_FALSE(reported.empty());
+  EXPECT_EQ(reported[0].status, HealthStatus::unknown);
+  EXPECT_EQ(reported[0].found, "trust dscp, and no file shows ECN");
 }
 
 TEST_F(RoceChecks, ADriverThatShowsNothingIsUnknownAndNamesTheTool) {
   for (const char* const name : {"eth2", "eth3"}) {
     node.remove(std::string("sys/class/net/") + name);
   }
-  const std::vector<HealthCheck> found = complaints();
-  ASSERT_EQ(found.size(), 2U);
-  EXPECT_EQ(found[0].status, HealthStatus::unknown);
-  EXPECT_EQ(found[0].remedy, "look at dcb pfc show dev eth2, or at mlnx_qos -i eth2");
+  const std::vector<HealthCheck> reported = complaints();
+  ASSERT_EQ(reported.size(), 2U);
+  EXPECT_EQ(reported[0].status, HealthStatus::unknown);
+  EXPECT_EQ(reported[0].remedy, "look at dcb pfc show dev eth2, or at mlnx_qos -i eth2");
 }
 
 TEST_F(RoceChecks, PortsThatAreDownAreLeftToTheCheckOfPorts) {

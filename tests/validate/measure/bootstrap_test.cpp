@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How surely one schedule is faster than another.
+// Probability that one schedule is faster than another.
 #include "validate/measure/bootstrap.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace {
 using namespace std::chrono_literals;
 using Durations = std::vector<Duration>;
 
-/// Round after round slower, and one that is far off.
+/// Returns times that get slower round after round, with one outlier.
 Durations drifting(int parts) {
   Durations times;
   for (int round = 0; round < 20; ++round) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is read off the spans of a schedule: programs of one op, with spans that can be added up by hand.
+// Samples from the spans of a schedule: programs of one op, with spans that can be added up by hand.
 #include "validate/measure/op_samples.h"
 
 #include <gtest/gtest.h>
@@ -17,17 +17,17 @@ using namespace std::chrono_literals;
 OpSpan span(Rank rank, int op, Duration start, Duration end) { return {rank, OpId{op}, Instant(start), Instant(end)}; }
 
 std::vector<MicroBenchmark> samples(const MicroProgram& micro, const Timeline& spans) {
-  std::vector<MicroBenchmark> all;
-  add_op_samples(*micro.program, micro.sizes, spans, all);
-  return all;
+  std::vector<MicroBenchmark> benchmarks;
+  add_op_samples(*micro.program, micro.sizes, spans, benchmarks);
+  return benchmarks;
 }
 
-/// As the micro-benchmark of that op would say it, but for what was beside it.
+/// Returns the result of that op's micro-benchmark, except for its neighbours.
 std::vector<MicroBenchmark> expected(const MicroProgram& micro, Duration sample) {
-  MicroBenchmark one = micro.what;
-  one.beside = inside_schedule;
-  one.samples = {sample};
-  return {one};
+  MicroBenchmark benchmark = micro.what;
+  benchmark.beside = inside_schedule;
+  benchmark.samples = {sample};
+  return {benchmark};
 }
 
 TEST(OpSamples, AProductOrKernelCountsByItsSlowestRank) {
@@ -55,12 +55,12 @@ TEST(OpSamples, OpsOfOneSizeAreSamplesOfOneRow) {
   const MicroProgram three = transfers_alone(2, 0, 1, DType::bf16, {512}, 1);
   EXPECT_TRUE(samples(three, {span(0, 0, 0ms, 1ms), span(1, 1, 0ms, 1ms)}).empty());  // halves
   const MicroProgram both = beside_each_other(1, {.m = 4, .n = 4, .k = 4}, {512}, 1, Watched::product);
-  std::vector<MicroBenchmark> all = samples(both, {span(0, 0, 0ms, 2ms), span(0, 1, 0ms, 1ms)});
-  ASSERT_EQ(all.size(), 2U);
-  add_op_samples(*both.program, both.sizes, {span(0, 0, 0ms, 3ms), span(0, 1, 0ms, 1ms)}, all);
-  ASSERT_EQ(all.size(), 2U);
-  EXPECT_EQ(all[0].op, "product");
-  EXPECT_EQ(all[0].samples, (std::vector<Duration>{2ms, 3ms}));
+  std::vector<MicroBenchmark> benchmarks = samples(both, {span(0, 0, 0ms, 2ms), span(0, 1, 0ms, 1ms)});
+  ASSERT_EQ(benchmarks.size(), 2U);
+  add_op_samples(*both.program, both.sizes, {span(0, 0, 0ms, 3ms), span(0, 1, 0ms, 1ms)}, benchmarks);
+  ASSERT_EQ(benchmarks.size(), 2U);
+  EXPECT_EQ(benchmarks[0].op, "product");
+  EXPECT_EQ(benchmarks[0].samples, (std::vector<Duration>{2ms, 3ms}));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns, warm-up and summaries, by executors that only count.
+// Turns, warm-up and summaries, with executors that only count.
 #include "validate/measure/protocol.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Its n-th run takes n microseconds; from run `stuck_at` on it is stuck.
+/// The n-th run takes n microseconds; from run `stuck_at` on it is stuck.
 class Counter final : public Executor {
  public:
   Counter(std::vector<int>& turns_taken, int id, int stuck_at = 1000)
@@ -47,11 +47,11 @@ class Counter final : public Executor {
 };
 
 TEST(Turns, EveryRoundIsAPermutationAndRoundsDiffer) {
-  const auto all = turns(5, 40, 7);
-  ASSERT_EQ(all.size(), 40U);
+  const auto rounds = turns(5, 40, 7);
+  ASSERT_EQ(rounds.size(), 40U);
   std::set<std::vector<std::size_t>> seen;
   std::vector<int> first(5);
-  for (std::vector<std::size_t> round : all) {
+  for (std::vector<std::size_t> round : rounds) {
     seen.insert(round);
     ++first[round.front()];
     std::ranges::sort(round);
@@ -59,8 +59,8 @@ TEST(Turns, EveryRoundIsAPermutationAndRoundsDiffer) {
   }
   EXPECT_GT(seen.size(), 20U);
   EXPECT_TRUE(std::ranges::all_of(first, [](int times) { return times > 0; }));
-  EXPECT_EQ(turns(5, 40, 7), all);
-  EXPECT_NE(turns(5, 40, 8), all);
+  EXPECT_EQ(turns(5, 40, 7), rounds);
+  EXPECT_NE(turns(5, 40, 8), rounds);
 }
 
 TEST(Measure, WarmUpDoesNotCountAndSchedulesTakeTurns) {
@@ -122,10 +122,10 @@ TEST(NoiseFloor, IsMeasuredAndSaid) {
 }
 
 TEST(ThisEnvironment, SaysWhatItIs) {
-  const Environment here = this_environment();
-  EXPECT_FALSE(here.cpu.empty());
-  EXPECT_GT(here.cores, 0);
-  EXPECT_FALSE(here.os.empty());
+  const Environment environment = this_environment();
+  EXPECT_FALSE(environment.cpu.empty());
+  EXPECT_GT(environment.cores, 0);
+  EXPECT_FALSE(environment.os.empty());
 }
 
 }  // namespace

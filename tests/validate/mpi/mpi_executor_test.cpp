@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes that share nothing give the interpreter's bits; those that wait for each other, or are lost, are named.
-// Threads stand in for processes: all but MPI itself is what runs under mpirun.
+// Processes that share no memory produce the interpreter's bits; processes that wait for each other, or are lost, are
+// named. Threads stand in for processes: everything except MPI itself is the code that runs under mpirun.
 #include "validate/mpi/mpi_executor.h"
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ using test::Shift;
 
 constexpr std::chrono::nanoseconds long_patience = 1min;
 
-/// What so many processes find of a program together.
+/// Returns the combined verdict of the processes on a program.
 Verdict verified(const Program& program, const Sizes& sizes, int orders) {
   Verdict verdict;
   const auto thrown = on_processes(program.mesh.ranks(), [&](World& world) {
@@ -46,9 +46,9 @@ Verdict verified(const Program& program, const Sizes& sizes, int orders) {
       return std::make_unique<MpiExecutor>(std::move(lowered), std::move(of), crew);
     };
     const Verdict mine = verify(shared(program), sizes, {.orders = orders, .executor = processes});
-    const Verdict all = of_all_ranks(crew, program.mesh.ranks(), mine);
+    const Verdict combined = of_all_ranks(crew, program.mesh.ranks(), mine);
     if (crew.leads()) {
-      verdict = all;
+      verdict = combined;
     }
   });
   for (const std::string& sentence : thrown) {
@@ -193,7 +193,7 @@ TEST(Crew, AProcessThatFailsDuringARunEndsIt) {
   EXPECT_EQ(thrown[0], "process 1 gave up: no memory");
 }
 
-/// What the leader of two throws while it gathers, where the other one sends it a note and waits.
+/// Returns what the leader of two processes throws while it gathers and the other one sends it a note and waits.
 std::string thrown_at(const Note& note) {
   const auto thrown = on_processes(2, [&](World& world) {
     Crew crew(world, long_patience);
@@ -295,13 +295,13 @@ TEST(Crew, AFloodOfNotesLetsARunGoOn) {
    public:
     [[nodiscard]] int process() const override { return 0; }
     [[nodiscard]] int processes() const override { return 1; }
-    void send(int /*to*/, Payload bytes) override { own_.push_back(std::move(bytes)); }
+    void send(int /*to*/, Payload bytes) override { parcels_.push_back(std::move(bytes)); }
     std::optional<Parcel> receive() override {
-      if (own_.empty()) {
+      if (parcels_.empty()) {
         return Parcel{0, packed({.kind = Note::Kind::beat})};
       }
-      Parcel parcel{0, std::move(own_.front())};
-      own_.pop_front();
+      Parcel parcel{0, std::move(parcels_.front())};
+      parcels_.pop_front();
       return parcel;
     }
     [[nodiscard]] std::string library() const override { return "flood"; }
@@ -310,14 +310,14 @@ TEST(Crew, AFloodOfNotesLetsARunGoOn) {
     [[noreturn]] void abort(int /*code*/) override { std::terminate(); }
 
    private:
-    std::deque<Payload> own_;
+    std::deque<Payload> parcels_;
   };
   Flood world;
   Crew crew(world, long_patience);
   EXPECT_EQ(crew.gather(1, Payload(3)), std::vector<Payload>{Payload(3)});
 }
 
-/// Whether processes that run it on integers, under this seed of chaos, end with something else than they should.
+/// True if processes that run the program on integers, under this seed of chaos, end with wrong contents.
 bool is_caught(const Program& program, const Sizes& sizes, std::uint64_t seed) {
   bool right = true;
   on_processes(program.mesh.ranks(), [&](World& world) {
@@ -386,8 +386,8 @@ TEST(MpiExecutor, NotesOfOpsThatItDoesNotHaveAreRefused) {
 TEST(Launch, KnowsTheLaunchersOfMpi) {
   const auto started = [](std::map<std::string, const char*> variables) {
     return started_by_mpi([&](const char* name) {
-      const auto found = variables.find(name);
-      return found == variables.end() ? nullptr : found->second;
+      const auto variable = variables.find(name);
+      return variable == variables.end() ? nullptr : variable->second;
     });
   };
   EXPECT_EQ(started({}), std::nullopt);

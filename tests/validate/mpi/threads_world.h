@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes that are threads of a test, and what they send each other without MPI.
+// Processes that are threads of a test and send each other messages without MPI.
 #pragma once
 
 #include <deque>
@@ -15,7 +15,7 @@
 
 namespace commfuse::validate::test {
 
-/// What is on its way, by receiver.
+/// Messages under way, by receiver.
 struct Mail {
   explicit Mail(int processes) : boxes(static_cast<std::size_t>(processes)) {}
   std::mutex mutex;
@@ -51,7 +51,7 @@ class ThreadsWorld final : public World {
   int process_;
 };
 
-/// Calls it on so many processes at once; what each of them threw, in words.
+/// Calls `work` on `count` processes at once; returns the message of what each of them threw.
 inline std::vector<std::string> on_processes(int count, const std::function<void(World&)>& work) {
   Mail mail(count);
   std::vector<std::string> thrown(static_cast<std::size_t>(count));

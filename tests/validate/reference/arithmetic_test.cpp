@@ -95,18 +95,18 @@ TEST(Random, IsSplitMix64) {
 TEST(Random, StaysInItsRange) {
   Random random(3);
   float least = 0.0F;
-  float most = 0.0F;
+  float largest = 0.0F;
   for (int i = 0; i < 10'000; ++i) {
     const float value = random.uniform();
     least = std::min(least, value);
-    most = std::max(most, value);
+    largest = std::max(largest, value);
     const std::int64_t whole = random.integer(2);
     ASSERT_TRUE(whole >= -2 && whole <= 2);
   }
   EXPECT_GE(least, -1.0F);
   EXPECT_LT(least, -0.99F);
-  EXPECT_LT(most, 1.0F);
-  EXPECT_GT(most, 0.99F);
+  EXPECT_LT(largest, 1.0F);
+  EXPECT_GT(largest, 0.99F);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention of some query rows gives the bits of the whole.
+// Attention of some query rows has the bits of the whole attention.
 #include "validate/reference/attention.h"
 
 #include <gtest/gtest.h>
@@ -38,9 +38,9 @@ TEST(AttentionRows, HaveTheBitsOfTheWhole) {
     const Matrix<float> whole = attention(layout, functions, qkv);
     const std::array<std::int64_t, 4> at{2, 3, 10, 11};
     const std::array picked{rows_of(qkv, 2, 2), rows_of(qkv, 10, 2)};
-    const Matrix<float> some = attention(layout, functions, stacked(picked), at, qkv);
+    const Matrix<float> picked_rows_out = attention(layout, functions, stacked(picked), at, qkv);
     const std::array expected{rows_of(whole, 2, 2), rows_of(whole, 10, 2)};
-    EXPECT_EQ(some, stacked(expected));
+    EXPECT_EQ(picked_rows_out, stacked(expected));
   }
 }
 
@@ -55,19 +55,19 @@ TEST(AttentionRows, DoNotReadWhatIsMasked) {
 }
 
 TEST(AttentionRows, OfIntegersCountEveryQueryKeyAndValue) {
-  // One head, no mask to speak of: (1 x 2) 3 + (1 x 1) 4 = 10, and 10 is 0 by 5; with q = 2 it is 20; with k = 3 for
-  // 2, 13.
-  constexpr AttentionLayout one{.qkv = 3, .out = 1, .head = 1, .batch = 1, .causal = false};
-  EXPECT_EQ(attention(one, Functions::integer, matrix({{1, 2, 3}, {1, 1, 4}})), matrix({{0}, {0}}));
-  EXPECT_EQ(attention(one, Functions::integer, matrix({{1, 3, 3}, {2, 1, 4}})), matrix({{-2}, {1}}));
-  EXPECT_EQ(attention(one, Functions::integer, matrix({{1, 2, 3}, {1, 1, 3}})), matrix({{-1}, {-1}}));
+  // One head and no effective mask: (1 x 2) 3 + (1 x 1) 4 = 10, which is 0 modulo 5; with q = 2 it is 20; with k = 3 in
+  // place of 2, 13.
+  constexpr AttentionLayout one_head{.qkv = 3, .out = 1, .head = 1, .batch = 1, .causal = false};
+  EXPECT_EQ(attention(one_head, Functions::integer, matrix({{1, 2, 3}, {1, 1, 4}})), matrix({{0}, {0}}));
+  EXPECT_EQ(attention(one_head, Functions::integer, matrix({{1, 3, 3}, {2, 1, 4}})), matrix({{-2}, {1}}));
+  EXPECT_EQ(attention(one_head, Functions::integer, matrix({{1, 2, 3}, {1, 1, 3}})), matrix({{-1}, {-1}}));
 }
 
 TEST(Ulysses, IsBitwiseUnfusedWhereTheOutProjectionIsOneGemm) {
   const CheckedOperation ulysses{"ulysses", "ulysses", operation_of(Scope::ulysses, true)};
   for (const std::int32_t ranks : {1, 2, 3, 8}) {
     for (const CheckPoint& point : points_of(ulysses, ranks, DType::bf16)) {
-      if (point.strategy->name != "commfuse" || ranks == 1) {  // which adds up head groups
+      if (point.strategy->name != "commfuse" || ranks == 1) {  // commfuse adds up head groups
         const auto program = shared(program_of(point));
         const Tally tally = verify_bitwise(program, checked_sizes(*program)[1], 3);
         EXPECT_TRUE(tally.ok()) << program->name << ", " << tally.wrong << " wrong";

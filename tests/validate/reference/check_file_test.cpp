@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schedules from files on real matrices: what is run, what is refused, and that nothing a stranger writes aborts.
+// Schedules from files on real matrices: those that run, those that are refused, and hostile files, which never abort.
 #include "validate/reference/check_file.h"
 
 #include <gtest/gtest.h>
@@ -17,8 +17,8 @@
 namespace commfuse::validate {
 namespace {
 
-/// Two products in a row and attention, over dimensions that no model knows, on two ranks.
-constexpr std::string_view own = R"(schema: commfuse.schedule/1
+/// Two GEMMs in a row and attention, over dimensions that no model has, on two ranks.
+constexpr std::string_view own_schedule = R"(schema: commfuse.schedule/1
 name: own
 mesh: {tp: 2}
 dimensions: {rows: 2, wide: 3, parts: 2, packed: 2, heads: 2, sequences: 1, size: 1}
@@ -75,21 +75,21 @@ std::string refusal(const std::string& text) {
 }
 
 TEST(CheckFile, AScheduleOverDimensionsOfItsOwnIsRight) {
-  const CheckResult result = check_point(point_of(file_of(std::string{own}), 1));
+  const CheckResult result = check_point(point_of(file_of(std::string{own_schedule}), 1));
   EXPECT_EQ(result.findings, std::vector<std::string>{});
   EXPECT_TRUE(result.ok()) << to_json({&result, 1});
   EXPECT_EQ(result.ops, 5);
 }
 
 TEST(CheckFile, AWrongOneFailsItsProofAndIsNotRun) {
-  const CheckResult result = check_point(point_of(file_of(with(std::string{own}, ", waits: [2]", "")), 1));
+  const CheckResult result = check_point(point_of(file_of(with(std::string{own_schedule}, ", waits: [2]", "")), 1));
   EXPECT_FALSE(result.ok());
   ASSERT_FALSE(result.findings.empty());
   EXPECT_EQ(result.verdict.integers.elements, 0);
 }
 
 TEST(CheckFile, RowsSayFileAndProgram) {
-  const CheckResult result = check_point(point_of(file_of(std::string{own}), 1));
+  const CheckResult result = check_point(point_of(file_of(std::string{own_schedule}), 1));
   const std::string csv = to_csv({&result, 1});
   EXPECT_NE(csv.find("\ncommfuse.check/1,file,2,bf16,1,own,own.yaml,,,"), std::string::npos) << csv;
   EXPECT_NE(csv.find(",,5,true,true,,"), std::string::npos) << csv;
@@ -100,7 +100,7 @@ TEST(CheckFile, RowsSayFileAndProgram) {
 
 TEST(CheckFile, ContractedDimensionsAreShortenedUntilIntegersStayExact) {
   // y of at most 2 times heads of 2 x 4 is contracted with 6 elements a block of 40: 240 x 8 is beyond bf16's 256.
-  std::string text = with(std::string{own}, "dimensions: {rows: 2", "dimensions: {more: 40, rows: 2");
+  std::string text = with(std::string{own_schedule}, "dimensions: {rows: 2", "dimensions: {more: 40, rows: 2");
   text = with(text, "  g: {gelu: y}\n",
               "  u: {rows: parts*2, columns: more*40}\n  z: {product: [y, u]}\n  t: {rows: more*40, columns: size*1}\n"
               "  s: {product: [z, t]}\n  g: {gelu: y}\n");
@@ -109,12 +109,12 @@ TEST(CheckFile, ContractedDimensionsAreShortenedUntilIntegersStayExact) {
   EXPECT_FALSE(integers_stay_exact(file.program, plain[1], 1));
   for (const Sizes& sizes : sizes_for(file, 1)) {
     EXPECT_TRUE(integers_stay_exact(file.program, sizes, 1));
-    EXPECT_EQ(sizes.block[4], plain[0].block[4]);  // packed holds heads, and stays
+    EXPECT_EQ(sizes.block[4], plain[0].block[4]);  // packed holds heads, and keeps its size
   }
 }
 
 TEST(CheckFile, WhatTheReferenceDoesNotRunIsRefusedWithARemedy) {
-  const std::string text{own};
+  const std::string text{own_schedule};
   EXPECT_EQ(refusal(text), "");
   EXPECT_EQ(
       refusal(with(text, "final: [{here: g, tensor: g, row: tp}]", "final: []")),
@@ -149,7 +149,8 @@ TEST(CheckFile, WhatTheReferenceDoesNotRunIsRefusedWithARemedy) {
 }
 
 TEST(CheckFile, SumsThatNeverStayExactAreRefused) {
-  std::string text = test::everywhere(test::everywhere(std::string{own}, "wide: 3", "wide: 300"), "wide*3", "wide*300");
+  std::string text =
+      test::everywhere(test::everywhere(std::string{own_schedule}, "wide: 3", "wide: 300"), "wide*3", "wide*300");
   text = with(text, "  g: {gelu: y}\n",
               "  u: {rows: packed*2, columns: wide*300}\n  z: {product: [q, u]}\n"
               "  s: {product: [z, v]}\n  g: {gelu: y}\n");
@@ -176,7 +177,7 @@ TEST(CheckFile, WhateverAStrangerWritesIsRightOrRefused) {
   int right = 0;
   int refused = 0;
   for (int round = 0; round < 2000; ++round) {
-    std::string text{own};
+    std::string text{own_schedule};
     for (std::size_t blow = dice.below(4) + 1; blow > 0; --blow) {
       test::damage(text, words, dice);
     }

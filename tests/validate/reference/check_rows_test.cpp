@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of `check` as text, also of schedules that failed.
+// Rows of `check` as text, including schedules that failed.
 #include "validate/reference/check_rows.h"
 
 #include <gtest/gtest.h>

@@ -14,8 +14,8 @@ using test::matrix;
 
 TEST(Collective, AllGatherStacksAllInputs) {
   const std::array inputs{matrix({{1, 2}}), matrix({{3, 4}}), matrix({{5, 6}})};
-  const Matrix<float> all = matrix({{1, 2}, {3, 4}, {5, 6}});
-  EXPECT_EQ(collective(CollectiveKind::all_gather, inputs), (std::vector{all, all, all}));
+  const Matrix<float> gathered = matrix({{1, 2}, {3, 4}, {5, 6}});
+  EXPECT_EQ(collective(CollectiveKind::all_gather, inputs), (std::vector{gathered, gathered, gathered}));
 }
 
 TEST(Collective, ReduceScatterGivesEachItsBlockOfTheSum) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The interpreter on programs written by hand: who gets what, when, rounded how.
+// The interpreter on programs written by hand: receivers, order and rounding of data.
 #include "validate/reference/interpreter.h"
 
 #include <gtest/gtest.h>
@@ -16,19 +16,19 @@ namespace {
 using test::matrix;
 using test::shared;
 
-/// One tensor x of `ranks` rows of one element, a row a rank, in a buffer `in` everywhere.
+/// One tensor x of `ranks` rows of one element, a row on each rank, in a buffer `in` on every rank.
 struct Rows {
   explicit Rows(std::int32_t ranks, DType dtype = DType::fp32, std::int32_t out_rows = 1)
       : builder("by hand", Mesh{{{"tp", ranks}}}) {
-    const Extent all{builder.dimension("rows", ranks), ranks};
-    const Extent one{builder.dimension("columns", 1), 1};
-    x = builder.input_tensor("x", all, one, dtype);
-    in = builder.buffer("in", BufferRole::input, {all.dimension, 1}, one, dtype);
-    out = builder.buffer("out", BufferRole::output, {all.dimension, out_rows}, one, dtype);
+    const Extent rows_extent{builder.dimension("rows", ranks), ranks};
+    const Extent one_column{builder.dimension("columns", 1), 1};
+    x = builder.input_tensor("x", rows_extent, one_column, dtype);
+    in = builder.buffer("in", BufferRole::input, {rows_extent.dimension, 1}, one_column, dtype);
+    out = builder.buffer("out", BufferRole::output, {rows_extent.dimension, out_rows}, one_column, dtype);
     builder.initially(builder.whole(in), x, along(builder.mesh(), 0), 0);
   }
 
-  /// What stands in `out` on every rank after one iteration, with `values` in x.
+  /// Returns `out` on every rank after one iteration, with `values` in x.
   std::vector<Matrix<float>> run(const Matrix<float>& values, const RunOptions& options = {}) {
     const std::int32_t ranks = builder.mesh().ranks();
     Interpreter interpreter(lower(shared(std::move(builder).build())), Sizes{{1, 1}});
@@ -66,7 +66,7 @@ TEST(Interpreter, ARankThatExchangesWithItselfGetsItsOwn) {
 }
 
 TEST(Interpreter, ASendAndAReceiveMayBeDifferentOpsOnDifferentRanks) {
-  // Only rank 0 sends and only rank 1 receives; what rank 2 would hold stays unwritten.
+  // Only rank 0 sends and only rank 1 receives; the buffer of rank 2 stays unwritten.
   Rows rows(3);
   ProgramBuilder& builder = rows.builder;
   builder.exchange({.shift = 1, .send = {builder.whole(rows.in)}, .wire = DType::fp32});
@@ -112,7 +112,8 @@ TEST(Interpreter, OneSidedSendsMayAllComeBeforeTheirReceives) {
 }
 
 TEST(Interpreter, AMissingCreditShowsInSomeOrder) {
-  // Two pushes into one room, which the receiver copies out after each; without the credit the second may come first.
+  // Two pushes go into one buffer, which the receiver copies after each; without the credit the second may arrive
+  // first.
   const auto spoiled = [](bool credit, std::uint64_t order) {
     Rows rows(2, DType::fp32, 2);
     ProgramBuilder& builder = rows.builder;
@@ -203,7 +204,7 @@ TEST(Interpreter, AZeroFillsItsRegionAndNothingElse) {
   Rows rows(1, DType::fp32, 2);
   rows.builder.elementwise({.function = Function::zero, .out = {rows.builder.rows_of(rows.out, 1)}});
   const std::vector<Matrix<float>> results = rows.run(matrix({{5}}));
-  EXPECT_TRUE(std::isnan(results[0].at(0, 0)));  // nobody wrote it
+  EXPECT_TRUE(std::isnan(results[0].at(0, 0)));  // no op wrote it
   EXPECT_EQ(results[0].at(1, 0), 0.0F);
 }
 
@@ -216,7 +217,7 @@ TEST(Interpreter, AnOperandIsStackedFromItsRegionsInOrder) {
                        .out = {builder.rows_of(rows.out, 2), builder.rows_of(rows.out, 0)}});
   const std::vector<Matrix<float>> results = rows.run(matrix({{5}}));
   EXPECT_EQ(results[0].at(0, 0), 5.0F);
-  EXPECT_TRUE(std::isnan(results[0].at(1, 0)));  // nobody wrote it
+  EXPECT_TRUE(std::isnan(results[0].at(1, 0)));  // no op wrote it
   EXPECT_EQ(results[0].at(2, 0), 5.0F);
 }
 
@@ -235,10 +236,10 @@ TEST(Interpreter, WhatIsReadBeforeItIsWrittenSpoilsTheResult) {
 
 TEST(Interpreter, AProductThatAccumulatesAddsItsWholeSum) {
   ProgramBuilder builder("by hand", Mesh{{{"tp", 1}}});
-  const Extent one{builder.dimension("one", 1), 1};
-  const TensorId x = builder.input_tensor("x", one, one, DType::fp32);
-  const BufferId in = builder.buffer("in", BufferRole::input, one, one, DType::fp32);
-  const BufferId out = builder.buffer("out", BufferRole::output, one, one, DType::fp32);
+  const Extent one_element{builder.dimension("one", 1), 1};
+  const TensorId x = builder.input_tensor("x", one_element, one_element, DType::fp32);
+  const BufferId in = builder.buffer("in", BufferRole::input, one_element, one_element, DType::fp32);
+  const BufferId out = builder.buffer("out", BufferRole::output, one_element, one_element, DType::fp32);
   builder.initially(builder.whole(in), x, 0, 0);
   for (const bool accumulate : {false, true, true}) {
     builder.gemm(
@@ -253,11 +254,11 @@ TEST(Interpreter, AProductThatAccumulatesAddsItsWholeSum) {
 
 TEST(Interpreter, AProductTransposesAFactorThatLiesTheOtherWayRound) {
   ProgramBuilder builder("by hand", Mesh{{{"tp", 1}}});
-  const Extent one{builder.dimension("one", 1), 1};
-  const TensorId x = builder.input_tensor("x", one, one, DType::fp32);
-  const BufferId in = builder.buffer("in", BufferRole::input, one, one, DType::fp32);
-  const BufferId left = builder.buffer("left", BufferRole::output, one, one, DType::fp32);
-  const BufferId right = builder.buffer("right", BufferRole::output, one, one, DType::fp32);
+  const Extent one_element{builder.dimension("one", 1), 1};
+  const TensorId x = builder.input_tensor("x", one_element, one_element, DType::fp32);
+  const BufferId in = builder.buffer("in", BufferRole::input, one_element, one_element, DType::fp32);
+  const BufferId left = builder.buffer("left", BufferRole::output, one_element, one_element, DType::fp32);
+  const BufferId right = builder.buffer("right", BufferRole::output, one_element, one_element, DType::fp32);
   builder.initially(builder.whole(in), x, 0, 0);
   const Operand whole{builder.whole(in)};
   builder.gemm({.a = whole, .b = whole, .out = {builder.whole(left)}, .transpose_a = true});
@@ -320,8 +321,8 @@ TEST(Interpreter, CorrectProgramsGiveTheSameBitsInEveryOrder) {
 
 TEST(Interpreter, SaysWhatItDoesNotRun) {
   ProgramBuilder builder("by hand", Mesh{{{"tp", 1}}});
-  const Extent one{builder.dimension("one", 1), 1};
-  builder.buffer("x", BufferRole::input, one, one, DType::fp8);
+  const Extent one_element{builder.dimension("one", 1), 1};
+  builder.buffer("x", BufferRole::input, one_element, one_element, DType::fp8);
   try {
     const Interpreter interpreter(lower(shared(std::move(builder).build())), Sizes{{1}});
     FAIL() << "must refuse";

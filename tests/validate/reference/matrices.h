@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small matrices and programs, as tests write them.
+// Small matrices and programs in short notation for tests.
 #pragma once
 
 #include <initializer_list>
@@ -27,7 +27,7 @@ inline std::shared_ptr<const Program> shared(Program program) {
   return std::make_shared<const Program>(std::move(program));
 }
 
-/// Every strategy on one operation of checked_operations(), in the schedules that are tried on so many ranks.
+/// Returns every strategy on one operation of checked_operations(), in the schedules that are tried on `ranks` ranks.
 inline std::vector<CheckPoint> points_of(const CheckedOperation& operation, std::int32_t ranks, DType dtype) {
   std::vector<CheckPoint> points;
   for (const Strategy& strategy : strategies()) {
@@ -39,7 +39,7 @@ inline std::vector<CheckPoint> points_of(const CheckedOperation& operation, std:
   return points;
 }
 
-/// The same in all schedules that are proved.
+/// Returns the points in all schedules that are proved.
 inline std::vector<CheckPoint> all_points_of(const CheckedOperation& operation, std::int32_t ranks) {
   std::vector<CheckPoint> points;
   for (const Strategy& strategy : strategies()) {

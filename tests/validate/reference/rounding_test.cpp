@@ -53,7 +53,7 @@ TEST(Rounding, Fp16KeepsElevenSignificantBitsAndTiesGoToEven) {
 
 TEST(Rounding, Fp32StoresWhatItIsGiven) { EXPECT_EQ(stored(DType::fp32, 1.0F + 0x1p-23F), 1.0F + 0x1p-23F); }
 
-/// What a value is after it lay in memory.
+/// Returns a value after it was stored in memory.
 float kept(DType dtype, float value) {
   std::array<std::byte, 4> bytes{};
   const std::span<std::byte> room(bytes.data(), static_cast<std::size_t>(bytes_of(dtype)));
@@ -69,15 +69,16 @@ TEST(Rounding, MemoryKeepsWhatIsStored) {
     for (int i = 0; i < 20000; ++i) {
       const auto value = std::bit_cast<float>(static_cast<std::uint32_t>(random.next() >> 32U));
       const float near = random.uniform() * std::ldexp(1.0F, static_cast<int>(random.integer(26)));
-      for (const float one : {value, near}) {
-        if (!std::isnan(one)) {
-          EXPECT_EQ(std::bit_cast<std::uint32_t>(kept(dtype, one)), std::bit_cast<std::uint32_t>(stored(dtype, one)))
-              << name_of(dtype) << " " << one;
+      for (const float number : {value, near}) {
+        if (!std::isnan(number)) {
+          EXPECT_EQ(std::bit_cast<std::uint32_t>(kept(dtype, number)),
+                    std::bit_cast<std::uint32_t>(stored(dtype, number)))
+              << name_of(dtype) << " " << number;
         }
       }
     }
-    for (const float one : {0.0F, -0.0F, infinity, -infinity}) {
-      EXPECT_EQ(std::bit_cast<std::uint32_t>(kept(dtype, one)), std::bit_cast<std::uint32_t>(one));
+    for (const float number : {0.0F, -0.0F, infinity, -infinity}) {
+      EXPECT_EQ(std::bit_cast<std::uint32_t>(kept(dtype, number)), std::bit_cast<std::uint32_t>(number));
     }
     EXPECT_TRUE(std::isnan(kept(dtype, std::bit_cast<float>(0x7f800001U))));
     EXPECT_TRUE(std::isnan(kept(dtype, std::numeric_limits<float>::quiet_NaN())));

@@ -80,7 +80,7 @@ Program backward(std::int32_t parts) {
   const TensorId w = builder.input_tensor("w", hidden, ffn, DType::bf16);
   builder.product_tensor("dw", x, dy, {.transpose_a = true, .dtype = DType::fp32});
   builder.product_tensor("dx", dy, w, {.transpose_b = true});
-  builder.buffer("w", BufferRole::weight, hidden, ffn, DType::bf16);  // of dw's dimensions, but never holds it
+  builder.buffer("w", BufferRole::weight, hidden, ffn, DType::bf16);  // has the dimensions of dw, but never holds it
   builder.buffer("dw", BufferRole::output, hidden, ffn, DType::fp32);
   return std::move(builder).build();
 }

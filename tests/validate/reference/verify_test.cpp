@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every schedule computes what the unfused operation computes; a wrong one is caught.
+// Every schedule computes the unfused operation; a wrong schedule is caught.
 #include "validate/reference/verify.h"
 #include "tests/slow_build.h"
 
@@ -23,14 +23,14 @@ using test::all_points_of;
 using test::points_of;
 using test::shared;
 
-/// One of the few schedules that differ in the form and the lane of adds only.
+/// True for one of the few schedules that differ only in the form and the lane of adds.
 bool plainest(const StrategyOptions& options) {
   StrategyOptions plain{.slices = options.slices, .form = options.form, .dtype = options.dtype};
   plain.add_lane = options.add_lane;
   return options == plain;
 }
 
-/// Every kind of schedule at a site alone, on a few ranks; in chains of sites a few.
+/// Selects every kind of schedule at a single site, on a few ranks, and a few in chains of sites.
 bool is_more_of_the_same(const CheckPoint& point) {
   const std::string_view strategy = point.strategy->name;
   if ((strategy == "sliced" && point.options.slices > 2) || point.options.sub_slices > 2) {
@@ -95,7 +95,7 @@ TEST_P(SomeRankCount, EqualBitsAreRequiredOfAllGatherAndGemmOnly) {
   }
 }
 
-/// The operation of that name.
+/// Returns the operation of that name.
 const CheckedOperation& operation_named(std::string_view name) {
   return *std::ranges::find(checked_operations(), name, &CheckedOperation::name);
 }
@@ -114,7 +114,7 @@ TEST_P(EveryRankCount, AllGatherAndProductIsBitwiseTheUnfusedProductOnRandomData
 TEST_P(EveryRankCount, RowBackwardIsBitwiseUnfusedWhereTheGradientIsOneGemm) {
   for (const CheckPoint& point : points_of(operation_named("gemm_rs_backward"), GetParam(), DType::bf16)) {
     if (point.strategy->name == "sliced") {
-      continue;  // sums over the tokens slice after slice
+      continue;  // Sums over the tokens go slice after slice.
     }
     const auto program = shared(program_of(point));
     const bool by_shard = point.options.sum == Sum::arrival && GetParam() > 1;
@@ -123,7 +123,7 @@ TEST_P(EveryRankCount, RowBackwardIsBitwiseUnfusedWhereTheGradientIsOneGemm) {
 }
 
 TEST(Verify, ASumCutInTwoIsNotAskedForEqualBits) {
-  // An accumulating product, an add, an all-reduce, a part of the contraction: each alone is enough.
+  // An accumulating GEMM, an add, an all-reduce, a part of the contraction: each of them suffices.
   const Program whole = program_of({&checked_operations()[0], &serial_strategy, {}, 4, 1});
   EXPECT_TRUE(cuts_no_sum(whole));
   const auto with = [&](const Shape& shape) {
@@ -150,7 +150,7 @@ TEST(Verify, WrongBitsFailThePoint) {
   EXPECT_FALSE(verdict.ok());
   verdict.bitwise->wrong = 0;
   EXPECT_TRUE(verdict.ok());
-  verdict.bitwise = Tally{};  // asked for, and nothing compared
+  verdict.bitwise = Tally{};  // requested, but nothing was compared
   EXPECT_FALSE(verdict.ok());
   verdict.bitwise.reset();
   EXPECT_TRUE(verdict.ok());
@@ -166,7 +166,7 @@ TEST(Verify, TheBoundIsNotSoWideThatNothingCouldMissIt) {
 }
 
 TEST(Verify, ReduceScatterOnRandomDataDependsOnTheOrderOfTheSum) {
-  // Why level T2 is asked of all-gather only: the ring takes the partial sums in another order on every rank.
+  // Shows why level T2 is required of all-gather only: the ring adds partial sums in another order on every rank.
   const CheckPoint point{&checked_operations()[1], &commfuse_strategy, {.dtype = DType::bf16}, 8, 1};
   const auto program = shared(program_of(point));
   EXPECT_GT(verify_bitwise(program, checked_sizes(*program)[1], 3).wrong, 0);
@@ -199,7 +199,7 @@ TEST(Verify, AWrongPeerMakesWrongElements) {
   const Verdict verdict = verify(shared(program), checked_sizes(program)[1], {});
   EXPECT_FALSE(verdict.integers.ok());
   EXPECT_FALSE(verdict.bound.ok());
-  // A rank meets only its own shard and that of the rank two further: one row block of four is right.
+  // A rank only meets its own shard and that of the rank two further: one row block of four is right.
   EXPECT_EQ(verdict.bound.elements, 4 * 32 * 6);
   EXPECT_GT(verdict.bound.wrong, verdict.bound.elements * 7 / 10);
   EXPECT_LE(verdict.bound.wrong, verdict.bound.elements * 3 / 4);
@@ -217,7 +217,7 @@ TEST(Verify, WhatWasNeverWrittenIsInfinitelyFarOff) {
 
 TEST(Verify, NothingComparedIsNotRight) { EXPECT_FALSE(Tally{}.ok()); }
 
-/// Kinds of findings for which the program cannot even be lowered.
+/// Returns true if the findings still allow the program to be lowered.
 bool can_run(const CheckReport& report) {
   return report.ok() || report.findings.front().kind == FindingKind::deadlock ||
          report.findings.front().kind == FindingKind::hazard || report.findings.front().kind == FindingKind::contents;
@@ -234,7 +234,7 @@ bool runs_right(const Program& program) {
 class EveryMutation : public testing::TestWithParam<std::int32_t> {};
 INSTANTIATE_TEST_SUITE_P(TwoToFour, EveryMutation, testing::Range(2, slow_build ? 3 : 5));
 
-// Two judges that know nothing of each other, the proof and the run, agree on every small mistake.
+// Two independent judges, the proof and the run, agree on every small mistake.
 TEST_P(EveryMutation, IsProvedRightExactlyWhenItRunsRight) {
   int right = 0;
   int wrong = 0;

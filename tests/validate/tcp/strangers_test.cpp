@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whoever comes to the port without being a process of ours: it ends a run at most, with a sentence, and takes little
-// time and memory.
+// Strangers that connect to the port: they end a run at most, with a clear error, and take little time and memory.
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -25,14 +24,14 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// As processes send it before a message.
+/// The head that processes send before a message.
 struct Head {
   std::int32_t from = 0;
   std::int32_t to = 0;
   std::uint64_t length = 0;
 };
 
-/// A connection to a port of this machine that says what it likes.
+/// A connection to a port of this machine that sends arbitrary bytes.
 class Stranger {
  public:
   explicit Stranger(std::uint16_t port) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -40,9 +39,9 @@ class Stranger {
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     address.sin_port = htons(port);
-    const int small = 1 << 16;  // so that what it has sent is soon more than is taken
+    const int small = 1 << 16;  // a small buffer, so that sent bytes soon exceed what is taken
     ::setsockopt(socket_.get(), SOL_SOCKET, SO_SNDBUF, &small, sizeof small);
-    // NOLINTNEXTLINE(*-reinterpret-cast): as sockets have it
+    // NOLINTNEXTLINE(*-reinterpret-cast): sockets require it
     EXPECT_EQ(::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
   }
 
@@ -57,7 +56,7 @@ class Stranger {
     say(Head{from, to, bytes.size()});
     EXPECT_EQ(::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
   }
-  /// Empty messages of process 1, as many bytes as are taken without waiting; how many that was.
+  /// Sends empty messages of process 1 until the socket would block; returns the number of bytes.
   std::size_t flood() {
     const std::vector<Head> heads(1 << 12, Head{1, 0, 0});
     const auto bytes = std::as_bytes(std::span(heads));
@@ -77,7 +76,7 @@ class Stranger {
   std::size_t flooded_ = 0;
 };
 
-/// The first of so many processes, where a stranger takes the place of each other one.
+/// The first of several processes; strangers take the places of the others.
 struct Taken {
   explicit Taken(int processes) {
     const TcpDoor door(0);
@@ -93,7 +92,7 @@ struct Taken {
   std::unique_ptr<TcpWorld> world;
 };
 
-/// What it throws, in words.
+/// Returns the message of what `work` throws.
 std::string thrown_by(const std::function<void()>& work) {
   try {
     work();
@@ -103,7 +102,7 @@ std::string thrown_by(const std::function<void()>& work) {
   return "";
 }
 
-/// What receiving comes to, once it throws.
+/// Receives until that throws; returns the message.
 std::string refusal_of(World& world) {
   return thrown_by([&] {
     for (const auto until = std::chrono::steady_clock::now() + 10s; std::chrono::steady_clock::now() < until;) {
@@ -114,46 +113,46 @@ std::string refusal_of(World& world) {
 
 TEST(TcpStrangers, NobodySpeaksInTheNameOfAnother) {
   for (const std::int32_t from : {0, 2}) {
-    Taken here(3);
-    here.stranger(1).send(from, 0, Payload(9));
-    EXPECT_EQ(refusal_of(*here.world),
+    Taken place(3);
+    place.stranger(1).send(from, 0, Payload(9));
+    EXPECT_EQ(refusal_of(*place.world),
               fmt::format("process 1 sends in the name of process {}; run the same program everywhere", from));
   }
 }
 
 TEST(TcpStrangers, ARefusedConnectionIsNotHeardAgain) {
-  Taken here(2);
-  here.stranger(1).say(std::array<std::uint64_t, 8>{~0ULL, ~0ULL});
-  EXPECT_EQ(refusal_of(*here.world), "what came over TCP from process 1 is not of this program; choose another port");
-  EXPECT_FALSE(here.world->receive().has_value());
-  EXPECT_EQ(thrown_by([&] { here.world->send(1, {}); }), "process 1 has gone");
-  here.world->close();
+  Taken place(2);
+  place.stranger(1).say(std::array<std::uint64_t, 8>{~0ULL, ~0ULL});
+  EXPECT_EQ(refusal_of(*place.world), "what came over TCP from process 1 is not of this program; choose another port");
+  EXPECT_FALSE(place.world->receive().has_value());
+  EXPECT_EQ(thrown_by([&] { place.world->send(1, {}); }), "process 1 has gone");
+  place.world->close();
 }
 
 TEST(TcpStrangers, TheOrderlyEndTakesNoticeOfNobody) {
-  Taken here(2);
-  here.stranger(1).say(std::array<std::uint64_t, 8>{~0ULL, ~0ULL});
-  here.world->close();
+  Taken place(2);
+  place.stranger(1).say(std::array<std::uint64_t, 8>{~0ULL, ~0ULL});
+  place.world->close();
 }
 
 TEST(TcpStrangers, AMessageLongerThanAnyIsRefusedBeforeItComes) {
-  Taken here(2);
-  here.stranger(1).say(Head{1, 0, (std::uint64_t{64} << 20U) + 1});
-  EXPECT_EQ(refusal_of(*here.world), "what came over TCP from process 1 is not of this program; choose another port");
+  Taken place(2);
+  place.stranger(1).say(Head{1, 0, (std::uint64_t{64} << 20U) + 1});
+  EXPECT_EQ(refusal_of(*place.world), "what came over TCP from process 1 is not of this program; choose another port");
 }
 
 TEST(TcpStrangers, AMessageLongerThanAnyIsNotSent) {
-  Taken here(2);
-  EXPECT_EQ(thrown_by([&] { here.world->send(1, Payload((std::size_t{64} << 20U) + 1)); }),
+  Taken place(2);
+  EXPECT_EQ(thrown_by([&] { place.world->send(1, Payload((std::size_t{64} << 20U) + 1)); }),
             "a message between processes is larger than 64 MiB; choose a schedule of fewer ops");
 }
 
 TEST(TcpStrangers, AFloodIsTakenInSips) {
-  Taken here(2);
-  std::size_t taken = here.stranger(1).flood();
+  Taken place(2);
+  std::size_t taken = place.stranger(1).flood();
   for (int i = 0; i < 100; ++i) {
-    EXPECT_TRUE(here.world->receive().has_value());
-    taken += here.stranger(1).flood();
+    EXPECT_TRUE(place.world->receive().has_value());
+    taken += place.stranger(1).flood();
   }
   EXPECT_LT(taken, std::size_t{1} << 23U);
 }

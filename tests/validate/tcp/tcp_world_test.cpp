@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes that meet over TCP, without MPI: who they are, and what they send each other.
+// Processes that meet over TCP, without MPI: their identities, and the messages that they send each other.
 #include "validate/tcp/tcp_world.h"
 
 #include <arpa/inet.h>
@@ -25,7 +25,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Calls it on so many processes, which are threads here; what each of them threw, in words.
+/// Calls `work` on `count` processes, which are threads; returns the message of what each of them threw.
 std::vector<std::string> on_processes(int count, const std::function<void(World&)>& work) {
   const TcpDoor door(0);
   std::vector<std::string> thrown(static_cast<std::size_t>(count));
@@ -75,7 +75,7 @@ TEST(TcpWorld, OthersTalkToEachOtherThroughTheFirst) {
     }
     if (world.process() == 2) {
       std::optional<Parcel> parcel;
-      while (!(parcel = world.receive()) || parcel->from == 0) {  // the leader may already say that it is there
+      while (!(parcel = world.receive()) || parcel->from == 0) {  // the leader may already announce itself
         std::this_thread::yield();
       }
       EXPECT_EQ(parcel->from, 1);
@@ -88,7 +88,7 @@ TEST(TcpWorld, OthersTalkToEachOtherThroughTheFirst) {
   EXPECT_EQ(heard, long_text);
 }
 
-/// Somebody at the door who says nothing yet; its descriptor.
+/// Connects without sending anything yet; returns the descriptor.
 int guest_at(std::uint16_t port) {
   sockaddr_in place{};
   place.sin_family = AF_INET;
@@ -106,11 +106,11 @@ TEST(TcpWorld, WhoWaitsIsNotSentAwayWhileNobodyElseComes) {
     try {
       TcpWorld::lead(door, 2, 20s);
       led = true;
-    } catch (const std::exception&) {  // nobody came in time
+    } catch (const std::exception&) {  // nobody connected in time
     }
   });
   std::vector<int> guests;
-  for (int i = 0; i < 256; ++i) {  // as many as may wait
+  for (int i = 0; i < 256; ++i) {  // the largest number that may wait
     guests.push_back(guest_at(door.port()));
   }
   std::this_thread::sleep_for(200ms);
@@ -128,7 +128,7 @@ TEST(TcpWorld, WhoeverDoesNotComeIsNotWaitedForForEver) {
   EXPECT_THROW(TcpWorld::lead(door, 2, 1ms), std::runtime_error);
 }
 
-std::optional<Rendezvous> found(std::map<std::string, const char*> variables) {
+std::optional<Rendezvous> rendezvous(std::map<std::string, const char*> variables) {
   return rendezvous_in([&](const char* name) {
     const auto at = variables.find(name);
     return at == variables.end() ? nullptr : at->second;
@@ -136,35 +136,35 @@ std::optional<Rendezvous> found(std::map<std::string, const char*> variables) {
 }
 
 TEST(Rendezvous, IsWhereTorchrunOrSlurmSayItIs) {
-  EXPECT_EQ(found({}), std::nullopt);
+  EXPECT_EQ(rendezvous({}), std::nullopt);
   EXPECT_EQ(
-      found(
+      rendezvous(
           {{"RANK", "3"}, {"WORLD_SIZE", "8"}, {"LOCAL_RANK", "3"}, {"MASTER_ADDR", "node1"}, {"MASTER_PORT", "1234"}}),
       (Rendezvous{3, 8, "node1", 1234}));
-  EXPECT_EQ(found({{"RANK", "0"}, {"WORLD_SIZE", "1"}, {"MASTER_ADDR", "localhost"}}),
+  EXPECT_EQ(rendezvous({{"RANK", "0"}, {"WORLD_SIZE", "1"}, {"MASTER_ADDR", "localhost"}}),
             (Rendezvous{0, 1, "localhost", 29400}));
-  EXPECT_EQ(found({{"SLURM_PROCID", "9"},
-                   {"SLURM_NTASKS", "16"},
-                   {"SLURM_LOCALID", "1"},
-                   {"SLURM_JOB_ID", "4021"},
-                   {"SLURM_STEP_NODELIST", "gpu[07-08]"}}),
+  EXPECT_EQ(rendezvous({{"SLURM_PROCID", "9"},
+                        {"SLURM_NTASKS", "16"},
+                        {"SLURM_LOCALID", "1"},
+                        {"SLURM_JOB_ID", "4021"},
+                        {"SLURM_STEP_NODELIST", "gpu[07-08]"}}),
             (Rendezvous{9, 16, "gpu07", 29421}));
-  EXPECT_EQ(found({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "16"}}), std::nullopt);  // a job's plain shell
+  EXPECT_EQ(rendezvous({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "16"}}), std::nullopt);  // a job's plain shell
 }
 
 TEST(Rendezvous, OtherLaunchersNeedOnlySayWhereToMeet) {
   for (const auto& [rank, size] : {std::pair{"PMI_RANK", "PMI_SIZE"}, std::pair{"FLUX_TASK_RANK", "FLUX_JOB_SIZE"},
                                    std::pair{"JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE"},
                                    std::pair{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}}) {
-    EXPECT_EQ(found({{rank, "2"}, {size, "4"}, {"MASTER_ADDR", "a1"}}), (Rendezvous{2, 4, "a1", 29400})) << rank;
-    EXPECT_THROW(static_cast<void>(found({{rank, "2"}, {size, "4"}})), ConfigError) << rank;
+    EXPECT_EQ(rendezvous({{rank, "2"}, {size, "4"}, {"MASTER_ADDR", "a1"}}), (Rendezvous{2, 4, "a1", 29400})) << rank;
+    EXPECT_THROW(static_cast<void>(rendezvous({{rank, "2"}, {size, "4"}})), ConfigError) << rank;
   }
 }
 
 TEST(Rendezvous, NumbersThatMakeNoSenseAreNamed) {
   const auto sentence = [](std::map<std::string, const char*> variables) -> std::string {
     try {
-      found(std::move(variables));
+      rendezvous(std::move(variables));
     } catch (const ConfigError& error) {
       return error.what();
     }

@@ -15,7 +15,7 @@ namespace {
 
 void write(const std::string& name, const std::string& text) { std::ofstream(name) << text; }
 
-/// Six ranks, eight steps; one rank computes so many times as long.
+/// Returns six ranks with eight steps; one rank computes `factor` times as long.
 std::string steps_csv(int faulty, double factor) {
   std::string text = "rank,step,time_ms,compute_ms,host\n";
   for (int step = 0; step < 8; ++step) {
@@ -27,7 +27,8 @@ std::string steps_csv(int faulty, double factor) {
   return text;
 }
 
-/// What a rank's GPU does in four steps. All ranks leave a collective together, so who computes long waits little.
+/// Returns the trace of a rank's GPU over four steps. All ranks leave a collective together, so a rank that computes
+/// long waits little.
 std::string trace_of(int rank, double compute, double idle, double latest, double transfer) {
   std::string events;
   const double step_us = latest + transfer;
@@ -84,21 +85,21 @@ TEST(Jobs, TracesOfSeveralRanksAreOneJob) {
     double idle;
     const char* says;
   };
-  for (const Case& one : {Case{1000.0, 10.0, "all ranks are alike"}, Case{1600.0, 10.0, "rank 2 computes slowly"},
-                          Case{1000.0, 500.0, "rank 2 launches slowly"}}) {
+  for (const Case& tested : {Case{1000.0, 10.0, "all ranks are alike"}, Case{1600.0, 10.0, "rank 2 computes slowly"},
+                             Case{1000.0, 500.0, "rank 2 launches slowly"}}) {
     std::vector<std::string> names;
     for (int rank = 0; rank < 4; ++rank) {
       const bool is_faulty = rank == 2;
       names.push_back(fmt::format("traces/{}.json", rank));
-      write(names.back(), trace_of(rank, is_faulty ? one.compute : 1000.0 + rank, is_faulty ? one.idle : 10.0,
-                                   one.compute + one.idle + 5.0, 400.0));
+      write(names.back(), trace_of(rank, is_faulty ? tested.compute : 1000.0 + rank, is_faulty ? tested.idle : 10.0,
+                                   tested.compute + tested.idle + 5.0, 400.0));
     }
     const JobFiles files = read_jobs(names);
     ASSERT_TRUE(files.unread.empty()) << files.unread.front();
     ASSERT_EQ(files.jobs.size(), 1U);
     EXPECT_EQ(files.jobs[0].name, "traces");
     const JobVerdict verdict = verdict_on(files.jobs[0], 0.01);
-    EXPECT_TRUE(verdict.why.starts_with(one.says)) << verdict.why;
+    EXPECT_TRUE(verdict.why.starts_with(tested.says)) << verdict.why;
     EXPECT_EQ(verdict.judgement.suspects.size(), verdict.judgement.health == Health::bad ? 1U : 0U);
   }
 }

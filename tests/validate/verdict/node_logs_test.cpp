@@ -13,7 +13,7 @@
 namespace commfuse::validate {
 namespace {
 
-/// What nccl-tests prints of two ranks on some hosts.
+/// Returns the output of nccl-tests for two ranks on some hosts.
 std::string log_of(const std::string& program, const std::vector<std::string>& hosts, const std::string& rows) {
   std::string text = fmt::format(
       "# nccl-tests version 2.17.6 nccl-headers=22809 nccl-library=22903\n"
@@ -61,7 +61,7 @@ TEST_F(NodeLogsTest, CollectivesOfOneHostAreOneNode) {
   EXPECT_TRUE(logs.passed_over.empty());
 }
 
-// As ROCm's rccl-tests prints it (develop, 2025): a version without "#", devices with and without a name.
+// Format of ROCm's rccl-tests (develop, 2025): a version without "#", devices with and without a name.
 TEST_F(NodeLogsTest, LogsOfRcclTestsAreReadAsThoseOfNcclTests) {
   machine = load_machine("mi300x");
   std::string text =
@@ -141,7 +141,7 @@ TEST_F(NodeLogsTest, WhatIsNoLogIsNamedAndTheRestIsRead) {
 
 TEST_F(NodeLogsTest, RecordsOfBenchHaveCollectivesToo) {
   RunRecord record{.executor = "mpi", .compute = "real", .links = "mpi"};
-  record.environment.mpi = "Open MPI 4.1";  // only then are there hosts
+  record.environment.mpi = "Open MPI 4.1";  // only records with MPI have hosts
   record.environment.hosts = {"node-1", "node-1"};
   using std::chrono::microseconds;
   record.micro_benchmarks = {

@@ -68,7 +68,7 @@ TEST(ToolResults, FailedTestsOfDcgmHaveACauseAndANextCommand) {
   const ToolResults results =
       results_of(DcgmDiagnostic{.results = {memory, result_of("Memory", std::nullopt, DcgmStatus::fail), power,
                                             software, result_of("pcie", 0, DcgmStatus::pass)}});
-  ASSERT_EQ(results.findings.size(), 3U);  // the test as a whole says what GPU 3 does
+  ASSERT_EQ(results.findings.size(), 3U);  // the whole test has the finding of GPU 3
   EXPECT_EQ(results.findings[0].subject, "GPU 3");
   EXPECT_EQ(results.findings[0].cause, "GPU memory gives wrong values or cannot be allocated");
   EXPECT_EQ(results.findings[0].next, "nvidia-smi -q -d ECC,ROW_REMAPPER,PAGE_RETIREMENT");

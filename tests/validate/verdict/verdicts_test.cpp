@@ -25,7 +25,7 @@ NodeLog log_of(const std::string& name, std::vector<MeasuredMessage> rows) {
   return {.name = name, .hosts = {name}, .rows = std::move(rows)};
 }
 
-/// So many healthy nodes that differ a little.
+/// Returns healthy nodes that differ a little.
 std::vector<NodeLog> fleet_of(const Machine& machine, int nodes, double factor = 1.0) {
   std::vector<NodeLog> logs;
   for (int i = 0; i < nodes; ++i) {
@@ -76,7 +76,8 @@ TEST(Verdicts, TooLittleIsNeverCalledHealthy) {
   }
 }
 
-/// All copies between eight GPUs and with the host at the rates of a healthy H100, those of one pair at a share.
+/// Returns copies between eight GPUs and with the host at the rates of a healthy H100, and those of one pair at a share
+/// of it.
 std::vector<CopyTable> copies_with(std::pair<int, int> pair, double share) {
   CopyTable between{.test = "device_to_device_memcpy_read_ce", .by_sms = false, .copies = {}};
   CopyTable host{.test = "host_to_device_memcpy_ce", .by_sms = false, .copies = {}};
@@ -199,12 +200,12 @@ TEST(Verdicts, HealthyNodesOfAnotherNcclAreNoReference) {
   EXPECT_EQ(verdicts_on({slow}, machine, options).nodes[0].health, Health::bad);
 }
 
-// Pairs a-b, a-c and b-c over the network; whatever has c is slow.
+// Pairs a-b, a-c and b-c over the network; every pair with c is slow.
 TEST(Verdicts, AHostThatIsSlowWithEverybodyIsNamed) {
   const Machine machine = load_machine("dgx-h100-x2");
-  const auto pair = [&](const std::string& one, const std::string& other, double rate) {
+  const auto pair = [&](const std::string& first, const std::string& other, double rate) {
     const Machine as_is = rate == 1.0 ? machine : with_network_rates(machine, rate);
-    return NodeLog{.name = one + "+" + other, .hosts = {one, other}, .rows = rows_of(as_is)};
+    return NodeLog{.name = first + "+" + other, .hosts = {first, other}, .rows = rows_of(as_is)};
   };
   const Verdicts verdicts = verdicts_on({pair("a", "b", 1.0), pair("a", "c", 0.4), pair("b", "c", 0.4)}, machine, {});
   EXPECT_EQ(verdicts.nodes[0].health, Health::healthy);

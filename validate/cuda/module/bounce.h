@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A link between virtual ranks that is real: down into pinned host memory by one copy engine and up again by another.
+// A real link between virtual ranks: down into pinned host memory by one copy engine and up again by another.
 #pragma once
 
 #include <array>
@@ -11,14 +11,14 @@
 
 namespace commfuse::validate {
 
-/// The way of one stream. Chunks follow each other, so that both directions are busy at a time.
+/// The link of one stream. Chunks follow each other, so that both directions are busy at a time.
 class Bounce {
  public:
   static constexpr std::int64_t chunk_bytes = std::int64_t{4} << 20;
 
   Bounce();
-  /// In the order of `stream`. What changes its dtype is packed to the wire's before and unpacked behind by kernels of
-  /// so many CTAs, in device memory that `room` gives.
+  /// Runs in the order of `stream`. Kernels of `ctas` CTAs pack data that changes its dtype to the wire's before and
+  /// unpack it after, in device memory that `room` gives.
   void run(cudaStream_t stream, const MoveCall& call, int ctas, const std::function<void*(std::size_t)>& room);
 
  private:
@@ -27,7 +27,7 @@ class Bounce {
     OwnedEvent filled = new_event(false);
     OwnedEvent emptied = new_event(false);
   };
-  /// Equal rows of bytes.
+  /// Rows of bytes, all of equal length.
   struct Rows {
     Address from = 0, to = 0;
     std::int64_t rows = 0, bytes = 0;
@@ -39,7 +39,7 @@ class Bounce {
   void chunk(const Rows& rows);
 
   std::array<Slot, 4> slots_;
-  std::size_t chunks_ = 0;  // of this run
+  std::size_t chunks_ = 0;  // chunks of this run
   OwnedStream down_;
   OwnedStream up_;
   OwnedEvent begin_ = new_event(false);

@@ -11,22 +11,22 @@
 
 namespace commfuse::validate {
 
-/// The major version is that of the header, whose structures it reads.
+/// Requires the major version of the header, because that determines the structures.
 class CublasLtLibrary {
  public:
   CublasLtLibrary();
-  /// Loads it at the first call.
+  /// Loads the library at the first call.
   static const CublasLtLibrary& instance();
 
-  /// Why cuBLASLt cannot be used, in one line; empty where it can.
+  /// Returns why cuBLASLt cannot be used, in one line; empty if it can.
   [[nodiscard]] const std::string& absence() const { return library_.absence(); }
   /// Throws std::runtime_error with absence() unless it is empty.
   void require_loaded() const;
-  /// Throws std::runtime_error with the call and what cuBLASLt says, unless all is well.
+  /// Throws std::runtime_error with the call and cuBLASLt's error, if it failed.
   void require(cublasStatus_t status, const char* call) const;
 
-  // As cublasLt.h declares them; null where the library is absent. Those with "_internal" are what the header's inline
-  // functions call.
+  // These are the types in cublasLt.h; pointers are null if the library is absent. Functions with "_internal" are
+  // called by the header's inline functions.
   decltype(&::cublasLtCreate) create = nullptr;
   decltype(&::cublasLtDestroy) destroy = nullptr;
   decltype(&::cublasLtGetVersion) get_version = nullptr;

@@ -27,7 +27,7 @@ constexpr std::size_t streams_of_a_gpu = 2;
 
 Address address_of(const void* at) { return reinterpret_cast<Address>(at); }
 
-/// Makes a GPU current; in the end the one that was current before.
+/// Makes a GPU current; the destructor restores the one before.
 class Current {
  public:
   explicit Current(int gpu) {
@@ -42,7 +42,7 @@ class Current {
   int before_ = 0;
 };
 
-/// Where copies begin, which nothing ever writes to, and where they end.
+/// Source of copies, which no copy writes to, and their destination.
 struct Room {
   Address source = 0;
   Address target = 0;
@@ -54,7 +54,7 @@ struct Lane {
   OwnedEvent end = new_event(true);
 };
 
-/// What one GPU has, and the host for it.
+/// Resources of one GPU, and of the host for it.
 struct Side {
   int multiprocessors = 0;
   std::vector<int> processors;
@@ -63,10 +63,10 @@ struct Side {
   OwnedMemory memory;
   PinnedMemory host_memory;
   Room room;
-  Room host_room;  // as the GPU sees it
+  Room host_room;  // addresses as the GPU sees them
 };
 
-/// Of the elements that lie at a source; ends differ, so that a copy from elsewhere is noticed.
+/// Returns the state for the elements of a source; it differs for each end, so that a copy from elsewhere is noticed.
 std::uint64_t hash_state(int end, int issuer) {
   const auto number = static_cast<std::uint64_t>(2 * (end == host_end ? issuer : end) + (end == host_end ? 1 : 0));
   return 0x636f7079U + (number << 32U);
@@ -102,7 +102,7 @@ class CudaCopier final : public Copier {
   [[nodiscard]] Side& side(int gpu) { return *sides_[place(gpu)]; }
   [[nodiscard]] Room room_of(int end, int issuer) { return end == host_end ? side(issuer).host_room : side(end).room; }
   void require_possible(const TimedCopy& copy) const;
-  /// The stream of every copy: the first, or the second, of its issuer.
+  /// Returns the stream of every copy: the first, or the second, of its issuer.
   std::vector<Lane*> lanes_of(std::span<const TimedCopy> copies);
   void issue(const TimedCopy& copy, cudaStream_t stream);
   void issue_once(const TimedCopy& copy, cudaStream_t stream);
@@ -119,13 +119,13 @@ class CudaCopier final : public Copier {
   }
   void open_gate() { std::atomic_ref(flags().open).store(1); }
 
-  PinnedMemory flags_;  // of one gate for all GPUs
+  PinnedMemory flags_;  // flags of one gate for all GPUs
   std::vector<std::unique_ptr<Side>> sides_;
   std::vector<std::vector<bool>> reach_;
-  Bytes most_{};
+  Bytes largest_copy_{};
 };
 
-/// Enables what is possible. A pair that a library of this process has enabled already is as good.
+/// Enables access if possible. A pair that a library of this process has enabled already also counts.
 bool enabled(int gpu, int other) {
   if (gpu == other) {
     return true;
@@ -171,21 +171,21 @@ CudaCopier::CudaCopier(int gpus) : flags_(new_pinned_memory(sizeof(GateFlags))) 
 
 void CudaCopier::make_room(Bytes bytes) {
   require(bytes.count > 0 && bytes.count % 512 == 0, "copies are of a multiple of 512 bytes");
-  most_ = bytes;
+  largest_copy_ = bytes;
   const auto half = static_cast<std::size_t>(bytes.count);
   for (int gpu = 0; gpu < gpus(); ++gpu) {
     const Current current(gpu);
-    Side& here = side(gpu);
-    here.memory = new_device_memory(2 * half);
-    const OnProcessors near(here.processors);
-    here.host_memory = new_pinned_memory(2 * half);
+    Side& this_side = side(gpu);
+    this_side.memory = new_device_memory(2 * half);
+    const OnProcessors near(this_side.processors);
+    this_side.host_memory = new_pinned_memory(2 * half);
     void* seen = nullptr;
-    require(cudaHostGetDevicePointer(&seen, here.host_memory.get(), 0), "cudaHostGetDevicePointer");
-    here.room = {address_of(here.memory.get()), address_of(here.memory.get() + half)};
-    here.host_room = {address_of(seen), address_of(seen) + half};
-    cudaStream_t stream = here.lanes.front().stream.get();
-    launch_tags(stream, tags_at(here.room.source, bytes, hash_state(gpu, gpu)));
-    launch_tags(stream, tags_at(here.host_room.source, bytes, hash_state(host_end, gpu)));
+    require(cudaHostGetDevicePointer(&seen, this_side.host_memory.get(), 0), "cudaHostGetDevicePointer");
+    this_side.room = {address_of(this_side.memory.get()), address_of(this_side.memory.get() + half)};
+    this_side.host_room = {address_of(seen), address_of(seen) + half};
+    cudaStream_t stream = this_side.lanes.front().stream.get();
+    launch_tags(stream, tags_at(this_side.room.source, bytes, hash_state(gpu, gpu)));
+    launch_tags(stream, tags_at(this_side.host_room.source, bytes, hash_state(host_end, gpu)));
     require(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
   }
 }
@@ -194,7 +194,7 @@ void CudaCopier::require_possible(const TimedCopy& copy) const {
   const auto is_end = [&](int end) { return end == host_end || (end >= 0 && end < gpus()); };
   require(is_end(copy.from) && is_end(copy.to) && copy.issuer >= 0 && copy.issuer < gpus(), "a copy joins two ends");
   require(copy.from == copy.issuer || copy.to == copy.issuer, "a copy is issued by one of its ends");
-  require(copy.bytes.count > 0 && copy.bytes.count % 512 == 0 && copy.bytes <= most_,
+  require(copy.bytes.count > 0 && copy.bytes.count % 512 == 0 && copy.bytes <= largest_copy_,
           "a copy is of a multiple of 512 bytes that there is room for");
   require(copy.repetitions > 0 && copy.repetitions <= most_repetitions, "a copy is repeated 1 to 100 times");
   const int other = copy.from == copy.issuer ? copy.to : copy.from;
@@ -256,7 +256,7 @@ void CudaCopier::poison_target(const TimedCopy& copy) {
   const Current current(owner);
   const auto bytes = static_cast<std::size_t>(copy.bytes.count);
   if (copy.to == host_end) {
-    std::memset(side(owner).host_memory.get() + most_.count, 0xff, bytes);
+    std::memset(side(owner).host_memory.get() + largest_copy_.count, 0xff, bytes);
     return;
   }
   cudaStream_t stream = side(owner).lanes.front().stream.get();
@@ -267,14 +267,15 @@ void CudaCopier::poison_target(const TimedCopy& copy) {
 void CudaCopier::require_arrived(const TimedCopy& copy) {
   const int owner = copy.to == host_end ? copy.issuer : copy.to;
   const Current current(owner);
-  Side& here = side(owner);
-  cudaStream_t stream = here.lanes.front().stream.get();
+  Side& this_side = side(owner);
+  cudaStream_t stream = this_side.lanes.front().stream.get();
   unsigned long long wrong = 0;
-  require(cudaMemsetAsync(here.count.get(), 0, sizeof wrong, stream), "cudaMemsetAsync");
+  require(cudaMemsetAsync(this_side.count.get(), 0, sizeof wrong, stream), "cudaMemsetAsync");
   launch_count_of_wrong_tags(
       stream, tags_at(room_of(copy.to, copy.issuer).target, copy.bytes, hash_state(copy.from, copy.issuer)),
-      reinterpret_cast<unsigned long long*>(here.count.get()));
-  require(cudaMemcpyAsync(&wrong, here.count.get(), sizeof wrong, cudaMemcpyDeviceToHost, stream), "cudaMemcpyAsync");
+      reinterpret_cast<unsigned long long*>(this_side.count.get()));
+  require(cudaMemcpyAsync(&wrong, this_side.count.get(), sizeof wrong, cudaMemcpyDeviceToHost, stream),
+          "cudaMemcpyAsync");
   require(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
   if (wrong != 0) {
     throw std::runtime_error(fmt::format("of {} bytes from {} to {}, {} words of 4 bytes did not arrive",

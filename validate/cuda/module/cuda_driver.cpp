@@ -66,7 +66,7 @@ CudaDriver::~CudaDriver() {
   for (const auto& [at, source] : blocks_) {
     try {
       source->release(pointer_to(at));
-    } catch (const std::exception&) {  // the process is about to give all of it back
+    } catch (const std::exception&) {  // the end of the process frees all of it
     }
   }
 }
@@ -78,7 +78,7 @@ DeviceFacts CudaDriver::facts() const {
   int runtime = 0;
   require(cudaDriverGetVersion(&driver), "cudaDriverGetVersion");
   require(cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion");
-  constexpr int kilo = 1000;  // clocks come in kHz
+  constexpr int kilo = 1000;  // clock rates are in kHz
   return {.name = about.name,
           .uuid = uuid_in_words(about.uuid),
           .multiprocessors = about.multiProcessorCount,
@@ -110,7 +110,7 @@ void CudaDriver::release(Address at) {
 
 void CudaDriver::upload(Address to, std::span<const std::byte> bytes) {
   require(cudaMemcpy(pointer_to(to), bytes.data(), bytes.size(), cudaMemcpyHostToDevice), "cudaMemcpy");
-  // From pageable memory the call may return before the data is there.
+  // From pageable memory the call may return before the copy is done.
   require(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
 }
 
@@ -168,7 +168,8 @@ void CudaDriver::record(EventId event_id, StreamId stream_id) {
     const unsigned how = capturing_ ? cudaEventRecordExternal : cudaEventRecordDefault;
     require(cudaEventRecordWithFlags(event.time.get(), on, how), "cudaEventRecordWithFlags");
   }
-  // Behind the node that notes the time: a capture cannot end with a node that nothing waits for.
+  // The wait goes after the node that notes the time, because a capture cannot end with a node that no stream waits
+  // for.
   if (event.time == nullptr || capturing_) {
     require(cudaEventRecord(event.order.get(), on), "cudaEventRecord");
   }
@@ -398,7 +399,7 @@ void CudaDriver::require_open(const char* what) const {
 void* CudaDriver::room(Stream& of, std::size_t bytes) {
   if (of.room_bytes < bytes) {
     require_open("room for attention or a link");
-    of.room.reset();  // waits for the device
+    of.room.reset();  // freeing waits for the device
     of.room = new_device_memory(bytes);
     of.room_bytes = bytes;
   }

@@ -29,7 +29,7 @@ class CudaDriver final : public Driver, public NcclDevice {
   explicit CudaDriver(int device);
   CudaDriver(const CudaDriver&) = delete;
   CudaDriver& operator=(const CudaDriver&) = delete;
-  /// Waits for the device, but not for ever: a gate lets go on its own.
+  /// Waits for the device; a gate opens on its own, so this ends.
   ~CudaDriver() override;
 
   [[nodiscard]] DeviceFacts facts() const override;
@@ -75,7 +75,7 @@ class CudaDriver final : public Driver, public NcclDevice {
   void begin_trace() override;
   [[nodiscard]] std::vector<DeviceSpan> end_trace() override;
 
-  // For NCCL.
+  // Members that NCCL's network needs.
 
   void make_current() override;
   [[nodiscard]] cudaStream_t stream_of(StreamId id) const override { return stream(id).handle.get(); }
@@ -83,38 +83,38 @@ class CudaDriver final : public Driver, public NcclDevice {
   void take_plain_memory() override { source_ = std::make_shared<PlainMemory>(); }
 
  private:
-  /// What one stream has for its own. All but the handle is device memory that kernels of other streams keep off.
+  /// Resources of one stream. All except the handle are device memory that kernels of other streams do not use.
   struct Stream {
     OwnedStream handle;                    // none: it ended with its partition
-    std::optional<std::size_t> partition;  // whose stream it is
-    OwnedMemory workspace;                 // of cuBLASLt
-    OwnedMemory note;                      // where a paced move notes its start, and what is counted
-    OwnedMemory room;                      // for attention and bounces; as large as was ever needed
+    std::optional<std::size_t> partition;  // partition of the stream
+    OwnedMemory workspace;                 // workspace of cuBLASLt
+    OwnedMemory note;                      // start of a paced move, and counts
+    OwnedMemory room;                      // memory for attention and bounces; it only grows
     std::size_t room_bytes = 0;
     std::unique_ptr<Bounce> bounce;
   };
-  /// A captured record is an edge of the graph; for its time, a timed event is recorded as a node beside that.
+  /// A captured record is an edge of the graph; for its time, a timed event is recorded as an additional node.
   struct Event {
     OwnedEvent order;
-    OwnedEvent time;  // none where nobody asks
+    OwnedEvent time;  // none if nobody asks for the time
   };
 
   StreamId keep(OwnedStream made, std::optional<std::size_t> partition);
   [[nodiscard]] const Stream& stream(StreamId id) const;
   [[nodiscard]] Stream& stream(StreamId id);
   [[nodiscard]] const Event& event(EventId id) const;
-  /// Throws where the device would have to wait for itself.
+  /// Throws if the device would have to wait for itself.
   void require_open(const char* what) const;
-  /// Whether cuDNN did it. Throws where it has to and cannot.
+  /// Returns whether cuDNN computed it. Throws if it must and cannot.
   bool attend_fused(Stream& on, const AttentionCall& call);
-  /// Device memory of the stream, at least so much.
+  /// Returns device memory of the stream, at least `bytes`.
   void* room(Stream& of, std::size_t bytes);
   [[nodiscard]] GateFlags& flags() const;
 
   int device_ = 0;
   int multiprocessors_ = 0;
   std::shared_ptr<MemorySource> source_ = std::make_shared<PlainMemory>();
-  std::map<Address, std::shared_ptr<MemorySource>> blocks_;  // whence each came
+  std::map<Address, std::shared_ptr<MemorySource>> blocks_;  // source of each block
   PinnedMemory flags_;
   bool gate_closed_ = false;
   bool capturing_ = false;

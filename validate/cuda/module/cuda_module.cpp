@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The door, from inside.
+// Implements the interface of the plugin.
 #include "validate/cuda/cuda_module.h"
 
 #include <cstdlib>
@@ -21,9 +21,9 @@ namespace commfuse::validate {
 
 namespace {
 
-/// What the driver reads before it makes a context. Lanes want hardware queues of their own, which an environment made
-/// for Megatron has only one of; kernels that are loaded when they first run would wait for the gate that waits for
-/// them.
+/// Sets variables that the driver reads before it makes a context. Lanes need hardware queues of their own, and an
+/// environment made for Megatron has only one; kernels that are loaded on first use would wait for a gate that waits
+/// for them.
 void prepare_environment() {
   // NOLINTBEGIN(concurrency-mt-unsafe): before threads
   constexpr long queues = 32;
@@ -64,7 +64,7 @@ class Module final : public CudaModule {
   [[nodiscard]] NetworkKey make_key() const override { return make_nccl_key(NcclLibrary::instance()); }
   [[nodiscard]] std::unique_ptr<Network> connect(Driver& driver, const NetworkKey& key, int rank, int ranks,
                                                  const NetworkOptions& options) const override {
-    // All drivers there are in this process came from open().
+    // All drivers of this process came from open().
     return connect_nccl(NcclLibrary::instance(), static_cast<CudaDriver&>(driver), key, {rank, ranks}, options);
   }
 #else
@@ -83,7 +83,7 @@ class Module final : public CudaModule {
   [[noreturn]] void refuse() const { throw std::runtime_error(nccl_absence()); }
 #endif
 
-  /// CUDA gives one answer to two questions.
+  /// CUDA gives one answer for two different causes.
   [[noreturn]] static void refuse_driver() {
     int version = 0;
     if (cudaDriverGetVersion(&version) != cudaSuccess || version == 0) {
@@ -100,7 +100,7 @@ class Module final : public CudaModule {
 
 }  // namespace commfuse::validate
 
-/// As cuda_module_entry names it; the caller owns it.
+/// The function that cuda_module_entry names; the caller owns the result.
 extern "C" commfuse::validate::CudaModule* commfuse_cuda_module_4() {
   commfuse::validate::prepare_environment();
   return new commfuse::validate::Module;

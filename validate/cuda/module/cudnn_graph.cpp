@@ -31,11 +31,12 @@ cudnnPointwiseMode_t mode_of(GraphFunction function) {
     case GraphFunction::column: return CUDNN_POINTWISE_GEN_INDEX;
     case GraphFunction::not_less: return CUDNN_POINTWISE_CMP_GE;
     case GraphFunction::select: return CUDNN_POINTWISE_BINARY_SELECT;
-    default: return CUDNN_POINTWISE_IDENTITY;  // no pointwise function
+    default: return CUDNN_POINTWISE_IDENTITY;  // not a pointwise function
   }
 }
 
-/// In what an operation computes: what it makes is of that too, but for positions and what is only stored shorter.
+/// Returns the type in which an operation computes: that of its result, except for positions and for results that are
+/// only stored in a shorter type.
 GraphType computed_in(GraphFunction function, GraphType out) {
   const bool counts = function == GraphFunction::add || function == GraphFunction::subtract;
   return function == GraphFunction::not_less || (counts && out == GraphType::int32) ? out : GraphType::fp32;
@@ -43,8 +44,8 @@ GraphType computed_in(GraphFunction function, GraphType out) {
 
 std::vector<cudnnBackendDescriptor_t> handles_of(std::span<const CudnnDescriptor> descriptors) {
   std::vector<cudnnBackendDescriptor_t> handles;
-  for (const CudnnDescriptor& one : descriptors) {
-    handles.push_back(one.handle());
+  for (const CudnnDescriptor& descriptor : descriptors) {
+    handles.push_back(descriptor.handle());
   }
   return handles;
 }
@@ -142,8 +143,8 @@ void CudnnGraph::add_pointwise(const GraphOperation& operation, GraphType type) 
 }
 
 std::vector<CudnnDescriptor> CudnnGraph::engines() const {
-  std::vector<CudnnDescriptor> found = engines(CUDNN_HEUR_MODE_A);
-  return found.empty() ? engines(CUDNN_HEUR_MODE_FALLBACK) : std::move(found);
+  std::vector<CudnnDescriptor> preferred = engines(CUDNN_HEUR_MODE_A);
+  return preferred.empty() ? engines(CUDNN_HEUR_MODE_FALLBACK) : std::move(preferred);
 }
 
 std::vector<CudnnDescriptor> CudnnGraph::engines(cudnnBackendHeurMode_t mode) const {
@@ -158,18 +159,18 @@ std::vector<CudnnDescriptor> CudnnGraph::engines(cudnnBackendHeurMode_t mode) co
   library_.require(library_.get_attribute(heuristic.handle(), CUDNN_ATTR_ENGINEHEUR_RESULTS,
                                           CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, &count, nullptr),
                    "counting engines");
-  std::vector<CudnnDescriptor> found;
+  std::vector<CudnnDescriptor> configurations;
   for (std::int64_t i = 0; i < count; ++i) {
-    found.emplace_back(library_, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
+    configurations.emplace_back(library_, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
   }
-  std::vector<cudnnBackendDescriptor_t> handles = handles_of(found);
+  std::vector<cudnnBackendDescriptor_t> handles = handles_of(configurations);
   library_.require(library_.get_attribute(heuristic.handle(), CUDNN_ATTR_ENGINEHEUR_RESULTS,
                                           CUDNN_TYPE_BACKEND_DESCRIPTOR, count, &count, handles.data()),
                    "asking for engines");
-  while (std::cmp_greater(found.size(), count)) {
-    found.pop_back();
+  while (std::cmp_greater(configurations.size(), count)) {
+    configurations.pop_back();
   }
-  return found;
+  return configurations;
 }
 
 }  // namespace commfuse::validate

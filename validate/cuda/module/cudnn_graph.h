@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A graph of attention in the words of cuDNN's backend, and the engines that take it.
+// A graph of attention for cuDNN's backend, and the engines that support it.
 #pragma once
 
 #include <optional>
@@ -11,19 +11,20 @@
 
 namespace commfuse::validate {
 
-/// Whose device engines are asked for: that of a handle, or one that is only described.
+/// The device for which engines are requested: that of a handle, or one that is only described.
 struct CudnnTarget {
   cudnnHandle_t handle = nullptr;
-  /// As cuDNN describes a device in JSON, from 9.8 on; it need not be there.
+  /// Description of a device in cuDNN's JSON, from 9.8 on; the device need not exist.
   std::string properties{};
 };
 
 class CudnnGraph {
  public:
-  /// Tensor i has the unique id i + 1. The library outlives it. All throw std::runtime_error with what cuDNN refuses.
+  /// Tensor i has the unique id i + 1. The library outlives it. All members throw std::runtime_error with cuDNN's
+  /// refusal.
   CudnnGraph(const CudnnLibrary& library, const AttentionGraph& graph, const CudnnTarget& target);
 
-  /// What cuDNN's heuristics would have run, best first; empty: nothing takes this graph there.
+  /// Returns the engines that cuDNN's heuristics recommend, best first; empty: none supports this graph there.
   [[nodiscard]] std::vector<CudnnDescriptor> engines() const;
 
  private:
@@ -36,7 +37,7 @@ class CudnnGraph {
 
   const CudnnLibrary& library_;
   std::vector<CudnnDescriptor> tensors_;
-  std::vector<CudnnDescriptor> inner_;  // what operations refer to
+  std::vector<CudnnDescriptor> inner_;  // descriptors that operations refer to
   std::vector<CudnnDescriptor> operations_;
   std::optional<CudnnDescriptor> properties_;
   CudnnDescriptor graph_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// libcudnn, looked for at run time: nothing is linked with it.
+// The library libcudnn, loaded at run time: nothing is linked with it.
 #pragma once
 
 #include <cudnn.h>
@@ -12,7 +12,7 @@
 
 namespace commfuse::validate {
 
-/// The functions that are needed of it.
+/// Functions of cuDNN that the plugin calls.
 class CudnnLibrary {
  public:
   CudnnLibrary();
@@ -20,14 +20,14 @@ class CudnnLibrary {
   CudnnLibrary& operator=(const CudnnLibrary&) = delete;
   ~CudnnLibrary() = default;
 
-  /// As CUDNN_VERSION counts; 0: there is none.
+  /// Returns the version as CUDNN_VERSION counts; 0 without the library.
   [[nodiscard]] int version() const { return version_; }
-  /// Why there is none, as the end of a sentence; empty where there is one.
+  /// Returns why the library is absent, as the end of a sentence; empty if it is present.
   [[nodiscard]] const std::string& absence() const { return library_.absence(); }
-  /// Throws std::runtime_error with the call and what cuDNN says, unless all is well.
+  /// Throws std::runtime_error with the call and cuDNN's error, if it failed.
   void require(cudnnStatus_t status, const char* call) const;
 
-  // Those of cudnn.h; null where there is none.
+  // Functions of cudnn.h; null without the library.
   decltype(&::cudnnCreate) create = nullptr;
   decltype(&::cudnnDestroy) destroy = nullptr;
   decltype(&::cudnnSetStream) set_stream = nullptr;
@@ -45,7 +45,7 @@ class CudnnLibrary {
   int version_ = 0;
 };
 
-/// One of cuDNN's descriptors. Those that it refers to have to outlive it.
+/// A descriptor of cuDNN's. Descriptors that it refers to must outlive it.
 class CudnnDescriptor {
  public:
   CudnnDescriptor(const CudnnLibrary& library, cudnnBackendDescriptorType_t type);
@@ -74,7 +74,7 @@ class CudnnDescriptor {
   CudnnDescriptor& set(cudnnBackendAttributeName_t name, const CudnnDescriptor& other) {
     return set(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, other.handle_);
   }
-  /// From here on it can be used.
+  /// Makes the descriptor usable.
   CudnnDescriptor& finish() {
     library_->require(library_->finalize(handle_), "cudnnBackendFinalize");
     return *this;

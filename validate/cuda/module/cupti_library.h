@@ -8,14 +8,14 @@
 
 namespace commfuse::validate {
 
-/// The major version is that of the header, whose records it writes.
+/// Requires the major version of the header, because that determines the records.
 class CuptiLibrary {
  public:
   CuptiLibrary();
-  /// Loads it at the first call. Throws std::runtime_error that says what is missing where CUPTI is absent.
+  /// Loads the library at the first call. Throws std::runtime_error that says what is missing if CUPTI is absent.
   static const CuptiLibrary& instance();
 
-  // As cupti.h declares them.
+  // The types are those of cupti.h.
   decltype(&::cuptiSubscribe) subscribe = nullptr;
   decltype(&::cuptiUnsubscribe) unsubscribe = nullptr;
   decltype(&::cuptiEnableCallback) enable_callback = nullptr;

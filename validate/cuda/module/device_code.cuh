@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches and what else device code needs a compiler's help for: nvcc's, or that of the software GPU
+// Launches and other code that depends on the compiler of device code: nvcc, or that of the software GPU
 // (tests/software_gpu), which compiles these sources for the host.
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace commfuse::validate {
 
-/// As <<<grid, block, shared_bytes, stream>>> has it.
+/// Parameters of <<<grid, block, shared_bytes, stream>>>.
 struct LaunchShape {
   dim3 grid;
   dim3 block;
@@ -23,7 +23,8 @@ struct LaunchShape {
   std::size_t shared_bytes = 0;
 };
 
-/// Launches a kernel; cudaGetLastError() tells whether that was possible. `name` is what the software GPU calls it.
+/// Launches a kernel; cudaGetLastError() tells whether that was possible. `name` is the kernel's name in the software
+/// GPU.
 template <class... Parameters>
 void launch([[maybe_unused]] const char* name, void (*kernel)(Parameters...), const LaunchShape& shape,
             const std::type_identity_t<Parameters>&... arguments) {
@@ -35,7 +36,7 @@ void launch([[maybe_unused]] const char* name, void (*kernel)(Parameters...), co
 #endif
 }
 
-/// The block's dynamic shared memory, aligned to 16 bytes.
+/// Returns the block's dynamic shared memory, aligned to 16 bytes.
 template <class Element>
 __device__ inline Element* dynamic_shared() {
 #ifdef __CUDACC__
@@ -46,8 +47,8 @@ __device__ inline Element* dynamic_shared() {
 #endif
 }
 
-/// Nanoseconds of the clock that all multiprocessors share; its resolution differs from GPU to GPU, which a measurement
-/// has to tell.
+/// Returns nanoseconds of the clock that all multiprocessors share; its resolution differs between GPUs, so
+/// measurements must report it.
 __device__ inline std::int64_t device_time() {
 #ifdef __CUDACC__
   std::int64_t now = 0;

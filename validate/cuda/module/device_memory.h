@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a driver's memory comes from: plain, or of a kind that NCCL reaches without a copy.
+// Sources of a driver's memory: plain, or of a kind that NCCL accesses without a copy.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The product of the interpreter, bit for bit. A thread sums its elements over k in ascending order; products and sums
-// are rounded apart, which intrinsics say and no flag can undo.
+// The product of the interpreter, with equal bits. A thread sums its elements over k in ascending order; products and
+// sums are rounded separately, by intrinsics that no compiler flag affects.
 #include "validate/cuda/module/failures.h"
 #include "validate/cuda/module/kernels.h"
 #include "validate/cuda/module/numbers.cuh"
@@ -9,10 +9,10 @@ namespace commfuse::validate {
 
 namespace {
 
-constexpr int tile = 64;   // rows and columns of the output that one block of threads makes
-constexpr int depth = 16;  // of k that is in shared memory at a time
+constexpr int tile = 64;   // rows and columns of the output for one block of threads
+constexpr int depth = 16;  // depth of k that is in shared memory at a time
 constexpr int width = 16;  // threads along each side
-constexpr int own = tile / width;
+constexpr int per_thread = tile / width;
 
 struct ExactProduct {
   View a, b, out;
@@ -20,7 +20,7 @@ struct ExactProduct {
   bool transpose_a = false, transpose_b = false, accumulate = false;
 };
 
-/// op(from) in rows `row` and on, from depth `k` on; zero outside.
+/// Loads op(from) from row `row` and depth `k` on; zero outside.
 template <class Get>
 __device__ void fill_tile(float (&to)[depth][tile + 1], std::int64_t first, std::int64_t end, std::int64_t k,
                           std::int64_t all_k, bool along_k, const Get& get) {
@@ -33,20 +33,20 @@ __device__ void fill_tile(float (&to)[depth][tile + 1], std::int64_t first, std:
   }
 }
 
-/// What lies outside of k is left out, not added as zeros.
-__device__ void add_tile(float (&sums)[own][own], const float (&a)[depth][tile + 1], const float (&b)[depth][tile + 1],
-                         int count) {
+/// Elements outside of k are skipped, not added as zeros.
+__device__ void add_tile(float (&sums)[per_thread][per_thread], const float (&a)[depth][tile + 1],
+                         const float (&b)[depth][tile + 1], int count) {
   const int x = static_cast<int>(threadIdx.x) % width;
   const int y = static_cast<int>(threadIdx.x) / width;
   for (int k = 0; k < count; ++k) {
-    float left[own];
-    float right[own];
-    for (int i = 0; i < own; ++i) {
+    float left[per_thread];
+    float right[per_thread];
+    for (int i = 0; i < per_thread; ++i) {
       left[i] = a[k][y + i * width];
       right[i] = b[k][x + i * width];
     }
-    for (int i = 0; i < own; ++i) {
-      for (int j = 0; j < own; ++j) {
+    for (int i = 0; i < per_thread; ++i) {
+      for (int j = 0; j < per_thread; ++j) {
         sums[i][j] = __fadd_rn(sums[i][j], __fmul_rn(left[i], right[j]));
       }
     }
@@ -60,7 +60,7 @@ __global__ void __launch_bounds__(width* width) exact_product(const __grid_const
   __shared__ float b[depth][tile + 1];
   const std::int64_t row = static_cast<std::int64_t>(blockIdx.y) * tile;
   const std::int64_t column = static_cast<std::int64_t>(blockIdx.x) * tile;
-  float sums[own][own] = {};
+  float sums[per_thread][per_thread] = {};
   for (std::int64_t k = 0; k < of.depth; k += depth) {
     fill_tile(a, row, of.rows, k, of.depth, !of.transpose_a, [&](std::int64_t i, std::int64_t at) {
       return of.transpose_a ? load<In>(of.a, at, i) : load<In>(of.a, i, at);
@@ -72,8 +72,8 @@ __global__ void __launch_bounds__(width* width) exact_product(const __grid_const
     add_tile(sums, a, b, static_cast<int>(of.depth - k < depth ? of.depth - k : depth));
     __syncthreads();
   }
-  for (int i = 0; i < own; ++i) {
-    for (int j = 0; j < own; ++j) {
+  for (int i = 0; i < per_thread; ++i) {
+    for (int j = 0; j < per_thread; ++j) {
       const std::int64_t r = row + static_cast<int>(threadIdx.x) / width + i * width;
       const std::int64_t c = column + static_cast<int>(threadIdx.x) % width + j * width;
       if (r < of.rows && c < of.columns) {

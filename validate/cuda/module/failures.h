@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What CUDA says went wrong, as exceptions.
+// CUDA's errors as exceptions.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -9,7 +9,8 @@
 
 namespace commfuse::validate {
 
-/// Throws std::runtime_error with the call's name and what CUDA says, unless all is well. The next call is not blamed.
+/// Throws std::runtime_error with the call's name and CUDA's error, if it failed. Clears the error, so that the next
+/// call does not report it.
 inline void require(cudaError_t status, const char* call) {
   if (status != cudaSuccess) {
     static_cast<void>(cudaGetLastError());
@@ -17,7 +18,7 @@ inline void require(cudaError_t status, const char* call) {
   }
 }
 
-/// Of a call that is wrong as it stands, whatever the device.
+/// Throws for a call that is wrong on any device.
 inline void require(bool holds, const char* sentence) {
   if (!holds) {
     throw std::runtime_error(sentence);

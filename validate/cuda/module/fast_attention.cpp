@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // For every sequence, column block and kv head: scores = q k^T / sqrt(head), weights = softmax(scores), out = weights
-// v, the query heads that share the kv head side by side. Queries go in chunks, so that the scores fit where they are
-// kept, and causal ones see no more keys than the last of their chunk.
+// v, with the query heads that share the kv head side by side. Queries go in chunks, so that the scores fit their
+// memory, and causal ones see no more keys than the last of their chunk.
 #include "validate/cuda/module/fast_attention.h"
 
 #include <algorithm>
@@ -15,15 +15,15 @@ namespace commfuse::validate {
 
 namespace {
 
-/// Beyond, a chunk of causal queries computes too much that none of them sees.
+/// In a larger chunk, causal queries would compute too many scores that none of them sees.
 constexpr std::int64_t causal_chunk = 1024;
-/// Rows of scores begin at a multiple of so many, which tensor cores want of bf16.
+/// Rows of scores begin at a multiple of this number, which tensor cores require for bf16.
 constexpr std::int64_t row_step = 64;
 
 /// The queries of one sequence and kv head.
 struct Group {
-  Panel q, k, v, out;      // of its first head; rows are positions of the sequence
-  std::int64_t heads = 1;  // that share k and v, `head` columns apart
+  Panel q, k, v, out;      // panels of its first head; rows are positions of the sequence
+  std::int64_t heads = 1;  // heads that share k and v, `head` columns apart
   std::int64_t first_position = 0;
 };
 
@@ -38,9 +38,9 @@ class FastAttention {
       : stream_(stream), products_(products), workspace_(workspace), room_(room), layout_(layout) {}
 
   void run(const Group& group) const {
-    const std::int64_t most = chunk_rows(group);
-    for (std::int64_t first = 0; first < group.q.rows; first += most) {
-      Chunk chunk{.first = first, .queries = std::min(most, group.q.rows - first), .keys = group.k.rows};
+    const std::int64_t rows_at_once = chunk_rows(group);
+    for (std::int64_t first = 0; first < group.q.rows; first += rows_at_once) {
+      Chunk chunk{.first = first, .queries = std::min(rows_at_once, group.q.rows - first), .keys = group.k.rows};
       if (layout_.causal) {
         chunk.keys = std::min(chunk.keys, group.first_position + first + chunk.queries);
       }
@@ -115,7 +115,7 @@ class FastAttention {
   const AttentionLayout& layout_;
 };
 
-/// The rows of one sequence, a head's columns.
+/// Returns the rows of one sequence, with a head's columns.
 Panel panel_of(Address at, std::int64_t rows, std::int64_t stride, DType dtype, const AttentionPieceShape& shape) {
   return {at, rows, shape.head, stride * shape.batch, dtype};
 }

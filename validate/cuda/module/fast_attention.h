@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention as two products of cuBLASLt and a softmax between them: what it costs, not its last bits.
+// Attention as two products of cuBLASLt and a softmax between them, for its cost and not its last bits.
 #pragma once
 
 #include <functional>
@@ -8,8 +8,8 @@
 
 namespace commfuse::validate {
 
-/// Scores and weights of one chunk of queries lie in `room`, which is asked for as many bytes as are needed: at most
-/// attention_room, but for rows longer than that.
+/// Scores and weights of one chunk of queries go into `room`, which is asked for the bytes needed: at most
+/// attention_room, except for longer rows.
 void launch_fast_attention(cudaStream_t stream, LibraryProducts& products, const Workspace& workspace,
                            const std::function<void*(std::size_t)>& room, const AttentionCall& call);
 

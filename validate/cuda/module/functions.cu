@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums, activations, norms: arithmetic.cpp on the device. fp32 where that is fp32, double where that is double, each
-// rounded once; the order of every sum is that of the reference, but in norms of very wide rows.
+// Sums, activations and norms: arithmetic.cpp on the device. It uses fp32 and double in the same places, rounded once;
+// the order of every sum is that of the reference, except in norms of very wide rows.
 #include <algorithm>
 
 #include "validate/cuda/module/failures.h"
@@ -12,11 +12,11 @@ namespace commfuse::validate {
 namespace {
 
 constexpr int threads = 256;
-/// Enough blocks to fill any GPU; each goes on until all is done.
+/// Enough blocks to fill any GPU; each continues until all elements are done.
 constexpr std::int64_t most_blocks = 4096;
 
 enum class Rule : std::uint8_t {
-  sum,          // of all inputs, each rounded to the wire first
+  sum,          // sums all inputs, each rounded to the wire first
   clipped_sum,  // residual of small integers
   zero,
   swiglu,
@@ -35,10 +35,10 @@ struct Elementwise {
   bool aligned = false;
   DType wire = DType::fp32;
   Tiles tiles;
-  Divisor block;  // columns of a block of the output, of functions of pairs
+  Divisor block;  // columns of a block of the output, for functions of pairs
 };
 
-// Written so that NaN falls through every comparison and stays.
+// The comparisons are written so that NaN fails all of them and stays.
 __device__ double relu(double x) { return x < 0.0 ? 0.0 : x; }
 __device__ double clipped(double x) { return x > 2.0 ? 2.0 : (x < -2.0 ? -2.0 : x); }
 __device__ double silu(double x) { return x / (1.0 + exp(-x)); }
@@ -69,7 +69,7 @@ template <class In>
 __device__ Eight pairs_at(const Elementwise& of, std::int64_t row, std::int64_t column, int count, Eight& up) {
   const View& from = of.inputs[0];
   const std::uint32_t block = of.block.by();
-  // Column c of the output is column c % block of block c / block, and those of the input are twice as many.
+  // Column c of the output is column c % block of block c / block, and the input has twice as many.
   const auto gate_at = [&](std::int64_t of_out) {
     return of_out + static_cast<std::int64_t>(of.block.quotient(static_cast<std::uint32_t>(of_out))) * block;
   };
@@ -102,7 +102,7 @@ __device__ Eight sum_at(const Elementwise& of, std::int64_t row, std::int64_t co
   return sums;
 }
 
-/// In, Out, Wire: dtypes of all inputs, of the output, and what inputs are rounded to first.
+/// In, Out, Wire: dtypes of all inputs, of the output, and the one to which inputs are rounded first.
 template <Rule rule, class In, class Out, class Wire>
 __global__ void __launch_bounds__(threads) elementwise(const __grid_constant__ Elementwise of) {
   constexpr bool pairs = rule == Rule::swiglu || rule == Rule::fast_swiglu || rule == Rule::integer_swiglu;
@@ -132,8 +132,8 @@ struct Norm {
   std::int64_t rows = 0, columns = 0;
 };
 
-/// Rows up to here are summed by one thread in the order of the reference: the same bits. Wider ones, which no host
-/// reference follows, by all threads: a few roundoffs of double apart, which fp32 shows once in some ten million
+/// One thread sums rows up to this width in the order of the reference: equal bits. All threads sum wider ones, which
+/// no host reference computes: a few roundoffs of double apart, which shows in fp32 in about one of ten million
 /// elements.
 constexpr int ascending_columns = 1024;
 
@@ -153,7 +153,7 @@ __device__ double ascending_squares(const Norm& of, std::int64_t row, float* roo
   return squares;
 }
 
-/// In thread 0; always in the same order.
+/// Result in thread 0; always in the same order.
 template <class Number, class In>
 __device__ Number shared_squares(const Norm& of, std::int64_t row, Number* room) {
   Number squares = 0;
@@ -176,7 +176,7 @@ __device__ Number shared_squares(const Norm& of, std::int64_t row, Number* room)
   return threadIdx.x == 0 ? room[0] : Number{0};
 }
 
-/// Number: of the sum and the quotient.
+/// Number: type of the sum and the quotient.
 template <class Number, class In, class Out>
 __global__ void __launch_bounds__(threads) norm(const __grid_constant__ Norm of) {
   constexpr bool exact = sizeof(Number) == sizeof(double);
@@ -203,11 +203,11 @@ __global__ void __launch_bounds__(threads) norm(const __grid_constant__ Norm of)
       }
       store_eight<Out>(of.out, row, column, part, count, of.aligned);
     }
-    __syncthreads();  // before the next row takes the room
+    __syncthreads();  // before the next row reuses the memory
   }
 }
 
-/// A real function that may take fp32 for double.
+/// True for a real function that may use fp32 instead of double.
 bool is_fast(const FunctionCall& call) {
   return call.functions == Functions::real && call.products == Products::blocked;
 }
@@ -229,7 +229,7 @@ Rule rule_of(const FunctionCall& call) {
 
 using Kernel = void (*)(Elementwise);
 
-/// The dtypes of a call. Inputs of several are rare, and go by kernels that look at every view's.
+/// Dtypes of a call. Inputs of several dtypes are rare, and use kernels that read each view's.
 struct Dtypes {
   DType in = DType::fp32;
   DType out = DType::fp32;
@@ -251,7 +251,7 @@ using NoWire = Known<DType::fp32>;
 template <Rule rule>
 constexpr Kernel for_any = elementwise<rule, AnyDtype, AnyDtype, AnyDtype>;
 
-/// Sums are what schedules time: for every dtype of inputs, output and wire.
+/// Schedules time sums, so there is a kernel for every dtype of inputs, output and wire.
 Kernel sum_kernel(const Dtypes& dtypes) {
   if (dtypes.are_mixed) {
     return for_any<Rule::sum>;
@@ -265,7 +265,7 @@ Kernel sum_kernel(const Dtypes& dtypes) {
   });
 }
 
-/// Functions in fp32, which are timed too: for every dtype of input and output.
+/// Functions in fp32 are timed too: there is a kernel for every dtype of input and output.
 template <Rule rule>
 Kernel timed_kernel(const Dtypes& dtypes) {
   if (dtypes.wire != DType::fp32) {
@@ -277,7 +277,7 @@ Kernel timed_kernel(const Dtypes& dtypes) {
   });
 }
 
-/// Functions of checks: where input and output have one dtype, as in all programs.
+/// Functions for checks need kernels only for equal dtypes of input and output, as in all programs.
 template <Rule rule>
 Kernel checked_kernel(const Dtypes& dtypes) {
   if (dtypes.are_mixed || dtypes.in != dtypes.out || dtypes.wire != DType::fp32) {
@@ -322,7 +322,7 @@ bool all_aligned(const FunctionCall& call) {
   return is_aligned(call.out) && std::all_of(call.inputs.begin(), call.inputs.end(), is_aligned);
 }
 
-/// The fewest inputs of each function; an add has any number from one on.
+/// Returns the fewest inputs of each function; an add has any number from one on.
 std::size_t fewest_inputs(Function function) { return function == Function::add ? 1 : inputs_of(function); }
 
 void require_inputs(const FunctionCall& call) {
@@ -355,8 +355,8 @@ void launch_function(cudaStream_t stream, const FunctionCall& call) {
     launch_norm(stream, call);
     return;
   }
-  constexpr std::int64_t most = (std::int64_t{1} << 31) - 1;
-  require(call.out.rows <= most && 2 * call.out.columns <= most,
+  constexpr std::int64_t largest = (std::int64_t{1} << 31) - 1;
+  require(call.out.rows <= largest && 2 * call.out.columns <= largest,
           "a function has fewer than 2^31 rows and 2^30 columns");
   Elementwise of{.out = view_of(call.out),
                  .terms = static_cast<int>(call.inputs.size()),

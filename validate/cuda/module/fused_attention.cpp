@@ -26,7 +26,7 @@ union Value {
   std::int32_t whole;
 };
 
-/// The kernel for one shape, or why there is none.
+/// The kernel for one shape, or the reason why there is none.
 class Plan {
  public:
   Plan(const CudnnLibrary& library, cudnnHandle_t handle, const AttentionPieceShape& shape)
@@ -40,7 +40,7 @@ class Plan {
     for (std::size_t i = 0; i < engines_.size() && !plan_; ++i) {
       try {
         make(library, handle, engines_[i]);
-      } catch (const std::runtime_error& error) {  // the next one may do
+      } catch (const std::runtime_error& error) {  // the next engine may succeed
         refused_ = error.what();
       }
     }
@@ -50,7 +50,7 @@ class Plan {
     lay_out_arguments();
   }
 
-  /// Empty: run() may be called.
+  /// Returns an empty string if run() may be called.
   [[nodiscard]] std::string refused() const { return plan_ ? "" : refused_; }
 
   void run(const CudnnLibrary& library, cudnnHandle_t handle, const AttentionPiece& piece,
@@ -66,7 +66,7 @@ class Plan {
   }
 
  private:
-  /// The first four are operands, whose places every call brings along; the others are numbers.
+  /// The first four are operands, whose addresses come with every call; the others are numbers.
   void lay_out_arguments() {
     values_.resize(graph_.tensors.size());
     for (std::size_t i = 0; i < graph_.tensors.size(); ++i) {
@@ -127,7 +127,7 @@ struct FusedAttention::Plans {
     }
   }
 
-  /// Leaves a handle, or in `missing` why there is none.
+  /// Leaves a handle, or in `missing` the reason why there is none.
   void open() {
     try {
       library.require(library.create(&handle), "cudnnCreate");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention by one fused kernel of cuDNN's, where that is found.
+// Attention by one fused kernel of cuDNN's, if that is installed.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -14,7 +14,7 @@
 
 namespace commfuse::validate {
 
-/// Keeps a plan of every shape it has met. Used by one thread, on one device.
+/// Keeps a plan of every shape that it has met. Used by one thread, on one device.
 class FusedAttention {
  public:
   FusedAttention();
@@ -24,11 +24,11 @@ class FusedAttention {
 
   /// "9.19.0".
   [[nodiscard]] std::string version() const;
-  /// Why it does not take these pieces, as the end of a sentence; empty: run() does. Of a shape that it meets for the
-  /// first time it makes a plan, for which `require_open` has to let it: kernels are compiled and loaded.
+  /// Returns why it does not take these pieces, as the end of a sentence; empty: run() does. For a new shape it makes a
+  /// plan, which `require_open` must allow, because kernels are compiled and loaded.
   [[nodiscard]] std::string refused(const std::vector<AttentionPiece>& pieces,
                                     const std::function<void()>& require_open);
-  /// Requires that refused() was empty for these. `room` gives device memory of the stream.
+  /// Requires that refused() was empty for these. `room` returns device memory of the stream.
   void run(cudaStream_t stream, const std::vector<AttentionPiece>& pieces,
            const std::function<void*(std::size_t)>& room);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What CUDA gives and takes back.
+// Owners of CUDA's objects, which free them.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -25,7 +25,7 @@ using OwnedGraph = Owned<cudaGraphExec_t, cudaGraphExecDestroy>;
 using OwnedMemory = Owned<std::byte*, cudaFree>;
 using PinnedMemory = Owned<std::byte*, cudaFreeHost>;
 
-/// Neither waits for the default stream.
+/// Returns a stream that does not wait for the default stream, nor the other way.
 inline OwnedStream new_stream(int priority) {
   cudaStream_t stream = nullptr;
   require(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, priority), "cudaStreamCreateWithPriority");
@@ -45,7 +45,7 @@ inline OwnedMemory new_device_memory(std::size_t bytes) {
   return OwnedMemory(static_cast<std::byte*>(at));
 }
 
-/// The device sees it too.
+/// Returns memory that the device can access too.
 inline PinnedMemory new_pinned_memory(std::size_t bytes) {
   void* at = nullptr;
   require(cudaHostAlloc(&at, bytes, cudaHostAllocMapped), "cudaHostAlloc");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that move data between virtual ranks: so many CTAs, and as long as a link of a stated pace would take.
+// Kernels that move data between virtual ranks, with a given number of CTAs, in the time of a link of a stated pace.
 #include <algorithm>
 #include <array>
 #include <span>
@@ -15,19 +15,19 @@ namespace commfuse::validate {
 namespace {
 
 constexpr unsigned threads = 512;
-/// Loads in flight of a thread: 512 threads of 4 x 16 bytes keep one multiprocessor's share of a fast link busy.
+/// Loads in flight for each thread: 512 threads of 4 x 16 bytes keep one multiprocessor's share of a fast link busy.
 constexpr unsigned at_once = 4;
-constexpr std::size_t most_pieces = 32;  // of a launch: their table travels with it
+constexpr std::size_t most_pieces = 32;  // pieces of a launch, because it passes their table as an argument
 
 /// A rectangle of units of memory, or of elements that change their dtype.
 struct Piece {
-  View from, to;              // bytes: strides are in bytes
-  std::uint32_t rows = 0;     // bytes
-  std::uint32_t columns = 0;  // bytes: units
+  View from, to;              // pieces of bytes have strides in bytes
+  std::uint32_t rows = 0;     // only pieces of bytes have rows here
+  std::uint32_t columns = 0;  // units in a row of a piece of bytes
   std::int16_t unit = 0;      // bytes of a unit; 0: elements
-  std::int16_t bits = 0;      // bytes: of the number of neighbouring threads in a row
+  std::int16_t bits = 0;      // pieces of bytes: log2 of the number of neighbouring threads in a row
   bool aligned = false;
-  Tiles tiles;  // elements
+  Tiles tiles;  // only pieces of elements have tiles
 };
 
 struct Batch {
@@ -35,9 +35,9 @@ struct Batch {
   int count = 0;
   DType wire = DType::bf16;
   std::int64_t* clock = nullptr;
-  bool notes_start = false;   // into the clock, for a later launch
-  bool since_clock = false;   // the pace counts from there, not from the CTA's own start
-  std::int64_t hold_ns = -1;  // no pace: -1
+  bool notes_start = false;   // notes the start in the clock, for a later launch
+  bool since_clock = false;   // the pace counts from the clock, not from the CTA's own start
+  std::int64_t hold_ns = -1;  // -1: no pace
 };
 
 template <class Unit>
@@ -115,10 +115,10 @@ __global__ void __launch_bounds__(threads) move(const __grid_constant__ Batch ba
   }
 }
 
-/// The largest unit that divides all of these.
-std::int16_t unit_of(std::int64_t all) {
+/// Returns the largest unit that divides all of these.
+std::int16_t unit_of(std::int64_t combined) {
   for (const std::int16_t unit : {std::int16_t{16}, std::int16_t{8}, std::int16_t{4}, std::int16_t{2}}) {
-    if (all % unit == 0) {
+    if (combined % unit == 0) {
       return unit;
     }
   }
@@ -129,8 +129,8 @@ Piece bytes_piece(Address from, Address to, std::int64_t rows, std::int64_t byte
                   std::int64_t to_stride) {
   const auto addresses = static_cast<std::int64_t>((from | to) % 16);
   const std::int16_t unit = unit_of(rows == 1 ? addresses | bytes : addresses | bytes | from_stride | to_stride);
-  constexpr std::int64_t most = (std::int64_t{1} << 31) - 1;
-  require(rows <= most && bytes / unit <= most, "a move has less than 2^31 rows, and units in a row");
+  constexpr std::int64_t largest = (std::int64_t{1} << 31) - 1;
+  require(rows <= largest && bytes / unit <= largest, "a move has less than 2^31 rows, and units in a row");
   Piece piece{.from = {from, from_stride},
               .to = {to, to_stride},
               .rows = static_cast<std::uint32_t>(rows),
@@ -142,7 +142,7 @@ Piece bytes_piece(Address from, Address to, std::int64_t rows, std::int64_t byte
   return piece;
 }
 
-/// What lies one behind the other is cut into rows that keep all threads of a CTA busy, and a rest.
+/// Cuts contiguous bytes into rows that keep all threads of a CTA busy, and a rest.
 void add_flat(std::vector<Piece>& pieces, Address from, Address to, std::int64_t bytes) {
   const auto addresses = static_cast<std::int64_t>((from | to) % 16);
   const std::int64_t row = std::int64_t{threads} * unit_of(addresses);
@@ -163,20 +163,20 @@ Piece changed_piece(const Panel& from, const Panel& to) {
           .tiles = tiles_of(from.rows, from.columns, threads)};
 }
 
-/// Elements that change their dtype. What lies one behind the other is cut as in add_flat().
+/// Adds elements that change their dtype. Contiguous ones are cut as in add_flat().
 void add_changed(std::vector<Piece>& pieces, const Panel& from, const Panel& to) {
   constexpr std::int64_t row = std::int64_t{threads} * Eight::size;
-  const std::int64_t all = from.rows * from.columns;
-  if (!from.contiguous() || !to.contiguous() || all < row) {
+  const std::int64_t elements = from.rows * from.columns;
+  if (!from.contiguous() || !to.contiguous() || elements < row) {
     pieces.push_back(changed_piece(from, to));
     return;
   }
-  const std::int64_t rows = all / row;
+  const std::int64_t rows = elements / row;
   const auto part = [&](const Panel& panel, std::int64_t first, std::int64_t tall, std::int64_t columns) {
     return Panel{panel.at + static_cast<Address>(first * bytes_of(panel.dtype)), tall, columns, columns, panel.dtype};
   };
   pieces.push_back(changed_piece(part(from, 0, rows, row), part(to, 0, rows, row)));
-  if (const std::int64_t rest = all - rows * row; rest > 0) {
+  if (const std::int64_t rest = elements - rows * row; rest > 0) {
     pieces.push_back(changed_piece(part(from, rows * row, 1, rest), part(to, rows * row, 1, rest)));
   }
 }
@@ -203,23 +203,23 @@ std::vector<Piece> pieces_of(const MoveCall& call) {
   return pieces;
 }
 
-/// How long the link takes for all of it; -1 where it keeps no pace.
+/// Returns the link's time for the whole move; -1 if it has no pace.
 std::int64_t hold_of(const MoveCall& call) {
   if (call.link.kind != LinkKind::paced) {
     return -1;
   }
   require(call.link.pace.bandwidth.value > 0.0, "a paced link has a bandwidth");
-  Bytes all;
+  Bytes bytes;
   for (const MoveCall::Part& part : call.parts) {
-    all += {part.from.rows * part.from.columns * bytes_of(call.wire)};
+    bytes += {part.from.rows * part.from.columns * bytes_of(call.wire)};
   }
-  const Duration time = call.link.pace.latency + all / call.link.pace.bandwidth;
+  const Duration time = call.link.pace.latency + bytes / call.link.pace.bandwidth;
   return std::chrono::ceil<std::chrono::nanoseconds>(time).count();
 }
 
 using Kernel = void (*)(Batch);
 
-/// Known are the dtypes of pieces that change theirs in the same way, as all of one message do.
+/// Returns a kernel for known dtypes if all pieces change theirs in the same way, as those of one message do.
 Kernel kernel_of(std::span<const Piece> pieces) {
   const Piece* changed = nullptr;
   for (const Piece& piece : pieces) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What NCCL's network needs of the device it runs on, so that tests can do without CUDA.
+// Requirements of NCCL's network on its device, so that tests can run without CUDA.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -18,7 +18,7 @@ class NcclDevice {
   NcclDevice& operator=(const NcclDevice&) = delete;
   virtual ~NcclDevice() = default;
 
-  /// Makes it the device of the calling thread.
+  /// Makes this the device of the calling thread.
   virtual void make_current() = 0;
   [[nodiscard]] virtual cudaStream_t stream_of(StreamId id) const = 0;
   /// Allocates from `source` from now on.

@@ -25,7 +25,7 @@ NcclLibrary::NcclLibrary(SharedLibrary library) : library_(std::move(library)) {
   library_.require(all_gather, "ncclAllGather");
   library_.require(reduce_scatter, "ncclReduceScatter");
   library_.require(all_reduce, "ncclAllReduce");
-  // Whether an older library is refused is for nccl_features.h to say, in words of versions.
+  // nccl_features.h decides whether an older library is refused, by its version.
   library_.find(comm_split, "ncclCommSplit");
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 19, 0)
   library_.find(mem_alloc, "ncclMemAlloc");

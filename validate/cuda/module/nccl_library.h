@@ -10,19 +10,19 @@
 
 namespace commfuse::validate {
 
-/// Every function has the type that nccl.h gives it. Those of later versions than 2.18 may be null; nccl_features.h
-/// says which ones a version has.
+/// Functions have their types in nccl.h. Functions from versions after 2.18 may be null; nccl_features.h says which a
+/// version has.
 class NcclLibrary {
  public:
   explicit NcclLibrary(SharedLibrary library);
-  /// Loads it at the first call.
+  /// Loads the library at the first call.
   static const NcclLibrary& instance();
 
-  /// Why NCCL cannot be used, in one line; empty where it can.
+  /// Returns why NCCL cannot be used, in one line; empty if it can.
   [[nodiscard]] const std::string& absence() const { return library_.absence(); }
   /// Throws std::runtime_error with absence() unless it is empty.
   void require_loaded() const;
-  /// As NCCL_VERSION_CODE counts; 0 where it is absent.
+  /// Returns the version as NCCL_VERSION_CODE counts; 0 if it is absent.
   [[nodiscard]] int version() const { return version_; }
 
   decltype(&::ncclGetUniqueId) get_unique_id = nullptr;

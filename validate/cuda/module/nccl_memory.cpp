@@ -44,7 +44,7 @@ void NcclMemory::deregister() {
 void NcclMemory::forget(ncclComm_t comm) {
   std::erase(comms_, comm);
   for (Block& block : blocks_) {
-    std::erase_if(block.registrations, [&](const Registration& one) { return one.comm == comm; });
+    std::erase_if(block.registrations, [&](const Registration& registration) { return registration.comm == comm; });
   }
 }
 
@@ -76,18 +76,20 @@ void NcclMemory::add_registration(Block& block, ncclComm_t comm) const {
 
 void NcclMemory::deregister(const Block& block) const {
   const NcclLibrary& nccl = calls_->nccl();
-  for (const Registration& one : block.registrations) {
-    if (calls_->is_aborted(one.comm)) {
+  for (const Registration& registration : block.registrations) {
+    if (calls_->is_aborted(registration.comm)) {
       continue;
     }
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 27, 0)
     if (symmetric_) {
-      calls_->run(one.comm, "ncclCommWindowDeregister",
-                  [&] { return nccl.comm_window_deregister(one.comm, static_cast<ncclWindow_t>(one.handle)); });
+      calls_->run(registration.comm, "ncclCommWindowDeregister", [&] {
+        return nccl.comm_window_deregister(registration.comm, static_cast<ncclWindow_t>(registration.handle));
+      });
       continue;
     }
 #endif
-    calls_->run(one.comm, "ncclCommDeregister", [&] { return nccl.comm_deregister(one.comm, one.handle); });
+    calls_->run(registration.comm, "ncclCommDeregister",
+                [&] { return nccl.comm_deregister(registration.comm, registration.handle); });
   }
 }
 

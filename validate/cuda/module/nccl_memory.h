@@ -13,13 +13,13 @@
 
 namespace commfuse::validate {
 
-/// All members of the communicators allocate and release the same sizes in the same order.
+/// All members of the communicators allocate and release equal sizes in the same order.
 class NcclMemory final : public MemorySource {
  public:
-  /// `symmetric`: registers windows, which collectives by copy engines need, instead of buffers.
+  /// With `symmetric`, registers windows, which collectives by copy engines need, instead of buffers.
   NcclMemory(std::shared_ptr<NcclCalls> calls, bool symmetric) : calls_(std::move(calls)), symmetric_(symmetric) {}
 
-  /// Registers what is allocated already, and what is allocated later, with a communicator. All its members call it.
+  /// Registers present and later allocations with a communicator. All its members call it.
   void join(ncclComm_t comm);
 
   void* allocate(std::size_t bytes) override;
@@ -48,7 +48,7 @@ class NcclMemory final : public MemorySource {
   std::shared_ptr<NcclCalls> calls_;
   bool symmetric_ = false;
   std::vector<ncclComm_t> comms_;
-  /// In the order of allocation: NCCL requires one order on all ranks, and their addresses differ.
+  /// In the order of allocation, because NCCL requires one order on all ranks and their addresses differ.
   std::vector<Block> blocks_;
 };
 

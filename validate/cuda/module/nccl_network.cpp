@@ -22,7 +22,7 @@ namespace commfuse::validate {
 
 namespace {
 
-/// At the end others may be gone already.
+/// Other ranks may be gone already at the end.
 constexpr Duration longest_farewell = std::chrono::seconds(10);
 
 ncclDataType_t type_of(DType dtype) {
@@ -50,11 +50,12 @@ NcclVersions versions_of(const NcclLibrary& nccl) {
 
 // NOLINTBEGIN(concurrency-mt-unsafe): one thread makes networks, and NCCL's own read these only meanwhile
 
-/// What NCCL reads once: the first network of a process decides. Returns a sentence for everything decided otherwise.
+/// Sets variables that NCCL reads once: the first network of a process decides. Returns a sentence for each that is
+/// already decided otherwise.
 std::vector<std::string> set_process_variables(const NetworkOptions& options) {
   static const NetworkOptions first = [&] {
-    for (const NcclVariable& one : process_variables(options)) {
-      ::setenv(one.name.c_str(), one.value.c_str(), one.forced ? 1 : 0);
+    for (const NcclVariable& variable : process_variables(options)) {
+      ::setenv(variable.name.c_str(), variable.value.c_str(), variable.forced ? 1 : 0);
     }
     return options;
   }();
@@ -65,7 +66,7 @@ std::vector<std::string> set_process_variables(const NetworkOptions& options) {
   return notes;
 }
 
-/// NCCL reads NCCL_ALGO for every communicator that is made.
+/// Removes NVLS while it exists, because NCCL reads NCCL_ALGO for every new communicator.
 class WithoutNvls {
  public:
   explicit WithoutNvls(const std::string& algorithms) : is_set_(!algorithms.empty() && std::getenv(name) == nullptr) {
@@ -100,16 +101,16 @@ std::vector<std::string> notes_on_environment(const NetworkOptions& options) {
 // NOLINTEND(concurrency-mt-unsafe)
 
 enum class Blocking : std::uint8_t {
-  no,   ///< Calls return at once and are polled, so that making communicators can time out.
-  yes,  ///< Groups launch in the calling thread, whose label CUPTI notes; otherwise NCCL launches in a thread of its
-        ///< own.
+  no,  ///< Calls return at once and are polled, so that making communicators can time out.
+  /// Groups launch in the calling thread, whose label CUPTI notes; otherwise NCCL launches in a thread of its own.
+  yes,
 };
 
 ncclConfig_t config_of(const NetworkOptions& options, [[maybe_unused]] const NcclVersions& versions,
                        Blocking blocking) {
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = blocking == Blocking::yes ? 1 : 0;
-  config.splitShare = 0;  // lanes that share would wait for each other; NCCL takes the parent's value
+  config.splitShare = 0;  // lanes that share would wait for each other; the default is the parent's value
   if (options.most_ctas > 0) {
     config.maxCTAs = options.most_ctas;
   }
@@ -155,7 +156,7 @@ class NcclNetwork final : public Network {
   [[nodiscard]] ncclComm_t comm(std::size_t communicator);
   /// Forgets the communicators that a call beyond its patience has aborted.
   void drop_aborted();
-  /// Ends it in agreement with the others if they are there, and without them otherwise.
+  /// Ends it in agreement with the other ranks if they are present, else without them.
   void end(std::size_t which, Duration patience);
 
   const NcclLibrary& nccl_;
@@ -165,9 +166,9 @@ class NcclNetwork final : public Network {
   NcclVersions versions_;
   std::vector<std::string> notes_;
   std::shared_ptr<NcclCalls> calls_;
-  /// The parent, of all ranks, which does not block; then those that were split off, which do. NCCL may write to a
-  /// communicator's place after we gave up, so places do not move. Null: aborted.
-  std::vector<std::unique_ptr<ncclComm_t>> all_;
+  /// The parent, of all ranks, which does not block; then its children, which do. NCCL may write to a communicator's
+  /// place after we gave up, so places do not move. Null: aborted.
+  std::vector<std::unique_ptr<ncclComm_t>> communicators_;
   std::shared_ptr<NcclMemory> memory_;
 };
 
@@ -206,20 +207,20 @@ void NcclNetwork::connect(const NetworkKey& key) {
   ncclUniqueId id{};
   static_assert(sizeof id.internal == std::tuple_size_v<NetworkKey>);
   std::memcpy(id.internal, key.data(), key.size());
-  all_.push_back(std::make_unique<ncclComm_t>(nullptr));
-  ncclComm_t& parent = *all_.front();
+  communicators_.push_back(std::make_unique<ncclComm_t>(nullptr));
+  ncclComm_t& parent = *communicators_.front();
   const ncclResult_t begun = nccl_.comm_init_rank_config(&parent, member_.ranks, id, member_.rank, &config);
   settle(nccl_, begun, parent, "ncclCommInitRankConfig", options_.patience);
 }
 
 std::size_t NcclNetwork::split(int color) {
-  require(!all_.empty(), "the network was aborted");
+  require(!communicators_.empty(), "the network was aborted");
   drop_aborted();
   const WithoutNvls meanwhile(algorithms_without_nvls(options_));
   ncclConfig_t config = config_of(options_, versions_, options_.blocking ? Blocking::yes : Blocking::no);
-  ncclComm_t parent = *all_.front();
-  all_.push_back(std::make_unique<ncclComm_t>(nullptr));
-  ncclComm_t& made = *all_.back();  // written when the parent has settled
+  ncclComm_t parent = *communicators_.front();
+  communicators_.push_back(std::make_unique<ncclComm_t>(nullptr));
+  ncclComm_t& made = *communicators_.back();  // written when the parent has settled
   settle(nccl_, nccl_.comm_split(parent, color, member_.rank, &made, &config), parent, "ncclCommSplit",
          options_.patience);
   ncclResult_t status = ncclSuccess;
@@ -228,7 +229,7 @@ std::size_t NcclNetwork::split(int color) {
   if (memory_ != nullptr) {
     memory_->join(made);
   }
-  return all_.size() - 2;
+  return communicators_.size() - 2;
 }
 
 NcclNetwork::~NcclNetwork() {
@@ -236,18 +237,18 @@ NcclNetwork::~NcclNetwork() {
     device_.take_plain_memory();
     try {
       memory_->deregister();
-    } catch (const std::exception&) {  // communicators that failed are aborted below
+    } catch (const std::exception&) {  // failed communicators are aborted below
     }
   }
   drop_aborted();
   const Duration patience = std::min(options_.patience, longest_farewell);
-  for (; !all_.empty(); all_.pop_back()) {  // children before their parent
-    end(all_.size() - 1, patience);
+  for (; !communicators_.empty(); communicators_.pop_back()) {  // children end before their parent
+    end(communicators_.size() - 1, patience);
   }
 }
 
 void NcclNetwork::end(std::size_t which, Duration patience) {
-  ncclComm_t last = *all_[which];
+  ncclComm_t last = *communicators_[which];
   if (last == nullptr) {
     return;
   }
@@ -268,7 +269,8 @@ void NcclNetwork::group(std::size_t communicator, const char* what, const Issue&
       return begun;
     }
     const ncclResult_t issued = issue();
-    const ncclResult_t ended = nccl_.group_end();  // after a failure too, or the next group would be part of this one
+    // necessary after a failure too, or the next group would be part of this one
+    const ncclResult_t ended = nccl_.group_end();
     return failed(issued) ? issued : ended;
   });
 }
@@ -280,14 +282,14 @@ void NcclNetwork::exchange(std::size_t communicator, StreamId stream, std::span<
   group(communicator, "an exchange by NCCL", [&] {
     ncclResult_t status = ncclSuccess;
     for (std::size_t i = 0; i < sends.size() && !failed(status); ++i) {
-      const Message& one = sends[i];
-      status =
-          nccl_.send(source(one.data), static_cast<std::size_t>(one.data.bytes().count), ncclUint8, one.peer, lane, on);
+      const Message& message = sends[i];
+      status = nccl_.send(source(message.data), static_cast<std::size_t>(message.data.bytes().count), ncclUint8,
+                          message.peer, lane, on);
     }
     for (std::size_t i = 0; i < receives.size() && !failed(status); ++i) {
-      const Message& one = receives[i];
-      status =
-          nccl_.recv(target(one.data), static_cast<std::size_t>(one.data.bytes().count), ncclUint8, one.peer, lane, on);
+      const Message& message = receives[i];
+      status = nccl_.recv(target(message.data), static_cast<std::size_t>(message.data.bytes().count), ncclUint8,
+                          message.peer, lane, on);
     }
     return status;
   });
@@ -347,17 +349,17 @@ void NcclNetwork::all_to_all(std::size_t communicator, cudaStream_t stream, cons
 
 std::optional<std::string> NcclNetwork::failure() {
   drop_aborted();
-  for (const std::unique_ptr<ncclComm_t>& place : all_) {
-    ncclComm_t one = *place;
+  for (const std::unique_ptr<ncclComm_t>& place : communicators_) {
+    ncclComm_t comm = *place;
     ncclResult_t status = ncclSuccess;
-    if (one == nullptr) {
+    if (comm == nullptr) {
       continue;
     }
-    if (nccl_.comm_get_async_error(one, &status) != ncclSuccess) {
+    if (nccl_.comm_get_async_error(comm, &status) != ncclSuccess) {
       return "ncclCommGetAsyncError failed";
     }
     if (failed(status)) {
-      return fmt::format("NCCL: {} ({})", nccl_.get_error_string(status), nccl_.get_last_error(one));
+      return fmt::format("NCCL: {} ({})", nccl_.get_error_string(status), nccl_.get_last_error(comm));
     }
   }
   return std::nullopt;
@@ -368,23 +370,23 @@ void NcclNetwork::abort() {
   if (memory_ != nullptr) {
     memory_->abandon();
   }
-  for (; !all_.empty(); all_.pop_back()) {
-    if (*all_.back() != nullptr) {
-      static_cast<void>(nccl_.comm_abort(*all_.back()));
+  for (; !communicators_.empty(); communicators_.pop_back()) {
+    if (*communicators_.back() != nullptr) {
+      static_cast<void>(nccl_.comm_abort(*communicators_.back()));
     }
   }
 }
 
 ncclComm_t NcclNetwork::comm(std::size_t communicator) {
   drop_aborted();
-  require(communicator + 1 < all_.size() && *all_[communicator + 1] != nullptr,
+  require(communicator + 1 < communicators_.size() && *communicators_[communicator + 1] != nullptr,
           "no such communicator of the network, or it was aborted");
-  return *all_[communicator + 1];
+  return *communicators_[communicator + 1];
 }
 
 void NcclNetwork::drop_aborted() {
   for (ncclComm_t gone : calls_->aborted()) {
-    for (const std::unique_ptr<ncclComm_t>& place : all_) {
+    for (const std::unique_ptr<ncclComm_t>& place : communicators_) {
       if (*place == gone) {
         *place = nullptr;
       }

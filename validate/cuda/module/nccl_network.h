@@ -19,8 +19,8 @@ struct NetworkMember {
 
 /// Needs no driver.
 NetworkKey make_nccl_key(const NcclLibrary& nccl);
-/// Returns when all members have called it. Throws std::runtime_error where NCCL is absent, too old or fails, or where
-/// it takes longer than the patience. `nccl` and `device` outlive the network.
+/// Returns when all members have called it. Throws std::runtime_error if NCCL is absent, too old or fails, or if it
+/// takes longer than the patience. `nccl` and `device` outlive the network.
 std::unique_ptr<Network> connect_nccl(const NcclLibrary& nccl, NcclDevice& device, const NetworkKey& key,
                                       const NetworkMember& member, const NetworkOptions& options);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of the host that lies near a GPU: a thread that makes it runs on the processors beside the GPU meanwhile. On a
-// host of two sockets a copy through the other one is up to a third slower.
+// Allocates host memory near a GPU: the allocating thread runs on the processors next to the GPU meanwhile. On a host
+// of two sockets a copy through the other one is up to a third slower.
 #pragma once
 
 #include <sched.h>
@@ -14,7 +14,7 @@
 
 namespace commfuse::validate {
 
-/// The numbers in "0-2,8"; none where the text is not such a list.
+/// Returns the numbers in "0-2,8"; none if the text is not such a list.
 inline std::vector<int> processors_in(std::string_view list) {
   constexpr int last_processor = CPU_SETSIZE - 1;
   std::vector<int> processors;
@@ -41,7 +41,8 @@ inline std::vector<int> processors_in(std::string_view list) {
   return processors;
 }
 
-/// Of the device with this address on the bus, "0000:1B:00.0". None where the system does not say.
+/// Returns the processors near the device with this address on the bus, "0000:1B:00.0". None if the system does not
+/// say.
 inline std::vector<int> processors_near(std::string bus_address, const std::string& root = "/sys/bus/pci/devices/") {
   for (char& letter : bus_address) {
     letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
@@ -52,8 +53,8 @@ inline std::vector<int> processors_near(std::string bus_address, const std::stri
   return processors_in(list);
 }
 
-/// The calling thread runs on these processors alone until the object goes. It stays where it is where they are none,
-/// or where the process may use none of them.
+/// Restricts the calling thread to these processors during the object's lifetime. Does nothing if there are none, or if
+/// the process may use none of them.
 class OnProcessors {
  public:
   explicit OnProcessors(const std::vector<int>& processors) {

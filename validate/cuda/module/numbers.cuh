@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements in device memory: read to fp32, rounded once when stored, as rounding.h has it. A kernel knows their dtypes
-// at compile time (Known), unless they are of a mixture that is rare (AnyDtype).
+// Elements in device memory: read to fp32, rounded once when stored, as in rounding.h. A kernel knows their dtypes at
+// compile time (Known), except for rare mixtures (AnyDtype).
 #pragma once
 
 #include <cuda_bf16.h>
@@ -18,13 +18,13 @@ struct Known {
   static constexpr DType value = dtype;
   __device__ static constexpr DType of(DType /*dtype*/) { return dtype; }
 };
-/// A dtype that a view says when the kernel runs.
+/// A dtype that a view has at run time.
 struct AnyDtype {
   static constexpr bool is_known = false;
   __device__ static DType of(DType dtype) { return dtype; }
 };
 
-/// Returns what `use` returns for the Known of a dtype that is stored.
+/// Returns what `use` returns for the Known of a stored dtype.
 template <class Use>
 auto with_known(DType dtype, const Use& use) {
   switch (dtype) {
@@ -34,8 +34,9 @@ auto with_known(DType dtype, const Use& use) {
   }
 }
 
-/// Divides by a number that the host knows: a multiplication and a shift in place of a division, of which a GPU makes a
-/// subroutine. `by` is at least 1; it and what is divided are at most 2^31 - 1. (Granlund and Montgomery 1994.)
+/// Divides by a number that the host knows, by a multiplication and a shift in place of a division, which is a
+/// subroutine on a GPU. `by` is at least 1; `by` and the dividends are at most 2^31 - 1. (Granlund and Montgomery
+/// 1994.)
 class Divisor {
  public:
   Divisor() = default;
@@ -56,7 +57,7 @@ class Divisor {
   std::uint32_t shift_ = 0;
 };
 
-/// The nearest value of `dtype`, ties to even; infinity beyond its range, NaN stays NaN.
+/// Returns the nearest value of `dtype`, ties to even; infinity beyond its range, NaN stays NaN.
 __device__ inline float rounded(DType dtype, float value) {
   switch (dtype) {
     case DType::bf16: return __bfloat162float(__float2bfloat16_rn(value));
@@ -85,7 +86,7 @@ __device__ inline void store(const View& to, std::int64_t row, std::int64_t colu
   }
 }
 
-/// Neighbours in a row: what one thread handles in one go, by accesses of 16 bytes where rows are aligned to them.
+/// Neighbours in a row that one thread handles at once, by accesses of 16 bytes if rows are aligned to them.
 struct Eight {
   static constexpr int size = 8;
   float value[size];
@@ -100,10 +101,10 @@ __device__ inline Eight load_aligned(const View& from, std::int64_t row, std::in
     const float4* vectors = reinterpret_cast<const float4*>(reinterpret_cast<const float*>(from.at) + at);
     const float4 low = vectors[0];
     const float4 high = vectors[1];
-    const float all[Eight::size] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+    const float values[Eight::size] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
 #pragma unroll
     for (int i = 0; i < Eight::size; ++i) {
-      out.value[i] = all[i];
+      out.value[i] = values[i];
     }
     return out;
   }
@@ -138,7 +139,7 @@ __device__ inline void store_aligned(const View& to, std::int64_t row, std::int6
   *reinterpret_cast<uint4*>(reinterpret_cast<std::uint16_t*>(to.at) + at) = {words[0], words[1], words[2], words[3]};
 }
 
-/// `count` elements from `column` on; the rest is zero.
+/// Loads `count` elements from `column` on; the rest is zero.
 template <class Dtype = AnyDtype>
 __device__ inline Eight load_eight(const View& from, std::int64_t row, std::int64_t column, int count, bool aligned) {
   if (aligned && count == Eight::size) {
@@ -167,15 +168,16 @@ __device__ inline void store_eight(const View& to, std::int64_t row, std::int64_
   }
 }
 
-/// How the threads of a grid share a rectangle of eights: neighbours have neighbouring eights of a row, as many as a
-/// power of two, and the rows of a block lie one below the other. So no thread divides to know where it stands.
+/// Division of a rectangle of eights among the threads of a grid: neighbouring threads have neighbouring eights of a
+/// row, as many as a power of two, and the rows of a block follow each other. So no thread divides to compute its
+/// place.
 struct Tiles {
   std::uint32_t rows = 0;
   std::uint32_t columns = 0;  ///< Elements; the last eight of a row may hold fewer.
   std::uint32_t across = 0;   ///< Eights of a row.
-  std::uint32_t bits = 0;     ///< Of the number of threads of a block that share a row.
+  std::uint32_t bits = 0;     ///< log2 of the number of threads of a block that share a row.
 
-  /// Blocks that stand beside each other along the columns, and below each other along the rows.
+  /// Blocks side by side along the columns, and one below the other along the rows.
   struct Blocks {
     uint3 index;
     uint3 count;
@@ -197,12 +199,12 @@ struct Tiles {
   }
 };
 
-/// The grid of a kernel that works on one rectangle.
+/// Returns the grid of a kernel that works on one rectangle.
 __device__ inline Tiles::Blocks blocks_of_grid() { return {{blockIdx.x, blockIdx.y, 0}, {gridDim.x, gridDim.y, 1}}; }
-/// All blocks of a row of blocks below each other, where a kernel works on several rectangles.
+/// Returns a column of blocks, for kernels that work on several rectangles.
 __device__ inline Tiles::Blocks blocks_along_rows() { return {{0, blockIdx.x, 0}, {1, gridDim.x, 1}}; }
 
-/// The same on the host. Requires rows and columns below 2^31, and a power of two of threads.
+/// Returns the tiles on the host. Requires rows and columns below 2^31, and a power of two of threads.
 inline Tiles tiles_of(std::int64_t rows, std::int64_t columns, std::uint32_t threads) {
   Tiles tiles{.rows = static_cast<std::uint32_t>(rows),
               .columns = static_cast<std::uint32_t>(columns),
@@ -213,13 +215,13 @@ inline Tiles tiles_of(std::int64_t rows, std::int64_t columns, std::uint32_t thr
   return tiles;
 }
 
-/// A grid that has an eight for every thread, as long as that takes no more blocks than `most`.
-inline dim3 grid_of(const Tiles& tiles, std::uint32_t threads, std::int64_t most) {
+/// Returns a grid with an eight for every thread, if that takes no more than `most_blocks` blocks.
+inline dim3 grid_of(const Tiles& tiles, std::uint32_t threads, std::int64_t most_blocks) {
   constexpr std::int64_t most_along_y = 65535;
   const std::int64_t wide = groups_of(tiles.across, std::int64_t{1} << tiles.bits);
   const std::int64_t tall = groups_of(tiles.rows, threads >> tiles.bits);
-  const std::int64_t x = wide < most ? wide : most;
-  const std::int64_t left = most / x < most_along_y ? most / x : most_along_y;
+  const std::int64_t x = wide < most_blocks ? wide : most_blocks;
+  const std::int64_t left = most_blocks / x < most_along_y ? most_blocks / x : most_along_y;
   return {static_cast<unsigned>(x), static_cast<unsigned>(tall < left ? tall : left), 1};
 }
 

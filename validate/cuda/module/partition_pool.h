@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which multiprocessors are set apart and which are left, apart from the driver that does it.
+// Keeps track of multiprocessors that are set apart and that are left, without the driver that does it.
 #pragma once
 
 #include <fmt/format.h>
@@ -14,8 +14,8 @@
 namespace commfuse::validate {
 
 /// `Contexts` stands for the driver: Resource and Context are types of its own; whole() is the resource of the device,
-/// count() how many multiprocessors a resource has; split() returns what was taken and the rest, or nothing where there
-/// are too few; create() makes a context, destroy() ends it and does not throw.
+/// count() the number of multiprocessors of a resource; split() returns the part taken and the rest, or nothing if
+/// there are too few; create() makes a context, destroy() ends it and does not throw.
 template <class Contexts>
 class PartitionPool {
  public:
@@ -33,11 +33,11 @@ class PartitionPool {
     }
   }
 
-  /// At least so many multiprocessors of those that are left. Returns a number that is not used again. Throws
-  /// std::runtime_error where there are too few.
+  /// Takes at least this many of the multiprocessors that are left. Returns a number that is not reused. Throws
+  /// std::runtime_error if there are too few.
   std::size_t add(int multiprocessors) {
     if (std::ranges::none_of(parts_, [](const auto& part) { return part.has_value(); })) {
-      left_ = {contexts_.whole()};  // the pieces that were given back cannot be joined in any other way
+      left_ = {contexts_.whole()};  // returned pieces cannot be joined in any other way
     }
     std::ranges::stable_sort(left_, {}, [this](const Resource& piece) { return contexts_.count(piece); });
     for (Resource& piece : left_) {
@@ -53,7 +53,7 @@ class PartitionPool {
     throw std::runtime_error(fmt::format("fewer than {} multiprocessors are left to set apart", multiprocessors));
   }
 
-  /// Ends the context; its multiprocessors can be set apart again. Requires that nothing of it is left.
+  /// Ends the context; its multiprocessors can be set apart again. Requires that nothing uses it.
   void give_back(std::size_t which) {
     const Part part = this->part(which);
     parts_[which].reset();

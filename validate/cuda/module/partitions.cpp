@@ -8,7 +8,7 @@
 
 namespace commfuse::validate {
 
-// Before 12.5 a green context has no streams.
+// A green context has no streams before 12.5.
 #if CUDA_VERSION >= 12050
 
 namespace {
@@ -17,13 +17,13 @@ constexpr unsigned version_of_streams = 12050;
 
 template <class Function>
 Function entry(const char* name) {
-  void* found = nullptr;
+  void* address = nullptr;
   cudaDriverEntryPointQueryResult result = cudaDriverEntryPointSymbolNotFound;
-  require(cudaGetDriverEntryPointByVersion(name, &found, version_of_streams, cudaEnableDefault, &result), name);
-  if (result != cudaDriverEntryPointSuccess || found == nullptr) {
+  require(cudaGetDriverEntryPointByVersion(name, &address, version_of_streams, cudaEnableDefault, &result), name);
+  if (result != cudaDriverEntryPointSuccess || address == nullptr) {
     throw std::runtime_error("the driver has no green contexts with streams; CUDA 12.5's has");
   }
-  return reinterpret_cast<Function>(found);  // NOLINT(*-reinterpret-cast): what the call is for
+  return reinterpret_cast<Function>(address);  // NOLINT(*-reinterpret-cast): the purpose of the call
 }
 
 void require_driver(CUresult status, const char* call) {
@@ -78,7 +78,7 @@ CUgreenCtx GreenContexts::create(CUdevResource resource) const {
 void GreenContexts::destroy(CUgreenCtx context) const noexcept {
   try {
     static_cast<void>(entry<PFN_cuGreenCtxDestroy_v12040>("cuGreenCtxDestroy")(context));
-  } catch (const std::exception&) {  // the driver is gone, and all it made
+  } catch (const std::exception&) {  // the driver has gone, with all its contexts
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Multiprocessors set apart by green contexts. They belong to the driver's interface, which nothing is linked with: it
-// is asked for its functions when one is made.
+// Multiprocessors set apart by green contexts. These belong to the driver's interface, which nothing is linked with:
+// its functions are looked up on first use.
 #pragma once
 
 #include <cuda.h>
@@ -14,7 +14,7 @@
 
 namespace commfuse::validate {
 
-/// The driver's calls for green contexts; all throw std::runtime_error where CUDA is older than 12.5.
+/// The driver's calls for green contexts; all throw std::runtime_error if CUDA is older than 12.5.
 class GreenContexts {
  public:
   using Resource = CUdevResource;
@@ -37,14 +37,14 @@ class Partitions {
  public:
   explicit Partitions(int device) : pool_(GreenContexts(device)) {}
 
-  /// At least so many of the multiprocessors that are left; devices hand them out in groups. Throws std::runtime_error
-  /// where there are too few, or CUDA is older than 12.5.
+  /// Takes at least this many of the multiprocessors that are left; devices provide them in groups. Throws
+  /// std::runtime_error if there are too few, or if CUDA is older than 12.5.
   std::size_t add(int multiprocessors) { return pool_.add(multiprocessors); }
-  /// Its streams are destroyed already.
+  /// Requires that its streams are destroyed.
   void give_back(std::size_t which) { pool_.give_back(which); }
   [[nodiscard]] int multiprocessors(std::size_t which) const { return pool_.multiprocessors(which); }
   [[nodiscard]] bool contains(std::size_t which) const { return pool_.contains(which); }
-  /// Its kernels run on these only. The partition outlives it.
+  /// Returns a stream whose kernels run only there. The partition outlives it.
   [[nodiscard]] OwnedStream new_stream(std::size_t which, int priority) const;
 
  private:

@@ -16,21 +16,22 @@ namespace commfuse::validate {
 
 namespace {
 
-constexpr unsigned version_of_operations = 11070;  // before, a parameter of the kernel's module had to allow them
+// in older versions a parameter of the kernel's module had to allow them
+constexpr unsigned version_of_operations = 11070;
 
 template <class Function>
 Function entry(const char* name) {
-  void* found = nullptr;
+  void* address = nullptr;
   cudaDriverEntryPointQueryResult result = cudaDriverEntryPointSymbolNotFound;
 #if CUDART_VERSION >= 12050
-  require(cudaGetDriverEntryPointByVersion(name, &found, version_of_operations, cudaEnableDefault, &result), name);
+  require(cudaGetDriverEntryPointByVersion(name, &address, version_of_operations, cudaEnableDefault, &result), name);
 #else
-  require(cudaGetDriverEntryPoint(name, &found, cudaEnableDefault, &result), name);
+  require(cudaGetDriverEntryPoint(name, &address, cudaEnableDefault, &result), name);
 #endif
-  if (result != cudaDriverEntryPointSuccess || found == nullptr) {
+  if (result != cudaDriverEntryPointSuccess || address == nullptr) {
     throw std::runtime_error(fmt::format("the driver has no {}, which CUDA 11.7's has; install a newer driver", name));
   }
-  return reinterpret_cast<Function>(found);  // NOLINT(*-reinterpret-cast): the purpose of the call
+  return reinterpret_cast<Function>(address);  // NOLINT(*-reinterpret-cast): the purpose of the call
 }
 
 class CudaPeers final : public Peers {
@@ -79,7 +80,7 @@ class CudaPeers final : public Peers {
   void set(Address flags, std::size_t count, FlagValue value) override {
     const std::vector<FlagValue> values(count, value);
     require(cudaMemcpy(pointer_to(flags), values.data(), count * sizeof value, cudaMemcpyHostToDevice), "cudaMemcpy");
-    // From pageable memory the call may return before the data is there.
+    // From pageable memory the call may return before the copy is done.
     require(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
   }
 

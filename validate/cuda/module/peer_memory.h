@@ -10,7 +10,7 @@
 
 namespace commfuse::validate {
 
-/// Throws std::runtime_error where the driver lacks stream memory operations. The device outlives it.
+/// Throws std::runtime_error if the driver lacks stream memory operations. The device outlives it.
 std::unique_ptr<Peers> make_peers(NcclDevice& device);
 
 }  // namespace commfuse::validate

@@ -23,17 +23,17 @@ cudaDataType_t type_of(DType dtype) {
   throw std::runtime_error("products of fp8 are not run");
 }
 
-/// The largest power of two up to 256 that divides an address.
+/// Returns the largest power of two up to 256 that divides an address.
 std::int64_t alignment_of(Address at) {
-  constexpr Address most = 256;
+  constexpr Address largest = 256;
   const Address lowest_bit = at & (~at + 1);
-  return static_cast<std::int64_t>(lowest_bit == 0 ? most : std::min(lowest_bit, most));
+  return static_cast<std::int64_t>(lowest_bit == 0 ? largest : std::min(lowest_bit, largest));
 }
 
-/// k may be summed in parts that are added in fp32: the other schemes round parts to the dtype of the output.
+/// The sum over k may have parts that are added in fp32; other schemes round parts to the dtype of the output.
 constexpr std::uint32_t allowed_reductions = CUBLASLT_REDUCTION_SCHEME_NONE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
 
-/// cuBLASLt's calls; all throw where they fail.
+/// Calls of cuBLASLt; all throw if they fail.
 class Calls {
  public:
   explicit Calls(const CublasLtLibrary& library) : library_(library) {}
@@ -54,7 +54,7 @@ class Calls {
                      "cublasLtMatmulPreferenceSetAttribute");
   }
 
-  /// A row-major matrix is a column-major one of exchanged extents.
+  /// A row-major matrix is a column-major one with exchanged extents.
   void describe(cublasLtMatrixLayout_t layout, DType dtype, std::array<std::int64_t, 2> rows_and_columns,
                 std::int64_t stride, std::int64_t count, std::int64_t step) const {
     library_.require(library_.matrix_layout_init_internal(layout, sizeof *layout, type_of(dtype),
@@ -80,7 +80,7 @@ class Calls {
   const CublasLtLibrary& library_;
 };
 
-/// Of a single row any stride will do, but cuBLASLt wants one that holds it.
+/// Returns a stride that holds a row, which cuBLASLt requires even for a single row.
 std::int64_t stride_of(const Panel& panel) { return std::max(panel.stride, panel.columns); }
 
 void* pointer_to(Address at) { return reinterpret_cast<void*>(at); }  // NOLINT(*-no-int-to-ptr): device memory
@@ -156,14 +156,14 @@ cublasLtMatmulAlgo_t LibraryProducts::chosen(const Key& key, Plan& plan) const {
   calls.set(&wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, static_cast<std::uint32_t>(key.alignment_a));
   calls.set(&wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, static_cast<std::uint32_t>(key.alignment_out));
   calls.set(&wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, static_cast<std::uint32_t>(key.alignment_out));
-  std::array<cublasLtMatmulHeuristicResult_t, 16> found{};
+  std::array<cublasLtMatmulHeuristicResult_t, 16> results{};
   int count = 0;
   library_.require(library_.matmul_algo_get_heuristic(handle_.get(), &plan.what, &plan.b, &plan.a, &plan.out, &plan.out,
-                                                      &wish, static_cast<int>(found.size()), found.data(), &count),
+                                                      &wish, static_cast<int>(results.size()), results.data(), &count),
                    "cublasLtMatmulAlgoGetHeuristic");
-  for (const cublasLtMatmulHeuristicResult_t& one : std::span(found).first(static_cast<std::size_t>(count))) {
-    if (one.state == CUBLAS_STATUS_SUCCESS && calls.has_allowed_reduction(one.algo)) {
-      return one.algo;
+  for (const cublasLtMatmulHeuristicResult_t& result : std::span(results).first(static_cast<std::size_t>(count))) {
+    if (result.state == CUBLAS_STATUS_SUCCESS && calls.has_allowed_reduction(result.algo)) {
+      return result.algo;
     }
   }
   throw std::runtime_error(fmt::format("cuBLASLt has no algorithm that repeats its bits for {}", in_words(key)));
@@ -196,11 +196,11 @@ void LibraryProducts::run(cudaStream_t stream, const Workspace& workspace, const
     return;
   }
   require_handle();
-  auto found = plans_.find(key);
-  if (found == plans_.end()) {
-    found = plans_.emplace(key, plan_of(key)).first;
+  auto entry = plans_.find(key);
+  if (entry == plans_.end()) {
+    entry = plans_.emplace(key, plan_of(key)).first;
   }
-  Plan& plan = found->second;
+  Plan& plan = entry->second;
   const float factor = batch.scale;
   const float before = key.accumulate ? 1.0F : 0.0F;
   void* out = pointer_to(batch.call.out.at);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products by cuBLASLt: fast, and the same bits every time.
+// Products by cuBLASLt: fast, with equal bits every time.
 #pragma once
 
 #include <cublasLt.h>
@@ -16,7 +16,7 @@
 
 namespace commfuse::validate {
 
-/// Several products of one shape at once: of the heads of an attention. Steps are elements from one to the next.
+/// Several products of one shape at once, for the heads of an attention. Steps are elements from one to the next.
 struct ProductBatch {
   ProductCall call;
   int count = 1;
@@ -32,20 +32,20 @@ struct Workspace {
   std::size_t bytes = 0;
 };
 
-/// Keeps the algorithm that cuBLASLt chose for every shape: the first of its list, as other programs take it. It may
+/// Keeps the algorithm that cuBLASLt chose for every shape: the first of its list, which other programs use too. It may
 /// sum k in several parts if it adds them in fp32, in a fixed order, so results repeat and are rounded once. Used by
 /// one thread.
 class LibraryProducts {
  public:
-  /// What NVIDIA recommends for Hopper.
+  /// NVIDIA recommends this size for Hopper.
   static constexpr std::size_t workspace_bytes = std::size_t{32} << 20U;
 
   LibraryProducts() : library_(CublasLtLibrary::instance()) {}
-  /// Throws std::runtime_error where cuBLASLt is absent, has no such product, or not by the algorithm of so many rows.
+  /// Throws std::runtime_error if cuBLASLt is absent, or lacks this product or its algorithm for that number of rows.
   void run(cudaStream_t stream, const Workspace& workspace, const ProductBatch& batch);
 
  private:
-  /// All that a choice depends on. cuBLASLt counts by columns: its first operand is our second, transposed.
+  /// Everything that a choice depends on. cuBLASLt counts by columns: its first operand is our second, transposed.
   struct Key {
     std::int64_t rows, columns, depth;
     std::int64_t stride_a, stride_b, stride_out;
@@ -68,11 +68,11 @@ class LibraryProducts {
 
   static Key key_of(const ProductBatch& batch);
   static std::string in_words(const Key& key);
-  /// All but the algorithm.
+  /// Returns the plan without the algorithm.
   [[nodiscard]] Plan described(const Key& key) const;
   [[nodiscard]] cublasLtMatmulAlgo_t chosen(const Key& key, Plan& plan) const;
   [[nodiscard]] Plan plan_of(const Key& key) const;
-  /// Made at the first product: a driver opens without cuBLASLt.
+  /// Makes the handle at the first product, because a driver opens without cuBLASLt.
   void require_handle();
 
   const CublasLtLibrary& library_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values that look random, for times: what a product draws of power, and so how fast it is, depends on its bits.
+// Random-looking values for timing, because the power of a product, and so its speed, depends on its bits.
 #include "validate/cuda/module/failures.h"
 #include "validate/cuda/module/kernels.h"
 #include "validate/cuda/module/numbers.cuh"
@@ -11,7 +11,7 @@ namespace {
 constexpr int threads = 256;
 constexpr std::int64_t most_blocks = 4096;
 
-/// The finaliser of SplitMix64 (Steele, Lea and Flood 2014), as Random has it on the host.
+/// The finaliser of SplitMix64 (Steele, Lea and Flood 2014), equal to that of Random on the host.
 __device__ std::uint64_t mixed(std::uint64_t z) {
   z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9U;
   z = (z ^ (z >> 27U)) * 0x94d049bb133111ebU;

@@ -13,8 +13,8 @@ struct Domain {
 };
 
 const Domain& domain() {
-  static const Domain one;
-  return one;
+  static const Domain process_domain;
+  return process_domain;
 }
 
 }  // namespace

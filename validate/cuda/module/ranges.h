@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVTX: what a profiler of the user's shows around our launches.
+// NVTX ranges, which the user's profiler shows around our launches.
 #pragma once
 
 #include <cstdint>
 
 namespace commfuse::validate {
 
-/// A range "op" with the label as its payload in the domain "commfuse", from one label to the next. Costs next to
-/// nothing where no profiler listens.
+/// A range "op" with the label as its payload in the domain "commfuse", from one label to the next. Costs almost
+/// nothing without a profiler.
 class LabelRange {
  public:
   LabelRange() = default;

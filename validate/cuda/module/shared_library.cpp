@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view any = "*";
 
-/// Whether `name` is `pattern`, whose "*" stands for any characters.
+/// True if `name` matches `pattern`, whose "*" stands for any characters.
 bool matches(std::string_view pattern, std::string_view name) {
   const std::size_t star = pattern.find(any);
   if (star == std::string_view::npos) {
@@ -33,18 +33,18 @@ bool matches(std::string_view pattern, std::string_view name) {
 
 /// Appends the folders below `base` that match the components of `pattern`, in the order of their names.
 void expand(const fs::path& base, fs::path::const_iterator next, const fs::path& pattern,
-            std::vector<fs::path>& found) {
+            std::vector<fs::path>& folders) {
   std::error_code error;
   if (next == pattern.end()) {
-    if (fs::is_directory(base, error) && std::ranges::find(found, base) == found.end()) {
-      found.push_back(base);
+    if (fs::is_directory(base, error) && std::ranges::find(folders, base) == folders.end()) {
+      folders.push_back(base);
     }
     return;
   }
   const std::string component = next->string();
   ++next;
   if (component.find(any) == std::string::npos) {
-    expand(base / component, next, pattern, found);
+    expand(base / component, next, pattern, folders);
     return;
   }
   std::vector<fs::path> matching;
@@ -58,15 +58,16 @@ void expand(const fs::path& base, fs::path::const_iterator next, const fs::path&
   }
   std::ranges::sort(matching);
   for (const fs::path& folder : matching) {
-    expand(folder, next, pattern, found);
+    expand(folder, next, pattern, folders);
   }
 }
 
-void expand(const fs::path& base, const fs::path& pattern, std::vector<fs::path>& found) {
-  expand(base, pattern.begin(), pattern, found);
+void expand(const fs::path& base, const fs::path& pattern, std::vector<fs::path>& folders) {
+  expand(base, pattern.begin(), pattern, folders);
 }
 
-/// The folder of the interpreter that a virtual environment was made from: "home = /usr/bin" of its pyvenv.cfg.
+/// Returns the folder of the interpreter from which a virtual environment was made: "home = /usr/bin" of its
+/// pyvenv.cfg.
 fs::path home_in(const fs::path& configuration) {
   std::ifstream lines(configuration);
   std::string line;
@@ -100,7 +101,7 @@ std::string last_error() {
 
 }  // namespace
 
-LibraryPlaces LibraryPlaces::here() {
+LibraryPlaces LibraryPlaces::of_this_process() {
   return {.path = variable("PATH"),
           .virtual_env = variable("VIRTUAL_ENV"),
           .conda_prefix = variable("CONDA_PREFIX"),
@@ -134,9 +135,9 @@ std::vector<fs::path> python_prefixes(const LibraryPlaces& places) {
     add(fs::path(places.home) / ".local");
   }
   for (const char* pattern : {"opt/*/.venv", "opt/*", "usr", "usr/local"}) {
-    std::vector<fs::path> found;
-    expand(places.root, pattern, found);
-    std::ranges::for_each(found, add);
+    std::vector<fs::path> matching;
+    expand(places.root, pattern, matching);
+    std::ranges::for_each(matching, add);
   }
   return prefixes;
 }

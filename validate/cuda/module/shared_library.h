@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Libraries that are loaded at run time, so that this plugin loads, and says what is missing, where they are absent.
+// Libraries that are loaded at run time, so that this plugin loads without them and says what is missing.
 #pragma once
 
 #include <filesystem>
@@ -9,7 +9,7 @@
 
 namespace commfuse::validate {
 
-/// Where to look for NVIDIA's libraries. Tests set `root` to a tree of their own.
+/// Places to search for NVIDIA's libraries. Tests set `root` to a tree of their own.
 struct LibraryPlaces {
   std::filesystem::path root = "/";
   std::string path{};          ///< PATH: the prefix of every python3 in it is searched.
@@ -17,13 +17,14 @@ struct LibraryPlaces {
   std::string conda_prefix{};  ///< CONDA_PREFIX
   std::string home{};          ///< HOME, for packages of pip install --user
 
-  /// The environment of this process.
-  static LibraryPlaces here();
+  /// Returns the places in the environment of this process.
+  static LibraryPlaces of_this_process();
 };
 
-/// The prefixes of the Python installations, in the order they are searched.
+/// Returns the prefixes of the Python installations, in search order.
 std::vector<std::filesystem::path> python_prefixes(const LibraryPlaces& places);
-/// The existing folders of the CUDA toolkit, then nvidia/*/lib of every Python installation: where pip puts libraries.
+/// Returns the existing folders of the CUDA toolkit, then nvidia/*/lib of every Python installation, where pip puts
+/// libraries.
 std::vector<std::filesystem::path> library_folders(const LibraryPlaces& places);
 
 struct LibraryName {
@@ -35,22 +36,22 @@ struct LibraryName {
 /// A library of this process, which stays loaded until the process ends.
 class SharedLibrary {
  public:
-  /// Asks the dynamic loader first, which knows LD_LIBRARY_PATH and its cache, then searches the folders.
-  explicit SharedLibrary(const LibraryName& name, const LibraryPlaces& places = LibraryPlaces::here());
+  /// Asks the dynamic loader first, which uses LD_LIBRARY_PATH and its cache, then searches the folders.
+  explicit SharedLibrary(const LibraryName& name, const LibraryPlaces& places = LibraryPlaces::of_this_process());
 
   [[nodiscard]] bool loaded() const { return handle_ != nullptr; }
-  /// The name or the path that was loaded.
+  /// Returns the name or the path that was loaded.
   [[nodiscard]] const std::string& file() const { return file_; }
-  /// Why it is not loaded, where it was looked for, and the remedy, in one line; empty where it is loaded.
+  /// Returns why it is not loaded, where it was searched for, and the remedy, in one line; empty if it is loaded.
   [[nodiscard]] const std::string& absence() const { return absence_; }
 
-  /// Sets `function` to null where the library lacks it.
+  /// Sets `function` to null if the library lacks it.
   template <class Function>
   void find(Function& function, const char* symbol) const {
     // NOLINTNEXTLINE(*-reinterpret-cast): the purpose of dlsym()
     function = reinterpret_cast<std::remove_reference_t<Function>>(address_of(symbol));
   }
-  /// As find(); a missing function makes the library absent.
+  /// Acts like find(); a missing function makes the library absent.
   template <class Function>
   void require(Function& function, const char* symbol) {
     find(function, symbol);

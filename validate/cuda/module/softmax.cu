@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The softmax between the two products of fast attention, in fp32. A block of threads has one row of scores: it reads
-// them once, keeps them in registers, and writes weights; every exp() is computed once. Rows that are too long for
-// that are read twice.
+// The softmax between the two products of fast attention, in fp32. A block of threads handles one row of scores: it
+// reads them once, keeps them in registers, and writes weights; every exp() is computed once. Rows that are too long
+// for that are read twice.
 #include "validate/cuda/module/failures.h"
 #include "validate/cuda/module/kernels.h"
 #include "validate/cuda/module/numbers.cuh"
@@ -12,7 +12,7 @@ namespace {
 
 constexpr unsigned most_threads = 256;
 constexpr unsigned warp = 32;
-/// Eights of scores that one thread keeps at most: rows of up to 8,192 keys are read once.
+/// Most eights of scores that one thread keeps: rows of up to 8,192 keys are read once.
 constexpr int most_kept = 4;
 
 struct Largest {
@@ -24,34 +24,34 @@ struct Sum {
   __device__ float operator()(float a, float b) const { return a + b; }
 };
 
-/// Of the values of all threads, in all threads; always in the same order.
+/// Combines the values of all threads, for all threads; always in the same order.
 template <class Combine>
 __device__ float over_block(float value, const Combine& combine) {
   __shared__ float warps[most_threads / warp];
   for (int half = warp / 2; half > 0; half /= 2) {
     value = combine(value, __shfl_xor_sync(0xffffffffU, value, half));
   }
-  __syncthreads();  // whoever reads the room of the last call is done
+  __syncthreads();  // all threads have read the result of the last call
   if (threadIdx.x % warp == 0) {
     warps[threadIdx.x / warp] = value;
   }
   __syncthreads();
-  float all = Combine::none;
+  float combined = Combine::none;
   for (unsigned i = 0; i < blockDim.x / warp; ++i) {
-    all = combine(all, warps[i]);
+    combined = combine(combined, warps[i]);
   }
-  return all;
+  return combined;
 }
 
-/// One row: where it lies, and how much of it the query sees.
+/// One row: its address, and the part that the query sees.
 struct Row {
   View scores, weights;
   std::int64_t number = 0;
   std::uint32_t seen = 0;
-  std::uint32_t room = 0;  // of weights, zeros beyond what is seen
+  std::uint32_t room = 0;  // columns of weights, with zeros beyond the visible keys
   bool aligned = false;
 
-  /// Scores from `key` on; -infinity beyond what is seen.
+  /// Returns scores from `key` on; -infinity beyond the visible keys.
   __device__ Eight scores_at(std::uint32_t key) const {
     if (key + Eight::size <= seen) {
       return load_eight<Known<DType::fp32>>(scores, number, key, Eight::size, aligned);
@@ -80,7 +80,7 @@ __device__ float largest_of(const Eight& part) {
   return largest;
 }
 
-/// The part becomes exp(part - largest); its sum.
+/// Replaces the part by exp(part - largest) and returns its sum.
 __device__ float exponentials(Eight& part, float largest) {
   float sum = 0.0F;
 #pragma unroll
@@ -98,7 +98,7 @@ __device__ void divide(Eight& part, float by) {
   }
 }
 
-/// Thread t has the keys 8 t to 8 t + 7 of every stretch of 8 keys a thread.
+/// Thread t has the keys 8 t to 8 t + 7 of every stretch of eight keys per thread.
 template <class Out, int kept>
 __device__ void keep_row(const Row& row) {
   const std::uint32_t step = blockDim.x * Eight::size;
@@ -126,8 +126,7 @@ __device__ void keep_row(const Row& row) {
   }
 }
 
-/// The largest score and the sum in one pass: a sum so far is scaled where a larger score comes (Milakov and
-/// Gimelshein 2018).
+/// Finds the largest score and the sum in one pass: a larger score scales the sum so far (Milakov and Gimelshein 2018).
 template <class Out>
 __device__ void read_row_twice(const Row& row) {
   const std::uint32_t step = blockDim.x * Eight::size;
@@ -150,7 +149,7 @@ __device__ void read_row_twice(const Row& row) {
   }
 }
 
-/// kept: how many eights a thread keeps; 0: none.
+/// kept: number of eights that a thread keeps; 0: none.
 template <class Out, int kept>
 __global__ void __launch_bounds__(most_threads) softmax(SoftmaxCall of, bool aligned) {
   const std::int64_t position = of.first_position + blockIdx.x;
@@ -183,8 +182,8 @@ Kernel kernel_for(std::int64_t eights) {
 }  // namespace
 
 void launch_softmax(cudaStream_t stream, const SoftmaxCall& call) {
-  constexpr std::int64_t most = std::int64_t{1} << 30;
-  require(call.keys <= call.stride && call.stride <= most, "a row of scores has at most 2^30 keys");
+  constexpr std::int64_t largest = std::int64_t{1} << 30;
+  require(call.keys <= call.stride && call.stride <= largest, "a row of scores has at most 2^30 keys");
   const dim3 grid(static_cast<unsigned>(call.queries), static_cast<unsigned>(call.heads));
   const std::int64_t eights = groups_of(call.stride, Eight::size);
   unsigned threads = warp;

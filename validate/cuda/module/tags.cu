@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hashes of where an element stands, made and looked for where the data lies.
+// Hashes of element positions, made and checked on the device.
 #include <type_traits>
 
 #include "validate/cuda/module/failures.h"
@@ -21,13 +21,12 @@ struct Tags {
   std::int64_t first_row = 0, first_column = 0, tensor_columns = 0;
 };
 
-/// The bits of neighbours in a row, each in the low end of its word.
+/// Bits of neighbours in a row, each in the low end of its word.
 struct EightBits {
   unsigned bits[Eight::size];
 };
 
-/// What the tensor's Random gives as its elements from number `at` on, in the bits of the dtype, as data.cpp makes of
-/// it.
+/// Returns the elements of the tensor's Random from number `at` on, in the bits of the dtype, as data.cpp makes them.
 template <class Dtype>
 __device__ EightBits tags_at(const Tags& of, std::int64_t row, std::int64_t column) {
   const std::int64_t at = (of.first_row + row) * of.tensor_columns + of.first_column + column;
@@ -52,7 +51,7 @@ constexpr bool is_wide = Dtype::value == DType::fp32;
 template <class Dtype>
 using Word = std::conditional_t<is_wide<Dtype>, std::uint32_t, std::uint16_t>;
 
-/// Where an element lies.
+/// Place of an element.
 template <class Dtype>
 __device__ Word<Dtype>* place_of(const View& view, std::int64_t row, std::int64_t column) {
   return reinterpret_cast<Word<Dtype>*>(view.at) + row * view.stride + column;
@@ -60,26 +59,27 @@ __device__ Word<Dtype>* place_of(const View& view, std::int64_t row, std::int64_
 
 template <class Dtype>
 __device__ void put_bits(Word<Dtype>* to, const EightBits& from, int count, bool aligned) {
-  const unsigned* const all = from.bits;
+  const unsigned* const bits = from.bits;
   if (aligned && count == Eight::size) {
     auto* const vectors = reinterpret_cast<uint4*>(to);
     if constexpr (is_wide<Dtype>) {
-      vectors[0] = {all[0], all[1], all[2], all[3]};
-      vectors[1] = {all[4], all[5], all[6], all[7]};
+      vectors[0] = {bits[0], bits[1], bits[2], bits[3]};
+      vectors[1] = {bits[4], bits[5], bits[6], bits[7]};
     } else {
-      vectors[0] = {all[0] | all[1] << 16U, all[2] | all[3] << 16U, all[4] | all[5] << 16U, all[6] | all[7] << 16U};
+      vectors[0] = {bits[0] | bits[1] << 16U, bits[2] | bits[3] << 16U, bits[4] | bits[5] << 16U,
+                    bits[6] | bits[7] << 16U};
     }
     return;
   }
 #pragma unroll
   for (int i = 0; i < Eight::size; ++i) {
     if (i < count) {
-      to[i] = static_cast<Word<Dtype>>(all[i]);
+      to[i] = static_cast<Word<Dtype>>(bits[i]);
     }
   }
 }
 
-/// Of the first `count`.
+/// Counts among the first `count`.
 template <class Dtype>
 __device__ unsigned wrong_bits(const Word<Dtype>* from, const EightBits& expected, int count, bool aligned) {
   unsigned wrong = 0;

@@ -21,7 +21,7 @@ namespace commfuse::validate {
 
 namespace {
 
-// Records grow with every version of CUPTI; a record has the shape of the library that writes it.
+// Records grow with every version of CUPTI; a record has the layout of the library that writes it.
 #if CUPTI_API_VERSION >= 130000
 using KernelRecord = CUpti_ActivityKernel10;
 using CopyRecord = CUpti_ActivityMemcpy6;
@@ -44,7 +44,7 @@ void require_cupti(CUptiResult status, const char* call) {
   throw std::runtime_error(std::string(call) + " failed: " + (text == nullptr ? "unknown" : text));
 }
 
-/// Nanoseconds of a clock that no daemon turns: ranks of one machine share it.
+/// Nanoseconds of a clock that no daemon adjusts: ranks of one machine share it.
 std::uint64_t CUPTIAPI host_time() {
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC_RAW, &now);
@@ -66,11 +66,11 @@ const char* name_of_copy(std::uint8_t kind) {
   }
 }
 
-/// A span, and how its label is found once all records are there.
-struct Found {
+/// A span, and the keys of its label, which is looked up once all records have arrived.
+struct TracedSpan {
   DeviceSpan span;
   std::uint32_t correlation = 0;
-  std::uint64_t node = 0;  // of a graph; 0: none
+  std::uint64_t node = 0;  // node of a graph; 0: none
 };
 
 class CuptiTracer final : public Tracer {
@@ -101,11 +101,11 @@ class CuptiTracer final : public Tracer {
     }
   }
   void take(const CUpti_Activity& record);
-  [[nodiscard]] std::uint64_t label_of(const Found& found) const;
+  [[nodiscard]] std::uint64_t label_of(const TracedSpan& traced) const;
   void end();
 
   std::mutex mutex_;  // CUPTI delivers from a thread of its own
-  std::vector<Found> found_;
+  std::vector<TracedSpan> traced_;
   std::map<std::uint32_t, std::uint64_t> labels_;       // by correlation
   std::map<std::uint64_t, std::uint64_t> node_labels_;  // by node of a graph
   std::uint64_t label_ = 0;
@@ -113,7 +113,7 @@ class CuptiTracer final : public Tracer {
   CUpti_SubscriberHandle subscriber_ = nullptr;
 };
 
-// CUPTI calls back functions without an owner, and there is one CUPTI in a process.
+// CUPTI's callbacks have no owner, and a process has only one CUPTI.
 CuptiTracer* current = nullptr;
 
 void CUPTIAPI give_buffer(std::uint8_t** buffer, std::size_t* bytes, std::size_t* most_records) {
@@ -204,29 +204,29 @@ void CuptiTracer::take(const CUpti_Activity& record) {
     }
   } else if (record.kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) {
     const auto& kernel = reinterpret_cast<const KernelRecord&>(record);
-    found_.push_back({.span = {.begin = static_cast<std::int64_t>(kernel.start),
-                               .end = static_cast<std::int64_t>(kernel.end),
-                               .name = kernel.name == nullptr ? "" : kernel.name,
-                               .ctas = kernel.gridX * kernel.gridY * kernel.gridZ},
-                      .correlation = kernel.correlationId,
-                      .node = kernel.graphNodeId});
+    traced_.push_back({.span = {.begin = static_cast<std::int64_t>(kernel.start),
+                                .end = static_cast<std::int64_t>(kernel.end),
+                                .name = kernel.name == nullptr ? "" : kernel.name,
+                                .ctas = kernel.gridX * kernel.gridY * kernel.gridZ},
+                       .correlation = kernel.correlationId,
+                       .node = kernel.graphNodeId});
   } else if (record.kind == CUPTI_ACTIVITY_KIND_MEMCPY) {
     const auto& copy = reinterpret_cast<const CopyRecord&>(record);
-    found_.push_back({.span = {.begin = static_cast<std::int64_t>(copy.start),
-                               .end = static_cast<std::int64_t>(copy.end),
-                               .name = name_of_copy(copy.copyKind),
-                               .by_copy_engine = copy.channelType == CUPTI_CHANNEL_TYPE_ASYNC_MEMCPY},
-                      .correlation = copy.correlationId,
-                      .node = copy.graphNodeId});
+    traced_.push_back({.span = {.begin = static_cast<std::int64_t>(copy.start),
+                                .end = static_cast<std::int64_t>(copy.end),
+                                .name = name_of_copy(copy.copyKind),
+                                .by_copy_engine = copy.channelType == CUPTI_CHANNEL_TYPE_ASYNC_MEMCPY},
+                       .correlation = copy.correlationId,
+                       .node = copy.graphNodeId});
   }
 }
 // NOLINTEND(*-reinterpret-cast)
 
-std::uint64_t CuptiTracer::label_of(const Found& found) const {
-  if (const auto node = node_labels_.find(found.node); found.node != 0 && node != node_labels_.end()) {
+std::uint64_t CuptiTracer::label_of(const TracedSpan& traced) const {
+  if (const auto node = node_labels_.find(traced.node); traced.node != 0 && node != node_labels_.end()) {
     return node->second;
   }
-  const auto label = labels_.find(found.correlation);
+  const auto label = labels_.find(traced.correlation);
   return label == labels_.end() ? 0 : label->second;
 }
 
@@ -235,11 +235,11 @@ std::vector<DeviceSpan> CuptiTracer::spans() {
   require_cupti(cupti().activity_flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED), "cuptiActivityFlushAll");
   const std::lock_guard lock(mutex_);
   std::vector<DeviceSpan> spans;
-  for (Found& found : found_) {
-    found.span.label = label_of(found);
-    spans.push_back(std::move(found.span));
+  for (TracedSpan& traced : traced_) {
+    traced.span.label = label_of(traced);
+    spans.push_back(std::move(traced.span));
   }
-  found_.clear();
+  traced_.clear();
   std::ranges::sort(spans, {}, &DeviceSpan::begin);
   return spans;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ran when on the device, by CUPTI: for a look at the order, never in a run that is timed.
+// Trace of a device's work, by CUPTI, to look at the order, never in a timed run.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace commfuse::validate {
 
-/// One at a time in a process. A label is the calling thread's.
+/// Only one tracer exists at a time in a process. A label applies to the calling thread.
 class Tracer {
  public:
   Tracer() = default;
@@ -19,13 +19,13 @@ class Tracer {
   /// Ends the trace.
   virtual ~Tracer() = default;
 
-  /// What is launched from here on has this label; kernels of a graph have that of their capture, if it was traced.
+  /// Gives this label to later launches; kernels of a graph have that of their capture, if it was traced.
   virtual void label(std::uint64_t id) = 0;
-  /// All that has ended, by begin. Requires that nothing runs.
+  /// Returns everything that has ended, sorted by begin. Requires that nothing runs.
   [[nodiscard]] virtual std::vector<DeviceSpan> spans() = 0;
 };
 
-/// Begins. Throws std::runtime_error where CUPTI refuses, as it does under another profiler, or is missing.
+/// Begins a trace. Throws std::runtime_error if CUPTI is missing or refuses, as it does under another profiler.
 std::unique_ptr<Tracer> make_tracer();
 
 }  // namespace commfuse::validate

@@ -13,7 +13,7 @@ namespace commfuse::validate {
 
 std::string cuda_version_in_words(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
 
-// 120500 until 13.0, 130100 since: major, minor and patch by two digits.
+// The version is 120500 until 13.0 and 130100 since: major, minor and patch by two digits.
 std::string cublaslt_version_in_words() {
   const CublasLtLibrary& library = CublasLtLibrary::instance();
   if (!library.absence().empty()) {

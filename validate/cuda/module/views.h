@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kernels get to know of a panel.
+// Description of a panel for kernels.
 #pragma once
 
 #include <cstdint>
@@ -8,24 +8,24 @@
 
 namespace commfuse::validate {
 
-/// Where the elements of a panel lie.
+/// Place of a panel's elements.
 struct View {
   Address at = 0;
   std::int64_t stride = 0;
   DType dtype = DType::fp32;
 };
 
-/// As the runtime wants it.
+/// Converts an address for the runtime's functions.
 inline void* pointer_to(Address at) { return reinterpret_cast<void*>(at); }  // NOLINT(*-no-int-to-ptr): device memory
 
 inline View view_of(const Panel& panel) { return {panel.at, panel.stride, panel.dtype}; }
 
-/// Whether every row begins at a multiple of 16 bytes.
+/// True if every row begins at a multiple of 16 bytes.
 inline bool is_aligned(const Panel& panel) {
   return panel.at % 16 == 0 && (panel.rows == 1 || panel.stride * bytes_of(panel.dtype) % 16 == 0);
 }
 
-/// How many groups of `size` hold `count`.
+/// Returns the number of groups of `size` that hold `count`.
 constexpr std::int64_t groups_of(std::int64_t count, std::int64_t size) { return (count + size - 1) / size; }
 
 }  // namespace commfuse::validate

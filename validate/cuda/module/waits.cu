@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels of one thread that wait: for a while, or for the host.
+// Kernels of one thread that wait: for some time, or for the host.
 #include "validate/cuda/module/clocks.cuh"
 #include "validate/cuda/module/failures.h"
 #include "validate/cuda/module/kernels.h"
@@ -8,7 +8,7 @@ namespace commfuse::validate {
 
 namespace {
 
-/// A gate that nobody opens, because something under it waits for the device, lets go after so long.
+/// A gate opens on its own after this time, if nobody opens it because something under it waits for the device.
 constexpr std::int64_t watchdog_ns = 2'000'000'000;
 
 __global__ void spin(std::int64_t nanoseconds) { wait_until(device_time() + nanoseconds); }

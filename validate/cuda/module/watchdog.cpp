@@ -21,7 +21,7 @@ void Watchdog::begin(Duration patience, std::function<void()> rescue) {
   deadline_ = Clock::now() + std::chrono::ceil<std::chrono::nanoseconds>(patience);
   rescue_ = std::move(rescue);
   watching_ = true;
-  // Waking the guard for every call would cost microseconds; it wakes by itself before this deadline or earlier.
+  // Waking the guard for every call would cost microseconds; it wakes on its own by this deadline.
   if (deadline_ < asleep_until_) {
     changed_.notify_one();
   }

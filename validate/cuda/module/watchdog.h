@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A time limit for calls that block and cannot be told how long to wait.
+// A time limit for calls that block and take no limit of their own.
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,7 @@
 
 namespace commfuse::validate {
 
-/// One call at a time, all from one thread. A call that ends in time costs two uncontended locks.
+/// Watches one call at a time, all from one thread. A call that ends in time costs two uncontended locks.
 class Watchdog {
  public:
   Watchdog();
@@ -21,8 +21,8 @@ class Watchdog {
   Watchdog& operator=(const Watchdog&) = delete;
   ~Watchdog();
 
-  /// Runs `call`, which does not throw. Once it has taken longer than `patience`, runs `rescue` in another thread,
-  /// which has to make `call` return. Returns whether `rescue` was run; if so, it has ended.
+  /// Runs `call`, which does not throw. If it takes longer than `patience`, runs `rescue` in another thread, which must
+  /// make `call` return. Returns whether `rescue` was run; if so, it has ended.
   template <class Call>
   [[nodiscard]] bool watch(Duration patience, std::function<void()> rescue, const Call& call) {
     begin(patience, std::move(rescue));
@@ -38,8 +38,8 @@ class Watchdog {
   void guard();
 
   std::mutex mutex_;
-  std::condition_variable changed_;  // for the guard
-  std::condition_variable rescued_;  // for the watched thread
+  std::condition_variable changed_;  // wakes the guard
+  std::condition_variable rescued_;  // wakes the watched thread
   std::function<void()> rescue_;
   Clock::time_point deadline_;
   Clock::time_point asleep_until_ = Clock::time_point::max();
