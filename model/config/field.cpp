@@ -95,9 +95,9 @@ constexpr FieldValue one_of{FieldType::choice, names<values>, put_named<values, 
 template <const auto& table, auto... path>
 constexpr FieldValue word{FieldType::choice, words_of_table<table>, put_word<table, path...>};
 
-template <std::size_t place>
+template <Option option>
 Words option_words() {
-  return words_of(option_table[place].option);
+  return words_of(option);
 }
 
 Words scope_names() {
@@ -133,16 +133,10 @@ void put_strategies(std::string_view text, RunChoices& run) {
   }
 }
 
-/// Sets the option of option_table[place].
-template <std::size_t place>
+template <Option option>
 void put_option(std::string_view text, RunChoices& run) {
-  constexpr const DescribedOption& entry = option_table[place];
-  if constexpr (is_count(entry.option)) {
-    run.schedules.options.*std::get<CountOption>(entry.value) = static_cast<std::int32_t>(*parse_count(text));
-  } else {
-    put(entry.option, text, run.schedules.options);
-  }
-  run.schedules.fixed.add(entry.option);
+  put(option, is_count(option) ? std::to_string(*parse_count(text)) : text, run.schedules.options);
+  run.schedules.fixed.add(option);
 }
 
 using enum Use;
@@ -551,10 +545,13 @@ constexpr std::array fields_after{
         .fills(count<&RunChoices::threads>),
 };
 
-/// Returns the setting of option_table[place].
-template <std::size_t place>
-constexpr Field option_field() {
-  constexpr const DescribedOption& entry = option_table[place];
+constexpr auto option_choices = by_option<Words (*)()>([]<Option option>() { return option_words<option>; });
+constexpr auto option_puts =
+    by_option<void (*)(std::string_view, RunChoices&)>([]<Option option>() { return put_option<option>; });
+
+Field option_field(Option option) {
+  const DescribedOption& entry = entry_of(option);
+  const auto place = static_cast<std::size_t>(option);
   Field field{.key = entry.key,
               .flag = entry.flag,
               .group = which,
@@ -562,16 +559,16 @@ constexpr Field option_field() {
               .preset = {},
               .example = entry.example,
               .uses = {layer, measure, schedule}};
-  if (is_count(entry.option)) {
+  if (is_count(option)) {
     field.type = FieldType::count;
     field.most = kibi;
     field.unit = entry.nouns;
   } else {
-    field.choices = option_words<place>;
+    field.choices = option_choices[place];
     field.noun = entry.noun;
     field.nouns = entry.nouns;
   }
-  field.put = put_option<place>;
+  field.put = option_puts[place];
   return field;
 }
 
@@ -600,13 +597,17 @@ constexpr Field price_field() {
 
 constexpr auto fields_of_prices = joined<price_settings.size()>(
     std::array<Field, 0>{}, []<std::size_t place>() { return price_field<place>(); }, fields_after);
-constexpr auto fields = joined<option_count>(
-    fields_before, []<std::size_t place>() { return option_field<place>(); }, fields_of_prices);
 // Under sanitizers, g++ 12 does not accept the address of a function as a constant expression.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-static_assert(std::all_of(fields.begin(), fields.end(), [](const Field& field) { return field.put != nullptr; }),
+constexpr auto fills_a_member = [](const Field& field) { return field.put != nullptr; };
+static_assert(std::ranges::all_of(fields_before, fills_a_member) && std::ranges::all_of(fields_of_prices, fills_a_member),
               "every setting fills a member");
 #endif
+
+const std::vector<Field>& fields() {
+  static const std::vector<Field> table = with_options(fields_before, option_field, fields_of_prices);
+  return table;
+}
 
 std::optional<std::string> mistake_in_count(const Field& field, std::string_view text) {
   const bool negative = text.substr(0, 1) == "-" && parse_count(text.substr(1));
@@ -720,17 +721,17 @@ std::string_view leaf_of(std::string_view key) { return key.substr(key.rfind('.'
 
 }  // namespace
 
-std::span<const Field> run_fields() { return fields; }
+std::span<const Field> run_fields() { return fields(); }
 
 const Field* find_field(std::string_view key) {
-  const auto* const field = std::find_if(fields.begin(), fields.end(), [&](const Field& f) { return f.key == key; });
-  return field == fields.end() ? nullptr : field;
+  const auto field = std::ranges::find(fields(), key, &Field::key);
+  return field == fields().end() ? nullptr : &*field;
 }
 
-std::size_t index_of(const Field& field) { return static_cast<std::size_t>(&field - fields.data()); }
+std::size_t index_of(const Field& field) { return static_cast<std::size_t>(&field - fields().data()); }
 
 bool is_group(std::string_view key) {
-  return std::any_of(fields.begin(), fields.end(), [&](const Field& field) {
+  return std::ranges::any_of(fields(), [&](const Field& field) {
     return field.key.size() > key.size() && field.key.substr(0, key.size()) == key && field.key[key.size()] == '.';
   });
 }
@@ -760,7 +761,7 @@ std::optional<std::string> mistake_in(const Field& field, std::string_view text)
 
 std::string remedy_for_key(std::string_view wrong) {
   Words keys;
-  for (const Field& field : fields) {
+  for (const Field& field : fields()) {
     if (leaf_of(field.key) == wrong || field.flag == wrong || field_meant(wrong) == &field) {
       return fmt::format("did you mean '{}'?", field.key);
     }

@@ -56,9 +56,9 @@ void put_range(std::string_view column, Rule& rule) {
 
 Rule rule_of(std::string_view column) {
   Rule rule{.is_needed = std::find(needed.begin(), needed.end(), column) != needed.end()};
-  const auto* const option = std::find_if(all_options.begin(), all_options.end(),
-                                          [&](Option candidate) { return name_of(candidate) == column; });
-  rule.option = option == all_options.end() ? nullptr : option;
+  const auto option =
+      std::ranges::find_if(all_options(), [&](Option candidate) { return name_of(candidate) == column; });
+  rule.option = option == all_options().end() ? nullptr : &*option;
   const Field* const field =
       find_field(rule.option == nullptr ? std::string(column) : fmt::format("strategy.{}", column));
   if (column == "seed") {

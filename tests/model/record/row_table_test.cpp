@@ -116,7 +116,7 @@ TEST(RowTable, IsTestedWithAValueInEveryColumn) {
   const ResultRow row = full_row();
   for (const ResultColumn& column : result_columns()) {
     const bool is_option =
-        std::ranges::any_of(all_options, [&](Option option) { return name_of(option) == column.name; });
+        std::ranges::any_of(all_options(), [&](Option option) { return name_of(option) == column.name; });
     if (column.put != nullptr && column.name != "reason" && !is_option) {
       EXPECT_NE(column.value(row), column.value(ResultRow{})) << column.name;
     }
