@@ -80,6 +80,12 @@ std::string_view name_of(Option option) {
   return entry_of(option).key.substr(std::string_view("strategy.").size());
 }
 
+std::optional<Option> option_named(std::string_view name) {
+  const std::span<const Option> options = all_options();
+  const auto option = std::ranges::find(options, name, [](Option candidate) { return name_of(candidate); });
+  return option == options.end() ? std::nullopt : std::optional(*option);
+}
+
 bool is_count(Option option) {
   const auto& value = entry_of(option).value;
   return std::holds_alternative<CountOption>(value) || std::holds_alternative<OwnCount>(value);

@@ -8,6 +8,7 @@
 #include <compare>
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -264,6 +265,7 @@ constexpr std::array<Function, most_options> by_option(auto make) {
 Option own_option(const DescribedOption& entry);
 /// Returns the name of the column of results, "slices".
 std::string_view name_of(Option option);
+std::optional<Option> option_named(std::string_view name);
 /// Returns true for whole numbers, false for words.
 bool is_count(Option option);
 /// Returns the words of an option that is not a count; the first is its default.
