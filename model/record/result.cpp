@@ -367,8 +367,7 @@ constexpr std::array columns_of_origin{
 };
 
 constexpr auto option_values = by_option<Value (*)(const Row&)>([]<Option which>() { return option<which>; });
-constexpr auto option_puts =
-    by_option<void (*)(Row&, const Value&)>([]<Option which>() { return put_option<which>; });
+constexpr auto option_puts = by_option<void (*)(Row&, const Value&)>([]<Option which>() { return put_option<which>; });
 
 ResultColumn option_column(Option which) {
   const auto place = static_cast<std::size_t>(which);

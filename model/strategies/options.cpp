@@ -76,9 +76,7 @@ Option own_option(const DescribedOption& entry) {
   return static_cast<Option>(place - entries.begin());
 }
 
-std::string_view name_of(Option option) {
-  return entry_of(option).key.substr(std::string_view("strategy.").size());
-}
+std::string_view name_of(Option option) { return entry_of(option).key.substr(std::string_view("strategy.").size()); }
 
 std::optional<Option> option_named(std::string_view name) {
   const std::span<const Option> options = all_options();

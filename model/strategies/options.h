@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Options that select one schedule of a strategy: those that several strategies share, described here, and those that
-// one strategy alone has, described in its file (Strategy::own). One list of them serves settings, flags, result columns
-// and tests.
+// one strategy alone has, described in its file (Strategy::own). One list of them serves settings, flags, result
+// columns and tests.
 #pragma once
 
 #include <array>

@@ -36,16 +36,15 @@ namespace {
 
 // Slices of several shards are read where they lie, or first copied together.
 constexpr std::array<std::string_view, 2> shuffle_words{"strided", "copied"};
-constexpr std::array own_options{
-    DescribedOption{.key = "strategy.shuffles",
-                    .flag = "shuffles",
-                    .doc = "sliced: read slices in place (strided), or copied first",
-                    .column = "sliced: strided or copied slices",
-                    .example = "copied",
-                    .noun = "way",
-                    .nouns = "ways",
-                    .value = OwnWords{shuffle_words},
-                    .needs_whole_attention = true}};
+constexpr std::array own_options{DescribedOption{.key = "strategy.shuffles",
+                                                 .flag = "shuffles",
+                                                 .doc = "sliced: read slices in place (strided), or copied first",
+                                                 .column = "sliced: strided or copied slices",
+                                                 .example = "copied",
+                                                 .noun = "way",
+                                                 .nouns = "ways",
+                                                 .value = OwnWords{shuffle_words},
+                                                 .needs_whole_attention = true}};
 
 Option shuffles() { return own_option(own_options.front()); }
 bool are_copied(const StrategyOptions& options) { return text_of(shuffles(), options) == "copied"; }
@@ -148,10 +147,9 @@ std::vector<StrategyOptions> slice_counts(const StrategyOptions& base, OptionSet
                   Option::attention, &StrategyOptions::attention, {AttentionCut::whole, AttentionCut::by_query});
 }
 std::vector<StrategyOptions> all_slicings(const StrategyOptions& base) {
-  return parts::in_all_cuts(
-      expanded(expanded({base}, {}, Option::slices, &StrategyOptions::slices, {1, 2, 4, 8}), {}, shuffles(),
-               {"strided", "copied"}),
-      {});
+  return parts::in_all_cuts(expanded(expanded({base}, {}, Option::slices, &StrategyOptions::slices, {1, 2, 4, 8}), {},
+                                     shuffles(), {"strided", "copied"}),
+                            {});
 }
 
 std::string slicing_in_words(const StrategyOptions& options) {

@@ -57,8 +57,7 @@ void put_range(std::string_view column, Rule& rule) {
 Rule rule_of(std::string_view column) {
   Rule rule{.is_needed = std::find(needed.begin(), needed.end(), column) != needed.end()};
   rule.option = option_named(column);
-  const Field* const field =
-      find_field(!rule.option ? std::string(column) : fmt::format("strategy.{}", column));
+  const Field* const field = find_field(!rule.option ? std::string(column) : fmt::format("strategy.{}", column));
   if (column == "seed") {
     rule.least = std::numeric_limits<std::int64_t>::min();  // any 64-bit integer
   } else if (column == "critical_rank") {

@@ -103,8 +103,7 @@ constexpr std::array columns_after{
     Column{"same_order_wrong", of_level<&Verdict::same_order, &Tally::wrong>},
 };
 
-constexpr auto option_values =
-    by_option<Json (*)(const CheckResult&)>([]<Option which>() { return option<which>; });
+constexpr auto option_values = by_option<Json (*)(const CheckResult&)>([]<Option which>() { return option<which>; });
 
 const std::vector<Column>& columns() {
   static const std::vector<Column> table = with_options(
