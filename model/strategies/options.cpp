@@ -15,6 +15,8 @@ template <class... Functions>
 struct Overloaded : Functions... {
   using Functions::operator()...;
 };
+template <class... Functions>
+Overloaded(Functions...) -> Overloaded<Functions...>;  // clang 14, which compiles the page, deduces none by itself
 
 template <class T>
 std::string_view word_of(std::span<const OptionWord<T>> words, T value) {
