@@ -145,9 +145,9 @@ constexpr auto fields_before =
     concatenated(run_settings::of_subject, of_run<run_settings::of_plan, &RunChoices::plan>(), run_settings::of_models,
                  run_settings::of_schedules);
 constexpr auto fields_after = joined<price_settings.size()>(
+    std::array<Field, 0>{}, []<std::size_t place>() { return price_field<place>(); },
     concatenated(run_settings::of_draws, of_run<run_settings::of_verdicts, &RunChoices::verdict>(),
-                 run_settings::of_evaluation),
-    []<std::size_t place>() { return price_field<place>(); }, std::array<Field, 0>{});
+                 run_settings::of_evaluation));
 // Under sanitizers, g++ 12 does not accept the address of a function as a constant expression.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 constexpr auto fills_a_member = [](const Field& field) { return field.put != nullptr; };
