@@ -39,21 +39,22 @@ struct OptionList {
 /// Options of strategies come before `regather`, which backward passes alone have.
 OptionList listed() {
   OptionList list;
-  std::vector<const DescribedOption*> own;
+  std::vector<const DescribedOption*> of_strategies;
   for (const Strategy& strategy : strategies()) {
-    for (const DescribedOption& entry : strategy.own) {
-      own.push_back(&entry);
+    for (const DescribedOption& entry : strategy.own_options) {
+      of_strategies.push_back(&entry);
     }
   }
-  check(own.size() <= most_own_options, "most_own_options (options.h) is how many options strategies may have");
+  check(of_strategies.size() <= most_own_options,
+        "most_own_options (options.h) is how many options strategies may have");
   for (const DescribedOption& entry : shared_options) {
     list.entries.push_back(&entry);
-    for (std::size_t i = 0; entry.option == Option::regather && i < own.size(); ++i) {
+    for (std::size_t i = 0; entry.option == Option::regather && i < of_strategies.size(); ++i) {
       list.order.push_back(static_cast<Option>(shared_options.size() + i));
     }
     list.order.push_back(entry.option);
   }
-  list.entries.insert(list.entries.end(), own.begin(), own.end());
+  list.entries.insert(list.entries.end(), of_strategies.begin(), of_strategies.end());
   return list;
 }
 
@@ -62,7 +63,7 @@ const OptionList& option_list() {
   return list;
 }
 
-/// Returns the place of an option in StrategyOptions::own.
+/// Returns the place of an option in StrategyOptions::own_values.
 std::size_t own_place(Option option) { return static_cast<std::size_t>(option) - shared_options.size(); }
 
 }  // namespace
@@ -74,7 +75,7 @@ const DescribedOption& entry_of(Option option) { return *option_list().entries[s
 Option own_option(const DescribedOption& entry) {
   const std::vector<const DescribedOption*>& entries = option_list().entries;
   const auto place = std::find(entries.begin(), entries.end(), &entry);
-  check(place != entries.end(), "an option of a strategy is an entry of its `own`");
+  check(place != entries.end(), "an option of a strategy is an entry of its own_options");
   return static_cast<Option>(place - entries.begin());
 }
 
@@ -94,7 +95,7 @@ bool is_count(Option option) {
 std::vector<std::string_view> words_of(Option option) {
   using Words = std::vector<std::string_view>;
   return std::visit(Overloaded{[](CountOption) { return Words{}; }, [](OwnCount) { return Words{}; },
-                               [](OwnWords own) { return Words(own.words.begin(), own.words.end()); },
+                               [](OwnWords entry) { return Words(entry.words.begin(), entry.words.end()); },
                                []<class T>(const WordOption<T>& entry) {
                                  Words words;
                                  for (const auto& [word, value] : entry.words) {
@@ -108,9 +109,9 @@ std::vector<std::string_view> words_of(Option option) {
 std::string text_of(Option option, const StrategyOptions& options) {
   return std::visit(
       Overloaded{[&](CountOption member) { return std::to_string(options.*member); },
-                 [&](OwnCount own) { return std::to_string(own.preset + options.own[own_place(option)]); },
-                 [&](OwnWords own) {
-                   return std::string(own.words[static_cast<std::size_t>(options.own[own_place(option)])]);
+                 [&](OwnCount entry) { return std::to_string(entry.preset + options.own_values[own_place(option)]); },
+                 [&](OwnWords entry) {
+                   return std::string(entry.words[static_cast<std::size_t>(options.own_values[own_place(option)])]);
                  },
                  [&]<class T>(const WordOption<T>& entry) {
                    return std::string(word_of(entry.words, options.*entry.member));
@@ -119,26 +120,27 @@ std::string text_of(Option option, const StrategyOptions& options) {
 }
 
 void put(Option option, std::string_view text, StrategyOptions& options) {
-  std::visit(Overloaded{[&](CountOption member) { options.*member = number_in(text); },
-                        [&](OwnCount own) {
-                          options.own[own_place(option)] = static_cast<std::int16_t>(number_in(text) - own.preset);
-                        },
-                        [&](OwnWords own) {
-                          const auto match = std::find(own.words.begin(), own.words.end(), text);
-                          check(match != own.words.end(), "the value of an option is one of its words");
-                          options.own[own_place(option)] = static_cast<std::int16_t>(match - own.words.begin());
-                        },
-                        [&]<class T>(const WordOption<T>& entry) {
-                          const auto match = std::find_if(entry.words.begin(), entry.words.end(),
-                                                          [&](const auto& word) { return word.first == text; });
-                          check(match != entry.words.end(), "the value of an option is one of its words");
-                          options.*entry.member = match->second;
-                        }},
-             entry_of(option).value);
+  std::visit(
+      Overloaded{[&](CountOption member) { options.*member = number_in(text); },
+                 [&](OwnCount entry) {
+                   options.own_values[own_place(option)] = static_cast<std::int16_t>(number_in(text) - entry.preset);
+                 },
+                 [&](OwnWords entry) {
+                   const auto match = std::find(entry.words.begin(), entry.words.end(), text);
+                   check(match != entry.words.end(), "the value of an option is one of its words");
+                   options.own_values[own_place(option)] = static_cast<std::int16_t>(match - entry.words.begin());
+                 },
+                 [&]<class T>(const WordOption<T>& entry) {
+                   const auto match = std::find_if(entry.words.begin(), entry.words.end(),
+                                                   [&](const auto& word) { return word.first == text; });
+                   check(match != entry.words.end(), "the value of an option is one of its words");
+                   options.*entry.member = match->second;
+                 }},
+      entry_of(option).value);
 }
 
 void copy(Option option, const StrategyOptions& from, StrategyOptions& to) {
-  const auto copy_own = [&] { to.own[own_place(option)] = from.own[own_place(option)]; };
+  const auto copy_own = [&] { to.own_values[own_place(option)] = from.own_values[own_place(option)]; };
   std::visit(Overloaded{[&](CountOption member) { to.*member = from.*member; }, [&](OwnCount) { copy_own(); },
                         [&](OwnWords) { copy_own(); },
                         [&]<class T>(const WordOption<T>& entry) { to.*entry.member = from.*entry.member; }},
@@ -147,16 +149,16 @@ void copy(Option option, const StrategyOptions& from, StrategyOptions& to) {
 
 std::string_view name_of(Form form) { return word_of(std::span<const OptionWord<Form>>(form_words), form); }
 
-std::vector<StrategyOptions> expanded(const std::vector<StrategyOptions>& candidates, OptionSet fixed, Option own,
+std::vector<StrategyOptions> expanded(const std::vector<StrategyOptions>& candidates, OptionSet fixed, Option option,
                                       std::initializer_list<std::string_view> values) {
-  if (fixed.has(own)) {
+  if (fixed.has(option)) {
     return candidates;
   }
   std::vector<StrategyOptions> candidates_expanded;
   for (const StrategyOptions& candidate : candidates) {
     for (const std::string_view value : values) {
       candidates_expanded.push_back(candidate);
-      put(own, value, candidates_expanded.back());
+      put(option, value, candidates_expanded.back());
     }
   }
   return candidates_expanded;

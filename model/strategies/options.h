@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Options that select one schedule of a strategy: those that several strategies share, described here, and those that
-// one strategy alone has, described in its file (Strategy::own). One list of them serves settings, flags, result
-// columns and tests.
+// one strategy alone has, described in its file (Strategy::own_options). One list of them serves settings, flags,
+// result columns and tests.
 #pragma once
 
 #include <array>
@@ -50,14 +50,14 @@ struct StrategyOptions {
   std::int32_t group = 1;  // g: ring steps whose shards one GEMM multiplies together
   std::int32_t inner = 1;  // ranks of the inner ring of nested rings; 1: the ring is flat
   AttentionCut attention = AttentionCut::whole;
-  std::array<std::int16_t, most_own_options> own{};  // of options that one strategy alone has; 0: the default
+  std::array<std::int16_t, most_own_options> own_values{};  // of options that one strategy alone has; 0: the default
   Regather regather = Regather::again;
   DType dtype = DType::bf16;  // dtype of tensors and of the wire
   friend auto operator<=>(const StrategyOptions&, const StrategyOptions&) = default;
 };
 
 /// The options that several strategies share, in the order of shared_options. Those that one strategy alone has are
-/// numbered from `own` on, in the order of the strategies (own_option).
+/// numbered from `first_own` on, in the order of the strategies (own_option).
 enum class Option : std::uint8_t {
   slices,
   sub_slices,
@@ -70,7 +70,7 @@ enum class Option : std::uint8_t {
   inner,
   attention,
   regather,
-  own,
+  first_own,
 };
 
 using OptionSet = EnumSet<Option>;
@@ -109,7 +109,7 @@ struct OwnWords {
 
 /// Full description of an option; settings, flags and columns of results follow from it.
 struct DescribedOption {
-  Option option = Option::own;
+  Option option = Option::first_own;
   /// Key among the settings, "strategy.slices"; the part after the dot names the column of results.
   std::string_view key;
   std::string_view flag;    ///< "slices"
@@ -235,7 +235,7 @@ static_assert(
           return false;
         }
       }
-      return shared_options.size() == static_cast<std::size_t>(Option::own);
+      return shared_options.size() == static_cast<std::size_t>(Option::first_own);
     }(),
     "the table is in the order of Option");
 
@@ -261,7 +261,7 @@ constexpr std::array<Function, most_options> by_option(auto make) {
   }
   (std::make_index_sequence<most_options>{});
 }
-/// Returns the option of an entry of some Strategy::own.
+/// Returns the option of an entry of some Strategy::own_options.
 Option own_option(const DescribedOption& entry);
 /// Returns the name of the column of results, "slices".
 std::string_view name_of(Option option);
@@ -298,7 +298,7 @@ std::vector<StrategyOptions> expanded(const std::vector<StrategyOptions>& candid
 }
 
 /// Returns the same for an option that one strategy alone has, whose values are given as text.
-std::vector<StrategyOptions> expanded(const std::vector<StrategyOptions>& candidates, OptionSet fixed, Option own,
+std::vector<StrategyOptions> expanded(const std::vector<StrategyOptions>& candidates, OptionSet fixed, Option option,
                                       std::initializer_list<std::string_view> values);
 
 }  // namespace commfuse

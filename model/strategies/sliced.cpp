@@ -164,7 +164,7 @@ constexpr Strategy sliced_strategy{
     .exposed = "the first gather or the last scatter, k latencies",
     .source = "Ascend MindSpeed CoC (copied); Megatron-Core tp_comm_overlap, pipelined chunks (strided)",
     .uses = {Option::slices, Option::regather, Option::attention},
-    .own = own_options,
+    .own_options = own_options,
     .cuts = slices,
     .ag_gemm = sliced_ag_gemm,
     .gemm_rs = sliced_gemm_rs,

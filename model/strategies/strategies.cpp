@@ -8,8 +8,8 @@
 namespace commfuse {
 
 bool Strategy::takes(Option option) const {
-  return uses.has(option) ||
-         std::any_of(own.begin(), own.end(), [&](const DescribedOption& entry) { return own_option(entry) == option; });
+  return uses.has(option) || std::any_of(own_options.begin(), own_options.end(),
+                                         [&](const DescribedOption& entry) { return own_option(entry) == option; });
 }
 
 const Strategy* find_strategy(std::string_view name) {

@@ -49,7 +49,7 @@ TEST(Options, KeepEveryValueAsText) {
 TEST(Options, AreFoundByName) {
   EXPECT_EQ(option_named("slices"), Option::slices);
   EXPECT_EQ(option_named("strategy.slices"), std::nullopt);
-  EXPECT_EQ(&entry_of(*option_named("shuffles")), &find_strategy("sliced")->own.front());
+  EXPECT_EQ(&entry_of(*option_named("shuffles")), &find_strategy("sliced")->own_options.front());
 }
 
 TEST(Options, OfOneStrategyAreTakenByItAlone) {
