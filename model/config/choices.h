@@ -114,7 +114,7 @@ std::vector<std::string_view> strategy_names();
 void put_scope(std::string_view text, RunChoices& run);
 void put_strategies(std::string_view text, RunChoices& run);
 
-/// What is simulated, in the order of every listing.
+/// The settings that say what is simulated, in the order of every listing.
 inline constexpr std::array of_subject{
     SettingEntry<RunChoices>{.key = "model",
                              .flag = "model",
@@ -263,7 +263,7 @@ inline constexpr std::array of_schedules{
                              .uses = {layer, measure, schedule}}
         .fills(word<variants_choices, &RunChoices::schedules, &ScheduleChoice::each_variant>)};
 
-/// Random draws, and what is told of them.
+/// Settings of random draws.
 inline constexpr std::array of_draws{
     SettingEntry<RunChoices>{.key = "jitter",
                              .flag = "jitter",
@@ -313,7 +313,7 @@ inline constexpr std::array of_draws{
                              .uses = {layer, step, prefill, decode, tune}}
         .fills(word<switch_choices, &RunChoices::uncertainty>)};
 
-/// How schedules are evaluated.
+/// Settings of the evaluation of schedules.
 inline constexpr std::array of_evaluation{
     SettingEntry<RunChoices>{.key = "evaluator",
                              .flag = "evaluator",
