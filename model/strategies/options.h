@@ -50,8 +50,8 @@ struct StrategyOptions {
   std::int32_t group = 1;  // g: ring steps whose shards one GEMM multiplies together
   std::int32_t inner = 1;  // ranks of the inner ring of nested rings; 1: the ring is flat
   AttentionCut attention = AttentionCut::whole;
-  std::array<std::int16_t, most_own_options>
-      own_values{};  // values of options that one strategy alone has; 0: the default
+  /// Values of options that one strategy alone has; 0 is the default.
+  std::array<std::int16_t, most_own_options> own_values{};
   Regather regather = Regather::again;
   DType dtype = DType::bf16;  // dtype of tensors and of the wire
   friend auto operator<=>(const StrategyOptions&, const StrategyOptions&) = default;
