@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How many layer points a second does one core answer from Python? The bar of the project is 100,000.
 
-usage: PYTHONPATH=build/python/python /usr/bin/python3 bench/python_points.py
+usage: PYTHONPATH=build/release/python /usr/bin/python3 bench/python_points.py
 
 A point is one schedule of one layer, from a call of commfuse.run with a grid to a NumPy column of its times. Counted is
 what the processor worked, parsing and all, after one call that reads files. Without options `run` tries several

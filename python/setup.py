@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds the extension by the project's own CMake, in build/python of the repository, and puts configs/ beside it."""
+"""Builds the extension by the project's own CMake, in build/release of the repository, and puts configs/ beside it."""
 
 import os
 import pathlib
@@ -20,9 +20,9 @@ def version():
 
 class CMakeBuild(build_ext):
     def build_extension(self, extension):
-        folder = ROOT / "build" / "python"
+        folder = ROOT / "build" / "release"
         interpreter = os.path.realpath(sys.executable)  # an environment may be removed; its base stays
-        subprocess.run(["cmake", "--preset", "release", "-B", folder, "-D", "COMMFUSE_PYTHON=ON",
+        subprocess.run(["cmake", "--preset", "release", "-D", "COMMFUSE_PYTHON=ON",
                         "-D", f"Python_EXECUTABLE={interpreter}"], cwd=ROOT, check=True)
         subprocess.run(["cmake", "--build", folder, "--target", "commfuse_python", "-j", str(os.cpu_count())],
                        check=True)

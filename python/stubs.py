@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prints commfuse/__init__.pyi, from the flags of the commands.
 
-usage: PYTHONPATH=build/python/python python3 python/stubs.py > python/commfuse/__init__.pyi
+usage: PYTHONPATH=build/release/python python3 python/stubs.py > python/commfuse/__init__.pyi
 """
 
 import json

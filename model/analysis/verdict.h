@@ -3,12 +3,15 @@
 // the rule with an example.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
+
+#include "model/describe/setting.h"
 
 namespace commfuse {
 
@@ -17,6 +20,36 @@ struct VerdictRule {
   double difference = 0.02;   ///< Every other result must take longer by more than this share of the winner's time.
   double probability = 0.80;  ///< Least probability that the winner is faster than every other.
 };
+
+namespace run_settings {
+
+using enum Use;
+
+/// Settings that fill a rule.
+inline constexpr std::array of_verdicts{SettingEntry<VerdictRule>{.key = "verdict.difference",
+                                                                  .flag = "verdict-difference",
+                                                                  .group = how,
+                                                                  .doc = "Smaller differences in time are ties",
+                                                                  .preset = "2%",
+                                                                  .example = "5%",
+                                                                  .uses = {layer, step, prefill, decode, tune, plan},
+                                                                  .least = 0,
+                                                                  .most = 100,
+                                                                  .of_point = false}
+                                            .fills(share<&VerdictRule::difference>),
+                                        SettingEntry<VerdictRule>{.key = "verdict.probability",
+                                                                  .flag = "verdict-probability",
+                                                                  .group = how,
+                                                                  .doc = "Less probable wins are ties",
+                                                                  .preset = "80%",
+                                                                  .example = "95%",
+                                                                  .uses = {layer, step, prefill, decode, tune, plan},
+                                                                  .least = 50,
+                                                                  .most = 100,
+                                                                  .of_point = false}
+                                            .fills(share<&VerdictRule::probability>)};
+
+}  // namespace run_settings
 
 /// One of the compared results.
 struct Contender {

@@ -3,7 +3,6 @@
 // folder, and a path means that file. A machine is one node (hardware/) or several (clusters/).
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -11,23 +10,11 @@
 #include <vector>
 
 #include "model/cost/jitter.h"
+#include "model/describe/setting.h"
 #include "model/hardware/machine.h"
 #include "model/workload/transformer.h"
 
 namespace commfuse {
-
-enum class Catalogue : std::uint8_t {
-  models,
-  hardware,  ///< searched in hardware/, then in clusters/
-  nodes,     ///< searched in hardware/ only
-  schedules,
-  jitter,
-  faults,
-  plans,
-  sweeps,
-  implementations,
-  frameworks,
-};
 
 /// Returns $COMMFUSE_CONFIG_DIR; else, in the Python module, the folder configs beside it; else
 /// ../share/commfuse/configs from the program (installed); else ../../../configs (build tree). Throws ConfigError when

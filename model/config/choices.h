@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The settings of a run as typed values (RunChoices), and the words of some. A new setting is a member of RunChoices,
-// or of a struct in it, and an entry in field.cpp, which fills that member.
+// The settings of a run as typed values (RunChoices), and their descriptions. A new setting is a member of a struct
+// here and an entry that fills it; TrainingPlan, VerdictRule and PriceOptions have the entries of their settings beside
+// them.
 #pragma once
 
 #include <array>
@@ -13,11 +14,12 @@
 #include <vector>
 
 #include "model/analysis/verdict.h"
-#include "model/config/choice_words.h"
 #include "model/config/evaluator.h"
 #include "model/config/field.h"
-#include "model/config/price_settings.h"
 #include "model/cost/price.h"
+#include "model/cost/price_settings.h"
+#include "model/describe/choice_words.h"
+#include "model/describe/setting.h"
 #include "model/dtype.h"
 #include "model/hardware/link.h"
 #include "model/strategies/options.h"
@@ -33,9 +35,6 @@ inline constexpr std::array latent_decode_choices{Choice<LatentDecode>{"absorb",
 inline constexpr std::array evaluator_choices{Choice<Evaluator>{"auto", Evaluator::automatic},
                                               Choice<Evaluator>{"replay", Evaluator::replay},
                                               Choice<Evaluator>{"engine", Evaluator::engine}};
-/// Dtypes of gradients; sums need at least 16 bits.
-inline constexpr std::array gradient_dtypes{DType::fp32, DType::bf16, DType::fp16};
-inline constexpr std::array switch_choices{Choice<bool>{"on", true}, Choice<bool>{"off", false}};
 /// best: one row per strategy; all: one row per schedule.
 inline constexpr std::array variants_choices{Choice<bool>{"best", false}, Choice<bool>{"all", true}};
 
@@ -83,8 +82,8 @@ struct StepOptions {
   LatentDecode latent_decode = LatentDecode::absorb;
 };
 
-/// The settings of a run, which choices_of (settings.h) fills; their defaults are the presets of field.cpp. Evaluators
-/// take whole structs of it, so a new member of one reaches them without further code.
+/// The settings of a run, which choices_of (settings.h) fills; their defaults are the presets of the entries.
+/// Evaluators take whole structs of it, so a new member of one reaches them without further code.
 struct RunChoices {
   std::string model;  ///< a name or a path
   MachineChoice machine;
@@ -107,6 +106,260 @@ struct RunChoices {
   SimulationOptions simulation;
   int threads = 0;  ///< 0: all cores
 };
+
+namespace run_settings {
+
+using enum Use;
+
+std::vector<std::string_view> scope_names();
+std::vector<std::string_view> strategy_names();
+void put_scope(std::string_view text, RunChoices& run);
+void put_strategies(std::string_view text, RunChoices& run);
+
+/// The settings that say what is simulated, in the order of every listing.
+inline constexpr std::array of_subject{
+    SettingEntry<RunChoices>{.key = "model",
+                             .flag = "model",
+                             .group = what,
+                             .doc = "Transformer model: a name in configs/models, a path, or HIDDENxFFN",
+                             .preset = "llama-3.1-70b",
+                             .example = "llama-3.1-70b",
+                             .uses = {layer, step, prefill, decode, tune, plan, measure, schedule},
+                             .catalogue = Catalogue::models,
+                             .is_usual = true}
+        .fills(name<&RunChoices::model>),
+    SettingEntry<RunChoices>{.key = "hardware",
+                             .flag = "hardware",
+                             .group = what,
+                             .doc = "Machine: a name in configs/hardware or configs/clusters, or a path",
+                             .preset = "h100-sxm",
+                             .example = "h100-sxm",
+                             .uses = {layer, step, prefill, decode, tune, measure, price},
+                             .catalogue = Catalogue::hardware,
+                             .is_usual = true}
+        .fills(name<&RunChoices::machine, &MachineChoice::hardware>),
+    SettingEntry<RunChoices>{.key = "link_bandwidth",
+                             .flag = "link-bandwidth",
+                             .group = what,
+                             .doc = "Bandwidth inside a node: a factor (x2), or a rate (450GB/s)",
+                             .preset = "x1",
+                             .example = "x2",
+                             .uses = {layer, step, prefill, decode, tune, measure, price}}
+        .fills(bandwidth<&RunChoices::machine, &MachineChoice::link_bandwidth>),
+    SettingEntry<RunChoices>{.key = "network_bandwidth",
+                             .flag = "network-bandwidth",
+                             .group = what,
+                             .doc = "Bandwidth between nodes per GPU: a factor (x2), or a rate (50GB/s)",
+                             .preset = "x1",
+                             .example = "x2",
+                             .uses = {layer, step, prefill, decode, tune, measure, price}}
+        .fills(bandwidth<&RunChoices::machine, &MachineChoice::network_bandwidth>),
+    SettingEntry<RunChoices>{.key = "all_reduce_kernel",
+                             .flag = "all-reduce-kernel",
+                             .group = what,
+                             .doc = "Kernels that sum in a node: NCCL's, or a serving framework's where they are faster",
+                             .preset = "nccl",
+                             .example = "vllm",
+                             .uses = {layer, step, prefill, decode, tune, plan}}
+        .fills(one_of<all_all_reduce_kernels, &RunChoices::machine, &MachineChoice::all_reduce_kernel>),
+    SettingEntry<RunChoices>{.key = "ranks",
+                             .flag = "ranks",
+                             .group = what,
+                             .doc = "Tensor-parallel ranks",
+                             .preset = "8",
+                             .example = "8",
+                             .uses = {layer, step, prefill, decode, tune, plan, lab, measure, schedule},
+                             .most = kibi * kibi,
+                             .unit = "ranks",
+                             .growth = Growth::by_one,
+                             .is_usual = true}
+        .fills(count<&RunChoices::ranks>),
+    SettingEntry<RunChoices>{.key = "seq",
+                             .flag = "seq",
+                             .group = what,
+                             .doc = "Sequence length in tokens; 32K is 32768",
+                             .preset = "4K",
+                             .example = "4K",
+                             .uses = {layer, step, prefill, decode, tune, plan, measure, price},
+                             .most = kibi * kibi * kibi,
+                             .unit = "tokens",
+                             .is_usual = true}
+        .fills(count<&RunChoices::seq>),
+    SettingEntry<RunChoices>{.key = "batch",
+                             .flag = "batch",
+                             .group = what,
+                             .doc = "Batch size in sequences",
+                             .preset = "1",
+                             .example = "1",
+                             .uses = {layer, step, prefill, decode, tune, plan, measure, price},
+                             .most = kibi * kibi * kibi,
+                             .unit = "sequences",
+                             .is_usual = true}
+        .fills(count<&RunChoices::batch>),
+    SettingEntry<RunChoices>{.key = "dtype",
+                             .flag = "dtype",
+                             .group = what,
+                             .doc = "Element type of tensors and messages",
+                             .preset = "bf16",
+                             .example = "bf16",
+                             .uses = {layer, step, prefill, decode, tune, plan, measure, schedule},
+                             .noun = "dtype",
+                             .nouns = "dtypes",
+                             .is_usual = true}
+        .fills(one_of<all_dtypes, &RunChoices::dtype>),
+    SettingEntry<RunChoices>{.key = "scope",
+                             .flag = "scope",
+                             .group = what,
+                             .doc = "Site of a layer, chain of sites, or whole model",
+                             .preset = "mlp",
+                             .example = "mlp",
+                             .uses = {layer, step, prefill, decode, tune, measure, schedule},
+                             .noun = "scope",
+                             .nouns = "scopes",
+                             .is_usual = true}
+        .fills(SettingValue<RunChoices>{FieldType::choice, scope_names, put_scope})};
+
+/// Settings of whole models beside those of the plan.
+inline constexpr std::array of_models{
+    SettingEntry<RunChoices>{.key = "step.latent_decode",
+                             .flag = "latent-decode",
+                             .group = whole,
+                             .doc = "Latent attention decodes compressed keys (absorb) or full (naive)",
+                             .preset = "absorb",
+                             .example = "naive",
+                             .uses = {decode, tune},
+                             .noun = "way",
+                             .nouns = "ways"}
+        .fills(word<latent_decode_choices, &RunChoices::step, &StepOptions::latent_decode>),
+    SettingEntry<RunChoices>{.key = "framework",
+                             .flag = "framework",
+                             .group = whole,
+                             .doc = "Framework whose step is the baseline: torchtitan, megatron-lm; none",
+                             .preset = "none",
+                             .example = "torchtitan",
+                             .uses = {step, tune, plan},
+                             .catalogue = Catalogue::frameworks}
+        .fills(name<&RunChoices::framework>)};
+
+/// The schedules, before the options of strategies.
+inline constexpr std::array of_schedules{
+    SettingEntry<RunChoices>{.key = "as",
+                             .flag = "as",
+                             .group = which,
+                             .doc = "Implementations to compare: flux,te; or all",
+                             .preset = "none",
+                             .example = "flux,async_tp",
+                             .uses = {layer},
+                             .catalogue = Catalogue::implementations,
+                             .is_usual = true}
+        .fills(names_of<&RunChoices::schedules, &ScheduleChoice::implementations>),
+    SettingEntry<RunChoices>{.key = "strategy.name",
+                             .flag = "strategy",
+                             .group = which,
+                             .doc = "Strategies to compare, separated by commas",
+                             .preset = "all",
+                             .example = "sliced,commfuse",
+                             .uses = {layer, step, prefill, decode, tune, measure, schedule},
+                             .noun = "strategy",
+                             .nouns = "strategies",
+                             .is_usual = true}
+        .fills(SettingValue<RunChoices>{FieldType::choices, strategy_names, put_strategies}),
+    SettingEntry<RunChoices>{.key = "strategy.variants",
+                             .flag = "variants",
+                             .group = which,
+                             .doc = "best: one row per strategy; all: one row per schedule",
+                             .preset = "best",
+                             .example = "all",
+                             .uses = {layer, measure, schedule}}
+        .fills(word<variants_choices, &RunChoices::schedules, &ScheduleChoice::each_variant>)};
+
+/// Settings of random draws.
+inline constexpr std::array of_draws{
+    SettingEntry<RunChoices>{.key = "jitter",
+                             .flag = "jitter",
+                             .group = how,
+                             .doc = "Jitter of op times: a name in configs/jitter, or a path",
+                             .preset = "none",
+                             .example = "default",
+                             .uses = {layer, step, prefill, decode, tune, plan, lab},
+                             .catalogue = Catalogue::jitter,
+                             .is_usual = true}
+        .fills(name<&RunChoices::jitter>),
+    SettingEntry<RunChoices>{.key = "faults",
+                             .flag = "faults",
+                             .group = how,
+                             .doc = "Injected faults: a name in configs/faults, or a path",
+                             .preset = "none",
+                             .example = "slow-rank",
+                             .uses = {layer, lab},
+                             .catalogue = Catalogue::faults}
+        .fills(name<&RunChoices::faults>),
+    SettingEntry<RunChoices>{.key = "samples",
+                             .flag = "samples",
+                             .group = how,
+                             .doc = "Runs to sample under jitter; default 1000",
+                             .example = "10000",
+                             .uses = {layer, step, prefill, decode, tune, lab},
+                             .most = 16 * kibi * kibi,
+                             .unit = "samples"}
+        .fills(count<&RunChoices::samples>),
+    SettingEntry<RunChoices>{.key = "seed",
+                             .flag = "seed",
+                             .group = how,
+                             .doc = "Random seed; equal seeds give equal results",
+                             .preset = "1",
+                             .example = "1",
+                             .uses = {layer, step, prefill, decode, tune, plan, lab, measure},
+                             .least = 0,
+                             .most = kibi * kibi * kibi,
+                             .growth = Growth::by_one}
+        .fills(count<&RunChoices::seed>),
+    SettingEntry<RunChoices>{.key = "uncertainty",
+                             .flag = "uncertainty",
+                             .group = how,
+                             .doc = "on: standard errors and win probabilities; off: faster",
+                             .preset = "on",
+                             .example = "off",
+                             .uses = {layer, step, prefill, decode, tune}}
+        .fills(word<switch_choices, &RunChoices::uncertainty>)};
+
+/// Settings of the evaluation of schedules.
+inline constexpr std::array of_evaluation{
+    SettingEntry<RunChoices>{.key = "evaluator",
+                             .flag = "evaluator",
+                             .group = how,
+                             .doc = "Evaluator of schedules; auto picks the cheapest that is exact",
+                             .preset = "auto",
+                             .example = "engine",
+                             .uses = {layer, lab},
+                             .noun = "evaluator",
+                             .nouns = "evaluators"}
+        .fills(word<evaluator_choices, &RunChoices::simulation, &SimulationOptions::evaluator>),
+    SettingEntry<RunChoices>{.key = "symmetry",
+                             .flag = "symmetry",
+                             .group = how,
+                             .doc = "on: simulate one rank per class of equal ranks; off: all",
+                             .preset = "on",
+                             .example = "off",
+                             .uses = {layer, lab},
+                             .of_point = false}
+        .fills(word<switch_choices, &RunChoices::simulation, &SimulationOptions::symmetry>),
+    SettingEntry<RunChoices>{.key = "threads",
+                             .flag = "threads",
+                             .letter = 'j',
+                             .group = how,
+                             .doc = "Threads; 0 uses all cores",
+                             .preset = "0",
+                             .example = "4",
+                             .uses = {layer, step, prefill, decode, tune},
+                             .least = 0,
+                             .most = 4 * kibi,
+                             .unit = "threads",
+                             .growth = Growth::by_one,
+                             .of_point = false}
+        .fills(count<&RunChoices::threads>)};
+
+}  // namespace run_settings
 
 /// Returns the number of runs to sample: 1000 by default, 1 without jitter.
 std::int64_t samples_of(const RunChoices& run);

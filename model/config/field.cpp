@@ -27,78 +27,9 @@
 
 namespace commfuse {
 
-namespace {
-
 using Words = std::vector<std::string_view>;
 
-template <const auto& values>
-Words names() {
-  Words words;
-  for (const auto value : values) {
-    words.push_back(name_of(value));
-  }
-  return words;
-}
-
-/// Follows a path of members from RunChoices, as in `<&RunChoices::plan, &TrainingPlan::data>`.
-template <auto first, auto... rest>
-auto& member_of(auto& object) {
-  if constexpr (sizeof...(rest) == 0) {
-    return object.*first;
-  } else {
-    return member_of<rest...>(object.*first);
-  }
-}
-
-template <auto... path>
-void put_text(std::string_view text, RunChoices& run) {
-  member_of<path...>(run) = text;
-}
-
-template <auto... path>
-void put_count(std::string_view text, RunChoices& run) {
-  auto& member = member_of<path...>(run);
-  member = static_cast<std::remove_reference_t<decltype(member)>>(*parse_count(text));
-}
-
-template <auto... path>
-void put_share(std::string_view text, RunChoices& run) {
-  member_of<path...>(run) = *parse_share(text);
-}
-
-template <const auto& values, auto... path>
-void put_named(std::string_view text, RunChoices& run) {
-  member_of<path...>(run) =
-      *std::find_if(values.begin(), values.end(), [&](auto value) { return name_of(value) == text; });
-}
-
-template <const auto& table, auto... path>
-void put_word(std::string_view text, RunChoices& run) {
-  member_of<path...>(run) = chosen(table, text);
-}
-
-// Kinds of value that fill the member at the end of the path.
-template <auto... path>
-constexpr FieldValue name{FieldType::name, nullptr, put_text<path...>};
-template <auto... path>
-constexpr FieldValue names_of{FieldType::names, nullptr, put_text<path...>};
-template <auto... path>
-constexpr FieldValue bandwidth{FieldType::bandwidth, nullptr, put_text<path...>};
-template <auto... path>
-constexpr FieldValue count{FieldType::count, nullptr, put_count<path...>};
-template <auto... path>
-constexpr FieldValue share{FieldType::share, nullptr, put_share<path...>};
-/// Takes the name of one of the enumerated values.
-template <const auto& values, auto... path>
-constexpr FieldValue one_of{FieldType::choice, names<values>, put_named<values, path...>};
-/// Takes a word of a table of words and values.
-template <const auto& table, auto... path>
-constexpr FieldValue word{FieldType::choice, words_of_table<table>, put_word<table, path...>};
-
-template <std::size_t place>
-Words option_words() {
-  return words_of(option_table[place].option);
-}
+namespace run_settings {
 
 Words scope_names() {
   Words all_names = names<all_scopes>();
@@ -133,453 +64,45 @@ void put_strategies(std::string_view text, RunChoices& run) {
   }
 }
 
-/// Sets the option of option_table[place].
-template <std::size_t place>
-void put_option(std::string_view text, RunChoices& run) {
-  constexpr const DescribedOption& entry = option_table[place];
-  if constexpr (is_count(entry.option)) {
-    run.schedules.options.*std::get<CountOption>(entry.value) = static_cast<std::int32_t>(*parse_count(text));
-  } else {
-    put(entry.option, text, run.schedules.options);
-  }
-  run.schedules.fixed.add(entry.option);
+}  // namespace run_settings
+
+namespace {
+
+template <Option option>
+Words option_words() {
+  return words_of(option);
 }
 
-using enum Use;
+template <Option option>
+void put_option(std::string_view text, RunChoices& run) {
+  put(option, is_count(option) ? std::to_string(*parse_count(text)) : text, run.schedules.options);
+  run.schedules.fixed.add(option);
+}
 
-constexpr std::int64_t kibi = 1024;
-constexpr std::string_view what = "What to simulate";
-constexpr std::string_view whole = "Whole models: scope step, prefill or decode";
-constexpr std::string_view which = "Schedules";
-constexpr std::string_view how = "How to simulate it";
+constexpr auto option_choices = by_option<Words (*)()>([]<Option option>() { return option_words<option>; });
+constexpr auto option_puts =
+    by_option<void (*)(std::string_view, RunChoices&)>([]<Option option>() { return put_option<option>; });
 
-constexpr std::array fields_before{
-    Field{.key = "model",
-          .flag = "model",
-          .group = what,
-          .doc = "Transformer model: a name in configs/models, a path, or HIDDENxFFN",
-          .preset = "llama-3.1-70b",
-          .example = "llama-3.1-70b",
-          .uses = {layer, step, prefill, decode, tune, plan, measure, schedule},
-          .catalogue = Catalogue::models,
-          .is_usual = true}
-        .fills(name<&RunChoices::model>),
-    Field{.key = "hardware",
-          .flag = "hardware",
-          .group = what,
-          .doc = "Machine: a name in configs/hardware or configs/clusters, or a path",
-          .preset = "h100-sxm",
-          .example = "h100-sxm",
-          .uses = {layer, step, prefill, decode, tune, measure, price},
-          .catalogue = Catalogue::hardware,
-          .is_usual = true}
-        .fills(name<&RunChoices::machine, &MachineChoice::hardware>),
-    Field{.key = "link_bandwidth",
-          .flag = "link-bandwidth",
-          .group = what,
-          .doc = "Bandwidth inside a node: a factor (x2), or a rate (450GB/s)",
-          .preset = "x1",
-          .example = "x2",
-          .uses = {layer, step, prefill, decode, tune, measure, price}}
-        .fills(bandwidth<&RunChoices::machine, &MachineChoice::link_bandwidth>),
-    Field{.key = "network_bandwidth",
-          .flag = "network-bandwidth",
-          .group = what,
-          .doc = "Bandwidth between nodes per GPU: a factor (x2), or a rate (50GB/s)",
-          .preset = "x1",
-          .example = "x2",
-          .uses = {layer, step, prefill, decode, tune, measure, price}}
-        .fills(bandwidth<&RunChoices::machine, &MachineChoice::network_bandwidth>),
-    Field{.key = "all_reduce_kernel",
-          .flag = "all-reduce-kernel",
-          .group = what,
-          .doc = "Kernels that sum in a node: NCCL's, or a serving framework's where they are faster",
-          .preset = "nccl",
-          .example = "vllm",
-          .uses = {layer, step, prefill, decode, tune, plan}}
-        .fills(one_of<all_all_reduce_kernels, &RunChoices::machine, &MachineChoice::all_reduce_kernel>),
-    Field{.key = "ranks",
-          .flag = "ranks",
-          .group = what,
-          .doc = "Tensor-parallel ranks",
-          .preset = "8",
-          .example = "8",
-          .uses = {layer, step, prefill, decode, tune, plan, lab, measure, schedule},
-          .most = kibi * kibi,
-          .unit = "ranks",
-          .growth = Growth::by_one,
-          .is_usual = true}
-        .fills(count<&RunChoices::ranks>),
-    Field{.key = "seq",
-          .flag = "seq",
-          .group = what,
-          .doc = "Sequence length in tokens; 32K is 32768",
-          .preset = "4K",
-          .example = "4K",
-          .uses = {layer, step, prefill, decode, tune, plan, measure, price},
-          .most = kibi * kibi * kibi,
-          .unit = "tokens",
-          .is_usual = true}
-        .fills(count<&RunChoices::seq>),
-    Field{.key = "batch",
-          .flag = "batch",
-          .group = what,
-          .doc = "Batch size in sequences",
-          .preset = "1",
-          .example = "1",
-          .uses = {layer, step, prefill, decode, tune, plan, measure, price},
-          .most = kibi * kibi * kibi,
-          .unit = "sequences",
-          .is_usual = true}
-        .fills(count<&RunChoices::batch>),
-    Field{.key = "dtype",
-          .flag = "dtype",
-          .group = what,
-          .doc = "Element type of tensors and messages",
-          .preset = "bf16",
-          .example = "bf16",
-          .uses = {layer, step, prefill, decode, tune, plan, measure, schedule},
-          .noun = "dtype",
-          .nouns = "dtypes",
-          .is_usual = true}
-        .fills(one_of<all_dtypes, &RunChoices::dtype>),
-    Field{.key = "scope",
-          .flag = "scope",
-          .group = what,
-          .doc = "Site of a layer, chain of sites, or whole model",
-          .preset = "mlp",
-          .example = "mlp",
-          .uses = {layer, step, prefill, decode, tune, measure, schedule},
-          .noun = "scope",
-          .nouns = "scopes",
-          .is_usual = true}
-        .fills(FieldValue{FieldType::choice, scope_names, put_scope}),
-    Field{.key = "parallel.sequence_parallel",
-          .flag = "sequence-parallel",
-          .group = whole,
-          .doc = "Split norms and residuals over tensor ranks by tokens",
-          .preset = "on",
-          .example = "on",
-          .uses = {step, prefill, decode, tune, plan}}
-        .fills(word<switch_choices, &RunChoices::plan, &TrainingPlan::sequence_parallel>),
-    Field{.key = "parallel.pipeline",
-          .flag = "pipeline",
-          .group = whole,
-          .doc = "Pipeline stages",
-          .preset = "1",
-          .example = "1",
-          .uses = {step, prefill, decode, tune, plan},
-          .most = kibi,
-          .unit = "stages",
-          .growth = Growth::by_one}
-        .fills(count<&RunChoices::plan, &TrainingPlan::pipeline>),
-    Field{.key = "parallel.interleave",
-          .flag = "interleave",
-          .group = whole,
-          .doc = "Model chunks per pipeline stage",
-          .preset = "1",
-          .example = "1",
-          .uses = {step, prefill, decode, tune, plan},
-          .most = kibi,
-          .unit = "pieces",
-          .growth = Growth::by_one}
-        .fills(count<&RunChoices::plan, &TrainingPlan::interleave>),
-    Field{.key = "parallel.schedule",
-          .flag = "pipeline-schedule",
-          .group = whole,
-          .doc = "Pipeline schedule; zero_bubble (ZB-H1) defers weight gradients",
-          .preset = "1f1b",
-          .example = "zero_bubble",
-          .uses = {step, prefill, decode, tune, plan},
-          .noun = "pipeline schedule"}
-        .fills(one_of<all_pipeline_schedules, &RunChoices::plan, &TrainingPlan::schedule>),
-    Field{.key = "parallel.data",
-          .flag = "data-parallel",
-          .group = whole,
-          .doc = "Data-parallel replicas",
-          .preset = "1",
-          .example = "1",
-          .uses = {step, prefill, decode, tune, plan},
-          .most = kibi * kibi,
-          .unit = "replicas",
-          .growth = Growth::by_one}
-        .fills(count<&RunChoices::plan, &TrainingPlan::data>),
-    Field{.key = "parallel.context",
-          .flag = "context",
-          .group = whole,
-          .doc = "Context-parallel ranks, each with a part of every sequence",
-          .preset = "1",
-          .example = "1",
-          .uses = {step, prefill, decode, tune, plan},
-          .most = kibi,
-          .unit = "ranks",
-          .growth = Growth::by_one}
-        .fills(count<&RunChoices::plan, &TrainingPlan::context>),
-    Field{.key = "parallel.ulysses",
-          .flag = "ulysses",
-          .group = whole,
-          .doc = "Ulysses ranks: split by tokens, and by heads in attention",
-          .preset = "1",
-          .example = "1",
-          .uses = {step, prefill, decode, tune, plan},
-          .most = kibi,
-          .unit = "ranks",
-          .growth = Growth::by_one}
-        .fills(count<&RunChoices::plan, &TrainingPlan::ulysses>),
-    Field{.key = "parallel.experts",
-          .flag = "expert-parallel",
-          .group = whole,
-          .doc = "Expert-parallel ranks",
-          .preset = "1",
-          .example = "1",
-          .uses = {step, prefill, decode, tune, plan},
-          .most = kibi,
-          .unit = "ranks",
-          .growth = Growth::by_one}
-        .fills(count<&RunChoices::plan, &TrainingPlan::expert>),
-    Field{.key = "parallel.zero",
-          .flag = "zero",
-          .group = whole,
-          .doc = "ZeRO stage: 1 shards optimizer state, 2 also gradients, 3 also weights",
-          .preset = "0",
-          .example = "0",
-          .uses = {step, tune, plan},
-          .least = 0,
-          .most = 3,
-          .unit = "",
-          .growth = Growth::by_one}
-        .fills(count<&RunChoices::plan, &TrainingPlan::zero>),
-    Field{.key = "step.micro_batch",
-          .flag = "micro-batch",
-          .group = whole,
-          .doc = "Micro-batch size in sequences; batch counts all replicas",
-          .preset = "1",
-          .example = "1",
-          .uses = {step, tune, plan},
-          .most = kibi * kibi,
-          .unit = "sequences",
-          .growth = Growth::by_one}
-        .fills(count<&RunChoices::plan, &TrainingPlan::micro_batch>),
-    Field{.key = "step.recompute",
-          .flag = "recompute",
-          .group = whole,
-          .doc = "Activations that the backward pass recomputes",
-          .preset = "none",
-          .example = "none",
-          .uses = {step, tune, plan},
-          .noun = "recomputation"}
-        .fills(one_of<all_recomputes, &RunChoices::plan, &TrainingPlan::recompute>),
-    Field{.key = "step.optimizer",
-          .flag = "optimizer",
-          .group = whole,
-          .doc = "Optimizer whose state is held in memory",
-          .preset = "adam",
-          .example = "adam",
-          .uses = {step, tune, plan},
-          .noun = "optimizer"}
-        .fills(one_of<all_optimizers, &RunChoices::plan, &TrainingPlan::optimizer>),
-    Field{.key = "step.dropout",
-          .flag = "dropout",
-          .group = whole,
-          .doc = "Dropout after attention and MLP, and on scores that are in memory",
-          .preset = "off",
-          .example = "on",
-          .uses = {step, tune, plan}}
-        .fills(word<switch_choices, &RunChoices::plan, &TrainingPlan::dropout>),
-    Field{.key = "step.gradient_dtype",
-          .flag = "gradient-dtype",
-          .group = whole,
-          .doc = "Element type in which gradients are summed and reduced",
-          .preset = "fp32",
-          .example = "bf16",
-          .uses = {step, tune, plan},
-          .noun = "dtype of gradients",
-          .nouns = "dtypes of gradients"}
-        .fills(one_of<gradient_dtypes, &RunChoices::plan, &TrainingPlan::gradient_dtype>),
-    Field{.key = "step.overlap_gradients",
-          .flag = "overlap-gradients",
-          .group = whole,
-          .doc = "on: gradients are reduced during the backward pass; off: after it",
-          .preset = "on",
-          .example = "off",
-          .uses = {step, tune, plan}}
-        .fills(word<switch_choices, &RunChoices::plan, &TrainingPlan::overlap_gradients>),
-    Field{.key = "step.latent_decode",
-          .flag = "latent-decode",
-          .group = whole,
-          .doc = "Latent attention decodes compressed keys (absorb) or full (naive)",
-          .preset = "absorb",
-          .example = "naive",
-          .uses = {decode, tune},
-          .noun = "way",
-          .nouns = "ways"}
-        .fills(word<latent_decode_choices, &RunChoices::step, &StepOptions::latent_decode>),
-    Field{.key = "framework",
-          .flag = "framework",
-          .group = whole,
-          .doc = "Framework whose step is the baseline: torchtitan, megatron-lm; none",
-          .preset = "none",
-          .example = "torchtitan",
-          .uses = {step, tune, plan},
-          .catalogue = Catalogue::frameworks}
-        .fills(name<&RunChoices::framework>),
-    Field{.key = "as",
-          .flag = "as",
-          .group = which,
-          .doc = "Implementations to compare: flux,te; or all",
-          .preset = "none",
-          .example = "flux,async_tp",
-          .uses = {layer},
-          .catalogue = Catalogue::implementations,
-          .is_usual = true}
-        .fills(names_of<&RunChoices::schedules, &ScheduleChoice::implementations>),
-    Field{.key = "strategy.name",
-          .flag = "strategy",
-          .group = which,
-          .doc = "Strategies to compare, separated by commas",
-          .preset = "all",
-          .example = "sliced,commfuse",
-          .uses = {layer, step, prefill, decode, tune, measure, schedule},
-          .noun = "strategy",
-          .nouns = "strategies",
-          .is_usual = true}
-        .fills(FieldValue{FieldType::choices, strategy_names, put_strategies}),
-    Field{.key = "strategy.variants",
-          .flag = "variants",
-          .group = which,
-          .doc = "best: one row per strategy; all: one row per schedule",
-          .preset = "best",
-          .example = "all",
-          .uses = {layer, measure, schedule}}
-        .fills(word<variants_choices, &RunChoices::schedules, &ScheduleChoice::each_variant>),
-};
-
-constexpr std::array fields_after{
-    Field{.key = "jitter",
-          .flag = "jitter",
-          .group = how,
-          .doc = "Jitter of op times: a name in configs/jitter, or a path",
-          .preset = "none",
-          .example = "default",
-          .uses = {layer, step, prefill, decode, tune, plan, lab},
-          .catalogue = Catalogue::jitter,
-          .is_usual = true}
-        .fills(name<&RunChoices::jitter>),
-    Field{.key = "faults",
-          .flag = "faults",
-          .group = how,
-          .doc = "Injected faults: a name in configs/faults, or a path",
-          .preset = "none",
-          .example = "slow-rank",
-          .uses = {layer, lab},
-          .catalogue = Catalogue::faults}
-        .fills(name<&RunChoices::faults>),
-    Field{.key = "samples",
-          .flag = "samples",
-          .group = how,
-          .doc = "Runs to sample under jitter; default 1000",
-          .example = "10000",
-          .uses = {layer, step, prefill, decode, tune, lab},
-          .most = 16 * kibi * kibi,
-          .unit = "samples"}
-        .fills(count<&RunChoices::samples>),
-    Field{.key = "seed",
-          .flag = "seed",
-          .group = how,
-          .doc = "Random seed; equal seeds give equal results",
-          .preset = "1",
-          .example = "1",
-          .uses = {layer, step, prefill, decode, tune, plan, lab, measure},
-          .least = 0,
-          .most = kibi * kibi * kibi,
-          .growth = Growth::by_one}
-        .fills(count<&RunChoices::seed>),
-    Field{.key = "uncertainty",
-          .flag = "uncertainty",
-          .group = how,
-          .doc = "on: standard errors and win probabilities; off: faster",
-          .preset = "on",
-          .example = "off",
-          .uses = {layer, step, prefill, decode, tune}}
-        .fills(word<switch_choices, &RunChoices::uncertainty>),
-    Field{.key = "verdict.difference",
-          .flag = "verdict-difference",
-          .group = how,
-          .doc = "Smaller differences in time are ties",
-          .preset = "2%",
-          .example = "5%",
-          .uses = {layer, step, prefill, decode, tune, plan},
-          .least = 0,
-          .most = 100,
-          .of_point = false}
-        .fills(share<&RunChoices::verdict, &VerdictRule::difference>),
-    Field{.key = "verdict.probability",
-          .flag = "verdict-probability",
-          .group = how,
-          .doc = "Less probable wins are ties",
-          .preset = "80%",
-          .example = "95%",
-          .uses = {layer, step, prefill, decode, tune, plan},
-          .least = 50,
-          .most = 100,
-          .of_point = false}
-        .fills(share<&RunChoices::verdict, &VerdictRule::probability>),
-    Field{.key = "evaluator",
-          .flag = "evaluator",
-          .group = how,
-          .doc = "Evaluator of schedules; auto picks the cheapest that is exact",
-          .preset = "auto",
-          .example = "engine",
-          .uses = {layer, lab},
-          .noun = "evaluator",
-          .nouns = "evaluators"}
-        .fills(word<evaluator_choices, &RunChoices::simulation, &SimulationOptions::evaluator>),
-    Field{.key = "symmetry",
-          .flag = "symmetry",
-          .group = how,
-          .doc = "on: simulate one rank per class of equal ranks; off: all",
-          .preset = "on",
-          .example = "off",
-          .uses = {layer, lab},
-          .of_point = false}
-        .fills(word<switch_choices, &RunChoices::simulation, &SimulationOptions::symmetry>),
-    Field{.key = "threads",
-          .flag = "threads",
-          .letter = 'j',
-          .group = how,
-          .doc = "Threads; 0 uses all cores",
-          .preset = "0",
-          .example = "4",
-          .uses = {layer, step, prefill, decode, tune},
-          .least = 0,
-          .most = 4 * kibi,
-          .unit = "threads",
-          .growth = Growth::by_one,
-          .of_point = false}
-        .fills(count<&RunChoices::threads>),
-};
-
-/// Returns the setting of option_table[place].
-template <std::size_t place>
-constexpr Field option_field() {
-  constexpr const DescribedOption& entry = option_table[place];
+Field option_field(Option option) {
+  const DescribedOption& entry = entry_of(option);
+  const auto place = static_cast<std::size_t>(option);
   Field field{.key = entry.key,
               .flag = entry.flag,
-              .group = which,
+              .group = run_settings::which,
               .doc = entry.doc,
               .preset = {},
               .example = entry.example,
-              .uses = {layer, measure, schedule}};
-  if (is_count(entry.option)) {
+              .uses = {Use::layer, Use::measure, Use::schedule}};
+  if (is_count(option)) {
     field.type = FieldType::count;
-    field.most = kibi;
+    field.most = run_settings::kibi;
     field.unit = entry.nouns;
   } else {
-    field.choices = option_words<place>;
+    field.choices = option_choices[place];
     field.noun = entry.noun;
     field.nouns = entry.nouns;
   }
-  field.put = put_option<place>;
+  field.put = option_puts[place];
   return field;
 }
 
@@ -598,7 +121,7 @@ constexpr Field price_field() {
   constexpr const PriceSetting& entry = price_settings[place];
   return Field{.key = entry.key,
                .flag = entry.flag,
-               .group = how,
+               .group = run_settings::how,
                .doc = entry.doc,
                .preset = entry.preset,
                .example = entry.example,
@@ -606,15 +129,36 @@ constexpr Field price_field() {
       .fills({FieldType::choice, entry.value.choices, put_price<place>});
 }
 
-constexpr auto fields_of_prices = joined<price_settings.size()>(
-    std::array<Field, 0>{}, []<std::size_t place>() { return price_field<place>(); }, fields_after);
-constexpr auto fields = joined<option_count>(
-    fields_before, []<std::size_t place>() { return option_field<place>(); }, fields_of_prices);
+/// Returns settings of a member of RunChoices as settings of a run.
+template <const auto& table, auto member>
+constexpr auto of_run() {
+  return joined<table.size()>(
+      std::array<Field, 0>{},
+      []<std::size_t place>() {
+        return table[place].template of<RunChoices>(
+            [](std::string_view text, RunChoices& run) { table[place].put(text, run.*member); });
+      },
+      std::array<Field, 0>{});
+}
+
+constexpr auto fields_before =
+    concatenated(run_settings::of_subject, of_run<run_settings::of_plan, &RunChoices::plan>(), run_settings::of_models,
+                 run_settings::of_schedules);
+constexpr auto fields_after = joined<price_settings.size()>(
+    std::array<Field, 0>{}, []<std::size_t place>() { return price_field<place>(); },
+    concatenated(run_settings::of_draws, of_run<run_settings::of_verdicts, &RunChoices::verdict>(),
+                 run_settings::of_evaluation));
 // Under sanitizers, g++ 12 does not accept the address of a function as a constant expression.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-static_assert(std::all_of(fields.begin(), fields.end(), [](const Field& field) { return field.put != nullptr; }),
+constexpr auto fills_a_member = [](const Field& field) { return field.put != nullptr; };
+static_assert(std::ranges::all_of(fields_before, fills_a_member) && std::ranges::all_of(fields_after, fills_a_member),
               "every setting fills a member");
 #endif
+
+const std::vector<Field>& fields() {
+  static const std::vector<Field> table = with_options(fields_before, option_field, fields_after);
+  return table;
+}
 
 std::optional<std::string> mistake_in_count(const Field& field, std::string_view text) {
   const bool negative = text.substr(0, 1) == "-" && parse_count(text.substr(1));
@@ -728,17 +272,17 @@ std::string_view leaf_of(std::string_view key) { return key.substr(key.rfind('.'
 
 }  // namespace
 
-std::span<const Field> run_fields() { return fields; }
+std::span<const Field> run_fields() { return fields(); }
 
 const Field* find_field(std::string_view key) {
-  const auto* const field = std::find_if(fields.begin(), fields.end(), [&](const Field& f) { return f.key == key; });
-  return field == fields.end() ? nullptr : field;
+  const auto field = std::ranges::find(fields(), key, &Field::key);
+  return field == fields().end() ? nullptr : &*field;
 }
 
-std::size_t index_of(const Field& field) { return static_cast<std::size_t>(&field - fields.data()); }
+std::size_t index_of(const Field& field) { return static_cast<std::size_t>(&field - fields().data()); }
 
 bool is_group(std::string_view key) {
-  return std::any_of(fields.begin(), fields.end(), [&](const Field& field) {
+  return std::ranges::any_of(fields(), [&](const Field& field) {
     return field.key.size() > key.size() && field.key.substr(0, key.size()) == key && field.key[key.size()] == '.';
   });
 }
@@ -768,7 +312,7 @@ std::optional<std::string> mistake_in(const Field& field, std::string_view text)
 
 std::string remedy_for_key(std::string_view wrong) {
   Words keys;
-  for (const Field& field : fields) {
+  for (const Field& field : fields()) {
     if (leaf_of(field.key) == wrong || field.flag == wrong || field_meant(wrong) == &field) {
       return fmt::format("did you mean '{}'?", field.key);
     }

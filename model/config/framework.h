@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/config/field.h"
 #include "model/hardware/nccl_tuning.h"
 #include "model/hardware/parameter.h"
 #include "model/strategies/strategies.h"
@@ -68,7 +69,6 @@ Framework load_framework(std::string_view name_or_path);
 /// Megatron-LM without tp-comm-overlap.
 std::vector<const Strategy*> strategies_by_default(const Framework& framework);
 
-struct Field;
 /// Returns true if a framework may choose the setting: it is one of training steps and not of layers, or the kind of
 /// attention.
 bool is_chosen_by_frameworks(const Field& field);

@@ -85,11 +85,11 @@ void read_strategy(YamlMap map, Into& into) {
   const std::optional<YamlMap> options = map.optional_map("options");
   for (const std::string& key : options ? options->keys() : std::vector<std::string>{}) {
     const std::string text = YamlMap(*options).text(key);
-    const auto option = std::ranges::find(all_options, key, [](Option known) { return std::string(name_of(known)); });
+    const std::optional<Option> option = option_named(key);
     if (!strategy) {
       continue;  // the options of an unknown strategy cannot be checked
     }
-    if (option == all_options.end() || !into.strategy->uses.has(*option)) {
+    if (!option || !into.strategy->takes(*option)) {
       YamlMap(*options).mistake(key, fmt::format("{} has no option {}; remove it", word, in_quotes(key)));
     } else if (const auto mistake = mistake_in(*find_field(entry_of(*option).key), text)) {
       YamlMap(*options).mistake(key, *mistake);

@@ -9,39 +9,13 @@
 
 #include "model/cost/attention.h"
 #include "model/cost/costs.h"
+#include "model/cost/price_settings.h"
 #include "model/dtype.h"
 #include "model/hardware/machine.h"
 #include "model/program/order.h"
 #include "model/program/sizes.h"
 
 namespace commfuse {
-
-/// none: every kernel has all SMs; lanes still share the wires. constant ("static"): a kernel loses the SMs of
-/// communication that may run beside it, at any time, so that prices stay fixed. dynamic: prices are those of ops that
-/// run alone, on SMs and wires; the run itself finds out which ops meet (fluid.h).
-enum class Interference : std::uint8_t { none, constant, dynamic };
-
-/// stream: the host issues op by op, and the device waits before each GEMM and memory-bound kernel. graph: one launch,
-/// then a gap per node.
-enum class Launch : std::uint8_t { stream, graph };
-
-struct ImplementedSites;
-
-struct PriceOptions {
-  Interference interference = Interference::constant;
-  Launch launch = Launch::stream;
-  AttentionKernel attention = AttentionKernel::fused;
-  /// Dtype of GEMMs; every other tensor keeps the program's dtype, as with Transformer Engine's fp8, where tensors
-  /// between GEMMs, sums and wires have 16 bits. If omitted, GEMMs use the program's dtype too.
-  std::optional<DType> products = std::nullopt;
-  /// Window of causal fused attention; unfused attention computes all scores.
-  AttentionWindow window{};
-  double weight_bits = 0.0;  ///< GemmSize::weight_bits of the GEMMs
-  /// Costs of an implementation's kernels compared with ideal ones (implemented.h); null for ideal kernels. Must
-  /// outlive the options.
-  const ImplementedSites* implementation = nullptr;
-  friend bool operator==(const PriceOptions&, const PriceOptions&) = default;
-};
 
 /// Returns the costs. Exchanges of several lanes share the wires (wires.h), with and without interference, but not when
 /// it is dynamic. Requires meetings_of(program), sizes bound to it, and a machine that supports the dtypes of its

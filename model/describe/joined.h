@@ -22,4 +22,13 @@ constexpr auto joined(const std::array<Entry, entries_before>& before, auto make
   return entries;
 }
 
+/// Returns the entries of all tables, in their order.
+template <class Entry, std::size_t... sizes>
+constexpr auto concatenated(const std::array<Entry, sizes>&... tables) {
+  std::array<Entry, (sizes + ...)> entries{};
+  auto next = entries.begin();
+  ((next = std::copy(tables.begin(), tables.end(), next)), ...);
+  return entries;
+}
+
 }  // namespace commfuse

@@ -367,12 +367,13 @@ constexpr std::array columns_of_origin{
                  put_text<&Row::schedule_sha256>},
 };
 
-/// Returns the column of option_table[place].
-template <std::size_t place>
-constexpr ResultColumn option_column() {
-  constexpr Option which = option_table[place].option;
-  return {name_of(which), option_table[place].column, is_count(which) ? ColumnType::count : ColumnType::text,
-          option<which>, put_option<which>};
+constexpr auto option_values = by_option<Value (*)(const Row&)>([]<Option which>() { return option<which>; });
+constexpr auto option_puts = by_option<void (*)(Row&, const Value&)>([]<Option which>() { return put_option<which>; });
+
+ResultColumn option_column(Option which) {
+  const auto place = static_cast<std::size_t>(which);
+  return {name_of(which), entry_of(which).column, is_count(which) ? ColumnType::count : ColumnType::text,
+          option_values[place], option_puts[place]};
 }
 
 /// Conversion between a member of an outcome of this type and a value of results.
@@ -431,10 +432,8 @@ constexpr auto columns_of_making = joined<1>(
     joined<price_settings.size() - 1>(
         columns_of_draws, []<std::size_t place>() { return price_column<place + 1>(); }, columns_of_origin));
 
-constexpr auto columns = joined<option_count>(
-    columns_before, []<std::size_t place>() { return option_column<place>(); },
-    joined<outcome_columns.size()>(
-        columns_after, []<std::size_t place>() { return outcome_column<place>(); }, columns_of_making));
+constexpr auto columns_after_options = joined<outcome_columns.size()>(
+    columns_after, []<std::size_t place>() { return outcome_column<place>(); }, columns_of_making);
 
 }  // namespace
 
@@ -450,29 +449,28 @@ std::string machine_in_words(const ResultRow& row) {
   return machine_in_words(row.hardware, row.link_bandwidth, row.network_bandwidth);
 }
 
-std::span<const ResultColumn> result_columns() { return columns; }
+std::span<const ResultColumn> result_columns() {
+  static const std::vector<ResultColumn> columns = with_options(columns_before, option_column, columns_after_options);
+  return columns;
+}
 
 namespace {
 
-constexpr auto of_role(ColumnRole role) {
-  return [role](const ResultColumn& column) { return column.role == role; };
-}
-
 template <ColumnRole role>
-constexpr auto columns_of = [] {
-  std::array<const ResultColumn*, std::ranges::count_if(columns, of_role(role))> matches{};
-  auto place = matches.begin();
-  for (const ResultColumn& column : columns) {
+std::vector<const ResultColumn*> columns_of() {
+  std::vector<const ResultColumn*> matches;
+  for (const ResultColumn& column : result_columns()) {
     if (column.role == role) {
-      *place++ = &column;
+      matches.push_back(&column);
     }
   }
   return matches;
-}();
+}
 
 template <ColumnRole role>
 std::strong_ordering compare_by(const ResultRow& a, const ResultRow& b) {
-  for (const ResultColumn* column : columns_of<role>) {
+  static const std::vector<const ResultColumn*> columns = columns_of<role>();
+  for (const ResultColumn* column : columns) {
     if (const std::strong_ordering order = column->compare(a, b); order != 0) {
       return order;
     }
@@ -490,19 +488,20 @@ std::strong_ordering compare_points(const ResultRow& a, const ResultRow& b) {
 bool same_but_for_axes(const ResultRow& a, const ResultRow& b) { return compare_by<ColumnRole::point>(a, b) == 0; }
 
 void append_values_of(const ResultRow& row, std::vector<Value>& values) {
-  for (const ResultColumn& column : columns) {
+  for (const ResultColumn& column : result_columns()) {
     values.push_back(column.value(row));
   }
 }
 
 std::vector<Value> values_of(const ResultRow& row) {
   std::vector<Value> values;
-  values.reserve(columns.size());
+  values.reserve(result_columns().size());
   append_values_of(row, values);
   return values;
 }
 
 ResultRow row_of(std::span<const Value> values) {
+  const std::span<const ResultColumn> columns = result_columns();
   check(values.size() == columns.size(), "a row has a value for every column");
   ResultRow row;
   for (std::size_t i = 0; i < columns.size(); ++i) {

@@ -13,7 +13,7 @@
 
 #include "model/analysis/breakdown.h"
 #include "model/analysis/tails.h"
-#include "model/config/price_settings.h"
+#include "model/cost/price_settings.h"
 #include "model/record/outcome.h"
 #include "model/strategies/options.h"
 #include "model/units.h"

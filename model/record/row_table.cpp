@@ -124,7 +124,7 @@ struct Read {
 
 std::vector<bool> flags_of(OptionSet relevant) {
   std::vector<bool> flags;
-  for (const Option option : all_options) {
+  for (const Option option : all_options()) {
     flags.push_back(relevant.has(option));
   }
   return flags;

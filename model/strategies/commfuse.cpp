@@ -49,7 +49,7 @@ StrategyOptions nested(std::int32_t inner, LaneKind add_lane = LaneKind::compute
 /// Returns `preset` with the fixed options of `base`.
 StrategyOptions merged(const StrategyOptions& preset, const StrategyOptions& base, OptionSet fixed) {
   StrategyOptions options = base;
-  for (const Option option : all_options) {
+  for (const Option option : all_options()) {
     if (uses.has(option) && !fixed.has(option)) {
       put(option, text_of(option, preset), options);
     }
@@ -62,7 +62,7 @@ bool defies(const StrategyOptions& options, const StrategyOptions& base, OptionS
   const StrategyOptions plain = merged({.form = options.form}, base, fixed);
   const OptionSet matter = relevant(SiteKind::gemm_rs, options);
   const OptionSet would_matter = relevant(SiteKind::gemm_rs, plain);
-  return std::any_of(all_options.begin(), all_options.end(), [&](Option option) {
+  return std::ranges::any_of(all_options(), [&](Option option) {
     return fixed.has(option) && would_matter.has(option) && !matter.has(option);
   });
 }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options that select one schedule of a strategy. One table of options serves settings, flags, result columns and
-// tests.
+// Options that select one schedule of a strategy: those that several strategies share, described here, and those that
+// one strategy alone has, described in its file (Strategy::own_options). One list of them serves settings, flags,
+// result columns and tests.
 #pragma once
 
 #include <array>
 #include <compare>
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -30,10 +32,11 @@ enum class Directions : std::uint8_t { one, halves, shards };
 /// Slices of the attention core: none; by query slice; by query slice with two mirrored slices per rank, which balances
 /// a causal mask.
 enum class AttentionCut : std::uint8_t { whole, by_query, zigzag };
-/// Slices of several shards are read where they lie, or first copied together, as Ascend CoC does.
-enum class Shuffles : std::uint8_t { strided, copied };
 /// Source of the gathered input in the backward pass of a column-parallel GEMM: gathered again, or saved.
 enum class Regather : std::uint8_t { again, saved };
+
+/// Most options that strategies have of their own, together.
+inline constexpr std::size_t most_own_options = 8;
 
 /// Fields that a strategy does not use keep their defaults.
 struct StrategyOptions {
@@ -47,13 +50,15 @@ struct StrategyOptions {
   std::int32_t group = 1;  // g: ring steps whose shards one GEMM multiplies together
   std::int32_t inner = 1;  // ranks of the inner ring of nested rings; 1: the ring is flat
   AttentionCut attention = AttentionCut::whole;
-  Shuffles shuffles = Shuffles::strided;
+  /// Values of options that one strategy alone has; 0 is the default.
+  std::array<std::int16_t, most_own_options> own_values{};
   Regather regather = Regather::again;
   DType dtype = DType::bf16;  // dtype of tensors and of the wire
   friend auto operator<=>(const StrategyOptions&, const StrategyOptions&) = default;
 };
 
-/// The options, in the order of option_table.
+/// The options that several strategies share, in the order of shared_options. Those that one strategy alone has are
+/// numbered from `first_own` on, in the order of the strategies (own_option).
 enum class Option : std::uint8_t {
   slices,
   sub_slices,
@@ -65,8 +70,8 @@ enum class Option : std::uint8_t {
   group,
   inner,
   attention,
-  shuffles,
   regather,
+  first_own,
 };
 
 using OptionSet = EnumSet<Option>;
@@ -85,7 +90,6 @@ inline constexpr OptionWords<Directions, 3> direction_words{
     {{"one", Directions::one}, {"halves", Directions::halves}, {"shards", Directions::shards}}};
 inline constexpr OptionWords<AttentionCut, 3> attention_words{
     {{"whole", AttentionCut::whole}, {"by_query", AttentionCut::by_query}, {"zigzag", AttentionCut::zigzag}}};
-inline constexpr OptionWords<Shuffles, 2> shuffle_words{{{"strided", Shuffles::strided}, {"copied", Shuffles::copied}}};
 inline constexpr OptionWords<Regather, 2> regather_words{{{"again", Regather::again}, {"saved", Regather::saved}}};
 
 /// A member of StrategyOptions that is one of these words.
@@ -96,9 +100,17 @@ struct WordOption {
 };
 using CountOption = std::int32_t StrategyOptions::*;
 
+/// Count and words of an option that one strategy alone has; the first word is the default.
+struct OwnCount {
+  std::int16_t preset;
+};
+struct OwnWords {
+  std::span<const std::string_view> words;
+};
+
 /// Full description of an option; settings, flags and columns of results follow from it.
 struct DescribedOption {
-  Option option;
+  Option option = Option::first_own;
   /// Key among the settings, "strategy.slices"; the part after the dot names the column of results.
   std::string_view key;
   std::string_view flag;    ///< "slices"
@@ -107,12 +119,13 @@ struct DescribedOption {
   std::string_view example;
   std::string_view noun, nouns;  ///< for an option of words: what messages call a word; for a count: its unit twice
   std::variant<CountOption, WordOption<Form>, WordOption<LaneKind>, WordOption<Sum>, WordOption<Directions>,
-               WordOption<AttentionCut>, WordOption<Shuffles>, WordOption<Regather>>
+               WordOption<AttentionCut>, WordOption<Regather>, OwnCount, OwnWords>
       value;
+  /// True for an option without effect where the attention core is cut, because rows are made as GEMMs ask for them.
+  bool needs_whole_attention = false;
 };
 
-/// All options, in the order of every listing.
-inline constexpr std::array option_table{
+inline constexpr std::array shared_options{
     DescribedOption{.option = Option::slices,
                     .key = "strategy.slices",
                     .flag = "slices",
@@ -203,15 +216,6 @@ inline constexpr std::array option_table{
                     .noun = "cut",
                     .nouns = "cuts",
                     .value = WordOption<AttentionCut>{&StrategyOptions::attention, attention_words}},
-    DescribedOption{.option = Option::shuffles,
-                    .key = "strategy.shuffles",
-                    .flag = "shuffles",
-                    .doc = "sliced: read slices in place (strided), or copied first",
-                    .column = "sliced: strided or copied slices",
-                    .example = "copied",
-                    .noun = "way",
-                    .nouns = "ways",
-                    .value = WordOption<Shuffles>{&StrategyOptions::shuffles, shuffle_words}},
     DescribedOption{.option = Option::regather,
                     .key = "strategy.regather",
                     .flag = "regather",
@@ -223,33 +227,48 @@ inline constexpr std::array option_table{
                     .value = WordOption<Regather>{&StrategyOptions::regather, regather_words}},
 };
 
-inline constexpr std::size_t option_count = option_table.size();
+/// Options are numbered below this.
+inline constexpr std::size_t most_options = shared_options.size() + most_own_options;
 static_assert(
     [] {
-      for (std::size_t i = 0; i < option_count; ++i) {
-        if (static_cast<std::size_t>(option_table[i].option) != i) {
+      for (std::size_t i = 0; i < shared_options.size(); ++i) {
+        if (static_cast<std::size_t>(shared_options[i].option) != i) {
           return false;
         }
       }
-      return true;
+      return shared_options.size() == static_cast<std::size_t>(Option::first_own);
     }(),
     "the table is in the order of Option");
 
-inline constexpr std::array<Option, option_count> all_options = [] {
-  std::array<Option, option_count> options{};
-  for (std::size_t i = 0; i < option_count; ++i) {
-    options[i] = option_table[i].option;
+/// Returns all options, in the order of every listing.
+std::span<const Option> all_options();
+const DescribedOption& entry_of(Option option);
+/// Returns a table in the order of every listing: `before`, make(option) for all options, then `after`.
+template <class Entry, std::size_t entries_before, std::size_t entries_after>
+std::vector<Entry> with_options(const std::array<Entry, entries_before>& before, auto make,
+                                const std::array<Entry, entries_after>& after) {
+  std::vector<Entry> table(before.begin(), before.end());
+  for (const Option option : all_options()) {
+    table.push_back(make(option));
   }
-  return options;
-}();
-
-constexpr const DescribedOption& entry_of(Option option) { return option_table[static_cast<std::size_t>(option)]; }
-/// Returns the name of the column of results, "slices".
-constexpr std::string_view name_of(Option option) {
-  return entry_of(option).key.substr(std::string_view("strategy.").size());
+  table.insert(table.end(), after.begin(), after.end());
+  return table;
 }
+/// Returns make.template operator()<option>() for every number of an option: pointers to functions, by that number.
+template <class Function>
+constexpr std::array<Function, most_options> by_option(auto make) {
+  return [&]<std::size_t... place>(std::index_sequence<place...>) {
+    return std::array<Function, most_options>{make.template operator()<static_cast<Option>(place)>()...};
+  }
+  (std::make_index_sequence<most_options>{});
+}
+/// Returns the option of an entry of some Strategy::own_options.
+Option own_option(const DescribedOption& entry);
+/// Returns the name of the column of results, "slices".
+std::string_view name_of(Option option);
+std::optional<Option> option_named(std::string_view name);
 /// Returns true for whole numbers, false for words.
-constexpr bool is_count(Option option) { return std::holds_alternative<CountOption>(entry_of(option).value); }
+bool is_count(Option option);
 /// Returns the words of an option that is not a count; the first is its default.
 std::vector<std::string_view> words_of(Option option);
 /// Returns the value as text: "4", "ring".
@@ -278,5 +297,9 @@ std::vector<StrategyOptions> expanded(const std::vector<StrategyOptions>& candid
   }
   return candidates_expanded;
 }
+
+/// Returns the same for an option that one strategy alone has, whose values are given as text.
+std::vector<StrategyOptions> expanded(const std::vector<StrategyOptions>& candidates, OptionSet fixed, Option option,
+                                      std::initializer_list<std::string_view> values);
 
 }  // namespace commfuse

@@ -20,6 +20,9 @@
 // after ag_gemm the whole output back into shards (shuffle_as_coc_reduce_scatter). This is one more copy, unless k = 1.
 #include <fmt/format.h>
 
+#include <array>
+#include <string_view>
+
 #include "model/strategies/generators.h"
 #include "model/strategies/mlp_block.h"
 #include "model/strategies/rings.h"
@@ -31,9 +34,24 @@ namespace commfuse {
 
 namespace {
 
+// Slices of several shards are read where they lie, or first copied together.
+constexpr std::array<std::string_view, 2> shuffle_words{"strided", "copied"};
+constexpr std::array own_options{DescribedOption{.key = "strategy.shuffles",
+                                                 .flag = "shuffles",
+                                                 .doc = "sliced: read slices in place (strided), or copied first",
+                                                 .column = "sliced: strided or copied slices",
+                                                 .example = "copied",
+                                                 .noun = "way",
+                                                 .nouns = "ways",
+                                                 .value = OwnWords{shuffle_words},
+                                                 .needs_whole_attention = true}};
+
+Option shuffles() { return own_option(own_options.front()); }
+bool are_copied(const StrategyOptions& options) { return text_of(shuffles(), options) == "copied"; }
+
 /// Returns true if rows are copied, which is impossible when attention makes them as GEMMs ask for them.
 bool copies(const Stage& stage, const StrategyOptions& options) {
-  return options.shuffles == Shuffles::copied && options.slices > 1 && !stage.attend;
+  return are_copied(options) && options.slices > 1 && !stage.attend;
 }
 
 Done sliced_ag_gemm(const Stage& stage, const StrategyOptions& options) {
@@ -120,7 +138,7 @@ OptionSet slicing_options(SiteKind kind, const StrategyOptions& options) {
     return {};  // not sliced
   }
   const bool forward = kind == SiteKind::ag_gemm || kind == SiteKind::gemm_rs;
-  return forward && options.slices > 1 ? OptionSet{Option::slices, Option::shuffles} : OptionSet{Option::slices};
+  return forward && options.slices > 1 ? OptionSet{Option::slices, shuffles()} : OptionSet{Option::slices};
 }
 
 std::vector<StrategyOptions> slice_counts(const StrategyOptions& base, OptionSet fixed) {
@@ -129,14 +147,13 @@ std::vector<StrategyOptions> slice_counts(const StrategyOptions& base, OptionSet
                   Option::attention, &StrategyOptions::attention, {AttentionCut::whole, AttentionCut::by_query});
 }
 std::vector<StrategyOptions> all_slicings(const StrategyOptions& base) {
-  return parts::in_all_cuts(
-      expanded(expanded({base}, {}, Option::slices, &StrategyOptions::slices, {1, 2, 4, 8}), {}, Option::shuffles,
-               &StrategyOptions::shuffles, {Shuffles::strided, Shuffles::copied}),
-      {});
+  return parts::in_all_cuts(expanded(expanded({base}, {}, Option::slices, &StrategyOptions::slices, {1, 2, 4, 8}), {},
+                                     shuffles(), {"strided", "copied"}),
+                            {});
 }
 
 std::string slicing_in_words(const StrategyOptions& options) {
-  return fmt::format("k={}{}", options.slices, options.shuffles == Shuffles::copied ? ", copied" : "");
+  return fmt::format("k={}{}", options.slices, are_copied(options) ? ", copied" : "");
 }
 
 }  // namespace
@@ -146,7 +163,8 @@ constexpr Strategy sliced_strategy{
     .summary = "k slices, the collective of one under the product of another (CoC, Megatron)",
     .exposed = "the first gather or the last scatter, k latencies",
     .source = "Ascend MindSpeed CoC (copied); Megatron-Core tp_comm_overlap, pipelined chunks (strided)",
-    .uses = {Option::slices, Option::shuffles, Option::regather, Option::attention},
+    .uses = {Option::slices, Option::regather, Option::attention},
+    .own_options = own_options,
     .cuts = slices,
     .ag_gemm = sliced_ag_gemm,
     .gemm_rs = sliced_gemm_rs,

@@ -7,6 +7,11 @@
 
 namespace commfuse {
 
+bool Strategy::takes(Option option) const {
+  return uses.has(option) || std::any_of(own_options.begin(), own_options.end(),
+                                         [&](const DescribedOption& entry) { return own_option(entry) == option; });
+}
+
 const Strategy* find_strategy(std::string_view name) {
   const auto* match = std::find_if(all_strategies.begin(), all_strategies.end(),
                                    [&](const Strategy* strategy) { return strategy->name == name; });
@@ -46,13 +51,15 @@ OptionSet relevant_at(const Strategy& strategy, SiteKind kind, const StrategyOpt
   OptionSet set;
   if (kind == SiteKind::attention_rs) {
     set = strategy.relevant(SiteKind::gemm_rs, options);
-    if (options.attention != AttentionCut::whole) {
-      set.drop(Option::shuffles);  // rows are made as GEMMs ask for them
+    for (const Option option : all_options()) {
+      if (options.attention != AttentionCut::whole && entry_of(option).needs_whole_attention) {
+        set.drop(option);
+      }
     }
-  } else if (strategy.uses.has(Option::slices)) {
+  } else if (strategy.takes(Option::slices)) {
     set.add(Option::slices);
   }
-  if (attends && strategy.uses.has(Option::attention) && options.inner == 1) {
+  if (attends && strategy.takes(Option::attention) && options.inner == 1) {
     set.add(Option::attention);
   }
   return set;
@@ -64,7 +71,7 @@ OptionSet relevant_options(const Strategy& strategy, std::span<const SiteKind> k
   OptionSet relevant;
   for (const SiteKind kind : kinds) {
     const OptionSet at_kind = relevant_at(strategy, kind, options);
-    for (const Option option : all_options) {
+    for (const Option option : all_options()) {
       if (at_kind.has(option)) {
         relevant.add(option);
       }
@@ -111,7 +118,7 @@ StrategyOptions canonical(const Strategy& strategy, std::span<const SiteKind> ki
                           std::int32_t ranks) {
   StrategyOptions result = strategy.capped == nullptr ? options : strategy.capped(options, ranks);
   const OptionSet relevant = relevant_options(strategy, kinds, result);
-  for (const Option option : all_options) {
+  for (const Option option : all_options()) {
     if (!relevant.has(option)) {
       put(option, text_of(option, StrategyOptions{}), result);
     }

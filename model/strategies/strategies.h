@@ -23,7 +23,8 @@ struct Strategy {
   std::string_view exposed;  // its exposed communication, one line
   std::string_view source;   // publication or program that describes it, one line
   bool bound = false;        // a limit that no implementation reaches: shown beside the others, never the winner
-  OptionSet uses;            // the options that select a schedule of it
+  OptionSet uses;            // the shared options that select a schedule of it
+  std::span<const DescribedOption> own_options{};  // the options that it alone has; its file describes them
   /// Number of blocks that one rank's shard of tokens is cut into.
   std::int32_t (*cuts)(const StrategyOptions&);
   /// Generators by kind of site; nullptr if the strategy has no schedule. At a site of attention the options say how
@@ -50,6 +51,8 @@ struct Strategy {
   /// Options for the same schedule, with counts limited to what this many ranks can use. May be null.
   StrategyOptions (*capped)(StrategyOptions, std::int32_t ranks) = nullptr;
 
+  /// Returns true for an option of `uses` or `own_options`.
+  [[nodiscard]] bool takes(Option option) const;
   [[nodiscard]] std::vector<StrategyOptions> variants(const StrategyOptions& base, OptionSet fixed = {}) const {
     return tried(base, fixed);
   }

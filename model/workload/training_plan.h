@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Layout of a training step over GPUs and over time: degrees of parallelism, batches, and which data are kept and which
-// computed again.
+// computed again. A new setting of it is a member and its entry in run_settings::of_plan.
 #pragma once
 
 #include <array>
@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "model/describe/setting.h"
 #include "model/dtype.h"
 #include "model/workload/model_flops.h"
 #include "model/workload/sites.h"
@@ -93,6 +94,168 @@ struct TrainingPlan {
   /// Returns the tokens of one pass on one rank, before tensor ranks share them.
   [[nodiscard]] std::int64_t tokens_per_pass() const { return micro_batch * seq / sequence_ranks(); }
 };
+
+namespace run_settings {
+
+using enum Use;
+
+/// Dtypes of gradients; sums need at least 16 bits.
+inline constexpr std::array gradient_dtypes{DType::fp32, DType::bf16, DType::fp16};
+
+/// Settings that fill a plan, in the order of every listing.
+inline constexpr std::array of_plan{
+    SettingEntry<TrainingPlan>{.key = "parallel.sequence_parallel",
+                               .flag = "sequence-parallel",
+                               .group = whole,
+                               .doc = "Split norms and residuals over tensor ranks by tokens",
+                               .preset = "on",
+                               .example = "on",
+                               .uses = {step, prefill, decode, tune, plan}}
+        .fills(word<switch_choices, &TrainingPlan::sequence_parallel>),
+    SettingEntry<TrainingPlan>{.key = "parallel.pipeline",
+                               .flag = "pipeline",
+                               .group = whole,
+                               .doc = "Pipeline stages",
+                               .preset = "1",
+                               .example = "1",
+                               .uses = {step, prefill, decode, tune, plan},
+                               .most = kibi,
+                               .unit = "stages",
+                               .growth = Growth::by_one}
+        .fills(count<&TrainingPlan::pipeline>),
+    SettingEntry<TrainingPlan>{.key = "parallel.interleave",
+                               .flag = "interleave",
+                               .group = whole,
+                               .doc = "Model chunks per pipeline stage",
+                               .preset = "1",
+                               .example = "1",
+                               .uses = {step, prefill, decode, tune, plan},
+                               .most = kibi,
+                               .unit = "pieces",
+                               .growth = Growth::by_one}
+        .fills(count<&TrainingPlan::interleave>),
+    SettingEntry<TrainingPlan>{.key = "parallel.schedule",
+                               .flag = "pipeline-schedule",
+                               .group = whole,
+                               .doc = "Pipeline schedule; zero_bubble (ZB-H1) defers weight gradients",
+                               .preset = "1f1b",
+                               .example = "zero_bubble",
+                               .uses = {step, prefill, decode, tune, plan},
+                               .noun = "pipeline schedule"}
+        .fills(one_of<all_pipeline_schedules, &TrainingPlan::schedule>),
+    SettingEntry<TrainingPlan>{.key = "parallel.data",
+                               .flag = "data-parallel",
+                               .group = whole,
+                               .doc = "Data-parallel replicas",
+                               .preset = "1",
+                               .example = "1",
+                               .uses = {step, prefill, decode, tune, plan},
+                               .most = kibi * kibi,
+                               .unit = "replicas",
+                               .growth = Growth::by_one}
+        .fills(count<&TrainingPlan::data>),
+    SettingEntry<TrainingPlan>{.key = "parallel.context",
+                               .flag = "context",
+                               .group = whole,
+                               .doc = "Context-parallel ranks, each with a part of every sequence",
+                               .preset = "1",
+                               .example = "1",
+                               .uses = {step, prefill, decode, tune, plan},
+                               .most = kibi,
+                               .unit = "ranks",
+                               .growth = Growth::by_one}
+        .fills(count<&TrainingPlan::context>),
+    SettingEntry<TrainingPlan>{.key = "parallel.ulysses",
+                               .flag = "ulysses",
+                               .group = whole,
+                               .doc = "Ulysses ranks: split by tokens, and by heads in attention",
+                               .preset = "1",
+                               .example = "1",
+                               .uses = {step, prefill, decode, tune, plan},
+                               .most = kibi,
+                               .unit = "ranks",
+                               .growth = Growth::by_one}
+        .fills(count<&TrainingPlan::ulysses>),
+    SettingEntry<TrainingPlan>{.key = "parallel.experts",
+                               .flag = "expert-parallel",
+                               .group = whole,
+                               .doc = "Expert-parallel ranks",
+                               .preset = "1",
+                               .example = "1",
+                               .uses = {step, prefill, decode, tune, plan},
+                               .most = kibi,
+                               .unit = "ranks",
+                               .growth = Growth::by_one}
+        .fills(count<&TrainingPlan::expert>),
+    SettingEntry<TrainingPlan>{.key = "parallel.zero",
+                               .flag = "zero",
+                               .group = whole,
+                               .doc = "ZeRO stage: 1 shards optimizer state, 2 also gradients, 3 also weights",
+                               .preset = "0",
+                               .example = "0",
+                               .uses = {step, tune, plan},
+                               .least = 0,
+                               .most = 3,
+                               .unit = "",
+                               .growth = Growth::by_one}
+        .fills(count<&TrainingPlan::zero>),
+    SettingEntry<TrainingPlan>{.key = "step.micro_batch",
+                               .flag = "micro-batch",
+                               .group = whole,
+                               .doc = "Micro-batch size in sequences; batch counts all replicas",
+                               .preset = "1",
+                               .example = "1",
+                               .uses = {step, tune, plan},
+                               .most = kibi * kibi,
+                               .unit = "sequences",
+                               .growth = Growth::by_one}
+        .fills(count<&TrainingPlan::micro_batch>),
+    SettingEntry<TrainingPlan>{.key = "step.recompute",
+                               .flag = "recompute",
+                               .group = whole,
+                               .doc = "Activations that the backward pass recomputes",
+                               .preset = "none",
+                               .example = "none",
+                               .uses = {step, tune, plan},
+                               .noun = "recomputation"}
+        .fills(one_of<all_recomputes, &TrainingPlan::recompute>),
+    SettingEntry<TrainingPlan>{.key = "step.optimizer",
+                               .flag = "optimizer",
+                               .group = whole,
+                               .doc = "Optimizer whose state is held in memory",
+                               .preset = "adam",
+                               .example = "adam",
+                               .uses = {step, tune, plan},
+                               .noun = "optimizer"}
+        .fills(one_of<all_optimizers, &TrainingPlan::optimizer>),
+    SettingEntry<TrainingPlan>{.key = "step.dropout",
+                               .flag = "dropout",
+                               .group = whole,
+                               .doc = "Dropout after attention and MLP, and on scores that are in memory",
+                               .preset = "off",
+                               .example = "on",
+                               .uses = {step, tune, plan}}
+        .fills(word<switch_choices, &TrainingPlan::dropout>),
+    SettingEntry<TrainingPlan>{.key = "step.gradient_dtype",
+                               .flag = "gradient-dtype",
+                               .group = whole,
+                               .doc = "Element type in which gradients are summed and reduced",
+                               .preset = "fp32",
+                               .example = "bf16",
+                               .uses = {step, tune, plan},
+                               .noun = "dtype of gradients",
+                               .nouns = "dtypes of gradients"}
+        .fills(one_of<gradient_dtypes, &TrainingPlan::gradient_dtype>),
+    SettingEntry<TrainingPlan>{.key = "step.overlap_gradients",
+                               .flag = "overlap-gradients",
+                               .group = whole,
+                               .doc = "on: gradients are reduced during the backward pass; off: after it",
+                               .preset = "on",
+                               .example = "off",
+                               .uses = {step, tune, plan}}
+        .fills(word<switch_choices, &TrainingPlan::overlap_gradients>)};
+
+}  // namespace run_settings
 
 /// Throws ConfigError, one sentence that names the two conflicting settings and a remedy.
 void require_possible(const Transformer& model, const TrainingPlan& plan, KeyHeads key_heads = KeyHeads::split);

@@ -81,7 +81,7 @@ void list() {
     print_line("applies to: ", fmt::format("{}", fmt::join(names, ", ")));
     print_line("peak memory: ", memory_in_words(strategy, model, scopes));
     print_line("schedules: ", schedules_in_words(strategy));
-    if (strategy.uses.has(Option::attention)) {
+    if (strategy.takes(Option::attention)) {
       print_line("attention core: ", fmt::format("{}", fmt::join(words_of(Option::attention), "; ")));
     }
   }

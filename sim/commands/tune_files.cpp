@@ -58,7 +58,7 @@ std::string site_yaml(const Settings& asked, const TrainingPlan& plan, const Tun
   put(settings, "seq", plan.tokens_per_pass());
   put(settings, "strategy.name", std::string{site.best.strategy->name});
   const OptionSet relevant = relevant_options(*site.best.strategy, kinds_of(site.scope), site.best.options);
-  for (const Option option : all_options) {
+  for (const Option option : all_options()) {
     if (relevant.has(option)) {
       put(settings, fmt::format("strategy.{}", name_of(option)), text_of(option, site.best.options));
     }

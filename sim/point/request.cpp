@@ -70,7 +70,7 @@ std::vector<const Strategy*> strategies_of(const ScheduleChoice& choice) {
 /// Refuses a parameter that no strategy uses, which is a mistake.
 void require_use(const Settings& settings, const std::vector<const Strategy*>& named, Option option) {
   const std::string_view key = entry_of(option).key;
-  const auto takes = [&](const Strategy* strategy) { return strategy->uses.has(option); };
+  const auto takes = [&](const Strategy* strategy) { return strategy->takes(option); };
   if (settings.has(key) && std::none_of(named.begin(), named.end(), takes)) {
     throw ConfigError(fmt::format("{} is {}, but strategy {} does not use it; remove it or add a strategy that does",
                                   key, settings.text(key), settings.text("strategy.name")));
@@ -86,8 +86,8 @@ struct Wish {
 Wish wish_of(const Strategy& strategy, const RunChoices& run) {
   Wish wish;
   wish.options.dtype = run.dtype;
-  for (const Option option : all_options) {
-    if (strategy.uses.has(option) && run.schedules.fixed.has(option)) {
+  for (const Option option : all_options()) {
+    if (strategy.takes(option) && run.schedules.fixed.has(option)) {
       copy(option, run.schedules.options, wish.options);
       wish.fixed.add(option);
     }
@@ -113,7 +113,7 @@ std::vector<StrategyOptions> variants_of(const Strategy& strategy, std::span<con
 /// a fixed parameter belongs to none of them.
 std::vector<const Strategy*> applicable(const Settings& settings, const RunChoices& run) {
   std::vector<const Strategy*> strategies = strategies_of(run.schedules);
-  for (const Option option : all_options) {
+  for (const Option option : all_options()) {
     require_use(settings, strategies, option);
   }
   const std::vector<SiteKind> kinds = kinds_of(run.scope.layer);

@@ -39,7 +39,7 @@ Shape strategy() {
 /// Loading the file checks that the strategy has the option, and its value.
 Shape options() {
   std::vector<ShapeKey> keys;
-  for (const Option option : all_options) {
+  for (const Option option : all_options()) {
     keys.push_back(optional({std::string(name_of(option)), one_of({text(), count(), boolean()})}));
   }
   return map(std::move(keys));

@@ -30,7 +30,7 @@ constexpr double longest_us = 9007199254.740992;
 /// The allowed values of a column.
 struct Rule {
   bool is_needed = false;
-  const Option* option = nullptr;  ///< the column's option
+  std::optional<Option> option{};  ///< the column's option
   bool is_bandwidth = false;       ///< a bandwidth as users write it
   std::int64_t least = 0;          ///< for counts
   std::int64_t largest = std::numeric_limits<std::int64_t>::max();
@@ -56,11 +56,8 @@ void put_range(std::string_view column, Rule& rule) {
 
 Rule rule_of(std::string_view column) {
   Rule rule{.is_needed = std::find(needed.begin(), needed.end(), column) != needed.end()};
-  const auto* const option = std::find_if(all_options.begin(), all_options.end(),
-                                          [&](Option candidate) { return name_of(candidate) == column; });
-  rule.option = option == all_options.end() ? nullptr : option;
-  const Field* const field =
-      find_field(rule.option == nullptr ? std::string(column) : fmt::format("strategy.{}", column));
+  rule.option = option_named(column);
+  const Field* const field = find_field(!rule.option ? std::string(column) : fmt::format("strategy.{}", column));
   if (column == "seed") {
     rule.least = std::numeric_limits<std::int64_t>::min();  // any 64-bit integer
   } else if (column == "critical_rank") {
@@ -107,7 +104,7 @@ void require_known(std::string_view name, const Rule& rule, const std::string& t
     const std::vector<std::string_view> words = words_of(option);
     return std::find(words.begin(), words.end(), text) != words.end();
   };
-  if ((name == "dtype" && !dtype_named(text)) || (rule.option != nullptr && !is_word_of(*rule.option)) ||
+  if ((name == "dtype" && !dtype_named(text)) || (rule.option && !is_word_of(*rule.option)) ||
       (rule.is_bandwidth && !parse_bandwidth_choice(text))) {
     throw RowMisfit(fmt::format("{} is {}, which is none that is known", name, in_quotes(text.substr(0, 40))));
   }
@@ -208,7 +205,7 @@ void RowReader::put_changed(std::span<const Value> values) {
     const ResultColumn& column = result_columns()[i];
     if (column.put != nullptr) {
       column.put(row_, values[i]);
-      is_other_schedule = is_other_schedule || column.type == ColumnType::text || rules()[i].option != nullptr;
+      is_other_schedule = is_other_schedule || column.type == ColumnType::text || rules()[i].option.has_value();
     }
   }
   complete_times(row_);

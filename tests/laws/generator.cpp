@@ -109,7 +109,7 @@ void put_schedule(Setting& setting, Draws& draws) {
   }
   const StrategyOptions& options = draws.pick(schedules);
   const OptionSet relevant = relevant_options(strategy, kinds, options);
-  for (const Option option : all_options) {
+  for (const Option option : all_options()) {
     if (relevant.has(option)) {
       setting = setting.with(fmt::format("strategy.{}", name_of(option)), text_of(option, options));
     }

@@ -79,7 +79,7 @@ Setting schedule_at(const Setting& setting, const SequencePoint& at) {
   Setting other = setting;
   if (choice < schedules.size()) {
     const OptionSet relevant = relevant_options(strategy, kinds, schedules[choice]);
-    for (const Option option : all_options) {
+    for (const Option option : all_options()) {
       other = relevant.has(option)
                   ? other.with(fmt::format("strategy.{}", name_of(option)), text_of(option, schedules[choice]))
                   : other;

@@ -97,7 +97,7 @@ MeasuredRun run_of(const Point& point, const Prediction& prediction) {
                   .parameters = parameters_of(*prediction.strategy, kinds_of(point.scope), prediction.options),
                   .schedule_sha256 = prediction.structure->digest};
   const OptionSet relevant = relevant_options(*prediction.strategy, kinds_of(point.scope), prediction.options);
-  for (const Option option : all_options) {
+  for (const Option option : all_options()) {
     if (relevant.has(option)) {
       run.options.emplace_back(name_of(option), text_of(option, prediction.options));
     }
@@ -253,10 +253,9 @@ Prediction PredictedPoint::recorded(const MeasuredRun& run, const std::string& p
   }
   StrategyOptions options{.dtype = point_.dtype};
   for (const auto& [name, value] : run.options) {
-    const auto option =
-        std::ranges::find(all_options, name, [](Option candidate) { return std::string(name_of(candidate)); });
+    const std::optional<Option> option = option_named(name);
     const Field* field = find_field("strategy." + name);
-    if (option == all_options.end() || field == nullptr || mistake_in(*field, value)) {
+    if (!option || field == nullptr || mistake_in(*field, value)) {
       throw ConfigError(fmt::format("{}: {} has no option {} of {}; measure again", path, run.strategy, in_quotes(name),
                                     in_quotes(value)));
     }

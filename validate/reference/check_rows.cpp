@@ -103,12 +103,17 @@ constexpr std::array columns_after{
     Column{"same_order_wrong", of_level<&Verdict::same_order, &Tally::wrong>},
 };
 
-constexpr auto columns = joined<option_count>(
-    columns_before,
-    []<std::size_t place>() {
-      return Column{name_of(all_options[place]), option<all_options[place]>};
-    },
-    columns_after);
+constexpr auto option_values = by_option<Json (*)(const CheckResult&)>([]<Option which>() { return option<which>; });
+
+const std::vector<Column>& columns() {
+  static const std::vector<Column> table = with_options(
+      columns_before,
+      [](Option which) {
+        return Column{name_of(which), option_values[static_cast<std::size_t>(which)]};
+      },
+      columns_after);
+  return table;
+}
 
 std::string csv_cell(const Json& value) {
   if (!value.is_string()) {
@@ -220,7 +225,7 @@ std::string to_json(std::span<const CheckResult> results) {
   std::string text = "[";
   for (const CheckResult& result : results) {
     Json object;
-    for (const Column& column : columns) {
+    for (const Column& column : columns()) {
       object[column.name] = column.value(result);
     }
     text += fmt::format("{}\n{}", &result == results.data() ? "" : ",",
@@ -231,7 +236,7 @@ std::string to_json(std::span<const CheckResult> results) {
 
 std::string csv_header() {
   std::string text;
-  for (const Column& column : columns) {
+  for (const Column& column : columns()) {
     text += fmt::format("{}{}", text.empty() ? "" : ",", column.name);
   }
   return text + "\r\n";
@@ -239,8 +244,8 @@ std::string csv_header() {
 
 std::string csv_row(const CheckResult& result) {
   std::string row;
-  for (const Column& column : columns) {
-    row += fmt::format("{}{}", &column == columns.data() ? "" : ",", csv_cell(column.value(result)));
+  for (const Column& column : columns()) {
+    row += fmt::format("{}{}", row.empty() ? "" : ",", csv_cell(column.value(result)));
   }
   return row + "\r\n";
 }

@@ -63,7 +63,7 @@ TEST(OverlapKeys, NameSchedulesThatAreProvedOnFourRanks) {
     ASSERT_TRUE(applies(*key.strategy, kinds));
     const Program program = generate(operation_of(key.scope, true), 4, *key.strategy, key.options);
     EXPECT_EQ(check_program(program).findings.size(), 0U);
-    for (const Option option : all_options) {
+    for (const Option option : all_options()) {
       EXPECT_TRUE(!key.fixed.has(option) || relevant_options(*key.strategy, kinds, key.options).has(option))
           << name_of(option) << " changes nothing at " << name_of(key.scope);
     }

@@ -27,7 +27,8 @@ std::vector<StrategyOptions> schedules_of(const Strategy& strategy, Scope scope,
     return {};
   }
   std::vector<StrategyOptions> variants = strategy.variants({.slices = 2}, {Option::slices});
-  variants.push_back({.slices = 2, .shuffles = Shuffles::copied});
+  variants.push_back({.slices = 2});
+  put(*option_named("shuffles"), "copied", variants.back());
   std::erase_if(variants, [&](const StrategyOptions& options) {
     return !refusal_of(strategy, kinds_of(scope), options, ranks).empty();
   });

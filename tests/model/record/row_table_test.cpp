@@ -115,9 +115,7 @@ void expect_same(const ResultRow& a, const ResultRow& b) {
 TEST(RowTable, IsTestedWithAValueInEveryColumn) {
   const ResultRow row = full_row();
   for (const ResultColumn& column : result_columns()) {
-    const bool is_option =
-        std::ranges::any_of(all_options, [&](Option option) { return name_of(option) == column.name; });
-    if (column.put != nullptr && column.name != "reason" && !is_option) {
+    if (column.put != nullptr && column.name != "reason" && !option_named(column.name)) {
       EXPECT_NE(column.value(row), column.value(ResultRow{})) << column.name;
     }
   }

@@ -111,7 +111,7 @@ TEST(ClosedForms, CopiedSlicesPayOneCopyOfTheWholeInputOrOutput) {
     for (const std::int32_t slices : {1, 2, 4, 8}) {
       StrategyOptions options;
       options.slices = slices;
-      options.shuffles = Shuffles::copied;
+      put(*option_named("shuffles"), "copied", options);
       const Duration copy = slices == 1 || ranks == 1 ? Duration{} : a;  // one slice has nothing to shuffle
       for (const SiteKind kind : {SiteKind::ag_gemm, SiteKind::gemm_rs}) {
         const Played played(one_site("sliced", kind, ranks, options), {.gemm = c, .collective = r, .elementwise = a});

@@ -42,7 +42,7 @@ bool is_more_of_the_same(const CheckPoint& point) {
   }
   const bool alone = point.operation->operation.stages.size() == 1;
   if (strategy == "serial" || strategy == "sliced" || strategy == "commfuse") {
-    return !alone && point.options.shuffles == Shuffles::copied;
+    return !alone && text_of(*option_named("shuffles"), point.options) == "copied";
   }
   return alone ? point.ranks > 3 : strategy != "tokenweave" || point.ranks > 2;
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "model/config/price_settings.h"
+#include "model/cost/price_settings.h"
 
 #include <gtest/gtest.h>
+
+#include "model/config/field.h"
 
 namespace commfuse {
 namespace {

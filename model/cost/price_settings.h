@@ -1,20 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
 // The settings that change the price of an op in a layer, each described once: run settings, flags, columns of results,
-// words of reports and links to the page follow. A new one needs a member of PriceOptions, and a member and an entry
-// here.
+// words of reports and links to the page follow. A new one needs members of PriceOptions and PricedAs, and an entry.
 #pragma once
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "model/config/choice_words.h"
-#include "model/config/field.h"
-#include "model/cost/price.h"
+#include "model/cost/attention.h"
+#include "model/describe/choice_words.h"
+#include "model/describe/setting.h"
+#include "model/dtype.h"
 
 namespace commfuse {
+
+/// none: every kernel has all SMs; lanes still share the wires. constant ("static"): a kernel loses the SMs of
+/// communication that may run beside it, at any time, so that prices stay fixed. dynamic: prices are those of ops that
+/// run alone, on SMs and wires; the run itself finds out which ops meet (fluid.h).
+enum class Interference : std::uint8_t { none, constant, dynamic };
+
+/// stream: the host issues op by op, and the device waits before each GEMM and memory-bound kernel. graph: one launch,
+/// then a gap per node.
+enum class Launch : std::uint8_t { stream, graph };
+
+struct ImplementedSites;
+
+struct PriceOptions {
+  Interference interference = Interference::constant;
+  Launch launch = Launch::stream;
+  AttentionKernel attention = AttentionKernel::fused;
+  /// Dtype of GEMMs; every other tensor keeps the program's dtype, as with Transformer Engine's fp8, where tensors
+  /// between GEMMs, sums and wires have 16 bits. If omitted, GEMMs use the program's dtype too.
+  std::optional<DType> products = std::nullopt;
+  /// Window of causal fused attention; unfused attention computes all scores.
+  AttentionWindow window{};
+  double weight_bits = 0.0;  ///< GemmSize::weight_bits of the GEMMs
+  /// Costs of an implementation's kernels compared with ideal ones (implemented.h); null for ideal kernels. Must
+  /// outlive the options.
+  const ImplementedSites* implementation = nullptr;
+  friend bool operator==(const PriceOptions&, const PriceOptions&) = default;
+};
 
 inline constexpr std::array interference_choices{Choice<Interference>{"static", Interference::constant},
                                                  Choice<Interference>{"dynamic", Interference::dynamic},
