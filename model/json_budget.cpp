@@ -16,12 +16,12 @@ void JsonBudget::refuse_depth() const {
 
 void JsonBudget::refuse_objects() const {
   throw ConfigError(fmt::format("{}: more than {} objects where one is expected; give the file as it was written",
-                                place_, most_objects_));
+                                place_, limits_.objects));
 }
 
 void JsonBudget::refuse_keys() const {
   throw ConfigError(
-      fmt::format("{}: more than {} keys in one object; give the file as it was written", place_, most_keys_));
+      fmt::format("{}: more than {} keys in one object; give the file as it was written", place_, limits_.keys));
 }
 
 void JsonBudget::refuse_size() const {

@@ -28,15 +28,19 @@ class JsonBudget {
 
   static constexpr std::size_t unlimited = std::numeric_limits<std::size_t>::max();
 
-  /// `place` begins every message; `most_keys` limits the keys of one object.
-  explicit JsonBudget(std::string place, std::size_t most_objects = unlimited, std::size_t most_keys = unlimited)
-      : place_(std::move(place)), most_objects_(most_objects), most_keys_(most_keys) {}
+  struct Limits {
+    std::size_t objects = unlimited;
+    std::size_t keys = unlimited;  ///< Keys of one object.
+  };
+
+  /// `place` begins every message.
+  JsonBudget(std::string place, const Limits& limits) : place_(std::move(place)), limits_(limits) {}
 
   /// begin_list(), begin_object() and key() throw ConfigError when a limit is passed. `depth` counts the lists and
   /// objects around the one that begins.
   void begin_list(int depth) { begin(depth); }
   void begin_object(int depth) {
-    if (++taken_.objects > most_objects_) {
+    if (++taken_.objects > limits_.objects) {
       refuse_objects();
     }
     begin(depth);
@@ -44,7 +48,7 @@ class JsonBudget {
   }
   /// Counts a key of an object with `depth` others around it.
   void key(std::size_t length, int depth = 0) {
-    if (++keys_[static_cast<std::size_t>(depth)] > most_keys_) {
+    if (++keys_[static_cast<std::size_t>(depth)] > limits_.keys) {
       refuse_keys();
     }
     take(key_bytes + length);
@@ -81,8 +85,7 @@ class JsonBudget {
   [[noreturn]] void refuse_size() const;
 
   std::string place_;
-  std::size_t most_objects_;
-  std::size_t most_keys_;
+  Limits limits_;
   std::array<std::size_t, deepest> keys_{};  // keys of the open objects, by depth
   Taken taken_;
 };
@@ -121,7 +124,9 @@ class TakeAndForget {
   static constexpr std::size_t most_objects = 1000;
 
   TakeAndForget(std::string place, int depth, Take take)
-      : budget_(std::move(place), most_objects, most_keys<Json>), depth_(depth), take_(std::move(take)) {}
+      : budget_(std::move(place), {.objects = most_objects, .keys = most_keys<Json>}),
+        depth_(depth),
+        take_(std::move(take)) {}
 
   bool operator()(int depth, Event event, Json& value) {
     const bool begins = event == Event::object_start || event == Event::array_start;
@@ -157,7 +162,7 @@ void take_and_forget(const std::string& place, int depth, const Take& take, cons
 template <class Json>
 class JsonCounter {
  public:
-  explicit JsonCounter(const std::string& place) : budget_(place, JsonBudget::unlimited, most_keys<Json>) {}
+  explicit JsonCounter(const std::string& place) : budget_(place, {.keys = most_keys<Json>}) {}
 
   bool null() { return value(); }
   bool boolean(bool /*is*/) { return value(); }

@@ -7,10 +7,10 @@
 
 namespace commfuse {
 
-Breakdown breakdown_of(const RankSummary& summary, Duration compute, Duration priced) {
+Breakdown breakdown_of(const RankSummary& summary, const EssentialPrices& prices) {
   Breakdown result;
   result.makespan = summary.last_end.time_since_epoch();
-  result.compute = compute;
+  result.compute = prices.unsliced;
   result.busy = summary.busy;
   if (summary.has_essential) {
     result.head = summary.first_essential.time_since_epoch();
@@ -21,8 +21,8 @@ Breakdown breakdown_of(const RankSummary& summary, Duration compute, Duration pr
   }
   result.local = summary.covered - summary.busy;
   result.exposed = result.head + result.bubble + result.tail - result.local;
-  result.slicing = priced - compute;
-  result.stretch = result.busy - priced;
+  result.slicing = prices.sliced - prices.unsliced;
+  result.stretch = result.busy - prices.sliced;
   check(result.makespan == result.compute + result.slicing + result.stretch + result.local + result.exposed,
         "the parts of a makespan add up to it");
   return result;
@@ -32,8 +32,8 @@ Analysis analyse(const Program& program, const Costs& costs, const Recorder& rec
   Analysis analysis;
   Duration sum{};
   for (Rank rank = 0; rank < recorder.ranks(); ++rank) {
-    const Breakdown rank_breakdown =
-        breakdown_of(recorder.summary(rank), costs.compute, essential_time(program, costs, rank));
+    const Breakdown rank_breakdown = breakdown_of(
+        recorder.summary(rank), {.unsliced = costs.compute, .sliced = essential_time(program, costs, rank)});
     if (rank == 0 || rank_breakdown.makespan > analysis.critical.makespan) {
       analysis.critical_rank = rank;
       analysis.critical = rank_breakdown;

@@ -24,9 +24,14 @@ struct Breakdown {
   friend bool operator==(const Breakdown&, const Breakdown&) = default;
 };
 
-/// Returns the breakdown of one rank, with its own last end as the makespan. `priced` is the sum of the prices of its
-/// essential ops.
-Breakdown breakdown_of(const RankSummary& summary, Duration compute, Duration priced);
+/// Prices of a rank's essential work.
+struct EssentialPrices {
+  Duration unsliced{};  ///< Costs::compute.
+  Duration sliced{};    ///< Sum of the prices of its essential ops.
+};
+
+/// Returns the breakdown of one rank, with its own last end as the makespan.
+Breakdown breakdown_of(const RankSummary& summary, const EssentialPrices& prices);
 
 /// Breakdown of the rank whose last op ends last (the lowest rank on ties), and the mean and the largest exposed time
 /// over all ranks.

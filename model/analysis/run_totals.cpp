@@ -22,7 +22,8 @@ double goodput_of(Seconds every, Seconds checkpoint, Seconds restart, Seconds be
 
 }  // namespace
 
-Seconds checkpoint_interval(Seconds checkpoint, Seconds between_failures) {
+Seconds checkpoint_interval(const CheckpointTimes& times) {
+  const auto [checkpoint, between_failures] = times;
   const double d = checkpoint.count();
   const double m = between_failures.count();
   check(m > 0.0, "the mean time between failures is positive");
@@ -40,7 +41,8 @@ RunTotals totals_of(const RunTerms& terms) {
   if (failures_a_second > 0.0) {
     const Seconds between{1.0 / failures_a_second};
     // A free checkpoint would be written all the time; an interval of one second stands for that.
-    totals.checkpoint_every = std::max(Seconds{1.0}, checkpoint_interval(terms.checkpoint, between));
+    totals.checkpoint_every =
+        std::max(Seconds{1.0}, checkpoint_interval({.checkpoint = terms.checkpoint, .between_failures = between}));
     totals.goodput = goodput_of(totals.checkpoint_every, terms.checkpoint, terms.restart, between);
   }
   const double seconds = terms.tokens / (terms.tokens_per_second * totals.goodput);

@@ -42,9 +42,14 @@ struct RunTotals {
 
 RunTotals totals_of(const RunTerms& terms);
 
+/// Times on which the best interval between checkpoints depends.
+struct CheckpointTimes {
+  Seconds checkpoint{};        ///< Time that training stands still for one.
+  Seconds between_failures{};  ///< Mean time between failures; above 0.
+};
+
 /// Returns the work between two checkpoints that loses least time (Daly, "A higher order estimate of the optimum
-/// checkpoint interval for restart dumps", Future Generation Computer Systems 22, 2006). Requires a mean time between
-/// failures above 0.
-Seconds checkpoint_interval(Seconds checkpoint, Seconds between_failures);
+/// checkpoint interval for restart dumps", Future Generation Computer Systems 22, 2006).
+Seconds checkpoint_interval(const CheckpointTimes& times);
 
 }  // namespace commfuse

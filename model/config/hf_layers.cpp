@@ -390,12 +390,17 @@ class Layers {
 
   // Windows.
 
+  /// Layers with a window, by their numbers.
+  struct WindowedLayers {
+    std::int64_t full_every = 1;  ///< Every layer of this number has none.
+    std::int64_t first = 0;       ///< No layer before this one has one.
+  };
   /// Returns true if a layer's attention has the window when no list of layers decides.
-  [[nodiscard]] bool has_window(std::size_t layer, std::int64_t full_every, std::int64_t first_with_window) const {
+  [[nodiscard]] bool has_window(std::size_t layer, const WindowedLayers& windowed) const {
     switch (family_.windows) {
-      case HfWindows::all: return static_cast<std::int64_t>(layer) >= first_with_window;
+      case HfWindows::all: return static_cast<std::int64_t>(layer) >= windowed.first;
       case HfWindows::alternate: return layer % 2 == 0;
-      case HfWindows::but_every: return (static_cast<std::int64_t>(layer) + 1) % full_every != 0;
+      case HfWindows::but_every: return (static_cast<std::int64_t>(layer) + 1) % windowed.full_every != 0;
     }
     return false;
   }
@@ -433,7 +438,7 @@ class Layers {
       const bool cut = has_pattern ? (*pattern)[layer] != 0
                        : has_types ? types_[layer] == "sliding_attention" || types_[layer] == "chunked_attention"
                        : has_list  ? (*without_rope)[layer] != 0
-                                   : has_window(layer, every, above);
+                                   : has_window(layer, {.full_every = every, .first = above});
       if (kind.attention && cut) {
         kind.window = std::min(width, model_size_range.most);
         kind.chunked = chunk && !sliding;

@@ -191,7 +191,8 @@ CollectiveParameters sharing_nics(const CollectiveParameters& whole, double of_a
 /// Returns the share of the NICs that groups with this many GPUs per node reach. It is lower when the group has a
 /// smaller share of the node's wires, because rings also pass inside the node.
 double share_of_network(const Network& network, const Machine& machine, int gpus) {
-  const double of_nics = share_of_nics(gpus, gpus, machine.gpus_per_node, network.nics_per_node);
+  const double of_nics =
+      share_of_nics({.of_group = gpus, .of_node = gpus}, {machine.gpus_per_node, network.nics_per_node});
   if (gpus == 1 || machine.group_collectives == nullptr) {
     return of_nics;
   }

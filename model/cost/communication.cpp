@@ -123,17 +123,23 @@ Duration least_of_any(const CollectiveParameters& parameters, const NcclTask& ta
 }
 
 /// NCCL's choice, and the cheapest of its choices for messages of this size and larger ones, each priced at the least
-/// size from which NCCL would choose it. `until` is the speed of the fastest links for which the choice is considered.
+/// size from which NCCL would choose it.
 struct Choices {
   Priced chosen;
   Priced cheapest;
 };
 
-Choices choices_of(const CollectiveParameters& parameters, const NcclTask& task, double links, double until) {
+/// Speeds of links, relative to those of the file.
+struct LinkSpeeds {
+  double priced = 1.0;   ///< Links on which every choice is priced.
+  double fastest = 1.0;  ///< Fastest links for which NCCL's choice is considered.
+};
+
+Choices choices_of(const CollectiveParameters& parameters, const NcclTask& task, const LinkSpeeds& speeds) {
   constexpr double step = std::numbers::sqrt2;  // small enough not to skip a kernel that counts
   Choices choices;
   NcclTuning tuning = parameters.nccl->tuning;
-  for (double times = 1.0; times == 1.0 || times <= until; times *= step) {
+  for (double times = 1.0; times == 1.0 || times <= speeds.fastest; times *= step) {
     tuning.channel_rate.value = times * parameters.nccl->tuning.channel_rate.value;
     NcclTask larger = task;
     while (true) {
@@ -141,14 +147,14 @@ Choices choices_of(const CollectiveParameters& parameters, const NcclTask& task,
       for (std::size_t i = 0; i < offers.count; ++i) {
         larger.total = offers.kernels[i].total;
         const NcclKernel kernel = offers.kernels[i].kernel;
-        const Priced offer{kernel, by_kernel(parameters, kernel, larger, links)};
+        const Priced offer{kernel, by_kernel(parameters, kernel, larger, speeds.priced)};
         if (times == 1.0 && larger.total == task.total) {
           choices.chosen = offer;
         }
         choices.cheapest = cheaper(choices.cheapest, offer);
       }
       larger.total = offers.until;
-      if (std::isinf(larger.total) || least_of_any(parameters, larger, links) >= choices.cheapest.time) {
+      if (std::isinf(larger.total) || least_of_any(parameters, larger, speeds.priced) >= choices.cheapest.time) {
         break;
       }
     }
@@ -164,7 +170,7 @@ Duration times(double factor, Duration time) {
 /// Returns the price on the links of the file.
 Priced on_real_links(const CollectiveParameters& parameters, const NcclTask& task) {
   const NcclTuning& tuning = parameters.nccl->tuning;
-  const auto [chosen, cheapest] = choices_of(parameters, task, tuning.hypothetical, 1.0);
+  const auto [chosen, cheapest] = choices_of(parameters, task, {.priced = tuning.hypothetical, .fastest = 1.0});
   const Duration limit = times(measured_step(tuning.wire), cheapest.time);
   return chosen.time <= limit ? chosen : Priced{cheapest.kernel, limit};
 }
@@ -178,7 +184,7 @@ Priced by_nccl(const CollectiveParameters& parameters, const NcclTask& task) {
   if (faster == 1.0) {
     return real;
   }
-  const Priced cheapest = choices_of(parameters, task, 1.0, faster).cheapest;
+  const Priced cheapest = choices_of(parameters, task, {.priced = 1.0, .fastest = faster}).cheapest;
   return {cheapest.kernel, std::max(cheapest.time, times(1.0 / std::max(1.0, faster), real.time))};
 }
 
@@ -209,14 +215,11 @@ Duration by_framework(const CustomAllReduce& kernels, int ranks, Bytes total) {
 
 }  // namespace
 
-std::optional<NcclKernel> kernel_taken(const CollectiveParameters& parameters, int ranks, Bytes total, int passes,
-                                       int nodes) {
-  if (parameters.nccl == nullptr || ranks == 1) {
+std::optional<NcclKernel> kernel_taken(const CollectiveParameters& parameters, const NcclTask& task) {
+  if (parameters.nccl == nullptr || task.ranks == 1) {
     return std::nullopt;
   }
-  return by_nccl(parameters,
-                 {.ranks = ranks, .passes = passes, .total = static_cast<double>(total.count), .nodes = nodes})
-      .kernel;
+  return by_nccl(parameters, task).kernel;
 }
 
 Duration p2p_time(const PeerParameters& peer, Bytes bytes) {

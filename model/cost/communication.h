@@ -64,11 +64,10 @@ Duration p2p_time(const PeerParameters& peer, Bytes bytes, BytesPerSecond limit)
 // NCCL's estimates also choose between ring and tree and their protocols if the network has parameters of NCCL's
 // kernels; if it has only a tree, the tree's fastest protocol counts.
 
-/// Returns the kernel whose price counts when the data pass the ring `passes` times (2 for an all-reduce): NCCL's
-/// choice, or the choice for a larger message. Returns nullopt when NCCL's kernels are unknown or there is one rank;
-/// then the ring counts, or across nodes the fastest tree of an all-reduce.
-std::optional<NcclKernel> kernel_taken(const CollectiveParameters& parameters, int ranks, Bytes total, int passes,
-                                       int nodes);
+/// Returns the kernel whose price counts: NCCL's choice, or the choice for a larger message. Returns nullopt when
+/// NCCL's kernels are unknown or there is one rank; then the ring counts, or across nodes the fastest tree of an
+/// all-reduce.
+std::optional<NcclKernel> kernel_taken(const CollectiveParameters& parameters, const NcclTask& task);
 
 /// Returns the time of an all-gather: ranks - 1 steps; wire = total x (ranks - 1) / ranks.
 Duration all_gather_time(const CollectiveParameters& parameters, int ranks, Bytes total, int nodes = 1);

@@ -29,7 +29,8 @@ Duration nothing(Duration) { return Duration::zero(); }
 
 }  // namespace
 
-bool belongs(const Costs& costs, std::size_t ops, std::size_t ranks) {
+bool belongs(const Costs& costs, const Program& program, std::size_t ranks) {
+  const std::size_t ops = program.ops.size();
   return costs.duration.size() == ops && costs.issue.size() == ops &&
          (costs.by_rank.empty() || ops * ranks % costs.by_rank.size() == 0);
 }

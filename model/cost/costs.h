@@ -44,8 +44,8 @@ struct Costs {
   }
 };
 
-/// Returns true if the costs have this number of ops and ranks.
-bool belongs(const Costs& costs, std::size_t ops, std::size_t ranks);
+/// Returns true if the costs have the program's number of ops, and rows for this number of ranks.
+bool belongs(const Costs& costs, const Program& program, std::size_t ranks);
 /// Returns the number of ranks with a row of their own: rank r costs what rank r modulo that number does.
 Rank rows_of(const Costs& costs);
 /// Gives every rank a row of its own in by_rank.

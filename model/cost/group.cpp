@@ -32,9 +32,19 @@ struct Lie {
   std::vector<int> counts;  // distinct numbers of members on a node
 };
 
+/// Groups of equal size and stride over equal nodes.
+struct EqualGroups {
+  std::int64_t stride = 1;
+  std::int64_t ranks = 1;
+  std::int64_t gpus_per_node = 1;
+};
+
 /// Returns the position of the members first, first + stride and so on. The pattern over nodes repeats, so that even
 /// for a billion members only one period and the end are looked at.
-Lie lie_of(std::int64_t first, std::int64_t stride, std::int64_t ranks, std::int64_t gpus_per_node) {
+Lie lie_of(std::int64_t first, const EqualGroups& groups) {
+  const std::int64_t stride = groups.stride;
+  const std::int64_t ranks = groups.ranks;
+  const std::int64_t gpus_per_node = groups.gpus_per_node;
   const std::int64_t period = std::lcm(stride, gpus_per_node);
   const std::int64_t of_a_period = period / stride;
   Lie lie;
@@ -69,7 +79,8 @@ bool is_faster(const Lie& first, const Lie& other) {
 }
 
 /// Returns true if all groups lie like the first.
-bool lie_alike(std::int64_t stride, std::int64_t ranks, std::int64_t gpus_per_node) {
+bool lie_alike(const EqualGroups& groups) {
+  const auto [stride, ranks, gpus_per_node] = groups;
   const std::int64_t block = stride * ranks;
   return gpus_per_node % block == 0 || stride % gpus_per_node == 0 ||
          (gpus_per_node % stride == 0 && block % gpus_per_node == 0);
@@ -77,16 +88,17 @@ bool lie_alike(std::int64_t stride, std::int64_t ranks, std::int64_t gpus_per_no
 
 /// Returns the slowest position among the groups of the first `gpus` GPUs. A group that begins a whole node later lies
 /// alike.
-Lie slowest_lie(std::int64_t stride, std::int64_t ranks, std::int64_t gpus, std::int64_t gpus_per_node) {
-  Lie slowest = lie_of(0, stride, ranks, gpus_per_node);
-  if (lie_alike(stride, ranks, gpus_per_node)) {
+Lie slowest_lie(const EqualGroups& groups, std::int64_t gpus) {
+  Lie slowest = lie_of(0, groups);
+  if (lie_alike(groups)) {
     return slowest;
   }
+  const auto [stride, ranks, gpus_per_node] = groups;
   const std::int64_t block = stride * ranks;
   const std::int64_t blocks = std::min(gpus, std::lcm(block, gpus_per_node)) / block;
   for (std::int64_t begin = 0; begin < blocks * block; begin += block) {
     for (std::int64_t first = begin; first < begin + std::min(stride, gpus_per_node); ++first) {
-      Lie lie = lie_of(first, stride, ranks, gpus_per_node);
+      Lie lie = lie_of(first, groups);
       if (is_faster(slowest, lie)) {
         slowest = std::move(lie);
       }
@@ -102,8 +114,9 @@ const CollectiveParameters& inside_a_node(const Machine& machine, std::int64_t s
   }
   const auto apart = static_cast<int>(std::min<std::int64_t>(stride, machine.gpus_per_node));
   const int counted = std::min(members, machine.gpus_per_node / apart);  // a stride may leave a remainder
-  const double part =
-      machine.strided_rates == nullptr || counted < 2 ? 1.0 : machine.strided_rates->of_whole(apart, counted);
+  const double part = machine.strided_rates == nullptr || counted < 2
+                          ? 1.0
+                          : machine.strided_rates->of_whole({.stride = apart, .ranks = counted});
   if (part == 1.0) {
     return machine.link.collective;
   }
@@ -114,16 +127,16 @@ const CollectiveParameters& inside_a_node(const Machine& machine, std::int64_t s
 
 /// Returns the GPUs of a node, of all groups, that send across at once. If most groups lie inside a node, the others
 /// are taken to be alone.
-int busy_across(const Machine& machine, std::int64_t stride, std::int64_t ranks, std::int64_t gpus) {
-  const bool few = stride == 1 && ranks < machine.gpus_per_node;
+int busy_across(const Machine& machine, const EqualGroups& groups, std::int64_t gpus) {
+  const bool few = groups.stride == 1 && groups.ranks < machine.gpus_per_node;
   return few ? 1 : static_cast<int>(std::min<std::int64_t>(gpus, machine.gpus_per_node));
 }
 
-/// Returns the network's parameters for a group with this many GPUs per node while `busy` of them send; `group` owns
-/// them when they are not the machine's.
-const CollectiveParameters& across_nodes(const Machine& machine, int members, int busy, Group& group) {
-  const CollectiveParameters& alone = collective_across(machine, members);
-  const double part = part_beside(machine, members, busy);
+/// Returns the network's parameters for a group with some of the GPUs per node that send; `group` owns them when they
+/// are not the machine's.
+const CollectiveParameters& across_nodes(const Machine& machine, const SendingGpus& senders, Group& group) {
+  const CollectiveParameters& alone = collective_across(machine, senders.of_group);
+  const double part = part_beside(machine, senders);
   if (part == 1.0) {
     return alone;
   }
@@ -170,33 +183,35 @@ Duration Group::all_to_all(Bytes total) const {
   return at_least(stretched(slowest, stretch), total, least_to_all);
 }
 
-Group group_of(const Machine& machine, std::int64_t stride, std::int64_t ranks) {
-  return group_of(machine, stride, ranks, stride * ranks);
-}
-
-Group group_of(const Machine& machine, std::int64_t stride, std::int64_t ranks, std::int64_t gpus) {
+Group group_of(const Machine& machine, const GroupLayout& layout) {
+  const auto [stride, ranks, chosen] = layout;
+  const std::int64_t gpus = chosen.value_or(stride * ranks);
   check(stride >= 1 && ranks >= 1 && gpus >= stride * ranks && gpus % (stride * ranks) == 0 &&
             gpus <= total_gpus(machine),
         "the groups fit the machine");
-  const Lie lie = slowest_lie(stride, ranks, gpus, machine.gpus_per_node);
+  const EqualGroups groups{.stride = stride, .ranks = ranks, .gpus_per_node = machine.gpus_per_node};
+  const Lie lie = slowest_lie(groups, gpus);
   Group group{.ranks = static_cast<int>(ranks), .nodes = lie.nodes};
   set_least(machine, lie, group);
   if (lie.nodes == 1) {
     group.wires = &inside_a_node(machine, stride, group.ranks, group);
     return group;
   }
-  const int busy = busy_across(machine, stride, ranks, gpus);
+  const int busy = busy_across(machine, groups, gpus);
   for (const int members : lie.counts) {
-    group.spreads.push_back({.gpus_of_a_node = members,
-                             .inside = members == 1 ? nullptr : &inside_a_node(machine, stride, members, group),
-                             .rate_out = rate_across(machine, members, std::max(members, busy))});
+    group.spreads.push_back(
+        {.gpus_of_a_node = members,
+         .inside = members == 1 ? nullptr : &inside_a_node(machine, stride, members, group),
+         .rate_out = rate_across(machine, {.of_group = members, .of_node = std::max(members, busy)})});
   }
-  group.wires = &across_nodes(machine, lie.least, std::max(lie.least, busy), group);
+  group.wires = &across_nodes(machine, {.of_group = lie.least, .of_node = std::max(lie.least, busy)}, group);
   return group;
 }
 
 Group group_on_axis(const Mesh& mesh, int axis, const Machine& machine) {
-  return group_of(machine, mesh.stride(axis), mesh.axes[static_cast<std::size_t>(axis)].extent, mesh.ranks());
+  return group_of(
+      machine,
+      {.stride = mesh.stride(axis), .ranks = mesh.axes[static_cast<std::size_t>(axis)].extent, .gpus = mesh.ranks()});
 }
 
 }  // namespace commfuse

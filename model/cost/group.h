@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "model/cost/communication.h"
@@ -33,15 +34,19 @@ struct Group {
   [[nodiscard]] Duration all_to_all(Bytes total) const;
 };
 
-/// Returns the slowest group when the first `gpus` GPUs form groups of `ranks` with this stride: stride x ranks GPUs
-/// make `stride` groups, and the next GPUs repeat that. Inside a node the group has the node's collective or a part of
+/// Groups of equal size and stride over the first GPUs of a machine: stride x ranks GPUs make `stride` groups, and the
+/// next GPUs repeat that.
+struct GroupLayout {
+  std::int64_t stride = 1;
+  std::int64_t ranks = 1;
+  /// GPUs in all groups: a multiple of stride x ranks, no more than the machine's. Nullopt: the first stride x ranks.
+  std::optional<std::int64_t> gpus = std::nullopt;
+};
+
+/// Returns the slowest of the groups. Inside a node the group has the node's collective or a part of
 /// it; across nodes the network's for a group with as many members per node as this one has where it has the fewest
 /// (collective_across). So a group that lies across two nodes counts, and so does a last node that is not full.
-/// Requires a multiple of stride x ranks GPUs, no more than the machine's.
-Group group_of(const Machine& machine, std::int64_t stride, std::int64_t ranks, std::int64_t gpus);
-
-/// Considers only the first block of groups.
-Group group_of(const Machine& machine, std::int64_t stride, std::int64_t ranks);
+Group group_of(const Machine& machine, const GroupLayout& layout);
 
 /// Returns the group of a collective on an axis: rank r runs on GPU r, and the groups at all other coordinates are as
 /// busy. Requires a GPU for each rank.

@@ -74,10 +74,15 @@ void for_each_price(Costs& costs, std::size_t op, const Change& change) {
   }
 }
 
-Duration implemented_gemm(Duration part, Duration own_kernel, const ImplementedSite& site,
-                          const Accelerator& accelerator) {
-  const double whole = to_seconds(part);
-  const double cut = std::max(0.0, to_seconds(own_kernel) - whole);
+/// Times of a slice of a GEMM.
+struct SliceTimes {
+  Duration part{};        ///< As a part of one kernel.
+  Duration own_kernel{};  ///< As a kernel of its own.
+};
+
+Duration implemented_gemm(const SliceTimes& times, const ImplementedSite& site, const Accelerator& accelerator) {
+  const double whole = to_seconds(times.part);
+  const double cut = std::max(0.0, to_seconds(times.own_kernel) - whole);
   const double left = std::max(1, accelerator.sms - site.sms.value);
   return op_time(site.product_time.value * (whole + site.cut_cost.value * cut) * accelerator.sms / left,
                  "a GEMM of an implementation");
@@ -206,7 +211,8 @@ void implement(const Program& program, const Sizes& sizes, const Machine& machin
       const bool is_call = called.insert(buffer_of(program, program.inputs_of(op).back())).second;
       const Duration own_kernel = own_time(program, sizes, accelerator, *gemm);
       for_each_price(costs, i, [&](Duration& price) {
-        price = implemented_gemm(price, own_kernel, site, accelerator) + (is_call ? site.per_call.value : Duration{});
+        price = implemented_gemm({.part = price, .own_kernel = own_kernel}, site, accelerator) +
+                (is_call ? site.per_call.value : Duration{});
       });
     } else if (const auto* exchange = std::get_if<ExchangeShape>(&shape)) {
       const Duration least = transfer_time(load_of(*exchange, sizes), site, machine.link);

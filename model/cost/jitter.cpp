@@ -57,7 +57,7 @@ JitterTables::JitterTables(const Jitter& jitter) : stalls_(stalling_words(jitter
   }
   if (stalls_ > 0) {
     const auto scale = static_cast<double>(jitter.stall_scale.value.count());
-    stall_.emplace(pareto(scale, jitter.stall_shape.value), stalls_);
+    stall_.emplace(pareto({.scale = scale, .shape = jitter.stall_shape.value}), stalls_);
   }
 }
 

@@ -78,7 +78,7 @@ void JitterSampler::begin(std::uint64_t first) {
     return;
   }
   for (RankRun run = ranks_from(0); run.count > 0; run = ranks_from(run.first + run.count)) {
-    draw_words(run, 0, purpose_of_ranks);
+    draw_words(run, {.step = 0, .purpose = purpose_of_ranks});
     for (std::size_t i = 0; i < run.count * lanes_; ++i) {
       rank_factors_[run.first * lanes_ + i] = table->at(words_[i]);
     }
@@ -95,13 +95,13 @@ JitterSampler::RankRun JitterSampler::ranks_from(std::size_t first) const {
   return {first, std::min(words_at_once / lanes_, ranks_ - first)};
 }
 
-void JitterSampler::draw_words(RankRun ranks, std::uint32_t step, std::uint32_t purpose) {
+void JitterSampler::draw_words(RankRun ranks, const DrawKey& draw) {
   const std::size_t block = ranks.first * lanes_ / words_of_block;
   inner_.words({.groups = counter_groups_.data() + block,
                 .ranks = counter_ranks_.data() + block,
                 .blocks = ranks.count * lanes_ / words_of_block,
-                .step = step,
-                .purpose = purpose,
+                .step = draw.step,
+                .purpose = draw.purpose,
                 .key = draws_.seed},
                words_.data());
 }
@@ -111,7 +111,7 @@ void JitterSampler::sample_ranks(std::size_t op, RankRun ranks, std::span<const 
   const double* factors = (is_communication(key) ? ones_ : rank_factors_).data() + ranks.first * lanes_;
   const QuantileTable* kernel = draws_.tables->kernel(is_communication(key));
   if (kernel != nullptr) {
-    draw_words(ranks, key.step, key.purpose);
+    draw_words(ranks, key);
   }
   const bool one_price = nominal.size() == 1;
   const std::size_t count = one_price ? ranks.count * lanes_ : lanes_;  // times that share one price

@@ -48,7 +48,7 @@ class JitterSampler {
     std::size_t count = 0;
   };
   [[nodiscard]] RankRun ranks_from(std::size_t first) const;
-  void draw_words(RankRun ranks, std::uint32_t step, std::uint32_t purpose);
+  void draw_words(RankRun ranks, const DrawKey& draw);
   void sample_ranks(std::size_t op, RankRun ranks, std::span<const double> nominal, double* times);
   void add_stalls(const DrawKey& key, std::span<const std::uint32_t> words, double nominal, double* times) const;
 

@@ -123,7 +123,7 @@ class Pricer {
     size.weight_bits = weight_bits_;
     size.dtype = products_.value_or(size.dtype);
     return gemm.kernel_m.blocks == 0 ? estimate_gemm(machine_.accelerator, size, sms).time
-                                     : of_kernel(size, gemm.kernel_m.blocks, sms);
+                                     : of_kernel(size, gemm.kernel_m, sms);
   }
 
   /// Returns the time of all queries, cut evenly into the number of parts that takes the least. Unfused attention
@@ -154,7 +154,8 @@ class Pricer {
 
   /// Returns the time of a kernel whose parts are other ops. It is a bound, so it takes the least time of its rows:
   /// uncut, cut evenly into a number of its blocks, or cut anywhere between the shards of the ranks.
-  [[nodiscard]] Duration of_kernel(GemmSize size, std::int32_t blocks, int sms) const {
+  [[nodiscard]] Duration of_kernel(GemmSize size, const Extent& cut, int sms) const {
+    const std::int32_t blocks = cut.blocks;
     const std::int64_t rows = size.m;
     const auto time_of = [&](std::int64_t m) {
       size.m = m;

@@ -84,7 +84,8 @@ Duration message_time(const Machine& machine, const Message& message) {
     case LinkOp::all_reduce: return all_reduce_time(collective, gpus, message.bytes, nodes);
     default:
       return nodes == 1 ? all_to_all_time(collective, gpus, message.bytes)
-                        : group_of(machine, machine.gpus_per_node / (gpus / nodes), gpus).all_to_all(message.bytes);
+                        : group_of(machine, {.stride = machine.gpus_per_node / (gpus / nodes), .ranks = gpus})
+                              .all_to_all(message.bytes);
   }
 }
 

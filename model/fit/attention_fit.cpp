@@ -90,8 +90,7 @@ AttentionFit fit_attention(const Accelerator& accelerator, std::span<const Measu
   FitOptions options{.most_iterations = 80, .tolerance = 1e-6, .difference_step = 1e-3};
   for (const MeasuredAttention& row : rows) {
     check(row.time > Duration{0}, "a measured call took time");
-    const std::string group =
-        attention_group("attention", machine, row.size.heads, row.size.kv_heads, row.size.head_dim);
+    const std::string group = attention_group("attention", machine, row.size);
     if (held_back(group)) {
       held_out.push_back(row);
       continue;

@@ -149,7 +149,7 @@ Parted part(std::span<const MeasuredGemm> rows, DType dtype, const std::string& 
   std::map<std::pair<std::int64_t, std::int64_t>, int> groups;
   for (const MeasuredGemm& row : rows) {
     check(row.size.dtype == dtype && row.time > Duration{0}, "rows of one fit share their dtype and took time");
-    if (held_back(gemm_group("gemm", machine, name_of(dtype), row.size.n, row.size.k))) {
+    if (held_back(gemm_group("gemm", machine, name_of(dtype), row.size))) {
       parted.held_out.push_back(row);
       continue;
     }

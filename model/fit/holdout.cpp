@@ -16,18 +16,16 @@ std::uint64_t fnv1a(std::string_view text) {
 
 bool held_back(std::string_view key) { return fnv1a(key) % 5 == 0; }
 
-std::string gemm_group(std::string_view kind, std::string_view machine, std::string_view dtype, std::int64_t n,
-                       std::int64_t k) {
-  return fmt::format("{}|{}|{}|{}|{}", kind, machine, dtype, n, k);
+std::string gemm_group(std::string_view kind, std::string_view machine, std::string_view dtype, const GemmSize& size) {
+  return fmt::format("{}|{}|{}|{}|{}", kind, machine, dtype, size.n, size.k);
 }
 
 std::string link_group(std::string_view kind, std::string_view machine, std::string_view op, std::int64_t bytes) {
   return fmt::format("{}|{}|{}|{}", kind, machine, op, bytes);
 }
 
-std::string attention_group(std::string_view kind, std::string_view machine, std::int64_t heads, std::int64_t kv_heads,
-                            std::int64_t head_dim) {
-  return fmt::format("{}|{}|{}|{}|{}", kind, machine, heads, kv_heads, head_dim);
+std::string attention_group(std::string_view kind, std::string_view machine, const AttentionSize& size) {
+  return fmt::format("{}|{}|{}|{}|{}", kind, machine, size.heads, size.kv_heads, size.head_dim);
 }
 
 std::string framework_kernel_group(std::string_view machine, std::string_view op, std::int64_t width) {

@@ -7,6 +7,9 @@
 #include <string>
 #include <string_view>
 
+#include "model/cost/attention.h"
+#include "model/cost/gemm.h"
+
 namespace commfuse {
 
 /// Returns the 64-bit FNV-1a hash, with the offset 14695981039346656037 and the prime 1099511628211 (Fowler, Noll, Vo).
@@ -20,18 +23,16 @@ bool held_back(std::string_view key);
 // is the value of the table's own column (hw, device), unchanged; without such a column, the name of this project's
 // hardware file.
 
-/// Returns the key of rows with one shape of a GEMM and any m: "gemm|H100-SXM5-80GB|bf16|4096|14336", with this
+/// Returns the key of rows with one n and k of a GEMM and any m: "gemm|H100-SXM5-80GB|bf16|4096|14336", with this
 /// project's name of the dtype.
-std::string gemm_group(std::string_view kind, std::string_view machine, std::string_view dtype, std::int64_t n,
-                       std::int64_t k);
+std::string gemm_group(std::string_view kind, std::string_view machine, std::string_view dtype, const GemmSize& size);
 
 /// Returns the key of rows with one message size and any number of ranks: "collective|h100-sxm|all_gather|1048576", op
 /// as in the table.
 std::string link_group(std::string_view kind, std::string_view machine, std::string_view op, std::int64_t bytes);
 
 /// Returns the key of rows with one attention layer and any batch and sequence: "attention|H100-SXM5-80GB|32|8|128".
-std::string attention_group(std::string_view kind, std::string_view machine, std::int64_t heads, std::int64_t kv_heads,
-                            std::int64_t head_dim);
+std::string attention_group(std::string_view kind, std::string_view machine, const AttentionSize& size);
 
 /// Returns the key of rows with one memory-bound kernel and width and any number of rows:
 /// "framework_kernel|h100|mlp_act|11008", op as in the table.

@@ -91,13 +91,20 @@ class Reading {
   void leave_out_devices() { lacks_devices_ = true; }
   void name_version(std::string version) { run_.nccl_version = std::move(version); }
 
-  void add_row(std::string place, std::int64_t bytes, std::optional<double> time, std::optional<double> in_place) {
+  /// Times of a row, in microseconds.
+  struct RowTimes {
+    std::optional<double> out_of_place;
+    std::optional<double> in_place;
+  };
+  void add_row(std::string place, std::int64_t bytes, const RowTimes& times) {
     std::string reason;
     if (bytes > most_bytes) {
       add_mistake(std::move(place), fmt::format("the size is {} bytes, above {}", bytes, most_bytes));
-    } else if (const std::optional<double> good = time_in(time, reason)) {
-      run_.rows.push_back(
-          {.bytes = bytes, .time_us = *good, .in_place_time_us = time_in(in_place, reason), .place = std::move(place)});
+    } else if (const std::optional<double> good = time_in(times.out_of_place, reason)) {
+      run_.rows.push_back({.bytes = bytes,
+                           .time_us = *good,
+                           .in_place_time_us = time_in(times.in_place, reason),
+                           .place = std::move(place)});
     } else {
       add_mistake(std::move(place), std::move(reason));
     }
@@ -357,8 +364,9 @@ void read_row(std::string place, std::vector<std::string_view> words, Reading& r
     return;
   }
   if (*bytes > 0) {
-    reading.add_row(std::move(place), *bytes, parse_number(words[out_of_place]),
-                    parse_number(words[out_of_place + body]));
+    reading.add_row(
+        std::move(place), *bytes,
+        {.out_of_place = parse_number(words[out_of_place]), .in_place = parse_number(words[out_of_place + body])});
   }
 }
 
@@ -514,8 +522,8 @@ void read_result(std::string place, const Json& row, const std::string& path, Re
     }
   }
   if (*bytes > 0.0) {
-    reading.add_row(std::move(place), static_cast<std::int64_t>(*bytes), time_of(row, "out_of_place"),
-                    time_of(row, "in_place"));
+    reading.add_row(std::move(place), static_cast<std::int64_t>(*bytes),
+                    {.out_of_place = time_of(row, "out_of_place"), .in_place = time_of(row, "in_place")});
   }
 }
 

@@ -15,7 +15,8 @@ namespace {
 std::size_t at(int place) { return static_cast<std::size_t>(place); }
 
 /// Returns the GPUs first, first + stride and so on.
-std::vector<int> group_from(int first, int stride, int ranks) {
+std::vector<int> group_from(int first, const StridedGroups& shape) {
+  const auto [stride, ranks] = shape;
   std::vector<int> group(at(ranks));
   for (int i = 0; i < ranks; ++i) {
     group[at(i)] = first + stride * i;
@@ -88,15 +89,16 @@ BytesPerSecond GroupRates::best_of(const Groups& groups) const {
 
 BytesPerSecond GroupRates::alone(int ranks) const {
   check(ranks >= 2 && ranks <= gpus_per_node_, "a node has these GPUs");
-  return best_of({group_from(0, 1, ranks)});
+  return best_of({group_from(0, {.stride = 1, .ranks = ranks})});
 }
 
-BytesPerSecond GroupRates::together(int stride, int ranks) const {
+BytesPerSecond GroupRates::together(const StridedGroups& shape) const {
+  const auto [stride, ranks] = shape;
   check(stride >= 1 && ranks >= 2 && stride * ranks <= gpus_per_node_, "a node has these GPUs");
   Groups groups;
   for (int block = 0; block + stride * ranks <= gpus_per_node_; block += stride * ranks) {
     for (int first = block; first < block + stride; ++first) {
-      groups.push_back(group_from(first, stride, ranks));
+      groups.push_back(group_from(first, shape));
     }
   }
   return best_of(groups);
@@ -107,12 +109,13 @@ StridedRates::StridedRates(const GroupRates& rates, int gpus_per_node)
   for (int stride = 1; 2 * stride <= gpus_per_node; ++stride) {
     for (int ranks = 2; stride * ranks <= gpus_per_node; ++ranks) {
       of_whole_[at((stride - 1) * gpus_per_node + ranks - 1)] =
-          part_of(rates.together(stride, ranks), rates.alone(gpus_per_node));
+          part_of(rates.together({.stride = stride, .ranks = ranks}), rates.alone(gpus_per_node));
     }
   }
 }
 
-double StridedRates::of_whole(int stride, int ranks) const {
+double StridedRates::of_whole(const StridedGroups& shape) const {
+  const auto [stride, ranks] = shape;
   check(stride >= 1 && ranks >= 2 && stride * ranks <= gpus_per_node_, "a node has these GPUs");
   return of_whole_[at((stride - 1) * gpus_per_node_ + ranks - 1)];
 }
@@ -121,10 +124,10 @@ bool StridedRates::alike() const {
   return std::all_of(of_whole_.begin(), of_whole_.end(), [](double part) { return part == 1.0; });
 }
 
-double part_of(BytesPerSecond rate, BytesPerSecond whole) {
+double part_of(BytesPerSecond part, BytesPerSecond whole) {
   constexpr double rounding = 1e-9;
-  const double part = rate.value / whole.value;
-  return std::abs(part - 1.0) < rounding ? 1.0 : part;
+  const double share = part.value / whole.value;
+  return std::abs(share - 1.0) < rounding ? 1.0 : share;
 }
 
 }  // namespace commfuse

@@ -10,6 +10,12 @@
 
 namespace commfuse {
 
+/// Groups in one node whose GPUs are `stride` apart.
+struct StridedGroups {
+  int stride = 1;
+  int ranks = 1;  ///< GPUs of one group.
+};
+
 /// Rates of groups in one node. A collective uses the better of two patterns: a ring with half of the bytes each way,
 /// or equal data from every GPU to every other. The wire with the most load relative to its rate sets the pace. So a
 /// switch gives every group the same rate; a mesh gives a group of n its n - 1 wires; a ring gives a group that does
@@ -24,9 +30,9 @@ class GroupRates {
   /// ranks <= gpus_per_node.
   [[nodiscard]] BytesPerSecond alone(int ranks) const;
 
-  /// Returns the rate of groups whose GPUs are `stride` apart, with as many whole groups at once as fit into the node.
+  /// Returns the rate of the groups, with as many whole ones at once as fit into the node.
   /// Requires stride >= 1, ranks >= 2 and stride x ranks <= gpus_per_node.
-  [[nodiscard]] BytesPerSecond together(int stride, int ranks) const;
+  [[nodiscard]] BytesPerSecond together(const StridedGroups& shape) const;
 
  private:
   using Groups = std::vector<std::vector<int>>;
@@ -47,7 +53,7 @@ class StridedRates {
   /// Computes them by GroupRates.
   StridedRates(const GroupRates& rates, int gpus_per_node);
   /// Returns the relative rate. Requires stride >= 1, ranks >= 2 and stride x ranks <= gpus_per_node.
-  [[nodiscard]] double of_whole(int stride, int ranks) const;
+  [[nodiscard]] double of_whole(const StridedGroups& shape) const;
   /// Returns true if every group has the rate of the whole node.
   [[nodiscard]] bool alike() const;
 
@@ -57,6 +63,6 @@ class StridedRates {
 };
 
 /// Returns one rate relative to another; 1 if they differ only by rounding.
-double part_of(BytesPerSecond rate, BytesPerSecond whole);
+double part_of(BytesPerSecond part, BytesPerSecond whole);
 
 }  // namespace commfuse

@@ -21,11 +21,11 @@ struct Reach {
   friend bool operator==(const Reach&, const Reach&) = default;
 };
 
-std::vector<Reach> reaches_from(const Topology& topology, int gpu, int gpus_per_node) {
-  const std::vector<std::optional<Route>> routes = routes_from(topology, gpu);
+std::vector<Reach> reaches_from(const Topology& topology, int from, int gpus_per_node) {
+  const std::vector<std::optional<Route>> routes = routes_from(topology, from);
   std::vector<Reach> reaches(static_cast<std::size_t>(gpus_per_node));
   for (int other = 0; other < gpus_per_node; ++other) {
-    if (other != gpu) {
+    if (other != from) {
       const std::optional<Route>& route = routes[static_cast<std::size_t>(other)];
       check(route.has_value(), "the GPUs of a node reach each other");
       reaches[static_cast<std::size_t>(other)] = {route->rate, route->latency};
@@ -167,27 +167,28 @@ const CollectiveParameters& collective_across(const Machine& machine, int gpus_o
              : (*machine.network_groups)[static_cast<std::size_t>(gpus_of_a_node - 1)];
 }
 
-BytesPerSecond rate_across(const Machine& machine, int gpus_of_a_node, int busy) {
-  const CollectiveParameters& together = collective_across(machine, gpus_of_a_node);
+BytesPerSecond rate_across(const Machine& machine, const SendingGpus& senders) {
+  const CollectiveParameters& together = collective_across(machine, senders.of_group);
   const PeerParameters& peer = machine.network->peer;
   const int nics = std::max(1, machine.nics_per_node);
   const double peer_rate = std::max(peer.rate.value.value, peer.aggregate_rate.value.value);
-  const double shared = share_of_nics(gpus_of_a_node, busy, machine.gpus_per_node, nics) * nics / gpus_of_a_node;
-  const double in_collectives = part_beside(machine, gpus_of_a_node, busy) * together.rate.value.value;
-  return {std::max(peer_rate * std::min(1.0, shared), in_collectives / gpus_of_a_node)};
+  const double shared = share_of_nics(senders, {machine.gpus_per_node, nics}) * nics / senders.of_group;
+  const double in_collectives = part_beside(machine, senders) * together.rate.value.value;
+  return {std::max(peer_rate * std::min(1.0, shared), in_collectives / senders.of_group)};
 }
 
-double share_of_nics(int gpus, int busy, int gpus_per_node, int nics_per_node) {
-  check(gpus >= 1 && busy >= gpus && gpus_per_node >= busy && nics_per_node >= 1, "a node has GPUs and NICs");
+double share_of_nics(const SendingGpus& senders, const NodeNics& node) {
+  check(senders.of_group >= 1 && senders.of_node >= senders.of_group && node.gpus >= senders.of_node && node.nics >= 1,
+        "a node has GPUs and NICs");
   const double reached =
-      std::max(1.0 / std::min(nics_per_node, gpus_per_node), static_cast<double>(busy) / gpus_per_node);
-  return reached * gpus / busy;
+      std::max(1.0 / std::min(node.nics, node.gpus), static_cast<double>(senders.of_node) / node.gpus);
+  return reached * senders.of_group / senders.of_node;
 }
 
-double part_beside(const Machine& machine, int gpus, int busy) {
-  const int nics = std::max(1, machine.nics_per_node);
-  return share_of_nics(gpus, busy, machine.gpus_per_node, nics) /
-         share_of_nics(gpus, gpus, machine.gpus_per_node, nics);
+double part_beside(const Machine& machine, const SendingGpus& senders) {
+  const NodeNics node{.gpus = machine.gpus_per_node, .nics = std::max(1, machine.nics_per_node)};
+  const SendingGpus alone{.of_group = senders.of_group, .of_node = senders.of_group};
+  return share_of_nics(senders, node) / share_of_nics(alone, node);
 }
 
 CollectiveParameters with_rates(CollectiveParameters parameters, double times, RateChange change) {

@@ -69,18 +69,28 @@ const CollectiveParameters& collective_over(const Machine& machine, int first_gp
 /// 1 <= gpus_of_a_node <= gpus_per_node.
 const CollectiveParameters& collective_across(const Machine& machine, int gpus_of_a_node);
 
-/// Returns the rate of a GPU of such a group to other nodes while `busy` GPUs of its node send, each to many: the
-/// aggregate rate of a rank's peers, reduced as GPUs share NICs, or the rate of a collective if that is higher. Has the
-/// same requirements.
-BytesPerSecond rate_across(const Machine& machine, int gpus_of_a_node, int busy);
+/// GPUs of one node that send to other nodes at the same time.
+struct SendingGpus {
+  int of_group = 1;  ///< GPUs of the group that is priced.
+  int of_node = 1;   ///< GPUs of all groups, that one among them.
+};
 
-/// Returns the share of a node's NICs that `gpus` of its GPUs get while `busy` of them send, these among them: each
-/// sends by the NIC next to it. Requires 1 <= gpus <= busy <= gpus_per_node and a NIC.
-double share_of_nics(int gpus, int busy, int gpus_per_node, int nics_per_node);
+/// Returns the rate of a GPU of such a group to other nodes, when each GPU sends to many: the aggregate rate of a
+/// rank's peers, reduced as GPUs share NICs, or the rate of a collective if that is higher. Has the same requirements.
+BytesPerSecond rate_across(const Machine& machine, const SendingGpus& senders);
 
-/// Returns the share of its rate over the NICs that a group with this many GPUs on a node keeps while `busy` GPUs of
-/// the node send. Has the same requirements.
-double part_beside(const Machine& machine, int gpus, int busy);
+/// A node as its GPUs share its NICs.
+struct NodeNics {
+  int gpus = 1;
+  int nics = 1;
+};
+
+/// Returns the share of a node's NICs that a group gets: each GPU sends by the NIC next to it. Requires 1 <= of_group
+/// <= of_node <= node.gpus and a NIC.
+double share_of_nics(const SendingGpus& senders, const NodeNics& node);
+
+/// Returns the share of its rate over the NICs that a group keeps beside the others. Has the same requirements.
+double part_beside(const Machine& machine, const SendingGpus& senders);
 
 /// Provenance of changed rates.
 enum class RateChange : std::uint8_t {

@@ -13,8 +13,8 @@ namespace {
 
 /// Returns scale * (1 + fraction) if the exponent of the result may leave the range of normal doubles. The exponent in
 /// `scale_bits` may have overflowed into the sign.
-double scaled(double fraction, std::uint64_t scale_bits, std::uint64_t exponent) {
-  if ((exponent & 0x80000000) == 0) {
+double scaled(double fraction, std::uint64_t scale_bits, bool exponent_is_positive) {
+  if (exponent_is_positive) {
     const double scale = from_bits(scale_bits - (std::uint64_t{1009} << 52));
     return 0x1p1009 * (scale + scale * fraction);
   }
@@ -67,7 +67,7 @@ double exp_of_sum(double x, double tail, std::uint32_t sign_bias) {
   const double r2 = r * r;
   const double fraction = from_bits(entry.tail_bits) + r + r2 * (c2 + r * c3) + r2 * r2 * (c4 + r * c5);
   if (is_large) {
-    return scaled(fraction, scale_bits, k_bits);
+    return scaled(fraction, scale_bits, (k_bits & 0x80000000) == 0);
   }
   const double scale = from_bits(scale_bits);
   return scale + scale * fraction;

@@ -5,12 +5,12 @@
 
 namespace commfuse {
 
-Index along(const Mesh& mesh, int axis, std::int32_t offset, std::int32_t scale) {
+Index along(const Mesh& mesh, int axis, std::int32_t offset) {
   const auto place = static_cast<std::size_t>(axis);
   check(place < mesh.axes.size(), "an index names an axis of the mesh");
   const std::int32_t extent = mesh.axes[place].extent;
   Index index;
-  index.terms[place] = {scale, wrapped(offset, extent)};
+  index.terms[place] = {1, wrapped(offset, extent)};
   return index;
 }
 

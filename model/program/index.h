@@ -26,6 +26,7 @@ constexpr std::int32_t wrapped(std::int32_t number, std::int32_t extent) {
 class IndexTerm {
  public:
   constexpr IndexTerm() = default;
+  // NOLINTNEXTLINE(bugprone-easily-swappable-parameters): the numbers stand in the order of the formula above
   constexpr IndexTerm(std::int32_t factor, std::int32_t offset, int sign = 1)
       : scale(factor), start_(sign < 0 ? ~offset : offset) {}
 
@@ -82,8 +83,8 @@ struct Index {
   friend constexpr Index operator-(std::int32_t minuend, const Index& index) { return index * -1 + minuend; }
 };
 
-/// Returns scale * ((coordinate + offset) mod extent) on one axis, with the offset brought into [0, extent).
-Index along(const Mesh& mesh, int axis, std::int32_t offset = 0, std::int32_t scale = 1);
+/// Returns (coordinate + offset) mod extent on one axis, with the offset brought into [0, extent).
+Index along(const Mesh& mesh, int axis, std::int32_t offset = 0);
 /// Returns the sum of indices that have their terms on different axes: 8*node + tp.
 Index operator+(Index index, const Index& other);
 

@@ -47,7 +47,9 @@ Quantile lognormal(double sigma) {
   return [sigma](double p, bool from_top) { return math::exp(sigma * normal_quantile(p) * (from_top ? -1.0 : 1.0)); };
 }
 
-Quantile pareto(double scale, double shape) {
+Quantile pareto(const Pareto& distribution) {
+  const double scale = distribution.scale;
+  const double shape = distribution.shape;
   check(scale > 0.0 && shape > 0.0, "scale and shape of a Pareto distribution are positive");
   return [scale, shape](double p, bool from_top) { return scale * math::pow(from_top ? p : 1.0 - p, -1.0 / shape); };
 }

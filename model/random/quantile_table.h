@@ -17,9 +17,13 @@ using Quantile = std::function<double(double p, bool from_top)>;
 
 /// Returns exp(sigma z) with z standard normal; the median is 1. Requires sigma >= 0.
 Quantile lognormal(double sigma);
-/// Returns scale U^(-1/shape), which is never below scale and above x with probability (scale / x)^shape. Requires
-/// scale and shape > 0.
-Quantile pareto(double scale, double shape);
+/// A Pareto distribution; both parameters are above 0.
+struct Pareto {
+  double scale = 1.0;
+  double shape = 1.0;
+};
+/// Returns scale U^(-1/shape), which is never below scale and above x with probability (scale / x)^shape.
+Quantile pareto(const Pareto& distribution);
 /// Returns the quantiles of a sorted sample, which must not be empty: linear between neighbours, the i-th of n at (i +
 /// 1/2) / n. Never outside the sample, because nothing is known beyond its largest value.
 Quantile empirical(std::span<const double> sorted);

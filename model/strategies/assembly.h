@@ -68,7 +68,14 @@ class Assembly {
   void map(const Mapping& mapping, const std::vector<Value>& of, Extent columns, bool last);
   /// Adds causal attention of this rank's heads: all queries at once, or in the parts that later ops ask for.
   void attend(const std::string& dimension);
-  MakeRows core_of(BufferId qkv, BufferId attended, DimensionId batch, DimensionId head);
+  /// Buffers and dimensions of an attention.
+  struct Core {
+    BufferId qkv{};
+    BufferId attended{};
+    DimensionId batch{};
+    DimensionId head{};
+  };
+  MakeRows core_of(const Core& core);
 
   using Moment = void (ProgramBuilder::*)(const Region&, TensorId, Index, Index);
   void hold(const Value& value, Index row, Index column, Moment moment);
@@ -76,7 +83,7 @@ class Assembly {
   [[nodiscard]] Extent own_tokens() const { return {tokens_.dimension, 1}; }
   [[nodiscard]] Extent shard() const { return {tokens_.dimension, cuts_ * order_.grain()}; }
   /// Returns the rank's place along its ring times `scale`, where its part of a tensor begins.
-  [[nodiscard]] Index own_place(std::int32_t scale = 1) const { return axes_.place(builder_.mesh(), scale); }
+  [[nodiscard]] Index own_place(std::int32_t scale = 1) const { return axes_.place(builder_.mesh()) * scale; }
   [[nodiscard]] Index own_rows() const { return own_place(cuts_ * order_.grain()); }
   Stage site(const OperationStage& stage, BufferId input, BufferId weight, BufferId output);
 

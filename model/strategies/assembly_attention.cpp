@@ -26,7 +26,7 @@ void Assembly::attend(const std::string& dimension) {
   made_.buffer = builder_.buffer("attended", BufferRole::scratch, tokens_, own_heads, options_.dtype);
   const DimensionId batch = builder_.dimension("batch", 1);
   const DimensionId head = builder_.dimension("head", 1);
-  attend_ = core_of(qkv.buffer, made_.buffer, batch, head);
+  attend_ = core_of({.qkv = qkv.buffer, .attended = made_.buffer, .batch = batch, .head = head});
   done_ = {};
   if (options_.attention == AttentionCut::whole) {
     done_ = {attend_({builder_.whole(made_.buffer)})};
@@ -43,14 +43,18 @@ void Assembly::attend(const std::string& dimension) {
 }
 
 /// The first op waits for q, k and v; the others follow on the same lane.
-MakeRows Assembly::core_of(BufferId qkv, BufferId attended, DimensionId batch, DimensionId head) {
-  return [=, this, keys = order_.in_sequence(builder_, qkv), ready = done_](const Operand& rows) mutable {
-    AttentionSpec spec{
-        .keys = keys, .out = rows, .batch = batch, .head = head, .causal = true, .waits = std::exchange(ready, {})};
+MakeRows Assembly::core_of(const Core& core) {
+  return [=, this, keys = order_.in_sequence(builder_, core.qkv), ready = done_](const Operand& rows) mutable {
+    AttentionSpec spec{.keys = keys,
+                       .out = rows,
+                       .batch = core.batch,
+                       .head = core.head,
+                       .causal = true,
+                       .waits = std::exchange(ready, {})};
     for (const Region& region : rows) {
-      check(region.buffer == attended, "attention makes rows of its own output");
+      check(region.buffer == core.attended, "attention makes rows of its own output");
       for (const TokenRun& run : order_.runs(region.row, region.rows)) {
-        spec.queries.push_back(builder_.rows_of(qkv, run.row, run.rows));
+        spec.queries.push_back(builder_.rows_of(core.qkv, run.row, run.rows));
         spec.positions.push_back(run.position);
       }
     }

@@ -34,7 +34,7 @@ void Assembly::add_weight_ag_gemm(const OperationStage& stage) {
   const Stage site = this->site(stage, x.buffer, w.buffer, made_.buffer);
   const WeightShards weight(site);
   for (std::int32_t i = 0; i < cuts_; ++i) {
-    builder_.initially(weight.shard(i), w.tensor, weight.place(i), 0);
+    builder_.initially(weight.shard({.slice = i}), w.tensor, weight.place({.slice = i}), 0);
   }
   done_ = strategy_.weight_ag_gemm(site, options_);
   builder_.unfused(
@@ -75,7 +75,8 @@ void Assembly::add_gradient_rs(const OperationStage& stage, bool last) {
   builder_.unfused(GemmShape{.m = own_tokens(), .n = contraction, .k = columns, .dtype = options_.dtype});
   unfused_gradient(columns, contraction, own_tokens());
   for (std::int32_t i = 0; i < cuts_; ++i) {
-    builder_.finally(builder_.rows_of(site.gradient, i * weight.width(), weight.width()), dw, weight.place(i), 0);
+    builder_.finally(builder_.rows_of(site.gradient, i * weight.width(), weight.width()), dw,
+                     weight.place({.slice = i}), 0);
   }
   if (last) {
     builder_.finally(builder_.whole(gradient_.buffer), gradient_.tensor, own_row, 0);

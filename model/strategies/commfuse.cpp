@@ -33,9 +33,13 @@ StrategyOptions both_ways(Directions directions, std::int32_t lanes, LaneKind ad
 StrategyOptions direct(std::int32_t lanes, Sum sum = Sum::end, LaneKind add_lane = LaneKind::compute) {
   return {.form = Form::direct, .add_lane = add_lane, .sum = sum, .lanes = lanes};
 }
-StrategyOptions with_parts(StrategyOptions options, std::int32_t sub_slices, std::int32_t lanes) {
-  options.sub_slices = sub_slices;
-  options.lanes = lanes;
+struct Parts {
+  std::int32_t sub_slices = 1;
+  std::int32_t lanes = 1;
+};
+StrategyOptions with_parts(StrategyOptions options, const Parts& parts) {
+  options.sub_slices = parts.sub_slices;
+  options.lanes = parts.lanes;
   return options;
 }
 StrategyOptions in_groups(StrategyOptions options, std::int32_t group) {
@@ -130,12 +134,12 @@ std::vector<StrategyOptions> tried(const StrategyOptions& base, OptionSet fixed)
            direct(1),
            in_groups(ring(aux), 2),
            halves,
-           with_parts(halves, 2, 2),
+           with_parts(halves, {.sub_slices = 2, .lanes = 2}),
            nested(8, aux),
            direct(1, Sum::arrival, aux),
            in_groups(direct(1, Sum::arrival, aux), 3),
            in_groups(direct(4, Sum::arrival, aux), 3),
-           with_parts(direct(4, Sum::arrival, aux), 2, 4),
+           with_parts(direct(4, Sum::arrival, aux), {.sub_slices = 2, .lanes = 4}),
            direct(all_lanes, Sum::arrival, aux),
        }) {
     const StrategyOptions options = merged(preset, base, fixed);
@@ -152,17 +156,17 @@ std::vector<StrategyOptions> proved(const StrategyOptions& base) {
   const auto add = [&](const StrategyOptions& preset) { schedules.push_back(merged(preset, base, {})); };
   for (const LaneKind add_lane : {LaneKind::compute, aux}) {
     add(ring(add_lane));
-    add(with_parts(ring(add_lane), 2, 1));
-    add(with_parts(ring(add_lane), 4, 2));
+    add(with_parts(ring(add_lane), {.sub_slices = 2, .lanes = 1}));
+    add(with_parts(ring(add_lane), {.sub_slices = 4, .lanes = 2}));
     add(in_groups(ring(add_lane), 2));
     add(in_groups(ring(add_lane), 3));
     for (const Directions directions : {Directions::halves, Directions::shards}) {
       const StrategyOptions two = both_ways(directions, 2, add_lane);
       add(both_ways(directions, 1, add_lane));
       add(two);
-      add(with_parts(two, 2, 1));
-      add(with_parts(two, 2, all_lanes));
-      add(with_parts(two, 4, 2));
+      add(with_parts(two, {.sub_slices = 2, .lanes = 1}));
+      add(with_parts(two, {.sub_slices = 2, .lanes = all_lanes}));
+      add(with_parts(two, {.sub_slices = 4, .lanes = 2}));
       add(in_groups(two, 2));
       add(in_groups(two, 3));
     }
@@ -173,8 +177,8 @@ std::vector<StrategyOptions> proved(const StrategyOptions& base) {
     add(direct(lanes));
     add(direct(lanes, Sum::arrival));
     add(direct(lanes, Sum::arrival, aux));
-    add(with_parts(direct(lanes), 2, lanes));
-    add(with_parts(direct(lanes, Sum::arrival, aux), 4, lanes));
+    add(with_parts(direct(lanes), {.sub_slices = 2, .lanes = lanes}));
+    add(with_parts(direct(lanes, Sum::arrival, aux), {.sub_slices = 4, .lanes = lanes}));
     add(in_groups(direct(lanes), 2));
     add(in_groups(direct(lanes, Sum::arrival, aux), 3));
   }

@@ -38,7 +38,8 @@ Done fuse_ag_nested(const Stage& stage, const StrategyOptions& options) {
     }
     const std::int32_t round = step / inner;
     const std::int32_t place = step % inner;
-    pieces.push_back({{rows_at(step)}, {stage.rows_of(stage.output, stage.shard(-place, -round))}, {}});
+    pieces.push_back(
+        {{rows_at(step)}, {stage.rows_of(stage.output, stage.shard({.inner = -place, .outer = -round}))}, {}});
     if (place == 0) {
       pieces.back().arrived = {{crossed, 1}};
       return;

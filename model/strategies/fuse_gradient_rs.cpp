@@ -22,7 +22,7 @@ Done fuse_gradient_rs(const Stage& stage, const StrategyOptions& options) {
   const WeightShards weight(stage);
   ScatterSteps scatter(stage, options, stage.gradient, ScatterSteps::Room::two);
   for (std::int32_t step = 0; step < stage.ranks; ++step) {
-    const Index shard = scatter.shard(step, weight.width());
+    const Index shard = scatter.shard(step) * weight.width();
     scatter.take(step, builder.gemm({.a = {weight.columns_of_shard(stage.input, shard)},
                                      .b = {builder.whole(stage.saved)},
                                      .out = {scatter.place(step)},

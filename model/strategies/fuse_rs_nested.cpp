@@ -78,7 +78,7 @@ class NestedSum {
     } else if (on_aux() && used_[static_cast<std::size_t>(step % 2)]) {
       waits = {*used_[static_cast<std::size_t>(step % 2)]};
     }
-    const Index shard = stage_.shard(-1 - step % inner_, -1 - step / inner_);
+    const Index shard = stage_.shard({.inner = -1 - step % inner_, .outer = -1 - step / inner_});
     product_ = stage_.multiply({.a = {stage_.rows_of(stage_.input, shard)},
                                 .b = {builder_.whole(stage_.weight)},
                                 .out = {begins ? slot(sum_, step) : slot(partial_, step)},

@@ -48,8 +48,8 @@ ScatterSteps::ScatterSteps(const Stage& stage, const StrategyOptions& options, B
   }
 }
 
-Index ScatterSteps::shard(std::int32_t step, std::int32_t scale) const {
-  return along(stage_.builder.mesh(), stage_.axis, ring() ? -1 - step : 1 + step, scale);
+Index ScatterSteps::shard(std::int32_t step) const {
+  return along(stage_.builder.mesh(), stage_.axis, ring() ? -1 - step : 1 + step);
 }
 
 Region ScatterSteps::slot(BufferId buffer, std::int32_t i) const {

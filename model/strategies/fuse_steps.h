@@ -31,8 +31,8 @@ class ScatterSteps {
   /// `output` receives the own shard; transferred data have its dtype.
   ScatterSteps(const Stage& stage, const StrategyOptions& options, BufferId output, Room room);
 
-  /// Returns the shard whose partial product is computed in a step: the first of its `scale` block rows.
-  [[nodiscard]] Index shard(std::int32_t step, std::int32_t scale = 1) const;
+  /// Returns the shard whose partial product is computed in a step, in shards.
+  [[nodiscard]] Index shard(std::int32_t step) const;
   /// Returns the buffer rows for that partial product.
   [[nodiscard]] Region place(std::int32_t step) const;
   /// Returns the ops that must end before those rows are free.

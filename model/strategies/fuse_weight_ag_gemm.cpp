@@ -19,7 +19,7 @@ Done fuse_weight_ag_gemm(const Stage& stage, const StrategyOptions& options) {
   const WeightShards weight(stage);
   std::vector<Operand> places;
   for (std::int32_t behind = 0; behind < stage.ranks; ++behind) {
-    places.push_back({weight.shard(0, behind)});
+    places.push_back({weight.shard({.behind = behind})});
   }
   std::vector<OpId> arrived = stage.ready;
   Done done;
@@ -30,7 +30,7 @@ Done fuse_weight_ag_gemm(const Stage& stage, const StrategyOptions& options) {
     }
     done = {builder.gemm({.a = {builder.whole(stage.input)},
                           .b = places[static_cast<std::size_t>(step)],
-                          .out = {weight.columns_of_shard(stage.output, weight.place(0, step))},
+                          .out = {weight.columns_of_shard(stage.output, weight.place({.behind = step}))},
                           .waits = ready,
                           .transpose_b = true})};
   }

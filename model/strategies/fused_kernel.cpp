@@ -29,18 +29,21 @@ Done fused_kernel_ag_gemm(const Stage& stage, const StrategyOptions& options) {
   const std::int32_t ranks = stage.ranks;
   const std::int32_t cuts = stage.cuts;
   const BufferId gathered = ranks > 1 ? stage.scratch("gathered", (ranks - 1) * cuts, stage.input) : stage.input;
-  const auto multiply = [&](std::int32_t step, std::int32_t block, const Region& input,
-                            const std::vector<OpId>& arrived) {
-    const Index shard = along(builder.mesh(), stage.axis, -step, cuts);
+  struct Part {
+    std::int32_t step = 0;
+    std::int32_t block = 0;
+  };
+  const auto multiply = [&](const Part& part, const Region& input, const std::vector<OpId>& arrived) {
+    const Index shard = along(builder.mesh(), stage.axis, -part.step) * cuts;
     return builder.gemm({.a = {input},
                          .b = {builder.whole(stage.weight)},
-                         .out = {builder.rows_of(stage.output, shard + block)},
+                         .out = {builder.rows_of(stage.output, shard + part.block)},
                          .waits = arrived,
                          .kernel_rows = ranks * cuts});
   };
   OpId last{};
   for (std::int32_t block = 0; block < cuts; ++block) {
-    last = multiply(0, block, builder.rows_of(stage.input, block), stage.ready);
+    last = multiply({.block = block}, builder.rows_of(stage.input, block), stage.ready);
   }
   for (std::int32_t step = 1; step < ranks; ++step) {
     for (std::int32_t block = 0; block < cuts; ++block) {
@@ -52,7 +55,7 @@ Done fused_kernel_ag_gemm(const Stage& stage, const StrategyOptions& options) {
                                              .receive = {received},
                                              .wire = options.dtype,
                                              .waits = step + block == 1 ? stage.ready : std::vector<OpId>{}});
-      last = multiply(step, block, received, {arrived});
+      last = multiply({.step = step, .block = block}, received, {arrived});
     }
   }
   return {last};

@@ -10,7 +10,7 @@ Done partials_to_owners(const Stage& stage, const StrategyOptions& options, cons
   const BufferId partial = ranks > 1 ? stage.scratch("partial", ranks * cuts, stage.output) : stage.output;
   OpId computed{};
   const auto multiply = [&](std::int32_t step, std::int32_t block) {
-    const Index shard = along(builder.mesh(), stage.axis, 1 + step, cuts);
+    const Index shard = along(builder.mesh(), stage.axis, 1 + step) * cuts;
     computed = builder.gemm({.a = {builder.rows_of(stage.input, shard + block)},
                              .b = {builder.whole(stage.weight)},
                              .out = {builder.rows_of(partial, step * cuts + block)},

@@ -17,7 +17,7 @@ Done serial_weight_ag_gemm(const Stage& stage, const StrategyOptions& options) {
   ProgramBuilder& builder = stage.builder;
   const OpId gathered = builder.collective({.kind = CollectiveKind::all_gather,
                                             .axis = stage.axis,
-                                            .in = {WeightShards(stage).shard(0)},
+                                            .in = {WeightShards(stage).shard({})},
                                             .out = {builder.whole(stage.weight)},
                                             .wire = options.dtype,
                                             .waits = stage.ready});

@@ -22,7 +22,7 @@ Done sliced_weight_ag_gemm(const Stage& stage, const StrategyOptions& options) {
   const auto gather = [&](std::int32_t i) {
     return builder.collective({.kind = CollectiveKind::all_gather,
                                .axis = stage.axis,
-                               .in = {weight.shard(i)},
+                               .in = {weight.shard({.slice = i})},
                                .out = {weight.slice(i)},
                                .wire = options.dtype});
   };

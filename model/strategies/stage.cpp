@@ -10,16 +10,14 @@ std::int32_t ShardAxes::ranks(const Mesh& mesh) const {
   return across * mesh.axes[static_cast<std::size_t>(inner)].extent;
 }
 
-Index ShardAxes::place(const Mesh& mesh, std::int32_t scale, std::int32_t steps, std::int32_t nodes) const {
-  check(outer || nodes == 0, "only nested rings go across nodes");
-  const Index inside = along(mesh, inner, steps, scale);
+Index ShardAxes::place(const Mesh& mesh, const RingSteps& steps) const {
+  check(outer || steps.outer == 0, "only nested rings go across nodes");
+  const Index inside = along(mesh, inner, steps.inner);
   const std::int32_t width = mesh.axes[static_cast<std::size_t>(inner)].extent;
-  return outer ? inside + along(mesh, *outer, nodes, scale * width) : inside;
+  return outer ? inside + along(mesh, *outer, steps.outer) * width : inside;
 }
 
-Index Stage::shard(std::int32_t steps, std::int32_t nodes) const {
-  return ShardAxes{axis, outer}.place(builder.mesh(), cuts, steps, nodes);
-}
+Index Stage::shard(const RingSteps& steps) const { return ShardAxes{axis, outer}.place(builder.mesh(), steps) * cuts; }
 
 Region Stage::rows_of(BufferId buffer, const Index& first, std::int32_t count) const {
   return builder.rows_of(buffer, first * grain, count * grain);

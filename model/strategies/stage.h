@@ -11,6 +11,12 @@
 
 namespace commfuse {
 
+/// Steps from a rank along nested rings; `outer` is 0 on a single ring.
+struct RingSteps {
+  std::int32_t inner = 0;
+  std::int32_t outer = 0;
+};
+
 /// Axes of a mesh that shards are spread over: one ring, or nested rings with a second axis across nodes. The ranks'
 /// shards lie in the order of coordinate, or of extent(inner) * outer coordinate + inner coordinate.
 struct ShardAxes {
@@ -18,9 +24,8 @@ struct ShardAxes {
   std::optional<int> outer;
 
   [[nodiscard]] std::int32_t ranks(const Mesh& mesh) const;
-  /// Returns `scale` times the place of the rank that is `steps` further along the inner ring and `nodes` along the
-  /// outer one.
-  [[nodiscard]] Index place(const Mesh& mesh, std::int32_t scale, std::int32_t steps = 0, std::int32_t nodes = 0) const;
+  /// Returns the place of the rank that is this many steps further.
+  [[nodiscard]] Index place(const Mesh& mesh, const RingSteps& steps = {}) const;
 };
 
 /// Makes rows of a stage's input when an operand asks for them.
@@ -80,9 +85,9 @@ struct Stage {
   [[nodiscard]] BufferId scratch(const std::string& what, std::int32_t count, Extent columns, DType dtype) const;
   /// Adds a GEMM of rows of the input, after the core that makes them if there is one.
   OpId multiply(const GemmSpec& spec) const;
-  /// Returns the first row, among those of all tokens, of the shard that is `steps` further along the ring and `nodes`
-  /// further along the outer one.
-  [[nodiscard]] Index shard(std::int32_t steps, std::int32_t nodes = 0) const;
+  /// Returns the first row, among those of all tokens, of the shard that is this many steps further.
+  [[nodiscard]] Index shard(const RingSteps& steps) const;
+  [[nodiscard]] Index shard(std::int32_t steps) const { return shard(RingSteps{.inner = steps}); }
 };
 
 /// Returns cut i of every rank's shard, in a buffer with one shard after another.

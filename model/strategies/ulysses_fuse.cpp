@@ -31,7 +31,7 @@ Done fuse_gemm_a2a(const Stage& stage, const StrategyOptions& options) {
                          .waits = waits});
   };
   const auto shard = [&](BufferId buffer, std::int32_t offset) {
-    return stage.rows_of(buffer, along(builder.mesh(), stage.axis, offset, stage.cuts), stage.cuts);
+    return stage.rows_of(buffer, along(builder.mesh(), stage.axis, offset) * stage.cuts, stage.cuts);
   };
   if (ranks == 1) {
     return {product(0, builder.whole(stage.output), stage.ready)};
@@ -59,7 +59,7 @@ Done fuse_attention_a2a(const Stage& stage, const StrategyOptions& options) {
   ProgramBuilder& builder = stage.builder;
   const std::int32_t ranks = stage.ranks;
   const auto queries = [&](std::int32_t offset) {
-    return stage.rows_of(stage.input, along(builder.mesh(), stage.axis, offset, stage.cuts), stage.cuts);
+    return stage.rows_of(stage.input, along(builder.mesh(), stage.axis, offset) * stage.cuts, stage.cuts);
   };
   const BufferId inbox = ranks > 1 ? stage.scratch("inbox", (ranks - 1) * stage.cuts, stage.input) : stage.input;
   std::vector<Operand> parts{{}};              // rows of the own tokens: the own heads, then what arrives

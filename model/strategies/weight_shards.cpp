@@ -6,12 +6,12 @@ namespace commfuse {
 WeightShards::WeightShards(const Stage& stage)
     : stage_(stage), width_(stage.builder.buffer_of(stage.weight).rows.blocks / (stage.ranks * stage.cuts)) {}
 
-Index WeightShards::place(std::int32_t i, std::int32_t behind) const {
-  return along(stage_.builder.mesh(), stage_.axis, -behind, width_) + i * stage_.ranks * width_;
+Index WeightShards::place(const WeightShard& shard) const {
+  return (along(stage_.builder.mesh(), stage_.axis, -shard.behind) + shard.slice * stage_.ranks) * width_;
 }
 
-Region WeightShards::shard(std::int32_t i, std::int32_t behind) const {
-  return stage_.builder.rows_of(stage_.weight, place(i, behind), width_);
+Region WeightShards::shard(const WeightShard& shard) const {
+  return stage_.builder.rows_of(stage_.weight, place(shard), width_);
 }
 
 Region WeightShards::slice(std::int32_t i) const {

@@ -9,6 +9,12 @@
 
 namespace commfuse {
 
+/// A rank's shard of a slice.
+struct WeightShard {
+  std::int32_t slice = 0;
+  std::int32_t behind = 0;  ///< The shard of the rank this many places before this one.
+};
+
 class WeightShards {
  public:
   /// Requires a stage of data parallelism.
@@ -16,10 +22,10 @@ class WeightShards {
 
   /// Returns the number of block rows of a shard.
   [[nodiscard]] std::int32_t width() const { return width_; }
-  /// Returns where in the weight a shard of slice i begins: the shard of the rank `behind` places before this one.
-  [[nodiscard]] Index place(std::int32_t i, std::int32_t behind = 0) const;
+  /// Returns where in the weight a shard begins.
+  [[nodiscard]] Index place(const WeightShard& shard) const;
   /// Returns that shard.
-  [[nodiscard]] Region shard(std::int32_t i, std::int32_t behind = 0) const;
+  [[nodiscard]] Region shard(const WeightShard& shard) const;
   /// Returns the shards of all ranks.
   [[nodiscard]] Region slice(std::int32_t i) const;
   /// Returns the columns that slice i computes in a buffer of own tokens.

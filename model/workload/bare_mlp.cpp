@@ -18,7 +18,8 @@ std::optional<std::int64_t> size_in(std::string_view text) {
 
 }  // namespace
 
-Transformer bare_mlp(std::int64_t hidden, std::int64_t ffn) {
+Transformer bare_mlp(const MlpWidths& widths) {
+  const auto [hidden, ffn] = widths;
   return {.name = std::to_string(hidden) + "x" + std::to_string(ffn),
           .layers = 1,
           .hidden = hidden,
@@ -36,7 +37,7 @@ std::optional<Transformer> bare_mlp_named(std::string_view name) {
   }
   const std::optional<std::int64_t> hidden = size_in(name.substr(0, times));
   const std::optional<std::int64_t> ffn = size_in(name.substr(times + 1));
-  return hidden && ffn ? std::optional(bare_mlp(*hidden, *ffn)) : std::nullopt;
+  return hidden && ffn ? std::optional(bare_mlp({.hidden = *hidden, .ffn = *ffn})) : std::nullopt;
 }
 
 }  // namespace commfuse

@@ -11,8 +11,14 @@
 
 namespace commfuse {
 
-/// Returns a model named "8192x28672". Requires sizes above 0.
-Transformer bare_mlp(std::int64_t hidden, std::int64_t ffn);
+/// Widths of an MLP; both are above 0.
+struct MlpWidths {
+  std::int64_t hidden = 1;
+  std::int64_t ffn = 1;
+};
+
+/// Returns a model named "8192x28672".
+Transformer bare_mlp(const MlpWidths& widths);
 
 /// Returns the model of a name such as "8192x28672", with sizes up to 2^20; nullopt for another text.
 std::optional<Transformer> bare_mlp_named(std::string_view name);

@@ -138,7 +138,7 @@ PointsMark residual_points(const FitCheck& fit, bool held_back) {
                   .symbol = held_back ? Symbol::diamond : Symbol::circle,
                   .size = 3.5,
                   .name = held_back ? "held back" : "fitted"};
-  for (const std::size_t place : spread(fit.residuals.size(), most_marks)) {
+  for (const std::size_t place : spread({.count = fit.residuals.size(), .most = most_marks})) {
     const FitResidual& residual = fit.residuals[place];
     if (residual.held_back == held_back) {
       const double error = std::clamp(residual_of(residual), -farthest, farthest);

@@ -51,7 +51,7 @@ Breakdown parts_of(const Program& program, const Timeline& spans) {
   for (const OpSpan& span : spans) {
     recorder.record(0, span.op, program.ops[position(span.op)].purpose, span.start, span.end);
   }
-  return breakdown_of(recorder.summary(0), Duration{}, Duration{});
+  return breakdown_of(recorder.summary(0), {});
 }
 
 std::vector<std::uint16_t> lanes_of(const Program& program, const Timeline& spans) {

@@ -7,12 +7,18 @@
 
 namespace commfuse::reports {
 
-/// Returns indices from 0 to count - 1: all, or `at_most` of them including the first and the last. Requires at_most >=
-/// 2.
-inline std::vector<std::size_t> spread(std::size_t count, std::size_t at_most) {
+/// Number of places, and how many of them are kept.
+struct SpreadOver {
+  std::size_t count = 0;
+  std::size_t most = 2;  ///< At least 2.
+};
+
+/// Returns the places from 0 to count - 1: all, or `most` of them with the first and the last.
+inline std::vector<std::size_t> spread(const SpreadOver& over) {
+  const auto [count, most] = over;
   std::vector<std::size_t> places;
-  for (std::size_t i = 0; i < (count < at_most ? count : at_most); ++i) {
-    places.push_back(count <= at_most ? i : i * (count - 1) / (at_most - 1));
+  for (std::size_t i = 0; i < (count < most ? count : most); ++i) {
+    places.push_back(count <= most ? i : i * (count - 1) / (most - 1));
   }
   return places;
 }

@@ -144,25 +144,27 @@ std::string packed_block(std::string_view name, std::string_view gzip) {
 
 std::string block_of(std::string_view name, std::string_view text) { return packed_block(name, gzip_of(text)); }
 
-void ColumnBlock::append(std::string_view name, std::string_view type, std::size_t count, std::size_t size,
-                         std::function<void(const TakeBytes&)> write) {
+void ColumnBlock::append(Column column) {
   const std::size_t end = columns_.empty() ? 0 : columns_.back().offset + columns_.back().size;
-  columns_.push_back({std::string{name}, type, (end + 7) / 8 * 8, count, size, std::move(write)});
+  column.offset = (end + 7) / 8 * 8;
+  columns_.push_back(std::move(column));
 }
 
 template <class T>
 void ColumnBlock::append(std::string_view name, std::string_view type, std::vector<T> values) {
   const std::size_t count = values.size();
-  append(name, type, count, count * sizeof(T), [values = std::move(values)](const TakeBytes& take) {
+  auto write = [values = std::move(values)](const TakeBytes& take) {
     // NOLINTNEXTLINE(*-reinterpret-cast): their bytes
     take({reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)});
-  });
+  };
+  append(
+      {.name = std::string{name}, .type = type, .count = count, .size = count * sizeof(T), .write = std::move(write)});
 }
 
 template <class T>
 void ColumnBlock::append(std::string_view name, std::string_view type, std::size_t count,
                          std::function<T(std::size_t)> value) {
-  append(name, type, count, count * sizeof(T), [count, value = std::move(value)](const TakeBytes& take) {
+  auto write = [count, value = std::move(value)](const TakeBytes& take) {
     std::array<T, piece / sizeof(T)> buffer{};
     for (std::size_t first = 0; first < count; first += buffer.size()) {
       const std::size_t size = std::min(buffer.size(), count - first);
@@ -172,7 +174,9 @@ void ColumnBlock::append(std::string_view name, std::string_view type, std::size
       // NOLINTNEXTLINE(*-reinterpret-cast): their bytes
       take({reinterpret_cast<const char*>(buffer.data()), size * sizeof(T)});
     }
-  });
+  };
+  append(
+      {.name = std::string{name}, .type = type, .count = count, .size = count * sizeof(T), .write = std::move(write)});
 }
 
 void ColumnBlock::add(std::string_view name, std::vector<double> values) { append(name, "f64", std::move(values)); }

@@ -56,8 +56,8 @@ class ColumnBlock {
   void append(std::string_view name, std::string_view type, std::vector<T> values);
   template <class T>
   void append(std::string_view name, std::string_view type, std::size_t count, std::function<T(std::size_t)> value);
-  void append(std::string_view name, std::string_view type, std::size_t count, std::size_t size,
-              std::function<void(const TakeBytes&)> write);
+  /// Sets the offset of the column.
+  void append(Column column);
 
   std::vector<Column> columns_;
 };

@@ -65,14 +65,13 @@ FigureAxis doubling_axis(std::string label, double low, double high) {
 
 /// A small box around a place, in shares of both axes.
 RectMark dot(const Figure& figure, Place at, Role role, std::string tip) {
-  const auto moved = [](const FigureAxis& axis, double value, double pixels, double length) {
-    const double share = pixels / length;
+  const auto moved = [](const FigureAxis& axis, double value, double share) {
     return axis.logarithmic ? value * math::pow(axis.high / axis.low, share) : value + share * (axis.high - axis.low);
   };
   constexpr double half = 4.0;
   const double wide = figure.width - 100.0;  // About what the axis leaves.
-  return {.from = {moved(figure.x, at.x, -half, wide), moved(figure.y, at.y, -half, figure.height)},
-          .to = {moved(figure.x, at.x, half, wide), moved(figure.y, at.y, half, figure.height)},
+  return {.from = {moved(figure.x, at.x, -half / wide), moved(figure.y, at.y, -half / figure.height)},
+          .to = {moved(figure.x, at.x, half / wide), moved(figure.y, at.y, half / figure.height)},
           .role = role,
           .tip = std::move(tip)};
 }

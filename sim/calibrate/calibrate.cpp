@@ -180,9 +180,8 @@ class Calibrator {
     fitted.matrix_units[index_of(dtype)]->gemm = fit.parameters;
     FittedPart& part = add_part(name, source, fit);
     for (const auto& [size, time] : fit.has_few ? fit.medians : rows) {
-      part.residuals.push_back(
-          {to_microseconds(time), to_microseconds(estimate_gemm(fitted, size, fitted.sms).time),
-           !fit.has_few && held_back(gemm_group("gemm", machine_, name_of(dtype), size.n, size.k))});
+      part.residuals.push_back({to_microseconds(time), to_microseconds(estimate_gemm(fitted, size, fitted.sms).time),
+                                !fit.has_few && held_back(gemm_group("gemm", machine_, name_of(dtype), size))});
       widen(part.scope, FitSize::m, size.m);
       widen(part.scope, FitSize::n, size.n);
       widen(part.scope, FitSize::k, size.k);
@@ -203,8 +202,7 @@ class Calibrator {
     FittedPart& part = add_part("attention", source, fit);
     for (const auto& [size, time] : fit.has_few ? fit.medians : rows) {
       part.residuals.push_back({to_microseconds(time), to_microseconds(attention_time(fitted, size, fitted.sms)),
-                                !fit.has_few && held_back(attention_group("attention", machine_, size.heads,
-                                                                          size.kv_heads, size.head_dim))});
+                                !fit.has_few && held_back(attention_group("attention", machine_, size))});
       widen(part.scope, FitSize::seq, size.seq);
     }
     conclude(part, attention_yaml(fit, 4), 4, base_.accelerator.attention_fit);

@@ -32,17 +32,19 @@ std::size_t CallTimes::call(Work work, bool runs_kernels) {
 }
 
 void CallTimes::kernel(std::size_t call, const KernelSpan& span) {
-  runs(span, call, kernels_.size());
+  runs(span, {.call = call, .kernel = kernels_.size()});
   kernels_.push_back({call, span});
   total_ += span.duration;
 }
 
-void CallTimes::runs(const KernelSpan& span, std::size_t call, std::size_t kernel) {
-  device_[span.device].push_back({span.begin, span.begin + span.duration, call, kernel});
+void CallTimes::runs(const KernelSpan& span, Run run) {
+  run.begin = span.begin;
+  run.end = span.begin + span.duration;
+  device_[span.device].push_back(run);
 }
 
 void CallTimes::communication(const KernelSpan& span) {
-  runs(span, none, none);
+  runs(span, {});
   communication_[span.device].push_back({span.begin, span.begin + span.duration});
   total_ += span.duration;
 }
@@ -59,7 +61,7 @@ void CallTimes::other(const KernelSpan& span, std::string_view op) {
   }
   ++entry->second.count;
   entry->second.duration += span.duration;
-  runs(span, none, none);
+  runs(span, {});
   total_ += span.duration;
 }
 
@@ -67,7 +69,7 @@ void CallTimes::lost(const KernelSpan& span, const std::string& why) {
   Lost& lost = lost_[why];
   ++lost.count;
   lost.duration += span.duration;
-  runs(span, none, none);
+  runs(span, {});
   total_ += span.duration;
 }
 

@@ -75,7 +75,8 @@ class CallTimes {
     double duration = 0.0;
   };
 
-  void runs(const KernelSpan& span, std::size_t call, std::size_t kernel);
+  /// Records that a kernel ran; its times are those of the span.
+  void runs(const KernelSpan& span, Run run);
   void find_disturbed();
   static bool is_disturbed_by_later(const std::vector<Run>& runs, std::size_t at);
   void add(const Call& call, const Kernel* first, const Kernel* last);

@@ -94,8 +94,7 @@ StoreCounts fill(const PreparedSweep& prepared, const SweepRequest& request, Sto
   };
   if (world != nullptr) {
     const int threads = threads_among_processes(prepared);
-    if (const std::string warning = warning_of_bound_threads(threads, allowed_cores(), online_cores());
-        !warning.empty()) {
+    if (const std::string warning = warning_of_bound_threads(threads, cores_of_this_process()); !warning.empty()) {
       watched.caller.note(warning);
     }
     lead(*world, {prepared.identity.digest, &prepared.list, &players, threads}, points, take, &watched.stop);

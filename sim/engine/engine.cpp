@@ -78,7 +78,7 @@ void Engine::play_fluid() {
 
 void Engine::prepare() {
   const auto ranks = static_cast<std::size_t>(mesh_.ranks);
-  check(belongs(*costs_, program_->ops.size(), ranks), "costs belong to the program");
+  check(belongs(*costs_, *program_, ranks), "costs belong to the program");
   check(program_->lanes.size() * ranks < EventQueue::most_slots, "a run has fewer than 2^29 lanes over all ranks");
   now_ = 0;
   add_up_issue_costs();
@@ -141,7 +141,7 @@ void Engine::try_head(std::uint32_t slot) {
       issued_[kind * program_->ops.size() + position(op.op)] + faults_.late()[static_cast<std::size_t>(state.rank)];
   if (issued > now_) {
     state.phase = Phase::issuing;
-    queue_.push(issued, EventKind::post, slot, state.lane);
+    queue_.push(issued, EventKind::post, {.slot = slot, .lane = state.lane});
   } else {
     post(slot);
   }
@@ -170,7 +170,7 @@ void Engine::start_compute(std::uint32_t slot, OpId op) {
   if (fluid_on_) {
     fluid_.begin(FluidRun::Kernel{slot, state.lane, state.rank, static_cast<std::uint32_t>(op), time}, now_, queue_);
   } else {
-    queue_.push(now_ + time, EventKind::end, slot, state.lane);
+    queue_.push(now_ + time, EventKind::end, {.slot = slot, .lane = state.lane});
   }
 }
 
@@ -218,7 +218,7 @@ void Engine::post_push(std::uint32_t slot, const PlannedOp& push) {
     const std::uint32_t source = source_of(slot, push);
     const std::int32_t sender = plan_->lowered.matching.sender(slots_[slot].rank, push.op);
     if (has_ended(source, sender) || (has_posted(source, sender) && slots_[source].sent)) {
-      queue_.push(now_, EventKind::own_half_end, slot, slots_[slot].lane);
+      queue_.push(now_, EventKind::own_half_end, {.slot = slot, .lane = slots_[slot].lane});
     }
   }
 }
@@ -228,7 +228,7 @@ void Engine::post_pull(std::uint32_t slot, const PlannedOp& pull) {
   const Matching& matching = plan_->lowered.matching;
   const Rank rank = slots_[slot].rank;
   if (pull.sends) {
-    queue_.push(now_, EventKind::own_half_end, slot, slots_[slot].lane);
+    queue_.push(now_, EventKind::own_half_end, {.slot = slot, .lane = slots_[slot].lane});
     const std::uint32_t target = target_of(slot, pull);
     if (has_posted(target, matching.receiver(rank, pull.op))) {
       start_half(target, slot);
@@ -264,8 +264,8 @@ void Engine::start_half(std::uint32_t mover, std::uint32_t other) {
     fluid_.begin(FluidRun::Transfer{mover, lane, static_cast<std::uint32_t>(op), link, time}, now_, queue_);
     return;
   }
-  if (const std::int64_t end = faults_.end_of(link, now_, time); end != FaultTable::never) {
-    queue_.push(end, EventKind::half_end, mover, lane);
+  if (const std::int64_t end = faults_.end_of(link, {.start = now_, .time = time}); end != FaultTable::never) {
+    queue_.push(end, EventKind::half_end, {.slot = mover, .lane = lane});
   }
 }
 
@@ -306,7 +306,7 @@ void Engine::arrive(std::uint32_t slot, const PlannedOp& collective) {
     member.start = now_;
     longest = std::max(longest, costs_->of(member.rank, position(collective.op)));
   }
-  queue_.push(now_ + longest.count(), EventKind::collective_end, first, slots_[first].lane);
+  queue_.push(now_ + longest.count(), EventKind::collective_end, {.slot = first, .lane = slots_[first].lane});
 }
 
 void Engine::end_collective(std::uint32_t slot) {

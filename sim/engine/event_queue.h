@@ -77,9 +77,15 @@ class EventQueue {
     shuffle_ = shuffle_ties;
   }
 
-  void push(std::int64_t when, EventKind kind, std::uint32_t slot, std::uint32_t lane) {
-    const TimedEvent event{when, tie(), slot << 3 | static_cast<std::uint32_t>(kind)};
-    EventRun& run = runs_[lane % runs_.size()];
+  /// Where an event happens.
+  struct Place {
+    std::uint32_t slot = 0;
+    std::uint32_t lane = 0;
+  };
+
+  void push(std::int64_t when, EventKind kind, const Place& place) {
+    const TimedEvent event{when, tie(), place.slot << 3 | static_cast<std::uint32_t>(kind)};
+    EventRun& run = runs_[place.lane % runs_.size()];
     if (run.empty() || run.back() < event) {
       run.push(event);
     } else {

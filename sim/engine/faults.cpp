@@ -117,7 +117,8 @@ double FaultTable::slowness(RankPair link) const {
   return pair == nullptr ? 1.0 : pair->slowness;
 }
 
-std::int64_t FaultTable::end_of(RankPair link, std::int64_t start, std::int64_t time) const {
+std::int64_t FaultTable::end_of(RankPair link, const Transfer& transfer) const {
+  const auto [start, time] = transfer;
   std::int64_t end = start + time;
   if (const Pair* pair = time > 0 ? find(link) : nullptr) {
     for (const Outage& outage : pair->outages) {

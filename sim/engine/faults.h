@@ -67,9 +67,14 @@ class FaultTable {
   [[nodiscard]] const std::vector<std::int64_t>& late() const { return late_; }
   [[nodiscard]] Duration of_compute(Rank rank, Duration time) const;
   [[nodiscard]] double slowness(RankPair link) const;
-  /// Returns when a transfer over the link that starts at `start` and takes `time` ends; `never` when the link stays
-  /// down. A transfer that takes no time, as in a bound, needs no link.
-  [[nodiscard]] std::int64_t end_of(RankPair link, std::int64_t start, std::int64_t time) const;
+  /// A transfer over an undisturbed link, in picoseconds.
+  struct Transfer {
+    std::int64_t start = 0;
+    std::int64_t time = 0;
+  };
+  /// Returns when a transfer over the link ends; `never` when the link stays down. A transfer that takes no time, as in
+  /// a bound, needs no link.
+  [[nodiscard]] std::int64_t end_of(RankPair link, const Transfer& transfer) const;
   [[nodiscard]] bool down(RankPair link, std::int64_t when) const;
   /// Returns whether the link goes down forever.
   [[nodiscard]] bool lost(RankPair link) const;

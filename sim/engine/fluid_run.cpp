@@ -33,7 +33,7 @@ void FluidRun::begin(const Kernel& kernel, std::int64_t now, EventQueue& queue) 
          .fresh = job.fresh};
   if (kernel.time == 0) {
     job.end = now;
-    queue.push(now, EventKind::end, kernel.slot, kernel.lane);
+    queue.push(now, EventKind::end, {.slot = kernel.slot, .lane = kernel.lane});
     return;
   }
   RankState& rank = ranks_[static_cast<std::size_t>(kernel.rank)];
@@ -57,12 +57,12 @@ void FluidRun::begin(const Transfer& transfer, std::int64_t now, EventQueue& que
   job.drain = transfer.time - job.latency;
   if (!open_stage(job, -1, now)) {
     job.end = now;
-    queue.push(now, EventKind::half_end, transfer.slot, transfer.lane);
+    queue.push(now, EventKind::half_end, {.slot = transfer.slot, .lane = transfer.lane});
     return;
   }
   look_at(transfer.slot);
   if (const std::int64_t change = faults_->next_change(job.link, now); change != FaultTable::never) {
-    queue.push(change, EventKind::wake, transfer.slot, transfer.lane);
+    queue.push(change, EventKind::wake, {.slot = transfer.slot, .lane = transfer.lane});
   }
 }
 
@@ -99,7 +99,7 @@ void FluidRun::wake(std::uint32_t slot, std::int64_t now, EventQueue& queue) {
   }
   look_at(slot);
   if (const std::int64_t change = faults_->next_change(job.link, now); change != FaultTable::never) {
-    queue.push(change, EventKind::wake, slot, job.lane);
+    queue.push(change, EventKind::wake, {.slot = slot, .lane = job.lane});
   }
 }
 
@@ -284,7 +284,8 @@ void FluidRun::set_speed(std::uint32_t slot, double speed, std::int64_t now, Eve
   job.end = -1;
   if (speed > 0.0) {
     job.end = now + std::llround(std::min(job.left / speed, static_cast<double>(FaultTable::too_late)));
-    queue.push(job.end, job.kind == JobKind::kernel ? EventKind::end : EventKind::half_end, slot, job.lane);
+    queue.push(job.end, job.kind == JobKind::kernel ? EventKind::end : EventKind::half_end,
+               {.slot = slot, .lane = job.lane});
   }
 }
 

@@ -38,8 +38,10 @@ std::string kernel_of(const Machine& machine, const Message& message) {
     return "";
   }
   const std::optional<NcclKernel> kernel =
-      kernel_taken(collective_of(machine, message), static_cast<int>(message.gpus), message.bytes,
-                   message.op == LinkOp::all_reduce ? 2 : 1, static_cast<int>(message.nodes));
+      kernel_taken(collective_of(machine, message), {.ranks = static_cast<int>(message.gpus),
+                                                     .passes = message.op == LinkOp::all_reduce ? 2 : 1,
+                                                     .total = static_cast<double>(message.bytes.count),
+                                                     .nodes = static_cast<int>(message.nodes)});
   const bool lacks_sums = kernel == NcclKernel::nvls && !has_nvls(machine);
   return !kernel ? "" : std::string(name_of(lacks_sums ? NcclKernel::simple : *kernel));
 }

@@ -120,15 +120,21 @@ class Splitter {
 /// Each level reads its input once, so few levels keep the work in proportion to the text.
 constexpr int most_levels = 8;
 
-void add_words(std::string_view text, int line, int level, std::vector<ShellWord>& words) {
-  Splitter splitter(text, line);
+/// Text that is split, and the line on which it begins.
+struct TextAtLine {
+  std::string_view text;
+  int line = 1;
+};
+
+void add_words(const TextAtLine& from, int level, std::vector<ShellWord>& words) {
+  Splitter splitter(from.text, from.line);
   for (const ShellWord& word : splitter.words()) {
     const Assigned said = assigned(word.text);
     const bool is_pair = word.text.starts_with("--") && word.text.find_first_of(" \t\n") != std::string::npos;
     if (level < most_levels && is_pair) {  // "--flag value" in an array that is expanded without quotes
-      add_words(word.text, word.line, level + 1, words);
+      add_words({word.text, word.line}, level + 1, words);
     } else if (level < most_levels && !said.name.empty() && said.value.find("--") != std::string_view::npos) {
-      add_words(said.value, word.line, level + 1, words);
+      add_words({said.value, word.line}, level + 1, words);
     } else {
       words.push_back(word);
     }
@@ -255,7 +261,7 @@ std::string joined(const std::vector<ShellWord>& words, std::size_t begin, std::
 
 std::vector<ShellWord> shell_words(std::string_view text) {
   std::vector<ShellWord> words;
-  add_words(text, 1, 0, words);
+  add_words({.text = text}, 0, words);
   return words;
 }
 

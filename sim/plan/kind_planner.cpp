@@ -83,18 +83,17 @@ void put_totals(CapacityRun& run, const RunTerms& terms, const RunSpread& spread
 
 /// Names the limits that a run misses; `confidence` is the one asked for.
 std::string misses_of(const PlanFile& file, const CapacityRun& run, const RunSpread& spread) {
-  constexpr double any = std::numeric_limits<double>::infinity();
   const auto keeps = [&](double value, double limit, double share) {
     return file.confidence == 0.5 ? value <= limit : share >= file.confidence;
   };
   std::vector<std::string_view> names;
   if (file.deadline) {
     const double days = file.deadline->count() / 86400.0;
-    if (!keeps(run.days.value, days, share_that_keeps(spread, days, any))) {
+    if (!keeps(run.days.value, days, share_that_keeps(spread, {.days = days}))) {
       names.emplace_back("deadline");
     }
   }
-  if (file.budget && !keeps(run.cost.value, *file.budget, share_that_keeps(spread, any, *file.budget))) {
+  if (file.budget && !keeps(run.cost.value, *file.budget, share_that_keeps(spread, {.cost = *file.budget}))) {
     names.emplace_back("budget");
   }
   if (file.p99_step && run.step_p99_s > file.p99_step->count()) {
@@ -105,7 +104,8 @@ std::string misses_of(const PlanFile& file, const CapacityRun& run, const RunSpr
 
 double confidence_of(const PlanFile& file, const RunSpread& spread) {
   constexpr double any = std::numeric_limits<double>::infinity();
-  return share_that_keeps(spread, file.deadline ? file.deadline->count() / 86400.0 : any, file.budget.value_or(any));
+  return share_that_keeps(
+      spread, {.days = file.deadline ? file.deadline->count() / 86400.0 : any, .cost = file.budget.value_or(any)});
 }
 
 }  // namespace
@@ -144,8 +144,7 @@ void KindPlanner::look_at_counts() {
 
 RunDraws KindPlanner::draws(double step_error) const {
   return {{.step = step_error, .price = offer_.price_error, .failures = file_.failures.error},
-          choices_of(file_.settings).seed,
-          interval_draws};
+          {.seed = choices_of(file_.settings).seed, .draws = interval_draws}};
 }
 
 void KindPlanner::add_runs(CapacityKind& kind, double step_error) const {

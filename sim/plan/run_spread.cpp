@@ -22,13 +22,13 @@ Interval interval_of(double value, std::vector<double> draws) {
 
 }  // namespace
 
-RunDraws::RunDraws(const RunErrors& errors, std::uint64_t seed, std::size_t draws)
-    : seed_(seed),
-      draws_(draws),
+RunDraws::RunDraws(const RunErrors& errors, const Sampling& sampling)
+    : seed_(sampling.seed),
+      draws_(sampling.draws),
       step_(lognormal(errors.step), all_words),
       price_(lognormal(errors.price), all_words),
       failures_(lognormal(errors.failures), all_words) {
-  check(draws > 0, "an interval is drawn");
+  check(draws_ > 0, "an interval is drawn");
 }
 
 RunSpread RunDraws::spread_of(const RunTerms& terms) const {
@@ -64,10 +64,10 @@ RunSpread RunDraws::spread_of(const RunTerms& terms) const {
   return spread;
 }
 
-double share_that_keeps(const RunSpread& spread, double most_days, double most_cost) {
+double share_that_keeps(const RunSpread& spread, const RunLimits& limits) {
   std::size_t kept = 0;
   for (std::size_t i = 0; i < spread.all_days.size(); ++i) {
-    kept += spread.all_days[i] <= most_days && spread.all_costs[i] <= most_cost ? 1 : 0;
+    kept += spread.all_days[i] <= limits.days && spread.all_costs[i] <= limits.cost ? 1 : 0;
   }
   return static_cast<double>(kept) / static_cast<double>(spread.all_days.size());
 }

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "model/analysis/run_totals.h"
@@ -29,7 +30,11 @@ struct RunSpread {
 
 class RunDraws {
  public:
-  RunDraws(const RunErrors& errors, std::uint64_t seed, std::size_t draws);
+  struct Sampling {
+    std::uint64_t seed = 0;
+    std::size_t draws = 1;
+  };
+  RunDraws(const RunErrors& errors, const Sampling& sampling);
 
   /// Returns the totals for the given terms; the ends of the intervals are the order statistics at 5% and 95% of the
   /// draws.
@@ -43,7 +48,13 @@ class RunDraws {
   QuantileTable failures_;
 };
 
+/// What a run may take at most.
+struct RunLimits {
+  double days = std::numeric_limits<double>::infinity();
+  double cost = std::numeric_limits<double>::infinity();
+};
+
 /// Returns the share of draws that meet both limits. Requires a spread with draws.
-double share_that_keeps(const RunSpread& spread, double most_days, double most_cost);
+double share_that_keeps(const RunSpread& spread, const RunLimits& limits);
 
 }  // namespace commfuse

@@ -172,7 +172,7 @@ class Replay::Pass {
         lanes_(prices.lanes()),
         width_(ranks_ * lanes_),
         price_(std::move(prices)) {
-    check(belongs(costs, program.ops.size(), static_cast<std::size_t>(tape.ranks)), "costs belong to the program");
+    check(belongs(costs, program, static_cast<std::size_t>(tape.ranks)), "costs belong to the program");
     memory_.values_.resize(tape.registers * width_);
     memory_.durations_.resize(width_);
     memory_.others_.resize(width_);
@@ -427,7 +427,7 @@ class Replay::Pass {
     }
     if (instruction.other != Tape::none && !one_sided) {
       price_(instruction.other_op, instruction.other_rank, memory_.durations_.data());
-      start_with(instruction.other, instruction.turn);
+      start_with({.halves = instruction.other, .turn = instruction.turn});
     }
     return starts;
   }
@@ -438,17 +438,23 @@ class Replay::Pass {
     for (std::size_t i = 0; i < width_; ++i) {
       starts[i] = at(instruction.self)[i] - memory_.durations_[i];
     }
-    start_with(instruction.self, instruction.turn_back);
+    start_with({.halves = instruction.self, .turn = instruction.turn_back});
     return starts;
   }
 
-  /// Lowers the starts in others_ to those of `halves`, turned, where these are earlier. Requires their durations in
+  /// Halves of exchanges in one register, and how they are turned to the ranks that they concern.
+  struct Turned {
+    std::uint32_t halves = 0;
+    std::uint32_t turn = 0;
+  };
+  /// Lowers the starts in others_ to those of the halves where these are earlier. Requires their durations in
   /// durations_.
-  void start_with(std::uint32_t halves, std::uint32_t turn) {
+  void start_with(const Turned& turned) {
     double* starts = memory_.others_.data();
-    for_each_run(turn, [&](std::size_t target, std::size_t source, std::size_t count) {
+    for_each_run(turned.turn, [&](std::size_t target, std::size_t source, std::size_t count) {
       for (std::size_t i = 0; i < count; ++i) {
-        starts[target + i] = std::min(starts[target + i], at(halves)[source + i] - memory_.durations_[source + i]);
+        starts[target + i] =
+            std::min(starts[target + i], at(turned.halves)[source + i] - memory_.durations_[source + i]);
       }
     });
   }

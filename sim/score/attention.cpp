@@ -20,8 +20,7 @@ void score_attention(const Table& table, Context& context, Tally& tally) {
     const AttentionSize size = columns.size(row);
     const bool has_dtype = !row.has(columns.dtype) || dtype_in_table(row.text(columns.dtype));
     const double measured = row.amount(time);
-    const bool back =
-        held_back(attention_group("attention", row.text(columns.hw), size.heads, size.kv_heads, size.head_dim));
+    const bool back = held_back(attention_group("attention", row.text(columns.hw), size));
     if (!tally.takes(row, back)) {
       continue;
     }

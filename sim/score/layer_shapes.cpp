@@ -68,7 +68,7 @@ class Layers {
     const std::string_view hw = row.text(columns_.hw);
     if (row.has(columns_.n) || row.has(columns_.k)) {
       const GemmSize size{.m = m, .n = row.count(columns_.n), .k = row.count(columns_.k), .dtype = dtype_};
-      const bool back = held_back(gemm_group("gemm_layer", hw, name_of(dtype_), size.n, size.k));
+      const bool back = held_back(gemm_group("gemm_layer", hw, name_of(dtype_), size));
       if (const Machine* machine = machine_of(row, hw, back)) {
         score_product(row, *machine, back, size, measured);
       }

@@ -154,7 +154,8 @@ OverlapRow overlap_row(Row& row, const OverlapColumns& columns) {
 }
 
 Point point_of(const OverlapRow& row, const Machine& machine) {
-  Point point{.model = bare_mlp(row.scatters ? row.n : row.k, row.scatters ? row.k : row.n), .machine = machine};
+  Point point{.model = bare_mlp({.hidden = row.scatters ? row.n : row.k, .ffn = row.scatters ? row.k : row.n}),
+              .machine = machine};
   point.scope = row.scatters ? Scope::down : Scope::gate_up;
   point.ranks = row.ranks;
   point.seq = row.m;

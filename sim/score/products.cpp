@@ -35,7 +35,7 @@ ProductRow read_product(Row& row, const ProductColumns& columns, MachineColumn& 
   const std::string_view word = row.text(columns.dtype);
   const std::optional<DType> dtype = dtype_in_table(word);
   const std::string_view said = dtype ? name_of(*dtype) : word;
-  ProductRow read{.size = size, .machine = nullptr, .held_back = held_back(gemm_group(kind, hw, said, size.n, size.k))};
+  ProductRow read{.size = size, .machine = nullptr, .held_back = held_back(gemm_group(kind, hw, said, size))};
   if (!tally.takes(row, read.held_back)) {
     return read;
   }

@@ -26,7 +26,8 @@ void add_kernel(ProgramBuilder& builder, int repeats) {
   }
 }
 
-void add_all_gather(ProgramBuilder& builder, int ranks, int repeats) {
+void add_all_gather(ProgramBuilder& builder, int repeats) {
+  const Rank ranks = builder.mesh().ranks();
   const DimensionId rows = builder.dimension("rows", ranks);
   const Extent width{builder.dimension("columns", 1), 1};
   const BufferId shard = builder.buffer("shard", BufferRole::input, {rows, 1}, width, DType::bf16);
@@ -55,7 +56,7 @@ Program program_of(const SampledRuns& runs) {
   ProgramBuilder builder("sampled", Mesh{{{"tp", ranks}}});
   switch (runs.op) {
     case SampledOp::kernel: add_kernel(builder, runs.repeats); break;
-    case SampledOp::all_gather: add_all_gather(builder, ranks, runs.repeats); break;
+    case SampledOp::all_gather: add_all_gather(builder, runs.repeats); break;
     case SampledOp::send_recv: add_send(builder, runs.repeats); break;
   }
   return std::move(builder).build();

@@ -58,7 +58,9 @@ void LayerCost::routed_experts(Stream& stream, Direction direction) {
   const Bytes gathered{width * (dispatches ? met : tokens_) * routed};
   const auto exchange = [&] {
     if (dispatches) {
-      collective(stream, group_at(plan_.tensor, plan_.expert).all_to_all(Bytes{width * permuted * routed}));
+      collective(
+          stream,
+          group_at({.stride = plan_.tensor, .ranks = plan_.expert}).all_to_all(Bytes{width * permuted * routed}));
     }
   };
   router(stream);

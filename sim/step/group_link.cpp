@@ -31,12 +31,13 @@ double shared_inside(const Machine& machine, std::int64_t apart) {
     return 1.0;
   }
   const auto stride = static_cast<int>(std::min<std::int64_t>(apart, machine.gpus_per_node / 2));
-  return std::min(1.0, machine.strided_rates->of_whole(stride, 2) / machine.strided_rates->of_whole(1, 2));
+  return std::min(1.0, machine.strided_rates->of_whole({.stride = stride, .ranks = 2}) /
+                           machine.strided_rates->of_whole({.stride = 1, .ranks = 2}));
 }
 
 /// Returns the time of sends from this many GPUs of one node to their counterparts in another.
 Duration across_nodes(const Machine& machine, int gpus, Bytes bytes) {
-  return p2p_time(limited(machine.network->peer, rate_across(machine, gpus, gpus)), bytes);
+  return p2p_time(limited(machine.network->peer, rate_across(machine, {.of_group = gpus, .of_node = gpus})), bytes);
 }
 
 }  // namespace
@@ -46,9 +47,9 @@ double slowest_of(std::int64_t gpus, double sigma) {
   return gpus <= 1 || sigma <= 0.0 ? 1.0 : lognormal(sigma)(0.625 / (n + 0.25), true);
 }
 
-double slowest_of(std::int64_t gpus, double sigma, double probability) {
-  check(gpus >= 1 && probability > 0.0 && probability < 1.0, "a percentile lies between none and all");
-  const double above = -math::expm1(math::log(probability) / static_cast<double>(gpus));
+double slowest_of(std::int64_t gpus, double sigma, Probability probability) {
+  check(gpus >= 1 && probability.value > 0.0 && probability.value < 1.0, "a percentile lies between none and all");
+  const double above = -math::expm1(math::log(probability.value) / static_cast<double>(gpus));
   if (sigma <= 0.0) {
     return 1.0;
   }

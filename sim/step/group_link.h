@@ -15,10 +15,15 @@ namespace commfuse {
 /// wait for it in every step. 1 for one GPU or sigma 0. The same holds for the members of a collective.
 double slowest_of(std::int64_t gpus, double sigma);
 
+/// A probability between 0 and 1.
+struct Probability {
+  double value = 0.5;
+};
+
 /// Returns the slowdown that a share `probability` of machines does not exceed: all n GPUs are no slower than f with
 /// probability F(f)^n, so it is the quantile of one GPU's factor at probability^(1/n). Requires gpus >= 1 and 0 <
 /// probability < 1.
-double slowest_of(std::int64_t gpus, double sigma, double probability);
+double slowest_of(std::int64_t gpus, double sigma, Probability probability);
 
 /// The send of stage `stage` to the next, or the next one's to it; after the last stage comes the first. Stages are
 /// `gpus_of_a_stage` consecutive GPUs, each of which sends `bytes` to its counterpart, all at once: the slowest pair

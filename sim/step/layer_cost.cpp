@@ -74,15 +74,18 @@ Duration LayerCost::fused(Duration time) const {
   return factor == 1.0 ? time : times(factor, time);
 }
 
-void LayerCost::collective(Stream& stream, Duration time) const { stream.add(point_.framework.issue.value, time); }
-
-void LayerCost::beside(Stream& stream, Duration time, Duration communication) const {
-  collective(stream, std::max(slowed(time + machine_.accelerator.stream_gap.value), communication));
+void LayerCost::collective(Stream& stream, Duration time) const {
+  stream.add({.issue = point_.framework.issue.value, .time = time});
 }
 
-Group LayerCost::group_at(std::int64_t stride, std::int64_t ranks) const {
-  Group group = group_of(machine_, stride, ranks, plan_.gpus());
-  group.stretch = slowest_of(ranks, point_.communication_sigma);
+void LayerCost::beside(Stream& stream, const Overlap& times) const {
+  collective(stream, std::max(slowed(times.kernel + machine_.accelerator.stream_gap.value), times.communication));
+}
+
+Group LayerCost::group_at(GroupLayout layout) const {
+  layout.gpus = plan_.gpus();
+  Group group = group_of(machine_, layout);
+  group.stretch = slowest_of(layout.ranks, point_.communication_sigma);
   return group;
 }
 
@@ -149,24 +152,24 @@ void LayerCost::context_exchange(Stream& stream, Direction direction) const {
   if (plan_.context == 1) {
     return;
   }
-  const Group group = group_at(plan_.tensor * plan_.ulysses, plan_.context);
+  const Group group = group_at({.stride = plan_.tensor * plan_.ulysses, .ranks = plan_.context});
   const std::int64_t columns = shape_->kv_heads * (model_.head_dim + model_.value_dim()) / plan_.tensor;
   const Bytes exchanged{width * tokens_ * plan_.context * columns};
   collective(stream, direction == Direction::forward ? group.all_gather(exchanged) : group.reduce_scatter(exchanged));
 }
 
-void LayerCost::exchange(Stream& stream, std::int64_t ranks, std::int64_t columns) const {
-  if (ranks > 1) {
-    collective(stream, group_at(plan_.tensor, ranks).all_to_all(Bytes{width * tokens_ * columns}));
+void LayerCost::exchange(Stream& stream, const GroupLayout& layout, std::int64_t columns) const {
+  if (layout.ranks > 1) {
+    collective(stream, group_at(layout).all_to_all(Bytes{width * tokens_ * columns}));
   }
 }
 
 void LayerCost::ulysses_exchange(Stream& stream, std::int64_t columns) const {
-  exchange(stream, plan_.ulysses, columns);
+  exchange(stream, {.stride = plan_.tensor, .ranks = plan_.ulysses}, columns);
 }
 
 void LayerCost::sequence_exchange(Stream& stream, std::int64_t columns) const {
-  exchange(stream, plan_.sequence_ranks(), columns);
+  exchange(stream, {.stride = plan_.tensor, .ranks = plan_.sequence_ranks()}, columns);
 }
 
 namespace {

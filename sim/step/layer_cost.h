@@ -87,8 +87,8 @@ class LayerCost {
   /// fp32, reads the gradient and writes the weight in 16 bits.
   [[nodiscard]] Duration optimizer(std::int64_t parameters) const;
 
-  /// Returns the group of `ranks` GPUs that are `stride` apart.
-  [[nodiscard]] Group group_at(std::int64_t stride, std::int64_t ranks) const;
+  /// Returns the group among all GPUs of the plan; `layout.gpus` is not read.
+  [[nodiscard]] Group group_at(GroupLayout layout) const;
 
  private:
   /// Bytes of an activation, also on the wires: fp8 GEMMs convert on the fly.
@@ -132,8 +132,12 @@ class LayerCost {
   [[nodiscard]] Duration slowed(Duration time) const;
   /// Adds a call whose time already contains the gap before it, and that is no slower on any GPU.
   void collective(Stream& stream, Duration time) const;
+  struct Overlap {
+    Duration kernel{};
+    Duration communication{};
+  };
   /// Adds a kernel and a collective beside it.
-  void beside(Stream& stream, Duration time, Duration communication) const;
+  void beside(Stream& stream, const Overlap& times) const;
   /// Adds a kernel for the gradients of weights: where backward passes are split, to a stream of their own.
   void weight_kernel(Stream& stream, Duration time) const;
   void moved(Stream& stream, std::int64_t elements) const;
@@ -164,14 +168,14 @@ class LayerCost {
   };
   void site_backward(Stream& stream, const Product& forward, bool column) const;
   void reduce(Stream& stream) const;
-  [[nodiscard]] Group tensor_group() const { return group_at(1, plan_.tensor); }
+  [[nodiscard]] Group tensor_group() const { return group_at({.stride = 1, .ranks = plan_.tensor}); }
   void context_exchange(Stream& stream, Direction direction) const;
   /// Exchanges this many columns of the tensor ranks' tokens and heads, from tokens to heads or back, among the ranks
   /// that share a sequence.
   void ulysses_exchange(Stream& stream, std::int64_t columns) const;
   /// Exchanges columns among Ulysses and context ranks together: a state space treats both alike.
   void sequence_exchange(Stream& stream, std::int64_t columns) const;
-  void exchange(Stream& stream, std::int64_t ranks, std::int64_t columns) const;
+  void exchange(Stream& stream, const GroupLayout& layout, std::int64_t columns) const;
   [[nodiscard]] bool plays_ulysses() const;
   void ulysses_block(Stream& stream);
   [[nodiscard]] std::int64_t norm_elements() const;

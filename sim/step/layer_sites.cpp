@@ -24,10 +24,14 @@ struct NamedProjection {
 
 /// Adds a site for each width that layers have for MLP or keys: "gate_up", and "gate_up_ffn_7168".
 void add_sites(const Transformer& model, std::vector<NamedProjection>& projections) {
-  const auto add = [&](const Transformer& shape, SiteName site, std::string_view width, std::int64_t own_width,
-                       std::int64_t common, std::int64_t layers) {
-    const std::string name =
-        own_width == common ? std::string{name_of(site)} : fmt::format("{}_{}_{}", name_of(site), width, own_width);
+  struct Width {
+    std::string_view name;
+    std::int64_t own = 0;
+    std::int64_t common = 0;
+  };
+  const auto add = [&](const Transformer& shape, SiteName site, const Width& width, std::int64_t layers) {
+    const std::string name = width.own == width.common ? std::string{name_of(site)}
+                                                       : fmt::format("{}_{}_{}", name_of(site), width.name, width.own);
     const auto known = std::find_if(projections.begin(), projections.end(),
                                     [&](const NamedProjection& projection) { return projection.name == name; });
     if (known != projections.end()) {
@@ -41,16 +45,16 @@ void add_sites(const Transformer& model, std::vector<NamedProjection>& projectio
     const Transformer shape = shape_of(model, run.kind);
     if (run.kind.attention) {
       if (!model.latent) {  // its queries and keys go through the narrow middle
-        add(shape, SiteName::qkv, "kv_heads", shape.kv_heads, model.kv_heads, run.count);
+        add(shape, SiteName::qkv, {.name = "kv_heads", .own = shape.kv_heads, .common = model.kv_heads}, run.count);
       }
-      add(shape, SiteName::out_proj, "", 0, 0, run.count);
+      add(shape, SiteName::out_proj, {}, run.count);
     }
   }
   for (const LayerRun& run : runs) {
     const Transformer shape = shape_of(model, run.kind);
     if (run.kind.mlp == MlpKind::dense) {
-      add(shape, SiteName::gate_up, "ffn", shape.ffn, model.ffn, run.count);
-      add(shape, SiteName::down, "ffn", shape.ffn, model.ffn, run.count);
+      add(shape, SiteName::gate_up, {.name = "ffn", .own = shape.ffn, .common = model.ffn}, run.count);
+      add(shape, SiteName::down, {.name = "ffn", .own = shape.ffn, .common = model.ffn}, run.count);
     }
   }
 }

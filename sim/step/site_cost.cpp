@@ -122,8 +122,9 @@ void LayerCost::site_backward(Stream& stream, const Product& forward, bool colum
   const std::int64_t collectives = shares ? 2 : 1;
   if (point_.framework.overlaps_backward && weights_ == nullptr) {
     const int ctas = group.wires->ctas.value;  // the SMs that a collective holds
-    beside(stream, shares ? product_time(forward.m, forward.k, forward.n, false, ctas) : of_input, gathered);
-    beside(stream, product_time(forward.k, forward.n, forward.m, true, ctas), reduced);
+    beside(stream, {.kernel = shares ? product_time(forward.m, forward.k, forward.n, false, ctas) : of_input,
+                    .communication = gathered});
+    beside(stream, {.kernel = product_time(forward.k, forward.n, forward.m, true, ctas), .communication = reduced});
     stream.add_host(collectives * point_.framework.issue.value);
     return;
   }

@@ -81,8 +81,9 @@ class Step {
         costs_(point, sites),
         beside_(point, sites, held_by_exchange(point)),
         runs_(runs_by_piece(model_, plan_)),
-        replicas_(costs_.group_at(plan_.tensor, plan_.replicas())),
-        expert_replicas_(costs_.group_at(plan_.tensor * plan_.expert, plan_.replicas() / plan_.expert)) {}
+        replicas_(costs_.group_at({.stride = plan_.tensor, .ranks = plan_.replicas()})),
+        expert_replicas_(
+            costs_.group_at({.stride = plan_.tensor * plan_.expert, .ranks = plan_.replicas() / plan_.expert})) {}
 
   StepPrediction predict() {
     const std::vector<StageTimes> stages = play(pipeline());
@@ -253,8 +254,10 @@ class Step {
   /// Returns the SMs that the kernels of the replicas' collectives hold.
   static int held_by_exchange(const StepPoint& point) {
     const TrainingPlan& plan = point.plan;
-    return plan.replicas() > 1 ? group_of(*point.machine, plan.tensor, plan.replicas(), plan.gpus()).wires->ctas.value
-                               : 0;
+    return plan.replicas() > 1
+               ? group_of(*point.machine, {.stride = plan.tensor, .ranks = plan.replicas(), .gpus = plan.gpus()})
+                     .wires->ctas.value
+               : 0;
   }
 
   /// With ZeRO 3, nothing runs before the first layer's weights are gathered, nor after the last pass while its
@@ -460,7 +463,7 @@ Duration least_step_time(const StepPoint& point, SiteTimes& sites) {
 
 StepPercentiles step_percentiles(const StepPoint& point, SiteTimes& sites) {
   const auto at = [&](double probability) {
-    return predict_slowed(point, sites, slowest_of(point.plan.gpus(), point.rank_sigma, probability)).time;
+    return predict_slowed(point, sites, slowest_of(point.plan.gpus(), point.rank_sigma, Probability{probability})).time;
   };
   return {.alike = predict_slowed(point, sites, 1.0).time,
           .p50 = at(0.5),
@@ -508,8 +511,8 @@ Duration forward_pass(const StepPoint& point, SiteTimes& sites) {
       .k = point.model->hidden,
       // A checkpoint with narrow weights keeps those of the logits wide.
       .dtype = point.serves && point.model->weights && plan.dtype == DType::fp8 ? DType::bf16 : plan.dtype};
-  pass.add(point.framework.issue.value,
-           estimate_gemm(accelerator, logits, accelerator.sms).time + accelerator.stream_gap.value);
+  pass.add({.issue = point.framework.issue.value,
+            .time = estimate_gemm(accelerator, logits, accelerator.sms).time + accelerator.stream_gap.value});
   return pass.after({}, Duration::zero()).device;
 }
 

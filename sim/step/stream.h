@@ -27,6 +27,12 @@ inline Duration counted(Duration time) {
   return time;
 }
 
+/// Times of one kernel.
+struct StreamKernel {
+  Duration issue{};  ///< Time of the host to issue it.
+  Duration time{};   ///< Time of the device.
+};
+
 /// The times at which host and device are free.
 struct StreamState {
   Duration host{};
@@ -41,10 +47,10 @@ struct Stream {
   Duration end{};     ///< Earliest end of the last one, from the host's first issue: host-bound kernels show here.
 
   /// Adds one kernel.
-  void add(Duration issue, Duration time) {
-    host += issue;
-    device += time;
-    end = counted(std::max(end + time, host + time));
+  void add(const StreamKernel& kernel) {
+    host += kernel.issue;
+    device += kernel.time;
+    end = counted(std::max(end + kernel.time, host + kernel.time));
   }
   /// Adds work of the host alone.
   void add_host(Duration issue) { host = counted(host + issue); }

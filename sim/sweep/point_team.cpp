@@ -79,23 +79,23 @@ std::vector<StoredPoint> PointTeam::play(std::span<const std::size_t> points, co
   return played;
 }
 
-std::string warning_of_bound_threads(int threads, int allowed, int online) {
-  if (allowed >= threads || allowed >= online) {
+std::string warning_of_bound_threads(int threads, const Cores& cores) {
+  if (cores.allowed >= threads || cores.allowed >= cores.online) {
     return {};
   }
   return fmt::format(
       "{} threads share {} of this machine's {} cores: the launcher binds each process; with Open MPI, add --bind-to "
       "none to mpirun\n",
-      threads, allowed, online);
+      threads, cores.allowed, cores.online);
 }
 
-int allowed_cores() {
+Cores cores_of_this_process() {
+  const auto online = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
   cpu_set_t cores;
   CPU_ZERO(&cores);
   // A machine with more cores than the set holds is told as unbound.
-  return ::sched_getaffinity(0, sizeof(cores), &cores) == 0 ? CPU_COUNT(&cores) : online_cores();
+  const bool fits = ::sched_getaffinity(0, sizeof(cores), &cores) == 0;
+  return {.allowed = fits ? CPU_COUNT(&cores) : online, .online = online};
 }
-
-int online_cores() { return static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN)); }
 
 }  // namespace commfuse

@@ -36,11 +36,14 @@ class PointTeam {
 };
 
 /// A warning where this process may run on fewer cores than it has threads and the machine has more; else empty.
-/// mpirun binds each process to one core unless it is told otherwise. `allowed` and `online` count cores.
-std::string warning_of_bound_threads(int threads, int allowed, int online);
+/// mpirun binds each process to one core unless it is told otherwise.
+struct Cores {
+  int allowed = 1;  ///< Cores that the process may run on.
+  int online = 1;   ///< Cores of the machine.
+};
+std::string warning_of_bound_threads(int threads, const Cores& cores);
 
-/// Cores that this process may run on, and those of the machine.
-int allowed_cores();
-int online_cores();
+/// Returns the cores of this process and this machine.
+Cores cores_of_this_process();
 
 }  // namespace commfuse

@@ -133,6 +133,7 @@ void require_whole(const P99Causes& causes, std::string_view store) {
 
 enum class Tag : char { nothing, text, count, number };
 
+// NOLINTNEXTLINE(bugprone-easily-swappable-parameters): every call gives the number of bytes as a literal
 void put_number(std::uint64_t bits, std::size_t bytes, std::string& out) {
   std::array<char, 8> text{};
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -142,6 +143,7 @@ void put_number(std::uint64_t bits, std::size_t bytes, std::string& out) {
 }
 
 /// Appends a tag and a number, as put_number() does.
+// NOLINTNEXTLINE(bugprone-easily-swappable-parameters): as for put_number()
 void put_tagged(Tag tag, std::uint64_t bits, std::size_t bytes, std::string& out) {
   std::array<char, 9> text{static_cast<char>(tag)};
   for (std::size_t i = 1; i < text.size(); ++i) {

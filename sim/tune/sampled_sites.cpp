@@ -29,7 +29,7 @@ class Chooser {
       : point_(point),
         times_(times),
         options_(options),
-        slowest_(slowest_of(point.plan.gpus(), options.rank_sigma, 0.99)),
+        slowest_(slowest_of(point.plan.gpus(), options.rank_sigma, Probability{0.99})),
         groups_(point.plan.gpus() / point.plan.tensor) {
     check(options.monte_carlo.jitter != nullptr && options.kernel_jitter != nullptr, "sites stray under a jitter");
   }

@@ -18,7 +18,7 @@ class Distribution {
   explicit Distribution(const StepSpread& spread) : groups_(static_cast<double>(spread.groups)) {
     deviation_ = std::sqrt(spread.variance);
     for (int i = 0; i < machines; ++i) {
-      const double factor = slowest_of(spread.gpus, spread.rank_sigma, (i + 0.5) / machines);
+      const double factor = slowest_of(spread.gpus, spread.rank_sigma, Probability{(i + 0.5) / machines});
       times_.push_back(to_seconds(spread.alike) + (factor - 1.0) * spread.per_slowdown + spread.strays);
     }
   }
@@ -75,6 +75,6 @@ StepTail tail_of(const StepSpread& spread) {
           .p99 = from_seconds(times.quantile(0.99))};
 }
 
-double deviations_at_p99(std::int64_t groups) { return math::log(slowest_of(groups, 1.0, 0.99)); }
+double deviations_at_p99(std::int64_t groups) { return math::log(slowest_of(groups, 1.0, Probability{0.99})); }
 
 }  // namespace commfuse

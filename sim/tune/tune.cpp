@@ -223,14 +223,14 @@ void choose_single(StepPoint point, SiteTimes& times, Tuning& tuning) {
 
 }  // namespace
 
-CalculonForms calculon_forms(Duration compute, Duration communication, std::int64_t ranks) {
+CalculonForms calculon_forms(const CalculonSite& site) {
   constexpr double usage = 0.15;
-  const double c = to_seconds(compute);
-  const double t = to_seconds(communication);
-  const auto n = static_cast<double>(ranks);
+  const double c = to_seconds(site.compute);
+  const double t = to_seconds(site.communication);
+  const auto n = static_cast<double>(site.ranks);
   const double slowed = c / (1.0 - usage);
   const double ring = t > slowed ? c / n + (n - 1.0) / n * t : c + (n - 1.0) / n * usage * t;
-  return {.none = compute + communication, .pipe = from_seconds(ring + t / n), .ring = from_seconds(ring)};
+  return {.none = site.compute + site.communication, .pipe = from_seconds(ring + t / n), .ring = from_seconds(ring)};
 }
 
 std::vector<TunedSite> tune_sites(const StepPoint& point, SiteTimes& times, StructureCache& structures) {
@@ -243,7 +243,9 @@ std::vector<TunedSite> tune_sites(const StepPoint& point, SiteTimes& times, Stru
     site.strategy = &serial_strategy;
     TunedSite tuned{.name = of.name, .scope = of.scope, .shape = of.shape, .serial = times.of(site)};
     tuned.best = times.fastest(site, strategies);
-    tuned.calculon = calculon_forms(tuned.serial.compute, tuned.serial.time - tuned.serial.compute, point.plan.tensor);
+    tuned.calculon = calculon_forms({.compute = tuned.serial.compute,
+                                     .communication = tuned.serial.time - tuned.serial.compute,
+                                     .ranks = point.plan.tensor});
     site.strategy = tuned.best.strategy;
     tuned.rate_to_hide = faster_links.least(site);
     sites.push_back(tuned);

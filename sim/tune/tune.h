@@ -34,7 +34,12 @@ struct CalculonForms {
   Duration pipe{};
   Duration ring{};
 };
-CalculonForms calculon_forms(Duration compute, Duration communication, std::int64_t ranks);
+struct CalculonSite {
+  Duration compute{};
+  Duration communication{};
+  std::int64_t ranks = 1;
+};
+CalculonForms calculon_forms(const CalculonSite& site);
 
 /// The objective: the mean of a site's time, or the p99 of the whole step's time.
 enum class Minimize : std::uint8_t { mean, p99 };

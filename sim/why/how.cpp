@@ -59,7 +59,10 @@ std::string of_collective(const Group& group, const CollectiveShape& shape, Byte
   if (is_all_reduce && group.nodes > 1 && group.wires->tree != nullptr && !nccl_chooses_trees(*group.wires)) {
     return "the fastest tree of nodes";
   }
-  const auto kernel = kernel_taken(*group.wires, group.ranks, bytes, is_all_reduce ? 2 : 1, group.nodes);
+  const auto kernel = kernel_taken(*group.wires, {.ranks = group.ranks,
+                                                  .passes = is_all_reduce ? 2 : 1,
+                                                  .total = static_cast<double>(bytes.count),
+                                                  .nodes = group.nodes});
   return std::string{kernel ? in_words(*kernel) : "ring"};
 }
 

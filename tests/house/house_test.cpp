@@ -14,6 +14,7 @@
 #include "tests/house/house_rules.h"
 #include "tests/house/plain_words.h"
 #include "tests/house/retired_phrases.h"
+#include "tests/house/swappable_numbers.h"
 
 namespace commfuse::house {
 namespace {
@@ -326,6 +327,26 @@ TEST(House, ThePageHasEveryAlgorithmThatSourcesName) {
   tree.write("sim/b.h", "std::ranges::rotate(a);\n");
   tree.write("validate/c.cpp", "std::ranges::iota(a);\n");
   EXPECT_EQ(algorithms_the_page_lacks(tree.root()), (Sentences{"model/a.cpp:3: page/shim/libcxx14.h has no rotate"}));
+}
+
+TEST(House, NoNumbersOfAHeaderAreEasilySwapped) { EXPECT_EQ(swappable_numbers(COMMFUSE_SOURCE_DIR), Sentences{}); }
+
+TEST(House, NumbersThatAreEasilySwappedAreFound) {
+  const Tree tree;
+  tree.write("model/a.h",
+             "double price(double bytes, double rate);\n"
+             "int ways(int first, int last, int rank, int ranks = 8);  // int a(int left, int right);\n"
+             "void run(std::function<void(int done, int failed)> tell);\n"
+             "Duration wait(const Machine& machine,\n"
+             "              Duration issue = {}, std::optional<Duration> limit = std::nullopt);\n"
+             "int mixed(int count, double share, int limit), calls(int, int), named(Bytes sent, Duration time);\n");
+  tree.write("tests/a.h", "int free(int left, int right);\n");
+  const auto breach = [](int line, const std::string& first, const std::string& second) {
+    return "model/a.h:" + std::to_string(line) + ": '" + first + "' and '" + second +
+           "' are easily swapped; make them members of a struct";
+  };
+  EXPECT_EQ(swappable_numbers(tree.root()), (Sentences{breach(1, "bytes", "rate"), breach(2, "last", "rank"),
+                                                       breach(3, "done", "failed"), breach(4, "issue", "limit")}));
 }
 
 TEST(BuildInfo, SaysWhatThisBinaryIs) {

@@ -69,7 +69,7 @@ TEST(JsonBudget, KeysOfObjectsBesideEachOtherDoNotAddUp) {
 TEST(JsonBudget, WhatIsNoJsonIsTheParsersToSay) { EXPECT_THROW(parse_json<json>("[1, ", "a.json"), json::parse_error); }
 
 TEST(JsonBudget, OfWhatIsForgottenNothingCounts) {
-  JsonBudget budget("a.json", 2);
+  JsonBudget budget("a.json", {.objects = 2});
   budget.begin_object(0);
   for (int i = 0; i < 10; ++i) {
     const JsonBudget::Taken before = budget.taken();
@@ -81,7 +81,7 @@ TEST(JsonBudget, OfWhatIsForgottenNothingCounts) {
 }
 
 TEST(JsonBudget, BytesAreCounted) {
-  JsonBudget budget("a.json");
+  JsonBudget budget("a.json", {});
   budget.text(JsonBudget::most_bytes / 2);
   EXPECT_THROW(budget.key(JsonBudget::most_bytes / 2), ConfigError);
 }

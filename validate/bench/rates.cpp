@@ -38,9 +38,11 @@ std::string line_of_matrix(std::int64_t from, std::int64_t ranks, const std::map
   return line + "\n";
 }
 
-std::string matrix(const std::string& name, std::int64_t bytes, std::int64_t ranks,
-                   const std::map<Pair, double>& rates) {
-  std::string text = fmt::format("{}, {} bytes each, GB/s of both together\n", name, bytes);
+/// A table's name, and the bytes that each direction moves.
+using TableKey = std::pair<std::string, std::int64_t>;
+
+std::string matrix(const TableKey& table, std::int64_t ranks, const std::map<Pair, double>& rates) {
+  std::string text = fmt::format("{}, {} bytes each, GB/s of both together\n", table.first, table.second);
   if (ranks > most_columns) {
     for (const auto& [pair, rate] : rates) {
       text += fmt::format("  {:>4} and {:>4} {:>10.2f}\n", pair.first, pair.second, rate);
@@ -60,7 +62,7 @@ std::string matrix(const std::string& name, std::int64_t bytes, std::int64_t ran
 
 /// A pair's transfers both ways have one time, its copies both ways one for each direction.
 std::string matrices(std::span<const MicroBenchmark> measured) {
-  std::map<std::pair<std::string, std::int64_t>, std::map<Pair, double>> tables;
+  std::map<TableKey, std::map<Pair, double>> tables;
   std::int64_t ranks = 0;
   for (const MicroBenchmark& benchmark : measured) {
     const std::optional<CopyTest> copy = copy_test_named(benchmark.op);
@@ -76,7 +78,7 @@ std::string matrices(std::span<const MicroBenchmark> measured) {
   }
   std::string text;
   for (const auto& [table, rates] : tables) {
-    text += matrix(table.first, table.second, ranks, rates);
+    text += matrix(table, ranks, rates);
   }
   return text;
 }

@@ -109,6 +109,7 @@ void RankRun::end(std::int32_t at) {
 
 /// In a rendezvous the sender sends once both are ready, in a push at once; in a pull the receiver fetches. A send is
 /// over when its data has arrived; that of a pull at once.
+// NOLINTNEXTLINE(bugprone-easily-swappable-parameters): the command stands first in every function of the run
 bool RankRun::exchange(std::int32_t at, int iteration) {
   const Command& own_command = command(at);
   State& mine = state(at);
@@ -175,6 +176,7 @@ void RankRun::give(std::int32_t at) {
 }
 
 /// The collective is over once every member has its result.
+// NOLINTNEXTLINE(bugprone-easily-swappable-parameters): the command stands first in every function of the run
 bool RankRun::meet(std::int32_t at, int iteration) {
   State& mine = state(at);
   bool moved = false;

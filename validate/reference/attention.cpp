@@ -79,7 +79,15 @@ void for_each_query(const AttentionLayout& layout, std::span<const std::int64_t>
                     const Matrix<double>& bounds, const Visit& visit) {
   const std::int64_t heads = (layout.qkv - layout.out) / 2 / layout.head;  // heads of keys
   const std::int64_t readers = layout.out / layout.head / heads;           // query heads that share one
-  const auto visit_readers = [&](std::int64_t block, std::int64_t head, std::int64_t sequence) {
+  struct KeyHead {
+    std::int64_t block = 0;
+    std::int64_t head = 0;
+    std::int64_t sequence = 0;
+  };
+  const auto visit_readers = [&](const KeyHead& of) {
+    const std::int64_t block = of.block;
+    const std::int64_t head = of.head;
+    const std::int64_t sequence = of.sequence;
     const std::int64_t column = block * layout.qkv + layout.out + head * layout.head;
     const Head values(layout, keys, sequence, column, heads);
     const Head bound(layout, bounds, sequence, column, heads);
@@ -101,7 +109,7 @@ void for_each_query(const AttentionLayout& layout, std::span<const std::int64_t>
   for (std::int64_t block = 0; block < keys.columns() / layout.qkv; ++block) {
     for (std::int64_t head = 0; head < heads; ++head) {
       for (std::int64_t sequence = 0; sequence < layout.batch; ++sequence) {
-        visit_readers(block, head, sequence);
+        visit_readers({.block = block, .head = head, .sequence = sequence});
       }
     }
   }

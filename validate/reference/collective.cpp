@@ -37,8 +37,8 @@ std::vector<Matrix<float>> collective(CollectiveKind kind, std::span<const Matri
   return results;
 }
 
-Matrix<float> part_for(CollectiveKind kind, const Matrix<float>& input, std::size_t to, std::size_t members) {
-  return cuts(kind) ? row_block(input, to, members) : input;
+Matrix<float> part_for(CollectiveKind kind, const Matrix<float>& input, std::size_t member, std::size_t members) {
+  return cuts(kind) ? row_block(input, member, members) : input;
 }
 
 Matrix<float> result_of(CollectiveKind kind, std::span<const Matrix<float>> parts) {

@@ -265,7 +265,7 @@ std::unique_ptr<TcpWorld> TcpWorld::join(const std::string& host, std::uint16_t 
 
 TcpWorld::Peer& TcpWorld::way_to(int process) { return peers_[process_ == 0 ? static_cast<std::size_t>(process) : 0]; }
 
-void TcpWorld::put(int to, int from, const Payload& bytes) {
+void TcpWorld::put(int from, int to, const Payload& bytes) {
   Peer& peer = way_to(to);
   if (peer.closed) {
     return;
@@ -289,7 +289,7 @@ void TcpWorld::send(int to, Payload bytes) {
   if (way_to(to).closed) {
     throw std::runtime_error(fmt::format("process {} has gone", process_ == 0 ? to : 0));
   }
-  put(to, process_, bytes);
+  put(process_, to, bytes);
   push(way_to(to));
 }
 
@@ -347,7 +347,7 @@ void TcpWorld::take_frames(Peer& peer, int number) {
     if (header.to == process_) {
       arrived_.push_back({header.from, std::move(bytes)});
     } else {
-      put(header.to, header.from, bytes);
+      put(header.from, header.to, bytes);
     }
   }
   peer.in.erase(peer.in.begin(), peer.in.begin() + static_cast<std::ptrdiff_t>(used));

@@ -82,7 +82,7 @@ class TcpWorld final : public World {
   static void pull(Peer& peer);
   /// `number` is that of the process at the other end.
   void take_frames(Peer& peer, int number);
-  void put(int to, int from, const Payload& bytes);
+  void put(int from, int to, const Payload& bytes);
 
   int process_;
   int processes_;

@@ -20,7 +20,7 @@ struct OneRank {
     return *this;
   }
   [[nodiscard]] Breakdown breakdown(Duration compute, Duration priced) const {
-    return breakdown_of(recorder.summary(0), compute, priced);
+    return breakdown_of(recorder.summary(0), {.unsliced = compute, .sliced = priced});
   }
   Recorder recorder;
 };

@@ -198,8 +198,8 @@ TEST(CollectiveTime, TakesNoLongerThanALargerMessageThatNcclGivesAFasterKernel) 
   // From 4.63 MB on NCCL takes LL128, in 2 us and 4.05 MB at 200 GB/s; LL would take 36 us for 4 MB.
   EXPECT_NEAR(to_microseconds(all_gather_time(nccl_on_h100(), 8, Bytes{4'000'000})), 22.256, 0.001);
   EXPECT_EQ(all_gather_time(nccl_on_h100(), 8, Bytes{2'400'000}), Duration{22us});  // LL: 2.1 MB at 100 GB/s
-  EXPECT_EQ(kernel_taken(nccl_on_h100(), 8, Bytes{4'000'000}, 1, 1), NcclKernel::ll128);
-  EXPECT_EQ(kernel_taken(nccl_on_h100(), 8, Bytes{2'400'000}, 1, 1), NcclKernel::ll);
+  EXPECT_EQ(kernel_taken(nccl_on_h100(), {.ranks = 8, .total = 4'000'000}), NcclKernel::ll128);
+  EXPECT_EQ(kernel_taken(nccl_on_h100(), {.ranks = 8, .total = 2'400'000}), NcclKernel::ll);
 }
 
 // NCCL's lines of the ring and the tree meet at 50.4 us / (1 / 16 - 1 / 17.664 ns a byte), 8.56 MB, whose tree takes 50

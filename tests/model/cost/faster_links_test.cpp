@@ -127,7 +127,8 @@ TEST(FasterLinks, ARealLinkHasTheKernelThatNcclEstimates) {
   const Machine unchanged = with_link_rates(machine, {.node = 1.0});
   const CollectiveParameters& same = collective_over(unchanged, 0, 8);
   for (std::int64_t bytes = 1 << 10; bytes <= std::int64_t{1} << 32U; bytes *= 2) {
-    EXPECT_EQ(kernel_taken(real, 8, {bytes}, 1, 1), kernel_taken(same, 8, {bytes}, 1, 1)) << bytes;
+    const NcclTask task{.ranks = 8, .total = static_cast<double>(bytes)};
+    EXPECT_EQ(kernel_taken(real, task), kernel_taken(same, task)) << bytes;
   }
 }
 

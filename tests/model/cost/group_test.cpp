@@ -36,46 +36,46 @@ TEST(Group, AllToAllAcrossNodesGoesByTheNics) {
   // Each of eight sends half of its 80 MB to the other node by its NIC: 10 us + 40 MB / 10 GB/s. Meanwhile 30 MB go to
   // the three beside it: 10 us + 150 us.
   const Machine machine = two_nodes();
-  EXPECT_EQ(group_of(machine, 1, 8).all_to_all(Bytes{80'000'000}), Duration{4010us});
+  EXPECT_EQ(group_of(machine, {1, 8}).all_to_all(Bytes{80'000'000}), Duration{4010us});
   // A pair that stands in two nodes sends one half of 80 MB.
-  EXPECT_EQ(group_of(machine, 4, 2).all_to_all(Bytes{80'000'000}), Duration{4010us});
-  EXPECT_EQ(group_of(machine, 1, 4).all_to_all(Bytes{80'000'000}), Duration{310us});
+  EXPECT_EQ(group_of(machine, {4, 2}).all_to_all(Bytes{80'000'000}), Duration{4010us});
+  EXPECT_EQ(group_of(machine, {1, 4}).all_to_all(Bytes{80'000'000}), Duration{310us});
 }
 
 TEST(Group, AcrossNodesWaitsForTheNodeThatHasTheFewestNicsToSendBy) {
   const Machine machine = two_nodes();
-  const auto rate = [&](std::int64_t ranks) { return group_of(machine, 1, ranks).wires->rate.value.value; };
+  const auto rate = [&](std::int64_t ranks) { return group_of(machine, {1, ranks}).wires->rate.value.value; };
   EXPECT_EQ(rate(5), 10e9);
   EXPECT_EQ(rate(6), 20e9);
   EXPECT_EQ(rate(7), 30e9);
   EXPECT_EQ(rate(8), 40e9);
   // The fifth sends each of the four in the other node 10 of its 50 MB, all by one NIC.
-  EXPECT_EQ(group_of(machine, 1, 5).all_to_all(Bytes{50'000'000}), Duration{4010us});
+  EXPECT_EQ(group_of(machine, {1, 5}).all_to_all(Bytes{50'000'000}), Duration{4010us});
 }
 
 TEST(Group, CountsByTheSlowestOfThoseAlike) {
   const Machine machine = two_nodes();
   // Ranks 0 to 2 are in one node; of 3 to 5 one is, and two are in the next.
-  EXPECT_EQ(group_of(machine, 1, 3, 3).nodes, 1);
-  EXPECT_EQ(group_of(machine, 1, 3, 6).nodes, 2);
-  EXPECT_EQ(group_of(machine, 1, 3, 6).wires->rate.value.value, 10e9);
-  EXPECT_EQ(group_of(machine, 1, 4, 8).nodes, 1);
+  EXPECT_EQ(group_of(machine, {1, 3, 3}).nodes, 1);
+  EXPECT_EQ(group_of(machine, {1, 3, 6}).nodes, 2);
+  EXPECT_EQ(group_of(machine, {1, 3, 6}).wires->rate.value.value, 10e9);
+  EXPECT_EQ(group_of(machine, {1, 4, 8}).nodes, 1);
   // The groups are 0, 3 and 1, 4 and 2, 5.
-  EXPECT_EQ(group_of(machine, 3, 2, 6).nodes, 2);
-  EXPECT_EQ(group_of(machine, 3, 2, 6).wires->rate.value.value, 10e9);
+  EXPECT_EQ(group_of(machine, {3, 2, 6}).nodes, 2);
+  EXPECT_EQ(group_of(machine, {3, 2, 6}).wires->rate.value.value, 10e9);
 }
 
 TEST(Group, OfABillionIsLookedAtAsQuicklyAsOfEight) {
   Machine machine = two_nodes();
   machine.nodes = 1 << 28;
   const std::int64_t largest = std::int64_t{1} << 30;
-  EXPECT_EQ(group_of(machine, 1, largest).nodes, 1 << 28);
-  EXPECT_EQ(group_of(machine, 2, largest / 2).nodes, 1 << 28);
-  EXPECT_EQ(group_of(machine, 8, largest / 8).nodes, 1 << 27);
-  EXPECT_EQ(group_of(machine, 1, largest - 3).wires->rate.value.value, 10e9);  // The last node has one rank.
-  EXPECT_EQ(group_of(machine, 3, largest / 3).nodes, (1 << 28));               // Every node has one or two.
-  EXPECT_EQ(group_of(machine, 6, largest / 6).nodes, 178'956'970);             // Each member is alone.
-  EXPECT_EQ(group_of(machine, 1, 357'913'941, 1'073'741'823).nodes, 89'478'486);
+  EXPECT_EQ(group_of(machine, {1, largest}).nodes, 1 << 28);
+  EXPECT_EQ(group_of(machine, {2, largest / 2}).nodes, 1 << 28);
+  EXPECT_EQ(group_of(machine, {8, largest / 8}).nodes, 1 << 27);
+  EXPECT_EQ(group_of(machine, {1, largest - 3}).wires->rate.value.value, 10e9);  // The last node has one rank.
+  EXPECT_EQ(group_of(machine, {3, largest / 3}).nodes, (1 << 28));               // Every node has one or two.
+  EXPECT_EQ(group_of(machine, {6, largest / 6}).nodes, 178'956'970);             // Each member is alone.
+  EXPECT_EQ(group_of(machine, {1, 357'913'941, 1'073'741'823}).nodes, 89'478'486);
 }
 
 /// Returns the nodes of the group that has the fewest members on one of its nodes, and among such groups the one on the
@@ -104,7 +104,7 @@ TEST(Group, LiesOnItsNodesAsCountingAllMembersFinds) {
     machine.network_groups = nullptr;
     for (int stride = 1; stride <= 9; ++stride) {
       for (int ranks = 2; stride * ranks <= per_node * machine.nodes; ++ranks) {
-        EXPECT_EQ(group_of(machine, stride, ranks).nodes, counted_nodes(per_node, stride, ranks))
+        EXPECT_EQ(group_of(machine, {stride, ranks}).nodes, counted_nodes(per_node, stride, ranks))
             << per_node << " " << stride << " " << ranks;
       }
     }
@@ -114,7 +114,7 @@ TEST(Group, LiesOnItsNodesAsCountingAllMembersFinds) {
 TEST(Group, AllToAllAcrossNodesWaitsForSlowLinksInsideToo) {
   Machine machine = two_nodes();
   machine.link.collective.rate.value = gigabytes(1);
-  EXPECT_EQ(group_of(machine, 1, 8).all_to_all(Bytes{80'000'000}), Duration{30'010us});
+  EXPECT_EQ(group_of(machine, {1, 8}).all_to_all(Bytes{80'000'000}), Duration{30'010us});
 }
 
 TEST(Group, NoAllToAllOfTheCatalogueOutrunsItsNics) {
@@ -125,7 +125,7 @@ TEST(Group, NoAllToAllOfTheCatalogueOutrunsItsNics) {
     const Bytes total{std::int64_t{1} << 30};
     const double out = static_cast<double>(total.count) / 2.0 * machine.gpus_per_node;  // Bytes that leave a node.
     const double nics = machine.network->nominal_rate.value.value * machine.nics_per_node;
-    EXPECT_GE(to_seconds(group_of(machine, 1, gpus).all_to_all(total)), out / nics) << name;
+    EXPECT_GE(to_seconds(group_of(machine, {1, gpus}).all_to_all(total)), out / nics) << name;
   }
 }
 
@@ -136,9 +136,9 @@ TEST(Group, BesideGroupsOnItsNodesHasItsShareOfTheNics) {
   const auto rate = [&](int nics, std::int64_t stride, std::int64_t ranks) {
     machine.nics_per_node = nics;
     auto alone = machine.network->collective;  // A file without rates for groups is read like this.
-    alone.rate.value.value *= share_of_nics(1, 1, 4, nics);
+    alone.rate.value.value *= share_of_nics({1, 1}, {4, nics});
     machine.network_groups = std::make_shared<const std::vector<CollectiveParameters>>(3, alone);
-    return group_of(machine, stride, ranks, 8).wires->rate.value.value;
+    return group_of(machine, {stride, ranks, 8}).wires->rate.value.value;
   };
   for (const int nics : {1, 2, 4}) {
     EXPECT_DOUBLE_EQ(rate(nics, 4, 2), 10e9) << nics;  // A quarter of the node's rate, whatever that is.
@@ -149,28 +149,28 @@ TEST(Group, BesideGroupsOnItsNodesHasItsShareOfTheNics) {
 TEST(Group, InsideAMeshUsesTheWiresThatItHas) {
   const Machine machine = loaded("mi300x");
   const double whole = machine.link.collective.rate.value.value;
-  EXPECT_DOUBLE_EQ(group_of(machine, 1, 2).wires->rate.value.value, whole / 7.0);
-  EXPECT_DOUBLE_EQ(group_of(machine, 4, 2).wires->rate.value.value, whole / 7.0);
-  EXPECT_DOUBLE_EQ(group_of(machine, 2, 4).wires->rate.value.value, whole * 3.0 / 7.0);
-  EXPECT_EQ(group_of(machine, 1, 8).wires->rate.value.value, whole);
+  EXPECT_DOUBLE_EQ(group_of(machine, {1, 2}).wires->rate.value.value, whole / 7.0);
+  EXPECT_DOUBLE_EQ(group_of(machine, {4, 2}).wires->rate.value.value, whole / 7.0);
+  EXPECT_DOUBLE_EQ(group_of(machine, {2, 4}).wires->rate.value.value, whole * 3.0 / 7.0);
+  EXPECT_EQ(group_of(machine, {1, 8}).wires->rate.value.value, whole);
 }
 
 TEST(Group, FarApartInAPcieTreeIsSlowerThanOfNeighbours) {
   const Machine machine = loaded("h100-nvl");
   const Bytes total{std::int64_t{1} << 28};
-  EXPECT_GT(group_of(machine, 2, 2).all_gather(total), 2 * group_of(machine, 1, 2).all_gather(total));
+  EXPECT_GT(group_of(machine, {2, 2}).all_gather(total), 2 * group_of(machine, {1, 2}).all_gather(total));
 }
 
 TEST(Group, AcrossNodesOfAMeshHasNoMoreThanItsWiresInside) {
   const Machine machine = loaded("mi300x-x2");
   const double inside = machine.link.collective.rate.value.value;
   const double across = machine.network->collective.rate.value.value;
-  EXPECT_LE(group_of(machine, 4, 4).wires->rate.value.value, std::max(inside, across) / 7.0 * 1.0001);
+  EXPECT_LE(group_of(machine, {4, 4}).wires->rate.value.value, std::max(inside, across) / 7.0 * 1.0001);
 }
 
 TEST(Group, TakesAsManyTimesAsLongAsItIsStretched) {
   const Machine machine = two_nodes();
-  Group group = group_of(machine, 1, 4);
+  Group group = group_of(machine, {1, 4});
   group.stretch = 1.5;
   EXPECT_EQ(group.all_gather(Bytes{80'000'000}), Duration{465us});
   EXPECT_EQ(group.reduce_scatter(Bytes{80'000'000}), Duration{465us});

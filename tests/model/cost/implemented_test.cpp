@@ -24,7 +24,8 @@ struct Kernel {
   explicit Kernel(Scope scope, const Strategy& strategy = fused_kernel_strategy)
       : program(generate(operation_of(scope, false), 8, strategy, {.sub_slices = 1})),
         meetings(meetings_of(program, Order(program, 0))),
-        sizes(bind_sizes(program, quantities_of(bare_mlp(8192, 28672), {.batch = 1, .seq = 4096}, 8))) {}
+        sizes(bind_sizes(program,
+                         quantities_of(bare_mlp({.hidden = 8192, .ffn = 28672}), {.batch = 1, .seq = 4096}, 8))) {}
 
   [[nodiscard]] Costs costs(const ImplementedSites* sites) const {
     PriceOptions options{.interference = Interference::none};
@@ -160,7 +161,8 @@ TEST(Implemented, ParametersWithAnErrorAreRaisedOneByOne) {
 
 TEST(Implemented, OneRankOverlapsNothing) {
   const Program program = generate(operation_of(Scope::down, false), 1, fused_kernel_strategy, {.sub_slices = 1});
-  const Sizes sizes = bind_sizes(program, quantities_of(bare_mlp(8192, 28672), {.batch = 1, .seq = 4096}, 1));
+  const Sizes sizes =
+      bind_sizes(program, quantities_of(bare_mlp({.hidden = 8192, .ffn = 28672}), {.batch = 1, .seq = 4096}, 1));
   const Machine machine = load_machine("h100-sxm");
   ImplementedSites slow;
   slow.gemm_rs.per_call.value = 1s;

@@ -19,15 +19,16 @@ TEST(Holdout, KeepsBackOneGroupInFive) {
   int back = 0;
   constexpr int groups = 20000;
   for (std::int64_t i = 0; i < groups; ++i) {
-    back += held_back(gemm_group("gemm", "h100", "bf16", 64 * (i / 100), 64 * (i % 100))) ? 1 : 0;
+    back += held_back(gemm_group("gemm", "h100", "bf16", {.n = 64 * (i / 100), .k = 64 * (i % 100)})) ? 1 : 0;
   }
   EXPECT_NEAR(static_cast<double>(back) / groups, 0.2, 0.01);
 }
 
 TEST(Holdout, AGroupIsKindMachineDtypeAndShapeButNotRowsOrRanks) {
-  EXPECT_EQ(gemm_group("gemm", "H100 SXM", "bf16", 4096, 14336), "gemm|H100 SXM|bf16|4096|14336");
+  EXPECT_EQ(gemm_group("gemm", "H100 SXM", "bf16", {.n = 4096, .k = 14336}), "gemm|H100 SXM|bf16|4096|14336");
   EXPECT_EQ(link_group("collective", "h100", "all_gather", 1048576), "collective|h100|all_gather|1048576");
-  EXPECT_EQ(attention_group("attention", "a100", 32, 8, 128), "attention|a100|32|8|128");
+  EXPECT_EQ(attention_group("attention", "a100", {.heads = 32, .kv_heads = 8, .head_dim = 128}),
+            "attention|a100|32|8|128");
 }
 
 }  // namespace

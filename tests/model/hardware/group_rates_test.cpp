@@ -25,7 +25,7 @@ TEST(GroupRates, OnASwitchEveryGroupHasTheWholeRate) {
   for (int ranks = 2; ranks <= 8; ++ranks) {
     EXPECT_DOUBLE_EQ(gb(rates.alone(ranks)), 450.0) << ranks;
   }
-  EXPECT_DOUBLE_EQ(gb(rates.together(2, 4)), 450.0);
+  EXPECT_DOUBLE_EQ(gb(rates.together({2, 4})), 450.0);
   EXPECT_TRUE(StridedRates(rates, 8).alike());
 }
 
@@ -34,8 +34,8 @@ TEST(GroupRates, OnAMeshAGroupHasTheWiresBetweenItsOwnGpus) {
   for (int ranks = 2; ranks <= 8; ++ranks) {
     EXPECT_DOUBLE_EQ(gb(rates.alone(ranks)), 64.0 * (ranks - 1)) << ranks;
   }
-  EXPECT_DOUBLE_EQ(gb(rates.together(4, 2)), 64.0);  // four pairs, each with its wire
-  EXPECT_DOUBLE_EQ(StridedRates(rates, 8).of_whole(2, 4), 3.0 / 7.0);
+  EXPECT_DOUBLE_EQ(gb(rates.together({4, 2})), 64.0);  // four pairs, each with its wire
+  EXPECT_DOUBLE_EQ(StridedRates(rates, 8).of_whole({2, 4}), 3.0 / 7.0);
 }
 
 TEST(GroupRates, AGroupThatDoesNotCloseTheRingHasOneOfTwoWaysRound) {
@@ -55,10 +55,10 @@ TEST(GroupRates, OfNeighboursInATreeIsItsSlowestWiresBetweenThem) {
 
 TEST(GroupRates, OfGroupsThatInterleaveInATreeShareTheWiresThatBothPass) {
   // {0, 2} and {1, 3}: both leave by the first bridge. Four pairs {0, 4} to {3, 7}: all pass between the roots.
-  EXPECT_DOUBLE_EQ(gb(tree().together(2, 2)), 15.0);
-  EXPECT_DOUBLE_EQ(gb(tree().together(4, 2)), 5.0);
-  EXPECT_DOUBLE_EQ(gb(tree().together(1, 2)), 60.0);
-  EXPECT_DOUBLE_EQ(StridedRates(tree(), 8).of_whole(4, 2), 0.25);
+  EXPECT_DOUBLE_EQ(gb(tree().together({2, 2})), 15.0);
+  EXPECT_DOUBLE_EQ(gb(tree().together({4, 2})), 5.0);
+  EXPECT_DOUBLE_EQ(gb(tree().together({1, 2})), 60.0);
+  EXPECT_DOUBLE_EQ(StridedRates(tree(), 8).of_whole({4, 2}), 0.25);
 }
 
 TEST(GroupRates, APartThatDiffersByRoundingIsTheWhole) {
@@ -68,7 +68,7 @@ TEST(GroupRates, APartThatDiffersByRoundingIsTheWhole) {
 
 TEST(GroupRatesDeathTest, AGroupFitsItsNode) {
   EXPECT_DEATH((void)tree().alone(9), "a node has these GPUs");
-  EXPECT_DEATH((void)tree().together(4, 3), "a node has these GPUs");
+  EXPECT_DEATH((void)tree().together({4, 3}), "a node has these GPUs");
 }
 
 }  // namespace

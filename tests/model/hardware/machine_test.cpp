@@ -41,24 +41,24 @@ TEST(CollectiveOver, IsTheNetworksAsSoonAsOneGpuIsInAnotherNode) {
 }
 
 TEST(ShareOfNics, IsThatOfTheGpusAndOneNicAtLeast) {
-  EXPECT_EQ(share_of_nics(8, 8, 8, 8), 1.0);
-  EXPECT_EQ(share_of_nics(1, 1, 8, 8), 0.125);
-  EXPECT_EQ(share_of_nics(1, 1, 8, 2), 0.5);
-  EXPECT_EQ(share_of_nics(6, 6, 8, 2), 0.75);
-  EXPECT_EQ(share_of_nics(1, 1, 4, 16), 0.25);
+  EXPECT_EQ(share_of_nics({8, 8}, {8, 8}), 1.0);
+  EXPECT_EQ(share_of_nics({1, 1}, {8, 8}), 0.125);
+  EXPECT_EQ(share_of_nics({1, 1}, {8, 2}), 0.5);
+  EXPECT_EQ(share_of_nics({6, 6}, {8, 2}), 0.75);
+  EXPECT_EQ(share_of_nics({1, 1}, {4, 16}), 0.25);
 }
 
 TEST(ShareOfNics, IsLessWhereOthersSendByThemToo) {
   for (const int nics : {1, 2, 4, 8}) {
-    EXPECT_EQ(share_of_nics(1, 8, 8, nics), 0.125) << nics;
+    EXPECT_EQ(share_of_nics({1, 8}, {8, nics}), 0.125) << nics;
   }
-  EXPECT_EQ(share_of_nics(2, 4, 8, 1), 0.5);
-  EXPECT_EQ(share_of_nics(2, 4, 8, 8), 0.25);  // Four of eight GPUs reach half of the NICs.
+  EXPECT_EQ(share_of_nics({2, 4}, {8, 1}), 0.5);
+  EXPECT_EQ(share_of_nics({2, 4}, {8, 8}), 0.25);  // Four of eight GPUs reach half of the NICs.
   Machine machine = two_nodes();
   machine.nics_per_node = 1;
-  EXPECT_EQ(part_beside(machine, 1, 4), 0.25);
+  EXPECT_EQ(part_beside(machine, {1, 4}), 0.25);
   machine.nics_per_node = 4;
-  EXPECT_EQ(part_beside(machine, 1, 4), 1.0);
+  EXPECT_EQ(part_beside(machine, {1, 4}), 1.0);
 }
 
 TEST(CollectiveAcross, IsWhatAGroupWithSoManyGpusOfANodeSees) {
@@ -145,14 +145,14 @@ TEST(RateAcross, IsANicOfItsOwnOrAShareOfThoseThereAre) {
   machine.nics_per_node = 4;
   machine.network_groups = std::make_shared<const std::vector<CollectiveParameters>>(
       std::vector<CollectiveParameters>{link(1, 10).collective, link(1, 20).collective, link(1, 30).collective});
-  EXPECT_EQ(rate_across(machine, 4, 4), gigabytes(10));
-  EXPECT_EQ(rate_across(machine, 1, 1), gigabytes(10));
+  EXPECT_EQ(rate_across(machine, {4, 4}), gigabytes(10));
+  EXPECT_EQ(rate_across(machine, {1, 1}), gigabytes(10));
   machine.network->peer.aggregate_rate.value = gigabytes(12);  // Many peers fill the NIC better.
-  EXPECT_EQ(rate_across(machine, 2, 2), gigabytes(12));
+  EXPECT_EQ(rate_across(machine, {2, 2}), gigabytes(12));
   machine.nics_per_node = 1;
   machine.network->collective.rate.value = gigabytes(4);
-  EXPECT_EQ(rate_across(machine, 4, 4), gigabytes(3));
-  EXPECT_EQ(rate_across(machine, 1, 4), gigabytes(3));
+  EXPECT_EQ(rate_across(machine, {4, 4}), gigabytes(3));
+  EXPECT_EQ(rate_across(machine, {1, 4}), gigabytes(3));
 }
 
 TEST(MachineDeathTest, AskingForWhatIsNotThereIsOurMistake) {

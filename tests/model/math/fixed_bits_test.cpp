@@ -68,7 +68,7 @@ std::string quantile_digest(const Quantile& quantile) {
 // Quantiles are digested before a table rounds them to 40 bits.
 TEST(FixedBits, OfQuantiles) {
   EXPECT_EQ(quantile_digest(lognormal(0.3)), "beeef5e37a6717c4");
-  EXPECT_EQ(quantile_digest(pareto(5.0, 2.5)), "c6a92087890504e9");
+  EXPECT_EQ(quantile_digest(pareto({.scale = 5.0, .shape = 2.5})), "c6a92087890504e9");
 }
 
 }  // namespace

@@ -149,7 +149,7 @@ class Zoo {
     Index both = along(mesh(), 1, -1);  // 8*((node+1)%2) + (tp+3)%4 - 1
     both.terms[0] = {8, 1};
     builder_.initially(builder_.rows_of(x_, mirrored(), 2), a, both + -1, 0);
-    builder_.finally(builder_.whole(y_), c, 0, along(mesh(), 1, 0, 2));
+    builder_.finally(builder_.whole(y_), c, 0, along(mesh(), 1) * 2);
     builder_.unfused(GemmShape{.m = {tokens_, 8},
                                .n = {ffn_, 16},
                                .k = {hidden_, 2},
@@ -181,7 +181,7 @@ class Zoo {
                    .out = {builder_.rows_of(x_, 0, 2)},
                    .accumulate = true,
                    .transpose_b = true});
-    const Region left{x_, along(mesh(), 0, 0, 2), along(mesh(), 0, 1), 2, 1};
+    const Region left{x_, along(mesh(), 0) * 2, along(mesh(), 0, 1), 2, 1};
     builder_.elementwise({.lane = {LaneKind::aux, 0},
                           .inputs = {{left}, {Region{x_, 3, 1, 2, 1}}, {left}},
                           .out = {left},
@@ -213,7 +213,7 @@ class Zoo {
 
   void collectives() {
     const Operand whole{builder_.rows_of(x_, 0, 8)};
-    const Operand part{builder_.rows_of(x_, along(mesh(), 1, 0, 2), 2)};  // a quarter, along tp
+    const Operand part{builder_.rows_of(x_, along(mesh(), 1) * 2, 2)};  // a quarter, along tp
     const auto collective = [&](CollectiveKind kind, const Operand& in, const Operand& out) {
       builder_.collective(
           {.kind = kind, .axis = 1, .in = in, .out = out, .wire = DType::fp32, .waits = {OpId{2}, OpId{5}}});
@@ -444,7 +444,7 @@ Program attention_at(const std::vector<Index>& positions) {
 
 TEST(ScheduleText, PositionsOfQueriesReadBack) {
   const Mesh mesh{{{"tp", 2}}};
-  const Program program = attention_at({along(mesh, 0), along(mesh, 0, 0, -1) + 3});
+  const Program program = attention_at({along(mesh, 0), along(mesh, 0) * -1 + 3});
   expect_round_trip(program);
   EXPECT_NE(to_text(program).find(R"(causal: true, positions: ["tp", "3-tp"], in: ["qkv[0]; qkv[1]", "qkv"])"),
             std::string::npos)

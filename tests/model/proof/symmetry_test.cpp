@@ -355,7 +355,7 @@ TEST(Symmetry, IsNotSeenInWhatIsRightOnRankZeroOnly) {
   for (const auto& [what, program] : {
            std::pair{"a constant", gathered_at(0)},
            std::pair{"a place that leaves the buffer on rank 2", gathered_at(along(three, 0, 1) + -1)},
-           std::pair{"another scale", gathered_at(along(three, 0, 0, 2))},
+           std::pair{"another scale", gathered_at(along(three, 0) * 2)},
            std::pair{"the other way round", gathered_at([] {
                        Index back;
                        back.terms[0] = {1, 0, -1};
@@ -377,7 +377,7 @@ TEST(Symmetry, IsNotSeenWhereARegionReachesIntoTheNextRanksUnit) {
   const BufferId whole = builder.buffer("all", BufferRole::input, {tokens, 6}, hidden, DType::bf16);
   const BufferId two = builder.buffer("two", BufferRole::output, {tokens, 2}, hidden, DType::bf16);
   builder.initially(builder.whole(whole), x, 0, 0);
-  const Index own_rows = along(three, 0, 0, 2);
+  const Index own_rows = along(three, 0) * 2;
   builder.elementwise(
       {.function = Function::copy, .inputs = {{builder.rows_of(whole, own_rows, 2)}}, .out = {builder.whole(two)}});
   builder.finally(builder.whole(two), x, own_rows, 0);

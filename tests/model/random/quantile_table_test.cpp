@@ -99,7 +99,7 @@ TEST(QuantileTable, NoSpreadIsExactlyOne) {
 }
 
 TEST(QuantileTable, AParetoTailFallsWithItsShape) {
-  const QuantileTable table(pareto(5e6, 2.5), 4294967);
+  const QuantileTable table(pareto({.scale = 5e6, .shape = 2.5}), 4294967);
   EXPECT_NEAR(table.at(0), 5e6, 1e3);
   for (const double above : {0.5, 0.1, 1e-3, 1e-5}) {
     const auto word = static_cast<std::uint32_t>((1.0 - above) * 4294967 - 0.5);

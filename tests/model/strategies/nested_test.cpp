@@ -13,7 +13,7 @@ namespace {
 const Mesh two_nodes_of_three{{{"node", 2}, {"tp", 3}}};
 
 TEST(Index, OfTwoTermsAddsWhatStandsOnDifferentAxes) {
-  const Index sum = along(two_nodes_of_three, 0, 1, 30) + along(two_nodes_of_three, 1, -1, 10) + 5;
+  const Index sum = along(two_nodes_of_three, 0, 1) * 30 + along(two_nodes_of_three, 1, -1) * 10 + 5;
   EXPECT_EQ(sum.at(two_nodes_of_three, {0, 0}), 30 + 20 + 5);
   EXPECT_EQ(sum.at(two_nodes_of_three, {1, 1}), 0 + 0 + 5);
   EXPECT_DEATH(static_cast<void>(along(two_nodes_of_three, 0) + along(two_nodes_of_three, 0)),
@@ -25,10 +25,10 @@ TEST(ShardAxes, NumberRanksAsTheMeshDoes) {
   EXPECT_EQ(nested.ranks(two_nodes_of_three), 6);
   for (Rank rank = 0; rank < 6; ++rank) {
     const Coordinates coordinates = two_nodes_of_three.coordinates(rank);
-    EXPECT_EQ(nested.place(two_nodes_of_three, 1).at(two_nodes_of_three, coordinates), rank);
-    EXPECT_EQ(nested.place(two_nodes_of_three, 4).at(two_nodes_of_three, coordinates), 4 * rank);
+    EXPECT_EQ(nested.place(two_nodes_of_three).at(two_nodes_of_three, coordinates), rank);
+    EXPECT_EQ((nested.place(two_nodes_of_three) * 4).at(two_nodes_of_three, coordinates), 4 * rank);
     // The place is that of the previous rank in the node, in the next node.
-    EXPECT_EQ(nested.place(two_nodes_of_three, 1, -1, 1).at(two_nodes_of_three, coordinates),
+    EXPECT_EQ(nested.place(two_nodes_of_three, {.inner = -1, .outer = 1}).at(two_nodes_of_three, coordinates),
               (coordinates[0] + 1) % 2 * 3 + (coordinates[1] + 2) % 3);
   }
 }
@@ -36,7 +36,7 @@ TEST(ShardAxes, NumberRanksAsTheMeshDoes) {
 TEST(ShardAxes, OfAFlatRingRepeatAlongTheOtherAxis) {
   const ShardAxes flat{.inner = 0, .outer = {}};
   EXPECT_EQ(flat.ranks(two_nodes_of_three), 2);
-  EXPECT_EQ(flat.place(two_nodes_of_three, 1), along(two_nodes_of_three, 0));
+  EXPECT_EQ(flat.place(two_nodes_of_three), along(two_nodes_of_three, 0));
 }
 
 TEST(NestedRings, AreProvedForNodesOfAllSizes) {

@@ -19,29 +19,29 @@ const RunTerms terms{.tokens = 1e12,
 constexpr double any = std::numeric_limits<double>::infinity();
 
 TEST(RunSpread, WithoutErrorsEveryDrawIsTheValue) {
-  const RunSpread spread = RunDraws({}, 1, 200).spread_of(terms);
+  const RunSpread spread = RunDraws({}, {.seed = 1, .draws = 200}).spread_of(terms);
   const RunTotals totals = totals_of(terms);
   for (const Interval& interval : {spread.days, spread.cost, spread.goodput, spread.gpu_hours}) {
     EXPECT_EQ(interval.low, interval.value);
     EXPECT_EQ(interval.high, interval.value);
   }
   EXPECT_EQ(spread.days.value, totals.days);
-  EXPECT_EQ(share_that_keeps(spread, totals.days, any), 1.0);
-  EXPECT_EQ(share_that_keeps(spread, 0.99 * totals.days, any), 0.0);
+  EXPECT_EQ(share_that_keeps(spread, {.days = totals.days}), 1.0);
+  EXPECT_EQ(share_that_keeps(spread, {.days = 0.99 * totals.days}), 0.0);
 }
 
 TEST(RunSpread, TheIntervalOfALognormalIsItsQuantiles) {
   RunTerms still = terms;
   still.per_gpu_hour = 0.0;
-  const RunSpread spread = RunDraws({.step = 0.1}, 1, 20'000).spread_of(still);
+  const RunSpread spread = RunDraws({.step = 0.1}, {.seed = 1, .draws = 20'000}).spread_of(still);
   EXPECT_NEAR(spread.days.low / spread.days.value, std::exp(-0.1 * 1.6449), 0.004);
   EXPECT_NEAR(spread.days.high / spread.days.value, std::exp(0.1 * 1.6449), 0.004);
-  EXPECT_NEAR(share_that_keeps(spread, spread.days.value, any), 0.5, 0.015);
+  EXPECT_NEAR(share_that_keeps(spread, {.days = spread.days.value}), 0.5, 0.015);
   EXPECT_NEAR(spread.tokens_per_second.low * spread.step_high, still.tokens_per_second, 1e-3);
 }
 
 TEST(RunSpread, APriceMovesCostAndNotDays) {
-  const RunSpread spread = RunDraws({.price = 0.2}, 1, 1000).spread_of(terms);
+  const RunSpread spread = RunDraws({.price = 0.2}, {.seed = 1, .draws = 1000}).spread_of(terms);
   EXPECT_EQ(spread.days.low, spread.days.high);
   EXPECT_LT(spread.cost.low, 0.8 * spread.cost.value);
   EXPECT_GT(spread.cost.high, 1.2 * spread.cost.value);
@@ -49,8 +49,10 @@ TEST(RunSpread, APriceMovesCostAndNotDays) {
 
 TEST(RunSpread, TheSameSeedGivesTheSameAndAnotherOneAnother) {
   const RunErrors errors{.step = 0.1, .price = 0.1, .failures = 0.3};
-  EXPECT_EQ(RunDraws(errors, 7, 500).spread_of(terms).all_costs, RunDraws(errors, 7, 500).spread_of(terms).all_costs);
-  EXPECT_NE(RunDraws(errors, 7, 500).spread_of(terms).all_costs, RunDraws(errors, 8, 500).spread_of(terms).all_costs);
+  EXPECT_EQ(RunDraws(errors, {.seed = 7, .draws = 500}).spread_of(terms).all_costs,
+            RunDraws(errors, {.seed = 7, .draws = 500}).spread_of(terms).all_costs);
+  EXPECT_NE(RunDraws(errors, {.seed = 7, .draws = 500}).spread_of(terms).all_costs,
+            RunDraws(errors, {.seed = 8, .draws = 500}).spread_of(terms).all_costs);
 }
 
 }  // namespace

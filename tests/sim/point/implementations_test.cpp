@@ -151,8 +151,9 @@ class Seeded {
   }
 
   Point point() {
-    Point point{.model = bare_mlp(one_of<4>({1024, 4096, 8192, 16384}), one_of<3>({4096, 28672, 53248})),
-                .machine = machines_[random_() % machines_.size()]};
+    Point point{
+        .model = bare_mlp({.hidden = one_of<4>({1024, 4096, 8192, 16384}), .ffn = one_of<3>({4096, 28672, 53248})}),
+        .machine = machines_[random_() % machines_.size()]};
     point.scope = std::array{Scope::gate_up, Scope::down, Scope::mlp}[random_() % 3];
     point.ranks = static_cast<std::int32_t>(one_of<3>({2, 4, 8}));
     point.seq = one_of<5>({256, 1024, 4096, 8192, 32768});

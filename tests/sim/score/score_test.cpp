@@ -134,7 +134,7 @@ TEST(Score, HeldOutRowsAreThoseOfGroupsThatNoFitSaw) {
   std::int64_t kept_back = 0;
   for (std::int64_t n = 64; n <= 3200; n += 64) {
     text += gemm_row(128, n, 4096, 1.0);
-    kept_back += held_back(gemm_group("gemm", "H100-SXM5-80GB", "bf16", n, 4096)) ? 1 : 0;
+    kept_back += held_back(gemm_group("gemm", "H100-SXM5-80GB", "bf16", {.n = n, .k = 4096})) ? 1 : 0;
   }
   ASSERT_GT(kept_back, 0);
   EXPECT_EQ(score_text(text, "x.csv", {}).scored, 50);

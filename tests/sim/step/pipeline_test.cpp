@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 
 Stream device_only(Duration time) {
   Stream stream;
-  stream.add(Duration::zero(), time);
+  stream.add({.time = time});
   return stream;
 }
 
@@ -138,7 +138,7 @@ TEST(Stream, RepeatedLayersEndLikeTheirKernelsOneByOne) {
   const std::vector<std::array<Duration, 2>> layer{{4us, 1us}, {4us, 30us}, {4us, 2us}, {9us, 3us}, {4us, 1us}};
   Stream stream;
   for (const auto& [issue, time] : layer) {
-    stream.add(issue, time);
+    stream.add({.issue = issue, .time = time});
   }
   for (const Duration device : {Duration(0us), Duration(25us), Duration(300us)}) {
     StreamState kernel_by_kernel{0us, device};
@@ -156,7 +156,7 @@ TEST(Stream, RepeatedLayersEndLikeTheirKernelsOneByOne) {
 TEST(Stream, SlowHostTakesIssuingTimePlusTheLastKernel) {
   Stream stream;
   for (int i = 0; i < 10; ++i) {
-    stream.add(20us, 5us);
+    stream.add({.issue = 20us, .time = 5us});
   }
   EXPECT_EQ(stream.after({}, Duration::zero()).device, Duration(10 * 20us + 5us));
 }

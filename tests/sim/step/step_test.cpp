@@ -157,7 +157,7 @@ TEST_F(StepTest, HidesGradientsBesideTheLastBackwardPass) {
   EXPECT_GT(hidden.parts.compute, shown.parts.compute);
   EXPECT_LT(hidden.time, shown.time);
   const Bytes gradients{2 * parameters_on_gpu(small, plan, 0)};
-  EXPECT_EQ(shown.parts.gradients, group_of(machine_, 1, 8).all_reduce(gradients));
+  EXPECT_EQ(shown.parts.gradients, group_of(machine_, {1, 8}).all_reduce(gradients));
   EXPECT_LT(hidden.parts.gradients, shown.parts.gradients / 3);
   EXPECT_GT(hidden.parts.gradients, Duration::zero());  // The first layer's reductions come last.
 }
@@ -221,7 +221,7 @@ TEST_F(StepTest, OfExpertsSumsTheTensorRanksPartsOfEach) {
   };
   const auto expected = [&](double slower, auto time) {
     const Machine machine = with_link_rates(load_machine("a100-sxm-80"), {.node = 1.0 / slower});
-    return time(group_of(machine, 1, 2));
+    return time(group_of(machine, {1, 2}));
   };
   const Bytes tokens{2LL * 2048 * 2048};
   const TrainingPlan summed{.tensor = 2, .global_batch = 1};
@@ -245,10 +245,10 @@ TEST_F(StepTest, SeparateExpertsGatherTokensOncePerExpertTheyUse) {
     LayerCost cost(point, sites);
     return cost.forward(routed);
   };
-  const Group group = group_of(machine, 1, 2);
+  const Group group = group_of(machine, {1, 2});
   const Bytes tokens{2LL * 2048 * 2048};
   const Duration gathered = group.all_gather(2 * tokens) + group.reduce_scatter(2 * tokens);
-  const Duration sent = 2 * group_of(machine, 2, 4).all_to_all(tokens);  // Half of the tokens, twice.
+  const Duration sent = 2 * group_of(machine, {2, 4}).all_to_all(tokens);  // Half of the tokens, twice.
   EXPECT_GT(layer(4, true).device, gathered + sent);
   EXPECT_GT(layer(4, true).device - layer(1, true).device,
             sent + group.all_gather(2 * tokens) - group.all_gather(tokens));
@@ -295,12 +295,12 @@ TEST_F(StepTest, GradientsOfExpertsAreSummedByTheRanksWithCopies) {
   const Transformer model = mixture();
   const StepPrediction step = predict(model, plan);
   const std::int64_t others = parameters_on_gpu(model, plan, 0) - experts_on_gpu(model, plan, 0);
-  EXPECT_EQ(step.parts.gradients, group_of(machine_, 1, 8).all_reduce(Bytes{2 * others}));
+  EXPECT_EQ(step.parts.gradients, group_of(machine_, {1, 8}).all_reduce(Bytes{2 * others}));
   plan.expert = 2;  // Every second rank has a copy, so there are four of each.
   const StepPrediction halves = predict(model, plan);
   const Bytes experts{2 * experts_on_gpu(model, plan, 0)};
   EXPECT_EQ(halves.parts.gradients,
-            group_of(machine_, 1, 8).all_reduce(Bytes{2 * others}) + group_of(machine_, 2, 4).all_reduce(experts));
+            group_of(machine_, {1, 8}).all_reduce(Bytes{2 * others}) + group_of(machine_, {2, 4}).all_reduce(experts));
 }
 
 TEST_F(StepTest, ShardedGradientsScatterPerMicroBatchWithoutAPipeline) {
@@ -313,7 +313,7 @@ TEST_F(StepTest, ShardedGradientsScatterPerMicroBatchWithoutAPipeline) {
   plan.zero = Zero::gradients;
   const StepPrediction each = predict(small, plan);
   const std::int64_t a_layer = parameters_on_gpu(small, plan, 0) / small.layers;
-  const Duration scattered = group_of(machine_, 1, 8).reduce_scatter(Bytes{2 * a_layer});
+  const Duration scattered = group_of(machine_, {1, 8}).reduce_scatter(Bytes{2 * a_layer});
   EXPECT_EQ(each.parts.compute - once.parts.compute, 8 * small.layers * scattered);
   EXPECT_LT(2 * each.memory.gradients.count, once.memory.gradients.count);
   plan.overlap_gradients = true;
@@ -542,7 +542,7 @@ TEST_F(StepTest, UlyssesAttendsToWholeSequencesWithSomeOfTheHeads) {
   const auto core = [&](const AttentionSize& size) {
     return attention_time(machine.accelerator, size, machine.accelerator.sms);
   };
-  const Group eight = group_of(machine, 1, 8);
+  const Group eight = group_of(machine, {1, 8});
   const Duration exchanged =
       eight.all_to_all(Bytes{2LL * 2048 * 3 * 2048}) + eight.all_to_all(Bytes{2LL * 2048 * 2048});
   EXPECT_EQ(with, alone_time - core(local_size) + core(exchanged_size) + exchanged);
@@ -629,12 +629,12 @@ TEST(SlowestOf, GrowsWithTheNumberOfGpus) {
 
 TEST(SlowestOf, HasPercentilesThatFollowFromThoseOfOneGpu) {
   // 97.5 % of one normal draw lie below 1.959964; all of n do with probability 0.975^n.
-  EXPECT_NEAR(slowest_of(1, 0.02, 0.975), std::exp(0.02 * 1.959964), 1e-7);
-  EXPECT_NEAR(slowest_of(20, 0.02, std::pow(0.975, 20)), std::exp(0.02 * 1.959964), 1e-7);
-  EXPECT_EQ(slowest_of(1, 0.02, 0.5), 1.0);
-  EXPECT_EQ(slowest_of(64, 0.0, 0.99), 1.0);
-  EXPECT_NEAR(slowest_of(1, 0.02, 0.025), std::exp(-0.02 * 1.959964), 1e-7);
-  EXPECT_LT(slowest_of(16'384, 0.02, 0.5), slowest_of(16'384, 0.02, 0.99));
+  EXPECT_NEAR(slowest_of(1, 0.02, Probability{0.975}), std::exp(0.02 * 1.959964), 1e-7);
+  EXPECT_NEAR(slowest_of(20, 0.02, Probability{std::pow(0.975, 20)}), std::exp(0.02 * 1.959964), 1e-7);
+  EXPECT_EQ(slowest_of(1, 0.02, Probability{0.5}), 1.0);
+  EXPECT_EQ(slowest_of(64, 0.0, Probability{0.99}), 1.0);
+  EXPECT_NEAR(slowest_of(1, 0.02, Probability{0.025}), std::exp(-0.02 * 1.959964), 1e-7);
+  EXPECT_LT(slowest_of(16'384, 0.02, Probability{0.5}), slowest_of(16'384, 0.02, Probability{0.99}));
 }
 
 /// Returns makespans of a schedule of equal GEMMs on eight ranks that differ in speed: first one where all are equal,
@@ -670,7 +670,7 @@ TEST(SlowestOf, IsTheTimeOfSimulatedRanksOfDifferentSpeeds) {
     const std::span<const Duration> sorted = std::span(makespans).subspan(1);
     for (const int per_mille : {500, 950, 990}) {
       const Estimate simulated = percentile(sorted, per_mille);
-      const double composed = to_seconds(makespans.front()) * slowest_of(8, sigma, per_mille / 1000.0);
+      const double composed = to_seconds(makespans.front()) * slowest_of(8, sigma, Probability{per_mille / 1000.0});
       EXPECT_GE(composed, to_seconds(simulated.range->low) * (1.0 - tolerance)) << strategy << " " << per_mille;
       EXPECT_LE(composed, to_seconds(simulated.range->high) * (1.0 + tolerance)) << strategy << " " << per_mille;
     }
@@ -687,14 +687,14 @@ TEST_F(StepTest, PercentilesAreStepsWithKernelsAsSlowAsTheSlowestGpu) {
   point.rank_sigma = 0.02;
   const StepPercentiles differ = step_percentiles(point, sites);
   StepPoint slow{.model = &small, .machine = &machine_, .plan = plan};
-  slow.slowdown = slowest_of(32, 0.02, 0.99);
+  slow.slowdown = slowest_of(32, 0.02, Probability{0.99});
   EXPECT_EQ(differ.p99, predict_step(slow, sites).time);
   EXPECT_LT(differ.p50, differ.p95);
   EXPECT_LT(differ.p95, differ.p99);
   // Collectives between kernels are no slower, so the step slows by less than its GPUs.
   EXPECT_GT(to_seconds(differ.p99), to_seconds(alike.time) * 1.01);
   EXPECT_LT(to_seconds(differ.p99), to_seconds(alike.time) * slow.slowdown * 0.995);
-  slow.slowdown = slowest_of(32, 0.02, 0.999);
+  slow.slowdown = slowest_of(32, 0.02, Probability{0.999});
   EXPECT_EQ(differ.p99_9, predict_step(slow, sites).time);
 }
 
@@ -728,11 +728,12 @@ TEST_F(StepTest, ACollectiveTakesTheLargestOfItsMembersTimes) {
   SiteTimes sites(structures, machine);
   StepPoint point{.model = &small, .machine = &machine, .plan = {.tensor = 8}};
   const Bytes gathered{std::int64_t{1} << 26};
-  const Duration alike = LayerCost(point, sites).group_at(1, 8).all_gather(gathered);
+  const Duration alike = LayerCost(point, sites).group_at({.stride = 1, .ranks = 8}).all_gather(gathered);
   point.communication_sigma = 0.02;
   const LayerCost differ(point, sites);
-  EXPECT_EQ(differ.group_at(1, 8).all_gather(gathered), from_seconds(slowest_of(8, 0.02) * to_seconds(alike)));
-  EXPECT_EQ(differ.group_at(1, 1).stretch, 1.0);
+  EXPECT_EQ(differ.group_at({.stride = 1, .ranks = 8}).all_gather(gathered),
+            from_seconds(slowest_of(8, 0.02) * to_seconds(alike)));
+  EXPECT_EQ(differ.group_at({.stride = 1, .ranks = 1}).stretch, 1.0);
 }
 
 // Table 5 of Korthikanti et al. 2022, seconds an iteration on DGX A100: nothing here is fitted to it. The speeds of

@@ -146,12 +146,12 @@ TEST_F(PointTeamTest, WhatASimulationThrowsComesOut) {
 
 TEST(BoundThreads, AreToldWhereTheMachineHasMoreCores) {
   EXPECT_EQ(
-      warning_of_bound_threads(8, 1, 16),
+      warning_of_bound_threads(8, {.allowed = 1, .online = 16}),
       "8 threads share 1 of this machine's 16 cores: the launcher binds each process; with Open MPI, add --bind-to "
       "none to mpirun\n");
-  EXPECT_EQ(warning_of_bound_threads(1, 1, 16), "");  // The process may use no more cores.
-  EXPECT_EQ(warning_of_bound_threads(8, 4, 4), "");   // The machine has no more cores.
-  EXPECT_EQ(warning_of_bound_threads(8, 8, 16), "");
+  EXPECT_EQ(warning_of_bound_threads(1, {.allowed = 1, .online = 16}), "");  // The process may use no more cores.
+  EXPECT_EQ(warning_of_bound_threads(8, {.allowed = 4, .online = 4}), "");   // The machine has no more cores.
+  EXPECT_EQ(warning_of_bound_threads(8, {.allowed = 8, .online = 16}), "");
   EXPECT_GE(online_cores(), allowed_cores());
   EXPECT_GE(allowed_cores(), 1);
 }

@@ -27,7 +27,9 @@ using namespace std::chrono_literals;
 TEST(StepTail, WhereOnlyGpusDifferIsTheStepOnThePercentilesMachine) {
   const StepSpread spread{.gpus = 64, .rank_sigma = 0.02, .groups = 8, .alike = 100ms, .per_slowdown = 0.08};
   const StepTail tail = tail_of(spread);
-  const auto at = [](double probability) { return 0.1 + 0.08 * (slowest_of(64, 0.02, probability) - 1.0); };
+  const auto at = [](double probability) {
+    return 0.1 + 0.08 * (slowest_of(64, 0.02, Probability{probability}) - 1.0);
+  };
   EXPECT_NEAR(to_seconds(tail.p50), at(0.5), 3e-5);
   EXPECT_NEAR(to_seconds(tail.p99), at(0.99), 3e-5);
   EXPECT_NEAR(to_seconds(tail.mean), 0.1 + 0.08 * (slowest_of(64, 0.02) - 1.0), 3e-5);
@@ -102,7 +104,7 @@ class DirectStep {
       };
       spread.alike += runs * makespan(site, costs_[site]);
       spread.per_slowdown += runs * to_seconds(makespan(site, still(1.1)) - makespan(site, costs_[site])) / 0.1;
-      const double factor = slowest_of(8, rank_sigma, 0.99);
+      const double factor = slowest_of(8, rank_sigma, Probability{0.99});
       const Costs slowest = with_slow_rank(program(site), costs_[site], 0, factor);
       const Duration expected = makespan(site, still(factor));
       constexpr int samples = 500;

@@ -388,11 +388,11 @@ TEST_F(TuneTest, ABatchThatNothingDividesIsRefusedWithItsRemedy) {
 
 TEST(Calculon, ItsFormsAreThoseOfItsSource) {
   // c 850 us is 1000 us beside communication. Shorter communication, 500 us, costs 0.15 of itself except for one tile.
-  const CalculonForms hidden = calculon_forms(850us, 500us, 4);
+  const CalculonForms hidden = calculon_forms({.compute = 850us, .communication = 500us, .ranks = 4});
   EXPECT_EQ(hidden.none, 1350us);
   EXPECT_EQ(hidden.ring, Duration{906'250'000});  // 850 + 3/4 x 0.15 x 500
   EXPECT_EQ(hidden.pipe, hidden.ring + 125us);
-  const CalculonForms exposed = calculon_forms(850us, 2000us, 4);
+  const CalculonForms exposed = calculon_forms({.compute = 850us, .communication = 2000us, .ranks = 4});
   EXPECT_EQ(exposed.ring, Duration{1'712'500'000});  // 850 / 4 + 3/4 x 2000
   EXPECT_EQ(exposed.pipe, exposed.ring + 500us);
 }
