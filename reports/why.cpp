@@ -41,7 +41,7 @@ std::string head(const Explanation& explanation, const Unit& unit) {
 
 std::string parts(const Explanation& explanation, const Unit& unit) {
   const Breakdown& row = explanation.row.analysis.critical;
-  std::string text = fmt::format("\nWhere the {} go\n", unit.in_milliseconds ? "milliseconds" : "microseconds");
+  std::string text = fmt::format("\nWhere the {} go\n", unit.scale.in_words);
   const auto one = [&](Duration part, std::string_view name, std::string_view what) {
     if (part != Duration{}) {
       const std::string cells = fmt::format("  {:>10}  {:<9} ", unit.text(part), name);
@@ -71,12 +71,18 @@ std::string parts(const Explanation& explanation, const Unit& unit) {
 
 std::string ops(const Explanation& explanation, const Unit& unit) {
   std::string text = fmt::format("\nWhat the ops of its critical rank cost, as priced ({})\n", unit.name());
-  text += fmt::format("  {:>5}  {:>14}  {:>10}  {}\n", "times", "each", "together", "op");
+  const auto each_of = [&](const ExplainedOp& op) {
+    return op.shortest == op.longest ? unit.text(op.shortest)
+                                     : fmt::format("{}..{}", unit.text(op.shortest), unit.text(op.longest));
+  };
+  std::size_t width = 14;
   for (const ExplainedOp& op : explanation.ops) {
-    const std::string each = op.shortest == op.longest
-                                 ? unit.text(op.shortest)
-                                 : fmt::format("{}..{}", unit.text(op.shortest), unit.text(op.longest));
-    text += fmt::format("  {:>5}  {:>14}  {:>10}  {}\n", op.count, each, unit.text(op.together), op.shape);
+    width = std::max(width, each_of(op).size());
+  }
+  text += fmt::format("  {:>5}  {:>{}}  {:>10}  {}\n", "times", "each", width, "together", "op");
+  for (const ExplainedOp& op : explanation.ops) {
+    text +=
+        fmt::format("  {:>5}  {:>{}}  {:>10}  {}\n", op.count, each_of(op), width, unit.text(op.together), op.shape);
     text += op.how.empty() ? "" : wrapped(op.how, "           ", "           ");
   }
   return text;

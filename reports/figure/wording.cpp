@@ -10,9 +10,7 @@
 
 namespace commfuse::reports {
 
-std::string TimeUnit::digits(Duration duration) const {
-  return fmt::format("{:.{}f}", value(duration), milliseconds_ ? 3 : 1);
-}
+std::string TimeUnit::name() const { return scale_.name == std::string_view("us") ? "\u00b5s" : scale_.name; }
 
 std::string TimeUnit::text(Duration duration) const { return fmt::format("{} {}", digits(duration), name()); }
 

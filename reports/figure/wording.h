@@ -5,24 +5,22 @@
 #include <string>
 
 #include "model/record/result.h"
+#include "reports/time_scale.h"
 
 namespace commfuse::reports {
 
-/// Microseconds where the longest time shown is below 10 ms, milliseconds from there on; digits as in the terminal's
-/// table.
+/// The unit of the longest time shown; digits as in the terminal's table.
 class TimeUnit {
  public:
-  explicit TimeUnit(Duration longest) : milliseconds_(longest >= std::chrono::milliseconds(10)) {}
+  explicit TimeUnit(Duration longest) : scale_(time_scale(longest)) {}
 
-  [[nodiscard]] std::string name() const { return milliseconds_ ? "ms" : "\u00b5s"; }
-  [[nodiscard]] double value(Duration duration) const {
-    return to_microseconds(duration) / (milliseconds_ ? 1000.0 : 1.0);
-  }
-  [[nodiscard]] std::string digits(Duration duration) const;  ///< "12.3"
-  [[nodiscard]] std::string text(Duration duration) const;    ///< "12.3 µs"
+  [[nodiscard]] std::string name() const;
+  [[nodiscard]] double value(Duration duration) const { return scale_.value(duration); }
+  [[nodiscard]] std::string digits(Duration duration) const { return scale_.digits(duration); }  ///< "12.3"
+  [[nodiscard]] std::string text(Duration duration) const;                                       ///< "12.3 µs"
 
  private:
-  bool milliseconds_;
+  TimeScale scale_;
 };
 
 /// "63.1%".

@@ -90,6 +90,19 @@ TEST(Why, NoLineIsWiderThanATerminal) {
   }
 }
 
+TEST(Why, RangesOfMillisecondsKeepTheColumns) {
+  Explanation slow = example();
+  slow.row.analysis.critical.makespan = 900ms;
+  slow.ops[0].shortest = slow.ops[0].longest = slow.ops[0].together = 500ms;
+  slow.ops[1] = {.shape = "exchange of 1 GiB", .count = 2, .shortest = 100ms, .longest = 300ms, .together = 400ms};
+  const std::string text = why_text(slow, 12);
+  EXPECT_NE(text.find("  times              each    together  op\n"
+                      "      1           500.000     500.000  product 8K x 7K x 8K\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("      2  100.000..300.000     400.000  exchange of 1 GiB\n"), std::string::npos) << text;
+}
+
 TEST(Why, OnlySoManyParametersAreToldAsOneAsksFor) {
   const std::string text = why_text(example(), 1);
   EXPECT_NE(text.find("hbm_bandwidth"), std::string::npos);
