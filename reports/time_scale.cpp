@@ -7,9 +7,7 @@
 
 namespace commfuse::reports {
 
-std::string TimeScale::digits(Duration duration) const {
-  return fmt::format("{:.{}f}", value(duration), decimals);
-}
+std::string TimeScale::digits(Duration duration) const { return fmt::format("{:.{}f}", value(duration), decimals); }
 
 TimeScale time_scale(Duration longest) {
   using namespace std::chrono_literals;

@@ -11,10 +11,12 @@
 #include <vector>
 
 #include "model/columns.h"
+#include "model/text/decimals.h"
 #include "model/text/quantity.h"
 #include "model/wrapped.h"
 #include "reports/point_rows.h"
 #include "reports/rows.h"
+#include "reports/trace_label.h"
 
 namespace commfuse::reports {
 
@@ -81,8 +83,8 @@ std::string ops(const Explanation& explanation, const Unit& unit) {
   }
   text += fmt::format("  {:>5}  {:>{}}  {:>10}  {}\n", "times", "each", width, "together", "op");
   for (const ExplainedOp& op : explanation.ops) {
-    text +=
-        fmt::format("  {:>5}  {:>{}}  {:>10}  {}\n", op.count, each_of(op), width, unit.text(op.together), op.shape);
+    text += fmt::format("  {:>5}  {:>{}}  {:>10}  {}\n", op.count, each_of(op), width, unit.text(op.together),
+                        op_in_words(op.shape));
     text += op.how.empty() ? "" : wrapped(op.how, "           ", "           ");
   }
   return text;
@@ -93,16 +95,16 @@ std::string_view short_name(std::string_view name) {
   return name.starts_with(common) ? name.substr(common.size()) : name;
 }
 
-std::string signed_percent(double share) { return fmt::format("{:+.1f}%", 100.0 * share); }
+std::string signed_percent(double share) { return with_sign(100.0 * share, 1) + "%"; }
 
 std::string hold_line(const Hold& hold) {
   constexpr std::size_t name_width = 42;
-  const std::string nudged = hold.elasticity ? fmt::format("{:+.2f}%", *hold.elasticity) : std::string{};
+  const std::string nudged = hold.elasticity ? with_sign(*hold.elasticity, 2) + "%" : std::string{};
   return fmt::format("  {:>7}  {:>6}  {:>6}  {:<9}  {}\n", nudged,
                      hold.standard_error > 0.0 ? fmt::format("{:.1f}%", 100.0 * hold.standard_error) : "",
                      hold.effect != 0.0 ? signed_percent(hold.effect) : "",
                      hold.provenance ? name_of(*hold.provenance) : "residual",
-                     cut(std::string{short_name(hold.name)}, name_width));
+                     cut(op_in_words(std::string{short_name(hold.name)}), name_width));
 }
 
 std::string holds(const Explanation& explanation, std::size_t most) {

@@ -27,9 +27,6 @@ class TimeUnit {
 std::string percent(double share);
 /// "commfuse (ring)".
 std::string label_of(const ResultRow& row);
-/// "GEMM 4K x 7K x 8K" of "product 4K x 7K x 8K", with the sign of multiplication, and "memory-bound op of 84 MiB":
-/// what explanations name, in the words of the field. Names of parameters stay as they are.
-std::string op_in_words(std::string name);
 /// "\u22121.8" of "-1.8": a number with the sign that maps and texts have.
 std::string with_minus(std::string number);
 /// "ranks 8, seq 32K".

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "model/record/result.h"
+#include "model/text/decimals.h"
 #include "model/text/quantity.h"
 #include "model/workload/parameters.h"
 #include "model/wrapped.h"
@@ -188,7 +189,7 @@ bool is_same(const SiteTime& a, const SiteTime& b) {
 
 /// Returns how much longer one time is than another, such as "+1.2%".
 std::string against(Duration time, Duration than) {
-  return fmt::format("{:+.1f}%", 100.0 * (to_seconds(time) / to_seconds(than) - 1.0));
+  return with_sign(100.0 * (to_seconds(time) / to_seconds(than) - 1.0), 1) + "%";
 }
 
 /// Returns percentiles of the step, for the choice and for the other one.

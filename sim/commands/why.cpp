@@ -24,6 +24,7 @@
 #include "reports/why.h"
 #include "sim/commands/commands.h"
 #include "sim/commands/setting_flags.h"
+#include "sim/commands/uncovered.h"
 #include "sim/parallel/run_points.h"
 #include "sim/point/grid.h"
 
@@ -91,6 +92,7 @@ int why(const WhyRequest& request) {
   Explanation explanation = explain(priced, prediction, predictor);
   explanation.row = row;
   explanation.verdict = rows.size() > 1 ? reports::verdict(rows, verdict_rule_of(settings)) : std::string{};
+  fmt::print(stderr, "{}", uncovered_in_words(settings, library));
   fmt::print("{}", request.format == "json" ? reports::why_json(explanation)
                                             : reports::why_text(explanation, most_parameters));
   return exit_code::done;

@@ -242,11 +242,15 @@ TEST(House, ARetiredPhraseIsFoundInLiteralsAndPagesAlone) {
              "// leave it out\nthrow \"x \\\" leave it out\";  // leave it out\nleave it out(\"a\", b, \"c\");\n");
   tree.write("README.md", "fine\nthe page of a plan\n");
   tree.write("docs/a.md", "`leans_on` says what it leans on\n");
-  tree.write("docs/decisions/0001.md", "is played\n");
+  tree.write("docs/decisions/0001.md", "is played, 3 % longer\n");
+  tree.write("docs/howto/b.md", "3 % longer, and 17 % 5 is 2\n");
+  tree.write("reports/c.cpp", "\"{:.1f} %, or price {:+.0f} %\";\n\"{:.1f} % ahead, {:.0f} %\";\n");
   tree.write("tests/b.cpp", "\"is played\"\n");
   EXPECT_EQ(retired_phrases(tree.root()),
-            (Sentences{"sim/a.cpp:2: 'leave it out' is retired; write 'remove it'",
-                       "README.md:2: 'the page of a plan' is retired; write 'plan report'"}));
+            (Sentences{"reports/c.cpp:2: '2 %' is retired; write '2%'",
+                       "sim/a.cpp:2: 'leave it out' is retired; write 'remove it'",
+                       "README.md:2: 'the page of a plan' is retired; write 'plan report'",
+                       "docs/howto/b.md:1: '2 %' is retired; write '2%'"}));
 }
 
 TEST(House, RewrittenFoldersStayInPlainWords) {

@@ -51,8 +51,23 @@ constexpr std::array phrases{
     Phrase{"obody looked", "not checked"},
 };
 
-/// Lines that may keep a phrase, because it is the name of a column.
-constexpr std::array<std::string_view, 1> allowed{"`leans_on`"};
+/// Lines that may keep a phrase, because it is the name of a column or of a change in JSON.
+constexpr std::array<std::string_view, 2> allowed{"`leans_on`", "price {:+.0f} %"};
+
+/// Returns whether a number or a placeholder stands apart from its percent sign, as in "2 %". "17 % 5" is a remainder.
+bool has_lone_percent(std::string_view text) {
+  for (std::size_t at = text.find(" %"); at != std::string_view::npos; at = text.find(" %", at + 1)) {
+    const char before = at == 0 ? ' ' : text[at - 1];
+    const char after = at + 2 < text.size() ? text[at + 2] : ' ';
+    const char next = at + 3 < text.size() ? text[at + 3] : ' ';
+    const bool is_number = (before >= '0' && before <= '9') || before == '}';
+    const bool is_remainder = (after >= 'a' && after <= 'z') || (after == ' ' && next >= '0' && next <= '9');
+    if (is_number && !is_remainder) {
+      return true;
+    }
+  }
+  return false;
+}
 
 /// Returns the text between double quotes in a line of C++ that is not a comment.
 std::string literals_of(std::string_view line) {
@@ -87,10 +102,13 @@ void read(const fs::path& root, const fs::path& file, bool is_page, std::vector<
       continue;
     }
     const std::string text = is_page ? line : literals_of(line);
+    const std::string place = file.lexically_relative(root).generic_string() + ":" + std::to_string(number);
+    if (has_lone_percent(text)) {
+      breaches.push_back(place + ": '2 %' is retired; write '2%'");
+    }
     for (const auto& [retired, instead] : phrases) {
       if (text.find(retired) != std::string::npos) {
-        breaches.push_back(file.lexically_relative(root).generic_string() + ":" + std::to_string(number) + ": '" +
-                           std::string(retired) + "' is retired; write '" + std::string(instead) + "'");
+        breaches.push_back(place + ": '" + std::string(retired) + "' is retired; write '" + std::string(instead) + "'");
       }
     }
   }
@@ -113,9 +131,14 @@ std::vector<std::string> retired_phrases(const fs::path& root) {
   }
   std::vector<fs::path> pages{root / "README.md"};
   if (fs::is_directory(root / "docs")) {
-    for (const auto& entry : fs::directory_iterator(root / "docs")) {
-      if (entry.path().extension() == ".md") {
-        pages.push_back(entry.path());
+    for (const fs::path& folder : {root / "docs", root / "docs/howto"}) {
+      if (!fs::is_directory(folder)) {
+        continue;
+      }
+      for (const auto& entry : fs::directory_iterator(folder)) {
+        if (entry.path().extension() == ".md") {
+          pages.push_back(entry.path());
+        }
       }
     }
   }

@@ -9,8 +9,8 @@
 namespace commfuse::house {
 
 /// Returns every retired phrase, as `path:line: sentence`, in string literals of C++ below model, sim, validate and
-/// reports, and in README.md and the pages of docs/. Decisions are not read, and lines with an entry of the allow-list
-/// may keep a phrase.
+/// reports, and in README.md and the pages of docs/ and docs/howto/. Decisions are not read, and lines with an entry of
+/// the allow-list may keep a phrase.
 std::vector<std::string> retired_phrases(const std::filesystem::path& root);
 
 }  // namespace commfuse::house
