@@ -120,7 +120,7 @@ int import_file(const import::Format& format, const ImportRequest& request) {
     fmt::print(stderr, "{}", for_stderr(fmt::format("note: {}\n", with_escapes(note))));
   }
   const std::string run = files.back().string();
-  fmt::print("{}{}\n", files.size() > 1 ? files.front().string() + " and " : "", run);
+  fmt::print("wrote {}{}\n", files.size() > 1 ? files.front().string() + " and " : "", run);
   if (const std::optional<std::string> machine = machine_for(gpus_of(read.step))) {
     fmt::print("try: commfuse-sim run --config {} --hardware {}\n", shell_word(run), *machine);
   } else {

@@ -19,6 +19,7 @@
 #include "model/text/quantity.h"
 #include "model/workload/parameters.h"
 #include "model/wrapped.h"
+#include "reports/commas.h"
 #include "reports/comparison.h"
 #include "reports/layout_cells.h"
 #include "reports/point_rows.h"
@@ -126,14 +127,15 @@ std::string gains(const TuneHeading& heading, const Tuning& tuning) {
                                                  heading.space.framework.name, milliseconds(tuning.baseline->time))
                                    : std::string{};
   const std::string text = fmt::format(
-      "The first, {:.0f} tokens a second. With the best schedule at every site it takes {:.1f} ms: {}{:.1f}% less than "
-      "with serial collectives ({:.1f} ms), {:.1f}% less than with {} everywhere ({:.1f} ms), the best single "
+      "The first plan: {} tokens per second. With the best schedule at every site a step takes {:.1f} ms: {}{:.1f}% "
+      "less "
+      "than with serial collectives ({:.1f} ms), {:.1f}% less than with {} everywhere ({:.1f} ms), the best single "
       "strategy. "
       "Lower bound with free communication: {:.1f} ms ({:.1f}% less).",
-      best.tokens_per_second, milliseconds(best.time), baseline, 100.0 * saved(best.time, tuning.serial.time),
-      milliseconds(tuning.serial.time), 100.0 * saved(best.time, tuning.with_single.time), tuning.single->name,
-      milliseconds(tuning.with_single.time), milliseconds(tuning.bound.time),
-      100.0 * saved(tuning.bound.time, best.time));
+      reports::with_commas(std::llround(best.tokens_per_second)), milliseconds(best.time), baseline,
+      100.0 * saved(best.time, tuning.serial.time), milliseconds(tuning.serial.time),
+      100.0 * saved(best.time, tuning.with_single.time), tuning.single->name, milliseconds(tuning.with_single.time),
+      milliseconds(tuning.bound.time), 100.0 * saved(tuning.bound.time, best.time));
   std::string left_out;
   for (const LeftOut& omitted : tuning.left_out) {
     left_out +=
@@ -141,10 +143,11 @@ std::string gains(const TuneHeading& heading, const Tuning& tuning) {
   }
   const StepBreakdown& parts = best.parts;
   return "\n" + wrapped(text, "", "") + left_out +
-         wrapped(fmt::format("Its parts: compute {:.1f} ms, waiting {:.1f} (pipeline bubble, sends, host), gradients "
-                             "{:.1f}, optimizer {:.1f}.",
-                             milliseconds(parts.compute), milliseconds(parts.waiting), milliseconds(parts.gradients),
-                             milliseconds(parts.optimizer)),
+         wrapped(fmt::format(
+                     "Parts of the step: compute {:.1f} ms, waiting {:.1f} (pipeline bubble, sends, host), gradients "
+                     "{:.1f}, optimizer {:.1f}.",
+                     milliseconds(parts.compute), milliseconds(parts.waiting), milliseconds(parts.gradients),
+                     milliseconds(parts.optimizer)),
                  "", "");
 }
 
@@ -157,7 +160,7 @@ std::string sites(const Tuning& tuning) {
     return wrapped("No site has a collective that a schedule could hide: tensor ranks do not share tokens.", "\n", "");
   }
   constexpr const char* line = "  {:<17} {:>8} {:>8} {:>6} {:>8} {:>6} {:>8} {:>8}\n";
-  std::string text = "\nIts sites, one micro-batch, times in us\n" +
+  std::string text = "\nSites of the step, one micro-batch, times in us\n" +
                      fmt::format(line, "", "serial", "best", "saves", "compute", "hidden", "Calculon", "Calculon") +
                      fmt::format(line, "", "", "", "", "alone", "at", "pipe", "ring");
   for (const TunedSite& site : tuning.sites) {

@@ -183,8 +183,8 @@ std::string verdict_in_words(std::span<const ComparedSchedule> schedules, const 
                                                   agreement.median_error * 100.0, agreement.worst_error * 100.0,
                                                   schedules[agreement.worst].name());
   if (agreement.pairs > 0) {
-    text += fmt::format(" Of {} pairs predicted more than {:.0f}% apart, {} came in that order.", agreement.pairs,
-                        clear_gap * 100.0, agreement.in_order);
+    text += fmt::format(" Of {} pair{} predicted more than {:.0f}% apart, {} came in that order.", agreement.pairs,
+                        agreement.pairs == 1 ? "" : "s", clear_gap * 100.0, agreement.in_order);
   }
   if (evidence == Evidence::emulated) {
     text +=
