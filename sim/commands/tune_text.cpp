@@ -58,8 +58,9 @@ std::string head(const TuneHeading& heading, const Tuning& tuning) {
   if (heading.evidence) {
     text += wrapped(in_words(*heading.evidence), "", "");
   }
-  return text + fmt::format("{} layout{}, {} fit{} the memory\n", format_count(static_cast<std::int64_t>(tuning.plans)),
-                            tuning.plans == 1 ? "" : "s", format_count(static_cast<std::int64_t>(tuning.fitting)),
+  return text + fmt::format("{} layout{} considered; {} fit{} in memory\n",
+                            reports::with_commas(static_cast<std::int64_t>(tuning.plans)), tuning.plans == 1 ? "" : "s",
+                            reports::with_commas(static_cast<std::int64_t>(tuning.fitting)),
                             tuning.fitting == 1 ? "s" : "");
 }
 

@@ -234,6 +234,18 @@ TEST(House, EveryFolderSaysWhatLivesThere) {
                                                          "model/cost/README.md:4: there is no 'model/cost.h'"}));
 }
 
+TEST(House, StyleSheetsHaveOneRuleForASelector) {
+  EXPECT_EQ(selectors_styled_twice(COMMFUSE_SOURCE_DIR), Sentences{});
+  const Tree tree;
+  tree.write(
+      "page/ui/a.css",
+      "a { color: red; top: 0 }\n/* a { } */\nb,  c { top: 0 }\n@media print { a { top: 1px } b, c { top: 0 } }\n"
+      "b, c { left: 0 }\n@media print { a { left: 0 } }\n");
+  EXPECT_EQ(selectors_styled_twice(tree.root()),
+            (Sentences{"page/ui/a.css: 'b, c' has two rules; join them",
+                       "page/ui/a.css: '@media print { a' has two rules; join them"}));
+}
+
 TEST(House, TextForUsersHasNoRetiredPhrases) { EXPECT_EQ(retired_phrases(COMMFUSE_SOURCE_DIR), Sentences{}); }
 
 TEST(House, ARetiredPhraseIsFoundInLiteralsAndPagesAlone) {
