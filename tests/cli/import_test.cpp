@@ -121,7 +121,8 @@ TEST(Import, ATorchtitanFileBecomesAStepThatRuns) {
                              "\"none\"\n";
   const Outcome outcome = run_program("commfuse-sim import torchtitan a.toml --gpus 16 --name mine");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_EQ(outcome.out, "./mine.run.yaml\ntry: commfuse-sim run --config ./mine.run.yaml --hardware dgx-h100-x2\n");
+  EXPECT_EQ(outcome.out,
+            "wrote ./mine.run.yaml\ntry: commfuse-sim run --config ./mine.run.yaml --hardware dgx-h100-x2\n");
   EXPECT_EQ(outcome.err, "");
   const Outcome run = run_program("commfuse-sim run --config ./mine.run.yaml --hardware dgx-h100-x2");
   EXPECT_EQ(run.code, 0) << run.err;
