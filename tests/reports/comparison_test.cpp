@@ -310,13 +310,15 @@ TEST(Comparison, LongTimesKeepTheColumns) {
   EXPECT_NE(table_of(1234567us).find("  serial                      1234.6     -         -   1233.7  50.0%\n"),
             std::string::npos)
       << table_of(1234567us);
-  EXPECT_NE(table_of(11492751us).find("seq 32K              time/s     \u00b1 vs serial  exposed    MFU\n"
-                                                "  serial                      11.493     -         -   11.492  50.0%\n"),
+  EXPECT_NE(table_of(11492751us)
+                .find("seq 32K              time/s     \u00b1 vs serial  exposed    MFU\n"
+                      "  serial                      11.493     -         -   11.492  50.0%\n"),
             std::string::npos)
       << table_of(11492751us);
   for (const Duration longest : std::initializer_list<Duration>{999999us, 1s, 9999999us, 10s, 999s, 1000s, 9000000s}) {
     const std::vector<std::size_t> columns = columns_of_lines(table_of(longest));
-    EXPECT_EQ(std::vector(columns.begin() + 2, columns.begin() + 5), std::vector<std::size_t>(3, 68)) << longest.count();
+    EXPECT_EQ(std::vector(columns.begin() + 2, columns.begin() + 5), std::vector<std::size_t>(3, 68))
+        << longest.count();
   }
 }
 
