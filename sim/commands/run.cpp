@@ -14,6 +14,7 @@
 #include "model/config/choices.h"
 #include "model/config/option_marks.h"
 #include "model/config_error.h"
+#include "model/stderr_text.h"
 #include "model/text/suggest.h"
 #include "reports/atomic_file.h"
 #include "reports/export/trace.h"
@@ -265,7 +266,7 @@ Answer run(const RunRequest& request, Caller& caller) {
   }
   const auto played = std::make_shared<const LayerRun>(std::move(grid), std::move(library), caller);
   if (const std::string uncovered = played->uncovered(); !uncovered.empty()) {
-    caller.note(uncovered);
+    caller.note(for_stderr(uncovered));
   }
   if (!request.trace.empty() || !request.figure.empty()) {
     draw(request, played->runs(), played->rule(), caller);

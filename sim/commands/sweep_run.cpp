@@ -17,6 +17,7 @@
 #include "model/config/choices.h"
 #include "model/config_error.h"
 #include "model/process/mpi.h"
+#include "model/stderr_text.h"
 #include "sim/commands/dry_run.h"
 #include "sim/commands/sweep_folder.h"
 #include "sim/commands/sweep_outputs.h"
@@ -132,7 +133,7 @@ Answer finish(const PreparedSweep& prepared, const SweepRequest& request, const 
   }
   if (identity.kind == StoreKind::layers) {
     if (const std::string uncovered = uncovered_in_words(prepared.list, prepared.library); !uncovered.empty()) {
-      caller.note(uncovered);
+      caller.note(for_stderr(uncovered));
     }
   }
   if (identity.shard.parts == 1) {

@@ -15,7 +15,7 @@ std::string uncovered_in_words(const Settings& settings, const Library& library)
   }
   const Scope scope = choices_of(settings).scope.layer;
   return fmt::format("--as all: no implementation covers scope {}{}; only ideal schedules are compared\n",
-                     name_of(scope), is_backward(scope) ? ", as they were measured in forward passes only" : "");
+                     name_of(scope), is_backward(scope) ? " (all were measured in forward passes only)" : "");
 }
 
 std::string uncovered_in_words(const PointList& points, const Library& library) {

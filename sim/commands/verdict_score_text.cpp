@@ -61,7 +61,7 @@ std::string verdict_score_table(const VerdictScore& score) {
     text += item(fmt::format("{}: {}, {:.2f} times as slow; suspects {}", degraded.node, degraded.health,
                              degraded.slowdown, degraded.suspects));
   }
-  text += "\nFaults put into made-up nodes, and whether the likeliest suspect is the right one\n";
+  text += "\nFaults put into made-up nodes: is the likeliest suspect the right one?\n";
   for (const expect::NamedFault& fault : score.faults) {
     text += item(fmt::format("{} on {}: {}, {}; suspects {}", fault.fault, fault.machine,
                              fault.is_right ? "right" : "wrong", fault.is_bad ? "called bad" : "not called bad",

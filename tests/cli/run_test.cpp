@@ -27,7 +27,7 @@ TEST(RunImplementations, AllSaysWhereNoneWasMeasured) {
   const Outcome backward = run_program("commfuse-sim run --scope down_backward --as all --uncertainty off");
   EXPECT_EQ(
       backward.err,
-      "--as all: no implementation covers scope down_backward, as they were measured in forward passes only; only "
+      "--as all: no implementation covers scope down_backward (all were measured in forward passes only); only "
       "ideal schedules are compared\n");
   EXPECT_EQ(run_program("commfuse-sim why --scope layer --as all").err,
             "--as all: no implementation covers scope layer; only ideal schedules are compared\n");
