@@ -173,7 +173,7 @@ std::string bars_section(Scores scores) {
 
 std::string gain(const Errors& errors, const Errors& of_none, double ErrorSummary::*member) {
   const double least = summary_of(of_none).*member;
-  return least > 0.0 ? fmt::format("{:.0f} %", 100.0 * (1.0 - summary_of(errors).*member / least)) : "-";
+  return least > 0.0 ? fmt::format("{:.0f}%", 100.0 * (1.0 - summary_of(errors).*member / least)) : "-";
 }
 
 /// Formats "2.6, 8.3 | 4.2, 32.0 | 39 %, 74 %": our errors, the errors of a model without penalties, and the reduction.
@@ -207,7 +207,7 @@ std::string penalties_section(Scores scores) {
       "## The slicing penalty\n\n"
       "Cutting the rows of a product into P parts costs P x T(m / P) / T(m), and this decides whether slicing or\n"
       "decomposing pays. Counted are products with m / P >= 512 and n, k >= 1024. To beat is the prediction that it\n"
-      "costs nothing, \"penalty = 1\": by at least 30 %, in median and p90. Rows held out decide; where they are few,\n"
+      "costs nothing, \"penalty = 1\": by at least 30%, in median and p90. Rows held out decide; where they are few,\n"
       "all rows tell more: a fit has fewer than 20 parameters, and thousands of rows.\n\n"
       "| table | P | held out: n | median, p90 | of \"penalty = 1\" | less error "
       "| all rows: n | median, p90 | of \"penalty = 1\" | less error |\n"
@@ -290,7 +290,7 @@ std::string steps_section(Scores scores) {
                           steps.mean <= 0.08 && steps.rank_correlation >= 0.98 ? "yes" : "no");
       if (steps.layout_pairs > 0) {
         const double named = static_cast<double>(steps.better_named) / static_cast<double>(steps.layout_pairs);
-        text += fmt::format("| `{}`: the better of two layouts is named, more than 5 % apart | 95 | {} | {} | {} |\n",
+        text += fmt::format("| `{}`: the better of two layouts is named, more than 5% apart | 95 | {} | {} | {} |\n",
                             score.table, steps.layout_pairs, percent(named), named >= 0.95 ? "yes" : "no");
       }
     }
@@ -401,22 +401,22 @@ constexpr std::string_view peers =
     "What others publish, mostly means from end to end; nobody publishes an error for a product cut beside its\n"
     "communication, nor for percentiles of a layer.\n\n"
     "| who | of what | error |\n|---|---|---|\n"
-    "| Calculon (rerun) | 8 training steps on A100 | 3.65 % mean, 8.87 % max |\n"
-    "| vTrain | training steps, 8 and 512 A100 | 8.37 and 14.73 % mean |\n"
-    "| Lumos | training steps, replayed traces | 3.3 % mean |\n"
-    "| Echo | slowdown of overlapped kernels, black box | 8 % |\n"
-    "| arXiv 2509.22832 | training steps, two machines | 4.98 and 9.38 % |\n"
-    "| ATLAHS | traces of whole runs | below 5 % |\n"
-    "| TrioSim | traces of whole runs | typically below 10 % |\n"
-    "| ASTRA-sim 2 | NCCL collectives on H100 | 17 % geometric mean |\n"
-    "| FlashOverlap's tuner | overlapped product and collective, tuned on the same GPU | 3.4 % |\n"
-    "| FiCCO's heuristic | the best schedule picked in unseen cases | right in 81 % |\n"
+    "| Calculon (rerun) | 8 training steps on A100 | 3.65% mean, 8.87% max |\n"
+    "| vTrain | training steps, 8 and 512 A100 | 8.37 and 14.73% mean |\n"
+    "| Lumos | training steps, replayed traces | 3.3% mean |\n"
+    "| Echo | slowdown of overlapped kernels, black box | 8% |\n"
+    "| arXiv 2509.22832 | training steps, two machines | 4.98 and 9.38% |\n"
+    "| ATLAHS | traces of whole runs | below 5% |\n"
+    "| TrioSim | traces of whole runs | typically below 10% |\n"
+    "| ASTRA-sim 2 | NCCL collectives on H100 | 17% geometric mean |\n"
+    "| FlashOverlap's tuner | overlapped product and collective, tuned on the same GPU | 3.4% |\n"
+    "| FiCCO's heuristic | the best schedule picked in unseen cases | right in 81% |\n"
     "| wave quantisation with 17 parameters a GPU | GEMM H100, A100, B200; median / p90 | 4.7 / 15.6, 6.5 / 19.8, 6.7 "
-    "/ 19.6 % |\n"
-    "| four parameters a machine and collective | collectives in one node; median / p90 | 4 to 13 / 13 to 30 % |\n\n"
-    "The floor: the same product in three frameworks on one GPU model differs by 2 to 8 % in the median, NCCL repeated "
+    "/ 19.6% |\n"
+    "| four parameters a machine and collective | collectives in one node; median / p90 | 4 to 13 / 13 to 30% |\n\n"
+    "The floor: the same product in three frameworks on one GPU model differs by 2 to 8% in the median, NCCL repeated "
     "on\n"
-    "one node by 0.5 to 2.4 %.\n\n";
+    "one node by 0.5 to 2.4%.\n\n";
 
 }  // namespace
 

@@ -11,6 +11,7 @@
 #include "model/analysis/error_tail.h"
 #include "model/check.h"
 #include "model/math/functions.h"
+#include "model/text/decimals.h"
 #include "model/wrapped.h"
 #include "reports/point_rows.h"
 #include "reports/savings.h"
@@ -34,7 +35,7 @@ std::string saved(const ResultRow& row, const ResultRow& fastest, const std::str
   return fmt::format("{:.1f}% less time than {}", 100.0 * (1.0 - 1.0 / ratio(row, fastest)), name);
 }
 
-/// Formats " fused_kernel (bound) takes 7.6% less.": the lowest bound below the fastest row that can win. Returns an
+/// Formats " fused_kernel (bound) takes 7.6% less than commfuse.": the lowest bound below the fastest row that can win. Returns an
 /// empty string without a bound, or if the bound is above that row: a bound may run an attention core alone, and a
 /// machine's file may contradict itself (wires faster than their nominal rate).
 std::string bound_in_words(Rows rows, const ResultRow& fastest) {
@@ -46,7 +47,8 @@ std::string bound_in_words(Rows rows, const ResultRow& fastest) {
   }
   return lowest == nullptr || makespan(*lowest) > makespan(fastest)
              ? std::string{}
-             : fmt::format(" {} takes {:.1f}% less.", label(*lowest), 100.0 * (1.0 - ratio(*lowest, fastest)));
+             : fmt::format(" {} takes {:.1f}% less than {}.", label(*lowest), 100.0 * (1.0 - ratio(*lowest, fastest)),
+                           short_label(fastest, rows));
 }
 
 /// Names up to three others, or of more the next two and the slowest.
@@ -92,7 +94,8 @@ std::string with_interval(const std::string& sure, const ResultRow& row, double 
   const double reach = math::exp(errors_with_share_below(0.95) * *row.saving_error);
   const double sign = times < 1.0 ? 1.0 : -1.0;
   const auto [low, high] = std::minmax({sign * (1.0 - times * reach), sign * (1.0 - times / reach)});
-  return fmt::format(" (90% interval {:.0f} to {:.0f}%; {}", 100.0 * low, 100.0 * high, sure.substr(2));
+  return fmt::format(" (90% interval {} to {}%; {}", with_decimals(100.0 * low, 0), with_decimals(100.0 * high, 0),
+                     sure.substr(2));
 }
 
 /// Says if overlap with available implementations beats serial, by how much, and with what certainty.

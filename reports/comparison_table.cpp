@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "model/text/decimals.h"
 #include "model/text/quantity.h"
 #include "model/wrapped.h"
 #include "reports/comparison.h"
@@ -30,7 +31,7 @@ std::string error_cell(const ResultRow& row) {
 /// "-35.3%"; "-" for serial itself, and where it was not run.
 std::string serial_cell(const ResultRow& row, const ResultRow* serial) {
   const std::optional<double> share = against_serial(row, serial);
-  return share ? fmt::format("{:+.1f}%", 100.0 * *share) : "-";
+  return share ? with_sign(100.0 * *share, 1) + "%" : "-";
 }
 
 /// '>' who wins, '~' who ties.

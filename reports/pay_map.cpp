@@ -7,6 +7,7 @@
 #include <set>
 #include <vector>
 
+#include "model/text/decimals.h"
 #include "model/text/quantity.h"
 #include "reports/point_rows.h"
 #include "reports/savings.h"
@@ -18,7 +19,7 @@ namespace {
 /// "+21%", "-12%~".
 std::string cell_of(const ResultRow& row, const ResultRow& serial, const VerdictRule& rule) {
   const PayVerdict verdict = pay_verdict(row, serial, row, rule);
-  return fmt::format("{:+.0f}%{}", 100.0 * verdict.saved, verdict.pays == Pays::close ? "~" : " ");
+  return fmt::format("{}%{}", with_sign(100.0 * verdict.saved, 0), verdict.pays == Pays::close ? "~" : " ");
 }
 
 /// The point of a row among others of a map.

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "model/text/decimals.h"
 #include "model/wrapped.h"
 
 namespace commfuse::reports {
@@ -61,20 +62,36 @@ std::string pays_table(std::span<const TableScore> scores) {
               : "";
 }
 
+namespace {
+
+/// Returns a command below a sentence, in lines that a shell joins.
+std::string command_below(const std::string& command) {
+  constexpr std::size_t continued = 2;  // Columns that " \" takes.
+  std::string text = wrapped(command, "    ", "      ", page_width - continued);
+  for (std::size_t end = text.find('\n'); end + 1 < text.size(); end = text.find('\n', end + 3)) {
+    text.insert(end, " \\");
+  }
+  return text;
+}
+
+}  // namespace
+
 std::string pairs_table(std::span<const TableScore> scores) {
   std::string text;
-  const auto percent = [](double predicted, double measured) { return 100.0 * (predicted / measured - 1.0); };
+  const auto percent = [](double predicted, double measured) {
+    return with_sign(100.0 * (predicted / measured - 1.0), 0) + "%";
+  };
   for (const TableScore& score : scores) {
     for (const OverlapPair& pair : score.pairs) {
       const bool pays = pair.measured_us < pair.serial_measured_us;
       const bool told = (pair.predicted_us < pair.serial_predicted_us) == pays;
-      text += fmt::format(
-          "{}:{} {} {:.0f} us, predicted {:.0f} ({:+.0f}%); serial {:.0f}, predicted {:.0f} ({:+.0f}%); {}, {} at "
-          "{:.0f}%\n    {}\n",
+      const std::string sentence = fmt::format(
+          "{}:{} {} {:.0f} us, predicted {:.0f} ({}); serial {:.0f}, predicted {:.0f} ({}); {}, {} ({:.0f}% sure)",
           score.table, pair.line, pair.implementation, pair.measured_us, pair.predicted_us,
           percent(pair.predicted_us, pair.measured_us), pair.serial_measured_us, pair.serial_predicted_us,
           percent(pair.serial_predicted_us, pair.serial_measured_us), pays ? "wins" : "loses",
-          told ? "told" : "not told", 100.0 * pair.sure, pair.command);
+          told ? "predicted so" : "predicted otherwise", 100.0 * pair.sure);
+      text += wrapped(sentence, "", "  ") + command_below(pair.command);
     }
   }
   return text;

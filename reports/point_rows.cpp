@@ -260,17 +260,18 @@ std::string memory_sentence(Rows rows) {
   return need.sentence();
 }
 
-Unit::Unit(Rows rows) {
+namespace {
+
+Duration longest_of(Rows rows) {
   Duration longest{};
   for (const ResultRow& row : rows) {
-    longest = std::max(longest, row.analysis.critical.makespan);
+    longest = std::max(longest, makespan(row));
   }
-  in_milliseconds = longest >= std::chrono::milliseconds(10);
+  return longest;
 }
 
-std::string Unit::text(Duration duration) const {
-  const double us = to_microseconds(duration);
-  return in_milliseconds ? fmt::format("{:.3f}", us / 1000.0) : fmt::format("{:.1f}", us);
-}
+}  // namespace
+
+Unit::Unit(Rows rows) : scale(time_scale(longest_of(rows))) {}
 
 }  // namespace commfuse::reports

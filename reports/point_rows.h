@@ -11,6 +11,7 @@
 #include "model/analysis/memory.h"
 #include "model/analysis/verdict.h"
 #include "model/record/result.h"
+#include "reports/time_scale.h"
 
 namespace commfuse::reports {
 
@@ -80,12 +81,12 @@ std::string memory_sentence(Rows rows);
 /// Adds the need of a row to the sentence's.
 void add_need(const ResultRow& row, LargestNeed& need);
 
-/// Microseconds below 10 ms, milliseconds from there on, so that a block of one point reads in one unit.
+/// The unit of the longest time, so that a block of one point reads in one unit.
 struct Unit {
   explicit Unit(Rows rows);
-  [[nodiscard]] std::string text(Duration duration) const;
-  [[nodiscard]] const char* name() const { return in_milliseconds ? "ms" : "us"; }
-  bool in_milliseconds = false;
+  [[nodiscard]] std::string text(Duration duration) const { return scale.digits(duration); }
+  [[nodiscard]] const char* name() const { return scale.name; }
+  TimeScale scale;
 };
 
 }  // namespace commfuse::reports

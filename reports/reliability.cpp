@@ -370,7 +370,7 @@ std::string coverage_section(Scores scores) {
   const std::vector<CoverageRow> rows = coverage_rows(scores);
   std::string text =
       "## Coverage of intervals\n\n"
-      "Share of measured times inside the stated interval, in %, with the sampling band (95 %, rows of one shape "
+      "Share of measured times inside the stated interval, in %, with the sampling band (95%, rows of one shape "
       "counted as\nthey vary together), over rows that no fit has seen. \"No fit\": no fit of the machine read the "
       "table. `error` is the\nmedian standard error that was stated.\n\n";
   const std::vector<const CoverageRow*> worst = worst_of(rows);
@@ -424,7 +424,7 @@ std::string probabilities_section(Scores scores) {
 std::string observations_section(Scores scores) {
   std::string text =
       "## Spreads and interference beside public figures\n\n"
-      "Factors: 1.013 is 1.3 % above what it is compared with. Spreads come from `configs/jitter/default.yaml`. Rows "
+      "Factors: 1.013 is 1.3% above what it is compared with. Spreads come from `configs/jitter/default.yaml`. Rows "
       "of these\ntables that cannot be scored stand below, each with its reason.\n\n"
       "| figure | machine | measured | predicted | error | spread predicted / measured |\n"
       "|---|---|---|---|---|---|\n";

@@ -18,6 +18,7 @@
 
 #include "model/analysis/memory.h"
 #include "model/record/result.h"
+#include "model/text/decimals.h"
 #include "model/text/quantity.h"
 #include "model/wrapped.h"
 #include "reports/comparison.h"
@@ -190,7 +191,7 @@ NameCell name_cell(const StepRow& row, char mark, std::size_t width) {
 std::string serial_cell(const StepRow& row, const StepRow* serial) {
   return serial == nullptr || &row == serial
              ? "-"
-             : fmt::format("{:+.1f}%", 100.0 * (row.number("time_ms") / serial->number("time_ms") - 1.0));
+             : with_sign(100.0 * (row.number("time_ms") / serial->number("time_ms") - 1.0), 1) + "%";
 }
 
 bool is_framework(const StepRow& row) { return row.has("framework") && row.text("framework") == row.text("strategy"); }

@@ -27,4 +27,8 @@ std::string op_label(const Program& program, const Op& op, Rank rank);
 /// "commfuse (ring)", "serial": the strategy with its parameters.
 std::string strategy_label(const std::string& strategy, const std::string& parameters);
 
+/// "GEMM 4K x 7K x 8K" of "product 4K x 7K x 8K", with the sign of multiplication, and "memory-bound op of 84 MiB":
+/// what explanations name, in the words of the field. Names of parameters stay as they are.
+std::string op_in_words(std::string name);
+
 }  // namespace commfuse::reports

@@ -11,10 +11,12 @@
 #include <vector>
 
 #include "model/columns.h"
+#include "model/text/decimals.h"
 #include "model/text/quantity.h"
 #include "model/wrapped.h"
 #include "reports/point_rows.h"
 #include "reports/rows.h"
+#include "reports/trace_label.h"
 
 namespace commfuse::reports {
 
@@ -41,7 +43,7 @@ std::string head(const Explanation& explanation, const Unit& unit) {
 
 std::string parts(const Explanation& explanation, const Unit& unit) {
   const Breakdown& row = explanation.row.analysis.critical;
-  std::string text = fmt::format("\nWhere the {} go\n", unit.in_milliseconds ? "milliseconds" : "microseconds");
+  std::string text = fmt::format("\nWhere the {} go\n", unit.scale.in_words);
   const auto add_part = [&](Duration part, std::string_view name, std::string_view what) {
     if (part != Duration{}) {
       const std::string cells = fmt::format("  {:>10}  {:<9} ", unit.text(part), name);
@@ -71,12 +73,18 @@ std::string parts(const Explanation& explanation, const Unit& unit) {
 
 std::string ops(const Explanation& explanation, const Unit& unit) {
   std::string text = fmt::format("\nWhat the ops of its critical rank cost, as priced ({})\n", unit.name());
-  text += fmt::format("  {:>5}  {:>14}  {:>10}  {}\n", "times", "each", "together", "op");
+  const auto each_of = [&](const ExplainedOp& op) {
+    return op.shortest == op.longest ? unit.text(op.shortest)
+                                     : fmt::format("{}..{}", unit.text(op.shortest), unit.text(op.longest));
+  };
+  std::size_t width = 14;
   for (const ExplainedOp& op : explanation.ops) {
-    const std::string each = op.shortest == op.longest
-                                 ? unit.text(op.shortest)
-                                 : fmt::format("{}..{}", unit.text(op.shortest), unit.text(op.longest));
-    text += fmt::format("  {:>5}  {:>14}  {:>10}  {}\n", op.count, each, unit.text(op.together), op.shape);
+    width = std::max(width, each_of(op).size());
+  }
+  text += fmt::format("  {:>5}  {:>{}}  {:>10}  {}\n", "times", "each", width, "together", "op");
+  for (const ExplainedOp& op : explanation.ops) {
+    text += fmt::format("  {:>5}  {:>{}}  {:>10}  {}\n", op.count, each_of(op), width, unit.text(op.together),
+                        op_in_words(op.shape));
     text += op.how.empty() ? "" : wrapped(op.how, "           ", "           ");
   }
   return text;
@@ -87,16 +95,16 @@ std::string_view short_name(std::string_view name) {
   return name.starts_with(common) ? name.substr(common.size()) : name;
 }
 
-std::string signed_percent(double share) { return fmt::format("{:+.1f}%", 100.0 * share); }
+std::string signed_percent(double share) { return with_sign(100.0 * share, 1) + "%"; }
 
 std::string hold_line(const Hold& hold) {
   constexpr std::size_t name_width = 42;
-  const std::string nudged = hold.elasticity ? fmt::format("{:+.2f}%", *hold.elasticity) : std::string{};
+  const std::string nudged = hold.elasticity ? with_sign(*hold.elasticity, 2) + "%" : std::string{};
   return fmt::format("  {:>7}  {:>6}  {:>6}  {:<9}  {}\n", nudged,
                      hold.standard_error > 0.0 ? fmt::format("{:.1f}%", 100.0 * hold.standard_error) : "",
                      hold.effect != 0.0 ? signed_percent(hold.effect) : "",
                      hold.provenance ? name_of(*hold.provenance) : "residual",
-                     cut(std::string{short_name(hold.name)}, name_width));
+                     cut(op_in_words(std::string{short_name(hold.name)}), name_width));
 }
 
 std::string holds(const Explanation& explanation, std::size_t most_shown) {

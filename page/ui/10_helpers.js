@@ -46,8 +46,8 @@ const MINUS = "\u2212";
 const NARROW = "\u202f"; // between a number and its unit
 const grouped = (count) => String(count).replace(/\B(?=(\d{3})+(?!\d))/g, ",");
 const percent = (share, decimals = 1) => `${(100 * share).toFixed(decimals)}%`;
-const signedPercent = (share) => {
-  const digits = percent(Math.abs(share));
+const signedPercent = (share, decimals = 1) => {
+  const digits = percent(Math.abs(share), decimals);
   return Number.parseFloat(digits) === 0 ? digits : `${share < 0 ? MINUS : "+"}${digits}`; // never "-0.0%"
 };
 

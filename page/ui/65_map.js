@@ -202,7 +202,7 @@ class WinnersMap {
       );
     }
     const against =
-      said.gain === null ? "" : said.name === said.base ? "0%" : `${said.gain < 0 ? MINUS : "+"}${Math.abs(100 * said.gain).toFixed(0)}%`;
+      said.gain === null ? "" : said.name === said.base ? "0%" : signedPercent(said.gain, 0);
     const words = said.words ?? `${said.pay === "unclear" ? "too close to call, " : ""}${said.tie ? `tie of ${listed(said.ties)}` : `${said.name} wins`}`;
     return element(
       "button",

@@ -202,7 +202,7 @@ function holdsOf(why, name) {
         element(
           "td",
           {},
-          hold.elasticity === null ? "\u2013" : `${hold.elasticity < 0 ? MINUS : "+"}${Math.abs(hold.elasticity).toFixed(2)}%`,
+          hold.elasticity === null ? "\u2013" : signedPercent(hold.elasticity / 100, 2),
         ),
       ),
     );

@@ -9,6 +9,7 @@
 
 #include "model/check.h"
 #include "model/fit/robust_fit.h"
+#include "model/text/decimals.h"
 #include "reports/figure/line_styles.h"
 #include "reports/figure/spread.h"
 #include "reports/figure/ticks.h"
@@ -22,7 +23,7 @@ constexpr double near = 0.10;
 
 double error_of(const MeasuredPair& pair) { return to_seconds(pair.median) / to_seconds(pair.predicted) - 1.0; }
 
-std::string signed_percent(double share) { return fmt::format("{:+.1f}%", 100.0 * share); }
+std::string signed_percent(double share) { return with_sign(100.0 * share, 1) + "%"; }
 
 std::string agreement_title(std::span<const MeasuredPair> pairs) {
   std::vector<double> errors;

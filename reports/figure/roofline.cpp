@@ -11,6 +11,7 @@
 #include "reports/figure/line_styles.h"
 #include "reports/figure/ticks.h"
 #include "reports/figure/wording.h"
+#include "reports/trace_label.h"
 
 namespace commfuse::reports {
 

@@ -9,8 +9,10 @@
 
 #include "model/check.h"
 #include "model/math/functions.h"
+#include "model/text/decimals.h"
 #include "reports/figure/ticks.h"
 #include "reports/figure/wording.h"
+#include "reports/trace_label.h"
 
 namespace commfuse::reports {
 
@@ -29,9 +31,9 @@ void add_bar(const Hold& hold, double y, Figure& figure) {
   const double up = change(hold.effect);
   const double down = change(-hold.effect);
   const std::string name = op_in_words(hold.name);
-  const std::string tip = fmt::format("{} ({}): one standard error, {}, changes the time by {}% or {}%", name,
-                                      kind_of(hold), percent(hold.standard_error),
-                                      with_minus(fmt::format("{:+.2f}", up)), with_minus(fmt::format("{:+.2f}", down)));
+  const std::string tip =
+      fmt::format("{} ({}): one standard error, {}, changes the time by {}% or {}%", name, kind_of(hold),
+                  percent(hold.standard_error), with_minus(with_sign(up, 2)), with_minus(with_sign(down, 2)));
   const auto bar = [&](double to, Role role) {
     figure.marks.emplace_back(RectMark{.from = {std::min(0.0, to), y - 0.35},
                                        .to = {std::max(0.0, to), y + 0.35},

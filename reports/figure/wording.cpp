@@ -10,31 +10,13 @@
 
 namespace commfuse::reports {
 
-std::string TimeUnit::digits(Duration duration) const {
-  return fmt::format("{:.{}f}", value(duration), milliseconds_ ? 3 : 1);
-}
+std::string TimeUnit::name() const { return scale_.name == std::string_view("us") ? "\u00b5s" : scale_.name; }
 
 std::string TimeUnit::text(Duration duration) const { return fmt::format("{} {}", digits(duration), name()); }
 
 std::string percent(double share) { return fmt::format("{:.1f}%", 100.0 * share); }
 
 std::string label_of(const ResultRow& row) { return strategy_label(row.strategy, row.parameters); }
-
-std::string op_in_words(std::string name) {
-  constexpr std::string_view product = "product ";
-  constexpr std::string_view memory = "memory-bound of ";
-  if (name.starts_with(memory)) {
-    return fmt::format("memory-bound op of {}", name.substr(memory.size()));
-  }
-  if (!name.starts_with(product)) {
-    return name;
-  }
-  name.replace(0, product.size(), "GEMM ");
-  for (std::size_t at = name.find(" x "); at != std::string::npos; at = name.find(" x ", at)) {
-    name.replace(at, 3, " \u00d7 ");
-  }
-  return name;
-}
 
 std::string with_minus(std::string number) {
   if (number.size() > 1 && number[0] == '-' && number[1] >= '0' && number[1] <= '9') {

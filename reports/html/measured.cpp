@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "model/check.h"
+#include "model/text/decimals.h"
 #include "reports/figure/gantt.h"
 #include "reports/figure/markup.h"
 #include "reports/figure/ticks.h"
@@ -49,7 +50,7 @@ double error_of(const MeasuredSchedule& schedule) {
   return to_seconds(schedule.median->value) / std::max(to_seconds(schedule.predicted), 1e-12) - 1.0;
 }
 
-std::string signed_percent(double share) { return fmt::format("{:+.1f}%", 100.0 * share); }
+std::string signed_percent(double share) { return with_sign(100.0 * share, 1) + "%"; }
 
 std::string figure_title(const std::vector<MeasuredSchedule>& schedules) {
   const MeasuredSchedule* worst = nullptr;

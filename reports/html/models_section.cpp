@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "model/text/decimals.h"
 #include "reports/crossover.h"
 #include "reports/figure/crossing.h"
 #include "reports/figure/markup.h"
@@ -90,10 +91,9 @@ std::string row_html(const StepRow& row, const StepRow* serial, const PlanVerdic
                               escaped(row.text("reason")));
   }
   html += fmt::format(
-      "<td>{}</td>",
-      serial == nullptr || serial == &row
-          ? std::string(absent)
-          : with_minus(fmt::format("{:+.1f}", 100.0 * (row.number("time_ms") / serial->number("time_ms") - 1.0))));
+      "<td>{}</td>", serial == nullptr || serial == &row
+                         ? std::string(absent)
+                         : with_minus(with_sign(100.0 * (row.number("time_ms") / serial->number("time_ms") - 1.0), 1)));
   for (const ModelCell& cell : shown) {
     html += fmt::format("<td>{}</td>", row.has(cell.column)
                                            ? fmt::format("{:.{}f}", cell.factor * row.number(cell.column), cell.digits)

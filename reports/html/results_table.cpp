@@ -8,6 +8,7 @@
 #include <iterator>
 #include <optional>
 
+#include "model/text/decimals.h"
 #include "reports/comparison.h"
 #include "reports/figure/markup.h"
 #include "reports/figure/wording.h"
@@ -37,7 +38,7 @@ constexpr std::size_t columns = time_columns.size() + 7;  // strategy, time, err
 
 // The unit is always microseconds, as in CSV and JSON, so that all points of a table compare.
 constexpr std::string_view unit = "\xc2\xb5s";
-std::string digits(Duration duration) { return with_minus(fmt::format("{:.1f}", to_microseconds(duration))); }
+std::string digits(Duration duration) { return with_minus(with_decimals(to_microseconds(duration), 1)); }
 
 std::string header() {
   const auto cell = [](std::string_view id, std::string_view of_unit, bool on_paper = true) {
@@ -76,8 +77,8 @@ std::string row_html(const PointView& point, const ResultRow& row) {
   cell(digits(makespan_of(row)));
   cell(row.makespan_error ? fmt::format("\xc2\xb1{:.1f}", 100.0 * *row.makespan_error) : "\xe2\x80\x94");
   const std::optional<double> share = against_serial(row, serial_of(point.rows));
-  cell(share ? with_minus(fmt::format("{:+.1f}", 100.0 * *share)) : "\xe2\x80\x94");
-  cell(&row == point.ranking.front() ? "\xe2\x80\x94" : with_minus(fmt::format("{:+.1f}", 100.0 * behind)));
+  cell(share ? with_minus(with_sign(100.0 * *share, 1)) : "\xe2\x80\x94");
+  cell(&row == point.ranking.front() ? "\xe2\x80\x94" : with_minus(with_sign(100.0 * behind, 1)));
   cell(fmt::format("{:.1f}", 100.0 * row.mfu));
   for (const TimeColumn& column : time_columns) {
     html += fmt::format("<td{}>{}</td>", paper_class(is_on_paper(column.definition)),

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "model/text/decimals.h"
 #include "reports/commas.h"
 #include "reports/figure/markup.h"
 #include "reports/figure/spread.h"
@@ -23,7 +24,7 @@ struct Line {
   const SavingCount* count = nullptr;
 };
 
-std::string signed_percent(double share) { return with_minus(fmt::format("{:+.1f}%", 100.0 * share)); }
+std::string signed_percent(double share) { return with_minus(with_sign(100.0 * share, 1) + "%"); }
 
 std::string number(std::size_t count) { return with_commas(static_cast<std::int64_t>(count)); }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "model/math/functions.h"
+#include "model/text/decimals.h"
 #include "reports/commas.h"
 #include "reports/figure/agreement.h"
 #include "reports/figure/breakdown.h"
@@ -78,7 +79,7 @@ std::string parameters_table(const Explanation& explanation) {
         "<tr><th scope=\"row\">{}</th><td class=\"words\">{}</td><td>{}</td><td>{}%</td><td "
         "class=\"words source\">{}</td></tr>\n",
         escaped(hold.name), name_of(*hold.provenance), percent(hold.standard_error),
-        with_minus(fmt::format("{:+.2f}", 100.0 * change)), escaped(hold.source.empty() ? "\u2013" : hold.source));
+        with_minus(with_sign(100.0 * change, 2)), escaped(hold.source.empty() ? "\u2013" : hold.source));
   }
   std::string html =
       rows.empty()

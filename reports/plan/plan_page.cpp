@@ -165,15 +165,30 @@ class Page {
     const auto days_of = [](const CapacityRun& run) { return run.days.value; };
     const auto cost_of = [](const CapacityRun& run) { return run.cost.value; };
     const CapacityRun& shortest = *std::ranges::min_element(kind.runs, {}, days_of);
-    const bool by_time = plan_.deadline_days && (shortest.days.value > *plan_.deadline_days || !plan_.budget);
-    const CapacityRun& nearest = by_time ? shortest : *std::ranges::min_element(kind.runs, {}, cost_of);
-    const std::string what = fmt::format("{} {}", with_commas(nearest.gpus), kind.name);
-    by_time ? tile("Shortest run", days(nearest.days.value) + " days",
-                   fmt::format("{}, {}; {} days are allowed", what, money(plan_, nearest.cost.value),
-                               days(*plan_.deadline_days)))
-            : tile("Cheapest run", money(plan_, nearest.cost.value),
-                   fmt::format("{}, {} days; {} is allowed", what, days(nearest.days.value),
-                               money(plan_, plan_.budget.value_or(0.0))));
+    if (plan_.deadline_days && (shortest.days.value > *plan_.deadline_days || !plan_.budget)) {
+      tile("Shortest run", days(shortest.days.value) + " days",
+           fmt::format("{} {}, {}; {} days are allowed", with_commas(shortest.gpus), kind.name,
+                       money(plan_, shortest.cost.value), days(*plan_.deadline_days)));
+      return;
+    }
+    const CapacityRun& cheapest = *std::ranges::min_element(kind.runs, {}, cost_of);
+    const auto is_late = [&](const CapacityRun& run) {
+      return plan_.deadline_days && run.days.value > *plan_.deadline_days;
+    };
+    if (is_late(cheapest)) {
+      const CapacityRun* in_time = nullptr;
+      for (const CapacityRun& run : kind.runs) {
+        in_time = !is_late(run) && (in_time == nullptr || cost_of(run) < cost_of(*in_time)) ? &run : in_time;
+      }
+      cost_tile("Cheapest in time", kind, *in_time, "");
+    }
+    cost_tile("Cheapest run", kind, cheapest, is_late(cheapest) ? " and misses the deadline" : "");
+  }
+
+  void cost_tile(std::string_view name, const CapacityKind& kind, const CapacityRun& run, std::string_view missed) {
+    tile(name, money(plan_, run.cost.value),
+         fmt::format("{} {}, takes {} days{}; {} is allowed", with_commas(run.gpus), kind.name, days(run.days.value),
+                     missed, money(plan_, plan_.budget.value_or(0.0))));
   }
 
   void tiles() {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "model/math/functions.h"
+#include "model/text/decimals.h"
 #include "reports/commas.h"
 #include "reports/plan/plan_words.h"
 
@@ -309,8 +310,7 @@ PlanTable doubts_table(const CapacityKind& kind) {
                   .note = "step: longer (+) or shorter (-) with the parameter one standard error higher.",
                   .columns = {{"known from", true}, {"step"}, {"parameter", true}}};
   for (const CapacityDoubt& doubt : kind.doubts) {
-    table.rows.push_back(
-        {doubt.provenance, fmt::format("{:+.2f}%", 100.0 * math::expm1(doubt.effect)), doubt.parameter});
+    table.rows.push_back({doubt.provenance, with_sign(100.0 * math::expm1(doubt.effect), 2) + "%", doubt.parameter});
   }
   return table;
 }

@@ -14,6 +14,7 @@
 
 #include "model/analysis/verdict.h"
 #include "model/math/functions.h"
+#include "model/text/decimals.h"
 #include "reports/commas.h"
 
 namespace commfuse::reports {
@@ -63,7 +64,7 @@ std::string against_commfuse(const CapacityPlan& plan) {
 /// "serial collectives would take 13.5% longer, data slicing (CoC) 4.2%"; without a difference it says so.
 std::string against_schedules(const CapacityPlan& plan) {
   if (plan.best_kind()->sites.empty()) {
-    return "no GEMM meets a collective that a schedule could hide";
+    return "this layout has no collective beside a GEMM that overlap could hide";
   }
   if (!plan.framework.empty()) {
     return against_commfuse(plan);
@@ -151,7 +152,7 @@ std::string money(const CapacityPlan& plan, double amount) {
 
 std::string days(double number) { return fmt::format("{:.1f}", number); }
 std::string step_seconds(double number) { return fmt::format("{:.3f}", number); }
-std::string signed_percent(double share) { return fmt::format("{:+.1f}%", 100.0 * share); }
+std::string signed_percent(double share) { return with_sign(100.0 * share, 1) + "%"; }
 std::string share_percent(double share) { return fmt::format("{:.1f}%", 100.0 * share); }
 std::string likelihood(double share) {
   return share > 0.995 ? "over 99%" : share < 0.005 ? "below 1%" : fmt::format("{:.0f}%", 100.0 * share);

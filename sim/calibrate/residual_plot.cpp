@@ -12,6 +12,7 @@
 
 #include "model/fit/robust_fit.h"
 #include "model/math/functions.h"
+#include "model/text/decimals.h"
 
 namespace commfuse::calibrate {
 
@@ -45,7 +46,7 @@ std::string line_of(const std::vector<double>& errors) {
     line[at] = '-';
   }
   line[column_of(median)] = 'o';
-  return fmt::format("{} {:+7.1f}% {:>6}", line, 100.0 * median, errors.size());
+  return fmt::format("{} {:>7}% {:>6}", line, with_sign(100.0 * median, 1), errors.size());
 }
 
 }  // namespace

@@ -92,9 +92,9 @@ void add_calibrate(CLI::App& app, Caller& caller) {
                      ->required()
                      ->type_name("NAME"),
                  Catalogue::hardware);
-    command.add_option("--name", request->name, "Of the new machine")->required()->type_name("NAME");
+    command.add_option("--name", request->name, "Name of the new machine")->required()->type_name("NAME");
     command.add_option("--out", request->out, "The file to write; default: the name with .yaml")->type_name("FILE");
-    command.add_option("--machine", request->machine, "Only rows of this machine, as the tables call it")
+    command.add_option("--machine", request->machine, "Machine whose rows to fit, by its name in the tables")
         ->type_name("TEXT");
     command.footer(
         "Writes a hardware file that extends the base: what was measured is fitted, with\n"

@@ -232,8 +232,9 @@ std::string note_of(const ExpectRequest& request) {
   const Machine machine = machine_asked(request);
   const std::optional<expect::NcclVersion> fitted = expect::fitted_version(machine);
   const SoftwareErrors errors = expect::errors_of(machine, *version);
-  return fmt::format("NCCL {}, {}{}", expect::name_of(*version),
-                     fitted ? fmt::format("fitted to {}", expect::name_of(*fitted)) : "fitted to a version not known",
+  const std::string source = fitted ? fmt::format("times were fitted to {}", expect::name_of(*fitted))
+                                    : "the hardware file does not say to which version times were fitted";
+  return fmt::format("NCCL {}; {}{}", expect::name_of(*version), source,
                      errors.latency == 0.0
                          ? ""
                          : fmt::format(": ranges have {:.0f}% more error, {:.0f}% where latency limits",
@@ -365,14 +366,14 @@ void add_flags(CLI::App& command, ExpectRequest& request) {
       command.add_option("--ranks", request.ranks, "GPUs of a group, as in 2,4,8 (default: all)")->type_name("COUNTS"));
   command.add_option("--gpus-per-node", request.gpus_per_node, "GPUs of each node that take part (default: all)")
       ->type_name("COUNT");
-  usual(command.add_option("--collective", request.collectives, "Collectives between commas; send_recv is a pair")
+  usual(command.add_option("--collective", request.collectives, "Collectives, comma-separated; send_recv: two GPUs")
             ->capture_default_str()
             ->type_name("NAMES"));
   add_size_flags(command, request);
   add_setup_flags(command, request);
   add_kernel_flags(command, request);
   add_run_flags(command, request);
-  usual(command.add_option("--false-alarms", request.false_alarms, "Share of healthy measurements beyond 'slow'")
+  usual(command.add_option("--false-alarms", request.false_alarms, "Share of healthy measurements called slow")
             ->capture_default_str()
             ->type_name("SHARE"));
   usual(offers_words(command

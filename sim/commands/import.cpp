@@ -120,7 +120,7 @@ int import_file(const import::Format& format, const ImportRequest& request) {
     fmt::print(stderr, "{}", for_stderr(fmt::format("note: {}\n", with_escapes(note))));
   }
   const std::string run = files.back().string();
-  fmt::print("{}{}\n", files.size() > 1 ? files.front().string() + " and " : "", run);
+  fmt::print("wrote {}{}\n", files.size() > 1 ? files.front().string() + " and " : "", run);
   if (const std::optional<std::string> machine = machine_for(gpus_of(read.step))) {
     fmt::print("try: commfuse-sim run --config {} --hardware {}\n", shell_word(run), *machine);
   } else {
@@ -130,7 +130,7 @@ int import_file(const import::Format& format, const ImportRequest& request) {
 }
 
 void add_common(CLI::App& command, ImportRequest& request) {
-  command.add_option("--name", request.name, "Of the model and of both files")->type_name("NAME");
+  command.add_option("--name", request.name, "Name of the model and of both files")->type_name("NAME");
   command.add_option("--out", request.out, "Folder for NAME.model.yaml and NAME.run.yaml")
       ->type_name("FOLDER")
       ->capture_default_str();
@@ -245,10 +245,9 @@ void add_import(CLI::App& app, int& status) {
       verb.add_option(flag, values)->group("")->expected(1)->take_last()->allow_extra_args(false);
     }
     verb.footer(
-        "Others are read where they are wanted: a Hugging Face config.json is a --model,\n"
-        "NCCL's topology XML, `nvidia-smi topo -m` and `rocm-smi --showtopo` stand in\n"
-        "hardware files (docs/machines.md), and calibrate takes profiles and the output\n"
-        "of nccl-tests.");
+        "Other formats need no import: --model takes a Hugging Face config.json, hardware\n"
+        "files take NCCL's topology XML, `nvidia-smi topo -m` and `rocm-smi --showtopo`\n"
+        "(docs/machines.md), and calibrate takes profiles and the output of nccl-tests.");
     for (const import::Format& format : import::formats()) {
       add_format(verb, format, status);
     }

@@ -147,7 +147,7 @@ void add_list(CLI::App& app, int& status) {
     offers_words(command.add_option("WHAT", request->what,
                                     "models, hardware, clusters, strategies, implementations, frameworks or scopes"),
                  {"models", "hardware", "clusters", "strategies", "implementations", "frameworks", "scopes"});
-    command.add_option("FOLDER", request->folder, "With models: a folder of config.json files in place of ours");
+    command.add_option("FOLDER", request->folder, "For models: a folder of config.json files to list");
     offers_words(command.add_option("-o,--output", request->format, "Format: table, markdown or csv")
                      ->type_name("FORMAT")
                      ->capture_default_str(),

@@ -184,13 +184,13 @@ Answer merge(const MergeRequest& request, Caller& caller) {
 void add_merge(CLI::App& app, int& status) {
   add_verb(app, "merge", "Join the shards of a sweep into one result", [&status](CLI::App& command) {
     const auto request = std::make_shared<MergeRequest>();
-    command.add_option("FOLDER", request->folder, "Where the result goes, and where shards are looked for")->required();
-    command.add_option("SHARDS", request->shards, "Shards that lie elsewhere: then only these");
+    command.add_option("FOLDER", request->folder, "Folder for the result; shards are found in it")->required();
+    command.add_option("SHARDS", request->shards, "Shards to join instead of those in FOLDER");
     add_output_flag(command, request->format);
     command.footer(
-        "Shards come from commfuse-sim sweep FILE --out FOLDER --shard i/N. What is left\n"
-        "is what one process would have left, byte for byte. Where shards are missing it\n"
-        "says which commands are still to be run.\n\n"
+        "Shards come from commfuse-sim sweep FILE --out FOLDER --shard i/N. The result is\n"
+        "that of one process, byte for byte. If shards are missing, merge prints the\n"
+        "commands that make them.\n\n"
         "Examples:\n"
         "  commfuse-sim merge out/million\n"
         "  commfuse-sim merge out/all a/shard-1-of-2.sqlite b/shard-2-of-2.sqlite");

@@ -115,13 +115,14 @@ void add_plan(CLI::App& app, Caller& caller) {
       return usual(command.add_option(flags, value, doc)->group(group)->type_name("TEXT"));
     };
     add("--tokens", request->flags.tokens, "Tokens to train on, as in 2T");
-    offers_names(add("--gpus", request->flags.gpus, "Hardware that could be had, as in h100"), Catalogue::hardware);
-    offers_names(command.add_option("--hardware", request->flags.hardware, "The same")->group(group)->type_name("TEXT"),
-                 Catalogue::hardware);
+    offers_names(add("--gpus", request->flags.gpus, "GPUs to rent, as in h100"), Catalogue::hardware);
+    offers_names(
+        command.add_option("--hardware", request->flags.hardware, "Same as --gpus")->group(group)->type_name("TEXT"),
+        Catalogue::hardware);
     add("--price", request->flags.price, "Price of a GPU-hour, as in 2.80");
-    add("--deadline", request->flags.deadline, "Time that training may take, as in 90d");
-    add("--budget", request->flags.budget, "Money that it may cost, as in 3M");
-    add("--available", request->flags.available, "GPUs that could be had (default 8192 or one node)");
+    add("--deadline", request->flags.deadline, "Longest time for training, as in 90d");
+    add("--budget", request->flags.budget, "Highest cost, as in 3M");
+    add("--available", request->flags.available, "Largest number of GPUs (default 8192 or one node)");
     for (const Field& field : run_fields()) {
       if (is_plan_setting(field)) {
         add_setting_flag(command, field, request->settings)->group(group)->default_str("");

@@ -103,12 +103,11 @@ void add_report(CLI::App& app, int& status) {
     const auto request = std::make_shared<ReportRequest>();
     command
         .add_option("RESULTS", request->file,
-                    "The folder of a sweep, its store, JSON or JSON Lines; -: JSON Lines from stdin")
+                    "Folder of a sweep, its store, JSON or JSON Lines; -: JSON Lines from stdin")
         ->required();
-    command.add_option("--out", request->out, "The page")->type_name("FILE")->capture_default_str();
-    command.add_option("--title", request->title, "Its heading; default: the sweep's")->type_name("TEXT");
-    command
-        .add_option("--page", request->page, "Address of the page (./dev page), for links to it from every timeline")
+    command.add_option("--out", request->out, "HTML file to write")->type_name("FILE")->capture_default_str();
+    command.add_option("--title", request->title, "Heading of the report; default: the sweep's")->type_name("TEXT");
+    command.add_option("--page", request->page, "Address of the page (./dev page) that timelines link to")
         ->type_name("ADDRESS");
     command
         .add_option("--measured", request->extras.measured, "A record of commfuse-validate run at one of the points")
@@ -117,13 +116,12 @@ void add_report(CLI::App& app, int& status) {
         .add_option("--fit", request->extras.fits,
                     "Measurements, as calibrate reads them: show how well the machine's formulas fit them")
         ->type_name("FILE");
-    offers_names(
-        command
-            .add_option_function<std::string>(
-                "--jitter", [request](const std::string& name) { request->extras.jitter = name; },
-                "Run the point that is taken apart under it, whatever the results were made with; as in default")
-            ->type_name("NAME"),
-        Catalogue::jitter);
+    offers_names(command
+                     .add_option_function<std::string>(
+                         "--jitter", [request](const std::string& name) { request->extras.jitter = name; },
+                         "Jitter for the point shown in detail, whatever the results were made with; as in default")
+                     ->type_name("NAME"),
+                 Catalogue::jitter);
     add_rule_flags(command, *request);
     command.footer(
         "One file that asks nothing of any network: what overlap saves, where it pays,\n"

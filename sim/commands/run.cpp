@@ -14,6 +14,7 @@
 #include "model/config/choices.h"
 #include "model/config/option_marks.h"
 #include "model/config_error.h"
+#include "model/stderr_text.h"
 #include "model/text/suggest.h"
 #include "reports/atomic_file.h"
 #include "reports/export/trace.h"
@@ -31,6 +32,7 @@
 #include "sim/commands/shown_figures.h"
 #include "sim/commands/spread.h"
 #include "sim/commands/traced.h"
+#include "sim/commands/uncovered.h"
 #include "sim/parallel/run_points.h"
 #include "sim/sweep/sweep_file.h"
 
@@ -174,6 +176,7 @@ class LayerRun {
 
   [[nodiscard]] const RowTable& rows() const { return rows_; }
   [[nodiscard]] const VerdictRule& rule() const { return rule_; }
+  [[nodiscard]] std::string uncovered() const { return uncovered_in_words(points_, library_); }
 
   /// Simulates the rows of the only point once more with everything that happens; empty where there are several points.
   [[nodiscard]] std::vector<reports::TracedRun> runs() const {
@@ -262,6 +265,9 @@ Answer run(const RunRequest& request, Caller& caller) {
     }
   }
   const auto played = std::make_shared<const LayerRun>(std::move(grid), std::move(library), caller);
+  if (const std::string uncovered = played->uncovered(); !uncovered.empty()) {
+    caller.note(for_stderr(uncovered));
+  }
   if (!request.trace.empty() || !request.figure.empty()) {
     draw(request, played->runs(), played->rule(), caller);
   }

@@ -265,7 +265,8 @@ int run(const MutateRequest& request) {
 
 void add_schedule_mutate(CLI::App& schedule, int& status) {
   add_verb(
-      schedule, "mutate", "Make every small mistake in schedules: is each one caught?", [&status](CLI::App& command) {
+      schedule, "mutate", "Put small mistakes into schedules; check that proofs catch them",
+      [&status](CLI::App& command) {
         const auto request = std::make_shared<MutateRequest>();
         offers_names(
             command.add_option("FILE", request->files, "Schedules in YAML instead of generated ones: names or paths"),

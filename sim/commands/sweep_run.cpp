@@ -17,9 +17,11 @@
 #include "model/config/choices.h"
 #include "model/config_error.h"
 #include "model/process/mpi.h"
+#include "model/stderr_text.h"
 #include "sim/commands/dry_run.h"
 #include "sim/commands/sweep_folder.h"
 #include "sim/commands/sweep_outputs.h"
+#include "sim/commands/uncovered.h"
 #include "sim/sweep/handout.h"
 #include "sim/sweep/play_sweep.h"
 #include "sim/sweep/point_team.h"
@@ -127,6 +129,11 @@ Answer finish(const PreparedSweep& prepared, const SweepRequest& request, const 
     return {.is_interrupted = true,
             .notes = fmt::format("interrupted; {} of {} points are stored, and the same command goes on from there\n",
                                  stored, wanted)};
+  }
+  if (identity.kind == StoreKind::layers) {
+    if (const std::string uncovered = uncovered_in_words(prepared.list, prepared.library); !uncovered.empty()) {
+      caller.note(for_stderr(uncovered));
+    }
   }
   if (identity.shard.parts == 1) {
     return write_outputs(prepared.sweep, store, folder, request.format, caller);

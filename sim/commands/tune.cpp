@@ -237,7 +237,8 @@ void add_tune(CLI::App& app, Caller& caller) {
     add_measured_flags(command, request->measured);
     usual(offers_words(add("-o,--output", request->format, "table, json", "FORMAT")->capture_default_str(),
                        {"table", "json"}));
-    usual(add("--out", request->out, "A folder for plan.yaml, a YAML a site, and tp_comm_overlap_cfg.yaml", "FOLDER"));
+    usual(
+        add("--out", request->out, "Folder for plan.yaml, one YAML per site, and tp_comm_overlap_cfg.yaml", "FOLDER"));
     command.footer(
         "Degrees of parallelism, micro-batch, recomputation and ZeRO that are given stay;\n"
         "all others are free. A plan may need 90% of a GPU's memory. Without --jitter\n"

@@ -15,9 +15,11 @@
 #include <vector>
 
 #include "model/record/result.h"
+#include "model/text/decimals.h"
 #include "model/text/quantity.h"
 #include "model/workload/parameters.h"
 #include "model/wrapped.h"
+#include "reports/commas.h"
 #include "reports/comparison.h"
 #include "reports/layout_cells.h"
 #include "reports/point_rows.h"
@@ -56,8 +58,9 @@ std::string head(const TuneHeading& heading, const Tuning& tuning) {
   if (heading.evidence) {
     text += wrapped(in_words(*heading.evidence), "", "");
   }
-  return text + fmt::format("{} layout{}, {} fit{} the memory\n", format_count(static_cast<std::int64_t>(tuning.plans)),
-                            tuning.plans == 1 ? "" : "s", format_count(static_cast<std::int64_t>(tuning.fitting)),
+  return text + fmt::format("{} layout{} considered; {} fit{} in memory\n",
+                            reports::with_commas(static_cast<std::int64_t>(tuning.plans)), tuning.plans == 1 ? "" : "s",
+                            reports::with_commas(static_cast<std::int64_t>(tuning.fitting)),
                             tuning.fitting == 1 ? "s" : "");
 }
 
@@ -125,14 +128,15 @@ std::string gains(const TuneHeading& heading, const Tuning& tuning) {
                                                  heading.space.framework.name, milliseconds(tuning.baseline->time))
                                    : std::string{};
   const std::string text = fmt::format(
-      "The first, {:.0f} tokens a second. With the best schedule at every site it takes {:.1f} ms: {}{:.1f}% less than "
-      "with serial collectives ({:.1f} ms), {:.1f}% less than with {} everywhere ({:.1f} ms), the best single "
+      "The first plan: {} tokens per second. With the best schedule at every site a step takes {:.1f} ms: {}{:.1f}% "
+      "less "
+      "than with serial collectives ({:.1f} ms), {:.1f}% less than with {} everywhere ({:.1f} ms), the best single "
       "strategy. "
       "Lower bound with free communication: {:.1f} ms ({:.1f}% less).",
-      best.tokens_per_second, milliseconds(best.time), baseline, 100.0 * saved(best.time, tuning.serial.time),
-      milliseconds(tuning.serial.time), 100.0 * saved(best.time, tuning.with_single.time), tuning.single->name,
-      milliseconds(tuning.with_single.time), milliseconds(tuning.bound.time),
-      100.0 * saved(tuning.bound.time, best.time));
+      reports::with_commas(std::llround(best.tokens_per_second)), milliseconds(best.time), baseline,
+      100.0 * saved(best.time, tuning.serial.time), milliseconds(tuning.serial.time),
+      100.0 * saved(best.time, tuning.with_single.time), tuning.single->name, milliseconds(tuning.with_single.time),
+      milliseconds(tuning.bound.time), 100.0 * saved(tuning.bound.time, best.time));
   std::string left_out;
   for (const LeftOut& omitted : tuning.left_out) {
     left_out +=
@@ -140,10 +144,11 @@ std::string gains(const TuneHeading& heading, const Tuning& tuning) {
   }
   const StepBreakdown& parts = best.parts;
   return "\n" + wrapped(text, "", "") + left_out +
-         wrapped(fmt::format("Its parts: compute {:.1f} ms, waiting {:.1f} (pipeline bubble, sends, host), gradients "
-                             "{:.1f}, optimizer {:.1f}.",
-                             milliseconds(parts.compute), milliseconds(parts.waiting), milliseconds(parts.gradients),
-                             milliseconds(parts.optimizer)),
+         wrapped(fmt::format(
+                     "Parts of the step: compute {:.1f} ms, waiting {:.1f} (pipeline bubble, sends, host), gradients "
+                     "{:.1f}, optimizer {:.1f}.",
+                     milliseconds(parts.compute), milliseconds(parts.waiting), milliseconds(parts.gradients),
+                     milliseconds(parts.optimizer)),
                  "", "");
 }
 
@@ -156,7 +161,7 @@ std::string sites(const Tuning& tuning) {
     return wrapped("No site has a collective that a schedule could hide: tensor ranks do not share tokens.", "\n", "");
   }
   constexpr const char* line = "  {:<17} {:>8} {:>8} {:>6} {:>8} {:>6} {:>8} {:>8}\n";
-  std::string text = "\nIts sites, one micro-batch, times in us\n" +
+  std::string text = "\nSites of the step, one micro-batch, times in us\n" +
                      fmt::format(line, "", "serial", "best", "saves", "compute", "hidden", "Calculon", "Calculon") +
                      fmt::format(line, "", "", "", "", "alone", "at", "pipe", "ring");
   for (const TunedSite& site : tuning.sites) {
@@ -188,7 +193,7 @@ bool is_same(const SiteTime& a, const SiteTime& b) {
 
 /// Returns how much longer one time is than another, such as "+1.2%".
 std::string against(Duration time, Duration than) {
-  return fmt::format("{:+.1f}%", 100.0 * (to_seconds(time) / to_seconds(than) - 1.0));
+  return with_sign(100.0 * (to_seconds(time) / to_seconds(than) - 1.0), 1) + "%";
 }
 
 /// Returns percentiles of the step, for the choice and for the other one.

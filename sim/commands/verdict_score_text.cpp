@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "model/expect/sibling_shares.h"
+#include "model/wrapped.h"
 
 namespace commfuse::sim {
 
@@ -36,35 +37,46 @@ std::string method(const VerdictScore& score) {
       score.healthy, score.too_small);
 }
 
+/// Returns a line below a heading, continued on further lines where it is longer than the terminal.
+std::string item(const std::string& text) { return wrapped(text, "  ", "    "); }
+
+/// Returns the table of bars: numbers first, as texts are long.
+std::string bars_table(const VerdictScore& score) {
+  constexpr const char* line = "{:>7}  {:>8}  {:>5}  {:>5}  {:<3}  ";
+  std::string text = fmt::format(line, "share", "bar", "nodes", "hits", "met") + "what\n";
+  for (const expect::VerdictCount& count : score.counts) {
+    const std::string numbers =
+        fmt::format(line, percent(count.share()), count.bar, count.nodes, count.hits, yes_or_no(count.is_met()));
+    text += wrapped(count.what, numbers, std::string(numbers.size(), ' '));
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string verdict_score_table(const VerdictScore& score) {
-  std::string text =
-      fmt::format("{:<72}  {:>7}  {:>6}  {:>6}  {:>8}  {}\n", "what", "bar", "nodes", "hits", "share", "met");
-  for (const expect::VerdictCount& count : score.counts) {
-    text += fmt::format("{:<72}  {:>7}  {:>6}  {:>6}  {:>8}  {}\n", count.what, count.bar, count.nodes, count.hits,
-                        percent(count.share()), yes_or_no(count.is_met()));
-  }
-  text += "\n";
+  std::string text = bars_table(score);
+  text += "\nDegraded nodes as they were measured\n";
   for (const expect::DegradedVerdict& degraded : score.degraded) {
-    text += fmt::format("{}: {}, {:.2f} times as slow; {}\n", degraded.node, degraded.health, degraded.slowdown,
-                        degraded.suspects);
+    text += item(fmt::format("{}: {}, {:.2f} times as slow; suspects {}", degraded.node, degraded.health,
+                             degraded.slowdown, degraded.suspects));
   }
-  text += "\n";
+  text += "\nFaults put into made-up nodes: is the likeliest suspect the right one?\n";
   for (const expect::NamedFault& fault : score.faults) {
-    text += fmt::format("{} on {}: {}{}; {}\n", fault.fault, fault.machine, fault.is_right ? "named" : "missed",
-                        fault.is_bad ? ", called bad" : ", not called bad", fault.suspects);
+    text += item(fmt::format("{} on {}: {}, {}; suspects {}", fault.fault, fault.machine,
+                             fault.is_right ? "right" : "wrong", fault.is_bad ? "called bad" : "not called bad",
+                             fault.suspects));
   }
-  text += "\n";
+  text += "\nMedians of the healthy nodes around what the model says\n";
   for (const expect::MedianSpread& spread : score.spreads) {
-    text += fmt::format("{} medians: {}, deviation {:.2f} standard errors, largest {:.2f}\n", spread.side,
-                        spread.medians, spread.deviation, spread.largest);
+    text += item(fmt::format("{}: {} medians, deviation {:.2f} standard errors, largest {:.2f}", spread.side,
+                             spread.medians, spread.deviation, spread.largest));
   }
-  text += "\n";
+  text += "\nShare of a calibrated file's residual that differs between nodes of a cluster\n";
   for (const expect::HeldOutShares& held_out : score.shares) {
-    text +=
-        fmt::format("shares of a calibrated file's residual between siblings, held out {}: {:.2f}, latency {:.2f}\n",
-                    held_out.cluster, held_out.bandwidth, held_out.latency);
+    const bool is_whole = held_out.cluster == "none";
+    text += item(fmt::format("{}{}: bandwidth {:.2f}, latency {:.2f}", is_whole ? "from all clusters" : "without ",
+                             is_whole ? "" : held_out.cluster, held_out.bandwidth, held_out.latency));
   }
   return text;
 }

@@ -17,6 +17,7 @@
 #include "model/config/command_line.h"
 #include "model/config/option_marks.h"
 #include "model/config_error.h"
+#include "model/stderr_text.h"
 #include "model/text/quantity.h"
 #include "model/text/suggest.h"
 #include "reports/comparison.h"
@@ -24,6 +25,7 @@
 #include "reports/why.h"
 #include "sim/commands/commands.h"
 #include "sim/commands/setting_flags.h"
+#include "sim/commands/uncovered.h"
 #include "sim/parallel/run_points.h"
 #include "sim/point/grid.h"
 
@@ -92,6 +94,7 @@ int why(const WhyRequest& request) {
   Explanation explanation = explain(priced, prediction, predictor);
   explanation.row = row;
   explanation.verdict = rows.size() > 1 ? reports::verdict(rows, verdict_rule_of(settings)) : std::string{};
+  fmt::print(stderr, "{}", for_stderr(uncovered_in_words(settings, library)));
   fmt::print("{}", request.format == "json" ? reports::why_json(explanation)
                                             : reports::why_text(explanation, most_parameters));
   return exit_code::done;

@@ -71,10 +71,23 @@ std::string deadline_binds(const PlanFile& file, const CapacityKind& kind, const
       days_of(run), run.gpus, why_no_more(file, kind, run, limit), days_of(run) / allowed, allowed);
 }
 
-std::string budget_binds(const PlanFile& file, const CapacityRun& run, std::string_view which) {
-  return fmt::format("the budget binds: {} costs {}{:.0f} on {} GPUs, {:.2f} times the {}{:.0f} that are allowed",
-                     which, file.currency, cost_of(run), run.gpus, cost_of(run) / *file.budget, file.currency,
-                     *file.budget);
+/// `kept` has the runs that meet the other limits; one of them at least.
+std::string budget_binds(const PlanFile& file, const CapacityKind& kind, const std::vector<CapacityRun>& kept) {
+  const CapacityRun& run = least(kept, cost_of);
+  const CapacityRun& cheapest = least(kind.runs, cost_of);
+  const bool is_cheapest = cost_of(run) <= cost_of(cheapest);
+  std::string text = fmt::format(
+      "the budget binds: the cheapest run{} costs {}{:.0f} on {} GPUs, {:.2f} times the {}{:.0f} that are allowed",
+      is_cheapest ? "" : " that meets the other limits", file.currency, cost_of(run), run.gpus,
+      cost_of(run) / *file.budget, file.currency, *file.budget);
+  const double allowed = file.deadline ? file.deadline->count() / day : 0.0;
+  if (!is_cheapest && file.deadline && days_of(cheapest) > allowed) {
+    text += fmt::format(
+        "; the cheapest of all, {}{:.0f} on {} GPUs, misses the deadline: it takes {:.1f} days where {:.4g} are "
+        "allowed",
+        file.currency, cost_of(cheapest), cheapest.gpus, days_of(cheapest), allowed);
+  }
+  return text;
 }
 
 /// Returns the runs that meet a limit.
@@ -116,11 +129,8 @@ std::string binding_limit(const PlanFile& file, const CapacityKind& kind, const 
     }
   }
   if (file.budget) {
-    const CapacityRun cheapest = least(left, cost_of);
-    if (cost_of(cheapest) > *file.budget) {
-      return budget_binds(
-          file, cheapest,
-          left.size() < kind.runs.size() ? "the cheapest run that meets the other limits" : "the cheapest run");
+    if (cost_of(least(left, cost_of)) > *file.budget) {
+      return budget_binds(file, kind, left);
     }
   }
   const CapacityRun likeliest = least(left, [](const CapacityRun& run) { return -run.confidence; });

@@ -298,9 +298,10 @@ std::vector<Candidates> implementations_of(const Settings& settings, const Libra
                         implementation});
     } else if (names != "all") {
       throw ConfigError(
-          fmt::format("implementation {} does not cover scope {}; choose another scope, as gate_up, down "
-                      "or mlp",
-                      implementation->name, name_of(run.scope.layer)));
+          fmt::format("implementation {} does not cover scope {}{}; choose another scope, as gate_up, "
+                      "down or mlp",
+                      implementation->name, name_of(run.scope.layer),
+                      is_backward(run.scope.layer) ? ", as it was measured in forward passes only" : ""));
     }
   }
   return result;

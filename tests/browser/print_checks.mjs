@@ -34,6 +34,8 @@ export async function checkPrint(page, checks, dark, pictures) {
     (e.querySelector(part)?.getClientRects().length ?? 0) > 0).join())`);
   checks.equal([...new Set(figures)], ["false,true,false"], "still drawings and no buttons on paper");
   checks.equal(await page.value('[...document.querySelectorAll("input,nav")].filter((e) => e.getClientRects().length).length'), 0, "nothing to type in on paper");
+  const again = await page.value('(({ breakBefore, breakInside }) => [breakBefore, breakInside])(getComputedStyle(document.getElementById("again").closest("section")))');
+  checks.equal(again, ["avoid", "avoid"], "the command stands on no sheet of its own");
   const { data } = await page.send("Page.printToPDF", { preferCSSPageSize: true, printBackground: true });
   const pdf = Buffer.from(data, "base64");
   writeFileSync(join(pictures, `print${dark ? "-dark" : ""}.pdf`), pdf);

@@ -27,7 +27,7 @@ TEST(Import, AMegatronCommandLineBecomesAStepThatRuns) {
   const Outcome outcome = run_program("commfuse-sim import megatron train.sh --overlap cfg.yaml --name mine");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(outcome.out,
-            "./mine.model.yaml and ./mine.run.yaml\n"
+            "wrote ./mine.model.yaml and ./mine.run.yaml\n"
             "try: commfuse-sim run --config ./mine.run.yaml --hardware dgx-h100-x2\n");
   EXPECT_EQ(
       outcome.err,
@@ -121,7 +121,8 @@ TEST(Import, ATorchtitanFileBecomesAStepThatRuns) {
                              "\"none\"\n";
   const Outcome outcome = run_program("commfuse-sim import torchtitan a.toml --gpus 16 --name mine");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_EQ(outcome.out, "./mine.run.yaml\ntry: commfuse-sim run --config ./mine.run.yaml --hardware dgx-h100-x2\n");
+  EXPECT_EQ(outcome.out,
+            "wrote ./mine.run.yaml\ntry: commfuse-sim run --config ./mine.run.yaml --hardware dgx-h100-x2\n");
   EXPECT_EQ(outcome.err, "");
   const Outcome run = run_program("commfuse-sim run --config ./mine.run.yaml --hardware dgx-h100-x2");
   EXPECT_EQ(run.code, 0) << run.err;
@@ -174,7 +175,7 @@ TEST(Import, TheCommandToTryIsOneThatAShellTakes) {
   const OwnFolder folder;
   std::ofstream("a.yaml") << small_yaml;
   EXPECT_EQ(run_program("commfuse-sim import nemo a.yaml --gpus 16384 --name \"it's mine\"").out,
-            "./it's mine.model.yaml and ./it's mine.run.yaml\n"
+            "wrote ./it's mine.model.yaml and ./it's mine.run.yaml\n"
             "try: commfuse-sim run --config './it'\\''s mine.run.yaml' --hardware dgx-h100-x2048\n");
 }
 
@@ -182,7 +183,7 @@ TEST(Import, AStepForMoreGpusThanAMachineHasIsSaid) {
   const OwnFolder folder;
   std::ofstream("a.yaml") << small_yaml;
   const Outcome outcome = run_program("commfuse-sim import nemo a.yaml --gpus 65536 --name mine");
-  EXPECT_EQ(outcome.out, "./mine.model.yaml and ./mine.run.yaml\n");
+  EXPECT_EQ(outcome.out, "wrote ./mine.model.yaml and ./mine.run.yaml\n");
   EXPECT_EQ(outcome.err, "note: no machine has 65536 GPUs here, so the step cannot be run as it is\n");
 }
 

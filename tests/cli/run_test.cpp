@@ -23,6 +23,20 @@ struct Mistake {
   const char* message;
 };
 
+TEST(RunImplementations, AllSaysWhereNoneWasMeasured) {
+  const Outcome backward = run_program("commfuse-sim run --scope down_backward --as all --uncertainty off");
+  EXPECT_EQ(
+      backward.err,
+      "--as all: no implementation covers scope down_backward (all were measured in forward passes only); only "
+      "ideal schedules are compared\n");
+  EXPECT_EQ(run_program("commfuse-sim why --scope layer --as all").err,
+            "--as all: no implementation covers scope layer; only ideal schedules are compared\n");
+  EXPECT_EQ(run_program("commfuse-sim run --as all --uncertainty off").err, "");
+  const Outcome grid =
+      run_program("commfuse-sim run --axis scope=mlp,layer --axis seq=1K,2K --as all --uncertainty off");
+  EXPECT_EQ(grid.err, "--as all: no implementation covers scope layer; only ideal schedules are compared\n");
+}
+
 TEST(CommfuseSimRun, EveryMistakeIsOneSentenceWithItsRemedyAndExitsWith2) {
   const std::string unknown = "unknown flag '--zzzzzzzz'; known flags: --help, --help-all, " + known_flags() +
                               ", --config, --set, --gpus, --schedule, --size, --measured-step, --measured-config, "

@@ -104,7 +104,7 @@ TEST_F(UnderMpirun, OtherExecutorsRunOnOneProcess) {
   const Outcome outcome = run_program(
       mpirun(2) + "commfuse-validate check --executor reference --ranks 3 --scope ag_gemm --strategy serial");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_EQ(count(outcome.out, "1 schedules right: "), 1U) << outcome.out;
+  EXPECT_EQ(count(outcome.out, "1 schedule right: "), 1U) << outcome.out;
 }
 
 TEST_F(UnderMpirun, RunWritesARecordThatCompareReads) {

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -181,6 +182,23 @@ TEST_F(Width, ListsAndExplanationsFit) {
                               "schedule export --strategy commfuse --out schedule.yaml"}) {
     expect_fits(fmt::format("commfuse-sim {}", command));
   }
+}
+
+TEST_F(Width, ScoresFit) {
+  for (const char* command : {"score", "score --dynamic", "score --pairs", "score --held-out"}) {
+    expect_fits(fmt::format("commfuse-sim {} --progress none", command));
+  }
+  const std::string data = COMMFUSE_SOURCE_DIR "/../shared/data/measured";
+  if (!std::filesystem::is_directory(data)) {
+    GTEST_SKIP() << "scores of verdicts and of whole steps need the tables beside the project: " << data;
+  }
+  expect_fits("commfuse-sim score --verdicts --data " + data);
+}
+
+TEST_F(Width, PlansThatMissAndLongTimesFit) {
+  expect_fits("commfuse-sim run --seq 2M --batch 16");
+  expect_fits("commfuse-sim why --seq 512K");
+  expect_fits("commfuse-sim plan --model llama-3.1-8b --tokens 1e11 --gpus h100 --price 2 --deadline 1d --budget 4k");
 }
 
 TEST_F(Width, TheValidatorFits) {

@@ -7,10 +7,12 @@
 #include <array>
 #include <fstream>
 #include <initializer_list>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <regex>
 #include <set>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -349,6 +351,75 @@ std::vector<std::string> algorithms_the_page_lacks(const fs::path& root) {
         }
       }
     }
+  }
+  return breaches;
+}
+
+namespace {
+
+/// Returns the text without comments of CSS.
+std::string without_css_comments(std::string text) {
+  for (std::size_t begin = text.find("/*"); begin != std::string::npos; begin = text.find("/*", begin)) {
+    const std::size_t end = text.find("*/", begin);
+    text.erase(begin, end == std::string::npos ? end : end + 2 - begin);
+  }
+  return text;
+}
+
+/// Returns the text without spaces at its ends, and with one between words.
+std::string in_one_line(const std::string& text) {
+  std::istringstream words(text);
+  std::string line;
+  for (std::string word; words >> word;) {
+    line += (line.empty() ? "" : " ") + word;
+  }
+  return line;
+}
+
+/// Adds the selectors of a style sheet that stand twice in the same place.
+void read_style(const fs::path& root, const fs::path& file, std::vector<std::string>& breaches) {
+  std::ifstream in(file);
+  const std::string text = without_css_comments({std::istreambuf_iterator<char>(in), {}});
+  std::vector<std::string> places;
+  std::set<std::string> seen;
+  std::string head;
+  for (const char letter : text) {
+    if (letter == '{') {
+      const std::string selector = in_one_line(head);
+      std::string place;
+      for (const std::string& outer : places) {
+        place += outer + " { ";
+      }
+      if (!selector.starts_with("@") && !seen.insert(place + selector).second) {
+        breaches.push_back(file.lexically_relative(root).generic_string() + ": '" + place + selector +
+                           "' has two rules; join them");
+      }
+      places.push_back(selector);
+    }
+    if (letter == '}' && !places.empty()) {
+      places.pop_back();
+    }
+    head = letter == '{' || letter == '}' || letter == ';' ? "" : head + letter;
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> selectors_styled_twice(const fs::path& root) {
+  std::vector<fs::path> sheets;
+  for (const char* folder : {"reports/assets", "page/ui"}) {
+    if (fs::is_directory(root / folder)) {
+      for (const auto& entry : fs::directory_iterator(root / folder)) {
+        if (entry.path().extension() == ".css") {
+          sheets.push_back(entry.path());
+        }
+      }
+    }
+  }
+  std::sort(sheets.begin(), sheets.end());
+  std::vector<std::string> breaches;
+  for (const fs::path& sheet : sheets) {
+    read_style(root, sheet, breaches);
   }
   return breaches;
 }

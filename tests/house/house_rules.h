@@ -25,6 +25,10 @@ std::vector<std::string> unexplained_folders(const std::filesystem::path& root);
 /// lacks them too.
 std::vector<std::string> algorithms_the_page_lacks(const std::filesystem::path& root);
 
+/// Returns the selectors that style sheets of reports and page name twice in the same place: at the top level, or
+/// within the same @-rule; as `path: sentence`. The second rule belongs into the first.
+std::vector<std::string> selectors_styled_twice(const std::filesystem::path& root);
+
 /// Returns how many files violations() reads below `root`, because a check of no files shows nothing.
 std::size_t files_read(const std::filesystem::path& root);
 

@@ -235,6 +235,18 @@ TEST(House, EveryFolderSaysWhatLivesThere) {
                                                          "model/cost/README.md:4: there is no 'model/cost.h'"}));
 }
 
+TEST(House, StyleSheetsHaveOneRuleForASelector) {
+  EXPECT_EQ(selectors_styled_twice(COMMFUSE_SOURCE_DIR), Sentences{});
+  const Tree tree;
+  tree.write(
+      "page/ui/a.css",
+      "a { color: red; top: 0 }\n/* a { } */\nb,  c { top: 0 }\n@media print { a { top: 1px } b, c { top: 0 } }\n"
+      "b, c { left: 0 }\n@media print { a { left: 0 } }\n");
+  EXPECT_EQ(selectors_styled_twice(tree.root()),
+            (Sentences{"page/ui/a.css: 'b, c' has two rules; join them",
+                       "page/ui/a.css: '@media print { a' has two rules; join them"}));
+}
+
 TEST(House, TextForUsersHasNoRetiredPhrases) { EXPECT_EQ(retired_phrases(COMMFUSE_SOURCE_DIR), Sentences{}); }
 
 TEST(House, ARetiredPhraseIsFoundInLiteralsAndPagesAlone) {
@@ -243,16 +255,19 @@ TEST(House, ARetiredPhraseIsFoundInLiteralsAndPagesAlone) {
              "// leave it out\nthrow \"x \\\" leave it out\";  // leave it out\nleave it out(\"a\", b, \"c\");\n");
   tree.write("README.md", "fine\nthe page of a plan\n");
   tree.write("docs/a.md", "`leans_on` says what it leans on\n");
-  tree.write("docs/decisions/0001.md", "is played\n");
-  tree.write("docs/howto/b.md", "is played\n");
+  tree.write("docs/decisions/0001.md", "is played, 3 % longer\n");
+  tree.write("docs/howto/b.md", "is played\n3 % longer, and 17 % 5 is 2\n");
   tree.write("page/ui/c.js", "// is played\nit is played(\"a\", 'is \"played', `is played`);\n");
   tree.write("page/ui/index.html", "<p>How it strays.</p>\n<p>See how it strays.</p>\n");
+  tree.write("reports/c.cpp", "\"{:.1f} %, or price {:+.0f} %\";\n\"{:.1f} % ahead, {:.0f} %\";\n");
   tree.write("tests/b.cpp", "\"is played\"\n");
   EXPECT_EQ(retired_phrases(tree.root()),
             (Sentences{"page/ui/c.js:2: 'is played' is retired; write 'is simulated, or runs'",
+                       "reports/c.cpp:2: '2 %' is retired; write '2%'",
                        "sim/a.cpp:2: 'leave it out' is retired; write 'remove it'",
                        "README.md:2: 'the page of a plan' is retired; write 'plan report'",
                        "docs/howto/b.md:1: 'is played' is retired; write 'is simulated, or runs'",
+                       "docs/howto/b.md:2: '2 %' is retired; write '2%'",
                        "page/ui/index.html:2: 'how it strays' is retired; write 'its jitter'"}));
 }
 

@@ -51,8 +51,23 @@ constexpr std::array phrases{
     Phrase{"obody looked", "not checked"},
 };
 
-/// Lines that may keep a phrase, because it is the name of a column.
-constexpr std::array<std::string_view, 1> allowed{"`leans_on`"};
+/// Lines that may keep a phrase, because it is the name of a column or of a change in JSON.
+constexpr std::array<std::string_view, 2> allowed{"`leans_on`", "price {:+.0f} %"};
+
+/// Returns whether a number or a placeholder stands apart from its percent sign, as in "2 %". "17 % 5" is a remainder.
+bool has_lone_percent(std::string_view text) {
+  for (std::size_t at = text.find(" %"); at != std::string_view::npos; at = text.find(" %", at + 1)) {
+    const char before = at == 0 ? ' ' : text[at - 1];
+    const char after = at + 2 < text.size() ? text[at + 2] : ' ';
+    const char next = at + 3 < text.size() ? text[at + 3] : ' ';
+    const bool is_number = (before >= '0' && before <= '9') || before == '}';
+    const bool is_remainder = (after >= 'a' && after <= 'z') || (after == ' ' && next >= '0' && next <= '9');
+    if (is_number && !is_remainder) {
+      return true;
+    }
+  }
+  return false;
+}
 
 /// Returns the text between double quotes, or in JavaScript between any quotes, in a line that is not a comment.
 std::string literals_of(std::string_view line, bool is_script) {
@@ -90,10 +105,13 @@ void read(const fs::path& root, const fs::path& file, bool is_page, std::vector<
       continue;
     }
     const std::string text = is_page ? line : literals_of(line, is_script(file));
+    const std::string place = file.lexically_relative(root).generic_string() + ":" + std::to_string(number);
+    if (has_lone_percent(text)) {
+      breaches.push_back(place + ": '2 %' is retired; write '2%'");
+    }
     for (const auto& [retired, instead] : phrases) {
       if (text.find(retired) != std::string::npos) {
-        breaches.push_back(file.lexically_relative(root).generic_string() + ":" + std::to_string(number) + ": '" +
-                           std::string(retired) + "' is retired; write '" + std::string(instead) + "'");
+        breaches.push_back(place + ": '" + std::string(retired) + "' is retired; write '" + std::string(instead) + "'");
       }
     }
   }

@@ -298,6 +298,30 @@ std::vector<std::size_t> columns_of_lines(const std::string& table) {
   return columns;
 }
 
+TEST(Comparison, LongTimesKeepTheColumns) {
+  const auto table_of = [](Duration longest) {
+    return comparison_table(std::vector{row("serial", "", longest), row("commfuse", "ring", longest / 2)});
+  };
+  const std::string heading = "seq 32K             time/";
+  EXPECT_NE(table_of(999999us).find(heading + "ms     \u00b1 vs serial  exposed    MFU\n"
+                                              "  serial                     999.999     -         -  999.099  50.0%\n"),
+            std::string::npos)
+      << table_of(999999us);
+  EXPECT_NE(table_of(1234567us).find("  serial                      1234.6     -         -   1233.7  50.0%\n"),
+            std::string::npos)
+      << table_of(1234567us);
+  EXPECT_NE(table_of(11492751us)
+                .find("seq 32K              time/s     \u00b1 vs serial  exposed    MFU\n"
+                      "  serial                      11.493     -         -   11.492  50.0%\n"),
+            std::string::npos)
+      << table_of(11492751us);
+  for (const Duration longest : std::initializer_list<Duration>{999999us, 1s, 9999999us, 10s, 999s, 1000s, 9000000s}) {
+    const std::vector<std::size_t> columns = columns_of_lines(table_of(longest));
+    EXPECT_EQ(std::vector(columns.begin() + 2, columns.begin() + 5), std::vector<std::size_t>(3, 68))
+        << longest.count();
+  }
+}
+
 TEST(Comparison, StyleMakesTheWinnerBoldAndDrawsBars) {
   // The slowest row's 2000 us are 11 dashes, of which 1100 us exposed are 6; 1000 us with 100 exposed are 6 and 1.
   const std::vector rows{row("serial", "", 2000us), row("commfuse", "ring", 1000us)};

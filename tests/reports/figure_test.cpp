@@ -262,6 +262,8 @@ TEST(Ticks, AreRoundNumbersInsideTheAxis) {
 TEST(Wording, UnitsFollowTheLongestTime) {
   EXPECT_EQ(TimeUnit(9999us).text(1234567ns), "1234.6 \u00b5s");
   EXPECT_EQ(TimeUnit(10ms).text(1234567ns), "1.235 ms");
+  EXPECT_EQ(TimeUnit(1s).text(1234567ns), "1.2 ms");
+  EXPECT_EQ(TimeUnit(10s).text(1234567us), "1.235 s");
 }
 
 }  // namespace

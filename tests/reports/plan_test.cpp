@@ -353,11 +353,16 @@ TEST(CapacityReport, AMissedDeadlineSaysHowManyGpusItNeeds) {
   plan.deadline_days = 41.5 / 8.0;  // needs 2^(3 / 0.9214) = 9.55 times as many
   EXPECT_FALSE(gpus_for_deadline(plan, plan.kinds[0]));
   plan.budget = 1e6;
-  plan.deadline_days = 90.0;  // The budget binds now.
-  EXPECT_NE(plan_page({plan, "c", "v"})
-                .find("<dt>Cheapest run</dt><dd><div class=\"value\">$9.35M</div><div class=\"about\">1024 h100, 152.2 "
-                      "days; $1.00M is allowed</div>"),
+  plan.deadline_days = 90.0;  // The budget binds now, and the cheapest run of all is too late.
+  const std::string page = plan_page({plan, "c", "v"});
+  EXPECT_NE(page.find("<dt>Cheapest in time</dt><dd><div class=\"value\">$9.66M</div><div class=\"about\">2048 h100, "
+                      "takes 78.6 days; $1.00M is allowed</div>"),
             std::string::npos);
+  EXPECT_NE(page.find("<dt>Cheapest run</dt><dd><div class=\"value\">$9.35M</div><div class=\"about\">1024 h100, takes "
+                      "152.2 days and misses the deadline; $1.00M is allowed</div>"),
+            std::string::npos);
+  plan.deadline_days = 200.0;
+  EXPECT_EQ(plan_page({plan, "c", "v"}).find("Cheapest in time"), std::string::npos);
   plan.budget.reset();
   plan.deadline_days = 41.5 / 4.0;
   plan.kinds[0].runs[2].days.value = 75.0;  // Twice the GPUs hardly shorten the run.

@@ -66,14 +66,14 @@ TEST(Why, TheTextGoesFromTheTimeToWhatItHangsOn) {
             "\n"
             "What the ops of its critical rank cost, as priced (us)\n"
             "  times            each    together  op\n"
-            "      1          1500.0      1500.0  product 8K x 7K x 8K\n"
+            "      1          1500.0      1500.0  GEMM 8K \u00d7 7K \u00d7 8K\n"
             "           tile 256 x 128, 14 waves, the last 58% full; power sets the time\n"
             "      2    200.0..300.0       500.0  exchange of 1 MiB\n"
             "\n"
             "Sensitivity: a parameter 1% higher, or higher by its standard error\n"
             "      +1%   error  effect  from       parameter\n"
             "   -0.25%   10.0%   -2.4%  published  hbm_bandwidth\n"
-            "             5.0%   +1.2%  residual   product 8K x 7K x 8K\n"
+            "             5.0%   +1.2%  residual   GEMM 8K \u00d7 7K \u00d7 8K\n"
             "   +0.06%                  prior      link.peer.latency\n"
             "\n"
             "Assumed, not measured: link.peer.latency.\n"
@@ -89,6 +89,19 @@ TEST(Why, NoLineIsWiderThanATerminal) {
   for (std::string line; std::getline(lines, line);) {
     EXPECT_LE(line.size(), 80U) << line;
   }
+}
+
+TEST(Why, RangesOfMillisecondsKeepTheColumns) {
+  Explanation slow = example();
+  slow.row.analysis.critical.makespan = 900ms;
+  slow.ops[0].shortest = slow.ops[0].longest = slow.ops[0].together = 500ms;
+  slow.ops[1] = {.shape = "exchange of 1 GiB", .count = 2, .shortest = 100ms, .longest = 300ms, .together = 400ms};
+  const std::string text = why_text(slow, 12);
+  EXPECT_NE(text.find("  times              each    together  op\n"
+                      "      1           500.000     500.000  GEMM 8K \u00d7 7K \u00d7 8K\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("      2  100.000..300.000     400.000  exchange of 1 GiB\n"), std::string::npos) << text;
 }
 
 TEST(Why, OnlySoManyParametersAreToldAsOneAsksFor) {

@@ -364,9 +364,9 @@ std::string to_table(const LinkFindings& findings, std::int32_t ranks, double to
                                    : matrix(group, ranks);
   }
   if (findings.off.empty()) {
-    return text + fmt::format("Nothing takes more than {:g} % longer than usual.\n", 100.0 * tolerance);
+    return text + fmt::format("Nothing takes more than {:g}% longer than usual.\n", 100.0 * tolerance);
   }
-  text += fmt::format("More than {:g} % longer than usual (!):\n", 100.0 * tolerance);
+  text += fmt::format("More than {:g}% longer than usual (!):\n", 100.0 * tolerance);
   for (const std::string& sentence : findings.off) {
     text += fmt::format("  {}\n", sentence);
   }

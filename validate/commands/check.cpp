@@ -446,7 +446,7 @@ void add_how(CLI::App& command, CheckRequest& request) {
                {"reference", "cpu", "cuda-virtual", "cuda-peer", "mpi", "nccl"});
   command
       .add_option("--chaos", request.chaos,
-                  "Chaos: the first of 20 seeds of random yields and of waits of up to 20 us; needs an executor")
+                  "First of 20 seeds of random delays: yields, and waits of up to 20 us; needs an executor")
       ->capture_default_str();
   command.add_option("--patience", request.patience, "Give up when no op has ended for this long; needs an executor")
       ->capture_default_str()

@@ -196,7 +196,8 @@ void add_compare(CLI::App& app, int& status) {
   add_verb(app, "compare", "Compare predictions with measurements", [&status](CLI::App& command) {
     const auto request = std::make_shared<CompareRequest>();
     command
-        .add_option("RECORD", request->record, "What was measured before: a file of run --out; else it is measured now")
+        .add_option("RECORD", request->record,
+                    "Record of an earlier run (run --out); without one, compare measures now")
         ->type_name("RECORD");
     add_measure_flags(command, request->arguments);
     usual(offers_words(command.add_option("-o,--output", request->format, "table, json")->capture_default_str(),
@@ -209,18 +210,16 @@ void add_compare(CLI::App& app, int& status) {
         .add_option("--trace", request->trace,
                     "Write when every op was predicted and measured, as neighbours, for ui.perfetto.dev")
         ->type_name("FILE");
-    usual(command
-              .add_option("--page", request->page,
-                          "Write it as a page that stands alone: verdict, figure, table, timelines")
+    usual(command.add_option("--page", request->page, "HTML file to write: verdict, figure, table, timelines")
               ->type_name("FILE"));
     command.footer(
         "Emulated compute shows whether the order of ops, waits and meetings on real\n"
         "threads gives the predicted makespan; the prices themselves are the model's.\n"
         "On hardware that commfuse-validate calibrate wrote, ops are done for real.\n\n"
         "Examples:\n"
+        "  commfuse-validate compare --seq 8K --ranks 4\n"
         "  commfuse-validate calibrate --out my-cpu.yaml\n"
         "  commfuse-validate compare --hardware ./my-cpu.yaml\n"
-        "  commfuse-validate compare --seq 8K --ranks 4\n"
         "  commfuse-validate compare --seq 8K --ranks 8 --scope gate_up --limit 5\n"
         "  commfuse-validate compare --seq 8K --ranks 4 --by-op --trace both.json.gz\n"
         "  commfuse-validate compare record.json --page report.html\n"

@@ -113,7 +113,7 @@ void add_device_flag(CLI::App& command, GpuArguments& arguments, const std::stri
       ->type_name("NUMBER");
   command
       .add_flag("--dry-run", arguments.dry_run,
-                "Run nothing, and print how many launches it takes and about how long; needs no GPU")
+                "Print the launches and about how long they take, and run nothing; needs no GPU")
       ->group(group);
 }
 

@@ -246,20 +246,19 @@ int run(const LinksRequest& request, Launch& launch) {
 void add_links(CLI::App& app, Launch& launch, int& status) {
   add_verb(app, "links", "Time every link and rank, and name slow ones", [&launch, &status](CLI::App& command) {
     const auto request = std::make_shared<LinksRequest>();
-    command.add_option("RECORD", request->record, "What was measured before: a file of links --out")
-        ->type_name("RECORD");
+    command.add_option("RECORD", request->record, "Record of an earlier run (links --out)")->type_name("RECORD");
     add_where_flags(command, request->arguments);
-    usual(
-        command
-            .add_option("--bytes", request->sizes, "Sizes of transfers, between commas: one that latency decides first")
-            ->default_str("8 KiB,4 MiB; with --copies 64 MiB")
-            ->type_name("SIZES"));
+    usual(command
+              .add_option("--bytes", request->sizes,
+                          "Sizes of transfers, comma-separated: one that latency decides first")
+              ->default_str("8 KiB,4 MiB; with --copies 64 MiB")
+              ->type_name("SIZES"));
     add_rate_flags(command, request->rates);
     add_copy_flag(command, request->copies);
     command.add_option("--iterations", request->iterations, "Samples of each measurement, a multiple of 3")
         ->capture_default_str()
         ->type_name("COUNT");
-    usual(command.add_option("--tolerance", request->tolerance, "What takes so much longer than the others is off")
+    usual(command.add_option("--tolerance", request->tolerance, "How much longer than usual is off, in percent")
               ->capture_default_str()
               ->type_name("PERCENT"));
     usual(offers_names(
@@ -267,7 +266,7 @@ void add_links(CLI::App& app, Launch& launch, int& status) {
             .add_option("--expect", request->expect, "Compare with this machine too: hardware or cluster, or a file")
             ->type_name("NAME"),
         Catalogue::hardware));
-    command.add_option("--false-alarms", request->false_alarms, "Of --expect: share of healthy runs called slow")
+    command.add_option("--false-alarms", request->false_alarms, "With --expect: share of healthy runs called slow")
         ->capture_default_str()
         ->type_name("SHARE");
     usual(offers_words(
@@ -278,8 +277,8 @@ void add_links(CLI::App& app, Launch& launch, int& status) {
         "Every ordered pair of ranks in turn sends from one to the other while all others\n"
         "do nothing; then all ranks do the same product at once. Compared are links\n"
         "inside hosts, links between hosts, and ranks, each with the median of its kind.\n"
-        "What is longer by more than the tolerance is off, if all of its 95 % interval\n"
-        "is. A rank most of whose links are off is named instead of the links. --expect\n"
+        "A time is off if its whole 95% interval is longer than that median by more than\n"
+        "the tolerance. A rank most of whose links are off is named in their place. --expect\n"
         "compares transfers that bandwidth limits with what the machine should reach, so\n"
         "that links which are slow alike are seen. --both-ways and --collectives add\n"
         "rates as nvbandwidth and nccl-tests count them; collectives out of place, and\n"

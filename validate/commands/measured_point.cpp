@@ -169,15 +169,14 @@ void add_measure_flags(CLI::App& command, MeasureArguments& arguments) {
   sim::add_setting_flags(command, arguments.settings, has_flag);
   const std::string group = "How it is measured";
   offers_words(
-      usual(
-          command
-              .add_option(
-                  "--executor", arguments.executor,
-                  "Who runs it: cpu, ranks and lanes are threads; cuda-virtual, ranks are virtual ones on one GPU; run "
-                  "also knows mpi, ranks are processes, the default under mpirun, nccl, with a GPU each, and "
-                  "cuda-peer, by copies into each other's memory")
-              ->group(group)
-              ->default_str("cpu")),
+      usual(command
+                .add_option("--executor", arguments.executor,
+                            "What runs the schedules: cpu, ranks and lanes are threads; cuda-virtual, ranks are "
+                            "virtual ones on one GPU; run "
+                            "also knows mpi, ranks are processes, the default under mpirun, nccl, with a GPU each, and "
+                            "cuda-peer, by copies into each other's memory")
+                ->group(group)
+                ->default_str("cpu")),
       {"cpu", "cuda-virtual", "cuda-peer", "mpi", "nccl"});
   offers_words(
 

@@ -82,16 +82,15 @@ void add_where_flags(CLI::App& command, MicroArguments& arguments) {
       command
           .add_option(
               "--executor", arguments.executor,
-              "Who runs it: cpu, ranks and lanes are threads; cuda-virtual, ranks are virtual ones on one GPU; mpi, "
+              "What runs the ops: cpu, ranks and lanes are threads; cuda-virtual, ranks are virtual ones on one GPU; "
+              "mpi, "
               "ranks are processes, the default under mpirun; nccl, with a GPU each; cuda-peer, the same by copies "
               "into each other's memory")
           ->default_str("cpu"),
       {"cpu", "cuda-virtual", "cuda-peer", "mpi", "nccl"}));
-  usual(
-      command
-          .add_option("--ranks", arguments.ranks, "So many do it at once; under mpirun as many as there are processes")
-          ->default_str("2")
-          ->type_name("COUNT"));
+  usual(command.add_option("--ranks", arguments.ranks, "Ranks that measure at once; under mpirun the processes")
+            ->default_str("2")
+            ->type_name("COUNT"));
   add_pace_flags(command, arguments.pace, "Options");
   add_gpu_flags(command, arguments.gpu, "On a GPU");
 }
@@ -100,15 +99,16 @@ void add_micro_flags(CLI::App& command, MicroArguments& arguments) {
   add_where_flags(command, arguments);
   usual(offers_words(command
                          .add_option("--dtype", arguments.dtypes,
-                                     "Some of bf16, fp16, fp32, between commas; messages are in the first")
+                                     "bf16, fp16, fp32 or some, comma-separated; messages are in the first")
                          ->capture_default_str()
                          ->type_name("WORDS"),
                      {"bf16", "fp16", "fp32"}));
-  usual(offers_words(
-      command.add_option("--only", arguments.parts, "all, or some of: products,kernels,gaps,messages,neighbours")
-          ->capture_default_str()
-          ->type_name("WORDS"),
-      {"all", "products", "kernels", "gaps", "messages", "neighbours"}));
+  usual(offers_words(command
+                         .add_option("--only", arguments.parts,
+                                     "What to time: all, or some of products,kernels,gaps,messages,neighbours")
+                         ->capture_default_str()
+                         ->type_name("WORDS"),
+                     {"all", "products", "kernels", "gaps", "messages", "neighbours"}));
   usual(command.add_flag("--quick", arguments.quick, "A few sizes of everything"));
 }
 

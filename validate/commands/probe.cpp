@@ -106,19 +106,19 @@ void add_probe(CLI::App& app, int& status) {
       app, "probe", "Measure launches, events, copies, GEMMs and attention on a GPU", [&status](CLI::App& command) {
         const auto request = std::make_shared<ProbeRequest>();
         add_device_flag(command, request->gpu, "Options");
-        offers_words(command
-                         .add_option("--stage", request->stages,
-                                     "all, or some of: launch, products, attention, fused, links, interference, "
-                                     "engines, partitions, nccl, "
-                                     "pinned, between "
-                                     "commas")
-                         ->capture_default_str()
-                         ->type_name("WORDS"),
-                     {"all", "launch", "products", "attention", "fused", "links", "interference", "engines",
-                      "partitions", "nccl", "pinned"});
+        offers_words(
+            command
+                .add_option("--stage", request->stages,
+                            "What to measure: all, or some of launch, products, attention, fused, links, interference, "
+                            "engines, partitions, nccl, "
+                            "pinned, between "
+                            "commas")
+                ->capture_default_str()
+                ->type_name("WORDS"),
+            {"all", "launch", "products", "attention", "fused", "links", "interference", "engines", "partitions",
+             "nccl", "pinned"});
         command.add_flag("--quick", request->quick, "A few sizes of everything");
-        command
-            .add_option("--out", request->out, "Write it here, stage by stage; stages that are there are passed over")
+        command.add_option("--out", request->out, "CSV file to write, stage by stage; stages that it has are skipped")
             ->type_name("FILE");
         command.footer(
             "Every row is the median, p10 and p90 of 15 samples after one that does not\n"

@@ -184,7 +184,7 @@ void add_flags(CLI::App& command, VerdictRequest& request) {
       ->type_name("PATH");
   usual(offers_names(command
                          .add_option("--expect", request.machine,
-                                     "What the nodes should be: hardware or cluster, or a calibrated file")
+                                     "Machine that the nodes should equal: hardware or cluster, or a calibrated file")
                          ->type_name("NAME"),
                      Catalogue::hardware));
   usual(command.add_option("--healthy", request.healthy, "Logs of nodes known to be healthy, to compare with")
@@ -201,7 +201,7 @@ void add_flags(CLI::App& command, VerdictRequest& request) {
           ->capture_default_str()
           ->type_name("FORMAT"),
       {"table", "json", "junit", "prometheus", "markdown"}));
-  usual(command.add_option("--out", request.out, "Write it here")->type_name("FILE"));
+  usual(command.add_option("--out", request.out, "File to write instead of stdout")->type_name("FILE"));
   command.add_flag("--rows", request.rows, "Every measurement beside what was expected; needs -o json");
 }
 

@@ -9,6 +9,7 @@
 
 #include "model/check.h"
 #include "model/columns.h"
+#include "model/text/decimals.h"
 #include "model/wrapped.h"
 
 namespace commfuse::validate {
@@ -70,8 +71,8 @@ std::optional<Ratio> lead_of(std::span<const ComparedSchedule> schedules, std::s
 
 /// Returns "2.2 % ahead of the next (95 % interval 1.1 to 3.0)".
 std::string in_words(const Ratio& lead, std::string_view of) {
-  const auto percent = [](double ratio) { return fmt::format("{:.1f}", (ratio - 1.0) * 100.0); };
-  return fmt::format("{} % ahead of {} (95 % interval {} to {}){}", percent(lead.value), of, percent(lead.low),
+  const auto percent = [](double ratio) { return with_decimals((ratio - 1.0) * 100.0, 1); };
+  return fmt::format("{}% ahead of {} (95% interval {} to {}){}", percent(lead.value), of, percent(lead.low),
                      percent(lead.high), lead.low <= 1.0 ? ", too close to call" : "");
 }
 
@@ -81,7 +82,7 @@ std::string winner_in_words(std::span<const ComparedSchedule> schedules, const A
     return fmt::format("{} alone was measured.", expected.name());
   }
   const std::string promise =
-      fmt::format("{} was predicted to win by {:.1f} %", expected.name(), agreement.predicted_gap * 100.0);
+      fmt::format("{} was predicted to win by {:.1f}%", expected.name(), agreement.predicted_gap * 100.0);
   if (agreement.predicted_winner == agreement.measured_winner) {
     return fmt::format("{}, and won, {}.", promise, in_words(*agreement.lead, "the next"));
   }
@@ -176,14 +177,14 @@ Evidence evidence_of(const RunRecord& record) {
 std::string verdict_in_words(std::span<const ComparedSchedule> schedules, const Agreement& agreement,
                              Evidence evidence) {
   std::string text =
-      winner_in_words(schedules, agreement) +
-      fmt::format(
-          " Measured and predicted differ by {:.1f} % in the median, at most by "
-          "{:.1f} % ({}).",
-          agreement.median_error * 100.0, agreement.worst_error * 100.0, schedules[agreement.worst].name());
+      winner_in_words(schedules, agreement) + fmt::format(
+                                                  " Measured and predicted differ by {:.1f}% in the median, at most by "
+                                                  "{:.1f}% ({}).",
+                                                  agreement.median_error * 100.0, agreement.worst_error * 100.0,
+                                                  schedules[agreement.worst].name());
   if (agreement.pairs > 0) {
-    text += fmt::format(" Of {} pairs predicted more than {:.0f} % apart, {} came in that order.", agreement.pairs,
-                        clear_gap * 100.0, agreement.in_order);
+    text += fmt::format(" Of {} pair{} predicted more than {:.0f}% apart, {} came in that order.", agreement.pairs,
+                        agreement.pairs == 1 ? "" : "s", clear_gap * 100.0, agreement.in_order);
   }
   if (evidence == Evidence::emulated) {
     text +=
@@ -201,7 +202,7 @@ std::string to_table(std::span<const ComparedSchedule> schedules, Evidence evide
   std::stable_sort(order.begin(), order.end(),
                    [](const auto* a, const auto* b) { return a->predicted < b->predicted; });
   constexpr auto line = "{:<29} {:>9} {:>9} {:>7} {:>20}\n";
-  std::string text = fmt::format(line, "milliseconds", "predicted", "measured", "ratio", "95 % interval");
+  std::string text = fmt::format(line, "milliseconds", "predicted", "measured", "ratio", "95% interval");
   for (const ComparedSchedule* schedule : order) {
     const std::string name = cut(schedule->name(), 29);
     text += schedule->measured

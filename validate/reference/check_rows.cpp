@@ -158,15 +158,16 @@ std::string summary(std::span<const CheckResult> results) {
   if (failed > 0) {
     return fmt::format("{} of {} schedules failed\n", failed, results.size());
   }
+  const std::string counted = fmt::format("{} schedule{}", results.size(), results.size() == 1 ? "" : "s");
   if (of_executor(results)) {
-    return wrapped(fmt::format("{} schedules right on {}: {} elements as the interpreter's, {} moved, {} in bound",
-                               results.size(), results.front().executor, combined.same_order.value_or(Tally{}).elements,
+    return wrapped(fmt::format("{} right on {}: {} elements as the interpreter's, {} moved, {} in bound", counted,
+                               results.front().executor, combined.same_order.value_or(Tally{}).elements,
                                combined.moved.value_or(Tally{}).elements, combined.bound.elements),
                    "", "  ");
   }
   return wrapped(
-      fmt::format("{} schedules right: {} integers exact, {} bitwise, {} in bound", results.size(),
-                  combined.integers.elements, combined.bitwise.value_or(Tally{}).elements, combined.bound.elements),
+      fmt::format("{} right: {} integers exact, {} bitwise, {} in bound", counted, combined.integers.elements,
+                  combined.bitwise.value_or(Tally{}).elements, combined.bound.elements),
       "", "  ");
 }
 

@@ -108,12 +108,11 @@ function fixed(value, decimals) {
   return value.toFixed(decimals);
 }
 
-/// Microseconds below 10 ms, milliseconds from there on, as TimeUnit of reports/figure/wording.h does.
+/// Microseconds below 10 ms, milliseconds below 10 s, then seconds: as reports/time_scale.h.
 function timeUnit(longestPs) {
-  const milliseconds = longestPs >= 1e10;
-  const name = milliseconds ? "ms" : "\u00b5s";
-  const value = (ps) => (milliseconds ? ps / 1e6 / 1000 : ps / 1e6);
-  const digits = (ps) => fixed(value(ps), milliseconds ? 3 : 1);
+  const [name, microseconds, decimals] = longestPs >= 1e13 ? ["s", 1e6, longestPs >= 1e15 ? 0 : 3] : longestPs >= 1e10 ? ["ms", 1000, longestPs >= 1e12 ? 1 : 3] : ["\u00b5s", 1, 1];
+  const value = (ps) => ps / 1e6 / microseconds;
+  const digits = (ps) => fixed(value(ps), decimals);
   return { name, value, digits, text: (ps) => `${digits(ps)} ${name}` };
 }
 

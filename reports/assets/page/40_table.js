@@ -88,6 +88,9 @@ class ResultsTable {
       return "\u2014";
     }
     const text = column.kind === "time" ? fixed(value / 1e6, 1) : column.kind === "share" ? fixed(100 * value, 1) : String(value);
+    if (Number(text) === 0) {
+      return text.replace(/^-/, ""); // What rounds to zero has no sign.
+    }
     const sign = column.name === "against_serial" && value > 0 ? "+" : "";
     return sign + text.replace(/^-/, "\u2212");
   }

@@ -219,6 +219,11 @@ TEST_F(CapacityTest, WhatCannotBeKeptSaysWhichLimitBindsAndByHowMuch) {
   const std::string weak = reason("deadline: 1 h\nlimits: {power: 64 kW}");
   EXPECT_NE(weak.find(" days on 64 GPUs (all that limits.power of 0.064 MW allows), "), std::string::npos) << weak;
   EXPECT_TRUE(reason("deadline: 1000 days\nbudget: 100").starts_with("the budget binds: the cheapest run costs $"));
+  // The shortest run is in time and the cheapest within the budget, but no run is both.
+  const std::string torn = reason("deadline: 24 h\nbudget: 5100");
+  EXPECT_TRUE(torn.starts_with("the budget binds: the cheapest run that meets the other limits costs $")) << torn;
+  EXPECT_NE(torn.find("; the cheapest of all, $"), std::string::npos) << torn;
+  EXPECT_NE(torn.find(" misses the deadline: it takes 12."), std::string::npos) << torn;
   EXPECT_TRUE(reason("deadline: 1000 days\nlimits: {p99_step: 1 ms}").starts_with("limits.p99_step binds: "));
   EXPECT_TRUE(reason("deadline: 1000 days\nlimits: {power: 500 W}")
                   .starts_with("limits.power binds: one GPU needs 1 kW and 0.5 kW are allowed"));

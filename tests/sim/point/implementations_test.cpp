@@ -136,6 +136,14 @@ TEST(Implementations, AScopeThatIsNotCoveredIsRefusedAndLeftOutOfAll) {
     EXPECT_STREQ(error.what(),
                  "implementation flux does not cover scope mlp_ar; choose another scope, as gate_up, down or mlp");
   }
+  try {
+    rows_of({"as=te", "scope=down_backward"});
+    ADD_FAILURE() << "accepted";
+  } catch (const ConfigError& error) {
+    EXPECT_STREQ(error.what(),
+                 "implementation te does not cover scope down_backward, as it was measured in forward passes only; "
+                 "choose another scope, as gate_up, down or mlp");
+  }
   for (const ResultRow& row : rows_of({"as=all", "scope=mlp_ar"})) {
     EXPECT_EQ(row.implements, "") << row.strategy;
   }

@@ -43,9 +43,9 @@ TEST(Agreement, APairInTheWrongOrderIsNotInOrder) {
   EXPECT_EQ(agreement.pairs, 1U);
   EXPECT_EQ(agreement.in_order, 0U);
   EXPECT_EQ(verdict_in_words(schedules, agreement),
-            "commfuse was predicted to win by 100.0 %, but serial won, 11.1 % ahead of it (95 % interval 11.1 to "
-            "11.1). Measured and predicted differ by 27.5 % in the median, at most by 55.0 % (serial). Of 1 pairs "
-            "predicted more than 5 % "
+            "commfuse was predicted to win by 100.0%, but serial won, 11.1% ahead of it (95% interval 11.1 to "
+            "11.1). Measured and predicted differ by 27.5% in the median, at most by 55.0% (serial). Of 1 pair "
+            "predicted more than 5% "
             "apart, 0 came in that order.");
 }
 
@@ -57,7 +57,7 @@ TEST(Agreement, ALeadThatMayBeNoneIsTooCloseToCall) {
   EXPECT_NEAR(agreement.lead->value, 1.001, 1e-12);
   EXPECT_LE(agreement.lead->low, 1.0);
   EXPECT_NE(verdict_in_words(schedules, agreement)
-                .find("and won, 0.1 % ahead of the next (95 % interval -0.1 to 0.2), "
+                .find("and won, 0.1% ahead of the next (95% interval -0.1 to 0.2), "
                       "too close to call."),
             std::string::npos)
       << verdict_in_words(schedules, agreement);
@@ -66,7 +66,7 @@ TEST(Agreement, ALeadThatMayBeNoneIsTooCloseToCall) {
 TEST(Agreement, OneScheduleHasNoRival) {
   const std::array schedules{schedule("commfuse", 1000us, 1010us)};
   EXPECT_EQ(verdict_in_words(schedules, *agreement_of(schedules)),
-            "commfuse alone was measured. Measured and predicted differ by 1.0 % in the median, at most by 1.0 % "
+            "commfuse alone was measured. Measured and predicted differ by 1.0% in the median, at most by 1.0% "
             "(commfuse).");
 }
 
@@ -97,14 +97,14 @@ TEST(Comparison, IsATableByPrediction) {
   failed.measured.reset();
   const std::array schedules{schedule("serial", 2000us, 2100us), sliced, failed, schedule("commfuse", 1000us, 1010us)};
   EXPECT_EQ(to_table(schedules),
-            "milliseconds                  predicted  measured   ratio        95 % interval\n"
+            "milliseconds                  predicted  measured   ratio         95% interval\n"
             "commfuse                          1.000     1.010   1.010         1.009..1.011\n"
             "sliced (k=4)                      1.500     1.530   1.020         1.529..1.531\n"
             "async_tp                          1.600    failed       -                    -\n"
             "serial                            2.000     2.100   1.050         2.099..2.101\n"
-            "commfuse was predicted to win by 50.0 %, and won, 51.5 % ahead of the next (95 %\n"
-            "interval 51.5 to 51.5). Measured and predicted differ by 2.0 % in the median, at\n"
-            "most by 5.0 % (serial). Of 3 pairs predicted more than 5 % apart, 3 came in that\n"
+            "commfuse was predicted to win by 50.0%, and won, 51.5% ahead of the next (95%\n"
+            "interval 51.5 to 51.5). Measured and predicted differ by 2.0% in the median, at\n"
+            "most by 5.0% (serial). Of 3 pairs predicted more than 5% apart, 3 came in that\n"
             "order.\n");
 }
 
@@ -115,13 +115,13 @@ TEST(Comparison, TellsBelowAScheduleWhatItsOpsTook) {
                             {.what = "exchange", .ops = 2, .predicted = Duration{}, .measured = 1us}},
                   .furthest = {.what = "op 3 (gemm on compute 0)", .ops = 2, .predicted = 400us, .measured = 600us}};
   EXPECT_EQ(to_table({&compared, 1}),
-            "milliseconds                  predicted  measured   ratio        95 % interval\n"
+            "milliseconds                  predicted  measured   ratio         95% interval\n"
             "commfuse                          1.000     1.010   1.010         1.009..1.011\n"
             "  8 x gemm                        1.600     2.000   1.250\n"
             "  2 x exchange                    0.000     0.001       -\n"
             "  furthest: op 3 (gemm on c..     0.400     0.600   1.500\n"
-            "commfuse alone was measured. Measured and predicted differ by 1.0 % in the\n"
-            "median, at most by 1.0 % (commfuse).\n");
+            "commfuse alone was measured. Measured and predicted differ by 1.0% in the\n"
+            "median, at most by 1.0% (commfuse).\n");
   const auto rows = nlohmann::json::parse(to_json({&compared, 1}));
   EXPECT_EQ(rows[0].at("ops").at("kinds")[0].at("measured_us"), 2000.0);
   EXPECT_EQ(rows[0].at("ops").at("furthest").at("what"), "op 3 (gemm on compute 0)");

@@ -52,7 +52,7 @@ TEST(CheckRows, ALongNameHasALineOfItsOwn) {
             "operation   ranks  schedule                  proof  integers  bitwise   bound\n"
             "ag_gemm         4  sliced (ring both ways, halves)\n"
             "                                             ok     ok        ok        0.25\n"
-            "1 schedules right: 100 integers exact, 50 bitwise, 50 in bound\n");
+            "1 schedule right: 100 integers exact, 50 bitwise, 50 in bound\n");
 }
 
 TEST(CheckRows, ATableWithFailures) {

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The unit of times that stand together in a table, a figure or a page.
+#pragma once
+
+#include <string>
+
+#include "model/units.h"
+
+namespace commfuse::reports {
+
+/// Microseconds below 10 ms, milliseconds below 10 s, then seconds. No number has more than seven characters, so
+/// columns hold.
+struct TimeScale {
+  const char* name;      ///< "us", "ms" or "s"
+  const char* in_words;  ///< "microseconds"
+  double microseconds;   ///< in one of it
+  int decimals;
+
+  [[nodiscard]] double value(Duration duration) const { return to_microseconds(duration) / microseconds; }
+  /// Returns the number without the name of the unit: "1234.5".
+  [[nodiscard]] std::string digits(Duration duration) const;
+};
+
+/// Returns the unit for times of which the longest is `longest`.
+TimeScale time_scale(Duration longest);
+
+}  // namespace commfuse::reports

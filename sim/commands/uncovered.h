@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Says where `--as all` has no implementation to compare with.
+#pragma once
+
+#include <string>
+
+#include "sim/point/point_list.h"
+#include "sim/point/request.h"
+
+namespace commfuse::sim {
+
+/// Returns a line for each scope of the points that no implementation covers under `--as all`; empty where all are
+/// covered, and without `--as all`. Requires points of layers.
+std::string uncovered_in_words(const PointList& points, const Library& library);
+
+/// Returns that line for one point.
+std::string uncovered_in_words(const Settings& settings, const Library& library);
+
+}  // namespace commfuse::sim
