@@ -5,9 +5,12 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <filesystem>
 #include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "model/program/builder.h"
 #include "model/program_text/load_schedule.h"
@@ -81,6 +84,42 @@ TEST(MutantProof, AgreesWithTheWholeProofOnWrittenSchedules) {
     }
   }
   EXPECT_GT(seen["wait hazard"], 0);
+}
+
+// Two copies read a room on one lane, and what overwrites the room waits for the second alone. Swapped, the first of
+// them may still read.
+TEST(MutantProof, FindsAReaderThatIsNoLongerWaitedFor) {
+  ProgramBuilder builder("room", Mesh{{{"tp", 1}}});
+  const Extent block{builder.dimension("tokens", 1), 1};
+  const auto buffer = [&](const char* name, BufferRole role) {
+    return builder.whole(builder.buffer(name, role, block, block, DType::bf16));
+  };
+  const auto copy = [&](const Region& from, const Region& to, const std::vector<OpId>& waits, Lane lane = {}) {
+    return builder.elementwise(
+        {.lane = lane, .function = Function::copy, .inputs = {{from}}, .out = {to}, .waits = waits});
+  };
+  const TensorId x = builder.input_tensor("x", block, block, DType::bf16);
+  const TensorId z = builder.input_tensor("z", block, block, DType::bf16);
+  const Region room = buffer("room", BufferRole::scratch);
+  const Region first = buffer("first", BufferRole::input);
+  const Region second = buffer("second", BufferRole::input);
+  const std::array outputs{buffer("a", BufferRole::output), buffer("b", BufferRole::output),
+                           buffer("c", BufferRole::output)};
+  builder.initially(first, x, 0, 0);
+  builder.initially(second, z, 0, 0);
+  builder.finally(outputs[0], x, 0, 0);
+  builder.finally(outputs[1], x, 0, 0);
+  builder.finally(outputs[2], z, 0, 0);
+  copy(first, room, {});
+  copy(room, outputs[0], {});
+  const OpId last_reader = copy(room, outputs[1], {});
+  const OpId overwrite = copy(second, room, {last_reader}, {LaneKind::aux, 0});
+  copy(room, outputs[2], {overwrite});
+  const Program program = std::move(builder).build();
+  ASSERT_TRUE(check_program(program).ok());
+  std::map<std::string, int> seen;
+  compare(program, seen);
+  EXPECT_EQ(seen["order hazard"], 2);  // the other: a reader before what writes the room
 }
 
 }  // namespace
