@@ -80,6 +80,10 @@ BENCHMARK_CAPTURE(lab, fa_symmetric,
                   {.file = "fa", .symmetry = "on", .bar_ranks = 65536, .bar_seconds = 0.05, .tiles = 1})
     ->Apply(small_and_large)
     ->Range(16384, 65536);
+// The start of a process and the end of it.
+BENCHMARK_CAPTURE(lab, fa_small, {.file = "fa", .bar_ranks = 8, .bar_seconds = 0.002, .tiles = 1})
+    ->Apply(small_and_large)
+    ->Range(4, 16);
 // Measures percentiles with their intervals, and the causes of the p99. No peer has them.
 BENCHMARK_CAPTURE(lab, fa_10000_samples,
                   {.file = "fa", .bar_ranks = 8, .bar_seconds = 0.10, .tiles = 1, .samples = 10000})

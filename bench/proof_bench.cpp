@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Times the commands that try everything: `commfuse-validate check` on all schedules of up to eight ranks, and
-// `commfuse-sim schedule mutate`. Both use all cores, so the clock counts and not the processor.
+// `commfuse-sim schedule mutate`; and 10,000 samples of a point under jitter. All use all cores, so the clock counts
+// and not the processor.
 #include <chrono>
 #include <string>
 #include <vector>
@@ -27,6 +28,13 @@ void run_whole(benchmark::State& state, const std::string& program, const std::v
 
 void check_all(benchmark::State& state) { run_whole(state, "commfuse-validate", {"check"}, 10.0); }
 void mutate_all(benchmark::State& state) { run_whole(state, "commfuse-sim", {"schedule", "mutate"}, 8.0); }
+void samples_of_a_point(benchmark::State& state) {
+  run_whole(state, "commfuse-sim",
+            {"run", "--hardware", "gb200-nvl72-x2", "--ranks", "64", "--strategy", "commfuse", "--jitter", "default",
+             "--samples", "10000"},
+            0.2);
+}
+BENCHMARK(samples_of_a_point)->UseManualTime()->Unit(benchmark::kSecond)->Iterations(1);
 BENCHMARK(check_all)->UseManualTime()->Unit(benchmark::kSecond)->Iterations(1);
 BENCHMARK(mutate_all)->UseManualTime()->Unit(benchmark::kSecond)->Iterations(1);
 

@@ -6,13 +6,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "model/random/quantile_table.h"
 
 namespace commfuse {
 
 /// Philox counters of a run of draws that differ in their first two words. The arrays have `blocks` words, rounded up
-/// to a multiple of four, and may be read to their ends.
+/// to a multiple of eight, and may be read to their ends.
 struct PhiloxRun {
   const std::uint32_t* groups = nullptr;  ///< first words: sample / 4
   const std::uint32_t* ranks = nullptr;   ///< second words
@@ -32,7 +33,7 @@ struct StretchRun {
 
 struct JitterLanes {
   /// Writes four words per block, one block after another. `words` needs room for `blocks` rounded up to a multiple of
-  /// four.
+  /// eight.
   void (*words)(const PhiloxRun& run, std::uint32_t* words);
   /// Computes times[i] = nominal x rank_factors[i] x factor(words[i]), to the nearest whole picosecond (half to even),
   /// for products below 2^52. Returns true if any word stalls. Requires a count that is a multiple of four.
@@ -42,7 +43,9 @@ struct JitterLanes {
 
 /// Returns the loops in plain C++.
 JitterLanes portable_jitter_lanes();
-/// Returns the loops with AVX2 if the processor has it.
+/// Returns the loops that the processor has the instructions for, the fastest last: plain C++, AVX2, AVX-512.
+std::vector<JitterLanes> supported_jitter_lanes();
+/// Returns the last of them.
 JitterLanes fastest_jitter_lanes();
 
 /// Returns the nearest whole number, half to even, for 0 <= value < 2^52.

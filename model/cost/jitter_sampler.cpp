@@ -58,7 +58,7 @@ JitterSampler::JitterSampler(JitterDraws draws, std::int32_t ranks, std::size_t 
   check(ranks >= 1 && lanes >= words_of_block && lanes % words_of_block == 0 && lanes <= words_at_once,
         "samples come in fours");
   const std::size_t blocks = ranks_ * lanes_ / words_of_block;
-  const std::size_t room = (blocks + 3) / 4 * 4 + 4;
+  const std::size_t room = (blocks + 7) / 8 * 8 + 8;
   counter_groups_.assign(room, 0);
   counter_ranks_.assign(room, 0);
   ones_.assign(ranks_ * lanes_, 1.0);

@@ -56,8 +56,8 @@ class JitterSampler {
   std::size_t ranks_;
   std::size_t lanes_;
   JitterLanes inner_;
-  std::vector<std::uint32_t> counter_groups_;  // by rank and group of four lanes, and up to three more
-  std::vector<std::uint32_t> counter_ranks_;   // by rank and group of four lanes, and up to three more
+  std::vector<std::uint32_t> counter_groups_;  // by rank and group of four lanes, and up to seven more
+  std::vector<std::uint32_t> counter_ranks_;   // by rank and group of four lanes, and up to seven more
   std::vector<double> rank_factors_;           // by rank and lane
   std::vector<double> ones_;                   // by rank and lane
   std::vector<std::uint32_t> words_;           // words of a run of ranks, by rank and lane

@@ -432,6 +432,12 @@ void check_references(const Program& program, Ranks ranks, Findings& findings) {
   }
 }
 
+void check_places(const Program& program, OpId op, Findings& findings) {
+  Bounds bounds(program, findings);
+  bounds.regions(op);
+  bounds.positions(op);
+}
+
 bool all_ranks_fit(const Program& program) {
   Findings findings;
   Bounds(program, findings).tables(Ranks::all);

@@ -18,6 +18,10 @@ inline constexpr std::int64_t most_cells = std::int64_t{1} << 27U;
 /// together are not too much to look at (effort.h).
 void check_bounds(const Program& program, Findings& findings);
 
+/// Makes the part of these checks that concerns the regions and positions of one op. Requires that the op passed
+/// check_references().
+void check_places(const Program& program, OpId op, Findings& findings);
+
 /// Makes the checks that need no index, and checks that the memory of these ranks is not too large to look at.
 void check_references(const Program& program, Ranks ranks, Findings& findings);
 

@@ -8,6 +8,7 @@
 
 #include "model/program/lower.h"
 #include "model/program/matching.h"
+#include "model/proof/baseline.h"
 #include "model/proof/meaning.h"
 #include "model/proof/other_ranks.h"
 
@@ -52,7 +53,103 @@ class Contents {
     return !undecided_;
   }
 
+  /// Runs both iterations of a changed program from the first event that the change concerns, up to the first finding.
+  void run_change(Baseline& before, const Change& change) {
+    before_ = &before;
+    change_ = &change;
+    const bool same_events = change.events == nullptr;
+    const std::vector<Event>& events = same_events ? before.events() : *change.events;
+    std::size_t begin = same_events ? before.first_event(change.op) : 0;
+    memory_ = before.memory_before(begin);
+    expected_ = memory_;
+    for (iteration_ = 0; iteration_ < 2; ++iteration_) {
+      meaning_.begin(iteration_);
+      for (; begin < events.size() && findings_.empty(); ++begin) {
+        run_changed(events[begin]);
+      }
+      begin = 0;
+      if (!findings_.empty() || ends_otherwise() || holds(before.initial())) {
+        return;
+      }
+    }
+  }
+
  private:
+  // --- a changed program -------------------------------------------------------------------------------------------
+
+  /// Gives the event's results, which are those of the baseline unless it takes part in the change or sees its effects.
+  void run_changed(const Event& event) {
+    const bool changed = event.op == change_->op || (event.kind == Event::Kind::sent && event.target_op == change_->op);
+    switch (event.kind) {
+      case Event::Kind::computed:
+        expect(event.rank, event.op, !changed && as_before(event.rank, event.op),
+               [&] { compute(event.rank, event.op); });
+        break;
+      case Event::Kind::sent:
+        expect(event.target, event.target_op, !changed && as_before(event.rank, event.op), [&] { send(event); });
+        break;
+      case Event::Kind::credited: break;
+      case Event::Kind::collected: collect_changed(event.rank, event.op, changed); break;
+    }
+  }
+
+  /// Returns true if everything that the op reads is what it reads in the baseline.
+  [[nodiscard]] bool as_before(Rank rank, OpId op) const {
+    const std::span<const Place> places = before_->read_by(rank, op);
+    return std::all_of(places.begin(), places.end(), [&](Place place) { return memory_[place] == expected_[place]; });
+  }
+
+  /// Writes the baseline's output to `expected_`; to the memory too if it `holds`, else runs `make`.
+  template <class Make>
+  void expect(Rank rank, OpId op, bool holds, const Make& make) {
+    if (!holds && !(change_->left_out && op == change_->op)) {
+      make();
+    }
+    const Values& values = before_->trace().at(iteration_, rank, op).output;
+    const std::span<const Place> places = before_->written_by(rank, op);
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      expected_[places[i]] = values[i];
+      if (holds) {
+        memory_[places[i]] = values[i];
+      }
+    }
+  }
+
+  void collect_changed(Rank first, OpId op, bool changed) {
+    const auto& shape = std::get<CollectiveShape>(program_.shapes[record(op).shape]);
+    const std::int32_t extent = program_.mesh.axes[static_cast<std::size_t>(shape.axis)].extent;
+    const auto member = [&](std::int32_t i) { return program_.mesh.member(first, shape.axis, i); };
+    bool same = !changed;
+    for (std::int32_t i = 0; same && i < extent; ++i) {
+      same = as_before(member(i), op);
+    }
+    if (!same && !(change_->left_out && op == change_->op)) {
+      collect(first, op);
+    }
+    for (std::int32_t i = 0; i < extent; ++i) {
+      expect(member(i), op, same, [] {});
+    }
+  }
+
+  /// Adds a finding and returns true unless every place ends an iteration with what it ends with in the baseline, where
+  /// that matters.
+  bool ends_otherwise() {
+    const std::vector<Place>& places = before_->final();
+    const bool same =
+        std::all_of(places.begin(), places.end(), [&](Place place) { return memory_[place] == expected_[place]; });
+    if (!same) {
+      findings_.add(FindingKind::contents, -1, [] { return std::string{"a rank ends with other values"}; });
+    }
+    return !same;
+  }
+
+  [[nodiscard]] bool holds(const std::vector<std::pair<Place, Value>>& contents) const {
+    return std::all_of(contents.begin(), contents.end(),
+                       [&](const auto& content) { return memory_[content.first] == content.second; });
+  }
+
+  // --- all events --------------------------------------------------------------------------------------------------
+
   void place_initial() {
     for_each_content(program_.initial, [&](Rank rank, const Content& content, Cell cell, const Value& value) {
       Value& current = at(rank, cell);
@@ -353,6 +450,9 @@ class Contents {
   std::vector<Coordinates> coordinates_;
   std::array<Values, 3> taken_;  // scratch space: inputs of an op
   Values made_;                  // scratch space: outputs of an op
+  Baseline* before_ = nullptr;   // set for a changed program
+  const Change* change_ = nullptr;
+  std::vector<Value> expected_;  // by rank and cell: the baseline's memory
   std::size_t iteration_ = 0;
   bool undecided_ = false;
 };
@@ -367,6 +467,11 @@ void check_contents(const Program& program, const CellMap& cells, const std::vec
 bool check_contents(const Program& program, const CellMap& cells, const RankCells& first,
                     const std::vector<Event>& events, const Symmetry& symmetry, Sums& sums, Findings& findings) {
   return Contents(program, cells, &first, &symmetry, sums, findings, nullptr).run(events);
+}
+
+void check_change(Baseline& before, const Change& change, Findings& findings) {
+  Contents(change.program, before.cells(), nullptr, nullptr, before.sums(), findings, nullptr)
+      .run_change(before, change);
 }
 
 }  // namespace commfuse

@@ -40,20 +40,26 @@ class Findings {
  public:
   static constexpr std::size_t listed = 20;
 
+  /// `worded` says whether findings get sentences. Without them only their kinds are known, which takes less time.
+  explicit Findings(bool worded = true) : worded_(worded) {}
+
   /// `about` is the op, or -1 - i for the i-th content. `sentence()` is called only when it will be listed.
   template <class Sentence>
   void add(FindingKind kind, std::int32_t about, const Sentence& sentence) {
     if (report_.findings.size() < listed && seen_.insert({kind, about}).second) {
-      report_.findings.push_back({kind, sentence()});
+      report_.findings.push_back({kind, worded_ ? sentence() : std::string{}});
     } else {
       ++report_.more;
     }
   }
 
   [[nodiscard]] bool empty() const { return report_.ok(); }
+  /// Returns the kind of the first finding. Requires one.
+  [[nodiscard]] FindingKind first_kind() const { return report_.findings.front().kind; }
   [[nodiscard]] CheckReport report() && { return std::move(report_); }
 
  private:
+  bool worded_;
   CheckReport report_;
   std::set<std::pair<FindingKind, std::int32_t>> seen_;
 };

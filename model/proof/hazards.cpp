@@ -17,6 +17,13 @@ namespace {
 constexpr OpId nobody{-1};
 constexpr OpId there_before{-2};  // value that existed before the first op
 
+/// Returns true if `part` is the one at `place` among the equal parts of `whole`.
+bool is_part(const std::vector<Cell>& part, const std::vector<Cell>& whole, std::size_t place) {
+  const std::size_t part_begin = place * part.size();
+  return part_begin + part.size() <= whole.size() &&
+         std::equal(part.begin(), part.end(), whole.begin() + static_cast<std::ptrdiff_t>(part_begin));
+}
+
 /// Visits one rank's ops in program order, which respects its local order. If there was no earlier hazard, then an op
 /// ordered after a cell's last writer is ordered after all ops that touched the cell before that writer. So only the
 /// last writer and the readers since then must be kept, for each lane the last.
@@ -78,7 +85,7 @@ class RankHazards {
     for (const Slice operand : program_.inputs_of(op)) {
       touched_.clear();
       cells_.for_each(operand, [&](Cell cell) { touched_.push_back(cell); });
-      const bool in_place = may_replace(op);
+      const bool in_place = may_work_in_place(program_, op, coordinates_, touched_, written_);
       for (const Cell cell : touched_) {
         read(id, cell);
         if (!in_place || !is_written(cell)) {
@@ -86,30 +93,6 @@ class RankHazards {
         }
       }
     }
-  }
-
-  /// Returns true if the op, elementwise or collective, may write what it reads from `touched_` into `written_`.
-  [[nodiscard]] bool may_replace(const Op& op) const {
-    if (op.kind == OpKind::elementwise) {
-      return touched_ == written_;
-    }
-    const auto* collective = std::get_if<CollectiveShape>(&program_.shapes[op.shape]);
-    if (collective == nullptr || collective->kind == CollectiveKind::all_to_all) {
-      return false;
-    }
-    if (collective->kind == CollectiveKind::all_reduce) {
-      return touched_ == written_;
-    }
-    const auto place = static_cast<std::size_t>(coordinates_[static_cast<std::size_t>(collective->axis)]);
-    return collective->kind == CollectiveKind::all_gather ? is_part(touched_, written_, place)
-                                                          : is_part(written_, touched_, place);
-  }
-
-  /// Returns true if `part` is the one at `place` among the equal parts of `whole`.
-  static bool is_part(const std::vector<Cell>& part, const std::vector<Cell>& whole, std::size_t place) {
-    const std::size_t part_begin = place * part.size();
-    return part_begin + part.size() <= whole.size() &&
-           std::equal(part.begin(), part.end(), whole.begin() + static_cast<std::ptrdiff_t>(part_begin));
   }
 
   /// Returns true if the op in hand, which works in place, writes a cell of `touched_`: a reduce-scatter leaves the
@@ -216,6 +199,22 @@ void check_rank(const Program& program, const CellMap& cells, const RankCells& m
 }
 
 }  // namespace
+
+bool may_work_in_place(const Program& program, const Op& op, const Coordinates& coordinates,
+                       const std::vector<Cell>& read, const std::vector<Cell>& written) {
+  if (op.kind == OpKind::elementwise) {
+    return read == written;
+  }
+  const auto* collective = std::get_if<CollectiveShape>(&program.shapes[op.shape]);
+  if (collective == nullptr || collective->kind == CollectiveKind::all_to_all) {
+    return false;
+  }
+  if (collective->kind == CollectiveKind::all_reduce) {
+    return read == written;
+  }
+  const auto place = static_cast<std::size_t>(coordinates[static_cast<std::size_t>(collective->axis)]);
+  return collective->kind == CollectiveKind::all_gather ? is_part(read, written, place) : is_part(written, read, place);
+}
 
 void check_hazards(const Program& program, const CellMap& cells, Findings& findings) {
   const bool shared = same_on_all_ranks(program);

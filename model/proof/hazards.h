@@ -2,6 +2,8 @@
 // Checks that every read sees the intended value, whatever the durations.
 #pragma once
 
+#include <vector>
+
 #include "model/program/program.h"
 #include "model/proof/cells.h"
 #include "model/proof/findings.h"
@@ -18,6 +20,11 @@ namespace commfuse {
 /// part of its output, and a reduce-scatter whose output is exactly its own part of its input (in place). Requires a
 /// program that passed check_bounds().
 void check_hazards(const Program& program, const CellMap& cells, Findings& findings);
+
+/// Returns true if an op, elementwise or collective, may write the cells `written` in place of those that it reads from
+/// an operand on the rank at these coordinates.
+bool may_work_in_place(const Program& program, const Op& op, const Coordinates& coordinates,
+                       const std::vector<Cell>& read, const std::vector<Cell>& written);
 
 /// Checks rank 0 only; `first` has its cells.
 void check_hazards(const Program& program, const CellMap& cells, const RankCells& first, Findings& findings);

@@ -86,6 +86,7 @@ class Mutator {
   template <class Change>
   void mutant(MutationKind kind, OpId op, const std::string& what, const Change& change) {
     mutation_.kind = kind;
+    mutation_.op = op;
     mutation_.description = fmt::format("{}: {}", op_in_words(program_, op), what);
     mutation_.program = program_;
     mutation_.now.clear();
@@ -322,16 +323,29 @@ class Mutator {
 
 // --- proofs of equivalence -----------------------------------------------------------------------------------------
 
-std::vector<std::vector<Rectangle>> places_of(const Program& program, std::span<const Slice> operands,
-                                              const Coordinates& coordinates) {
-  std::vector<std::vector<Rectangle>> places;
-  for (const Slice operand : operands) {
-    places.emplace_back();
-    for (const Region& region : program.regions_of(operand)) {
-      places.back().push_back(rectangle_of(program, region, coordinates));
-    }
+/// Returns true if two operands are the same rectangles on a rank.
+bool same_places(const Program& a, Slice left, const Program& b, Slice right, const Coordinates& coordinates) {
+  const std::span<const Region> ours = a.regions_of(left);
+  const std::span<const Region> theirs = b.regions_of(right);
+  return std::equal(ours.begin(), ours.end(), theirs.begin(), theirs.end(),
+                    [&](const Region& our, const Region& their) {
+                      return our == their || rectangle_of(a, our, coordinates) == rectangle_of(b, their, coordinates);
+                    });
+}
+
+bool same_places(const Program& a, std::span<const Slice> left, const Program& b, std::span<const Slice> right,
+                 const Coordinates& coordinates) {
+  return std::equal(left.begin(), left.end(), right.begin(), right.end(),
+                    [&](Slice our, Slice their) { return same_places(a, our, b, their, coordinates); });
+}
+
+/// Returns the local order of every rank; one order if it is the same on all.
+std::vector<Order> orders_of(const Program& program, const Matching& matching) {
+  std::vector<Order> orders;
+  for (Rank rank = 0; rank < (matching.uniform ? 1 : program.mesh.ranks()); ++rank) {
+    orders.emplace_back(program, rank);
   }
-  return places;
+  return orders;
 }
 
 /// Returns true if shapes are equal except for the shift of an exchange and the number of inputs of an add.
@@ -346,6 +360,14 @@ bool alike(Shape a, const Shape& b) {
     other->inputs = add->inputs;
   }
   return a == b;
+}
+
+Trace trace_of(const Program& program, Sums& sums) {
+  Findings findings;
+  Trace trace;
+  const std::vector<Event> events = run_abstractly(program, match(program), findings);
+  check_contents(program, CellMap(program), events, sums, findings, &trace);
+  return trace;
 }
 
 /// Two programs and the correspondence of their ops.
@@ -364,6 +386,11 @@ class Pair {
            });
   }
 
+  /// Returns true if ops correspond, with equal shapes and regions.
+  [[nodiscard]] bool same_work() const { return same_ops(std::equal_to<>{}) && same_regions(); }
+  /// Requires the same work.
+  [[nodiscard]] bool same_accesses() const { return same_ids() && same_lanes() && same_waits(); }
+
   [[nodiscard]] bool same_regions() const {
     for (Rank rank = 0; rank < a_.mesh.ranks(); ++rank) {
       const Coordinates coordinates = a_.mesh.coordinates(rank);
@@ -371,10 +398,8 @@ class Pair {
         return !record(op).where.holds(coordinates) ||
                ((record(op).kind != OpKind::attention ||
                  positions_at(a_, record(op), coordinates) == positions_at(b_, twin(op), coordinates)) &&
-                places_of(a_, a_.inputs_of(record(op)), coordinates) ==
-                    places_of(b_, b_.inputs_of(twin(op)), coordinates) &&
-                places_of(a_, a_.outputs_of(record(op)), coordinates) ==
-                    places_of(b_, b_.outputs_of(twin(op)), coordinates));
+                same_places(a_, a_.inputs_of(record(op)), b_, b_.inputs_of(twin(op)), coordinates) &&
+                same_places(a_, a_.outputs_of(record(op)), b_, b_.outputs_of(twin(op)), coordinates));
       });
       if (!same) {
         return false;
@@ -398,27 +423,23 @@ class Pair {
     });
   }
 
-  [[nodiscard]] bool same_order() const {
-    for (Rank rank = 0; rank < a_.mesh.ranks(); ++rank) {
-      const Order left(a_, rank);
-      const Order right(b_, rank);
-      const bool same = each_op([&](OpId first) {
-        return each_op([&](OpId second) {
-          return first == second || !left.takes_part(first) || !left.takes_part(second) ||
-                 left.before(first, second) == right.before(in_b(first), in_b(second));
-        });
-      });
-      if (!same) {
+  /// `orders` and `matching` are those of `a`.
+  [[nodiscard]] bool same_order(const std::vector<Order>& orders, const Matching& matching) const {
+    const Matching right = match(b_);
+    if (right.uniform != matching.uniform) {
+      return false;
+    }
+    const std::vector<Order> theirs = orders_of(b_, right);
+    for (std::size_t rank = 0; rank < orders.size(); ++rank) {
+      if (!same_order(orders[rank], theirs[rank])) {
         return false;
       }
     }
-    return true;
+    return same_partners(matching, right);
   }
 
   /// Returns true if every send meets the same receive.
-  [[nodiscard]] bool same_partners() const {
-    const Matching left = match(a_);
-    const Matching right = match(b_);
+  [[nodiscard]] bool same_partners(const Matching& left, const Matching& right) const {
     if (!left.problems.empty() || !right.problems.empty()) {
       return false;
     }
@@ -439,13 +460,12 @@ class Pair {
   /// do not depend on time, and every op of one program works on the same contributions to the same blocks as in the
   /// other: the same sums, though perhaps added in another order. Only the parts that a sum growing in place has taken
   /// in so far may differ; every other op that reads it agrees with its twin on the value read, and the end of both
-  /// programs is proved.
-  [[nodiscard]] std::optional<Equivalence> by_values(bool same_shapes) const {
-    if (!check_program(a_).ok() || !check_program(b_).ok()) {
+  /// programs is proved. `left` has the values of `a`. Requires that both passed check_program().
+  [[nodiscard]] std::optional<Equivalence> by_values(const Trace& left, Sums& sums) const {
+    if (!same_ops(alike)) {
       return std::nullopt;
     }
-    Sums sums;
-    const Trace left = trace_of(a_, sums);
+    const bool same_shapes = same_ops(std::equal_to<>{});
     const Trace right = trace_of(b_, sums);
     const auto agree = [&](const auto& equal) {
       return each_op([&](OpId op) {
@@ -472,6 +492,15 @@ class Pair {
   }
 
  private:
+  [[nodiscard]] bool same_order(const Order& left, const Order& right) const {
+    return each_op([&](OpId second) {
+      return !left.takes_part(second) || each_op([&](OpId first) {
+        return first == second || !left.takes_part(first) ||
+               left.before(first, second) == right.before(in_b(first), in_b(second));
+      });
+    });
+  }
+
   /// Returns, for an op that adds to its output, which of its traced inputs is that output.
   [[nodiscard]] std::optional<std::size_t> growing_input(OpId op) const {
     const Shape& shape = a_.shapes[record(op).shape];
@@ -532,14 +561,6 @@ class Pair {
     return true;
   }
 
-  static Trace trace_of(const Program& program, Sums& sums) {
-    Findings findings;
-    Trace trace;
-    const std::vector<Event> events = run_abstractly(program, match(program), findings);
-    check_contents(program, CellMap(program), events, sums, findings, &trace);
-    return trace;
-  }
-
   const Program& a_;
   const Program& b_;
   std::span<const OpId> now_;
@@ -557,21 +578,39 @@ std::vector<Mutation> mutations_of(const Program& program) {
   return mutations;
 }
 
-std::optional<Equivalence> equivalence_of(const Program& a, const Program& b, std::span<const OpId> now) {
-  const Pair pair(a, b, now);
-  if (!pair.same_ops(alike)) {
-    return std::nullopt;
-  }
-  const bool same_shapes = pair.same_ops(std::equal_to<>{});
-  if (same_shapes && pair.same_regions()) {
-    if (pair.same_ids() && pair.same_lanes() && pair.same_waits()) {
+Equivalences::Equivalences(const Program& a, const Trace& trace, Sums& sums)
+    : a_(a), trace_(trace), sums_(sums), matching_(match(a)), orders_(orders_of(a, matching_)) {}
+
+std::optional<Equivalence> Equivalences::with(const Program& b, std::span<const OpId> now) const {
+  const Pair pair(a_, b, now);
+  if (pair.same_work()) {
+    if (pair.same_accesses()) {
       return Equivalence::same_accesses;
     }
-    if (pair.same_order() && pair.same_partners()) {
+    if (pair.same_order(orders_, matching_)) {
       return Equivalence::same_order;
     }
   }
-  return pair.by_values(same_shapes);
+  return pair.by_values(trace_, sums_);
+}
+
+std::optional<Equivalence> equivalence_of(const Program& a, const Program& b, std::span<const OpId> now) {
+  const Pair pair(a, b, now);
+  if (pair.same_work()) {
+    if (pair.same_accesses()) {
+      return Equivalence::same_accesses;
+    }
+    const Matching matching = match(a);
+    if (pair.same_order(orders_of(a, matching), matching)) {
+      return Equivalence::same_order;
+    }
+  }
+  if (!pair.same_ops(alike) || !check_program(a).ok() || !check_program(b).ok()) {
+    return std::nullopt;
+  }
+  Sums sums;
+  const Trace trace = trace_of(a, sums);
+  return pair.by_values(trace, sums);
 }
 
 }  // namespace commfuse

@@ -11,7 +11,11 @@
 #include <string_view>
 #include <vector>
 
+#include "model/program/matching.h"
+#include "model/program/order.h"
 #include "model/program/program.h"
+#include "model/proof/contents.h"
+#include "model/proof/sums.h"
 
 namespace commfuse {
 
@@ -37,6 +41,7 @@ std::string_view name_of(MutationKind kind);
 
 struct Mutation {
   MutationKind kind = MutationKind::shift;
+  OpId op{};                // of the original
   std::string description;  // "op 3 (exchange): shift 2 instead of 1"
   Program program;
   std::vector<OpId> now{};  // by op of the original: its id in `program`; empty when ids are unchanged
@@ -67,6 +72,23 @@ std::string_view name_of(Equivalence equivalence);
 /// Returns nullopt when no proof is found that they do the same. Requires programs of one mesh, tensors and buffers.
 /// `now` gives, by op of `a`, its id in `b`; empty means equal ids.
 std::optional<Equivalence> equivalence_of(const Program& a, const Program& b, std::span<const OpId> now = {});
+
+/// Compares one program with many.
+class Equivalences {
+ public:
+  /// Keeps references. `trace` has the values of `a`, made with `sums`. Requires that `a` passed check_program().
+  Equivalences(const Program& a, const Trace& trace, Sums& sums);
+
+  /// Returns what equivalence_of() does. Requires that `b` passed check_program().
+  [[nodiscard]] std::optional<Equivalence> with(const Program& b, std::span<const OpId> now) const;
+
+ private:
+  const Program& a_;
+  const Trace& trace_;
+  Sums& sums_;
+  Matching matching_;
+  std::vector<Order> orders_;  // one for all ranks, or by rank
+};
 
 inline bool equivalent(const Program& a, const Program& b) { return equivalence_of(a, b).has_value(); }
 

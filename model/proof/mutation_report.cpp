@@ -4,27 +4,9 @@
 #include <iterator>
 
 #include "model/proof/check_program.h"
+#include "model/proof/mutant_proof.h"
 
 namespace commfuse {
-
-namespace {
-
-/// Returns fate, reason and finding of one mutant.
-MutantResult judged(const Program& original, const Mutation& mutation) {
-  MutantResult result{.kind = mutation.kind};
-  const CheckReport report = check_program(mutation.program);
-  if (!report.ok()) {
-    result.fate = Fate::caught;
-    result.why = name_of(report.findings.front().kind);
-    result.finding = report.findings.front().sentence;
-  } else if (const auto proof = equivalence_of(original, mutation.program, mutation.now)) {
-    result.fate = Fate::equivalent;
-    result.why = name_of(*proof);
-  }
-  return result;
-}
-
-}  // namespace
 
 std::string_view name_of(Fate fate) {
   switch (fate) {
@@ -68,13 +50,24 @@ MutationReport& MutationReport::operator+=(MutationReport&& other) {
 
 MutationReport mutate(const Program& program, const std::function<bool(Fate)>& list) {
   MutationReport report{.schedules = 1};
+  Sums sums;
+  MutantProof proof(program, sums);
+  const Equivalences equivalences(program, proof.trace(), sums);
   for_each_mutation(program, [&](const Mutation& mutation) {
-    MutantResult result = judged(program, mutation);
+    MutantResult result{.kind = mutation.kind};
+    if (const std::optional<FindingKind> finding = proof.first_finding(mutation)) {
+      result.fate = Fate::caught;
+      result.why = name_of(*finding);
+    } else if (const auto equivalence = equivalences.with(mutation.program, mutation.now)) {
+      result.fate = Fate::equivalent;
+      result.why = name_of(*equivalence);
+    }
     ++report.counts[result.kind][{result.fate, result.why}];
     if (list(result.fate)) {
       result.schedule = program.name;
       result.ranks = program.mesh.ranks();
       result.mutation = mutation.description;
+      result.finding = result.fate == Fate::caught ? check_program(mutation.program).findings.front().sentence : "";
       report.listed.push_back(std::move(result));
     }
   });

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Values of a proved program at every event, so that a program that differs from it in one op is run only where its
+// values differ.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "model/program/program.h"
+#include "model/proof/cells.h"
+#include "model/proof/contents.h"
+#include "model/proof/deadlock.h"
+#include "model/proof/sums.h"
+#include "model/proof/value.h"
+
+namespace commfuse {
+
+/// Position in the memory of all ranks.
+using Place = std::size_t;
+
+class Baseline {
+ public:
+  /// Keeps references to all arguments but the events, which are those of all ranks. Requires a program that passed
+  /// check_program(). Memory: two values per op, rank and block of its operands.
+  Baseline(const Program& program, const CellMap& cells, std::vector<Event> events, Sums& sums);
+
+  [[nodiscard]] const Program& program() const { return program_; }
+  [[nodiscard]] const CellMap& cells() const { return cells_; }
+  [[nodiscard]] Sums& sums() const { return sums_; }
+  [[nodiscard]] const Trace& trace() const { return trace_; }
+  [[nodiscard]] const std::vector<Event>& events() const { return events_; }
+  /// Returns the first event that an op takes part in.
+  [[nodiscard]] std::size_t first_event(OpId op) const { return first_event_[position(op)]; }
+
+  /// Returns the places that an op reads on a rank, also those to which it adds, and those that it writes.
+  [[nodiscard]] std::span<const Place> read_by(Rank rank, OpId op) const { return part(node(rank, op), 0); }
+  [[nodiscard]] std::span<const Place> written_by(Rank rank, OpId op) const { return part(node(rank, op), 1); }
+
+  /// Memory before the first op, where it matters, and the places whose last values matter.
+  [[nodiscard]] const std::vector<std::pair<Place, Value>>& initial() const { return initial_; }
+  [[nodiscard]] const std::vector<Place>& final() const { return final_; }
+
+  /// Returns the memory of all ranks before an event of the first iteration. Cheap if asked for in ascending order.
+  [[nodiscard]] const std::vector<Value>& memory_before(std::size_t event);
+
+ private:
+  [[nodiscard]] std::size_t node(Rank rank, OpId op) const {
+    return static_cast<std::size_t>(rank) * program_.ops.size() + position(op);
+  }
+  [[nodiscard]] std::span<const Place> part(std::size_t of_node, std::size_t half) const {
+    const std::size_t at = 2 * of_node + half;
+    return std::span(places_).subspan(begin_[at], begin_[at + 1] - begin_[at]);
+  }
+  void add_places(Rank rank, const Op& op);
+  void add_operand(Rank rank, Slice operand);
+  void add_contents();
+  void add_first_events();
+  void put(Rank rank, OpId op);
+
+  const Program& program_;
+  const CellMap& cells_;
+  std::vector<Event> events_;
+  Sums& sums_;
+  Trace trace_;
+  std::vector<std::size_t> first_event_;  // by op
+  std::vector<std::size_t> begin_;        // by rank, op and half (read, written)
+  std::vector<Place> places_;
+  std::vector<std::pair<Place, Value>> initial_;
+  std::vector<Place> final_;
+  std::vector<Value> memory_;  // before event `at_`
+  std::size_t at_ = 0;
+};
+
+/// How a program differs from the one of a baseline.
+struct Change {
+  const Program& program;  // the changed program, or with `left_out` the original
+  OpId op{};               // the changed op
+  bool left_out = false;   // the op does nothing
+  /// Events of the changed program in an order in which they can happen, or null for those of the baseline.
+  const std::vector<Event>* events = nullptr;
+};
+
+/// Finds out whether check_contents() finds something in the changed program; adds one finding then. Requires a program
+/// without other findings in which, on every rank, the ops access the same blocks in the same order as in the original,
+/// except for the changed one.
+void check_change(Baseline& before, const Change& change, Findings& findings);
+
+}  // namespace commfuse

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Accesses of every cell by a proved program, so that hazards of programs that differ from it in one op are found
+// without a visit to all others.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "model/program/order.h"
+#include "model/program/program.h"
+#include "model/proof/cells.h"
+
+namespace commfuse {
+
+/// What check_hazards() does with a cell that an op accesses.
+enum class AccessKind : std::uint8_t {
+  read,           // the value must be there, and stay until the op ends
+  read_in_place,  // the value must be there; the op itself replaces it
+  write,
+};
+
+/// Finds what check_hazards() finds, as yes or no. A hazard of a cell depends on the accesses of that cell and on the
+/// order of ops, so only cells that a change concerns are looked at.
+class HazardTable {
+ public:
+  /// Keeps references to both. Requires a program that passed check_bounds().
+  HazardTable(const Program& program, const CellMap& cells);
+
+  /// Returns true if a program that differs only in what `op` reads and writes has a hazard. Requires that the original
+  /// has none.
+  [[nodiscard]] bool has_hazard(const Program& changed, OpId op) const;
+
+  /// Returns true if a program whose ops make the same accesses, under other waits, lanes or ids, has a hazard. `now`
+  /// gives, by op of the original, its id in `changed`, or `left_out`; empty means equal ids. Requires that ops that
+  /// conflict have kept their order.
+  [[nodiscard]] bool has_hazard(const Program& changed, std::span<const OpId> now) const;
+  static constexpr OpId left_out{-1};
+
+  /// Returns true if both ops access one cell of one rank, and at least one of them writes it.
+  [[nodiscard]] bool conflict(OpId first, OpId second) const;
+
+ private:
+  struct Touch {  // by an op
+    Cell cell = 0;
+    AccessKind kind = AccessKind::read;
+  };
+  struct Access {  // of a cell
+    OpId op{};
+    AccessKind kind = AccessKind::read;
+  };
+  struct RankTable {
+    Coordinates coordinates{};
+    std::vector<bool> written_before;    // by cell: an initial content lies in it
+    std::vector<std::uint32_t> of_op;    // by op: where its touches begin
+    std::vector<Touch> touches;          // by op, then by cell
+    std::vector<std::uint32_t> of_cell;  // by cell: where its accesses begin
+    std::vector<Access> accesses;        // by cell, in program order
+  };
+  class Walk;
+
+  [[nodiscard]] RankTable table_of(Rank rank) const;
+  void touch(const Program& program, const Coordinates& coordinates, OpId op, std::vector<Touch>& touches) const;
+  [[nodiscard]] const Order& order_of(std::size_t rank) const { return orders_[orders_.size() == 1 ? 0 : rank]; }
+  [[nodiscard]] std::span<const Touch> touches_of(const RankTable& table, OpId op) const {
+    return std::span(table.touches)
+        .subspan(table.of_op[position(op)], table.of_op[position(op) + 1] - table.of_op[position(op)]);
+  }
+  [[nodiscard]] std::span<const Access> accesses_of(const RankTable& table, Cell cell) const {
+    const auto at = static_cast<std::size_t>(cell);
+    return std::span(table.accesses).subspan(table.of_cell[at], table.of_cell[at + 1] - table.of_cell[at]);
+  }
+
+  const Program& program_;
+  const CellMap& cells_;
+  bool same_on_all_ranks_;
+  std::vector<Order> orders_;  // one for all ranks, or by rank
+  std::vector<RankTable> ranks_;
+};
+
+}  // namespace commfuse
