@@ -104,7 +104,7 @@ Answer run_plan(const PlanRequest& request, Caller& caller) {
   const std::optional<StepEvidence> evidence = evidence_for(request.measured, file);
   CapacityPlan plan = plan_capacity(file, evidence ? &*evidence : nullptr);
   if (evidence) {
-    caller.note(in_words(*evidence));
+    caller.note(in_words(*evidence) + "\n\n");
   }
   Answer answer{.code = plan.answer ? exit_code::done : exit_code::gate_missed, .format = request.format};
   if (!request.out.empty()) {
