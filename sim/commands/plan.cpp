@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <array>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -23,6 +24,7 @@
 #include "reports/plan/plan_text.h"
 #include "sim/commands/answer.h"
 #include "sim/commands/commands.h"
+#include "sim/commands/measured_step_flags.h"
 #include "sim/commands/plan_by_flags.h"
 #include "sim/commands/setting_flags.h"
 #include "sim/commands/write_new.h"
@@ -38,6 +40,7 @@ struct PlanRequest {
   std::string out;
   SettingArguments settings;  ///< Settings below `set`, which go into the flags.
   PlanFlags flags;
+  MeasuredArguments measured;
 };
 
 /// Returns the command that makes the same plan again.
@@ -73,6 +76,18 @@ void write_plan(const CapacityPlan& plan, const std::string& by_flags, std::stri
   }
 }
 
+/// Returns the evidence of a measured step. Its settings stand in a file, because a plan leaves the layout open.
+std::optional<StepEvidence> evidence_for(const MeasuredArguments& measured, const PlanFile& file) {
+  std::optional<StepEvidence> evidence;
+  for (const GpuOffer& offer : file.gpus) {  // a node's name stands for the cluster that the plan offers
+    if (const std::optional<MeasuredStep> step = measured_of(measured, nullptr, offer.machine.text("hardware"));
+        step && (!evidence || step->settings.text("hardware") == offer.machine.text("hardware"))) {
+      evidence = evidence_of(*step);
+    }
+  }
+  return evidence;
+}
+
 Answer run_plan(const PlanRequest& request, Caller& caller) {
   PlanFlags flags = request.flags;
   flags.settings = request.settings.flags;
@@ -84,8 +99,13 @@ Answer run_plan(const PlanRequest& request, Caller& caller) {
                           : "a plan file and flags of a plan are given; leave the flags out, or the file");
   }
   const std::string by_flags = request.file.empty() ? plan_of(flags) : "";
-  CapacityPlan plan = plan_capacity(by_flags.empty() ? load_plan(file_or_known(Catalogue::plans, request.file))
-                                                     : plan_by_flags(flags, by_flags));
+  const PlanFile file =
+      by_flags.empty() ? load_plan(file_or_known(Catalogue::plans, request.file)) : plan_by_flags(flags, by_flags);
+  const std::optional<StepEvidence> evidence = evidence_for(request.measured, file);
+  CapacityPlan plan = plan_capacity(file, evidence ? &*evidence : nullptr);
+  if (evidence) {
+    caller.note(in_words(*evidence) + "\n\n");
+  }
   Answer answer{.code = plan.answer ? exit_code::done : exit_code::gate_missed, .format = request.format};
   if (!request.out.empty()) {
     const reports::PlanPageInput page{.plan = plan,
@@ -128,6 +148,7 @@ void add_plan(CLI::App& app, Caller& caller) {
         add_setting_flag(command, field, request->settings)->group(group)->default_str("");
       }
     }
+    add_measured_flags(command, request->measured);
     usual(offers_words(
         command.add_option("-o,--output", request->format, "table, json, csv, markdown; verdict: the first sentences")
             ->type_name("FORMAT")

@@ -10,6 +10,7 @@
 #include "model/config/catalogue.h"
 #include "model/config/choices.h"
 #include "model/config/framework.h"
+#include "model/config_error.h"
 #include "model/math/functions.h"
 #include "model/workload/model_flops.h"
 #include "model/workload/parameters.h"
@@ -120,21 +121,30 @@ void add_pareto(CapacityPlan& plan) {
 
 }  // namespace
 
-CapacityPlan plan_capacity(const PlanFile& file) {
+CapacityPlan plan_capacity(const PlanFile& file, const StepEvidence* evidence) {
   const Transformer model = load_model(choices_of(file.settings).model);
   const LayoutTerms terms = layout_terms(file);
   StructureCache structures;
   CapacityPlan plan = asked(file, model, terms);
   std::vector<std::unique_ptr<KindPlanner>> planners;
+  std::size_t told = 0;
   for (const GpuOffer& offer : file.gpus) {
     planners.push_back(std::make_unique<KindPlanner>(file, offer, model, terms, structures));
-    plan.kinds.push_back(planners.back()->plan());
+    const bool is_told = evidence != nullptr && planners.back()->is_told_by(*evidence);
+    plan.kinds.push_back(planners.back()->plan(is_told ? evidence : nullptr));
+    told += is_told ? 1 : 0;
+  }
+  if (evidence != nullptr && told == 0) {
+    throw ConfigError(fmt::format(
+        "--measured-step: it was measured on {}, which the plan does not offer; add it, or choose a step of another",
+        evidence->hardware));
   }
   if (const std::optional<RunChoice> choice = choose_run(file, plan.kinds)) {
     plan.answer = choice->chosen.kind;
     planners[choice->chosen.kind]->take(plan.kinds[choice->chosen.kind], choice->chosen.run);
     plan.ties = choice->ties;
     plan.tie_rule = choice->rule;
+    plan.model_error = planners[choice->chosen.kind]->model_error();
   }
   add_break_even_prices(plan);
   add_pareto(plan);

@@ -4,11 +4,13 @@
 
 #include "model/config/plan_file.h"
 #include "model/record/capacity_plan.h"
+#include "sim/step/measured_step.h"
 
 namespace commfuse {
 
-/// A result without an answer is valid: then no option meets the limits, and each kind gives its reason. Throws
-/// ConfigError where model, machine and settings clash.
-CapacityPlan plan_capacity(const PlanFile& file);
+/// A result without an answer is valid: then no option meets the limits, and each kind gives its reason. A measured
+/// step corrects the times on its machine and narrows their intervals. Throws ConfigError where model, machine and
+/// settings clash, and for a step that was measured on none of the machines.
+CapacityPlan plan_capacity(const PlanFile& file, const StepEvidence* evidence = nullptr);
 
 }  // namespace commfuse

@@ -220,7 +220,44 @@ CapacityKind KindPlanner::offered() const {
   return kind;
 }
 
-CapacityKind KindPlanner::plan() {
+bool KindPlanner::is_told_by(const StepEvidence& evidence) const {
+  return offer_.machine.text("hardware") == evidence.hardware;
+}
+
+double KindPlanner::correction_at(std::int64_t gpus) const {
+  const auto known = corrections_.find(gpus);
+  return known == corrections_.end() ? 1.0 : known->second;
+}
+
+/// The run of the answer, or of the largest count, stands for all: errors of parameters hardly change with the count.
+void KindPlanner::add_errors(CapacityKind& kind) {
+  const std::size_t reference = kind.answer.value_or(layouts_.size() - 1);
+  add_sites(kind, layouts_[reference]);
+  std::vector<CapacityDoubt> doubts = step_doubts(search_, layouts_[reference], sites_, structures_);
+  add_runs(kind, step_error(doubts, model_error_));
+  kind.doubts = std::move(doubts);
+  if (kind.answer && *kind.answer != reference) {
+    add_sites(kind, layouts_[*kind.answer]);
+  }
+}
+
+void KindPlanner::correct(CapacityKind& kind, const StepEvidence& evidence) {
+  const RaisedSteps raised(machine_, structures_);
+  std::vector<Uncertainty> left;
+  for (FoundLayout& layout : layouts_) {
+    const double before = to_seconds(layout.step.time);
+    left.push_back(correct_layout(search_, layout, raised, evidence));
+    corrections_[layout.plan.gpus()] = to_seconds(layout.step.time) / before;
+  }
+  add_runs(kind, error_of(left.back()));
+  const Uncertainty& reference = left[kind.answer.value_or(left.size() - 1)];
+  model_error_ = model_error_of(reference);
+  add_runs(kind, error_of(reference));
+  kind.doubts = doubts_of(reference, machine_);
+  add_sites(kind, layouts_[kind.answer.value_or(left.size() - 1)]);
+}
+
+CapacityKind KindPlanner::plan(const StepEvidence* evidence) {
   CapacityKind kind = offered();
   try {
     look_at_counts();
@@ -230,16 +267,12 @@ CapacityKind KindPlanner::plan() {
   }
   add_runs(kind, model_error_);
   if (!layouts_.empty()) {
-    // The run of the answer, or of the largest count: errors of parameters hardly change with the count.
-    const std::size_t reference = kind.answer.value_or(layouts_.size() - 1);
-    add_sites(kind, layouts_[reference]);
-    std::vector<CapacityDoubt> doubts = step_doubts(search_, layouts_[reference], sites_, structures_);
-    add_runs(kind, step_error(doubts, model_error_));
-    doubts.resize(std::min(doubts.size(), most_doubts));
-    kind.doubts = std::move(doubts);
-    if (kind.answer && *kind.answer != reference) {
-      add_sites(kind, layouts_[*kind.answer]);
+    if (evidence != nullptr) {
+      correct(kind, *evidence);
+    } else {
+      add_errors(kind);
     }
+    kind.doubts.resize(std::min(kind.doubts.size(), most_doubts));
   }
   const SearchTally& tally = search_.tally();
   kind.layouts = tally.layouts;

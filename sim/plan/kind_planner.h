@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,6 +15,7 @@
 #include "model/record/capacity_plan.h"
 #include "sim/plan/layout_search.h"
 #include "sim/plan/run_spread.h"
+#include "sim/step/measured_step.h"
 #include "sim/tune/tune.h"
 
 namespace commfuse {
@@ -31,8 +33,15 @@ class KindPlanner {
   KindPlanner(const PlanFile& file, const GpuOffer& offer, const Transformer& model, const LayoutTerms& terms,
               StructureCache& structures);
 
-  /// Plans the kind, without the comparison with other kinds.
-  CapacityKind plan();
+  /// Plans the kind, without the comparison with other kinds. A step that was measured on its machine corrects the
+  /// times of all layouts and leaves less of their errors.
+  CapacityKind plan(const StepEvidence* evidence = nullptr);
+  /// Returns true if the step was measured on this machine, or on one with fewer or more of its nodes.
+  [[nodiscard]] bool is_told_by(const StepEvidence& evidence) const;
+  /// Returns the factor by which a measured step corrects the layout of this many GPUs; 1 without one.
+  [[nodiscard]] double correction_at(std::int64_t gpus) const;
+  /// Returns the relative error of a step beside those of the machine's parameters.
+  [[nodiscard]] double model_error() const { return model_error_; }
   /// Makes another of its runs the answer.
   void take(CapacityKind& kind, std::size_t run);
 
@@ -48,6 +57,8 @@ class KindPlanner {
   [[nodiscard]] CapacityKind offered() const;
   void look_at_counts();
   void add_runs(CapacityKind& kind, double step_error) const;
+  void add_errors(CapacityKind& kind);
+  void correct(CapacityKind& kind, const StepEvidence& evidence);
   void add_sites(CapacityKind& kind, const FoundLayout& layout);
 
   const PlanFile& file_;
@@ -57,8 +68,9 @@ class KindPlanner {
   std::int64_t most_gpus_;  ///< GPUs that are available and within the power limit.
   Machine machine_;
   LayoutSearch search_;
-  std::vector<FoundLayout> layouts_;  ///< Ascending in GPUs.
-  std::vector<TunedSite> sites_;      ///< Sites of the last layout that was asked for.
+  std::vector<FoundLayout> layouts_;            ///< Ascending in GPUs.
+  std::map<std::int64_t, double> corrections_;  ///< By GPUs; empty without a measured step.
+  std::vector<TunedSite> sites_;                ///< Sites of the last layout that was asked for.
 };
 
 /// The best run among those that meet all limits: the cheapest, or the shortest where there is a budget and no

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
+#include <variant>
 
 #include "model/hardware/raised.h"
 #include "model/math/functions.h"
@@ -24,6 +26,11 @@ Duration step_on(const Machine& machine, StepPoint point, const std::vector<Tune
   return predict_step(point, times).time;
 }
 
+void sort_by_effect(std::vector<CapacityDoubt>& doubts) {
+  std::stable_sort(doubts.begin(), doubts.end(),
+                   [](const auto& a, const auto& b) { return std::abs(a.effect) > std::abs(b.effect); });
+}
+
 }  // namespace
 
 std::vector<CapacityDoubt> step_doubts(const LayoutSearch& search, const FoundLayout& layout,
@@ -39,9 +46,43 @@ std::vector<CapacityDoubt> step_doubts(const LayoutSearch& search, const FoundLa
       doubts.push_back({name.name, std::string(name_of(name.provenance)), math::log(time / nominal)});
     }
   }
-  std::stable_sort(doubts.begin(), doubts.end(),
-                   [](const auto& a, const auto& b) { return std::abs(a.effect) > std::abs(b.effect); });
+  sort_by_effect(doubts);
   return doubts;
+}
+
+Uncertainty correct_layout(LayoutSearch& search, FoundLayout& layout, const RaisedSteps& raised,
+                           const StepEvidence& evidence) {
+  constexpr StepTime step{[](const StepPoint& of, SiteTimes& on) { return predict_step(of, on).time; }};
+  const StepPoint point = search.point_of(layout.plan);
+  const Uncertainty uncertainty = step_uncertainty(point, search.times(), step, raised.steps());
+  const double factor = evidence.correction(uncertainty);
+  layout.step = longer(layout.step, factor);
+  StepPercentiles& tail = layout.tail;
+  for (Duration* time : {&tail.alike, &tail.p50, &tail.p95, &tail.p99, &tail.p99_9}) {
+    *time = from_seconds(to_seconds(*time) * factor);
+  }
+  return given(uncertainty, evidence.evidence);
+}
+
+std::vector<CapacityDoubt> doubts_of(const Uncertainty& uncertainty, const Machine& machine) {
+  const std::vector<NamedParameter> names = parameters_of(machine);
+  std::vector<CapacityDoubt> doubts;
+  for (const Doubt& doubt : uncertainty.doubts) {
+    if (const auto* parameter = std::get_if<std::size_t>(&doubt.of)) {
+      const NamedParameter& name = names[*parameter];
+      doubts.push_back({name.name, std::string(name_of(name.provenance)), doubt.effect});
+    }
+  }
+  sort_by_effect(doubts);
+  return doubts;
+}
+
+double model_error_of(const Uncertainty& uncertainty) {
+  double squares = 0.0;
+  for (const Doubt& doubt : uncertainty.doubts) {
+    squares += std::holds_alternative<std::size_t>(doubt.of) ? 0.0 : doubt.effect * doubt.effect;
+  }
+  return std::sqrt(squares);
 }
 
 double model_error_of(const PlanFile& file, const Transformer& model, const LayoutTerms& terms) {

@@ -27,7 +27,11 @@ LinkRates rates_of(bool network, double times) {
 }  // namespace
 
 WhatIfs::WhatIfs(KindPlanner& planner, const CapacityRun& answer, double step_error)
-    : planner_(planner), answer_(answer), draws_(planner.draws(step_error)), change_(planner.file().change) {}
+    : planner_(planner),
+      answer_(answer),
+      draws_(planner.draws(step_error)),
+      change_(planner.file().change),
+      correction_(planner.correction_at(answer.gpus)) {}
 
 RunTerms WhatIfs::terms(double tokens_per_second) const {
   return terms_of(planner_.file(), planner_.offer(), answer_.gpus, tokens_per_second);
@@ -47,8 +51,8 @@ WhatIf WhatIfs::changed(std::string change, const TrainingPlan& layout, double s
 void WhatIfs::add_schedules(std::vector<WhatIf>& changes) {
   const auto add = [&](std::string change, const Strategy& strategy) {
     if (const auto layout = planner_.search().fastest(answer_.gpus, {&strategy})) {
-      changes.push_back(changed(std::move(change), layout->plan, to_seconds(layout->step.time),
-                                terms(layout->step.tokens_per_second)));
+      const StepPrediction step = longer(layout->step, correction_);
+      changes.push_back(changed(std::move(change), layout->plan, to_seconds(step.time), terms(step.tokens_per_second)));
     }
   };
   add("serial collectives", serial_strategy);
@@ -59,7 +63,7 @@ void WhatIfs::add_schedules(std::vector<WhatIf>& changes) {
 double WhatIfs::rate_slowed(double slowdown) {
   StepPoint point = planner_.search().point_of(answer_.layout);
   point.slowdown = slowdown;
-  return predict_step(point, planner_.search().times()).tokens_per_second;
+  return predict_step(point, planner_.search().times()).tokens_per_second / correction_;
 }
 
 void WhatIfs::add_slow_node(std::vector<WhatIf>& changes) {
@@ -91,10 +95,11 @@ void WhatIfs::add_rates(std::vector<WhatIf>& changes, bool network) {
     if (!layout) {
       continue;
     }
-    const double rate = layout->step.tokens_per_second;
+    const StepPrediction step = longer(layout->step, correction_);
+    const double rate = step.tokens_per_second;
     curve.points.push_back({times, rate});
     WhatIf change =
-        changed(fmt::format("{} x{:g}", curve.links, times), layout->plan, to_seconds(layout->step.time), terms(rate));
+        changed(fmt::format("{} x{:g}", curve.links, times), layout->plan, to_seconds(step.time), terms(rate));
     const double saved = answer_.cost.value - change.cost.value;
     change.break_even_gpu_hour = saved / totals_of(terms(rate)).gpu_hours;
     change.break_even_gpu = saved / static_cast<double>(answer_.gpus);
@@ -118,7 +123,7 @@ double WhatIfs::rate_on(const Machine& machine, double spread_of_gpus) const {
   StepPoint point = planner_.search().point_of(answer_.layout);
   point.machine = &machine;
   point.rank_sigma *= spread_of_gpus;
-  return predict_step(point, times).tokens_per_second;
+  return predict_step(point, times).tokens_per_second / correction_;
 }
 
 double WhatIfs::rate_with(const LinkRates& rates) const {

@@ -47,6 +47,7 @@ class WhatIfs {
   const CapacityRun& answer_;
   RunDraws draws_;
   double change_;
+  double correction_;  ///< Factor of a measured step on the answer's time, which changes to it share.
   std::vector<RateCurve> curves_;
 };
 

@@ -2,6 +2,8 @@
 #include "sim/step/layer_cost.h"
 
 #include <algorithm>
+#include <array>
+#include <span>
 
 #include "model/cost/attention.h"
 #include "model/cost/decode_attention.h"
@@ -27,6 +29,14 @@ constexpr Flops hot{1e24};
 constexpr double softmax_bytes = 4.0;
 constexpr double softmax_backward_bytes = 6.0;
 constexpr double dropout_bytes = 5.0;
+
+/// Megatron's fused softmax gives a thread block the scores of four heads, so a rank needs a multiple of four heads of
+/// its sequences (FusedScaleMaskSoftmax, `attn_batches % batch_per_block`). Otherwise PyTorch's kernels run one after
+/// the other. Bytes per score, forward: conversion to fp32, scale, conversion of the mask, mask in place, softmax,
+/// conversion to 16 bits. Backward: conversion to fp32, softmax, mask, scale, conversion to 16 bits.
+constexpr std::int64_t heads_of_fused_softmax = 4;
+constexpr std::array<double, 6> separate_softmax_bytes{6.0, 8.0, 3.0, 9.0, 8.0, 6.0};
+constexpr std::array<double, 5> separate_softmax_backward_bytes{6.0, 12.0, 9.0, 8.0, 6.0};
 
 /// Share of the loss's bytes that its forward pass moves (38 of 52).
 constexpr double loss_forward = 0.73;
@@ -268,6 +278,25 @@ void LayerCost::attention_core(Stream& stream, Direction direction) const {
   unfused_core(stream, size, direction);
 }
 
+void LayerCost::softmax(Stream& stream, const AttentionSize& size, Direction direction) const {
+  const auto scores = static_cast<double>(size.batch * size.heads * size.seq * size.seq);
+  const bool forward = direction == Direction::forward;
+  if (size.batch * size.heads % heads_of_fused_softmax == 0) {
+    moved_bytes(stream, (forward ? softmax_bytes : softmax_backward_bytes) * scores);
+    return;
+  }
+  const auto add = [&](std::span<const double> kernels) {
+    for (const double bytes : kernels) {
+      moved_bytes(stream, bytes * scores);
+    }
+  };
+  if (forward) {
+    add(separate_softmax_bytes);
+  } else {
+    add(separate_softmax_backward_bytes);
+  }
+}
+
 /// Adds attention kernel by kernel: scores, softmax with scale and mask, dropout, output; backward two GEMMs for each
 /// GEMM. The GEMMs write and read the scores themselves, as in Megatron-LM's CoreAttention.
 void LayerCost::unfused_core(Stream& stream, const AttentionSize& size, Direction direction) const {
@@ -279,7 +308,7 @@ void LayerCost::unfused_core(Stream& stream, const AttentionSize& size, Directio
     product(stream, rows, size.head_dim, size.seq);
   };
   products();
-  moved_bytes(stream, (forward ? softmax_bytes : softmax_backward_bytes) * scores);
+  softmax(stream, size, direction);
   if (plan_.dropout) {
     moved_bytes(stream, dropout_bytes * scores);
   }

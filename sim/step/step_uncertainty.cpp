@@ -48,6 +48,13 @@ std::string layout_in_words(const StepPoint& point) {
 
 }  // namespace
 
+RaisedSteps::RaisedSteps(const Machine& machine, StructureCache& structures) : machines_(raised_by_error(machine)) {
+  for (const RaisedMachine& raised : machines_) {
+    times_.push_back(std::make_unique<SiteTimes>(structures, raised.machine));
+    steps_.push_back({raised.parameter, &raised.machine, times_.back().get()});
+  }
+}
+
 StepResidual step_residual(const Transformer& model) {
   return model.experts ? StepResidual{.of_machine = 0.40, .of_layout = 0.14}
                        : StepResidual{.of_machine = 0.06, .of_layout = 0.04};

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <vector>
 
 #include "model/analysis/uncertainty.h"
+#include "model/hardware/raised.h"
 #include "sim/step/layer_cost.h"
 
 namespace commfuse {
@@ -15,6 +17,18 @@ struct RaisedStep {
   std::size_t parameter = 0;  ///< Index into parameters_of.
   const Machine* machine = nullptr;
   SiteTimes* times = nullptr;  ///< Times on that machine.
+};
+
+/// A machine with each of its parameters raised in turn. The machine and the structures outlive it.
+class RaisedSteps {
+ public:
+  RaisedSteps(const Machine& machine, StructureCache& structures);
+  [[nodiscard]] const std::vector<RaisedStep>& steps() const { return steps_; }
+
+ private:
+  std::vector<RaisedMachine> machines_;
+  std::vector<std::unique_ptr<SiteTimes>> times_;
+  std::vector<RaisedStep> steps_;
 };
 
 /// The time of a point: a step, a prefill or a decoding step.

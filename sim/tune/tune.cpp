@@ -83,23 +83,6 @@ struct RankedPlan {
   Uncertainty uncertainty{};
 };
 
-/// The machine with each parameter raised in turn.
-class RaisedSteps {
- public:
-  RaisedSteps(const Machine& machine, StructureCache& structures) : machines_(raised_by_error(machine)) {
-    for (const RaisedMachine& raised : machines_) {
-      times_.push_back(std::make_unique<SiteTimes>(structures, raised.machine));
-      steps_.push_back({raised.parameter, &raised.machine, times_.back().get()});
-    }
-  }
-  [[nodiscard]] const std::vector<RaisedStep>& steps() const { return steps_; }
-
- private:
-  std::vector<RaisedMachine> machines_;
-  std::vector<std::unique_ptr<SiteTimes>> times_;
-  std::vector<RaisedStep> steps_;
-};
-
 std::vector<RankedPlan> ranked_plans(StepPoint point, SiteTimes& times, const std::vector<TunedPlan>& plans,
                                      Minimize minimize) {
   std::vector<RankedPlan> ranked;

@@ -71,6 +71,28 @@ TEST_F(CapacityTest, TheModelsErrorIsThatOfMeasuredSteps) {
   EXPECT_EQ(error(dense + framework, "\nmodel_error: 0.05"), 0.05);
 }
 
+TEST_F(CapacityTest, AMeasuredStepMovesTheDaysAndNarrowsThem) {
+  const CapacityPlan before = plan("deadline: 30 days");
+  Uncertainty doubts;
+  doubts.doubts.push_back({StepDoubt{}, 0.06});
+  const auto with = [&](double factor, const std::string& hardware = "dgx-h100-x2") {
+    const StepEvidence evidence = step_evidence(hardware, from_seconds(factor), from_seconds(1.0), doubts);
+    return plan_capacity(load_plan("a.yaml"), &evidence);
+  };
+  const CapacityPlan slower = with(1.1);
+  const CapacityPlan equal = with(1.0);
+  EXPECT_LT(equal.kinds[0].step_error, before.kinds[0].step_error);
+  EXPECT_LT(slower.model_error, before.model_error);
+  ASSERT_EQ(slower.kinds[0].runs.size(), before.kinds[0].runs.size());
+  for (std::size_t i = 0; i < before.kinds[0].runs.size(); ++i) {
+    const double factor = slower.kinds[0].runs[i].step_s.value / before.kinds[0].runs[i].step_s.value;
+    EXPECT_GT(factor, 1.05);  // The layouts share the machine's error, which is almost all of the evidence.
+    EXPECT_LE(factor, 1.1);
+    EXPECT_NEAR(equal.kinds[0].runs[i].step_s.value, before.kinds[0].runs[i].step_s.value, 1e-9);
+  }
+  EXPECT_THROW(with(1.1, "dgx-a100-x2"), ConfigError);
+}
+
 TEST_F(CapacityTest, NoRunThatKeepsTheLimitsBeatsTheAnswerInDaysAndCost) {
   // Four L40S need more memory tricks than eight: they are slower and dearer (cases/reliability/plan_dominated_answer).
   const CapacityPlan made = plan("deadline: 365 days",

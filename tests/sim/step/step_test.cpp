@@ -85,6 +85,25 @@ TEST_F(StepTest, GradientsNoGemmAddsUpAreMovedOnceMorePerMicroBatch) {
   EXPECT_EQ(wide.parts.compute - narrow.parts.compute, 4 * (8 * added(a_layer) + 2 * added(a_table)));
 }
 
+TEST_F(StepTest, TwoHeadsOfOneSequenceHaveNoFusedSoftmax) {
+  // On 8 tensor ranks one sequence has two heads, which Megatron's fused softmax refuses; two sequences have four.
+  Transformer model = small;
+  model.layers = 1;
+  const auto at = [&](std::int64_t micro_batch) {
+    framework_.issue.value = std::chrono::milliseconds(1);  // so the host decides, and only calls count
+    return predict(model, {.tensor = 8,
+                           .global_batch = micro_batch,
+                           .micro_batch = micro_batch,
+                           .seq = 1024,
+                           .fused_attention = false})
+        .parts.compute;
+  };
+  // Five more kernels forward, four backward: each waits for its call.
+  const Duration nine = std::chrono::milliseconds(9);
+  framework_.host_runs_ahead = false;
+  EXPECT_NEAR(to_seconds(at(1) - at(2)), to_seconds(nine), 1e-4);
+}
+
 TEST_F(StepTest, ZeroBubbleDoesTheSameWorkWithLessWaiting) {
   TrainingPlan plan{.pipeline = 4, .global_batch = 8};
   const StepPrediction usual = predict(small, plan);
