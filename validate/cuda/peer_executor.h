@@ -46,8 +46,9 @@ class PeerExecutor final : public GpuExecutor {
   PeerExecutor(Lowered lowered, Sizes sizes, Device& device, PeerWindows& windows, RankOptions options);
 
   [[nodiscard]] std::string_view name() const override { return "cuda-peer"; }
-  /// Throws Stuck, once all waits of this rank have been let go, when the device does not come to its end. Makespan and
-  /// timeline are of this rank, or as options.together makes them.
+  /// Throws Stuck, once all waits of this rank have been let go, when the device does not come to its end, and
+  /// std::runtime_error after a run of these windows that failed. Makespan and timeline are of this rank, or as
+  /// options.together makes them.
   Execution run(const RunOptions& options) override;
 
  private:

@@ -47,11 +47,14 @@ class PeerWindows {
   ~PeerWindows();
 
   /// A window of at least that size. All ranks ask for the same sizes, and end their use, in the same order; windows
-  /// that are free but too small are given back first. Never under a closed gate.
+  /// that are free but too small are given back first. Never under a closed gate. Throws std::runtime_error once a
+  /// window was abandoned: its flags let every wait pass, and other ranks may still copy into it.
   PeerWindow& lend(const PeerSize& size);
   void take_back(PeerWindow& window) { window.is_lent = false; }
-  /// Lets all waits of this rank go, as after a peer was lost, and never again waits for others.
+  /// Lets all waits of this rank go, as after a peer was lost, and never again waits for others or lends anything.
   void abandon(PeerWindow& window);
+  /// Throws std::runtime_error once a window was abandoned.
+  void require_whole() const;
 
   [[nodiscard]] Peers& peers() { return peers_; }
   [[nodiscard]] int rank() const { return rank_; }
