@@ -16,7 +16,7 @@
 namespace commfuse::validate {
 
 /// Named after the shape of CudaModule and of all it gives; another number where that changes.
-inline constexpr const char* cuda_module_entry = "commfuse_cuda_module_4";
+inline constexpr const char* cuda_module_entry = "commfuse_cuda_module_5";
 
 /// What processes that want to talk to each other by NCCL share.
 using NetworkKey = std::array<std::byte, 128>;
@@ -45,8 +45,8 @@ class CudaModule {
   /// All processes call it, each with its own device open; the driver outlives the network.
   [[nodiscard]] virtual std::unique_ptr<Network> connect(Driver& driver, const NetworkKey& key, int rank, int ranks,
                                                          const NetworkOptions& options) const = 0;
-  /// Of all GPUs that devices() counts. Plugins of tests may do without.
-  [[nodiscard]] virtual std::unique_ptr<Copier> make_copier() const {
+  /// Of all GPUs that devices() counts. It waits so long for copies to end. Plugins of tests may do without.
+  [[nodiscard]] virtual std::unique_ptr<Copier> make_copier(Duration /*patience*/) const {
     throw std::runtime_error("this plugin times no copies between GPUs");
   }
 };

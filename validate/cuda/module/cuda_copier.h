@@ -9,6 +9,6 @@
 namespace commfuse::validate {
 
 /// Of the first `gpus` GPUs. GPUs that may reach each other do so from then on, for the whole process.
-std::unique_ptr<Copier> make_cuda_copier(int gpus);
+std::unique_ptr<Copier> make_cuda_copier(int gpus, Duration patience);
 
 }  // namespace commfuse::validate

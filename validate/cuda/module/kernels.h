@@ -12,6 +12,10 @@
 
 namespace commfuse::validate {
 
+/// Blocks that a grid has at most, along x and along y.
+inline constexpr std::int64_t most_blocks_along_x = (std::int64_t{1} << 31) - 1;
+inline constexpr std::int64_t most_blocks_along_y = 65535;
+
 /// Every element over k in ascending order, each product and each sum rounded to fp32: the interpreter's bits.
 void launch_exact_product(cudaStream_t stream, const ProductCall& call);
 
