@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // No schedule hangs or changes a bit, however fast its streams are: the plugin on the software GPU, whose streams
 // dawdle by a seed, runs schedules of every strategy on 1 to 8 ranks many times, as virtual ranks of one GPU and as
-// ranks of NCCL with a GPU each. SOFTWARE_GPU_SPEEDS is how often each runs: 2 here, 200 in .ci/full.
+// ranks of NCCL with a GPU each. SOFTWARE_GPU_SPEEDS is how often each runs: 2 here, 20 in .ci/full.
 #include <gtest/gtest.h>
 
 #include <algorithm>
