@@ -258,25 +258,25 @@ cudaError_t copy(const Copy& what, int device) {
 /// Copies wait here while a test holds them, as on a GPU whose copy engine has died.
 class Hold {
  public:
-  void set(bool held) {
+  void set(bool is_closed) {
     const std::lock_guard lock(mutex_);
-    held_ = held;
+    is_closed_ = is_closed;
     changed_.notify_all();
   }
   void wait() {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return !held_; });
+    changed_.wait(lock, [this] { return !is_closed_; });
   }
 
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool held_ = false;
+  bool is_closed_ = false;
 };
 
 Hold& hold() {
-  static auto& the_one = *new Hold;
-  return the_one;
+  static auto& of_process = *new Hold;
+  return of_process;
 }
 
 cudaError_t enqueue_copy(const Copy& what, cudaMemcpyKind kind, cudaStream_t stream) {
@@ -346,7 +346,7 @@ using namespace software_gpu;  // NOLINT(google-build-using-namespace): this fil
 
 extern "C" {
 
-void software_gpu_hold_copies(int held) { hold().set(held != 0); }
+void software_gpu_hold_copies(int close) { hold().set(close != 0); }
 
 cudaError_t cudaMalloc(void** at, std::size_t bytes) {
   if (const cudaError_t status = wait_to_allocate("cudaMalloc"); status != cudaSuccess) {

@@ -69,14 +69,14 @@ TEST_F(CudaCopies, ThatCannotBeAreRefused) {
 /// Holds the copies of the software GPU as long as it lives.
 class HeldCopies {
  public:
-  HeldCopies() : hold_(found()) { hold_(1); }
+  HeldCopies() : hold_(function_of_the_double()) { hold_(1); }
   HeldCopies(const HeldCopies&) = delete;
   HeldCopies& operator=(const HeldCopies&) = delete;
   ~HeldCopies() { hold_(0); }
 
  private:
   using Hold = void (*)(int);
-  static Hold found() {
+  static Hold function_of_the_double() {
     const std::filesystem::path plugin(COMMFUSE_SOFTWARE_GPU);
     void* loaded = ::dlopen((plugin.parent_path() / "libcommfuse_software_gpu.so").c_str(), RTLD_NOW | RTLD_NOLOAD);
     // NOLINTNEXTLINE(*-reinterpret-cast): what dlsym() is for
@@ -93,7 +93,7 @@ TEST_F(CudaCopies, ThatNeverEndAreGivenUp) {
   copier->make_room({1024});
   const std::array copies{with_host(true, CopiedBy::copy_engine, 512)};
   copier->check(copies);
-  const HeldCopies held;
+  const HeldCopies no_copy_ends;
   const auto sentence = [&](const auto& call) {
     try {
       call();

@@ -207,8 +207,8 @@ __device__ inline Tiles::Blocks blocks_along_rows() { return {{0, blockIdx.x, 0}
 /// The same on the host. Requires a power of two of threads. Throws std::runtime_error for rows and columns that 32
 /// bits do not count.
 inline Tiles tiles_of(std::int64_t rows, std::int64_t columns, std::uint32_t threads) {
-  constexpr std::int64_t most = (std::int64_t{1} << 31) - 1 - Eight::size;
-  require(rows >= 0 && rows <= most && columns >= 0 && columns <= most,
+  constexpr std::int64_t largest = (std::int64_t{1} << 31) - 1 - Eight::size;
+  require(rows >= 0 && rows <= largest && columns >= 0 && columns <= largest,
           "a kernel works on fewer than 2^31 - 8 rows, and as many columns; use smaller matrices");
   Tiles tiles{.rows = static_cast<std::uint32_t>(rows),
               .columns = static_cast<std::uint32_t>(columns),
