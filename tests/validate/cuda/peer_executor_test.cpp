@@ -238,7 +238,6 @@ TEST(PeerExecutor, RoundsItsOwnRowsOfAGatherInPlace) {
   for (const DType wire : {DType::bf16, DType::fp16, DType::fp32}) {
     const auto program = shared(test::gather_in_place(3, DType::fp32, wire));
     EXPECT_TRUE(ends_as_interpreted(program, 2, 3)) << name_of(wire);
-    EXPECT_TRUE(verified(program, LaunchMode::stream).ok()) << name_of(wire);
   }
 }
 
