@@ -61,7 +61,7 @@ TEST(ValidateGpu, FlagsThatMakeNoSenseAreNamedBeforeAnythingIsLoaded) {
   EXPECT_EQ(run_program("commfuse-validate probe --stage lunch").code, 2);
 }
 
-// What an executor does not use is named, not passed over.
+// An executor names the flags that it does not use.
 TEST(ValidateGpu, FlagsThatAnExecutorDoesNotUseAreNamed) {
   const auto refusal = [](const std::string& command) {
     const Outcome outcome = run_program("commfuse-validate " + command);
