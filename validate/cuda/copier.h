@@ -28,7 +28,8 @@ struct TimedCopy {
 };
 
 /// Memory of all GPUs and of the host beside each of them, filled with hashes. Used by one thread. Whatever goes wrong
-/// throws std::runtime_error with what failed. Copies that do not end in time throw Stuck: GPUs cannot be used any more.
+/// throws std::runtime_error with what failed. Copies that do not end in time throw Stuck: GPUs cannot be used any
+/// more.
 class Copier {
  public:
   Copier() = default;
