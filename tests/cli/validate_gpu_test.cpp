@@ -55,13 +55,46 @@ TEST(ValidateGpu, FlagsThatMakeNoSenseAreNamedBeforeAnythingIsLoaded) {
   EXPECT_NE(refusal("--device x").find("--device: 'x' is not a whole number"), std::string::npos);
   EXPECT_EQ(refusal("--partition 0"),
             "--partition: '0' is not a whole number from 1 to 1024; write one, as in --partition 1\n");
-  EXPECT_EQ(refusal("--nccl-p2p-channels many"),
-            "--nccl-p2p-channels: 'many' is not a whole number from 1 to 64; write one, as in --nccl-p2p-channels 1\n");
   EXPECT_EQ(refusal("--attention-by flash"),
             "--attention-by: unknown kernel 'flash'; known kernels: auto, cudnn, cublaslt\n");
-  EXPECT_EQ(refusal("--nccl-register yes"), "--nccl-register: unknown value 'yes'; known values: on, off\n");
   EXPECT_NE(refusal("--compute emulated").find("a GPU does the real thing"), std::string::npos);
   EXPECT_EQ(run_program("commfuse-validate probe --stage lunch").code, 2);
+}
+
+// An executor names the flags that it does not use.
+TEST(ValidateGpu, FlagsThatAnExecutorDoesNotUseAreNamed) {
+  const auto refusal = [](const std::string& command) {
+    const Outcome outcome = run_program("commfuse-validate " + command);
+    EXPECT_EQ(outcome.code, 2) << command;
+    return outcome.err;
+  };
+  for (const char* flag :
+       {"--nvls off", "--cta-policy zero", "--nccl-ctas 8", "--nccl-p2p-channels 8", "--nccl-register on"}) {
+    const std::string name(flag, std::string_view(flag).find(' '));
+    for (const char* executor : {"cuda-peer", "cuda-virtual"}) {
+      EXPECT_EQ(refusal(std::string("links --executor ") + executor + " " + flag),
+                name + " sets NCCL, which " + executor + " does not use; add --executor nccl, or remove it\n");
+    }
+  }
+  for (const char* flag : {"--view all-ranks", "--link bounce", "--link-ctas 8"}) {
+    const std::string name(flag, std::string_view(flag).find(' '));
+    for (const char* executor : {"cuda-peer", "nccl"}) {
+      EXPECT_EQ(refusal(std::string("run --executor ") + executor + " " + flag),
+                name + " is for virtual ranks on one GPU; add --executor cuda-virtual, or remove it\n");
+    }
+  }
+}
+
+TEST(ValidateGpu, ARecordOfLinksTakesNoFlagsOfMeasuring) {
+  for (const char* flag :
+       {"--copies all", "--executor cpu", "--ranks 2", "--bytes '8 KiB'", "--both-ways", "--collectives '8 KiB'",
+        "--iterations 3", "--out other.json", "--link-latency 1us", "--device 0"}) {
+    const std::string name(flag, std::min(std::string_view(flag).find(' '), std::string_view(flag).size()));
+    const Outcome outcome = run_program(std::string("commfuse-validate links never.json ") + flag);
+    EXPECT_EQ(outcome.code, 2) << flag;
+    EXPECT_EQ(outcome.err,
+              name + " says how to measure, but a record was measured; remove " + name + ", or the record\n");
+  }
 }
 
 TEST(ValidateGpu, RanksOnGpusNeedSomebodyWhoStartedThem) {

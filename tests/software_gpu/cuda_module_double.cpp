@@ -19,6 +19,9 @@ namespace {
 /// Calls with more FLOPs or bytes than this compute nothing.
 constexpr double most_work = 4e6;
 
+/// Tests of one process load the plugin with several counts, and its GPUs last as long as the process.
+constexpr int most_devices = 8;
+
 int devices_here() {
   const char* count = std::getenv("SOFTWARE_GPU_DEVICES");  // NOLINT(concurrency-mt-unsafe): nobody changes it
   return count == nullptr ? 1 : std::atoi(count);           // NOLINT(cert-err34-c): tests set it
@@ -83,7 +86,7 @@ class LentDriver final : public Driver {
 class ModuleDouble final : public CudaModule {
  public:
   ModuleDouble()
-      : cluster_(FakeOptions{.devices = devices_here(),
+      : cluster_(FakeOptions{.devices = std::max(devices_here(), most_devices),
                              .most_work = most_work,
                              .stated_times = true,
                              .name = "NVIDIA H100 80GB HBM3, a double without hardware"}),
@@ -126,15 +129,15 @@ class ModuleDouble final : public CudaModule {
 
 }  // namespace commfuse::validate::test
 
-/// The function that cuda_module_entry names; the caller owns the result. Threads that stand for processes share the
-/// GPUs of one process, so there is one module, which lives as long as the process.
-extern "C" commfuse::validate::CudaModule* commfuse_cuda_module_4() {
+/// As cuda_module_entry names it; the caller owns it. Threads of one process that stand for processes share the GPUs,
+/// so there is one module, which lives as long as the process.
+extern "C" commfuse::validate::CudaModule* commfuse_cuda_module_5() {
   using commfuse::validate::test::ModuleDouble;
   static ModuleDouble& the_one = *new ModuleDouble;
   class Lent final : public commfuse::validate::CudaModule {
    public:
     [[nodiscard]] const char* build_id() const override { return the_one.build_id(); }
-    [[nodiscard]] int devices() const override { return the_one.devices(); }
+    [[nodiscard]] int devices() const override { return visible_; }
     [[nodiscard]] std::unique_ptr<commfuse::validate::Driver> open(int device) const override {
       return the_one.open(device);
     }
@@ -148,6 +151,9 @@ extern "C" commfuse::validate::CudaModule* commfuse_cuda_module_4() {
         const commfuse::validate::NetworkOptions& options) const override {
       return the_one.connect(driver, key, rank, ranks, options);
     }
+
+   private:
+    int visible_ = commfuse::validate::test::devices_here();
   };
   return new Lent;
 }

@@ -8,9 +8,11 @@
 
 #include <algorithm>
 #include <array>
+#include <condition_variable>
 #include <cstdio>
 #include <cstring>
 #include <map>
+#include <mutex>
 #include <optional>
 
 #include "tests/software_gpu/handles.h"
@@ -254,6 +256,30 @@ cudaError_t copy(const Copy& what, int device) {
   return cudaSuccess;
 }
 
+/// Copies wait here while a test holds them, as on a GPU whose copy engine has died.
+class Hold {
+ public:
+  void set(bool is_closed) {
+    const std::lock_guard lock(mutex_);
+    is_closed_ = is_closed;
+    changed_.notify_all();
+  }
+  void wait() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return !is_closed_; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool is_closed_ = false;
+};
+
+Hold& hold() {
+  static auto& of_process = *new Hold;
+  return of_process;
+}
+
 cudaError_t enqueue_copy(const Copy& what, cudaMemcpyKind kind, cudaStream_t stream) {
   const int device = device_of(stream);
   if (device < 0) {
@@ -266,6 +292,7 @@ cudaError_t enqueue_copy(const Copy& what, cudaMemcpyKind kind, cudaStream_t str
     return cudaErrorInvalidValue;
   }
   return enqueue(stream, {.kind = WorkKind::copy, .name = "a copy", .direction = kind, .run = [what, device] {
+                            hold().wait();
                             return copy(what, device);
                           }});
 }
@@ -319,6 +346,8 @@ cudaError_t wait_to_allocate_on(int device, const char* call) {
 using namespace software_gpu;  // NOLINT(google-build-using-namespace): this file defines its C interface
 
 extern "C" {
+
+void software_gpu_hold_copies(int close) { hold().set(close != 0); }
 
 cudaError_t cudaMalloc(void** at, std::size_t bytes) {
   if (const cudaError_t status = wait_to_allocate("cudaMalloc"); status != cudaSuccess) {

@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "validate/executor.h"
 #include "validate/measure/protocol.h"
 
 namespace commfuse::validate {
@@ -140,19 +141,28 @@ BenchResult time_copies(const std::vector<CopyProgram>& programs, const BenchOpt
     }
   };
   std::size_t done = 0;
+  const std::size_t visits = programs.size() * static_cast<std::size_t>(options.passes);
+  bool is_stuck = false;
   for (const std::vector<std::size_t>& order : turns(programs.size(), options.passes, options.seed)) {
     for (const std::size_t place : order) {
+      if (is_stuck) {
+        break;
+      }
       try {
         if (!failed[place]) {
           visit(place);
         }
+      } catch (const Stuck& stuck) {  // nothing that is copied after it would end
+        is_stuck = true;
+        result.failures.push_back(fmt::format("stopped after {} of {} measurements, at {}: {}", done, visits,
+                                              in_words(programs[place]), stuck.what()));
       } catch (const std::runtime_error& error) {
         failed[place] = true;
         result.failures.push_back(fmt::format("{}: not measured: {}", in_words(programs[place]), error.what()));
       }
       ++done;
       if (after_each) {
-        after_each(done, programs.size() * static_cast<std::size_t>(options.passes));
+        after_each(done, visits);
       }
     }
   }

@@ -40,6 +40,8 @@ constexpr std::array all_flags{
     "--device",    "--view",         "--issue", "--link",       "--link-ctas", "--multiprocessors",   "--l2",
     "--partition", "--attention-by", "--nvls",  "--cta-policy", "--nccl-ctas", "--nccl-p2p-channels", "--nccl-register",
     "--dry-run"};
+constexpr std::array nccl_flags{"--nvls", "--cta-policy", "--nccl-ctas", "--nccl-p2p-channels", "--nccl-register"};
+constexpr std::array virtual_flags{"--view", "--link", "--link-ctas"};
 
 template <class Value, std::size_t count>
 Value chosen(std::string_view flag, const std::string& word,
@@ -221,15 +223,33 @@ void add_gpu_flags(CLI::App& command, GpuArguments& arguments, const std::string
 
 std::span<const char* const> gpu_flags() { return all_flags; }
 
+namespace {
+
+/// Returns the first of these flags that the command was given; nullptr: none.
+const char* first_given(const CLI::App& command, std::span<const char* const> flags) {
+  const auto given = std::ranges::find_if(
+      flags, [&](const char* flag) { return command.get_option_no_throw(flag) != nullptr && command.count(flag) > 0; });
+  return given == flags.end() ? nullptr : *given;
+}
+
+}  // namespace
+
 void require_fitting_gpu_flags(const CLI::App& command, const std::string& executor) {
-  if (executor == "cuda-virtual" || crew_links_of(executor)) {
-    return;
-  }
-  for (const char* flag : all_flags) {
-    if (command.get_option_no_throw(flag) != nullptr && command.count(flag) > 0) {
+  const bool is_virtual = executor == "cuda-virtual";
+  if (!is_virtual && !crew_links_of(executor)) {
+    if (const char* flag = first_given(command, all_flags)) {
       throw ConfigError(
           fmt::format("{} needs a GPU; add --executor cuda-virtual, cuda-peer or nccl, or remove it", flag));
     }
+    return;
+  }
+  if (const char* flag = first_given(command, nccl_flags); flag != nullptr && executor != "nccl") {
+    throw ConfigError(
+        fmt::format("{} sets NCCL, which {} does not use; add --executor nccl, or remove it", flag, executor));
+  }
+  if (const char* flag = first_given(command, virtual_flags); flag != nullptr && !is_virtual) {
+    throw ConfigError(
+        fmt::format("{} is for virtual ranks on one GPU; add --executor cuda-virtual, or remove it", flag));
   }
 }
 

@@ -48,7 +48,8 @@ struct GpuArguments {
 /// the parsing.
 void add_device_flag(CLI::App& command, GpuArguments& arguments, const std::string& group);
 void add_gpu_flags(CLI::App& command, GpuArguments& arguments, const std::string& group);
-/// Throws ConfigError if one of these flags was given but the executor has no GPU.
+/// Throws ConfigError if one of these flags was given that the executor does not use: it has no GPU, its ranks do not
+/// communicate by NCCL, or they are not virtual.
 void require_fitting_gpu_flags(const CLI::App& command, const std::string& executor);
 /// Returns the names of all these flags, such as "--device".
 std::span<const char* const> gpu_flags();

@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <memory>
 #include <optional>
 
@@ -25,6 +26,8 @@ namespace commfuse::validate {
 
 namespace {
 
+/// A hundred copies of 256 MiB take half of that at 1 GB/s.
+constexpr Duration patience_of_copies = std::chrono::seconds(60);
 constexpr std::array<std::string_view, 3> engines{"all", "ce", "sm"};
 
 /// The GPUs of --ranks, of those that are visible.
@@ -97,7 +100,7 @@ MicroRecord copies_measured(const CopyRequest& request) {
     }
   };
   read_devices("before");
-  const std::unique_ptr<Copier> copier = plugin.module->make_copier();
+  const std::unique_ptr<Copier> copier = plugin.module->make_copier(patience_of_copies);
   const BenchResult result = time_copies(copy_programs(plan, *copier), request.options, *copier, show_progress);
   read_devices("after");
   record.micro_benchmarks = result.measured;

@@ -24,6 +24,7 @@
 #include "reports/atomic_file.h"
 #include "sim/commands/setting_flags.h"
 #include "validate/commands/commands.h"
+#include "validate/commands/gpu.h"
 #include "validate/commands/link_copies.h"
 #include "validate/commands/link_rates.h"
 #include "validate/commands/micro_measurement.h"
@@ -243,6 +244,23 @@ int run(const LinksRequest& request, Launch& launch) {
 
 }  // namespace
 
+namespace {
+
+/// Throws ConfigError for flags that say how to measure, because a record was measured before.
+void require_only_judging(const CLI::App& command) {
+  std::vector<const char*> flags{"--copies",       "--executor",  "--ranks",       "--bytes",      "--link-bandwidth",
+                                 "--link-latency", "--both-ways", "--collectives", "--iterations", "--out"};
+  flags.insert(flags.end(), gpu_flags().begin(), gpu_flags().end());
+  for (const char* flag : flags) {
+    if (command.count(flag) > 0) {
+      throw ConfigError(
+          fmt::format("{} says how to measure, but a record was measured; remove {}, or the record", flag, flag));
+    }
+  }
+}
+
+}  // namespace
+
 void add_links(CLI::App& app, Launch& launch, int& status) {
   add_verb(app, "links", "Time every link and rank, and name slow ones", [&launch, &status](CLI::App& command) {
     const auto request = std::make_shared<LinksRequest>();
@@ -294,6 +312,9 @@ void add_links(CLI::App& app, Launch& launch, int& status) {
         "  commfuse-validate links --copies all --both-ways --expect h100-sxm\n\n"
         "Exit codes: 0 nothing is off; 4 something is; 1 failed; 2 the input is wrong.");
     command.callback([request, &command, &launch, &status] {
+      if (!request->record.empty()) {
+        require_only_judging(command);
+      }
       if (request->copies.wanted()) {
         require_no_gpu_flags(command);
       } else {

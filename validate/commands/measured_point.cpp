@@ -402,7 +402,8 @@ Measured measured(PredictedPoint& point, std::span<const Prediction> predictions
                                .iterations = count_of("--iterations", arguments.iterations, 1),
                                .seed = record.seed,
                                .traced = arguments.traced,
-                               .run = {.products = Products::blocked}};
+                               .run = {.products = Products::blocked},
+                               .alone = crew == nullptr};
   std::vector<Costs> costs;
   for (const Prediction& prediction : predictions) {
     costs.push_back(costs_of(point.point(), prediction));

@@ -26,10 +26,12 @@ MoveCall local_move(std::vector<MoveCall::Part> parts) {
   return {.parts = std::move(parts), .wire = dtype, .link = {.kind = LinkKind::copy, .ctas = 0}};
 }
 
-std::vector<MoveCall::Part> parts_between(const Stack& from, const Stack& to) {
+/// What is in its place already is left out, unless the wire's dtype rounds it. Others may read such rows while they
+/// are rounded: before and after they round to the same.
+std::vector<MoveCall::Part> parts_between(const Stack& from, const Stack& to, DType wire) {
   std::vector<MoveCall::Part> parts;
   for (const std::vector<Panel>& piece : rows_in_step(std::array{from, to})) {
-    if (!(piece[0] == piece[1])) {  // otherwise it is in place already
+    if (!(piece[0] == piece[1]) || !passes_unchanged(piece[0].dtype, wire)) {
       parts.push_back({piece[0], piece[1]});
     }
   }
@@ -42,6 +44,8 @@ Panel packed_like(const Stack& stack, Scratch& scratch) {
 }
 
 }  // namespace
+
+bool passes_unchanged(DType stored, DType wire) { return stored == wire || wire == DType::fp32; }
 
 Panel Scratch::like(std::int64_t rows, std::int64_t columns, DType dtype) {
   const Panel panel{base_ + static_cast<Address>(used_), rows, columns, columns, dtype};
@@ -61,7 +65,7 @@ Panel Calls::together(const Stack& stack, Scratch& scratch, std::vector<Call>& c
     return stack.front();
   }
   const Panel packed = packed_like(stack, scratch);
-  calls.emplace_back(local_move(parts_between(stack, {packed})));
+  calls.emplace_back(local_move(parts_between(stack, {packed}, packed.dtype)));
   return packed;
 }
 
@@ -169,9 +173,8 @@ std::vector<Call> Calls::transfer(const At& from, const At& to, Scratch& scratch
   const Stack source = sends ? input(from, 0) : Stack{};
   const Stack target = receives ? output(to) : Stack{packed_like(source, scratch)};
   const Stack given = sends ? source : Stack{packed_like(target, scratch)};
-  return {MoveCall{.parts = parts_between(given, target),
-                   .wire = shape_of<ExchangeShape>(program_, known).wire,
-                   .link = options_.link}};
+  const DType wire = shape_of<ExchangeShape>(program_, known).wire;
+  return {MoveCall{.parts = parts_between(given, target, wire), .wire = wire, .link = options_.link}};
 }
 
 DeviceLink Calls::collective_link(const CollectiveShape& shape, std::size_t members) const {
@@ -204,7 +207,7 @@ std::vector<Call> Calls::gathered(std::span<const At> members, std::span<const s
     for (std::size_t j = 0; j < members.size(); ++j) {
       const Stack given = input(members[j], 0);
       const Stack from = cuts(shape.kind) ? part_of(given, i, members.size()) : given;
-      for (const MoveCall::Part& part : parts_between(from, part_of(to, j, members.size()))) {
+      for (const MoveCall::Part& part : parts_between(from, part_of(to, j, members.size()), shape.wire)) {
         call.parts.push_back(part);
       }
     }
@@ -239,7 +242,7 @@ std::vector<Call> Calls::summed(std::span<const At> members, std::span<const std
       }
     }
     spread.wire = sum.dtype;
-    for (const MoveCall::Part& part : parts_between({sum}, to)) {
+    for (const MoveCall::Part& part : parts_between({sum}, to, sum.dtype)) {
       spread.parts.push_back(part);
     }
   }

@@ -83,6 +83,9 @@ class Calls {
   CallOptions options_;
 };
 
+/// Whether a wire of this dtype rounds nothing of what is stored in the other one.
+bool passes_unchanged(DType stored, DType wire);
+
 /// Hands a call to the driver.
 void issue(Driver& driver, StreamId stream, const Call& call);
 

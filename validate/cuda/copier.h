@@ -27,8 +27,9 @@ struct TimedCopy {
   int repetitions = 1;  ///< Copies of the same bytes, one after another; at most 100 fit behind the gate.
 };
 
-/// Memory of all GPUs and of the host beside each of them, filled with hashes. Used by one thread. Every failure throws
-/// std::runtime_error with what failed.
+/// Memory of all GPUs and of the host beside each of them, filled with hashes. Used by one thread. Whatever goes wrong
+/// throws std::runtime_error with what failed. Copies that do not end in time throw Stuck: GPUs cannot be used any
+/// more.
 class Copier {
  public:
   Copier() = default;

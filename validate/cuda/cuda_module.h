@@ -15,8 +15,8 @@
 
 namespace commfuse::validate {
 
-/// The number identifies the layout of CudaModule and of everything that it returns; a change of the layout changes it.
-inline constexpr const char* cuda_module_entry = "commfuse_cuda_module_4";
+/// Named after the shape of CudaModule and of all it gives; another number where that changes.
+inline constexpr const char* cuda_module_entry = "commfuse_cuda_module_5";
 
 /// A key that processes share to communicate by NCCL.
 using NetworkKey = std::array<std::byte, 128>;
@@ -45,8 +45,8 @@ class CudaModule {
   /// Connects; all processes call it, each with its own device open; the driver outlives the network.
   [[nodiscard]] virtual std::unique_ptr<Network> connect(Driver& driver, const NetworkKey& key, int rank, int ranks,
                                                          const NetworkOptions& options) const = 0;
-  /// Returns a copier of all GPUs that devices() counts. Plugins of tests may lack it.
-  [[nodiscard]] virtual std::unique_ptr<Copier> make_copier() const {
+  /// Of all GPUs that devices() counts. It waits so long for copies to end. Plugins of tests may do without.
+  [[nodiscard]] virtual std::unique_ptr<Copier> make_copier(Duration /*patience*/) const {
     throw std::runtime_error("this plugin times no copies between GPUs");
   }
 };

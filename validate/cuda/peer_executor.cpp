@@ -21,11 +21,12 @@ constexpr std::int64_t alignment = 256;
 
 bool adds(CollectiveKind kind) { return kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::all_reduce; }
 
-/// Returns a move inside the rank's memory, which also converts; nothing if everything is in place.
+/// A move inside the rank's memory, which also converts; nothing where everything is in its place and the wire has room
+/// for it. A narrower wire rounds what stays in its place too, as an all-gather in place has it.
 std::optional<Call> local(const Stack& from, const Stack& to, DType wire) {
   MoveCall call{.parts = {}, .wire = wire, .link = {.kind = LinkKind::copy, .ctas = 0}};
   for (const std::vector<Panel>& piece : rows_in_step(std::array{from, to})) {
-    if (!(piece[0] == piece[1])) {
+    if (!(piece[0] == piece[1]) || !passes_unchanged(piece[0].dtype, wire)) {
       call.parts.push_back({piece[0], piece[1]});
     }
   }
@@ -483,6 +484,7 @@ std::vector<std::vector<OpHere>> PeerExecutor::ops_by_step() const {
 }
 
 Execution PeerExecutor::run(const RunOptions& options) {
+  lease_->windows().require_whole();
   try {
     Execution mine = GpuExecutor::run(options);
     Execution result = options_.together ? options_.together(mine) : std::move(mine);

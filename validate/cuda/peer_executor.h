@@ -47,8 +47,9 @@ class PeerExecutor final : public GpuExecutor {
   PeerExecutor(Lowered lowered, Sizes sizes, Device& device, PeerWindows& windows, RankOptions options);
 
   [[nodiscard]] std::string_view name() const override { return "cuda-peer"; }
-  /// Throws Stuck, after releasing all waits of this rank, if the device does not finish. Makespan and timeline are
-  /// those of this rank, or combined by options.together.
+  /// Throws Stuck, once all waits of this rank have been let go, when the device does not come to its end, and
+  /// std::runtime_error after a run of these windows that failed. Makespan and timeline are of this rank, or as
+  /// options.together makes them.
   Execution run(const RunOptions& options) override;
 
  private:

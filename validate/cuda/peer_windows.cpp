@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <stdexcept>
 #include <utility>
 
 namespace commfuse::validate {
@@ -39,6 +40,7 @@ PeerWindows::~PeerWindows() {
 }
 
 PeerWindow& PeerWindows::lend(const PeerSize& size) {
+  require_whole();
   PeerWindow* best = nullptr;
   for (const std::unique_ptr<PeerWindow>& window : windows_) {
     if (!window->is_lent && fits(size, *window) && (best == nullptr || window->size.data < best->size.data)) {
@@ -87,6 +89,13 @@ void PeerWindows::give_back_free() {
     }
   }
   std::erase_if(windows_, is_free);
+}
+
+void PeerWindows::require_whole() const {
+  if (is_abandoned_) {
+    throw std::runtime_error(
+        "cuda-peer gave up an earlier run, and ranks may still copy into each other's memory; start all of them again");
+  }
 }
 
 void PeerWindows::abandon(PeerWindow& window) {

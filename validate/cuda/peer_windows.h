@@ -46,12 +46,15 @@ class PeerWindows {
   /// because another rank may still be copying.
   ~PeerWindows();
 
-  /// Returns a window of at least that size. All ranks ask for the same sizes, and end their use, in the same order;
-  /// windows that are free but too small are freed first. Never call it under a closed gate.
+  /// A window of at least that size. All ranks ask for the same sizes, and end their use, in the same order; windows
+  /// that are free but too small are given back first. Never under a closed gate. Throws std::runtime_error once a
+  /// window was abandoned: its flags let every wait pass, and other ranks may still copy into it.
   PeerWindow& lend(const PeerSize& size);
   void take_back(PeerWindow& window) { window.is_lent = false; }
-  /// Releases all waits of this rank, as after a peer was lost, and never again waits for others.
+  /// Lets all waits of this rank go, as after a peer was lost, and never again waits for others or lends anything.
   void abandon(PeerWindow& window);
+  /// Throws std::runtime_error once a window was abandoned.
+  void require_whole() const;
 
   [[nodiscard]] Peers& peers() { return peers_; }
   [[nodiscard]] int rank() const { return rank_; }

@@ -15,7 +15,7 @@ namespace commfuse::validate {
 namespace {
 
 /// Returns its makespan; nothing when it failed, now or before.
-std::optional<Execution> take_turn(Variant& variant, const RunOptions& options) {
+std::optional<Execution> take_turn(Variant& variant, const RunOptions& options, bool alone) {
   if (variant.run.status == RunStatus::failed) {
     return std::nullopt;
   }
@@ -25,6 +25,9 @@ std::optional<Execution> take_turn(Variant& variant, const RunOptions& options) 
     variant.run.status = RunStatus::failed;
     variant.run.message = stuck.what();
     variant.run.makespans.clear();
+    if (!alone) {
+      throw;
+    }
     return std::nullopt;
   }
 }
@@ -51,7 +54,7 @@ void measure(std::span<Variant> variants, const MeasureOptions& options,
   int done = 0;
   for (const std::vector<std::size_t>& order : turns(variants.size(), rounds, options.seed)) {
     for (const std::size_t place : order) {
-      const std::optional<Execution> execution = take_turn(variants[place], options.run);
+      const std::optional<Execution> execution = take_turn(variants[place], options.run, options.alone);
       if (execution && done >= options.warm_up) {
         variants[place].run.makespans.push_back(execution->makespan);
       }
@@ -65,7 +68,7 @@ void measure(std::span<Variant> variants, const MeasureOptions& options,
     RunOptions run = options.run;
     run.traced = true;
     for (Variant& variant : variants) {
-      if (std::optional<Execution> execution = take_turn(variant, run)) {
+      if (std::optional<Execution> execution = take_turn(variant, run, options.alone)) {
         variant.run.spans = std::move(execution->timeline);
       }
     }

@@ -21,6 +21,9 @@ struct MeasureOptions {
   std::uint64_t seed = 1;  ///< Seed of the order.
   bool traced = false;     ///< One more iteration of every schedule, whose spans are kept.
   RunOptions run{};        ///< Settings of the work.
+  /// No other process runs these schedules. Processes that run them together meet in every run, so one that went on
+  /// after a run that only it gave up would meet the others in another run than theirs.
+  bool alone = true;
 };
 
 /// A schedule ready to run, and the store of its times.
@@ -33,7 +36,8 @@ struct Variant {
 /// Yates.
 std::vector<std::vector<std::size_t>> turns(std::size_t count, int rounds, std::uint64_t seed);
 
-/// Fills the makespans of all variants. A variant whose run gets stuck is marked as failed and runs no more.
+/// Fills the makespans of all variants. A variant whose run gets stuck is marked as failed and runs no more; with other
+/// processes, Stuck is thrown on.
 /// `after_round`, if any, is called after every round.
 void measure(std::span<Variant> variants, const MeasureOptions& options,
              const std::function<void(int done, int rounds)>& after_round = {});

@@ -43,6 +43,10 @@ bool is_decided_by_leader(Note::Kind kind) {
   return kind == Kind::start || kind == Kind::over || kind == Kind::ask || kind == Kind::fail || kind == Kind::verdict;
 }
 
+std::string gave_up(const Ending& ending) {
+  return fmt::format("process {} gave up: {}", ending.process, ending.message);
+}
+
 std::string seconds_in_words(nanoseconds time) {
   return fmt::format("{:g} s", std::chrono::duration<double>(time).count());
 }
@@ -85,6 +89,11 @@ std::vector<Payload> Crew::play(int members, Activity& activity) {
   check(members >= 1 && members <= processes() && process() < members, "a member plays, and all members are there");
   if (reason_) {
     throw std::runtime_error(*reason_);
+  }
+  for (const std::optional<Ending>& ending : endings_) {  // heard of between two runs
+    if (ending && ending->code != 0) {
+      fail(gave_up(*ending));
+    }
   }
   const auto first = [&](auto& by_process) { return std::span(by_process).first(static_cast<std::size_t>(members)); };
   send(0, {.kind = Note::Kind::arrived});
@@ -230,7 +239,7 @@ void Crew::take(int from, const Note& note, Activity* activity) {
       const int code = exit_code_in(body);
       endings_[sender] = Ending{from, code, sentence_in(body)};
       if (activity != nullptr && code != 0) {
-        fail(fmt::format("process {} gave up: {}", from, endings_[sender]->message));
+        fail(gave_up(*endings_[sender]));
       }
       return;
     }

@@ -11,6 +11,7 @@
 
 #include "validate/bench/links.h"
 #include "validate/bench/rates.h"
+#include "validate/executor.h"
 
 namespace commfuse::validate {
 namespace {
@@ -28,6 +29,9 @@ class PairsCopier final : public Copier {
   void make_room(Bytes bytes) override { room = bytes; }
   void check(std::span<const TimedCopy> copies) override {
     ++checks;
+    if (checks == stuck_at) {
+      throw Stuck("copies have not come to their end within 60 s");
+    }
     if (copies.front().from == refused) {
       throw std::runtime_error("a byte did not arrive");
     }
@@ -44,6 +48,7 @@ class PairsCopier final : public Copier {
   Bytes room{};
   int refused = -2;
   int checks = 0;
+  int stuck_at = 0;
   int timed = 0;
 
  private:
@@ -131,6 +136,19 @@ TEST(Copies, AreCheckedAndTimedAsOftenAsIsAskedFor) {
   for (const MicroBenchmark& benchmark : result.measured) {
     EXPECT_EQ(benchmark.samples.size(), 6U);
   }
+}
+
+TEST(Copies, ThatNeverEndStopTheOthersAndKeepWhatWasMeasured) {
+  PairsCopier copier(2);
+  copier.stuck_at = 6;
+  const auto programs = copy_programs({.gpus = 2, .sizes = {{512}}, .by_kernels = false}, copier);
+  ASSERT_EQ(programs.size(), 8U);
+  const BenchResult result = time_copies(programs, {.passes = 3, .repetitions = 2}, copier);
+  EXPECT_EQ(copier.checks, 6);
+  ASSERT_EQ(result.failures.size(), 1U);
+  EXPECT_TRUE(result.failures[0].starts_with("stopped after 5 of 24 measurements, at ")) << result.failures[0];
+  EXPECT_TRUE(result.failures[0].ends_with(": copies have not come to their end within 60 s")) << result.failures[0];
+  EXPECT_EQ(result.measured.size(), 5U);
 }
 
 TEST(Copies, AreComparedAndPrintedAsMatrices) {

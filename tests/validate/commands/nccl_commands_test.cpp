@@ -172,6 +172,17 @@ TEST_P(PeerCommandsOnRanks, LinksComesToItsEndThoughSomeRanksAreIdle) {
   EXPECT_EQ(record.links, "peers");
 }
 
+TEST_F(NcclCommands, ValuesThatNcclDoesNotTakeAreNamed) {
+  const auto refusal = [](const std::string& flag, const std::string& value) {
+    const Ended ended = on_gpus(2, {"links", "--executor", "nccl", flag, value});
+    EXPECT_EQ(ended.codes, std::vector<int>(2, exit_code::user_mistake)) << flag;
+    return ended.sentences[0];
+  };
+  EXPECT_EQ(refusal("--nccl-p2p-channels", "many"),
+            "--nccl-p2p-channels: 'many' is not a whole number from 1 to 64; write one, as in --nccl-p2p-channels 1");
+  EXPECT_EQ(refusal("--nccl-register", "yes"), "--nccl-register: unknown value 'yes'; known values: on, off");
+}
+
 TEST_F(NcclCommands, PeersAreCapturedIntoNoGraph) {
   const Ended ended = on_gpus(2, {"links", "--executor", "cuda-peer", "--issue", "graph"});
   EXPECT_EQ(ended.codes, std::vector<int>(2, exit_code::user_mistake));

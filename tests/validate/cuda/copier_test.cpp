@@ -2,14 +2,19 @@
 // Copies between one GPU and its host, checked and timed. Copies between several GPUs are tested as whole commands.
 #include "validate/cuda/copier.h"
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <array>
+#include <chrono>
+#include <filesystem>
 #include <memory>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "tests/validate/cuda/on_device.h"
+#include "validate/executor.h"
 
 namespace commfuse::validate {
 namespace {
@@ -27,7 +32,7 @@ class CudaCopies : public test::OnDevice {
 };
 
 TEST_F(CudaCopies, ArriveAndTakeTimeInBothDirectionsByBothEngines) {
-  const std::unique_ptr<Copier> copier = module().make_copier();
+  const std::unique_ptr<Copier> copier = module().make_copier(patience);
   ASSERT_GE(copier->gpus(), 1);
   copier->make_room({128 << 10});
   for (const CopiedBy by : {CopiedBy::copy_engine, CopiedBy::kernel}) {
@@ -41,7 +46,7 @@ TEST_F(CudaCopies, ArriveAndTakeTimeInBothDirectionsByBothEngines) {
 }
 
 TEST_F(CudaCopies, ThatCannotBeAreRefused) {
-  const std::unique_ptr<Copier> copier = module().make_copier();
+  const std::unique_ptr<Copier> copier = module().make_copier(patience);
   copier->make_room({1024});
   const auto refused = [&](TimedCopy copy) {
     const std::array copies{copy};
@@ -59,6 +64,51 @@ TEST_F(CudaCopies, ThatCannotBeAreRefused) {
   const TimedCopy copy = with_host(true, CopiedBy::copy_engine, 512);
   EXPECT_THROW(static_cast<void>(copier->time(std::array{copy, copy, copy})), std::runtime_error);
   copier->check(std::array{copy});  // the buffers are unchanged
+}
+
+/// Holds the copies of the software GPU as long as it lives.
+class HeldCopies {
+ public:
+  HeldCopies() : hold_(function_of_the_double()) { hold_(1); }
+  HeldCopies(const HeldCopies&) = delete;
+  HeldCopies& operator=(const HeldCopies&) = delete;
+  ~HeldCopies() { hold_(0); }
+
+ private:
+  using Hold = void (*)(int);
+  static Hold function_of_the_double() {
+    const std::filesystem::path plugin(COMMFUSE_SOFTWARE_GPU);
+    void* loaded = ::dlopen((plugin.parent_path() / "libcommfuse_software_gpu.so").c_str(), RTLD_NOW | RTLD_NOLOAD);
+    // NOLINTNEXTLINE(*-reinterpret-cast): what dlsym() is for
+    return reinterpret_cast<Hold>(::dlsym(loaded, "software_gpu_hold_copies"));
+  }
+  Hold hold_;
+};
+
+TEST_F(CudaCopies, ThatNeverEndAreGivenUp) {
+  if (!driver().facts().is_software()) {
+    GTEST_SKIP() << "copies of hardware end";
+  }
+  std::unique_ptr<Copier> copier = module().make_copier(std::chrono::milliseconds(300));
+  copier->make_room({1024});
+  const std::array copies{with_host(true, CopiedBy::copy_engine, 512)};
+  copier->check(copies);
+  const HeldCopies no_copy_ends;
+  const auto sentence = [&](const auto& call) {
+    try {
+      call();
+    } catch (const Stuck& stuck) {
+      return std::string(stuck.what());
+    }
+    return std::string("none");
+  };
+  const std::string stuck =
+      "copies have not come to their end within 0.3 s; look for errors of the GPUs (Xid) in the kernel's log";
+  EXPECT_EQ(sentence([&] { copier->check(copies); }), stuck);
+  // Whatever comes after a copy that does not end waits no longer: clearing the target, timing, and the end.
+  EXPECT_EQ(sentence([&] { copier->check(copies); }), stuck);
+  EXPECT_EQ(sentence([&] { static_cast<void>(copier->time(copies)); }), stuck);
+  copier = nullptr;
 }
 
 }  // namespace

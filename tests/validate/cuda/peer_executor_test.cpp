@@ -13,6 +13,7 @@
 
 #include "model/program/builder.h"
 #include "tests/validate/cuda/fake_peers.h"
+#include "tests/validate/gather_in_place.h"
 #include "tests/validate/reference/matrices.h"
 #include "validate/bench/bench.h"
 #include "validate/reference/check_point.h"
@@ -232,6 +233,14 @@ TEST(PeerExecutor, ConvertsToTheWireAndBack) {
       << peer_findings(pulled).front();
 }
 
+// As NCCL does it: a rank's own rows pass through the wire's dtype like everybody's.
+TEST(PeerExecutor, RoundsItsOwnRowsOfAGatherInPlace) {
+  for (const DType wire : {DType::bf16, DType::fp16, DType::fp32}) {
+    const auto program = shared(test::gather_in_place(3, DType::fp32, wire));
+    EXPECT_TRUE(ends_as_interpreted(program, 2, 3)) << name_of(wire);
+  }
+}
+
 bool has_all_reduce(const Program& program) {
   return std::ranges::any_of(program.ops, [&](const Op& op) {
     return op.kind == OpKind::collective &&
@@ -284,7 +293,19 @@ TEST(PeerExecutor, SeveralIterationsKeepTheirBitsInEveryOrder) {
   }
 }
 
+template <class Work>
+std::string refusal_of(const Work& work) {
+  try {
+    work();
+  } catch (const std::runtime_error& error) {
+    return error.what();
+  }
+  return "none";
+}
+
 TEST(PeerExecutor, ARankThatNeverComesEndsTheOthers) {
+  const std::string abandoned =
+      "cuda-peer gave up an earlier run, and ranks may still copy into each other's memory; start all of them again";
   const auto program = shared(program_of({&operation("gemm_rs"), &serial_strategy, {}, 3, 1}));
   const Sizes sizes = checked_sizes(*program)[0];
   std::atomic<int> stuck = 0;
@@ -295,6 +316,9 @@ TEST(PeerExecutor, ARankThatNeverComesEndsTheOthers) {
       throw std::logic_error("rank 1 has gone");
     }
     EXPECT_THROW(executor.run({}), Stuck);
+    // Its flags let every wait pass from now on: a run would read what nobody has sent.
+    EXPECT_EQ(refusal_of([&] { executor.run({}); }), abandoned);
+    EXPECT_EQ(refusal_of([&] { const PeerLease again(windows, {.flags = 1, .data = {1}}); }), abandoned);
     ++stuck;
   };
   EXPECT_THROW(on_ranks(3, 1, {}, work), std::logic_error);

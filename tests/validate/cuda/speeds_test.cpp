@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// No schedule hangs or changes a bit at any speed of its streams: the plugin on the software GPU, whose streams are
-// delayed by a seed, runs schedules of every strategy on 1 to 8 ranks many times, as virtual ranks of one GPU and as
-// ranks of NCCL with a GPU each. SOFTWARE_GPU_SPEEDS is the number of runs of each: 2 here, 200 in .ci/full.
+// No schedule hangs or changes a bit, however fast its streams are: the plugin on the software GPU, whose streams
+// dawdle by a seed, runs schedules of every strategy on 1 to 8 ranks many times, as virtual ranks of one GPU and as
+// ranks of NCCL with a GPU each. SOFTWARE_GPU_SPEEDS is how often each runs: 2 here, 20 in .ci/full.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -60,8 +60,9 @@ bool same_bits(const std::vector<Matrix<float>>& left, const std::vector<Matrix<
   });
 }
 
-/// Runs a schedule at `times` speeds on integers, whose sums have equal bits in every order, and names each run that
-/// hangs or leaves memory unlike the interpreter's.
+/// Runs a schedule at so many speeds on integers, whose sums have the same bits in every order, and names each run that
+/// hangs or leaves memory unlike the interpreter's. Because order does not matter, GEMMs are the library's, which take
+/// a third of the processor's time of exact ones.
 std::vector<std::string> wrong_runs(Executor& executor, int times) {
   const Program& program = executor.program();
   const std::vector<Matrix<float>> inputs = integer_data(program, executor.sizes(), 1).inputs;
@@ -73,7 +74,8 @@ std::vector<std::string> wrong_runs(Executor& executor, int times) {
   for (int speed = 0; speed < times; ++speed) {
     const std::string run = program.name + " at speed " + std::to_string(speed);
     executor.prepare(inputs);
-    executor.run({.functions = Functions::integer, .order = static_cast<std::uint64_t>(speed)});
+    executor.run(
+        {.functions = Functions::integer, .products = Products::blocked, .order = static_cast<std::uint64_t>(speed)});
     if (!same_bits(memory_of(executor, executor), expected)) {
       wrong.push_back(run + ": other bits");
     }

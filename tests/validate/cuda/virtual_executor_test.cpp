@@ -12,10 +12,13 @@
 
 #include "model/program/builder.h"
 #include "tests/validate/cuda/fake_driver.h"
+#include "tests/validate/gather_in_place.h"
 #include "tests/validate/planted.h"
 #include "tests/validate/reference/matrices.h"
 #include "validate/cuda/nccl_plan.h"
 #include "validate/reference/check_point.h"
+#include "validate/reference/data.h"
+#include "validate/reference/interpreter.h"
 #include "validate/reference/verify.h"
 
 namespace commfuse::validate {
@@ -71,6 +74,36 @@ TEST(VirtualRanksOfEight, GiveTheInterpretersBits) {
       EXPECT_TRUE(verify(program, checked_sizes(*program)[1], {.orders = 2, .executor = on(device)}).ok())
           << program->name;
     }
+  }
+}
+
+/// Whether every rank's outputs have the interpreter's bits, on values that no narrow dtype has.
+bool ends_as_interpreted(const std::shared_ptr<const Program>& program, Device& device) {
+  const Sizes sizes = checked_sizes(*program)[0];
+  const std::vector<Matrix<float>> data = input_data(*program, sizes, DataKind::random, 3);
+  Interpreter interpreter(lower(program), sizes);
+  VirtualExecutor executor(lower(program), sizes, device, {});
+  for (Executor* each : std::array<Executor*, 2>{&interpreter, &executor}) {
+    each->prepare(data);
+    each->run({});
+  }
+  bool is_same = true;
+  for (Rank rank = 0; rank < program->mesh.ranks(); ++rank) {
+    for (const Content& content : program->final) {
+      const Rectangle area = rectangle_of(*program, content.here, program->mesh.coordinates(rank));
+      is_same =
+          is_same && std::ranges::equal(executor.fetch(rank, area).values(), interpreter.fetch(rank, area).values());
+    }
+  }
+  return is_same;
+}
+
+TEST(VirtualExecutor, RoundsItsOwnRowsOfAGatherInPlace) {
+  for (const DType wire : {DType::bf16, DType::fp16, DType::fp32}) {
+    const auto program = shared(test::gather_in_place(3, DType::fp32, wire));
+    FakeCluster cluster(1, 3);
+    Device device(cluster.device(0));
+    EXPECT_TRUE(ends_as_interpreted(program, device)) << name_of(wire);
   }
 }
 

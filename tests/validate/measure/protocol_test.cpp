@@ -8,7 +8,9 @@
 #include <set>
 #include <string>
 
+#include "tests/validate/mpi/threads_world.h"
 #include "tests/validate/reference/matrices.h"
+#include "validate/mpi/crew.h"
 
 namespace commfuse::validate {
 namespace {
@@ -97,6 +99,68 @@ TEST(Measure, AScheduleThatGetsStuckFailsAndTheOthersGoOn) {
   EXPECT_EQ(variants[0].run.message, "no op can run: rank 0 waits");
   EXPECT_EQ(variants[0].run.makespans, std::vector<Duration>{});
   EXPECT_EQ(variants[1].run.makespans.size(), 3U);
+}
+
+/// Meets all ranks at the end of every run, as executors with a GPU each do, and notes where others were in another
+/// schedule. On one rank it is stuck from run `stuck_at` on, before the others hear of it.
+class Meeting final : public Executor {
+ public:
+  Meeting(Crew& crew, int id, int stuck_at, bool& mixed)
+      : program_(program_of({&checked_operations()[0], &serial_strategy, {}, 2, 1})),
+        crew_(crew),
+        id_(id),
+        stuck_at_(stuck_at),
+        mixed_(mixed) {}
+  [[nodiscard]] std::string_view name() const override { return "meeting"; }
+  [[nodiscard]] const Program& program() const override { return program_; }
+  [[nodiscard]] const Sizes& sizes() const override { return sizes_; }
+  void prepare(std::span<const Matrix<float>> /*tensors*/) override {}
+  Execution run(const RunOptions& /*options*/) override {
+    if (++runs_ == stuck_at_) {
+      throw Stuck("rank 1 has not come to its end within 1 s");
+    }
+    PayloadWriter writer;
+    writer.put(id_);
+    for (const Payload& other : crew_.gather(crew_.processes(), writer.take())) {
+      mixed_ = PayloadReader(other).get<int>() != id_ || mixed_;
+    }
+    return {.makespan = 1us, .timeline = {}};
+  }
+  [[nodiscard]] Matrix<float> fetch(Rank /*rank*/, const Rectangle& /*area*/) const override { return {}; }
+
+ private:
+  Program program_;
+  Sizes sizes_;
+  Crew& crew_;
+  int id_;
+  int stuck_at_;
+  bool& mixed_;
+  int runs_ = 0;
+};
+
+// The rank that gives up ends; the others, whoever leads, end with it and never meet it in another schedule.
+TEST(Measure, ARankThatIsStuckAloneEndsTheOthers) {
+  for (const int stuck : {0, 1, 2}) {
+    bool mixed = false;
+    const std::vector<std::string> thrown = test::on_processes(3, [&](World& world) {
+      Crew crew(world, 10s);
+      std::vector<Variant> variants(3);
+      for (int id = 0; id < 3; ++id) {
+        const int stuck_at = world.process() == stuck && id == 1 ? 2 : 0;
+        variants[static_cast<std::size_t>(id)].executor = std::make_unique<Meeting>(crew, id, stuck_at, mixed);
+      }
+      try {
+        measure(variants, {.warm_up = 1, .iterations = 3, .alone = false});
+      } catch (const Stuck& failure) {
+        crew.agree(1, failure.what());
+        throw;
+      }
+    });
+    EXPECT_FALSE(mixed) << stuck;
+    for (const std::string& sentence : thrown) {
+      EXPECT_NE(sentence.find("rank 1 has not come to its end within 1 s"), std::string::npos) << stuck << sentence;
+    }
+  }
 }
 
 TEST(Summary, IsOfSortedMakespans) {

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <new>
 #include <thread>
 #include <utility>
@@ -16,12 +17,12 @@
 #include "validate/cuda/module/kernels.h"
 #include "validate/cuda/module/near_host.h"
 #include "validate/cuda/module/views.h"
+#include "validate/executor.h"
 
 namespace commfuse::validate {
 
 namespace {
 
-constexpr auto patience = std::chrono::seconds(60);
 constexpr int most_repetitions = 100;
 constexpr std::size_t streams_of_a_gpu = 2;
 
@@ -86,10 +87,10 @@ std::string name_of_end(int end) { return end == host_end ? "the host" : fmt::fo
 
 class CudaCopier final : public Copier {
  public:
-  explicit CudaCopier(int gpus);
+  CudaCopier(int gpus, Duration patience);
   CudaCopier(const CudaCopier&) = delete;
   CudaCopier& operator=(const CudaCopier&) = delete;
-  ~CudaCopier() override { open_gate(); }
+  ~CudaCopier() override;
 
   [[nodiscard]] int gpus() const override { return static_cast<int>(sides_.size()); }
   [[nodiscard]] bool reaches(int gpu, int other) const override { return reach_[place(gpu)][place(other)]; }
@@ -108,7 +109,9 @@ class CudaCopier final : public Copier {
   void issue_once(const TimedCopy& copy, cudaStream_t stream);
   void poison_target(const TimedCopy& copy);
   void require_arrived(const TimedCopy& copy);
-  void finish(const std::vector<Lane*>& lanes) const;
+  /// Throws Stuck where the streams do not come to their end. All waits are here: none may last for ever.
+  void finish(std::span<const cudaStream_t> streams);
+  void finish(const std::vector<Lane*>& lanes);
 
   [[nodiscard]] GateFlags& flags() const {
     return *std::launder(reinterpret_cast<GateFlags*>(flags_.get()));  // NOLINT(*-reinterpret-cast): made there
@@ -119,7 +122,10 @@ class CudaCopier final : public Copier {
   }
   void open_gate() { std::atomic_ref(flags().open).store(1); }
 
-  PinnedMemory flags_;  // flags of one gate for all GPUs
+  Duration patience_;
+  bool is_stuck_ = false;
+  PinnedMemory flags_;                                                  // of one gate for all GPUs
+  PinnedMemory count_ = new_pinned_memory(sizeof(unsigned long long));  // a copy to pageable memory may block the host
   std::vector<std::unique_ptr<Side>> sides_;
   std::vector<std::vector<bool>> reach_;
   Bytes largest_copy_{};
@@ -156,7 +162,8 @@ std::unique_ptr<Side> side_of(int gpu) {
   return side;
 }
 
-CudaCopier::CudaCopier(int gpus) : flags_(new_pinned_memory(sizeof(GateFlags))) {
+CudaCopier::CudaCopier(int gpus, Duration patience)
+    : patience_(patience), flags_(new_pinned_memory(sizeof(GateFlags))) {
   new (flags_.get()) GateFlags{.open = 1};
   for (int gpu = 0; gpu < gpus; ++gpu) {
     sides_.push_back(side_of(gpu));
@@ -166,6 +173,23 @@ CudaCopier::CudaCopier(int gpus) : flags_(new_pinned_memory(sizeof(GateFlags))) 
     for (int other = 0; other < gpus; ++other) {
       reach_.back().push_back(enabled(gpu, other));
     }
+  }
+}
+
+/// What copies that never end may still use. CUDA waits for such copies where their memory or their stream is given
+/// back, so the end of the process has to do that.
+struct Abandoned {
+  std::vector<std::unique_ptr<Side>> sides;
+  std::vector<PinnedMemory> pinned;
+};
+
+CudaCopier::~CudaCopier() {
+  open_gate();
+  if (is_stuck_) {
+    static auto& abandoned = *new Abandoned;
+    std::move(sides_.begin(), sides_.end(), std::back_inserter(abandoned.sides));
+    abandoned.pinned.push_back(std::move(flags_));
+    abandoned.pinned.push_back(std::move(count_));
   }
 }
 
@@ -180,13 +204,13 @@ void CudaCopier::make_room(Bytes bytes) {
     const OnProcessors near(this_side.processors);
     this_side.host_memory = new_pinned_memory(2 * half);
     void* seen = nullptr;
-    require(cudaHostGetDevicePointer(&seen, this_side.host_memory.get(), 0), "cudaHostGetDevicePointer");
-    this_side.room = {address_of(this_side.memory.get()), address_of(this_side.memory.get() + half)};
-    this_side.host_room = {address_of(seen), address_of(seen) + half};
-    cudaStream_t stream = this_side.lanes.front().stream.get();
-    launch_tags(stream, tags_at(this_side.room.source, bytes, hash_state(gpu, gpu)));
-    launch_tags(stream, tags_at(this_side.host_room.source, bytes, hash_state(host_end, gpu)));
-    require(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+    require(cudaHostGetDevicePointer(&seen, here.host_memory.get(), 0), "cudaHostGetDevicePointer");
+    here.room = {address_of(here.memory.get()), address_of(here.memory.get() + half)};
+    here.host_room = {address_of(seen), address_of(seen) + half};
+    cudaStream_t stream = here.lanes.front().stream.get();
+    launch_tags(stream, tags_at(here.room.source, bytes, hash_state(gpu, gpu)));
+    launch_tags(stream, tags_at(here.host_room.source, bytes, hash_state(host_end, gpu)));
+    finish(std::array{stream});
   }
 }
 
@@ -238,17 +262,29 @@ void CudaCopier::issue(const TimedCopy& copy, cudaStream_t stream) {
   }
 }
 
-void CudaCopier::finish(const std::vector<Lane*>& lanes) const {
-  const auto latest = std::chrono::steady_clock::now() + patience;
-  for (const Lane* lane : lanes) {
+void CudaCopier::finish(std::span<const cudaStream_t> streams) {
+  const auto latest = std::chrono::steady_clock::now() + std::chrono::ceil<std::chrono::nanoseconds>(patience_);
+  for (cudaStream_t stream : streams) {
     for (cudaError_t status = cudaErrorNotReady; status == cudaErrorNotReady;) {
-      status = cudaStreamQuery(lane->stream.get());
+      status = cudaStreamQuery(stream);
       require(status == cudaErrorNotReady ? cudaSuccess : status, "a copy");
-      require(status == cudaSuccess || std::chrono::steady_clock::now() < latest,
-              "copies have not come to their end within 60 s");
+      if (status == cudaErrorNotReady && std::chrono::steady_clock::now() > latest) {
+        is_stuck_ = true;
+        throw Stuck(fmt::format(
+            "copies have not come to their end within {:g} s; look for errors of the GPUs (Xid) in the kernel's log",
+            std::chrono::duration<double>(patience_).count()));
+      }
       std::this_thread::yield();
     }
   }
+}
+
+void CudaCopier::finish(const std::vector<Lane*>& lanes) {
+  std::vector<cudaStream_t> streams;
+  for (const Lane* lane : lanes) {
+    streams.push_back(lane->stream.get());
+  }
+  finish(streams);
 }
 
 void CudaCopier::poison_target(const TimedCopy& copy) {
@@ -261,7 +297,7 @@ void CudaCopier::poison_target(const TimedCopy& copy) {
   }
   cudaStream_t stream = side(owner).lanes.front().stream.get();
   require(cudaMemsetAsync(pointer_to(side(owner).room.target), 0xff, bytes, stream), "cudaMemsetAsync");
-  require(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+  finish(std::array{stream});
 }
 
 void CudaCopier::require_arrived(const TimedCopy& copy) {
@@ -273,10 +309,11 @@ void CudaCopier::require_arrived(const TimedCopy& copy) {
   require(cudaMemsetAsync(this_side.count.get(), 0, sizeof wrong, stream), "cudaMemsetAsync");
   launch_count_of_wrong_tags(
       stream, tags_at(room_of(copy.to, copy.issuer).target, copy.bytes, hash_state(copy.from, copy.issuer)),
-      reinterpret_cast<unsigned long long*>(this_side.count.get()));
-  require(cudaMemcpyAsync(&wrong, this_side.count.get(), sizeof wrong, cudaMemcpyDeviceToHost, stream),
+      reinterpret_cast<unsigned long long*>(here.count.get()));
+  require(cudaMemcpyAsync(count_.get(), here.count.get(), sizeof wrong, cudaMemcpyDeviceToHost, stream),
           "cudaMemcpyAsync");
-  require(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+  finish(std::array{stream});
+  std::memcpy(&wrong, count_.get(), sizeof wrong);
   if (wrong != 0) {
     throw std::runtime_error(fmt::format("of {} bytes from {} to {}, {} words of 4 bytes did not arrive",
                                          copy.bytes.count, name_of_end(copy.from), name_of_end(copy.to), wrong));
@@ -331,6 +368,8 @@ std::vector<Duration> CudaCopier::time(std::span<const TimedCopy> copies) {
 
 }  // namespace
 
-std::unique_ptr<Copier> make_cuda_copier(int gpus) { return std::make_unique<CudaCopier>(gpus); }
+std::unique_ptr<Copier> make_cuda_copier(int gpus, Duration patience) {
+  return std::make_unique<CudaCopier>(gpus, patience);
+}
 
 }  // namespace commfuse::validate

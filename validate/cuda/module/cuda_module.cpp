@@ -53,7 +53,9 @@ class Module final : public CudaModule {
   }
 
   [[nodiscard]] std::unique_ptr<Driver> open(int device) const override { return std::make_unique<CudaDriver>(device); }
-  [[nodiscard]] std::unique_ptr<Copier> make_copier() const override { return make_cuda_copier(devices()); }
+  [[nodiscard]] std::unique_ptr<Copier> make_copier(Duration patience) const override {
+    return make_cuda_copier(devices(), patience);
+  }
 
   [[nodiscard]] std::unique_ptr<Peers> peers(Driver& driver) const override {
     return make_peers(static_cast<CudaDriver&>(driver));  // all drivers of this process came from open()
@@ -100,8 +102,8 @@ class Module final : public CudaModule {
 
 }  // namespace commfuse::validate
 
-/// The function that cuda_module_entry names; the caller owns the result.
-extern "C" commfuse::validate::CudaModule* commfuse_cuda_module_4() {
+/// As cuda_module_entry names it; the caller owns it.
+extern "C" commfuse::validate::CudaModule* commfuse_cuda_module_5() {
   commfuse::validate::prepare_environment();
   return new commfuse::validate::Module;
 }

@@ -146,6 +146,8 @@ void launch_exact_attention(cudaStream_t stream, const AttentionCall& call) {
     if (part.queries.rows == 0) {
       continue;
     }
+    require(part.queries.rows <= most_blocks_along_x && heads <= most_blocks_along_y,
+            "exact attention has fewer than 2^31 queries, and at most 65535 heads");
     const dim3 grid(static_cast<unsigned>(part.queries.rows), static_cast<unsigned>(heads));
     const Kernel kernel = kernel_of(part.queries.dtype, call.keys.dtype, part.out.dtype);
     require(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, room), "cudaFuncSetAttribute");

@@ -107,11 +107,13 @@ void launch_exact_product(cudaStream_t stream, const ProductCall& call) {
                         .transpose_b = call.transpose_b,
                         .accumulate = call.accumulate};
   const std::int64_t tall = groups_of(of.rows, tile);
-  require(tall <= 65535, "an exact product has at most 4 million rows");
+  const std::int64_t wide = groups_of(of.columns, tile);
+  require(tall <= most_blocks_along_y && wide <= most_blocks_along_x,
+          "an exact product has at most 4 million rows, and 2^37 columns");
   if (of.rows == 0 || of.columns == 0) {
     return;
   }
-  const dim3 grid(static_cast<unsigned>(groups_of(of.columns, tile)), static_cast<unsigned>(tall));
+  const dim3 grid(static_cast<unsigned>(wide), static_cast<unsigned>(tall));
   launch("exact_product", kernel_of(call), {grid, width * width, stream}, of);
   require(cudaGetLastError(), "an exact product");
 }

@@ -12,7 +12,11 @@
 
 namespace commfuse::validate {
 
-/// Sums every element over k in ascending order, each product and each sum rounded to fp32: the interpreter's bits.
+/// Blocks that a grid has at most, along x and along y.
+inline constexpr std::int64_t most_blocks_along_x = (std::int64_t{1} << 31) - 1;
+inline constexpr std::int64_t most_blocks_along_y = 65535;
+
+/// Every element over k in ascending order, each product and each sum rounded to fp32: the interpreter's bits.
 void launch_exact_product(cudaStream_t stream, const ProductCall& call);
 
 /// Works element by element, and norms by row, in double where the reference does, rounded once.

@@ -244,7 +244,8 @@ Kernel kernel_of(std::span<const Piece> pieces) {
 bool moves_bytes(const MoveCall::Part& part, DType wire) { return part.from.dtype == wire && part.to.dtype == wire; }
 
 void launch_move(cudaStream_t stream, const MoveCall& call, int ctas, std::int64_t* clock) {
-  require(ctas > 0, "a move has a CTA");
+  require(ctas > 0 && ctas <= most_blocks_along_y,
+          "a move has 1 to 65535 CTAs");  // 32 bits count on beyond the last row
   const std::vector<Piece> pieces = pieces_of(call);
   const std::int64_t hold = hold_of(call);
   const std::size_t launches = std::max<std::size_t>((pieces.size() + most_pieces - 1) / most_pieces, 1);

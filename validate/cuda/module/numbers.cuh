@@ -7,6 +7,8 @@
 #include <cuda_fp16.h>
 
 #include "validate/cuda/module/device_code.cuh"
+#include "validate/cuda/module/failures.h"
+#include "validate/cuda/module/kernels.h"
 #include "validate/cuda/module/views.h"
 
 namespace commfuse::validate {
@@ -204,8 +206,12 @@ __device__ inline Tiles::Blocks blocks_of_grid() { return {{blockIdx.x, blockIdx
 /// Returns a column of blocks, for kernels that work on several rectangles.
 __device__ inline Tiles::Blocks blocks_along_rows() { return {{0, blockIdx.x, 0}, {1, gridDim.x, 1}}; }
 
-/// Returns the tiles on the host. Requires rows and columns below 2^31, and a power of two of threads.
+/// The same on the host. Requires a power of two of threads. Throws std::runtime_error for rows and columns that 32
+/// bits do not count.
 inline Tiles tiles_of(std::int64_t rows, std::int64_t columns, std::uint32_t threads) {
+  constexpr std::int64_t largest = (std::int64_t{1} << 31) - 1 - Eight::size;
+  require(rows >= 0 && rows <= largest && columns >= 0 && columns <= largest,
+          "a kernel works on fewer than 2^31 - 8 rows, and as many columns; use smaller matrices");
   Tiles tiles{.rows = static_cast<std::uint32_t>(rows),
               .columns = static_cast<std::uint32_t>(columns),
               .across = static_cast<std::uint32_t>(groups_of(columns, Eight::size))};
@@ -215,13 +221,12 @@ inline Tiles tiles_of(std::int64_t rows, std::int64_t columns, std::uint32_t thr
   return tiles;
 }
 
-/// Returns a grid with an eight for every thread, if that takes no more than `most_blocks` blocks.
-inline dim3 grid_of(const Tiles& tiles, std::uint32_t threads, std::int64_t most_blocks) {
-  constexpr std::int64_t most_along_y = 65535;
+/// A grid that has an eight for every thread, as long as that takes no more blocks than `most`.
+inline dim3 grid_of(const Tiles& tiles, std::uint32_t threads, std::int64_t most) {
   const std::int64_t wide = groups_of(tiles.across, std::int64_t{1} << tiles.bits);
   const std::int64_t tall = groups_of(tiles.rows, threads >> tiles.bits);
-  const std::int64_t x = wide < most_blocks ? wide : most_blocks;
-  const std::int64_t left = most_blocks / x < most_along_y ? most_blocks / x : most_along_y;
+  const std::int64_t x = wide < most ? wide : most;
+  const std::int64_t left = most / x < most_blocks_along_y ? most / x : most_blocks_along_y;
   return {static_cast<unsigned>(x), static_cast<unsigned>(tall < left ? tall : left), 1};
 }
 

@@ -80,7 +80,16 @@ __device__ float largest_of(const Eight& part) {
   return largest;
 }
 
-/// Replaces the part by exp(part - largest) and returns its sum.
+/// What a row's scores are held to. A row that sees no key has neither a largest score nor a sum, and its weights are
+/// zeros.
+struct Scale {
+  float largest, total;
+};
+__device__ Scale scale_of(const Row& row, float largest, float total) {
+  return row.seen == 0 ? Scale{0.0F, 1.0F} : Scale{largest, total};
+}
+
+/// The part becomes exp(part - largest); its sum.
 __device__ float exponentials(Eight& part, float largest) {
   float sum = 0.0F;
 #pragma unroll
@@ -110,13 +119,13 @@ __device__ void keep_row(const Row& row) {
     part[i] = row.scores_at(first + i * step);
     largest = fmaxf(largest, largest_of(part[i]));
   }
-  largest = over_block(largest, Largest{});
+  largest = scale_of(row, over_block(largest, Largest{}), 0.0F).largest;
   float total = 0.0F;
 #pragma unroll
   for (unsigned i = 0; i < kept; ++i) {
     total += exponentials(part[i], largest);
   }
-  total = over_block(total, Sum{});
+  total = scale_of(row, largest, over_block(total, Sum{})).total;
 #pragma unroll
   for (unsigned i = 0; i < kept; ++i) {
     if (first + i * step < row.room) {
@@ -141,10 +150,11 @@ __device__ void read_row_twice(const Row& row) {
   }
   const float largest = over_block(mine, Largest{});
   const float total = over_block(sum == 0.0F ? 0.0F : sum * __expf(mine - largest), Sum{});
+  const Scale scale = scale_of(row, largest, total);
   for (std::uint32_t key = first; key < row.room; key += step) {
     Eight part = row.scores_at(key);
-    exponentials(part, largest);
-    divide(part, total);
+    exponentials(part, scale.largest);
+    divide(part, scale.total);
     row.put_weights<Out>(key, part);
   }
 }
@@ -153,10 +163,11 @@ __device__ void read_row_twice(const Row& row) {
 template <class Out, int kept>
 __global__ void __launch_bounds__(most_threads) softmax(SoftmaxCall of, bool aligned) {
   const std::int64_t position = of.first_position + blockIdx.x;
+  const std::int64_t seen = of.causal ? min(of.keys, position + 1) : of.keys;
   const Row row{.scores = {reinterpret_cast<Address>(of.scores), of.stride, DType::fp32},
                 .weights = {reinterpret_cast<Address>(of.weights), of.stride, of.dtype},
                 .number = blockIdx.y * of.queries + blockIdx.x,
-                .seen = static_cast<std::uint32_t>(of.causal ? min(of.keys, position + 1) : of.keys),
+                .seen = static_cast<std::uint32_t>(seen > 0 ? seen : 0),
                 .room = static_cast<std::uint32_t>(of.stride),
                 .aligned = aligned};
   if constexpr (kept > 0) {
@@ -182,8 +193,13 @@ Kernel kernel_for(std::int64_t eights) {
 }  // namespace
 
 void launch_softmax(cudaStream_t stream, const SoftmaxCall& call) {
-  constexpr std::int64_t largest = std::int64_t{1} << 30;
-  require(call.keys <= call.stride && call.stride <= largest, "a row of scores has at most 2^30 keys");
+  constexpr std::int64_t most = std::int64_t{1} << 30;
+  require(call.keys <= call.stride && call.stride <= most, "a row of scores has at most 2^30 keys");
+  require(call.queries <= most_blocks_along_x && call.heads <= most_blocks_along_y,
+          "a softmax has fewer than 2^31 queries, and at most 65535 heads");
+  if (call.queries == 0 || call.heads == 0) {
+    return;
+  }
   const dim3 grid(static_cast<unsigned>(call.queries), static_cast<unsigned>(call.heads));
   const std::int64_t eights = groups_of(call.stride, Eight::size);
   unsigned threads = warp;

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// An all-gather whose input lies in its own output, over a wire that may be narrower than what is stored.
+#pragma once
+
+#include <utility>
+
+#include "model/program/builder.h"
+
+namespace commfuse::validate::test {
+
+/// Every rank copies its rows of x into its place of the output and gathers there. A narrower wire rounds all rows, the
+/// rank's own too.
+inline Program gather_in_place(std::int32_t ranks, DType stored, DType wire) {
+  ProgramBuilder builder("gather_in_place", Mesh{{{"tp", ranks}}});
+  const DimensionId tokens = builder.dimension("tokens", ranks);
+  const DimensionId hidden = builder.dimension("hidden", 1);
+  const TensorId x = builder.input_tensor("x", {tokens, ranks}, {hidden, 1}, stored);
+  const BufferId own = builder.buffer("own", BufferRole::input, {tokens, 1}, {hidden, 1}, stored);
+  const BufferId gathered = builder.buffer("gathered", BufferRole::output, {tokens, ranks}, {hidden, 1}, stored);
+  builder.initially(builder.whole(own), x, along(builder.mesh(), 0), 0);
+  builder.finally(builder.whole(gathered), x, 0, 0);
+  const Operand own_rows{builder.rows_of(gathered, along(builder.mesh(), 0))};
+  const OpId copied =
+      builder.elementwise({.function = Function::copy, .inputs = {{builder.whole(own)}}, .out = own_rows});
+  builder.collective({.kind = CollectiveKind::all_gather,
+                      .in = own_rows,
+                      .out = {builder.whole(gathered)},
+                      .wire = wire,
+                      .waits = {copied}});
+  return std::move(builder).build();
+}
+
+}  // namespace commfuse::validate::test
