@@ -15,6 +15,7 @@
 
 #include <cxxabi.h>
 
+#include <cstddef>
 #include <cstdlib>
 #include <memory>
 #include <typeinfo>
@@ -120,6 +121,11 @@ HeaderFacts FACTS() {
         SIGNATURE(ncclRecv), SIGNATURE(ncclAllGather), SIGNATURE(ncclReduceScatter), SIGNATURE(ncclAllReduce),
         SIGNATURE(ncclAlltoAll), SIGNATURE(ncclMemAlloc), SIGNATURE(ncclMemFree), SIGNATURE(ncclCommRegister),
         SIGNATURE(ncclCommDeregister), SIGNATURE(ncclCommWindowRegister), SIGNATURE(ncclCommWindowDeregister),
+#if defined(FACTS_OF_PUTS)
+        SIGNATURE(ncclPutSignal), SIGNATURE(ncclSignal), SIGNATURE(ncclWaitSignal), VALUE(sizeof(ncclWaitSignalDesc_t)),
+        VALUE(offsetof(ncclWaitSignalDesc_t, opCnt)), VALUE(offsetof(ncclWaitSignalDesc_t, peer)),
+        VALUE(offsetof(ncclWaitSignalDesc_t, sigIdx)), VALUE(offsetof(ncclWaitSignalDesc_t, ctx)),
+#endif
 #elif defined(FACTS_OF_CUPTI)
     VALUE(CUPTI_SUCCESS), VALUE(CUPTI_ERROR_INVALID_PARAMETER), VALUE(CUPTI_ERROR_INVALID_OPERATION),
         VALUE(CUPTI_ERROR_MAX_LIMIT_REACHED), VALUE(CUPTI_ERROR_NOT_INITIALIZED), VALUE(CUPTI_ERROR_QUEUE_EMPTY),

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -20,7 +21,16 @@ namespace software_gpu {
 using Bytes = std::vector<std::byte>;
 
 /// What messages are for: those of one kind between two ranks arrive in order.
-enum class Purpose : std::uint32_t { introduction, split, connection, registration, ready, message, collective };
+enum class Purpose : std::uint32_t {
+  introduction,
+  split,
+  connection,
+  registration,
+  ready,
+  message,
+  collective,
+  put,  ///< Nobody receives it: it is handed to who listens as soon as it is there.
+};
 
 struct Tag {
   std::uint64_t communicator = 0;
@@ -48,6 +58,9 @@ class Mesh {
   Bytes receive(int peer, Tag tag, const std::atomic<bool>& aborted);
   /// How many messages of a communicator arrived and were not received.
   [[nodiscard]] std::size_t left_over(std::uint64_t communicator);
+  /// Called for every put, from any thread: by rank of the mesh, and communicator.
+  using Listener = std::function<void(int peer, std::uint64_t communicator, const Bytes& bytes)>;
+  void listen(Listener listener);
   /// Wakes who waits, to see that it is aborted.
   void wake();
 
@@ -66,6 +79,8 @@ class Mesh {
   std::mutex mutex_;
   std::condition_variable arrived_;
   std::map<std::pair<int, Tag>, std::deque<Bytes>> mail_;
+  std::mutex listening_;
+  Listener listener_;
 };
 
 }  // namespace software_gpu

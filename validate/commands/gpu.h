@@ -41,6 +41,7 @@ struct GpuArguments {
   std::string nccl_ctas = "auto";
   std::string nccl_p2p_channels = "auto";
   std::string nccl_register = "off";
+  std::string nccl_exchange = "messages";
   bool dry_run = false;
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What which version of NCCL knows (gpu.md 3.1). Header and library may differ, so a feature needs both.
+// What which version of NCCL knows (gpu.md 3.1). Header and library may differ, so a feature needs both, but for puts:
+// their functions are looked for by name, with types of our own where the header has none.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +28,8 @@ enum class NcclFeature : std::uint8_t {
   zero_cta_policy,  ///< collectives by copy engines
   all_to_all,       ///< ncclAlltoAll
   graph_usage,      ///< ncclConfig_t.graphUsageMode
+  windows,          ///< ncclCommWindowRegister, NCCL_WIN_COLL_SYMMETRIC
+  put_signal,       ///< ncclPutSignal, ncclSignal, ncclWaitSignal
 };
 
 /// The first version that has it.
@@ -42,8 +45,11 @@ bool has(const NcclVersions& versions, NcclFeature feature);
 /// (NCCL_GRAPH_STREAM_ORDERING=0), but only by programs that run one operation at a time on a GPU, and lanes do not.
 inline constexpr int first_with_ordered_graphs = nccl_code(2, 30, 0);
 
-/// Why these versions cannot be used, as a sentence; empty when they can.
-std::string refused(const NcclVersions& versions);
+/// Why these versions cannot be used with these options, as a sentence; empty when they can.
+std::string refused(const NetworkOptions& options, const NcclVersions& versions);
+
+/// Whether memory is registered as symmetric windows. Collectives without CTAs need them, and so do puts.
+bool registers_windows(const NetworkOptions& options, const NcclVersions& versions);
 
 /// What of these options has no effect with these versions, a sentence each.
 std::vector<std::string> notes_on(const NetworkOptions& options, const NcclVersions& versions);

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <exception>
 #include <string>
 #include <thread>
@@ -22,8 +23,16 @@ using test::FakeNetwork;
 using test::points_of;
 using test::shared;
 
+/// How messages go.
+enum class Way : std::uint8_t {
+  messages,
+  puts,
+  puts_without_waits,  ///< Wrong: nobody waits for a signal.
+};
+
 /// What the ranks find of a program together; each is a thread with a device of its own.
-Verdict verified(const std::shared_ptr<const Program>& program, const VerifyOptions& options, LaunchMode mode) {
+Verdict verified(const std::shared_ptr<const Program>& program, const VerifyOptions& options, LaunchMode mode,
+                 Way way = Way::messages) {
   const int ranks = program->mesh.ranks();
   FakeCluster cluster(ranks, 11);
   std::vector<Verdict> verdicts(static_cast<std::size_t>(ranks));
@@ -31,7 +40,10 @@ Verdict verified(const std::shared_ptr<const Program>& program, const VerifyOpti
   threads.reserve(verdicts.size());
   for (int rank = 0; rank < ranks; ++rank) {
     threads.emplace_back([&, rank] {
-      FakeNetwork network(cluster, rank);
+      FakeNetwork network(cluster, rank, ranks, {.puts = way != Way::messages});
+      if (way == Way::puts_without_waits) {
+        network.leave_waits_out();
+      }
       Communicators communicators(network);
       Device device(cluster.device(rank));
       VerifyOptions mine = options;
@@ -40,6 +52,7 @@ Verdict verified(const std::shared_ptr<const Program>& program, const VerifyOpti
                                               RankOptions{.mode = mode});
       };
       verdicts[static_cast<std::size_t>(rank)] = verify(program, checked_sizes(*program)[0], mine);
+      EXPECT_TRUE(way == Way::puts_without_waits || network.left_over() == 0) << program->name;
     });
   }
   threads.clear();
@@ -65,6 +78,30 @@ TEST_P(GpusOnEveryRankCount, EveryKindOfScheduleGivesTheInterpretersBits) {
     }
   }
   EXPECT_GT(run, 20);
+}
+
+TEST_P(GpusOnEveryRankCount, PutsAndSignalsGiveTheInterpretersBits) {
+  int pushes = 0;
+  for (const CheckedOperation& operation : checked_operations()) {
+    for (const CheckPoint& point : points_of(operation, GetParam(), DType::bf16)) {
+      const auto program = shared(program_of(point));
+      const Verdict verdict = verified(program, {.orders = 2, .library_sums = true}, LaunchMode::stream, Way::puts);
+      EXPECT_TRUE(verdict.ok()) << program->name;
+      pushes += std::ranges::count_if(program->shapes, [](const Shape& shape) {
+        const auto* exchange = std::get_if<ExchangeShape>(&shape);
+        return exchange != nullptr && exchange->protocol == Protocol::push;
+      });
+    }
+  }
+  EXPECT_GT(pushes, 0);
+}
+
+TEST(NcclExecutor, PutsWithoutWaitsGiveOtherBits) {
+  const CheckedOperation& mlp = *std::ranges::find(checked_operations(), "mlp_swiglu", &CheckedOperation::name);
+  const auto program = shared(program_of({&mlp, &commfuse_strategy, {}, 4, 1}));
+  EXPECT_TRUE(verified(program, {.orders = 4}, LaunchMode::stream, Way::puts).ok());
+  EXPECT_TRUE(verified(program, {.orders = 4}, LaunchMode::gated, Way::puts).ok());
+  EXPECT_FALSE(verified(program, {.orders = 4}, LaunchMode::stream, Way::puts_without_waits).ok());
 }
 
 TEST(NcclExecutor, SumsOfNcclAreRightThoughTheirBitsAreNotTheInterpreters) {
@@ -95,6 +132,24 @@ TEST(NcclExecutor, GivesTheSameBitsBehindAGateAndByGraph) {
   const auto program = shared(program_of({&mlp, &commfuse_strategy, {}, 4, 1}));
   EXPECT_TRUE(verified(program, {.orders = 2}, LaunchMode::gated).ok());
   EXPECT_TRUE(verified(program, {.orders = 2}, LaunchMode::graph).ok());
+}
+
+/// Two ranks; rank 0 sends to 1 and gets something back, by one op of the one and two ops of the other.
+TEST(NcclPlan, SignalsOfOneRankAreCountedTogether) {
+  const CheckedOperation& ag = *std::ranges::find(checked_operations(), "ag_gemm", &CheckedOperation::name);
+  const auto program = shared(program_of({&ag, &commfuse_strategy, {}, 2, 1}));
+  const Lowered lowered = lower(program);
+  const std::vector<Command> commands = commands_of(lowered, 0);
+  const std::vector<PutSignals> signals = put_signals(lowered, 0, [](Rank, const Command&) { return false; });
+  ASSERT_EQ(signals.size(), commands.size());
+  int exchanges = 0;
+  for (std::size_t i = 0; i < commands.size(); ++i) {
+    const bool exchanges_here = commands[i].kind == OpKind::exchange;
+    exchanges += exchanges_here ? 1 : 0;
+    // The one peer raises two: that it is ready, and that its data are there.
+    EXPECT_EQ(signals[i], (exchanges_here ? PutSignals{true, 1, 1} : PutSignals{}));
+  }
+  EXPECT_GT(exchanges, 0);
 }
 
 TEST(NcclPlan, NoGeneratedScheduleDeadlocksInOrderOfIssue) {
