@@ -56,12 +56,13 @@ std::size_t Communicators::everybody() {
   return made_for(no_lane, std::vector<int>(static_cast<std::size_t>(network_.ranks()), 0));
 }
 
-void Communicators::greet(std::size_t communicator, StreamId stream) {
+bool Communicators::greet(std::size_t communicator, StreamId stream) {
   if (!greeted_.insert(communicator).second) {
-    return;
+    return false;
   }
   network_.signal(communicator, stream, (network_.rank() + 1) % network_.ranks());
   network_.await_signals(communicator, stream, (network_.rank() + network_.ranks() - 1) % network_.ranks(), 1);
+  return true;
 }
 
 std::size_t Communicators::made_for(std::int32_t lane, const std::vector<int>& colors) {
@@ -106,10 +107,14 @@ NcclExecutor::NcclExecutor(Lowered lowered, Sizes sizes, Device& device, Communi
     const DType wire = std::get<ExchangeShape>(program().shapes[command.shape]).wire;
     return lies_ready(joined(memory().layout().stack(0, command.outputs[0])), wire);
   });
+  bool greets = false;
   for (std::size_t i = 0; i < made_.size(); ++i) {
     if (plan_.communicators[i].axis < 0) {
-      communicators_.greet(made_[i], stream(plan_.communicators[i].lane));
+      greets = communicators_.greet(made_[i], stream(plan_.communicators[i].lane)) || greets;
     }
+  }
+  if (greets) {
+    finish();
   }
 }
 

@@ -27,8 +27,8 @@ class Communicators {
   /// One of all ranks that no lane uses, for barriers.
   std::size_t everybody();
   /// Lets all ranks of a communicator raise a signal and wait for one, unless they did so before: with some versions of
-  /// NCCL the first one of a communicator takes all of its ranks.
-  void greet(std::size_t communicator, StreamId stream);
+  /// NCCL the first one of a communicator takes all of its ranks. Returns false if they did.
+  bool greet(std::size_t communicator, StreamId stream);
 
  private:
   std::size_t made_for(std::int32_t lane, const std::vector<int>& colors);

@@ -81,7 +81,7 @@ TEST_P(GpusOnEveryRankCount, EveryKindOfScheduleGivesTheInterpretersBits) {
 }
 
 TEST_P(GpusOnEveryRankCount, PutsAndSignalsGiveTheInterpretersBits) {
-  int pushes = 0;
+  std::ptrdiff_t pushes = 0;
   for (const CheckedOperation& operation : checked_operations()) {
     for (const CheckPoint& point : points_of(operation, GetParam(), DType::bf16)) {
       const auto program = shared(program_of(point));

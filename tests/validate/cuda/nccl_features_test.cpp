@@ -50,7 +50,7 @@ TEST(NcclFeatures, PutsNeedTheLibraryAndWindowsOfTheHeader) {
       refused({.puts = true}, {22605, 23007}),
       "the plugin was compiled for NCCL 2.26.5, which has no windows to put into; compile it for 2.27.0 or later, "
       "or exchange by messages");
-  EXPECT_EQ(refused({.graphs = true, .puts = true}, {23007, 23007}).find("signals of puts are counted by the host"),
+  EXPECT_EQ(refused({.puts = true, .graphs = true}, {23007, 23007}).find("signals of puts are counted by the host"),
             0U);
 }
 
