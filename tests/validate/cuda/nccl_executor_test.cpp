@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "tests/validate/cuda/fake_driver.h"
+#include "tests/validate/cuda/ring_program.h"
 #include "tests/validate/reference/matrices.h"
 #include "validate/reference/check_point.h"
 #include "validate/reference/verify.h"
@@ -81,19 +82,38 @@ TEST_P(GpusOnEveryRankCount, EveryKindOfScheduleGivesTheInterpretersBits) {
 }
 
 TEST_P(GpusOnEveryRankCount, PutsAndSignalsGiveTheInterpretersBits) {
-  std::ptrdiff_t pushes = 0;
   for (const CheckedOperation& operation : checked_operations()) {
     for (const CheckPoint& point : points_of(operation, GetParam(), DType::bf16)) {
       const auto program = shared(program_of(point));
       const Verdict verdict = verified(program, {.orders = 2, .library_sums = true}, LaunchMode::stream, Way::puts);
       EXPECT_TRUE(verdict.ok()) << program->name;
-      pushes += std::ranges::count_if(program->shapes, [](const Shape& shape) {
-        const auto* exchange = std::get_if<ExchangeShape>(&shape);
-        return exchange != nullptr && exchange->protocol == Protocol::push;
-      });
     }
   }
-  EXPECT_GT(pushes, 0);
+}
+
+/// Two-sided messages wait for their receivers too where the program pushes; puts do not, unless they land in scratch.
+TEST(NcclExecutor, RingsOfEveryProtocolGiveTheInterpretersBits) {
+  for (const Protocol protocol : {Protocol::rendezvous, Protocol::push, Protocol::pull}) {
+    for (const DType stored : {DType::bf16, DType::fp32}) {
+      for (const std::int32_t ranks : {2, 3, 4}) {
+        const auto program = shared(test::ring(ranks, protocol, stored));
+        for (const Way way : {Way::messages, Way::puts}) {
+          EXPECT_TRUE(verified(program, {.orders = 2}, LaunchMode::stream, way).ok())
+              << static_cast<int>(protocol) << static_cast<int>(way) << ranks << name_of(stored);
+        }
+      }
+    }
+  }
+}
+
+TEST(NcclPlan, PushesWaitForTheirReceiverWhereItHasNoRoom) {
+  const Lowered lowered = lower(shared(test::ring(3, Protocol::push)));
+  const auto ready = [&](bool has_room) {
+    const std::vector<PutSignals> signals = put_signals(lowered, 0, [&](Rank, const Command&) { return has_room; });
+    return std::ranges::count_if(signals, &PutSignals::says_ready);
+  };
+  EXPECT_EQ(ready(true), 0);
+  EXPECT_EQ(ready(false), 2);
 }
 
 TEST(NcclExecutor, PutsWithoutWaitsGiveOtherBits) {

@@ -13,6 +13,7 @@
 
 #include "model/program/builder.h"
 #include "tests/validate/cuda/fake_peers.h"
+#include "tests/validate/cuda/ring_program.h"
 #include "tests/validate/reference/matrices.h"
 #include "validate/bench/bench.h"
 #include "validate/reference/check_point.h"
@@ -27,6 +28,7 @@ using test::FakeCluster;
 using test::FakeMachine;
 using test::FakePeers;
 using test::points_of;
+using test::ring;
 using test::shared;
 
 /// Which waits are left out: by the number of their flag.
@@ -113,27 +115,6 @@ TEST(PeerExecutor, EightRanksScatterGatherAndSumToTheInterpretersBits) {
 TEST(PeerExecutor, GivesTheSameBitsBehindAGate) {
   const auto program = shared(program_of({&operation("mlp_swiglu"), &commfuse_strategy, {}, 4, 1}));
   EXPECT_TRUE(verified(program, LaunchMode::gated).ok());
-}
-
-/// Every rank ends with the rows of all, which go round a ring of so many. A rank may be written to by a push, and read
-/// by a pull, until its neighbour says that it has gone on: a credit.
-Program ring(std::int32_t ranks, Protocol protocol, DType stored = DType::bf16, DType wire = DType::bf16) {
-  ProgramBuilder builder("ring", Mesh{{{"tp", ranks}}});
-  const DimensionId tokens = builder.dimension("tokens", ranks);
-  const DimensionId hidden = builder.dimension("hidden", 1);
-  const TensorId x = builder.input_tensor("x", {tokens, ranks}, {hidden, 1}, stored);
-  const BufferId own = builder.buffer("own", BufferRole::input, {tokens, 1}, {hidden, 1}, stored);
-  const BufferId all = builder.buffer("all", BufferRole::output, {tokens, ranks}, {hidden, 1}, stored);
-  builder.initially(builder.whole(own), x, along(builder.mesh(), 0), 0);
-  builder.finally(builder.whole(all), x, 0, 0);
-  const auto row = [&](std::int32_t step) { return builder.rows_of(all, along(builder.mesh(), 0, step)); };
-  OpId last = builder.elementwise({.function = Function::copy, .inputs = {{builder.whole(own)}}, .out = {row(0)}});
-  for (std::int32_t step = 0; step + 1 < ranks; ++step) {
-    last = builder.exchange(
-        {.send = {row(-step)}, .receive = {row(-step - 1)}, .wire = wire, .protocol = protocol, .waits = {last}});
-  }
-  builder.credit({.shift = -1, .waits = {last}});
-  return std::move(builder).build();
 }
 
 /// `iterations` of a program, from the interpreter's memory: whether all ranks end with the interpreter's.
