@@ -222,6 +222,11 @@ void add_nccl_flags(CLI::App& command, GpuArguments& arguments, const std::strin
                   "them, so more make a ring faster")
       ->group(group)
       ->capture_default_str();
+}
+
+}  // namespace
+
+void add_nccl_buffer_flags(CLI::App& command, GpuArguments& arguments, const std::string& group) {
   offers_words(
       command
           .add_option("--nccl-register", arguments.nccl_register,
@@ -240,14 +245,13 @@ void add_nccl_flags(CLI::App& command, GpuArguments& arguments, const std::strin
       {"messages", "put"});
 }
 
-}  // namespace
-
 void add_gpu_flags(CLI::App& command, GpuArguments& arguments, const std::string& group) {
   add_device_flag(command, arguments, group);
   add_order_flags(command, arguments, group);
   add_link_flags(command, arguments, group);
   add_compute_flags(command, arguments, group);
   add_nccl_flags(command, arguments, group);
+  add_nccl_buffer_flags(command, arguments, group);
 }
 
 std::span<const char* const> gpu_flags() { return all_flags; }

@@ -48,6 +48,8 @@ struct GpuArguments {
 /// Adds --device alone; add_gpu_flags() also adds the flags that say how times are taken. The arguments must outlive
 /// the parsing.
 void add_device_flag(CLI::App& command, GpuArguments& arguments, const std::string& group);
+/// Adds --nccl-register and --nccl-exchange, which change how data move and so what is checked.
+void add_nccl_buffer_flags(CLI::App& command, GpuArguments& arguments, const std::string& group);
 void add_gpu_flags(CLI::App& command, GpuArguments& arguments, const std::string& group);
 /// Throws ConfigError if one of these flags was given but the executor has no GPU.
 void require_fitting_gpu_flags(const CLI::App& command, const std::string& executor);

@@ -19,8 +19,8 @@ using Kind = NcclStep::Kind;
 Lowered fit_for_nccl(Lowered lowered) {
   const std::vector<std::string> findings = nccl_findings(lowered);
   if (!findings.empty()) {
-    throw std::runtime_error(fmt::format("{} cannot run with two-sided messages: {}; run it on cuda-virtual",
-                                         lowered.program->name, findings.front()));
+    throw std::runtime_error(
+        fmt::format("{} cannot run with NCCL: {}; run it on cuda-virtual", lowered.program->name, findings.front()));
   }
   return lowered;
 }

@@ -257,6 +257,20 @@ int color_of(const Program& program, const NcclMembers& members, Rank rank) {
   return color;
 }
 
-std::vector<std::string> nccl_findings(const Lowered& lowered) { return Queues(lowered).findings(); }
+std::vector<std::string> nccl_findings(const Lowered& lowered) {
+  const Program& program = *lowered.program;
+  std::vector<std::string> sentences;
+  for (std::size_t i = 0; i < program.ops.size(); ++i) {
+    const auto* collective = std::get_if<CollectiveShape>(&program.shapes[program.ops[i].shape]);
+    const bool adds = collective != nullptr && (collective->kind == CollectiveKind::reduce_scatter ||
+                                                collective->kind == CollectiveKind::all_reduce);
+    if (adds && collective->wire == DType::fp8) {
+      sentences.push_back(fmt::format("{} adds up in fp8", op_in_words(program, OpId{static_cast<std::int32_t>(i)})));
+    }
+  }
+  const std::vector<std::string> waits = Queues(lowered).findings();
+  sentences.insert(sentences.end(), waits.begin(), waits.end());
+  return sentences;
+}
 
 }  // namespace commfuse::validate

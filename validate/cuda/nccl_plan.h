@@ -64,9 +64,10 @@ std::vector<PutSignals> put_signals(const Lowered& lowered, Rank rank, const Has
 /// The colour of a rank: ranks of one colour make a communicator.
 int color_of(const Program& program, const NcclMembers& members, Rank rank);
 
-/// Sentences on what would keep NCCL waiting for ever; none: every message meets its other end. Two-sided messages wait
-/// for each other also where the program pushes, and all that a device communicates goes in the order of issue, as it
-/// does where communicators are not let run beside each other.
+/// Sentences on sums in fp8, which are given to NCCL as bytes, and on what would keep NCCL waiting for ever; none:
+/// every message meets its other end. Two-sided messages wait for each other also where the program pushes, and all
+/// that a device communicates goes in the order of issue, as it does where communicators are not let run beside each
+/// other.
 std::vector<std::string> nccl_findings(const Lowered& lowered);
 
 }  // namespace commfuse::validate

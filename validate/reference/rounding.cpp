@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 
 #include "model/check.h"
 
@@ -65,7 +66,7 @@ float from_fp8_bits(std::uint8_t bits) {
     return std::copysign(static_cast<float>(mantissa) * 0x1p-9F, std::bit_cast<float>(sign));
   }
   if ((bits & 0x7fU) == 0x7fU) {
-    return std::bit_cast<float>(sign | 0x7fc00000U);
+    return std::numeric_limits<float>::quiet_NaN();
   }
   return std::bit_cast<float>(sign | ((exponent + 120U) << 23U) | (mantissa << 20U));
 }
@@ -134,7 +135,7 @@ bool can_store(DType dtype) { return dtype != DType::fp8; }
 
 float stored(DType dtype, float value) {
   if (dtype == DType::fp8) {
-    return std::isnan(value) ? value : to_fp8(value);
+    return std::isnan(value) ? std::numeric_limits<float>::quiet_NaN() : to_fp8(value);
   }
   if (dtype == DType::fp32 || !std::isfinite(value)) {
     return value;

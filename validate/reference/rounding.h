@@ -14,7 +14,8 @@ namespace commfuse::validate {
 bool can_store(DType dtype);
 
 /// Returns the nearest value of `dtype`, ties to even, and NaN for NaN. Beyond its range that is infinity; fp8 is E4M3,
-/// which has none, and gives +-448 for it too, as NVIDIA's saturating conversion does.
+/// which has none, and gives +-448 for it too, as NVIDIA's saturating conversion does; its NaN has neither sign nor
+/// payload.
 float stored(DType dtype, float value);
 
 /// Converts elements to and from their memory format: stored(dtype, value) bit for bit, and NaN stays NaN. `bytes`

@@ -106,6 +106,34 @@ TEST(NcclExecutor, RingsOfEveryProtocolGiveTheInterpretersBits) {
   }
 }
 
+TEST(NcclExecutor, WiresOfEightBitsGiveTheInterpretersBits) {
+  for (const char* name : {"ag_gemm", "gemm_rs", "mlp_swiglu"}) {
+    const auto& operation = *std::ranges::find(checked_operations(), name, &CheckedOperation::name);
+    for (CheckPoint point : points_of(operation, 3, DType::bf16)) {
+      point.wire = DType::fp8;
+      const auto program = shared(program_of(point));
+      for (const Way way : {Way::messages, Way::puts}) {
+        EXPECT_TRUE(verified(program, {.orders = 1, .library_sums = true}, LaunchMode::stream, way).ok())
+            << program->name;
+      }
+    }
+  }
+}
+
+TEST(NcclPlan, SumsInFp8AreRefused) {
+  const auto& gemm_rs = *std::ranges::find(checked_operations(), "gemm_rs", &CheckedOperation::name);
+  Program program = program_of({&gemm_rs, &serial_strategy, {}, 2, 1});
+  EXPECT_EQ(nccl_findings(lower(shared(program))), std::vector<std::string>{});
+  for (Shape& shape : program.shapes) {
+    if (auto* collective = std::get_if<CollectiveShape>(&shape)) {
+      collective->wire = DType::fp8;
+    }
+  }
+  const std::vector<std::string> findings = nccl_findings(lower(shared(program)));
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_NE(findings[0].find("adds up in fp8"), std::string::npos) << findings[0];
+}
+
 TEST(NcclPlan, PushesWaitForTheirReceiverWhereItHasNoRoom) {
   const Lowered lowered = lower(shared(test::ring(3, Protocol::push)));
   const auto ready = [&](bool has_room) {

@@ -112,6 +112,21 @@ TEST(PeerExecutor, EightRanksScatterGatherAndSumToTheInterpretersBits) {
   }
 }
 
+TEST(PeerExecutor, WiresOfEightBitsGiveTheInterpretersBits) {
+  int run = 0;
+  for (const char* name : {"ag_gemm", "gemm_rs", "mlp_swiglu"}) {
+    for (CheckPoint point : points_of(operation(name), 3, DType::bf16)) {
+      point.wire = DType::fp8;
+      const auto program = shared(program_of(point));
+      if (peer_findings(*program).empty()) {  // nobody converts what is pulled
+        EXPECT_TRUE(verified(program, LaunchMode::stream).ok()) << program->name;
+        ++run;
+      }
+    }
+  }
+  EXPECT_GT(run, 5);
+}
+
 TEST(PeerExecutor, GivesTheSameBitsBehindAGate) {
   const auto program = shared(program_of({&operation("mlp_swiglu"), &commfuse_strategy, {}, 4, 1}));
   EXPECT_TRUE(verified(program, LaunchMode::gated).ok());
