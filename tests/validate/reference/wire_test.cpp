@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <memory>
@@ -26,11 +27,14 @@ using test::points_of;
 using test::shared;
 
 class WireOfEightBits : public testing::TestWithParam<std::int32_t> {};
-INSTANTIATE_TEST_SUITE_P(TwoToFour, WireOfEightBits, testing::Range(2, 5));
+INSTANTIATE_TEST_SUITE_P(TwoAndThree, WireOfEightBits, testing::Range(2, 4));
+
+constexpr std::array few_operations{"ag_gemm", "gemm_rs", "mlp_swiglu", "attention"};
 
 TEST_P(WireOfEightBits, EveryScheduleStaysInItsBounds) {
   int narrowed_programs = 0;
-  for (const CheckedOperation& operation : checked_operations()) {
+  for (const char* name : few_operations) {
+    const auto& operation = *std::ranges::find(checked_operations(), name, &CheckedOperation::name);
     for (CheckPoint point : points_of(operation, GetParam(), DType::bf16)) {
       const Program wide = program_of(point);
       point.wire = DType::fp8;
@@ -52,7 +56,7 @@ TEST_P(WireOfEightBits, ThreadsGiveTheInterpretersBits) {
                            return std::make_unique<CpuExecutor>(std::move(lowered), std::move(sizes), CpuOptions{});
                          },
                      .orders = 2};
-  for (const char* name : {"ag_gemm", "gemm_rs", "mlp_swiglu"}) {
+  for (const char* name : {"ag_gemm", "gemm_rs"}) {
     const auto& operation = *std::ranges::find(checked_operations(), name, &CheckedOperation::name);
     for (CheckPoint point : points_of(operation, GetParam(), DType::bf16)) {
       point.wire = DType::fp8;
@@ -73,7 +77,7 @@ TEST(Wire, RoundsWhatComesFromOthersAlone) {
   interpreter.prepare(inputs);
   interpreter.run({});
   const Rectangle everything{BufferId{1}, 0, 0, 2, 1};
-  const Matrix<float> result = interpreter.read(1, everything);
+  const Matrix<float> result = interpreter.fetch(1, everything);
   int rounded = 0;
   for (std::int64_t row = 0; row < 2 * rows; ++row) {
     for (std::int64_t column = 0; column < result.columns(); ++column) {
