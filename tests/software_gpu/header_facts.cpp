@@ -11,6 +11,11 @@
 #include <nccl.h>
 #elif defined(FACTS_OF_CUPTI)
 #include <cupti.h>
+#elif defined(FACTS_OF_FP8)
+#include <cuda_fp8.h>
+
+#include <bit>
+#include <cstdint>
 #endif
 
 #include <cxxabi.h>
@@ -25,7 +30,7 @@ namespace software_gpu {
 namespace {
 
 template <class Type>
-std::string name_of() {
+[[maybe_unused]] std::string name_of() {
   int status = 0;
   const std::unique_ptr<char, decltype(&std::free)> name(
       abi::__cxa_demangle(typeid(Type*).name(), nullptr, nullptr, &status), &std::free);
@@ -43,6 +48,29 @@ std::string name_of() {
   { #name, name_of < name>() }
 // NOLINTEND(cppcoreguidelines-macro-usage)
 
+#if defined(FACTS_OF_FP8)
+/// What becomes of floats, a sum for each sign and exponent, and of all eight bits.
+HeaderFacts FACTS() {
+  HeaderFacts facts;
+  for (std::uint32_t top = 0; top < 512; ++top) {
+    std::uint64_t sum = 0;
+    for (std::uint32_t rest = 0; rest < (1U << 23U); rest += 509) {
+      const auto value = std::bit_cast<float>((top << 23U) | rest);
+      sum = sum * 31 + __nv_cvt_float_to_fp8(value, __NV_SATFINITE, __NV_E4M3);
+    }
+    for (const std::uint32_t tie : {0x80000U, 0x180000U, 0x280000U, 0x680000U, 0x780000U}) {
+      const auto value = std::bit_cast<float>((top << 23U) | tie);
+      sum = sum * 31 + __nv_cvt_float_to_fp8(value, __NV_SATFINITE, __NV_E4M3);
+    }
+    facts.push_back({"floats of sign and exponent " + std::to_string(top), std::to_string(sum)});
+  }
+  for (unsigned bits = 0; bits < 256; ++bits) {
+    const auto stored = static_cast<unsigned char>(bits);
+    facts.push_back({"fp8 " + std::to_string(bits), std::to_string(__nv_cvt_fp8_to_halfraw(stored, __NV_E4M3).x)});
+  }
+  return facts;
+}
+#else
 HeaderFacts FACTS() {
   return {
 #if defined(FACTS_OF_RUNTIME)
@@ -145,5 +173,6 @@ HeaderFacts FACTS() {
 #endif
   };
 }
+#endif
 
 }  // namespace software_gpu
