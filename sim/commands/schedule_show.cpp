@@ -75,7 +75,7 @@ int show_files(const ShowRequest& request) {
 
 /// Returns the program with the wires of --wire.
 Program on_wire(Program program, const std::string& name) {
-  const auto* dtype = std::ranges::find(all_dtypes, name, [](DType one) { return name_of(one); });
+  const auto* dtype = std::ranges::find(all_dtypes, name, [](DType known) { return name_of(known); });
   return dtype == all_dtypes.end() ? program : narrowed(std::move(program), *dtype);
 }
 

@@ -141,7 +141,7 @@ DType dtype_of(const std::string& name) {
 std::optional<DType> wire_of(const std::string& name) {
   constexpr std::array<std::string_view, 4> names{"dtype", "bf16", "fp16", "fp8"};
   const std::size_t place = chosen_one("--wire", name, names, "dtypes");
-  const auto* dtype = std::ranges::find(all_dtypes, names[place], [](DType one) { return name_of(one); });
+  const auto* dtype = std::ranges::find(all_dtypes, names[place], [](DType known) { return name_of(known); });
   return place == 0 ? std::nullopt : std::optional(*dtype);
 }
 

@@ -38,7 +38,7 @@ struct CheckPoint {
   std::int32_t ranks = 1;
   std::uint64_t seed = 1;
   std::shared_ptr<const ScheduleFile> file{};  // null: generated
-  std::optional<DType> wire{};  // of transfers that do not add up, where it is narrower; null: the options'
+  std::optional<DType> wire{};  // dtype of transfers that do not add up, if narrower; null: as in options
 };
 
 /// Returns the point of a schedule from a file. Throws ConfigError as require_runnable does.

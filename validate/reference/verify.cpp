@@ -208,7 +208,7 @@ bool cuts_no_sum(const Program& program) {
     return gemm == nullptr ||
            ((!gemm->transpose_a || inputs[0].count == 1) && (gemm->transpose_b || inputs[1].count == 1));
   };
-  // What a coarser wire has rounded is not what the unfused operation takes.
+  // The unfused operation does not take values that a coarser wire has rounded.
   const auto is_sent_whole = [&](const Op& op) {
     const Shape& shape = program.shapes[op.shape];
     const auto* exchange = std::get_if<ExchangeShape>(&shape);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which transfers get fewer bits, and that they are priced by them.
+// Transfers that get fewer bits, and those that keep theirs.
 #include "model/program/narrowed.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ Program transfers(DType dtype) {
   const DimensionId columns = builder.dimension("columns", 1);
   const BufferId half = builder.buffer("half", BufferRole::input, {rows, 1}, {columns, 1}, dtype);
   const BufferId other = builder.buffer("other", BufferRole::output, {rows, 1}, {columns, 1}, dtype);
-  const BufferId all = builder.buffer("all", BufferRole::output, {rows, 2}, {columns, 1}, dtype);
+  const BufferId both = builder.buffer("whole", BufferRole::output, {rows, 2}, {columns, 1}, dtype);
   const BufferId more = builder.buffer("more", BufferRole::output, {rows, 2}, {columns, 1}, dtype);
   OpId last = builder.exchange({.send = {builder.whole(half)}, .receive = {builder.whole(other)}, .wire = dtype});
   last = builder.credit({.shift = -1, .waits = {last}});
@@ -27,10 +27,10 @@ Program transfers(DType dtype) {
     last = builder.collective(
         {.kind = kind, .in = {builder.whole(in)}, .out = {builder.whole(out)}, .wire = dtype, .waits = {last}});
   };
-  collective(CollectiveKind::all_gather, half, all);
-  collective(CollectiveKind::all_to_all, all, more);
-  collective(CollectiveKind::all_reduce, all, more);
-  collective(CollectiveKind::reduce_scatter, all, other);
+  collective(CollectiveKind::all_gather, half, both);
+  collective(CollectiveKind::all_to_all, both, more);
+  collective(CollectiveKind::all_reduce, both, more);
+  collective(CollectiveKind::reduce_scatter, both, other);
   return std::move(builder).build();
 }
 
