@@ -126,7 +126,6 @@ void add_schedule_show(CLI::App& schedule, int& status) {
         "Examples:\n"
         "  commfuse-sim schedule show --strategy commfuse --ranks 4 --scope gate_up\n"
         "  commfuse-sim schedule show --strategy sliced --slices 4 --ranks 2 -o yaml\n"
-        "  commfuse-sim schedule show --strategy commfuse --ranks 8 --wire fp8 -o yaml\n"
         "  commfuse-sim schedule show configs/schedules/doubling.yaml");
     command.callback([request, &status] { status = show(*request); });
   });

@@ -425,41 +425,42 @@ void require_no_choice(const CLI::App& command, const CheckRequest& request) {
 void add_what(CLI::App& command, CheckRequest& request) {
   offers_names(command.add_option("FILE", request.files, "Schedules in YAML instead of generated ones: names or paths"),
                Catalogue::schedules);
-  offers_words(command
-                   .add_option("--strategy", request.strategy,
-                               "Strategies to check, with all variants: all, or some of serial,sliced,commfuse")
-                   ->capture_default_str(),
-               find_field("strategy.name")->choices());
-  command
-      .add_option("--ranks", request.ranks,
-                  "Ranks, as in 4, 2,4,8 or 1..8; at most 64; of mpi as many as there are processes")
-      ->default_str("1..8");
-  offers_words(command
-                   .add_option("--scope", request.scope,
-                               "Scopes to check: all, or some of ag_gemm,gemm_rs,attention,mlp,layer,ulysses")
-                   ->capture_default_str(),
-               {"all", "ag_gemm", "gemm_rs", "attention", "mlp", "layer", "ulysses"});
-  offers_words(command.add_option("--dtype", request.dtype, "bf16, fp16, fp32")->capture_default_str(),
-               {"bf16", "fp16", "fp32"});
-  offers_words(command
-                   .add_option("--wire", request.wire,
-                               "Dtype of exchanges, all-gathers and all-to-alls, where narrower: dtype, the same as "
-                               "--dtype; bf16, fp16; fp8 (E4M3, saturating at 448)")
-                   ->capture_default_str(),
-               {"dtype", "bf16", "fp16", "fp8"});
+  usual(offers_words(command
+                         .add_option("--strategy", request.strategy,
+                                     "Strategies to check, with all variants: all, or some of serial,sliced,commfuse")
+                         ->capture_default_str(),
+                     find_field("strategy.name")->choices()));
+  usual(command
+            .add_option("--ranks", request.ranks,
+                        "Ranks, as in 4, 2,4,8 or 1..8; at most 64; of mpi as many as there are processes")
+            ->default_str("1..8"));
+  usual(offers_words(command
+                         .add_option("--scope", request.scope,
+                                     "Scopes to check: all, or some of ag_gemm,gemm_rs,attention,mlp,layer,ulysses")
+                         ->capture_default_str(),
+                     {"all", "ag_gemm", "gemm_rs", "attention", "mlp", "layer", "ulysses"}));
+  usual(offers_words(command.add_option("--dtype", request.dtype, "bf16, fp16, fp32")->capture_default_str(),
+                     {"bf16", "fp16", "fp32"}));
+  usual(offers_words(
+      command
+          .add_option("--wire", request.wire,
+                      "Dtype of exchanges, all-gathers and all-to-alls, where narrower: dtype, the same as "
+                      "--dtype; bf16, fp16; fp8 (E4M3, saturating at 448)")
+          ->capture_default_str(),
+      {"dtype", "bf16", "fp16", "fp8"}));
 }
 
 /// Adds the flags for executor, time limit and output.
 void add_how(CLI::App& command, CheckRequest& request) {
-  command.add_option("--seed", request.seed, "Seed of the random data")->capture_default_str();
-  offers_words(command
-                   .add_option("--executor", request.executor,
-                               "reference; cpu: ranks and lanes are threads; cuda-virtual: ranks are virtual "
-                               "ones on one GPU; mpi: "
-                               "ranks are processes, the default under mpirun; nccl: with a GPU each; cuda-peer: "
-                               "the same on one machine, by copies into each other's memory")
-                   ->default_str("reference"),
-               {"reference", "cpu", "cuda-virtual", "cuda-peer", "mpi", "nccl"});
+  usual(command.add_option("--seed", request.seed, "Seed of the random data")->capture_default_str());
+  usual(offers_words(command
+                         .add_option("--executor", request.executor,
+                                     "reference; cpu: ranks and lanes are threads; cuda-virtual: ranks are virtual "
+                                     "ones on one GPU; mpi: "
+                                     "ranks are processes, the default under mpirun; nccl: with a GPU each; cuda-peer: "
+                                     "the same on one machine, by copies into each other's memory")
+                         ->default_str("reference"),
+                     {"reference", "cpu", "cuda-virtual", "cuda-peer", "mpi", "nccl"}));
   command
       .add_option("--chaos", request.chaos,
                   "Chaos: the first of 20 seeds of random yields and of waits of up to 20 us; needs an executor")
@@ -467,15 +468,15 @@ void add_how(CLI::App& command, CheckRequest& request) {
   command.add_option("--patience", request.patience, "Give up when no op has ended for this long; needs an executor")
       ->capture_default_str()
       ->type_name("TIME");
-  command
-      .add_option("--limit", request.limit,
-                  "Start no further schedule after this time; the rows so far stand, and the exit code is 3")
-      ->type_name("TIME");
+  usual(command
+            .add_option("--limit", request.limit,
+                        "Start no further schedule after this time; the rows so far stand, and the exit code is 3")
+            ->type_name("TIME"));
   add_device_flag(command, request.gpu, "Options");
   add_nccl_buffer_flags(command, request.gpu, "Options");
-  command.add_flag("--long", request.thorough, "200 seeds of chaos instead of 20; needs an executor");
-  offers_words(command.add_option("-o,--output", request.format, "table, json, csv")->capture_default_str(),
-               {"table", "json", "csv"});
+  usual(command.add_flag("--long", request.thorough, "200 seeds of chaos instead of 20; needs an executor"));
+  usual(offers_words(command.add_option("-o,--output", request.format, "table, json, csv")->capture_default_str(),
+                     {"table", "json", "csv"}));
 }
 
 constexpr const char* about =
