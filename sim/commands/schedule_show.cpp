@@ -6,11 +6,14 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <string_view>
+#include <utility>
 
 #include "model/config/choices.h"
 #include "model/config/command_line.h"
 #include "model/config/option_marks.h"
 #include "model/config_error.h"
+#include "model/program/narrowed.h"
 #include "model/program_text/load_schedule.h"
 #include "model/program_text/step_table.h"
 #include "model/program_text/text.h"
@@ -27,10 +30,13 @@ namespace commfuse::sim {
 
 namespace {
 
+constexpr std::array<std::string_view, 4> wires{"dtype", "bf16", "fp16", "fp8"};
+
 struct ShowRequest {
   std::vector<std::string> files;
   SettingArguments settings;
   std::string form = "steps";
+  std::string wire = "dtype";
 };
 
 void print(const Program& program, const std::string& form) {
@@ -53,6 +59,9 @@ int show_file(const std::string& name, const std::string& form) {
 }
 
 int show_files(const ShowRequest& request) {
+  if (request.wire != "dtype") {
+    throw ConfigError("--wire chooses the wires of generated schedules; remove it, or the file");
+  }
   if (!request.settings.flags.empty()) {
     throw ConfigError(fmt::format("--{} chooses among generated schedules; remove it, or the file",
                                   request.settings.flags.front().first->flag));
@@ -64,6 +73,12 @@ int show_files(const ShowRequest& request) {
   return status;
 }
 
+/// Returns the program with the wires of --wire.
+Program on_wire(Program program, const std::string& name) {
+  const auto* dtype = std::ranges::find(all_dtypes, name, [](DType known) { return name_of(known); });
+  return dtype == all_dtypes.end() ? program : narrowed(std::move(program), *dtype);
+}
+
 void show_generated(const ShowRequest& request) {
   const Settings settings = settings_of(request.settings);
   Library library;
@@ -72,8 +87,9 @@ void show_generated(const ShowRequest& request) {
   const bool each_variant = choices_of(settings).schedules.each_variant;
   for (const Candidates& candidate : each_variant ? candidates_of(settings) : plain_candidates_of(settings)) {
     for (const StrategyOptions& options : candidate.options) {
-      const Program program = program_of(point.scope, point.model.gated_mlp, point.ranks, *candidate.strategy, options);
-      print(program, request.form);
+      print(on_wire(program_of(point.scope, point.model.gated_mlp, point.ranks, *candidate.strategy, options),
+                    request.wire),
+            request.form);
     }
   }
 }
@@ -81,6 +97,7 @@ void show_generated(const ShowRequest& request) {
 int show(const ShowRequest& request) {
   constexpr std::array<std::string_view, 2> forms{"steps", "yaml"};
   require_word("--output", request.form, forms, "form");
+  require_word("--wire", request.wire, wires, "dtype");
   if (!request.files.empty()) {
     return show_files(request);
   }
@@ -99,6 +116,12 @@ void add_schedule_show(CLI::App& schedule, int& status) {
     usual(offers_words(
         command.add_option("-o,--output", request->form, "steps, yaml")->type_name("FORM")->capture_default_str(),
         {"steps", "yaml"}));
+    offers_words(command
+                     .add_option("--wire", request->wire,
+                                 "Dtype of exchanges, all-gathers and all-to-alls, where narrower: dtype, the same as "
+                                 "--dtype; bf16, fp16; fp8 (E4M3). `run --schedule` prices it by its bytes")
+                     ->capture_default_str(),
+                 {"dtype", "bf16", "fp16", "fp8"});
     command.footer(
         "Examples:\n"
         "  commfuse-sim schedule show --strategy commfuse --ranks 4 --scope gate_up\n"

@@ -43,6 +43,28 @@ TEST(CommfuseSimSchedule, ListSaysWhatEachDoesAndLeavesExposed) {
   EXPECT_NE(outcome.out.find("  peak memory: "), std::string::npos);
 }
 
+TEST(CommfuseSimSchedule, WiresOfEightBitsArePricedByTheirBytes) {
+  const auto makespan = [](const std::string& wire) {
+    const Schedule schedule(
+        run_program("commfuse-sim schedule show --scope qkv --strategy serial --ranks 4 -o yaml --wire " + wire).out);
+    const std::string row = run_program(
+                                "commfuse-sim run --hardware h100-sxm --model llama-3.1-8b --seq 64K -o json "
+                                "--schedule " +
+                                schedule.path())
+                                .out;
+    const std::string key = "\"makespan_us\":";
+    const std::size_t at = row.find(key);
+    return at == std::string::npos ? 0.0 : std::stod(row.substr(at + key.size()));
+  };
+  const double wide = makespan("dtype");
+  const double narrow = makespan("fp8");
+  EXPECT_GT(narrow, 0.0);
+  EXPECT_LT(narrow, 0.95 * wide);
+  const Outcome unknown = run_program("commfuse-sim schedule show --wire fp4");
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_NE(unknown.err.find("--wire: unknown dtype 'fp4'"), std::string::npos) << unknown.err;
+}
+
 TEST(CommfuseSimSchedule, ShowDrawsTheStepsOfThePaper) {
   const std::string steps = shown("--form ring");
   EXPECT_NE(steps.find("step"), std::string::npos) << steps;

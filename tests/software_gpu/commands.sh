@@ -62,6 +62,10 @@ validate links --executor cuda-virtual --ranks 2 --bytes '8 KiB' --collectives '
 SOFTWARE_GPU_DEVICES=3 validate links --copies all --both-ways --bytes '8 KiB' --iterations 3 --tolerance 1000000
 ranks 2 check --executor nccl --scope gemm_rs --strategy serial
 ranks 2 run --executor nccl --ranks 2 --strategy serial,commfuse --nccl-register on --out run.json "${point[@]}"
+ranks 2 run --executor nccl --ranks 2 --strategy commfuse,async_tp --nccl-exchange put --out run.json "${point[@]}"
+ranks 3 check --executor nccl --scope ag_gemm --strategy async_tp --ranks 3 --nccl-exchange put --wire fp8
+SOFTWARE_GPU_NCCL=2.29.2 ranks 2 check --executor nccl --scope ag_gemm --strategy commfuse --nccl-exchange put
+SOFTWARE_GPU_NCCL=2.27.0 ranks 2 check --executor nccl --scope ag_gemm --strategy serial --nccl-register windows
 ranks 3 links --executor nccl --ranks 2 --bytes '8 KiB' --tolerance 1000000
 ranks 2 check --executor cuda-peer --scope gemm_rs --strategy serial
 ranks 2 run --executor cuda-peer --ranks 2 --strategy serial,commfuse --spans --out run.json "${point[@]}"

@@ -658,6 +658,98 @@ TEST(SoftwareGpuNccl, AGroupOfACommunicatorThatDoesNotBlockGoesOnInAnotherThread
   EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
 }
 
+/// Memory of one page that is a window of the communicator.
+struct Window {
+  ncclComm_t comm;
+  unsigned char* at = nullptr;
+  ncclWindow_t window = nullptr;
+
+  explicit Window(ncclComm_t of) : comm(of) {
+    void* memory = nullptr;
+    EXPECT_EQ(ncclMemAlloc(&memory, 4096), ncclSuccess);
+    at = static_cast<unsigned char*>(memory);
+    EXPECT_EQ(ncclCommWindowRegister(comm, at, 4096, &window, NCCL_WIN_COLL_SYMMETRIC), ncclSuccess);
+  }
+  Window(const Window&) = delete;
+  Window& operator=(const Window&) = delete;
+  ~Window() {
+    EXPECT_EQ(ncclCommWindowDeregister(comm, window), ncclSuccess);
+    EXPECT_EQ(ncclMemFree(at), ncclSuccess);
+  }
+};
+
+void end(ncclComm_t comm) {
+  EXPECT_EQ(ncclCommFinalize(comm), ncclSuccess);
+  EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
+}
+
+TEST(SoftwareGpuNccl, APutIsThereOnceItsSignalIs) {
+  on_ranks(3, [&](int rank, ncclComm_t comm, cudaStream_t stream) {
+    {
+      const Window window(comm);
+      const int next = (rank + 1) % 3;
+      const int before = (rank + 2) % 3;
+      ASSERT_EQ(cudaMemsetAsync(window.at, rank + 1, 64, stream), cudaSuccess);
+      ASSERT_EQ(ncclSignal(next, 0, 0, 0, comm, stream), ncclSuccess);
+      ASSERT_EQ(ncclPutSignal(window.at, 64, ncclUint8, next, window.window, 128, 0, 0, 0, comm, stream), ncclSuccess);
+      ncclWaitSignalDesc_t both{.opCnt = 2, .peer = before, .sigIdx = 0, .ctx = 0};
+      ASSERT_EQ(ncclWaitSignal(1, &both, comm, stream), ncclSuccess);
+      ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+      std::array<unsigned char, 64> got{};
+      ASSERT_EQ(cudaMemcpy(got.data(), window.at + 128, got.size(), cudaMemcpyDeviceToHost), cudaSuccess);
+      for (const unsigned char one : got) {
+        ASSERT_EQ(one, before + 1);
+      }
+    }
+    end(comm);
+  });
+}
+
+TEST(SoftwareGpuNccl, PutsAndSignalsThatNcclWouldRefuseAreRefused) {
+  on_ranks(1, [&](int /*rank*/, ncclComm_t comm, cudaStream_t stream) {
+    EXPECT_EQ(ncclSignal(0, 0, 0, 0, comm, stream), ncclInvalidUsage);  // before any window
+    {
+      const Window window(comm);
+      auto* const outside = new_memory<unsigned char>(64);
+      const auto put = [&](const void* from, std::size_t offset, int peer, int signal, unsigned flags) {
+        return ncclPutSignal(from, 64, ncclUint8, peer, window.window, offset, signal, 0, flags, comm, stream);
+      };
+      EXPECT_EQ(put(outside, 0, 0, 0, 0), ncclInvalidArgument);
+      EXPECT_EQ(put(window.at, 4090, 0, 0, 0), ncclInvalidArgument);
+      EXPECT_EQ(put(window.at, 0, 1, 0, 0), ncclInvalidArgument);
+      EXPECT_EQ(put(window.at, 0, 0, 1, 0), ncclInvalidArgument);
+      EXPECT_EQ(put(window.at, 0, 0, 0, 1), ncclInvalidArgument);
+      ncclWaitSignalDesc_t nothing{.opCnt = 0, .peer = 0, .sigIdx = 0, .ctx = 0};
+      EXPECT_EQ(ncclWaitSignal(1, &nothing, comm, stream), ncclInvalidArgument);
+      EXPECT_EQ(put(window.at, 256, 0, 0, 0), ncclSuccess);
+      ncclWaitSignalDesc_t mine{.opCnt = 1, .peer = 0, .sigIdx = 0, .ctx = 0};
+      EXPECT_EQ(ncclWaitSignal(1, &mine, comm, stream), ncclSuccess);
+      EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+    }
+    end(comm);
+  });
+}
+
+TEST(SoftwareGpuNccl, SignalsThatNobodyWaitedForEndTheProcess) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_DEATH(on_ranks(1,
+                        [](int /*rank*/, ncclComm_t comm, cudaStream_t stream) {
+                          {
+                            const Window window(comm);
+                            static_cast<void>(ncclSignal(0, 0, 0, 0, comm, stream));
+                            static_cast<void>(cudaStreamSynchronize(stream));
+                          }
+                          end(comm);
+                        }),
+               "a communicator is destroyed with signals that nobody waited for");
+  EXPECT_DEATH(
+      {
+        ::setenv("SOFTWARE_GPU_NCCL", "2.28.9", 1);  // NOLINT(concurrency-mt-unsafe)
+        static_cast<void>(ncclSignal(0, 0, 0, 0, nullptr, nullptr));
+      },
+      "ncclSignal is called, which NCCL 22809 lacks");
+}
+
 TEST(SoftwareGpuNccl, TwoRanksOnOneGpuAreRefused) {
   ncclUniqueId id{};
   ASSERT_EQ(ncclGetUniqueId(&id), ncclSuccess);

@@ -19,10 +19,12 @@ HeaderFacts our_runtime();
 HeaderFacts our_cublaslt();
 HeaderFacts our_nccl();
 HeaderFacts our_cupti();
-// Defined if the header was found.
+HeaderFacts our_fp8();
+// Defined where the header was found.
 HeaderFacts their_runtime();
 HeaderFacts their_cublaslt();
 HeaderFacts their_nccl();
 HeaderFacts their_cupti();
+HeaderFacts their_fp8();
 
 }  // namespace software_gpu

@@ -23,6 +23,14 @@ TEST(SoftwareGpuHeaders, SayWhatTheRuntimesSay) {
 #endif
 }
 
+TEST(SoftwareGpuHeaders, RoundToEightBitsAsTheRuntimesDo) {
+#ifdef COMMFUSE_HAS_CUDA_HEADERS
+  expect_equal(our_fp8(), their_fp8());
+#else
+  GTEST_SKIP() << "no CUDA 13 headers";
+#endif
+}
+
 TEST(SoftwareGpuHeaders, SayWhatCublasLtsSay) {
 #ifdef COMMFUSE_HAS_CUBLASLT_HEADERS
   expect_equal(our_cublaslt(), their_cublaslt());

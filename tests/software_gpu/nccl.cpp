@@ -167,6 +167,7 @@ ncclResult_t split(ncclComm& parent, ncclComm& child, Member mine, std::uint64_t
     child.rank = member.rank == mine.rank ? static_cast<int>(child.members.size()) : child.rank;
     child.members.push_back(parent.members[static_cast<std::size_t>(member.rank)]);
   }
+  const Lock lock(mutex());  // puts look for the communicator they are for
   child.mesh = parent.mesh;
   child.parent = &parent;
   child.id = (id * 1000003U + number) * 1000003U + static_cast<std::uint64_t>(mine.color) + 1U;
@@ -364,7 +365,7 @@ ncclResult_t enroll(ncclComm* comm, void* at, std::size_t bytes, bool window) {
   if (window && (reinterpret_cast<std::uintptr_t>(at) % page != 0 || bytes % page != 0)) {
     return refuse(comm, ncclInvalidArgument, "a window is not aligned to 4096 bytes");
   }
-  comm->registered.push_back(at);
+  comm->registered.push_back({static_cast<std::byte*>(at), bytes, ++comm->registrations, window});
   return run(lock, *comm, [comm, bytes] {
     Bytes mine(sizeof bytes);
     std::memcpy(mine.data(), &bytes, sizeof bytes);
@@ -380,12 +381,81 @@ ncclResult_t withdraw(ncclComm* comm, void* handle) {
   if (const ncclResult_t status = ready(comm); status != ncclSuccess) {
     return status;
   }
-  const auto entry = std::ranges::find(comm->registered, handle);
-  if (entry == comm->registered.end()) {
+  const auto found = std::ranges::find(comm->registered, handle, &ncclComm::Registered::at);
+  if (found == comm->registered.end()) {
     return refuse(comm, ncclInvalidArgument, "a registration ends that is none");
   }
   comm->registered.erase(entry);
   return ncclSuccess;
+}
+
+/// The window that memory lies in; null: in none.
+const ncclComm::Registered* window_of(const ncclComm& comm, const void* at, std::size_t bytes) {
+  const auto* begin = static_cast<const std::byte*>(at);
+  const auto found = std::ranges::find_if(comm.registered, [&](const ncclComm::Registered& one) {
+    return one.is_window && begin >= one.at && begin + bytes <= one.at + one.bytes;
+  });
+  return found == comm.registered.end() ? nullptr : &*found;
+}
+
+/// What NCCL checks of all one-sided calls; under the mutex. Signals of a communicator without a window are refused
+/// from 2.30 on; before, the first one takes all ranks.
+ncclResult_t one_sided_refusal(ncclComm* comm, int peer, int signal, int context, cudaStream_t stream) {
+  if (const ncclResult_t status = ready(comm); status != ncclSuccess) {
+    return status;
+  }
+  if (peer < 0 || peer >= software_gpu::ranks_of(*comm) || signal != 0 || context != 0) {
+    return refuse(comm, ncclInvalidArgument, "a peer, signal or context is none of the communicator's");
+  }
+  if (std::ranges::none_of(comm->registered, &ncclComm::Registered::is_window)) {
+    return refuse(comm, ncclInvalidUsage, "a signal is used before a symmetric window is registered");
+  }
+  if (depth > 0 || software_gpu::is_captured(stream) || software_gpu::device_of(stream) != comm->device) {
+    return refuse(comm, ncclInvalidUsage, "the double takes signals outside of groups and captures, on its device");
+  }
+  return ncclSuccess;
+}
+
+/// Gives the stream a copy, or a wait, that takes no multiprocessor.
+template <class Work>
+ncclResult_t issue_one_sided(Lock& lock, ncclComm& comm, cudaStream_t stream, const char* name, Work work) {
+  const bool is_first = !std::exchange(comm.has_puts, true);
+  return run(lock, comm, [=, &comm] {
+    if (is_first && version() < 23000) {
+      static_cast<void>(software_gpu::gather(comm, Purpose::registration, {}));
+    }
+    ++comm.operations;
+    const cudaError_t status = software_gpu::enqueue(stream, {.kind = software_gpu::WorkKind::other,
+                                                              .name = name,
+                                                              .run =
+                                                                  [&comm, work] {
+                                                                    if (!comm.aborted) {
+                                                                      work();
+                                                                    }
+                                                                    --comm.operations;
+                                                                    return cudaSuccess;
+                                                                  },
+                                                              .line = line_of(comm, stream)});
+    if (status != cudaSuccess) {
+      --comm.operations;
+      return refuse(&comm, ncclUnhandledCudaError, cudaGetErrorString(status));
+    }
+    return ncclSuccess;
+  });
+}
+
+/// Hands what other ranks put to the communicator that it is for.
+void listen(software_gpu::Mesh& mesh) {
+  mesh.listen([&mesh](int peer, std::uint64_t id, const Bytes& bytes) {
+    const Lock lock(mutex());
+    for (ncclComm* comm : communicators()) {
+      if (comm->alive && comm->mesh.get() == &mesh && comm->id == id) {
+        const auto member = std::ranges::find(comm->members, peer) - comm->members.begin();
+        software_gpu::take_put(*comm, static_cast<int>(member), bytes);
+        return;
+      }
+    }
+  });
 }
 
 }  // namespace
@@ -419,7 +489,12 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId id
   id.internal[NCCL_UNIQUE_ID_BYTES - 1] = '\0';
   const std::string token = id.internal;
   return run(lock, *made, [made, token, rank, ranks] {
-    made->mesh = std::make_shared<software_gpu::Mesh>(token, rank, ranks, made->aborted);
+    const auto mesh = std::make_shared<software_gpu::Mesh>(token, rank, ranks, made->aborted);
+    listen(*mesh);
+    {
+      const Lock inside(mutex());
+      made->mesh = mesh;
+    }
     return introduce(*made);
   });
 }
@@ -473,6 +548,7 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
   software_gpu::check(comm->registered.empty(), "a communicator is destroyed with memory registered");
   software_gpu::check(comm->mesh->left_over(comm->id) == 0,
                       "a communicator is destroyed with messages that nobody received");
+  software_gpu::check(comm->raised == comm->awaited, "a communicator is destroyed with signals that nobody waited for");
   join(lock, *comm);
   comm->alive = false;
   comm->mesh = nullptr;
@@ -588,8 +664,9 @@ ncclResult_t ncclMemFree(void* at) {
   {
     const Lock lock(mutex());
     for (const ncclComm* comm : communicators()) {
-      software_gpu::check(!comm->alive || std::ranges::find(comm->registered, at) == comm->registered.end(),
-                          "memory is freed that is registered with a communicator");
+      software_gpu::check(
+          !comm->alive || std::ranges::find(comm->registered, at, &ncclComm::Registered::at) == comm->registered.end(),
+          "memory is freed that is registered with a communicator");
     }
   }
   return cudaFree(at) == cudaSuccess ? ncclSuccess : ncclUnhandledCudaError;
@@ -615,6 +692,56 @@ ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void* at, std::size_t bytes
 ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t window) {
   require_version(22700, "ncclCommWindowDeregister");
   return withdraw(comm, window);
+}
+
+ncclResult_t ncclPutSignal(const void* from, std::size_t count, ncclDataType_t type, int peer, ncclWindow_t window,
+                           std::size_t offset, int signal, int context, unsigned int flags, ncclComm_t comm,
+                           cudaStream_t stream) {
+  require_version(22902, "ncclPutSignal");
+  Lock lock(mutex());
+  if (const ncclResult_t status = one_sided_refusal(comm, peer, signal, context, stream); status != ncclSuccess) {
+    return status;
+  }
+  const std::size_t bytes = count * software_gpu::size_of(type);
+  const auto theirs = std::ranges::find(comm->registered, static_cast<void*>(window), &ncclComm::Registered::at);
+  if (flags != 0 || theirs == comm->registered.end() || !theirs->is_window || offset + bytes > theirs->bytes) {
+    return refuse(comm, ncclInvalidArgument, "a put goes beyond the window of its peer");
+  }
+  if (window_of(*comm, from, bytes) == nullptr) {
+    return refuse(comm, ncclInvalidArgument, "what is put lies in no symmetric window");
+  }
+  return issue_one_sided(lock, *comm, stream, "ncclPutSignal",
+                         [=, number = theirs->number] { software_gpu::put(*comm, peer, number, offset, from, bytes); });
+}
+
+ncclResult_t ncclSignal(int peer, int signal, int context, unsigned int flags, ncclComm_t comm, cudaStream_t stream) {
+  require_version(22902, "ncclSignal");
+  Lock lock(mutex());
+  if (const ncclResult_t status = one_sided_refusal(comm, peer, signal, context, stream); status != ncclSuccess) {
+    return status;
+  }
+  return flags != 0 ? ncclInvalidArgument : issue_one_sided(lock, *comm, stream, "ncclSignal", [=] {
+    software_gpu::put(*comm, peer, 0, 0, nullptr, 0);
+  });
+}
+
+ncclResult_t ncclWaitSignal(int count, ncclWaitSignalDesc_t* signals, ncclComm_t comm, cudaStream_t stream) {
+  require_version(22902, "ncclWaitSignal");
+  Lock lock(mutex());
+  if (count != 1) {
+    return refuse(comm, ncclInvalidArgument, "the double waits for signals of one peer at a time");
+  }
+  const int peer = signals->peer;
+  if (const ncclResult_t status = one_sided_refusal(comm, peer, signals->sigIdx, signals->ctx, stream);
+      status != ncclSuccess) {
+    return status;
+  }
+  if (signals->opCnt <= 0) {
+    return refuse(comm, ncclInvalidArgument, "no signal is waited for");
+  }
+  const std::uint64_t until = comm->awaited[peer] += static_cast<std::uint64_t>(signals->opCnt);
+  return issue_one_sided(lock, *comm, stream, "ncclWaitSignal",
+                         [=] { software_gpu::wait_for_signals(*comm, peer, until); });
 }
 
 }  // extern "C"

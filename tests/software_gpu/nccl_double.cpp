@@ -2,6 +2,8 @@
 // The double of NCCL, built in several versions: NCCL_DOUBLE_VERSION selects one, and older ones lack functions.
 #include "tests/software_gpu/nccl_double.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <condition_variable>
@@ -129,7 +131,7 @@ ncclResult_t launch(std::vector<Operation> operations) {
   return comm.blocks ? now(lock, comm, facts().hangs_in_group, record) : later(lock, comm, false, record);
 }
 
-ncclResult_t operation(ncclComm* comm, const char* name) {
+ncclResult_t operation(ncclComm* comm, const std::string& name) {
   {
     const Lock lock(facts().mutex);
     if (const ncclResult_t status = ready(comm, name); status != ncclSuccess) {
@@ -313,6 +315,26 @@ ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t /*window*/) 
 #if NCCL_DOUBLE_VERSION >= 22803
 ncclResult_t ncclAlltoAll(const void*, void*, size_t, ncclDataType_t, ncclComm_t comm, cudaStream_t) {
   return operation(comm, "all-to-all");
+}
+#endif
+
+#if NCCL_DOUBLE_VERSION >= 22902
+// Of types that header_facts_test.cpp holds against NVIDIA's where its header has them: this one's has not.
+ncclResult_t ncclPutSignal(const void*, size_t count, ncclDataType_t, int peer, ncclWindow_t window, size_t offset,
+                           int signal, int context, unsigned int flags, ncclComm_t comm, cudaStream_t) {
+  return signal != 0 || context != 0 || flags != 0 || window == nullptr
+             ? misuse("a signal, context or flag that no version before 2.31 knows")
+             : operation(comm, fmt::format("put {} bytes to {} at {}", count, peer, offset));
+}
+ncclResult_t ncclSignal(int peer, int signal, int context, unsigned int flags, ncclComm_t comm, cudaStream_t) {
+  return signal != 0 || context != 0 || flags != 0
+             ? misuse("a signal, context or flag that no version before 2.31 knows")
+             : operation(comm, fmt::format("signal {}", peer));
+}
+ncclResult_t ncclWaitSignal(int count, commfuse::validate::NcclSignals* signals, ncclComm_t comm, cudaStream_t) {
+  return count != 1 || signals->sigIdx != 0 || signals->ctx != 0
+             ? misuse("a wait for a signal that no version before 2.31 knows")
+             : operation(comm, fmt::format("wait for {} of {}", signals->opCnt, signals->peer));
 }
 #endif
 

@@ -175,7 +175,18 @@ void Mesh::read(int peer) {
   }
 }
 
+void Mesh::listen(Listener listener) {
+  const std::lock_guard lock(listening_);
+  listener_ = std::move(listener);
+}
+
 void Mesh::deliver(int peer, Tag tag, Bytes bytes) {
+  if (tag.purpose == Purpose::put) {
+    const std::lock_guard listening(listening_);
+    check(listener_ != nullptr, "a rank puts before the network is made");
+    listener_(peer, tag.communicator, bytes);
+    return;
+  }
   const std::lock_guard lock(mutex_);
   mail_[{peer, tag}].push_back(std::move(bytes));
   arrived_.notify_all();

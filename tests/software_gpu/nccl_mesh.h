@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -19,8 +20,17 @@ namespace software_gpu {
 
 using Bytes = std::vector<std::byte>;
 
-/// Purposes of messages: messages of one purpose between two ranks arrive in order.
-enum class Purpose : std::uint32_t { introduction, split, connection, registration, ready, message, collective };
+/// What messages are for: those of one kind between two ranks arrive in order.
+enum class Purpose : std::uint32_t {
+  introduction,
+  split,
+  connection,
+  registration,
+  ready,
+  message,
+  collective,
+  put,  ///< Nobody receives it: it is handed to who listens as soon as it is there.
+};
 
 struct Tag {
   std::uint64_t communicator = 0;
@@ -48,7 +58,10 @@ class Mesh {
   Bytes receive(int peer, Tag tag, const std::atomic<bool>& aborted);
   /// Returns the number of messages of a communicator that arrived and were not received.
   [[nodiscard]] std::size_t left_over(std::uint64_t communicator);
-  /// Wakes waiting threads, which then see that they are aborted.
+  /// Called for every put, from any thread: by rank of the mesh, and communicator.
+  using Listener = std::function<void(int peer, std::uint64_t communicator, const Bytes& bytes)>;
+  void listen(Listener listener);
+  /// Wakes who waits, to see that it is aborted.
   void wake();
 
  private:
@@ -66,6 +79,8 @@ class Mesh {
   std::mutex mutex_;
   std::condition_variable arrived_;
   std::map<std::pair<int, Tag>, std::deque<Bytes>> mail_;
+  std::mutex listening_;
+  Listener listener_;
 };
 
 }  // namespace software_gpu

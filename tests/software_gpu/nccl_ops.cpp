@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 
 #include "tests/software_gpu/misuse.h"
@@ -224,6 +225,47 @@ void run_operations(ncclComm& comm, const std::vector<Operation>& operations) {
       run_messages(comm, operations);
     }
   } catch (const Aborted&) {  // the kernel ends without writing its output
+  }
+}
+
+namespace {
+
+/// What goes before the bytes of a put.
+struct PutHeader {
+  std::uint64_t window = 0;
+  std::uint64_t offset = 0;
+};
+
+}  // namespace
+
+void put(ncclComm& comm, int peer, std::uint64_t window, std::size_t offset, const void* from, std::size_t bytes) {
+  const PutHeader header{window, offset};
+  Bytes message = bytes_at(&header, sizeof header);
+  const Bytes data = bytes == 0 ? Bytes{} : bytes_at(from, bytes);
+  message.insert(message.end(), data.begin(), data.end());
+  send(comm, peer, Purpose::put, message);
+}
+
+void take_put(ncclComm& comm, int member, const Bytes& bytes) {
+  PutHeader header;
+  check(bytes.size() >= sizeof header, "a put of the double of NCCL is damaged");
+  std::memcpy(&header, bytes.data(), sizeof header);
+  const std::size_t size = bytes.size() - sizeof header;
+  if (size > 0) {
+    const auto window = std::ranges::find(comm.registered, header.window, &ncclComm::Registered::number);
+    check(window != comm.registered.end() && window->is_window && header.offset + size <= window->bytes,
+          fmt::format("rank {} puts into a window that rank {} does not have", member, comm.rank));
+    std::memcpy(window->at + header.offset, bytes.data() + sizeof header, size);
+  }
+  const std::lock_guard lock(comm.signal_mutex);
+  ++comm.raised[member];
+  comm.signal_changed.notify_all();
+}
+
+void wait_for_signals(ncclComm& comm, int peer, std::uint64_t count) {
+  std::unique_lock lock(comm.signal_mutex);
+  while (!comm.aborted && comm.raised[peer] < count) {
+    comm.signal_changed.wait_for(lock, std::chrono::milliseconds(2));
   }
 }
 

@@ -4,6 +4,9 @@
 
 #include <nccl.h>
 
+#include <condition_variable>
+#include <map>
+#include <mutex>
 #include <string>
 
 #include "tests/software_gpu/gpu.h"
@@ -31,9 +34,23 @@ struct ncclComm {
   std::vector<std::pair<int, bool>> connected;  // peers, and whether messages go to them
   bool has_rings = false;
   std::uint32_t splits = 0;
-  std::vector<void*> registered;
+  /// Memory that is registered: the n-th of a communicator on all its ranks.
+  struct Registered {
+    std::byte* at = nullptr;
+    std::size_t bytes = 0;
+    std::uint64_t number = 0;
+    bool is_window = false;
+  };
+  std::vector<Registered> registered;
+  std::uint64_t registrations = 0;
+  bool has_puts = false;  // all its ranks have met for the first
 
-  std::atomic<int> operations = 0;  // operations that have not ended
+  std::atomic<int> operations = 0;  // not ended
+
+  std::mutex signal_mutex;
+  std::condition_variable signal_changed;
+  std::map<int, std::uint64_t> raised;   // signals by the rank that raised them
+  std::map<int, std::uint64_t> awaited;  // by calls, whether they have come or not
 };
 
 namespace software_gpu {
@@ -60,6 +77,13 @@ std::size_t size_of(ncclDataType_t type);
 /// Runs messages of one communicator together, or one collective: at once on all members, in the order in which each of
 /// them issued it. Ends the process with an error if two ranks disagree about sizes or kinds.
 void run_operations(ncclComm& comm, const std::vector<Operation>& operations);
+
+/// Writes into another rank's window, whatever that rank does, and raises its signal. No bytes: raises it alone.
+void put(ncclComm& comm, int peer, std::uint64_t window, std::size_t offset, const void* from, std::size_t bytes);
+/// What put() does on the other side. Requires the mutex of the communicators.
+void take_put(ncclComm& comm, int member, const Bytes& bytes);
+/// Until a rank has raised so many signals. Returns early once the communicator is aborted.
+void wait_for_signals(ncclComm& comm, int peer, std::uint64_t count);
 
 Bytes exchange(ncclComm& comm, int to, int from, Purpose purpose, const Bytes& bytes);
 /// Sends every member these bytes; returns the bytes of all, by member.

@@ -41,6 +41,7 @@ struct CheckRequest {
   std::string ranks;
   std::string scope = "all";
   std::string dtype = "bf16";
+  std::string wire = "dtype";
   std::string seed = "1";
   std::string format = "table";
   std::string executor;
@@ -136,6 +137,14 @@ DType dtype_of(const std::string& name) {
   return kinds[chosen_one("--dtype", name, names, "dtypes")];
 }
 
+/// Returns the dtype of --wire; nothing where transfers have that of the tensors.
+std::optional<DType> wire_of(const std::string& name) {
+  constexpr std::array<std::string_view, 4> names{"dtype", "bf16", "fp16", "fp8"};
+  const std::size_t place = chosen_one("--wire", name, names, "dtypes");
+  const auto* dtype = std::ranges::find(all_dtypes, names[place], [](DType known) { return name_of(known); });
+  return place == 0 ? std::nullopt : std::optional(*dtype);
+}
+
 std::uint64_t seed_of(std::string_view flag, const std::string& text, std::int64_t least) {
   const std::optional<std::int64_t> seed = parse_integer(text);
   if (!seed || *seed < least) {
@@ -194,13 +203,14 @@ std::vector<CheckPoint> points_of(const CheckRequest& request) {
   const std::vector<const Strategy*> all_strategies = strategies_of(request.strategy);
   const StrategyOptions fixed{.dtype = dtype_of(request.dtype)};
   const std::uint64_t seed = seed_of("--seed", request.seed, 0);
+  const std::optional<DType> wire = wire_of(request.wire);
   std::vector<CheckPoint> points;
   for (const CheckedOperation* operation : operations_of(request.scope)) {
     for (const std::int32_t ranks : all_ranks) {
       for (const Strategy* strategy : all_strategies) {
         for (const StrategyOptions& options :
              schedules_to_prove(*strategy, kinds_of(operation->operation), ranks, fixed)) {
-          points.push_back({operation, strategy, options, ranks, seed});
+          points.push_back({operation, strategy, options, ranks, seed, {}, wire});
         }
       }
     }
@@ -404,7 +414,7 @@ int run_here(CheckRequest request, Launch& launch) {
 
 /// Throws ConfigError for flags that choose among generated schedules, because they do not apply to a file.
 void require_no_choice(const CLI::App& command, const CheckRequest& request) {
-  for (const char* flag : {"--strategy", "--ranks", "--scope", "--dtype"}) {
+  for (const char* flag : {"--strategy", "--ranks", "--scope", "--dtype", "--wire"}) {
     if (!request.files.empty() && command.count(flag) > 0) {
       throw ConfigError(fmt::format("{} chooses among generated schedules; remove it, or the file", flag));
     }
@@ -415,35 +425,42 @@ void require_no_choice(const CLI::App& command, const CheckRequest& request) {
 void add_what(CLI::App& command, CheckRequest& request) {
   offers_names(command.add_option("FILE", request.files, "Schedules in YAML instead of generated ones: names or paths"),
                Catalogue::schedules);
-  offers_words(command
-                   .add_option("--strategy", request.strategy,
-                               "Strategies to check, with all variants: all, or some of serial,sliced,commfuse")
-                   ->capture_default_str(),
-               find_field("strategy.name")->choices());
-  command
-      .add_option("--ranks", request.ranks,
-                  "Ranks, as in 4, 2,4,8 or 1..8; at most 64; of mpi as many as there are processes")
-      ->default_str("1..8");
-  offers_words(command
-                   .add_option("--scope", request.scope,
-                               "Scopes to check: all, or some of ag_gemm,gemm_rs,attention,mlp,layer,ulysses")
-                   ->capture_default_str(),
-               {"all", "ag_gemm", "gemm_rs", "attention", "mlp", "layer", "ulysses"});
-  offers_words(command.add_option("--dtype", request.dtype, "bf16, fp16, fp32")->capture_default_str(),
-               {"bf16", "fp16", "fp32"});
+  usual(offers_words(command
+                         .add_option("--strategy", request.strategy,
+                                     "Strategies to check, with all variants: all, or some of serial,sliced,commfuse")
+                         ->capture_default_str(),
+                     find_field("strategy.name")->choices()));
+  usual(command
+            .add_option("--ranks", request.ranks,
+                        "Ranks, as in 4, 2,4,8 or 1..8; at most 64; of mpi as many as there are processes")
+            ->default_str("1..8"));
+  usual(offers_words(command
+                         .add_option("--scope", request.scope,
+                                     "Scopes to check: all, or some of ag_gemm,gemm_rs,attention,mlp,layer,ulysses")
+                         ->capture_default_str(),
+                     {"all", "ag_gemm", "gemm_rs", "attention", "mlp", "layer", "ulysses"}));
+  usual(offers_words(command.add_option("--dtype", request.dtype, "bf16, fp16, fp32")->capture_default_str(),
+                     {"bf16", "fp16", "fp32"}));
+  usual(offers_words(
+      command
+          .add_option("--wire", request.wire,
+                      "Dtype of exchanges, all-gathers and all-to-alls, where narrower: dtype, the same as "
+                      "--dtype; bf16, fp16; fp8 (E4M3, saturating at 448)")
+          ->capture_default_str(),
+      {"dtype", "bf16", "fp16", "fp8"}));
 }
 
 /// Adds the flags for executor, time limit and output.
 void add_how(CLI::App& command, CheckRequest& request) {
-  command.add_option("--seed", request.seed, "Seed of the random data")->capture_default_str();
-  offers_words(command
-                   .add_option("--executor", request.executor,
-                               "reference; cpu: ranks and lanes are threads; cuda-virtual: ranks are virtual "
-                               "ones on one GPU; mpi: "
-                               "ranks are processes, the default under mpirun; nccl: with a GPU each; cuda-peer: "
-                               "the same on one machine, by copies into each other's memory")
-                   ->default_str("reference"),
-               {"reference", "cpu", "cuda-virtual", "cuda-peer", "mpi", "nccl"});
+  usual(command.add_option("--seed", request.seed, "Seed of the random data")->capture_default_str());
+  usual(offers_words(command
+                         .add_option("--executor", request.executor,
+                                     "reference; cpu: ranks and lanes are threads; cuda-virtual: ranks are virtual "
+                                     "ones on one GPU; mpi: "
+                                     "ranks are processes, the default under mpirun; nccl: with a GPU each; cuda-peer: "
+                                     "the same on one machine, by copies into each other's memory")
+                         ->default_str("reference"),
+                     {"reference", "cpu", "cuda-virtual", "cuda-peer", "mpi", "nccl"}));
   command
       .add_option("--chaos", request.chaos,
                   "First of 20 seeds of random delays: yields, and waits of up to 20 us; needs an executor")
@@ -451,14 +468,15 @@ void add_how(CLI::App& command, CheckRequest& request) {
   command.add_option("--patience", request.patience, "Give up when no op has ended for this long; needs an executor")
       ->capture_default_str()
       ->type_name("TIME");
-  command
-      .add_option("--limit", request.limit,
-                  "Start no further schedule after this time; the rows so far stand, and the exit code is 3")
-      ->type_name("TIME");
+  usual(command
+            .add_option("--limit", request.limit,
+                        "Start no further schedule after this time; the rows so far stand, and the exit code is 3")
+            ->type_name("TIME"));
   add_device_flag(command, request.gpu, "Options");
-  command.add_flag("--long", request.thorough, "200 seeds of chaos instead of 20; needs an executor");
-  offers_words(command.add_option("-o,--output", request.format, "table, json, csv")->capture_default_str(),
-               {"table", "json", "csv"});
+  add_nccl_buffer_flags(command, request.gpu, "Options");
+  usual(command.add_flag("--long", request.thorough, "200 seeds of chaos instead of 20; needs an executor"));
+  usual(offers_words(command.add_option("-o,--output", request.format, "table, json, csv")->capture_default_str(),
+                     {"table", "json", "csv"}));
 }
 
 constexpr const char* about =

@@ -31,17 +31,29 @@ constexpr std::array<std::pair<std::string_view, LaunchMode>, 3> launches{
 constexpr std::array<std::pair<std::string_view, LinkKind>, 2> link_kinds{
     {{"copy", LinkKind::copy}, {"bounce", LinkKind::bounce}}};
 constexpr std::array<std::string_view, 2> switches{"on", "off"};
+constexpr std::array<std::string_view, 3> registrations{"on", "off", "windows"};
+constexpr std::array<std::string_view, 2> exchanges{"messages", "put"};
 constexpr std::array<std::string_view, 2> cache_states{"cold", "warm"};
 constexpr std::array<std::pair<std::string_view, int>, 3> cta_policies{
     {{"default", 0}, {"efficiency", 1}, {"zero", 2}}};
 constexpr std::array<std::pair<std::string_view, AttentionKernel>, 3> attention_kernels{
     {{"auto", AttentionKernel::any}, {"cudnn", AttentionKernel::cudnn}, {"cublaslt", AttentionKernel::cublaslt}}};
-constexpr std::array all_flags{
-    "--device",    "--view",         "--issue", "--link",       "--link-ctas", "--multiprocessors",   "--l2",
-    "--partition", "--attention-by", "--nvls",  "--cta-policy", "--nccl-ctas", "--nccl-p2p-channels", "--nccl-register",
-    "--dry-run"};
-constexpr std::array nccl_flags{"--nvls", "--cta-policy", "--nccl-ctas", "--nccl-p2p-channels", "--nccl-register"};
-constexpr std::array virtual_flags{"--view", "--link", "--link-ctas"};
+constexpr std::array all_flags{"--device",
+                               "--view",
+                               "--issue",
+                               "--link",
+                               "--link-ctas",
+                               "--multiprocessors",
+                               "--l2",
+                               "--partition",
+                               "--attention-by",
+                               "--nvls",
+                               "--cta-policy",
+                               "--nccl-ctas",
+                               "--nccl-p2p-channels",
+                               "--nccl-register",
+                               "--nccl-exchange",
+                               "--dry-run"};
 
 template <class Value, std::size_t count>
 Value chosen(std::string_view flag, const std::string& word,
@@ -71,8 +83,16 @@ NetworkOptions network_options_of(const GpuArguments& arguments) {
   if (arguments.nccl_p2p_channels != "auto") {
     options.least_p2p_channels = whole_number("--nccl-p2p-channels", arguments.nccl_p2p_channels, 1, 64);
   }
-  sim::require_word("--nccl-register", arguments.nccl_register, switches, "value");
-  options.registered = arguments.nccl_register == "on";
+  sim::require_word("--nccl-register", arguments.nccl_register, registrations, "value");
+  sim::require_word("--nccl-exchange", arguments.nccl_exchange, exchanges, "value");
+  options.windows = arguments.nccl_register == "windows";
+  options.registered = arguments.nccl_register != "off";
+  options.puts = arguments.nccl_exchange == "put";
+  if (options.puts && arguments.issue == "graph") {
+    throw ConfigError(
+        "--nccl-exchange put does not go with --issue graph, whose signals nobody counts; use --issue gated or stream, "
+        "or --nccl-exchange messages");
+  }
   return options;
 }
 
@@ -202,16 +222,28 @@ void add_nccl_flags(CLI::App& command, GpuArguments& arguments, const std::strin
                   "them, so more make a ring faster")
       ->group(group)
       ->capture_default_str();
-  offers_words(
-      command
-          .add_option("--nccl-register", arguments.nccl_register,
-                      "Of nccl: on, off; whether buffers are made known to it, so that it need not copy (from 2.19)")
-          ->group(group)
-          ->capture_default_str(),
-      {"on", "off"});
 }
 
 }  // namespace
+
+void add_nccl_buffer_flags(CLI::App& command, GpuArguments& arguments, const std::string& group) {
+  offers_words(
+      command
+          .add_option("--nccl-register", arguments.nccl_register,
+                      "Of nccl: off; on, buffers are made known to it, so that it need not copy (from 2.19); windows, "
+                      "as symmetric windows (from 2.27)")
+          ->group(group)
+          ->capture_default_str(),
+      {"on", "off", "windows"});
+  offers_words(
+      command
+          .add_option("--nccl-exchange", arguments.nccl_exchange,
+                      "Of nccl: messages, by ncclSend and ncclRecv; put, by ncclPutSignal into symmetric windows (from "
+                      "2.29), which takes no SMs between GPUs of one machine")
+          ->group(group)
+          ->capture_default_str(),
+      {"messages", "put"});
+}
 
 void add_gpu_flags(CLI::App& command, GpuArguments& arguments, const std::string& group) {
   add_device_flag(command, arguments, group);
@@ -219,6 +251,7 @@ void add_gpu_flags(CLI::App& command, GpuArguments& arguments, const std::string
   add_link_flags(command, arguments, group);
   add_compute_flags(command, arguments, group);
   add_nccl_flags(command, arguments, group);
+  add_nccl_buffer_flags(command, arguments, group);
 }
 
 std::span<const char* const> gpu_flags() { return all_flags; }
@@ -584,6 +617,9 @@ std::string GpuCrew::in_words() const {
                                  network_options_.nvls ? "on" : "off", network_->version());
   if (network_options_.least_p2p_channels > 0) {
     text += fmt::format(", at least {} P2P channels", network_options_.least_p2p_channels);
+  }
+  if (network_->has_windows()) {
+    return text + (network_->has_puts() ? ", messages put into windows" : ", buffers registered as windows");
   }
   return text + (network_options_.registered ? ", buffers registered" : "");
 }

@@ -41,12 +41,15 @@ struct GpuArguments {
   std::string nccl_ctas = "auto";
   std::string nccl_p2p_channels = "auto";
   std::string nccl_register = "off";
+  std::string nccl_exchange = "messages";
   bool dry_run = false;
 };
 
 /// Adds --device alone; add_gpu_flags() also adds the flags that say how times are taken. The arguments must outlive
 /// the parsing.
 void add_device_flag(CLI::App& command, GpuArguments& arguments, const std::string& group);
+/// Adds --nccl-register and --nccl-exchange, which change how data move and so what is checked.
+void add_nccl_buffer_flags(CLI::App& command, GpuArguments& arguments, const std::string& group);
 void add_gpu_flags(CLI::App& command, GpuArguments& arguments, const std::string& group);
 /// Throws ConfigError if one of these flags was given that the executor does not use: it has no GPU, its ranks do not
 /// communicate by NCCL, or they are not virtual.

@@ -261,9 +261,10 @@ struct NetworkOptions {
   int most_ctas = 0;  ///< Limit for collectives; 0: NCCL's choice.
   int least_p2p_channels = 0;
   bool nvls = true;
-  int cta_policy = 0;  ///< 0 default, 1 efficiency, 2 zero
-  /// Memory that the driver allocates from then on is registered with NCCL, on all ranks alike.
-  bool registered = false;
+  int cta_policy = 0;       ///< 0 default, 1 efficiency, 2 zero
+  bool registered = false;  ///< What the driver allocates from then on is made known to NCCL, by all ranks alike.
+  bool windows = false;     ///< What is registered becomes a symmetric window (NCCL 2.27).
+  bool puts = false;        ///< Messages are to be put into windows (NCCL 2.29); implies registered windows.
   /// Operations are captured into graphs. While such a graph runs, no other operation or graph of its communicators
   /// runs.
   bool graphs = false;
@@ -297,10 +298,32 @@ class Network {
   /// Requires contiguous `in` and `out`; all_to_all has equal parts, one for each member.
   virtual void collective(std::size_t communicator, StreamId stream, CollectiveKind kind, const Panel& in,
                           const Panel& out) = 0;
-  /// Returns an error that NCCL reports; nothing if there is none.
+
+  /// Whether what the driver allocates becomes a window: all ranks must then allocate and release blocks of the same
+  /// sizes in the same order, and a place in a block of one rank names the same place on all others.
+  [[nodiscard]] virtual bool has_windows() const { return false; }
+  /// Whether messages can be put, as the next three do it. Signals from one rank to another on one communicator are
+  /// counted together, whatever they stand for.
+  [[nodiscard]] virtual bool has_puts() const { return false; }
+  /// Writes the data into the peer's memory and then raises its signal. `to`: the place in a block of this rank that
+  /// the peer's block has too. The peer does nothing for it. Drivers of tests may do without.
+  virtual void put(std::size_t /*communicator*/, StreamId /*stream*/, const Message& /*data*/, Address /*to*/) {
+    refuse_puts();
+  }
+  /// Raises the signal alone.
+  virtual void signal(std::size_t /*communicator*/, StreamId /*stream*/, int /*peer*/) { refuse_puts(); }
+  /// Until the peer has raised this rank's signal `count` more times than were waited for before.
+  virtual void await_signals(std::size_t /*communicator*/, StreamId /*stream*/, int /*peer*/, int /*count*/) {
+    refuse_puts();
+  }
+
+  /// What NCCL says went wrong meanwhile; nothing while all is well.
   [[nodiscard]] virtual std::optional<std::string> failure() = 0;
   /// Aborts all operations.
   virtual void abort() = 0;
+
+ private:
+  [[noreturn]] static void refuse_puts() { throw std::runtime_error("this network has no puts"); }
 };
 
 }  // namespace commfuse::validate

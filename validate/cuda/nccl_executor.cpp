@@ -19,8 +19,8 @@ using Kind = NcclStep::Kind;
 Lowered fit_for_nccl(Lowered lowered) {
   const std::vector<std::string> findings = nccl_findings(lowered);
   if (!findings.empty()) {
-    throw std::runtime_error(fmt::format("{} cannot run with two-sided messages: {}; run it on cuda-virtual",
-                                         lowered.program->name, findings.front()));
+    throw std::runtime_error(
+        fmt::format("{} cannot run with NCCL: {}; run it on cuda-virtual", lowered.program->name, findings.front()));
   }
   return lowered;
 }
@@ -56,6 +56,15 @@ std::size_t Communicators::everybody() {
   return made_for(no_lane, std::vector<int>(static_cast<std::size_t>(network_.ranks()), 0));
 }
 
+bool Communicators::greet(std::size_t communicator, StreamId stream) {
+  if (!greeted_.insert(communicator).second) {
+    return false;
+  }
+  network_.signal(communicator, stream, (network_.rank() + 1) % network_.ranks());
+  network_.await_signals(communicator, stream, (network_.rank() + network_.ranks() - 1) % network_.ranks(), 1);
+  return true;
+}
+
 std::size_t Communicators::made_for(std::int32_t lane, const std::vector<int>& colors) {
   const std::pair key{lane, colors};
   const auto known = made_.find(key);
@@ -84,6 +93,28 @@ NcclExecutor::NcclExecutor(Lowered lowered, Sizes sizes, Device& device, Communi
   check(program().mesh.ranks() == communicators.network().ranks(), "every process has a rank");
   for (const NcclMembers& members : plan_.communicators) {
     made_.push_back(communicators_.of(program(), members));
+  }
+  if (communicators_.network().has_windows()) {
+    for (Rank rank = 0; rank < program().mesh.ranks(); ++rank) {
+      all_commands_.push_back(commands_of(this->lowered(), rank));
+    }
+  }
+  if (!communicators_.network().has_puts()) {
+    return;
+  }
+  check(options_.mode != LaunchMode::graph, "the host counts signals, which it cannot for a graph");
+  signals_ = put_signals(this->lowered(), rank_, [this](Rank /*rank*/, const Command& command) {
+    const DType wire = std::get<ExchangeShape>(program().shapes[command.shape]).wire;
+    return lies_ready(joined(memory().layout().stack(0, command.outputs[0])), wire);
+  });
+  bool greets = false;
+  for (std::size_t i = 0; i < made_.size(); ++i) {
+    if (plan_.communicators[i].axis < 0) {
+      greets = communicators_.greet(made_[i], stream(plan_.communicators[i].lane)) || greets;
+    }
+  }
+  if (greets) {
+    finish();
   }
 }
 
@@ -131,10 +162,10 @@ NcclExecutor::Work NcclExecutor::exchange(const Command& command, Scratch& scrat
   return work;
 }
 
-NcclExecutor::Work NcclExecutor::collective(const Command& command, const RunOptions& options, Scratch& scratch) const {
+NcclExecutor::Work NcclExecutor::collective(const Command& command, Functions functions, Scratch& scratch) const {
   const auto& shape = std::get<CollectiveShape>(program().shapes[command.shape]);
   const bool adds = shape.kind == CollectiveKind::reduce_scatter || shape.kind == CollectiveKind::all_reduce;
-  if (adds && options.functions == Functions::none) {
+  if (adds && functions == Functions::none) {
     return {};
   }
   scratch.reset();
@@ -150,8 +181,37 @@ NcclExecutor::Work NcclExecutor::collective(const Command& command, const RunOpt
   return work;
 }
 
-void NcclExecutor::work_out(const RunOptions& options, std::span<const Address> bases,
-                            std::vector<Bytes>& scratch_bytes) {
+NcclExecutor::Work NcclExecutor::work_of(const NcclStep& step, const Command& command, const Calls& calls,
+                                         Scratch& scratch) const {
+  switch (step.kind) {
+    case Kind::exchange: return exchange(command, scratch);
+    case Kind::collective: return collective(command, calls.options().functions, scratch);
+    default: return {.before = calls.compute({0, &command}, scratch)};
+  }
+}
+
+Address NcclExecutor::landing(const Command& command, Address base) const {
+  const std::vector<Command>& theirs = all_commands_[static_cast<std::size_t>(command.target)];
+  Scratch scratch(base);
+  return exchange(*std::ranges::find(theirs, command.target_op, &Command::op), scratch).receives.front().data.at;
+}
+
+void NcclExecutor::grow_to_all(const Calls& calls, std::vector<Bytes>& most) const {
+  for (const std::vector<Command>& commands : all_commands_) {
+    std::vector<Scratch> scratch(most.size(), Scratch(0));
+    for (const NcclStep& step : nccl_plan(program(), commands).steps) {
+      if (step.command >= 0) {
+        static_cast<void>(work_of(step, commands[static_cast<std::size_t>(step.command)], calls,
+                                  scratch[static_cast<std::size_t>(step.lane)]));
+      }
+    }
+    for (std::size_t lane = 0; lane < most.size(); ++lane) {
+      most[lane] = std::max(most[lane], scratch[lane].most());
+    }
+  }
+}
+
+void NcclExecutor::work_out(const RunOptions& options, std::span<const Address> bases, std::vector<Bytes>& most) {
   const Calls calls(program(), sizes(), memory().layout(),
                     {.functions = options.functions,
                      .products = options.products,
@@ -167,18 +227,21 @@ void NcclExecutor::work_out(const RunOptions& options, std::span<const Address> 
     if (step.command < 0) {
       continue;
     }
-    const Command& command = commands_[static_cast<std::size_t>(step.command)];
-    Scratch& mine = scratch[static_cast<std::size_t>(step.lane)];
-    switch (step.kind) {
-      case Kind::exchange: work_.back() = exchange(command, mine); break;
-      case Kind::collective: work_.back() = collective(command, options, mine); break;
-      default: work_.back().before = calls.compute({0, &command}, mine);
+    const auto which = static_cast<std::size_t>(step.command);
+    const auto lane = static_cast<std::size_t>(step.lane);
+    work_.back() = work_of(step, commands_[which], calls, scratch[lane]);
+    if (step.kind == Kind::exchange && !signals_.empty()) {
+      work_.back().signals = signals_[which];
+      if (!commands_[which].inputs.empty() && commands_[which].target >= 0) {
+        work_.back().put_to = landing(commands_[which], bases[lane]);
+      }
     }
   }
   scratch_bytes.clear();
   for (const Scratch& room : scratch) {
     scratch_bytes.push_back(room.highest());
   }
+  grow_to_all(calls, most);
 }
 
 void NcclExecutor::get_ready(const RunOptions& options) {
@@ -215,7 +278,9 @@ void NcclExecutor::issue_step(std::size_t which) {
   if (work.speaks) {
     const std::size_t communicator = made_[step.communicator];
     Network& network = communicators_.network();
-    if (step.kind == Kind::exchange) {
+    if (step.kind == Kind::exchange && !signals_.empty()) {
+      issue_puts(communicator, on, commands_[static_cast<std::size_t>(step.command)], work);
+    } else if (step.kind == Kind::exchange) {
       network.exchange(communicator, on, work.sends, work.receives);
     } else {
       const auto& shape =
@@ -225,6 +290,27 @@ void NcclExecutor::issue_step(std::size_t which) {
   }
   for (const Call& call : work.after) {
     issue(driver(), on, call);
+  }
+}
+
+/// What others wait for comes before what this rank waits for: two ranks that send to each other go on.
+void NcclExecutor::issue_puts(std::size_t communicator, StreamId on, const Command& command, const Work& work) {
+  Network& network = communicators_.network();
+  if (work.signals.says_ready) {
+    network.signal(communicator, on, command.source);
+  }
+  if (work.signals.awaits_ready > 0) {
+    network.await_signals(communicator, on, command.target, work.signals.awaits_ready);
+  }
+  if (command.target >= 0) {
+    if (command.inputs.empty()) {
+      network.signal(communicator, on, command.target);
+    } else {
+      network.put(communicator, on, work.sends.front(), work.put_to);
+    }
+  }
+  if (work.signals.awaits_arrived > 0) {
+    network.await_signals(communicator, on, command.source, work.signals.awaits_arrived);
   }
 }
 

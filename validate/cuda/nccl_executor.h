@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// One GPU per process: rank r is process r. Exchanges are groups of NCCL's sends and receives, collectives are NCCL's.
+// One GPU per process: rank r is process r. Exchanges are groups of NCCL's sends and receives, or its puts and signals
+// where the network has them; collectives are NCCL's.
 #pragma once
 
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -24,11 +26,15 @@ class Communicators {
   std::size_t of(const Program& program, const NcclMembers& members);
   /// Returns a communicator of all ranks that no lane uses, for barriers.
   std::size_t everybody();
+  /// Lets all ranks of a communicator raise a signal and wait for one, unless they did so before: with some versions of
+  /// NCCL the first one of a communicator takes all of its ranks. Returns false if they did.
+  bool greet(std::size_t communicator, StreamId stream);
 
  private:
   std::size_t made_for(std::int32_t lane, const std::vector<int>& colors);
   Network& network_;
   std::map<std::pair<std::int32_t, std::vector<int>>, std::size_t> made_;  // by lane and the colours of all ranks
+  std::set<std::size_t> greeted_;
 };
 
 class NcclExecutor final : public GpuExecutor {
@@ -50,22 +56,31 @@ class NcclExecutor final : public GpuExecutor {
     std::vector<Message> sends, receives;
     Panel in, out;  // operands of a collective
     bool speaks = false;
+    PutSignals signals;
+    Address put_to = 0;  // place of this rank, as of the target, for what is sent
     std::vector<Call> after;
   };
 
-  void work_out(const RunOptions& options, std::span<const Address> bases, std::vector<Bytes>& scratch_bytes);
+  void work_out(const RunOptions& options, std::span<const Address> bases, std::vector<Bytes>& most);
+  [[nodiscard]] Work work_of(const NcclStep& step, const Command& command, const Calls& calls, Scratch& scratch) const;
+  /// What all ranks need together, so that their scratch is of one size.
+  void grow_to_all(const Calls& calls, std::vector<Bytes>& most) const;
+  /// Where the target of a command has room for what comes, by this rank's addresses.
+  [[nodiscard]] Address landing(const Command& command, Address base) const;
   [[nodiscard]] Work exchange(const Command& command, Scratch& scratch) const;
-  [[nodiscard]] Work collective(const Command& command, const RunOptions& options, Scratch& scratch) const;
+  [[nodiscard]] Work collective(const Command& command, Functions functions, Scratch& scratch) const;
   [[nodiscard]] Panel staged(const Stack& stack, DType wire, Scratch& scratch) const;
   [[nodiscard]] StreamId stream(std::int32_t lane);
   void issue_step(std::size_t which);
+  void issue_puts(std::size_t communicator, StreamId on, const Command& command, const Work& work);
 
   void get_ready(const RunOptions& options) override;
   /// Returns at least one: a rank without an op still takes part in every barrier and gathering.
   [[nodiscard]] std::vector<StreamId> streams() override;
   [[nodiscard]] std::size_t first_free_event() const override { return static_cast<std::size_t>(plan_.events); }
   void issue_once() override;
-  [[nodiscard]] std::size_t deepest_queue() const override { return plan_.steps.size(); }
+  /// A put is as many as four: a signal, two waits and itself.
+  [[nodiscard]] std::size_t deepest_queue() const override { return plan_.steps.size() * (signals_.empty() ? 1 : 4); }
   void meet() override;
   /// Issues an all-reduce of one number among all ranks: no rank's stream goes on before all have reached it.
   void align(StreamId origin) override;
@@ -79,7 +94,9 @@ class NcclExecutor final : public GpuExecutor {
   Rank rank_;
   std::vector<Command> commands_;
   NcclPlan plan_;
-  std::vector<std::size_t> made_;  // by communicator of the plan
+  std::vector<std::size_t> made_;                   // by communicator of the plan
+  std::vector<std::vector<Command>> all_commands_;  // by rank, where the network has windows
+  std::vector<PutSignals> signals_;                 // by command, where it has puts
   std::optional<RunOptions> made_for_;
   std::vector<Work> work_;  // by step
   std::optional<ScratchRoom> scratch_;

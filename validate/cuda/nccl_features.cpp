@@ -13,24 +13,48 @@ int first_with(NcclFeature feature) {
   switch (feature) {
     case NcclFeature::registration: return nccl_code(2, 19, 0);
     case NcclFeature::implicit_order: return nccl_code(2, 26, 0);
-    case NcclFeature::cta_policy: return nccl_code(2, 27, 0);
+    case NcclFeature::cta_policy:
+    case NcclFeature::windows: return nccl_code(2, 27, 0);
     case NcclFeature::zero_cta_policy:
     case NcclFeature::all_to_all: return nccl_code(2, 28, 3);
-    case NcclFeature::graph_usage: return nccl_code(2, 29, 2);
+    case NcclFeature::graph_usage:
+    case NcclFeature::put_signal: return nccl_code(2, 29, 2);
   }
   return 0;
 }
 
 bool has(const NcclVersions& versions, NcclFeature feature) {
+  if (feature == NcclFeature::put_signal) {
+    return versions.library >= first_with(feature) && has(versions, NcclFeature::windows);
+  }
   return std::min(versions.header, versions.library) >= first_with(feature);
 }
 
-std::string refused(const NcclVersions& versions) {
+std::string refused(const NetworkOptions& options, const NcclVersions& versions) {
   if (versions.library < oldest_nccl) {
     return fmt::format("NCCL {} is older than 2.18, which cannot give every lane a communicator; install a newer one",
                        nccl_in_words(versions.library));
   }
+  if (options.puts && options.graphs) {
+    return "signals of puts are counted by the host, which a graph's are not; use another --issue, or exchange by "
+           "messages";
+  }
+  if (options.puts && !has(versions, NcclFeature::put_signal)) {
+    return versions.library < first_with(NcclFeature::put_signal)
+               ? fmt::format("NCCL {} has no ncclPutSignal; install {} or later, or exchange by messages",
+                             nccl_in_words(versions.library), nccl_in_words(first_with(NcclFeature::put_signal)))
+               : fmt::format(
+                     "the plugin was compiled for NCCL {}, which has no windows to put into; compile it for "
+                     "{} or later, or exchange by messages",
+                     nccl_in_words(versions.header), nccl_in_words(first_with(NcclFeature::windows)));
+  }
   return "";
+}
+
+bool registers_windows(const NetworkOptions& options, const NcclVersions& versions) {
+  const bool without_ctas = options.cta_policy == 2 && has(versions, NcclFeature::zero_cta_policy);
+  return options.puts ||
+         (options.registered && has(versions, NcclFeature::windows) && (options.windows || without_ctas));
 }
 
 std::vector<std::string> notes_on(const NetworkOptions& options, const NcclVersions& versions) {
@@ -42,6 +66,9 @@ std::vector<std::string> notes_on(const NetworkOptions& options, const NcclVersi
     }
   };
   note(options.registered, NcclFeature::registration, "cannot register buffers, so they are copied");
+  if (has(versions, NcclFeature::registration)) {
+    note(options.windows, NcclFeature::windows, "has no symmetric windows, so buffers are registered without");
+  }
   note(options.cta_policy != 0, NcclFeature::cta_policy, "has no CTA policy, so the default runs");
   if (options.cta_policy == 2 && has(versions, NcclFeature::cta_policy)) {
     note(true, NcclFeature::zero_cta_policy, "has no collectives without CTAs, so the default runs");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Features of NCCL by version (gpu.md 3.1). Header and library may differ, so a feature needs both.
+// What which version of NCCL knows (gpu.md 3.1). Header and library may differ, so a feature needs both, but for puts:
+// their functions are looked for by name, with types of our own where the header has none.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +28,8 @@ enum class NcclFeature : std::uint8_t {
   zero_cta_policy,  ///< collectives by copy engines
   all_to_all,       ///< ncclAlltoAll
   graph_usage,      ///< ncclConfig_t.graphUsageMode
+  windows,          ///< ncclCommWindowRegister, NCCL_WIN_COLL_SYMMETRIC
+  put_signal,       ///< ncclPutSignal, ncclSignal, ncclWaitSignal
 };
 
 /// Returns the first version that has it.
@@ -43,8 +46,11 @@ bool has(const NcclVersions& versions, NcclFeature feature);
 /// lanes do not.
 inline constexpr int first_with_ordered_graphs = nccl_code(2, 30, 0);
 
-/// Returns why these versions cannot be used, as a sentence; empty if they can.
-std::string refused(const NcclVersions& versions);
+/// Why these versions cannot be used with these options, as a sentence; empty when they can.
+std::string refused(const NetworkOptions& options, const NcclVersions& versions);
+
+/// Whether memory is registered as symmetric windows. Collectives without CTAs need them, and so do puts.
+bool registers_windows(const NetworkOptions& options, const NcclVersions& versions);
 
 /// Returns a sentence for each option that has no effect with these versions.
 std::vector<std::string> notes_on(const NetworkOptions& options, const NcclVersions& versions);

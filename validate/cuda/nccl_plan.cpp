@@ -7,6 +7,7 @@
 #include <deque>
 #include <set>
 
+#include "model/check.h"
 #include "validate/cuda/lane_planner.h"
 
 namespace commfuse::validate {
@@ -155,7 +156,89 @@ class Queues {
   std::vector<Halves> halves_;
 };
 
+/// Counts the signals that each rank raises for each other one, lane by lane.
+class SignalCounter {
+ public:
+  SignalCounter(const Lowered& lowered, const HasRoom& has_room) : program_(*lowered.program), has_room_(has_room) {
+    for (Rank rank = 0; rank < program_.mesh.ranks(); ++rank) {
+      commands_.push_back(commands_of(lowered, rank));
+    }
+    for (Rank rank = 0; rank < program_.mesh.ranks(); ++rank) {
+      for (const Command& command : commands_[static_cast<std::size_t>(rank)]) {
+        raise(rank, command);
+      }
+    }
+  }
+
+  std::vector<PutSignals> of(Rank rank) {
+    std::vector<PutSignals> signals;
+    for (const Command& command : commands_[static_cast<std::size_t>(rank)]) {
+      PutSignals& mine = signals.emplace_back();
+      if (command.kind != OpKind::exchange) {
+        continue;
+      }
+      mine.says_ready = command.source >= 0 && waits_for_receiver(rank, command);
+      if (command.target >= 0 && waits_for_receiver(command.target, command_of(command.target, command.target_op))) {
+        mine.awaits_ready = wait(command.lane, command.target, rank, {Half::ready, command.op});
+      }
+      if (command.source >= 0) {
+        mine.awaits_arrived = wait(command.lane, command.source, rank, {Half::arrived, command.op});
+      }
+    }
+    return signals;
+  }
+
+ private:
+  enum class Half : std::uint8_t { ready, arrived };
+  /// What is meant, and the op of the rank that waits for it.
+  using Meaning = std::pair<Half, OpId>;
+  struct Way {
+    std::int32_t lane = 0;
+    Rank from = 0, to = 0;
+    friend auto operator<=>(const Way&, const Way&) = default;
+  };
+
+  [[nodiscard]] const Command& command_of(Rank rank, OpId op) const {
+    return *std::ranges::find(commands_[static_cast<std::size_t>(rank)], op, &Command::op);
+  }
+  [[nodiscard]] bool waits_for_receiver(Rank rank, const Command& command) const {
+    const Protocol protocol = std::get<ExchangeShape>(program_.shapes[command.shape]).protocol;
+    return !command.outputs.empty() && !(protocol == Protocol::push && has_room_(rank, command));
+  }
+  void raise(Rank rank, const Command& command) {
+    if (command.kind != OpKind::exchange) {
+      return;
+    }
+    if (command.source >= 0 && waits_for_receiver(rank, command)) {
+      raised_[{command.lane, rank, command.source}].push_back({Half::ready, command.source_op});
+    }
+    if (command.target >= 0) {
+      raised_[{command.lane, rank, command.target}].push_back({Half::arrived, command.target_op});
+    }
+  }
+  int wait(std::int32_t lane, Rank from, Rank to, const Meaning& meaning) {
+    const Way way{lane, from, to};
+    const std::vector<Meaning>& raised = raised_.at(way);
+    const int count = static_cast<int>(std::ranges::find(raised, meaning) - raised.begin()) + 1;
+    check(count <= static_cast<int>(raised.size()), "what a rank waits for is raised by its peer");
+    int& waited = waited_[way];
+    const int left = std::max(count - waited, 0);
+    waited += left;
+    return left;
+  }
+
+  const Program& program_;
+  const HasRoom& has_room_;
+  std::vector<std::vector<Command>> commands_;
+  std::map<Way, std::vector<Meaning>> raised_;
+  std::map<Way, int> waited_;
+};
+
 }  // namespace
+
+std::vector<PutSignals> put_signals(const Lowered& lowered, Rank rank, const HasRoom& has_room) {
+  return SignalCounter(lowered, has_room).of(rank);
+}
 
 NcclPlan nccl_plan(const Program& program, std::span<const Command> commands) {
   return Planner(program, commands).plan();
@@ -175,6 +258,20 @@ int color_of(const Program& program, const NcclMembers& members, Rank rank) {
   return color;
 }
 
-std::vector<std::string> nccl_findings(const Lowered& lowered) { return Queues(lowered).findings(); }
+std::vector<std::string> nccl_findings(const Lowered& lowered) {
+  const Program& program = *lowered.program;
+  std::vector<std::string> sentences;
+  for (std::size_t i = 0; i < program.ops.size(); ++i) {
+    const auto* collective = std::get_if<CollectiveShape>(&program.shapes[program.ops[i].shape]);
+    const bool adds = collective != nullptr && (collective->kind == CollectiveKind::reduce_scatter ||
+                                                collective->kind == CollectiveKind::all_reduce);
+    if (adds && collective->wire == DType::fp8) {
+      sentences.push_back(fmt::format("{} adds up in fp8", op_in_words(program, OpId{static_cast<std::int32_t>(i)})));
+    }
+  }
+  const std::vector<std::string> waits = Queues(lowered).findings();
+  sentences.insert(sentences.end(), waits.begin(), waits.end());
+  return sentences;
+}
 
 }  // namespace commfuse::validate

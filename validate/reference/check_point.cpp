@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "validate/reference/check_point.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <memory>
 #include <utility>
 
 #include "model/check.h"
+#include "model/program/narrowed.h"
 #include "model/proof/check_program.h"
 #include "model/strategies/scope.h"
 #include "validate/reference/check_file.h"
@@ -85,7 +88,20 @@ Program program_of(const CheckPoint& point) {
   if (point.file) {
     return point.file->program;
   }
-  return generate(point.operation->operation, point.ranks, *point.strategy, point.options);
+  Program program = generate(point.operation->operation, point.ranks, *point.strategy, point.options);
+  return point.wire ? narrowed(std::move(program), *point.wire) : program;
+}
+
+/// Returns the strategy's parameters, and the wire's dtype if it is chosen.
+std::string parameters_of(const CheckPoint& point) {
+  if (point.file) {
+    return point.file->name();
+  }
+  std::string text = parameters_of(*point.strategy, kinds_of(point.operation->operation), point.options);
+  if (point.wire) {
+    text += fmt::format("{}wire {}", text.empty() ? "" : ", ", name_of(*point.wire));
+  }
+  return text;
 }
 
 std::vector<Sizes> checked_sizes(const Program& program) {
@@ -110,12 +126,10 @@ CheckResult check_point(const CheckPoint& point) { return check_point(point, {})
 CheckResult check_point(const CheckPoint& point, const CheckHow& how, References* references) {
   check(point.ranks <= most_ranks, "a point has at most most_ranks ranks");
   const auto program = std::make_shared<const Program>(program_of(point));
-  CheckResult result{
-      .point = point,
-      .executor = how.name,
-      .parameters = point.file ? point.file->name()
-                               : parameters_of(*point.strategy, kinds_of(point.operation->operation), point.options),
-      .ops = static_cast<std::int64_t>(program->ops.size())};
+  CheckResult result{.point = point,
+                     .executor = how.name,
+                     .parameters = parameters_of(point),
+                     .ops = static_cast<std::int64_t>(program->ops.size())};
   for (const Finding& finding : check_program(*program).findings) {
     result.findings.push_back(finding.sentence);
   }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -37,6 +38,7 @@ struct CheckPoint {
   std::int32_t ranks = 1;
   std::uint64_t seed = 1;
   std::shared_ptr<const ScheduleFile> file{};  // null: generated
+  std::optional<DType> wire{};  // dtype of transfers that do not add up, if narrower; null: as in options
 };
 
 /// Returns the point of a schedule from a file. Throws ConfigError as require_runnable does.

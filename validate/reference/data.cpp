@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "validate/reference/data.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -33,8 +34,24 @@ float integer(Random& random, DType dtype, unsigned thinning) {
   return kept ? value : 0.0F;
 }
 
+/// Returns whether some wire carries fp8, which holds few of the values of other dtypes.
+bool sends_fp8(const Program& program) {
+  return std::ranges::any_of(program.shapes, [](const Shape& shape) {
+    const auto* exchange = std::get_if<ExchangeShape>(&shape);
+    const auto* collective = std::get_if<CollectiveShape>(&shape);
+    return (exchange != nullptr && exchange->wire == DType::fp8) ||
+           (collective != nullptr && collective->wire == DType::fp8);
+  });
+}
+
 /// Random bits but one of the exponent's, which keeps infinity and NaN out.
 float tag(Random& random, DType dtype) {
+  if (dtype == DType::fp8) {
+    const std::array bits{static_cast<std::byte>((random.next() >> 56U) & ~std::uint64_t{0x08})};
+    float value = 0.0F;
+    decode(dtype, bits, {&value, 1});
+    return value;
+  }
   if (dtype == DType::fp32) {
     return std::bit_cast<float>(static_cast<std::uint32_t>(random.next() >> 32U) & ~0x00800000U);
   }
@@ -63,6 +80,7 @@ constexpr unsigned most_thinning = 8;
 std::vector<Matrix<float>> input_data(const Program& program, const Sizes& sizes, DataKind kind, std::uint64_t seed,
                                       unsigned thinning) {
   std::vector<Matrix<float>> data(program.tensors.size());
+  const bool fp8 = sends_fp8(program);  // tags arrive as they were sent
   for (std::size_t id = 0; id < program.tensors.size(); ++id) {
     const Tensor& tensor = program.tensors[id];
     if (tensor.definition != Tensor::Definition::input) {
@@ -71,7 +89,7 @@ std::vector<Matrix<float>> input_data(const Program& program, const Sizes& sizes
     Random random(Random(seed).next() + id);
     data[id] = Matrix<float>(sizes.elements(tensor.rows), sizes.elements(tensor.columns));
     for (float& value : data[id].values()) {
-      value = element(random, tensor.dtype, kind, thinning);
+      value = element(random, kind == DataKind::tags && fp8 ? DType::fp8 : tensor.dtype, kind, thinning);
     }
   }
   return data;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 
 #include "model/check.h"
 
@@ -29,6 +30,45 @@ float to_fp16(float value) {
   // Scaling by a power of two is exact here, and nearbyint rounds ties to even.
   const float rounded = std::ldexp(std::nearbyint(std::ldexp(value, -step)), step);
   return std::abs(rounded) > 65504.0F ? std::copysign(HUGE_VALF, value) : rounded;
+}
+
+/// fp8 (E4M3) has 4 significant bits, subnormals in steps of 2^-9, and ends at 448.
+float to_fp8(float value) {
+  if (std::abs(value) >= 448.0F) {
+    return std::copysign(448.0F, value);
+  }
+  int exponent = 0;
+  std::frexp(value, &exponent);
+  const int step = std::max(exponent - 4, -9);
+  return std::ldexp(std::nearbyint(std::ldexp(value, -step)), step);
+}
+
+/// Requires a value that fp8 holds, or NaN, all of which become NVIDIA's canonical one.
+std::uint8_t fp8_bits(float value) {
+  if (std::isnan(value)) {
+    return 0x7f;
+  }
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  const auto sign = static_cast<std::uint8_t>((bits >> 24U) & 0x80U);
+  const float magnitude = std::abs(value);
+  if (magnitude < 0x1p-6F) {  // in steps of 2^-9
+    return static_cast<std::uint8_t>(sign | static_cast<std::uint8_t>(magnitude * 0x1p9F));
+  }
+  const std::uint32_t rebiased = (bits & 0x7fffffffU) - (120U << 23U);
+  return static_cast<std::uint8_t>(sign | (rebiased >> 20U));
+}
+
+float from_fp8_bits(std::uint8_t bits) {
+  const std::uint32_t sign = (bits & 0x80U) << 24U;
+  const std::uint32_t exponent = (bits >> 3U) & 0xfU;
+  const std::uint32_t mantissa = bits & 0x7U;
+  if (exponent == 0) {
+    return std::copysign(static_cast<float>(mantissa) * 0x1p-9F, std::bit_cast<float>(sign));
+  }
+  if ((bits & 0x7fU) == 0x7fU) {
+    return std::numeric_limits<float>::quiet_NaN();
+  }
+  return std::bit_cast<float>(sign | ((exponent + 120U) << 23U) | (mantissa << 20U));
 }
 
 /// Returns the bits of the value rounded to bf16. Infinity and NaN keep their upper half; a NaN whose upper half would
@@ -94,7 +134,9 @@ void decode_each(std::span<const std::byte> bytes, std::span<float> values, From
 bool can_store(DType dtype) { return dtype != DType::fp8; }
 
 float stored(DType dtype, float value) {
-  check(can_store(dtype), "the reference stores fp32, fp16 and bf16");
+  if (dtype == DType::fp8) {
+    return std::isnan(value) ? std::numeric_limits<float>::quiet_NaN() : to_fp8(value);
+  }
   if (dtype == DType::fp32 || !std::isfinite(value)) {
     return value;
   }
@@ -102,27 +144,29 @@ float stored(DType dtype, float value) {
 }
 
 void encode(DType dtype, std::span<const float> values, std::span<std::byte> bytes) {
-  check(can_store(dtype) && bytes.size() == values.size() * static_cast<std::size_t>(bytes_of(dtype)),
-        "an element for every value");
-  if (dtype == DType::fp32) {
-    std::memcpy(bytes.data(), values.data(), bytes.size());
-  } else if (dtype == DType::bf16) {
-    encode_each<std::uint16_t>(values, bytes, bf16_bits);
-  } else {
-    encode_each<std::uint16_t>(values, bytes, [](float x) { return fp16_bits(stored(DType::fp16, x)); });
+  check(bytes.size() == values.size() * static_cast<std::size_t>(bytes_of(dtype)), "an element for every value");
+  switch (dtype) {
+    case DType::fp32: std::memcpy(bytes.data(), values.data(), bytes.size()); return;
+    case DType::bf16: encode_each<std::uint16_t>(values, bytes, bf16_bits); return;
+    case DType::fp16:
+      encode_each<std::uint16_t>(values, bytes, [](float x) { return fp16_bits(stored(DType::fp16, x)); });
+      return;
+    case DType::fp8:
+      encode_each<std::uint8_t>(values, bytes, [](float x) { return fp8_bits(stored(DType::fp8, x)); });
+      return;
   }
 }
 
 void decode(DType dtype, std::span<const std::byte> bytes, std::span<float> values) {
-  check(can_store(dtype) && bytes.size() == values.size() * static_cast<std::size_t>(bytes_of(dtype)),
-        "a value for every element");
-  if (dtype == DType::fp32) {
-    std::memcpy(values.data(), bytes.data(), bytes.size());
-  } else if (dtype == DType::bf16) {
-    decode_each<std::uint16_t>(bytes, values,
-                               [](std::uint16_t bits) { return std::bit_cast<float>(std::uint32_t{bits} << 16U); });
-  } else {
-    decode_each<std::uint16_t>(bytes, values, from_fp16_bits);
+  check(bytes.size() == values.size() * static_cast<std::size_t>(bytes_of(dtype)), "a value for every element");
+  switch (dtype) {
+    case DType::fp32: std::memcpy(values.data(), bytes.data(), bytes.size()); return;
+    case DType::bf16:
+      decode_each<std::uint16_t>(bytes, values,
+                                 [](std::uint16_t bits) { return std::bit_cast<float>(std::uint32_t{bits} << 16U); });
+      return;
+    case DType::fp16: decode_each<std::uint16_t>(bytes, values, from_fp16_bits); return;
+    case DType::fp8: decode_each<std::uint8_t>(bytes, values, from_fp8_bits); return;
   }
 }
 
@@ -131,9 +175,8 @@ Roundoff roundoff_of(DType dtype) {
     case DType::bf16: return {0x1p-8, 0x1p-134};
     case DType::fp16: return {0x1p-11, 0x1p-25};
     case DType::fp32: return {0x1p-24, 0x1p-150};
-    case DType::fp8: break;
+    case DType::fp8: return {0x1p-4, 0x1p-10};
   }
-  check(false, "the reference stores fp32, fp16 and bf16");
   return {};
 }
 

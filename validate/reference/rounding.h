@@ -9,15 +9,17 @@
 
 namespace commfuse::validate {
 
-/// Returns whether the reference stores this dtype; fp8 does not name an encoding yet.
+/// Returns whether tensors may be stored in this dtype. fp8 goes over wires alone: it has no scale, so that values
+/// beyond 448 are lost.
 bool can_store(DType dtype);
 
-/// Returns the nearest value of `dtype`, ties to even; infinity beyond its range, and NaN for NaN. Requires
-/// can_store(dtype).
+/// Returns the nearest value of `dtype`, ties to even, and NaN for NaN. Beyond its range that is infinity; fp8 is E4M3,
+/// which has none, and gives +-448 for it too, as NVIDIA's saturating conversion does; its NaN has neither sign nor
+/// payload.
 float stored(DType dtype, float value);
 
 /// Converts elements to and from their memory format: stored(dtype, value) bit for bit, and NaN stays NaN. `bytes`
-/// holds as many elements as `values`. Requires can_store(dtype).
+/// holds as many elements as `values`.
 void encode(DType dtype, std::span<const float> values, std::span<std::byte> bytes);
 void decode(DType dtype, std::span<const std::byte> bytes, std::span<float> values);
 

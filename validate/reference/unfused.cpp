@@ -2,7 +2,8 @@
 //
 // The bound. Let a hat mean "as computed by a schedule", and |x^ - x| <= e for every element x of every tensor.
 //
-// Input      e = 0: the exact result is that of the inputs as stored.
+// Input      e = 0: the exact result is that of the inputs as stored. Where a wire is coarser than the input's dtype,
+//            e = v |x| + half the wire's smallest subnormal: a value that is rounded to one dtype again stays.
 //
 // Product    y = sum over k of a_k b_k, with the exact a, b. The contraction of K elements is cut into at most P parts
 //            (its blocks, or the shortest runs of them that an op multiplies) whose partial products different ranks
@@ -12,7 +13,8 @@
 //              storage roundings, v:       its partial product is stored, and so is each of at most P - 1 sums it is
 //                                          part of: no more than P; where the wire is coarser than memory, each of at
 //                                          most P - 1 hops adds one. v is the roundoff of the coarsest dtype of y and
-//                                          of the buffers and wires that may hold part of it.
+//                                          of the buffers and wires that may hold part of it. Where a wire rounds to
+//                                          fewer bits than buffers of 16 bits did, all of these count twice.
 //            Each multiplies the term by (1 + d) with |d| <= u or v, in whatever order the sum is taken. With
 //              gamma = (1 + u)^(K + P) (1 + v)^(P + hops) - 1,   A = |a| + e_a >= |a^|,   B = |b| + e_b >= |b^|
 //            this gives |y^ - sum a^ b^| <= gamma sum A B, and by the triangle inequality
@@ -103,6 +105,8 @@ Roundings roundings_of(const Program& program, const Tensor& tensor) {
     roundings.wire_rounds = roundings.wire_rounds || coarser(wire, finest);
     coarsest = coarser(wire, coarsest) ? wire : coarsest;
   }
+  // A wire that is coarser than a buffer of 16 bits rounds anew what the buffer has rounded.
+  roundings.times = roundings.wire_rounds && finest != DType::fp32 ? 2 : 1;
   roundings.storage = roundoff_of(coarsest);
   roundings.exact_integers = largest_exact_integer(coarsest);
   return roundings;
@@ -123,16 +127,28 @@ std::int64_t parts_of(const Program& program, const Tensor& product) {
   return shortest == 0 ? whole.blocks : (whole.blocks + shortest - 1) / shortest;
 }
 
+/// An input is as it is given, but for what a coarser wire makes of it; rounded to one dtype again, it stays.
+Bounded bounded_input(const Matrix<float>& given, DType dtype, const Roundings& roundings) {
+  Bounded input{widened(given), Matrix<double>(given.rows(), given.columns())};
+  if (roundings.wire_rounds && roundings.storage.relative > roundoff_of(dtype).relative) {
+    input.bound = combined(input.value, input.value, [&](double x, double) {
+      return roundings.storage.relative * std::abs(x) + roundings.storage.absolute;
+    });
+  }
+  return input;
+}
+
 Bounded bounded_product(const Bounded& a, const Bounded& b, const Roundings& roundings) {
   const Roundoff sum = roundoff_of(DType::fp32);
   const std::int64_t terms = a.value.columns();
   const std::int64_t parts = roundings.parts;
   const std::int64_t hops = roundings.wire_rounds ? parts - 1 : 0;
   const double by_sums = growth(sum.relative, terms + parts);
-  const double by_storage = growth(roundings.storage.relative, parts + hops);
+  const double by_storage = growth(roundings.storage.relative, roundings.times * (parts + hops));
   const double gamma = by_sums + by_storage + by_sums * by_storage + static_cast<double>(terms) * 0x1p-52;
-  const double underflow = (1.0 + gamma) * (static_cast<double>(terms + parts) * sum.absolute +
-                                            static_cast<double>(2 * parts + hops) * roundings.storage.absolute);
+  const double underflow =
+      (1.0 + gamma) * (static_cast<double>(terms + parts) * sum.absolute +
+                       static_cast<double>(roundings.times * (2 * parts + hops)) * roundings.storage.absolute);
   const Matrix<double> widest = product(reach(a), reach(b));
   const Matrix<double> exact = product(magnitude(a.value), magnitude(b.value));
   return {product(a.value, b.value), combined(widest, exact, [&](double reached, double needed) {
@@ -144,8 +160,8 @@ Bounded bounded_product(const Bounded& a, const Bounded& b, const Roundings& rou
 class RoundedOnce {
  public:
   explicit RoundedOnce(const Roundings& roundings)
-      : relative_(growth(sum_.relative, 1) + growth(roundings.storage.relative, 2)),
-        absolute_(2.0 * (sum_.absolute + roundings.storage.absolute)) {}
+      : relative_(growth(sum_.relative, 1) + growth(roundings.storage.relative, 2 * roundings.times)),
+        absolute_(2.0 * (sum_.absolute + static_cast<double>(roundings.times) * roundings.storage.absolute)) {}
 
   /// Returns e from the spread of f and the value that was rounded.
   [[nodiscard]] double bound(double value, double spread) const {
@@ -286,7 +302,7 @@ std::vector<Bounded> bounded(const Program& program, const Sizes& sizes, std::sp
   for (std::size_t id = 0; id < program.tensors.size(); ++id) {
     const Tensor& tensor = program.tensors[id];
     if (tensor.definition == Tensor::Definition::input) {
-      values.push_back({widened(inputs[id]), Matrix<double>(inputs[id].rows(), inputs[id].columns())});
+      values.push_back(bounded_input(inputs[id], tensor.dtype, roundings_by_id[id]));
       continue;
     }
     const Bounded& a = values[position(tensor.a)];

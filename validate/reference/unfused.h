@@ -32,6 +32,7 @@ std::vector<Bounded> bounded(const Program& program, const Sizes& sizes, std::sp
 struct Roundings {
   Roundoff storage;             ///< roundoff of the coarsest dtype in which values of the tensor are stored
   bool wire_rounds = false;     ///< some wire is coarser than some buffer
+  std::int64_t times = 1;       ///< roundings of a value that is kept: 2 if the wire's comes after a buffer's
   double exact_integers = 0.0;  ///< largest integer up to which that dtype is exact
   std::int64_t parts = 1;       ///< largest number of partial products of a block
   friend bool operator==(const Roundings&, const Roundings&) = default;

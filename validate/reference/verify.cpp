@@ -10,6 +10,7 @@
 #include "validate/reference/data.h"
 #include "validate/reference/interpreter.h"
 #include "validate/reference/references.h"
+#include "validate/reference/rounding.h"
 #include "validate/reference/unfused.h"
 
 namespace commfuse::validate {
@@ -207,8 +208,20 @@ bool cuts_no_sum(const Program& program) {
     return gemm == nullptr ||
            ((!gemm->transpose_a || inputs[0].count == 1) && (gemm->transpose_b || inputs[1].count == 1));
   };
+  // The unfused operation does not take values that a coarser wire has rounded.
+  const auto is_sent_whole = [&](const Op& op) {
+    const Shape& shape = program.shapes[op.shape];
+    const auto* exchange = std::get_if<ExchangeShape>(&shape);
+    const auto* collective = std::get_if<CollectiveShape>(&shape);
+    if ((exchange == nullptr && collective == nullptr) || op.inputs.count == 0) {
+      return true;
+    }
+    const DType wire = exchange != nullptr ? exchange->wire : collective->wire;
+    const Region& given = program.regions_of(program.inputs_of(op).front()).front();
+    return roundoff_of(wire).relative <= roundoff_of(program.buffers[position(given.buffer)].dtype).relative;
+  };
   return std::ranges::all_of(program.shapes, [&](const Shape& shape) { return std::visit(Whole{program}, shape); }) &&
-         std::ranges::all_of(program.ops, in_order);
+         std::ranges::all_of(program.ops, in_order) && std::ranges::all_of(program.ops, is_sent_whole);
 }
 
 bool has_collective_sums(const Program& program) {

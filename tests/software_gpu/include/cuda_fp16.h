@@ -9,6 +9,9 @@
 struct __half {
   unsigned short bits;
 };
+struct __half_raw {
+  unsigned short x;
+};
 
 inline float __half2float(__half value) {
   const std::uint32_t sign = static_cast<std::uint32_t>(value.bits & 0x8000U) << 16U;

@@ -43,6 +43,12 @@ struct ncclConfig_t {
   int CTAPolicy;
   int graphUsageMode;
 };
+struct ncclWaitSignalDesc_t {
+  int opCnt;
+  int peer;
+  int sigIdx;
+  int ctx;
+};
 #define NCCL_CONFIG_INITIALIZER                                                                        \
   {                                                                                                    \
     sizeof(ncclConfig_t), 0xcafebeef, NCCL_VERSION_CODE, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, \
@@ -80,4 +86,9 @@ ncclResult_t ncclCommRegister(ncclComm_t comm, void* at, std::size_t bytes, void
 ncclResult_t ncclCommDeregister(ncclComm_t comm, void* handle);
 ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void* at, std::size_t bytes, ncclWindow_t* window, int flags);
 ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t window);
+ncclResult_t ncclPutSignal(const void* from, std::size_t count, ncclDataType_t type, int peer, ncclWindow_t window,
+                           std::size_t offset, int signal, int context, unsigned int flags, ncclComm_t comm,
+                           cudaStream_t stream);
+ncclResult_t ncclSignal(int peer, int signal, int context, unsigned int flags, ncclComm_t comm, cudaStream_t stream);
+ncclResult_t ncclWaitSignal(int count, ncclWaitSignalDesc_t* signals, ncclComm_t comm, cudaStream_t stream);
 }

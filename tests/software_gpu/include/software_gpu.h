@@ -26,6 +26,9 @@ struct alignas(16) float4 {
 struct alignas(16) uint4 {
   unsigned x, y, z, w;
 };
+struct alignas(8) uint2 {
+  unsigned x, y;
+};
 
 extern constinit thread_local uint3 threadIdx;
 extern constinit thread_local uint3 blockIdx;

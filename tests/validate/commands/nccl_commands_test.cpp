@@ -91,6 +91,21 @@ TEST_P(NcclCommandsOnRanks, CheckIsRightThoughNcclSumsInItsOwnOrder) {
   EXPECT_EQ(ended.codes, std::vector<int>(static_cast<std::size_t>(ranks), exit_code::done)) << ended.sentences[0];
 }
 
+TEST_P(NcclCommandsOnRanks, CheckIsRightByPutsOverWiresOfEightBits) {
+  const int ranks = GetParam();
+  const Ended ended = on_gpus(ranks, {"check", "--executor", "nccl", "--scope", "ag_gemm", "--strategy", "commfuse",
+                                      "--nccl-exchange", "put", "--wire", "fp8", "-o", "csv"});
+  EXPECT_EQ(ended.codes, std::vector<int>(static_cast<std::size_t>(ranks), exit_code::done)) << ended.sentences[0];
+}
+
+TEST_F(NcclCommands, PutsInAGraphAreRefused) {
+  const Ended ended = on_gpus(2, {"run", "--executor", "nccl", "--hardware", "h100-sxm", "--model", "llama-3.1-8b",
+                                  "--scope", "gate_up", "--ranks", "2", "--nccl-exchange", "put", "--issue", "graph"});
+  EXPECT_EQ(ended.codes[0], exit_code::user_mistake) << ended.sentences[0];
+  EXPECT_NE(ended.sentences[0].find("--nccl-exchange put does not go with --issue graph"), std::string::npos)
+      << ended.sentences[0];
+}
+
 TEST_P(NcclCommandsOnRanks, RunLeavesARecordWithVariablesAndClocksOfAllRanks) {
   const int ranks = GetParam();
   ::setenv("NCCL_ALGO", "Ring", 1);  // NOLINT(concurrency-mt-unsafe)

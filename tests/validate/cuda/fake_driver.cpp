@@ -292,12 +292,30 @@ Address FakeDriver::allocate(Bytes bytes) {
   }
   const auto at = (reinterpret_cast<Address>(block.get()) + 255) / 256 * 256;  // NOLINT(*-reinterpret-cast)
   memory_.emplace(at, std::move(block));
+  const Lock lock(cluster_.mutex_);
+  allocated_.push_back(at);
   return at;
+}
+
+FakeDriver::Place FakeDriver::place_of(Address at) const {
+  const auto next = memory_.upper_bound(at);
+  require(next != memory_.begin(), "what is put has a place in a window");
+  const Address begin = std::prev(next)->first;
+  const auto last = std::ranges::find(allocated_.rbegin(), allocated_.rend(), begin);
+  return {static_cast<std::size_t>(allocated_.rend() - last) - 1, at - begin};
+}
+
+Address FakeDriver::at(const Place& place) const {
+  const Address begin = allocated_.at(place.block);
+  require(begin != 0, "what is put goes into a window that is there");
+  return begin + place.offset;
 }
 
 void FakeDriver::release(Address at) {
   require(open_, "memory is released under a closed gate");
   require(memory_.erase(at) == 1, "what is released was allocated");
+  const Lock lock(cluster_.mutex_);
+  std::ranges::replace(allocated_, at, Address{0});
 }
 
 bool FakeDriver::is_idle() const {
@@ -660,6 +678,46 @@ void FakeNetwork::collective(std::size_t communicator, StreamId stream, Collecti
   FakeOp op{.kind = FakeOp::Kind::collective, .communicator = communicator, .collective = kind, .in = in, .out = out};
   op.name = "collective";
   give(stream, std::move(op));
+}
+
+void FakeNetwork::put(std::size_t communicator, StreamId stream, const Message& data, Address to) {
+  require(data.data.contiguous(), "what is put lies together");
+  FakeDriver& mine = cluster_.device(rank_);
+  const FakeDriver::Place place = mine.place_of(to);
+  static_cast<void>(mine.place_of(data.data.at));
+  const FakeCluster::Way way{communicator, rank_, data.peer};
+  give(stream, {.work =
+                    [this, data, place, way] {
+                      std::memmove(bytes_at(cluster_.device(data.peer).at(place)), bytes_at(data.data.at),
+                                   static_cast<std::size_t>(data.data.bytes().count));
+                      ++cluster_.raised_[way];
+                    },
+                .name = "put"});
+}
+
+void FakeNetwork::signal(std::size_t communicator, StreamId stream, int peer) {
+  const FakeCluster::Way way{communicator, rank_, peer};
+  give(stream, {.work = [this, way] { ++cluster_.raised_[way]; }, .name = "signal"});
+}
+
+void FakeNetwork::await_signals(std::size_t communicator, StreamId stream, int peer, int count) {
+  require(count > 0, "at least one signal is waited for");
+  const FakeCluster::Way way{communicator, peer, rank_};
+  const int awaited = awaited_[way] += count;
+  if (waits_) {
+    give(stream,
+         {.kind = FakeOp::Kind::await, .reached = [this, way, awaited] { return cluster_.raised_[way] >= awaited; }});
+  }
+}
+
+int FakeNetwork::left_over() const {
+  const std::lock_guard lock(cluster_.mutex_);
+  int left = 0;
+  for (const auto& [way, raised] : cluster_.raised_) {
+    const auto known = awaited_.find(way);
+    left += way.to == rank_ ? raised - (known == awaited_.end() ? 0 : known->second) : 0;
+  }
+  return left;
 }
 
 }  // namespace commfuse::validate::test

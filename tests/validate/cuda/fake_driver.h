@@ -84,6 +84,15 @@ class FakeCluster {
   std::mutex color_mutex_;
   std::condition_variable all_named_;
   std::map<std::pair<std::size_t, std::size_t>, int> colors_;  // by split and rank
+
+  friend class FakeNetwork;
+  /// A communicator, and who raises signals for whom.
+  struct Way {
+    std::size_t communicator = 0;
+    int from = 0, to = 0;
+    friend auto operator<=>(const Way&, const Way&) = default;
+  };
+  std::map<Way, int> raised_;  // signals
 };
 
 /// An op in a stream's queue.
@@ -199,7 +208,17 @@ class FakeDriver final : public Driver {
   struct Free {
     void operator()(std::byte* block) const { std::free(block); }  // NOLINT(*-no-malloc)
   };
+  friend class FakeNetwork;
+  /// The byte of this device's memory that is a window's on all ranks, if all allocate alike.
+  struct Place {
+    std::size_t block = 0;  // counted from the first allocation on
+    Address offset = 0;
+  };
+  [[nodiscard]] Place place_of(Address at) const;
+  [[nodiscard]] Address at(const Place& place) const;
+
   std::map<Address, std::unique_ptr<std::byte, Free>> memory_;
+  std::vector<Address> allocated_;  // all there ever were; 0: released
   std::vector<std::deque<FakeOp>> streams_;
   std::vector<Event> events_;
   bool open_ = true;
@@ -235,6 +254,15 @@ class FakeNetwork final : public Network {
                 std::span<const Message> receives) override;
   void collective(std::size_t communicator, StreamId stream, CollectiveKind kind, const Panel& in,
                   const Panel& out) override;
+  [[nodiscard]] bool has_windows() const override { return options_.puts; }
+  [[nodiscard]] bool has_puts() const override { return options_.puts; }
+  void put(std::size_t communicator, StreamId stream, const Message& data, Address to) override;
+  void signal(std::size_t communicator, StreamId stream, int peer) override;
+  void await_signals(std::size_t communicator, StreamId stream, int peer, int count) override;
+  /// From now on it waits for no signal: what comes of it shows which waits are needed.
+  void leave_waits_out() { waits_ = false; }
+  /// Of all communicators: signals for this rank that were raised and not waited for.
+  [[nodiscard]] int left_over() const;
   [[nodiscard]] std::optional<std::string> failure() override { return std::nullopt; }
   void abort() override {}
 
@@ -248,6 +276,8 @@ class FakeNetwork final : public Network {
   NetworkOptions options_;
   std::size_t first_ = 0;
   std::size_t next_ = 0;
+  bool waits_ = true;
+  std::map<FakeCluster::Way, int> awaited_;
 };
 
 }  // namespace commfuse::validate::test

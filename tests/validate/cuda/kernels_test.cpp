@@ -398,6 +398,15 @@ TEST_F(CudaMoves, ValuesAreRoundedToTheWire) {
   expect_moved({.kind = LinkKind::copy, .ctas = 1}, DType::fp32, DType::fp32, DType::fp16);
   expect_moved({.kind = LinkKind::copy, .ctas = 1}, DType::bf16, DType::fp32, DType::fp32);
   expect_moved({.kind = LinkKind::copy, .ctas = 3}, DType::fp32, DType::fp16, DType::bf16);
+  expect_moved({.kind = LinkKind::copy, .ctas = 2}, DType::bf16, DType::fp8, DType::bf16);
+  expect_moved({.kind = LinkKind::copy, .ctas = 2}, DType::fp32, DType::fp8, DType::fp16);
+}
+
+TEST_F(CudaMoves, ValuesArePackedIntoEightBitsAndBack) {
+  expect_moved({.kind = LinkKind::copy, .ctas = 2}, DType::bf16, DType::fp8, DType::fp8);
+  expect_moved({.kind = LinkKind::copy, .ctas = 3}, DType::fp8, DType::fp8, DType::fp32);
+  expect_moved({.kind = LinkKind::copy, .ctas = 1}, DType::fp8, DType::fp8, DType::fp8);
+  expect_moved({.kind = LinkKind::bounce}, DType::bf16, DType::fp8, DType::bf16);
 }
 
 TEST_F(CudaMoves, PartsOfOneMoveMayChangeTheirDtypesInSeveralWays) {

@@ -218,6 +218,57 @@ TEST_F(NcclDoubleTest, RegistrationThatHangsIsAborted) {
   EXPECT_TRUE(facts().registrations.empty());
 }
 
+TEST_F(NcclDoubleTest, BuffersBecomeWindowsWhereTheyAreAskedFor) {
+  connect({.registered = true, .windows = true});
+  EXPECT_TRUE(network().has_windows());
+  EXPECT_FALSE(network().has_puts());
+  static_cast<void>(network().split(0));
+  void* const at = device().memory().allocate(1);
+  ASSERT_EQ(facts().registrations.size(), 1U);
+  EXPECT_TRUE(facts().registrations[0].window);
+  const std::shared_ptr<MemorySource> memory = device().source();
+  disconnect();
+  memory->release(at);
+}
+
+TEST_F(NcclDoubleTest, PutsAreRefusedWhereTheLibraryLacksThem) {
+  EXPECT_EQ(nccl().put_signal, nullptr);
+  EXPECT_EQ(failure_of([&] { connect({.puts = true}); }),
+            "NCCL 2.28.9 has no ncclPutSignal; install 2.29.2 or later, or exchange by messages");
+}
+
+/// A library that has functions which the header lacks that this was compiled for.
+class LaterNcclDoubleTest : public NcclDoubleTest {
+ protected:
+  LaterNcclDoubleTest() : NcclDoubleTest(COMMFUSE_NCCL_DOUBLE_LATER) {}
+};
+
+TEST_F(LaterNcclDoubleTest, PutsAreFoundAtRunTimeAndGoIntoWindows) {
+  ASSERT_NE(nccl().put_signal, nullptr);
+  connect({.puts = true});
+  EXPECT_TRUE(network().has_windows());
+  EXPECT_TRUE(network().has_puts());
+  const std::size_t lane = network().split(0);
+  auto* const at = static_cast<std::byte*>(device().memory().allocate(4096));
+  ASSERT_EQ(facts().registrations.size(), 2U);  // one that is there before the first signal
+  EXPECT_TRUE(facts().registrations[0].window && facts().registrations[1].window);
+  const auto address = [](const std::byte* byte) { return reinterpret_cast<Address>(byte); };
+  Panel data = panel;
+  data.at = address(at);
+  network().signal(lane, StreamId{0}, 1);
+  network().await_signals(lane, StreamId{0}, 1, 2);
+  network().put(lane, StreamId{0}, {.peer = 1, .data = data}, address(at) + 256);
+  ASSERT_EQ(facts().launches.size(), 3U);
+  EXPECT_EQ(facts().launches[0].operations, std::vector<std::string>{"signal 1"});
+  EXPECT_EQ(facts().launches[1].operations, std::vector<std::string>{"wait for 2 of 1"});
+  EXPECT_EQ(facts().launches[2].operations, std::vector<std::string>{"put 32 bytes to 1 at 256"});
+  EXPECT_EQ(failure_of([&] { network().put(lane, StreamId{0}, {.peer = 1, .data = data}, address(at) + 4090); }),
+            "what is put into another rank's memory has no window of its communicator");
+  const std::shared_ptr<MemorySource> memory = device().source();
+  disconnect();
+  memory->release(at);
+}
+
 class OldNcclDoubleTest : public NcclDoubleTest {
  protected:
   OldNcclDoubleTest() : NcclDoubleTest(COMMFUSE_NCCL_DOUBLE_OLD) {}

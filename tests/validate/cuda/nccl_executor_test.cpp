@@ -6,11 +6,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <exception>
 #include <string>
 #include <thread>
 
 #include "tests/validate/cuda/fake_driver.h"
+#include "tests/validate/cuda/ring_program.h"
 #include "tests/validate/reference/matrices.h"
 #include "validate/reference/check_point.h"
 #include "validate/reference/verify.h"
@@ -23,8 +25,16 @@ using test::FakeNetwork;
 using test::points_of;
 using test::shared;
 
-/// Returns the combined verdict of the ranks on a program; each rank is a thread with a device of its own.
-Verdict verified(const std::shared_ptr<const Program>& program, const VerifyOptions& options, LaunchMode mode) {
+/// How messages go.
+enum class Way : std::uint8_t {
+  messages,
+  puts,
+  puts_without_waits,  ///< Wrong: nobody waits for a signal.
+};
+
+/// What the ranks find of a program together; each is a thread with a device of its own.
+Verdict verified(const std::shared_ptr<const Program>& program, const VerifyOptions& options, LaunchMode mode,
+                 Way way = Way::messages) {
   const int ranks = program->mesh.ranks();
   FakeCluster cluster(ranks, 11);
   std::vector<Verdict> verdicts(static_cast<std::size_t>(ranks));
@@ -32,7 +42,10 @@ Verdict verified(const std::shared_ptr<const Program>& program, const VerifyOpti
   threads.reserve(verdicts.size());
   for (int rank = 0; rank < ranks; ++rank) {
     threads.emplace_back([&, rank] {
-      FakeNetwork network(cluster, rank);
+      FakeNetwork network(cluster, rank, ranks, {.puts = way != Way::messages});
+      if (way == Way::puts_without_waits) {
+        network.leave_waits_out();
+      }
       Communicators communicators(network);
       Device device(cluster.device(rank));
       VerifyOptions mine = options;
@@ -41,6 +54,7 @@ Verdict verified(const std::shared_ptr<const Program>& program, const VerifyOpti
                                               RankOptions{.mode = mode});
       };
       verdicts[static_cast<std::size_t>(rank)] = verify(program, checked_sizes(*program)[0], mine);
+      EXPECT_TRUE(way == Way::puts_without_waits || network.left_over() == 0) << program->name;
     });
   }
   threads.clear();
@@ -66,6 +80,77 @@ TEST_P(GpusOnEveryRankCount, EveryKindOfScheduleGivesTheInterpretersBits) {
     }
   }
   EXPECT_GT(run, 20);
+}
+
+TEST_P(GpusOnEveryRankCount, PutsAndSignalsGiveTheInterpretersBits) {
+  for (const CheckedOperation& operation : checked_operations()) {
+    for (const CheckPoint& point : points_of(operation, GetParam(), DType::bf16)) {
+      const auto program = shared(program_of(point));
+      const Verdict verdict = verified(program, {.orders = 2, .library_sums = true}, LaunchMode::stream, Way::puts);
+      EXPECT_TRUE(verdict.ok()) << program->name;
+    }
+  }
+}
+
+/// Two-sided messages wait for their receivers too where the program pushes; puts do not, unless they land in scratch.
+TEST(NcclExecutor, RingsOfEveryProtocolGiveTheInterpretersBits) {
+  for (const Protocol protocol : {Protocol::rendezvous, Protocol::push, Protocol::pull}) {
+    for (const DType stored : {DType::bf16, DType::fp32}) {
+      for (const std::int32_t ranks : {2, 3, 4}) {
+        const auto program = shared(test::ring(ranks, protocol, stored));
+        for (const Way way : {Way::messages, Way::puts}) {
+          EXPECT_TRUE(verified(program, {.orders = 2}, LaunchMode::stream, way).ok())
+              << static_cast<int>(protocol) << static_cast<int>(way) << ranks << name_of(stored);
+        }
+      }
+    }
+  }
+}
+
+TEST(NcclExecutor, WiresOfEightBitsGiveTheInterpretersBits) {
+  for (const char* name : {"ag_gemm", "gemm_rs", "mlp_swiglu"}) {
+    const auto& operation = *std::ranges::find(checked_operations(), name, &CheckedOperation::name);
+    for (CheckPoint point : points_of(operation, 3, DType::bf16)) {
+      point.wire = DType::fp8;
+      const auto program = shared(program_of(point));
+      for (const Way way : {Way::messages, Way::puts}) {
+        EXPECT_TRUE(verified(program, {.orders = 1, .library_sums = true}, LaunchMode::stream, way).ok())
+            << program->name;
+      }
+    }
+  }
+}
+
+TEST(NcclPlan, SumsInFp8AreRefused) {
+  const auto& gemm_rs = *std::ranges::find(checked_operations(), "gemm_rs", &CheckedOperation::name);
+  Program program = program_of({&gemm_rs, &serial_strategy, {}, 2, 1});
+  EXPECT_EQ(nccl_findings(lower(shared(program))), std::vector<std::string>{});
+  for (Shape& shape : program.shapes) {
+    if (auto* collective = std::get_if<CollectiveShape>(&shape)) {
+      collective->wire = DType::fp8;
+    }
+  }
+  const std::vector<std::string> findings = nccl_findings(lower(shared(program)));
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_NE(findings[0].find("adds up in fp8"), std::string::npos) << findings[0];
+}
+
+TEST(NcclPlan, PushesWaitForTheirReceiverWhereItHasNoRoom) {
+  const Lowered lowered = lower(shared(test::ring(3, Protocol::push)));
+  const auto ready = [&](bool has_room) {
+    const std::vector<PutSignals> signals = put_signals(lowered, 0, [&](Rank, const Command&) { return has_room; });
+    return std::ranges::count_if(signals, &PutSignals::says_ready);
+  };
+  EXPECT_EQ(ready(true), 0);
+  EXPECT_EQ(ready(false), 2);
+}
+
+TEST(NcclExecutor, PutsWithoutWaitsGiveOtherBits) {
+  const CheckedOperation& mlp = *std::ranges::find(checked_operations(), "mlp_swiglu", &CheckedOperation::name);
+  const auto program = shared(program_of({&mlp, &commfuse_strategy, {}, 4, 1}));
+  EXPECT_TRUE(verified(program, {.orders = 4}, LaunchMode::stream, Way::puts).ok());
+  EXPECT_TRUE(verified(program, {.orders = 4}, LaunchMode::gated, Way::puts).ok());
+  EXPECT_FALSE(verified(program, {.orders = 4}, LaunchMode::stream, Way::puts_without_waits).ok());
 }
 
 TEST(NcclExecutor, SumsOfNcclAreRightThoughTheirBitsAreNotTheInterpreters) {
@@ -96,6 +181,24 @@ TEST(NcclExecutor, GivesTheSameBitsBehindAGateAndByGraph) {
   const auto program = shared(program_of({&mlp, &commfuse_strategy, {}, 4, 1}));
   EXPECT_TRUE(verified(program, {.orders = 2}, LaunchMode::gated).ok());
   EXPECT_TRUE(verified(program, {.orders = 2}, LaunchMode::graph).ok());
+}
+
+/// Two ranks; rank 0 sends to 1 and gets something back, by one op of the one and two ops of the other.
+TEST(NcclPlan, SignalsOfOneRankAreCountedTogether) {
+  const CheckedOperation& ag = *std::ranges::find(checked_operations(), "ag_gemm", &CheckedOperation::name);
+  const auto program = shared(program_of({&ag, &commfuse_strategy, {}, 2, 1}));
+  const Lowered lowered = lower(program);
+  const std::vector<Command> commands = commands_of(lowered, 0);
+  const std::vector<PutSignals> signals = put_signals(lowered, 0, [](Rank, const Command&) { return false; });
+  ASSERT_EQ(signals.size(), commands.size());
+  int exchanges = 0;
+  for (std::size_t i = 0; i < commands.size(); ++i) {
+    const bool exchanges_here = commands[i].kind == OpKind::exchange;
+    exchanges += exchanges_here ? 1 : 0;
+    // The one peer raises two: that it is ready, and that its data are there.
+    EXPECT_EQ(signals[i], (exchanges_here ? PutSignals{true, 1, 1} : PutSignals{}));
+  }
+  EXPECT_GT(exchanges, 0);
 }
 
 TEST(NcclPlan, NoGeneratedScheduleDeadlocksInOrderOfIssue) {

@@ -34,9 +34,38 @@ TEST(NcclFeatures, AFeatureNeedsTheHeaderAndTheLibrary) {
 }
 
 TEST(NcclFeatures, OlderThanCommunicatorsThatSplitIsRefused) {
-  EXPECT_EQ(refused({22809, 21703}),
+  EXPECT_EQ(refused({}, {22809, 21703}),
             "NCCL 2.17.3 is older than 2.18, which cannot give every lane a communicator; install a newer one");
-  EXPECT_EQ(refused({22809, 21801}), "");
+  EXPECT_EQ(refused({}, {22809, 21801}), "");
+}
+
+TEST(NcclFeatures, PutsNeedTheLibraryAndWindowsOfTheHeader) {
+  EXPECT_TRUE(has({22809, 22902}, NcclFeature::put_signal));
+  EXPECT_FALSE(has({22809, 22901}, NcclFeature::put_signal));
+  EXPECT_FALSE(has({22605, 23007}, NcclFeature::put_signal));
+  EXPECT_EQ(refused({.puts = true}, {22809, 23007}), "");
+  EXPECT_EQ(refused({.puts = true}, {22809, 22809}),
+            "NCCL 2.28.9 has no ncclPutSignal; install 2.29.2 or later, or exchange by messages");
+  EXPECT_EQ(
+      refused({.puts = true}, {22605, 23007}),
+      "the plugin was compiled for NCCL 2.26.5, which has no windows to put into; compile it for 2.27.0 or later, "
+      "or exchange by messages");
+  EXPECT_EQ(refused({.puts = true, .graphs = true}, {23007, 23007}).find("signals of puts are counted by the host"),
+            0U);
+}
+
+TEST(NcclFeatures, WindowsAreRegisteredWhereTheyAreAskedFor) {
+  const NetworkOptions windows{.registered = true, .windows = true};
+  EXPECT_TRUE(registers_windows(windows, both(2, 27, 0)));
+  EXPECT_FALSE(registers_windows(windows, both(2, 26, 5)));
+  EXPECT_FALSE(registers_windows({.registered = true}, both(2, 30, 7)));
+  EXPECT_TRUE(registers_windows({.cta_policy = 2, .registered = true}, both(2, 28, 3)));
+  EXPECT_FALSE(registers_windows({.cta_policy = 2, .registered = true}, both(2, 27, 5)));
+  EXPECT_TRUE(registers_windows({.puts = true}, both(2, 29, 2)));
+  EXPECT_EQ(
+      notes_on(windows, both(2, 26, 5)),
+      std::vector<std::string>{"NCCL 2.26.5 has no symmetric windows, so buffers are registered without; 2.27.0 can"});
+  EXPECT_EQ(notes_on(windows, both(2, 28, 9)), std::vector<std::string>{});
 }
 
 TEST(NcclFeatures, NothingIsNotedWhereAllOptionsHaveTheirEffect) {

@@ -13,7 +13,7 @@
 
 #include "model/program/builder.h"
 #include "tests/validate/cuda/fake_peers.h"
-#include "tests/validate/gather_in_place.h"
+#include "tests/validate/cuda/ring_program.h"
 #include "tests/validate/reference/matrices.h"
 #include "validate/bench/bench.h"
 #include "validate/reference/check_point.h"
@@ -28,6 +28,7 @@ using test::FakeCluster;
 using test::FakeMachine;
 using test::FakePeers;
 using test::points_of;
+using test::ring;
 using test::shared;
 
 /// Selects the waits to omit, by the number of their flag.
@@ -111,33 +112,27 @@ TEST(PeerExecutor, EightRanksScatterGatherAndSumToTheInterpretersBits) {
   }
 }
 
+TEST(PeerExecutor, WiresOfEightBitsGiveTheInterpretersBits) {
+  int run = 0;
+  for (const char* name : {"ag_gemm", "gemm_rs", "mlp_swiglu"}) {
+    for (CheckPoint point : points_of(operation(name), 3, DType::bf16)) {
+      point.wire = DType::fp8;
+      const auto program = shared(program_of(point));
+      if (peer_findings(*program).empty()) {  // nobody converts what is pulled
+        EXPECT_TRUE(verified(program, LaunchMode::stream).ok()) << program->name;
+        ++run;
+      }
+    }
+  }
+  EXPECT_GT(run, 5);
+}
+
 TEST(PeerExecutor, GivesTheSameBitsBehindAGate) {
   const auto program = shared(program_of({&operation("mlp_swiglu"), &commfuse_strategy, {}, 4, 1}));
   EXPECT_TRUE(verified(program, LaunchMode::gated).ok());
 }
 
-/// Every rank ends with the rows of all ranks, which go round a ring. A rank may be written to by a push, and read by a
-/// pull, until its neighbour grants a credit.
-Program ring(std::int32_t ranks, Protocol protocol, DType stored = DType::bf16, DType wire = DType::bf16) {
-  ProgramBuilder builder("ring", Mesh{{{"tp", ranks}}});
-  const DimensionId tokens = builder.dimension("tokens", ranks);
-  const DimensionId hidden = builder.dimension("hidden", 1);
-  const TensorId x = builder.input_tensor("x", {tokens, ranks}, {hidden, 1}, stored);
-  const BufferId own_rows = builder.buffer("own", BufferRole::input, {tokens, 1}, {hidden, 1}, stored);
-  const BufferId gathered = builder.buffer("all", BufferRole::output, {tokens, ranks}, {hidden, 1}, stored);
-  builder.initially(builder.whole(own_rows), x, along(builder.mesh(), 0), 0);
-  builder.finally(builder.whole(gathered), x, 0, 0);
-  const auto row = [&](std::int32_t step) { return builder.rows_of(gathered, along(builder.mesh(), 0, step)); };
-  OpId last = builder.elementwise({.function = Function::copy, .inputs = {{builder.whole(own_rows)}}, .out = {row(0)}});
-  for (std::int32_t step = 0; step + 1 < ranks; ++step) {
-    last = builder.exchange(
-        {.send = {row(-step)}, .receive = {row(-step - 1)}, .wire = wire, .protocol = protocol, .waits = {last}});
-  }
-  builder.credit({.shift = -1, .waits = {last}});
-  return std::move(builder).build();
-}
-
-/// Runs `iterations` of a program from the interpreter's memory; true if all ranks end with the interpreter's.
+/// `iterations` of a program, from the interpreter's memory: whether all ranks end with the interpreter's.
 bool ends_as_interpreted(const std::shared_ptr<const Program>& program, int iterations, std::uint64_t seed,
                          const LeftOut& left_out = {}) {
   const Sizes sizes = checked_sizes(*program)[0];

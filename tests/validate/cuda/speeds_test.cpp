@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -135,20 +136,21 @@ TEST_P(EverySpeed, GivesVirtualRanksTheSameBits) {
   }
 }
 
-TEST_P(EverySpeed, GivesRanksOfNcclTheSameBits) {
-  const std::vector<CheckPoint> points = schedules_on(GetParam());
-  const NetworkKey key = module().make_key();
-  std::vector<std::vector<std::string>> wrong(static_cast<std::size_t>(GetParam()));
+/// What is wrong of each rank, of ranks with a GPU each and NCCL of these options between them.
+std::vector<std::vector<std::string>> wrong_by_rank(const CudaModule& module, int count,
+                                                    const std::vector<CheckPoint>& points, NetworkOptions options) {
+  options.patience = watchdog;
+  const NetworkKey key = module.make_key();
+  std::vector<std::vector<std::string>> wrong(static_cast<std::size_t>(count));
   std::vector<std::jthread> ranks;
-  for (int rank = 0; rank < GetParam(); ++rank) {
+  for (int rank = 0; rank < count; ++rank) {
     ranks.emplace_back([&, rank] {
       std::vector<std::string>& mine = wrong[static_cast<std::size_t>(rank)];
       std::string at = "connecting";
       try {
-        const std::unique_ptr<Driver> driver = module().open(rank);
+        const std::unique_ptr<Driver> driver = module.open(rank);
         Device device(*driver);
-        const std::unique_ptr<Network> network =
-            module().connect(*driver, key, rank, GetParam(), {.patience = watchdog});
+        const std::unique_ptr<Network> network = module.connect(*driver, key, rank, count, options);
         Communicators communicators(*network);
         for (const CheckPoint& point : points) {
           const auto program = shared(program_of(point));
@@ -163,7 +165,26 @@ TEST_P(EverySpeed, GivesRanksOfNcclTheSameBits) {
     });
   }
   ranks.clear();
-  EXPECT_EQ(wrong, std::vector<std::vector<std::string>>(static_cast<std::size_t>(GetParam())));
+  return wrong;
+}
+
+TEST_P(EverySpeed, GivesRanksOfNcclTheSameBits) {
+  const std::vector<std::vector<std::string>> nothing(static_cast<std::size_t>(GetParam()));
+  EXPECT_EQ(wrong_by_rank(module(), GetParam(), schedules_on(GetParam()), {}), nothing);
+}
+
+/// Schedules of one operation that gathers and one that scatters; on an odd number of ranks over wires of fp8.
+TEST_P(EverySpeed, GivesPutsOfNcclTheSameBits) {
+  std::vector<CheckPoint> points;
+  for (CheckPoint point : schedules_on(GetParam())) {
+    if (point.operation->name == "ag_gemm" || point.operation->name == "gemm_rs") {
+      point.wire = GetParam() % 2 == 1 ? std::optional(DType::fp8) : std::nullopt;
+      points.push_back(point);
+    }
+  }
+  const std::vector<std::vector<std::string>> nothing(static_cast<std::size_t>(GetParam()));
+  EXPECT_EQ(wrong_by_rank(module(), GetParam(), points, {.puts = true}), nothing);
+  EXPECT_EQ(wrong_by_rank(module(), GetParam(), points, {.registered = true, .windows = true}), nothing);
 }
 
 }  // namespace

@@ -100,7 +100,7 @@ TEST(Rounding, AllSixteenBitsComeBackFromMemory) {
 
 TEST(Rounding, PoisonIsNanInEveryDtype) {
   const std::array<std::byte, 4> poison{std::byte{0xff}, std::byte{0xff}, std::byte{0xff}, std::byte{0xff}};
-  for (const DType dtype : {DType::bf16, DType::fp16, DType::fp32}) {
+  for (const DType dtype : {DType::bf16, DType::fp16, DType::fp32, DType::fp8}) {
     float value = 0.0F;
     decode(dtype, std::span(poison).first(static_cast<std::size_t>(bytes_of(dtype))), {&value, 1});
     EXPECT_TRUE(std::isnan(value));
@@ -148,6 +148,51 @@ TEST(Rounding, IntegersAreExactUpToTheSignificantBits) {
   EXPECT_EQ(largest_exact_integer(DType::bf16), 256.0);
   EXPECT_EQ(largest_exact_integer(DType::fp16), 2048.0);
   EXPECT_EQ(largest_exact_integer(DType::fp32), 16'777'216.0);
+}
+
+TEST(Rounding, Fp8TiesToEvenAndSaturates) {
+  EXPECT_EQ(stored(DType::fp8, 1.0F), 1.0F);
+  EXPECT_EQ(stored(DType::fp8, 17.0F), 16.0F);  // between 16 and 18: the even one
+  EXPECT_EQ(stored(DType::fp8, 19.0F), 20.0F);  // between 18 and 20: the even one
+  EXPECT_EQ(stored(DType::fp8, -17.01F), -18.0F);
+  EXPECT_EQ(stored(DType::fp8, 432.0F), 416.0F + 32.0F);  // a tie, up to the last one
+  EXPECT_EQ(stored(DType::fp8, 449.0F), 448.0F);
+  EXPECT_EQ(stored(DType::fp8, -1e30F), -448.0F);
+  EXPECT_EQ(stored(DType::fp8, infinity), 448.0F);
+  EXPECT_EQ(stored(DType::fp8, 0x1p-9F), 0x1p-9F);
+  EXPECT_EQ(stored(DType::fp8, 0x1p-10F), 0.0F);  // a tie
+  EXPECT_TRUE(std::signbit(stored(DType::fp8, -0x1p-10F)));
+  EXPECT_EQ(stored(DType::fp8, 0x3p-11F), 0x1p-9F);
+  EXPECT_EQ(stored(DType::fp8, 0x1p-6F - 0x1p-11F), 0x1p-6F);  // up into the normal numbers
+  EXPECT_TRUE(std::isnan(stored(DType::fp8, std::numeric_limits<float>::quiet_NaN())));
+  EXPECT_EQ(largest_exact_integer(DType::fp8), 16.0);
+}
+
+TEST(Rounding, AllEightBitsComeBackFromMemory) {
+  for (std::uint32_t bits = 0; bits < 0x100U; ++bits) {
+    const std::array bytes{static_cast<std::byte>(bits)};
+    float value = 0.0F;
+    decode(DType::fp8, bytes, {&value, 1});
+    std::array<std::byte, 1> again{};
+    encode(DType::fp8, {&value, 1}, again);
+    EXPECT_EQ(again[0], std::isnan(value) ? std::byte{0x7f} : bytes[0]) << bits;
+    EXPECT_EQ(std::isnan(value), (bits & 0x7fU) == 0x7fU) << bits;
+  }
+}
+
+TEST(Rounding, Fp8IsOffByNoMoreThanItsRoundoff) {
+  Random random(7);
+  const Roundoff roundoff = roundoff_of(DType::fp8);
+  double worst = 0.0;
+  for (int i = 0; i < 100'000; ++i) {
+    const float value = std::ldexp(random.uniform(), static_cast<int>(random.integer(8)));
+    const double off = std::abs(static_cast<double>(stored(DType::fp8, value)) - static_cast<double>(value));
+    const double allowed = roundoff.relative * std::abs(static_cast<double>(value)) + roundoff.absolute;
+    ASSERT_LE(off, allowed) << value;
+    EXPECT_EQ(kept(DType::fp8, value), stored(DType::fp8, value));
+    worst = std::max(worst, off / allowed);
+  }
+  EXPECT_GT(worst, 0.9);
 }
 
 TEST(Rounding, Fp8IsNotStored) {

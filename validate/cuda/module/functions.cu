@@ -251,9 +251,9 @@ using NoWire = Known<DType::fp32>;
 template <Rule rule>
 constexpr Kernel for_any = elementwise<rule, AnyDtype, AnyDtype, AnyDtype>;
 
-/// Schedules time sums, so there is a kernel for every dtype of inputs, output and wire.
+/// Sums are what schedules time: for every dtype of inputs, output and wire but fp8, in which no strategy sums.
 Kernel sum_kernel(const Dtypes& dtypes) {
-  if (dtypes.are_mixed) {
+  if (dtypes.are_mixed || dtypes.in == DType::fp8 || dtypes.wire == DType::fp8) {
     return for_any<Rule::sum>;
   }
   return with_known(dtypes.in, [&](auto in) {

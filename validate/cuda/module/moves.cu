@@ -83,6 +83,8 @@ __device__ void convert(const Piece& piece, DType wire) {
       round_all<DType::bf16>(part);
     } else if (wire == DType::fp16) {
       round_all<DType::fp16>(part);
+    } else if (wire == DType::fp8) {
+      round_all<DType::fp8>(part);
     }
     store_eight<To>(piece.to, row, column, part, count, piece.aligned);
   });
@@ -234,8 +236,8 @@ Kernel kernel_of(std::span<const Piece> pieces) {
   const View bytes{.at = 0, .stride = 0, .dtype = DType::fp32};
   const View& from_view = changed == nullptr ? bytes : changed->from;
   const View& to_view = changed == nullptr ? bytes : changed->to;
-  return with_known(from_view.dtype, [&](auto from) {
-    return with_known(to_view.dtype, [](auto to) -> Kernel { return move<decltype(from), decltype(to)>; });
+  return with_known_sent(from_view.dtype, [&](auto from) {
+    return with_known_sent(to_view.dtype, [](auto to) -> Kernel { return move<decltype(from), decltype(to)>; });
   });
 }
 

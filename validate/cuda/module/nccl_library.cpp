@@ -36,6 +36,9 @@ NcclLibrary::NcclLibrary(SharedLibrary library) : library_(std::move(library)) {
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 27, 0)
   library_.find(comm_window_register, "ncclCommWindowRegister");
   library_.find(comm_window_deregister, "ncclCommWindowDeregister");
+  library_.find(put_signal, "ncclPutSignal");
+  library_.find(signal, "ncclSignal");
+  library_.find(wait_signal, "ncclWaitSignal");
 #endif
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 3)
   library_.find(all_to_all, "ncclAlltoAll");

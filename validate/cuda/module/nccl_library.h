@@ -10,8 +10,29 @@
 
 namespace commfuse::validate {
 
-/// Functions have their types in nccl.h. Functions from versions after 2.18 may be null; nccl_features.h says which a
-/// version has.
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 29, 2)
+using NcclSignals = ncclWaitSignalDesc_t;
+using NcclPutSignal = decltype(&::ncclPutSignal);
+using NcclSignal = decltype(&::ncclSignal);
+using NcclWaitSignal = decltype(&::ncclWaitSignal);
+#elif NCCL_VERSION_CODE >= NCCL_VERSION(2, 27, 0)
+// As nccl.h of 2.29.2 and later declares them: so a plugin that was compiled for an older one can use them too.
+struct NcclSignals {
+  int opCnt;
+  int peer;
+  int sigIdx;
+  int ctx;
+};
+using NcclPutSignal = ncclResult_t (*)(const void* from, size_t count, ncclDataType_t type, int peer,
+                                       ncclWindow_t window, size_t offset, int signal, int context, unsigned int flags,
+                                       ncclComm_t comm, cudaStream_t stream);
+using NcclSignal = ncclResult_t (*)(int peer, int signal, int context, unsigned int flags, ncclComm_t comm,
+                                    cudaStream_t stream);
+using NcclWaitSignal = ncclResult_t (*)(int count, NcclSignals* signals, ncclComm_t comm, cudaStream_t stream);
+#endif
+
+/// Every function has the type that nccl.h gives it. Those of later versions than 2.18 may be null; nccl_features.h
+/// says which ones a version has.
 class NcclLibrary {
  public:
   explicit NcclLibrary(SharedLibrary library);
@@ -51,6 +72,9 @@ class NcclLibrary {
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 27, 0)
   decltype(&::ncclCommWindowRegister) comm_window_register = nullptr;
   decltype(&::ncclCommWindowDeregister) comm_window_deregister = nullptr;
+  NcclPutSignal put_signal = nullptr;
+  NcclSignal signal = nullptr;
+  NcclWaitSignal wait_signal = nullptr;
 #endif
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 3)
   decltype(&::ncclAlltoAll) all_to_all = nullptr;

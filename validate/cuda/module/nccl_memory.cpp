@@ -34,6 +34,18 @@ void NcclMemory::release(void* at) {
   require_nccl(calls_->nccl(), calls_->nccl().mem_free(at), nullptr, "ncclMemFree");
 }
 
+NcclMemory::InWindow NcclMemory::in_window(ncclComm_t comm, const void* at, std::size_t bytes) const {
+  const auto* begin = static_cast<const std::byte*>(at);
+  for (const Block& block : blocks_) {
+    const auto* first = static_cast<const std::byte*>(block.at);
+    const auto known = std::ranges::find(block.registrations, comm, &Registration::comm);
+    if (begin >= first && begin + bytes <= first + block.bytes && known != block.registrations.end()) {
+      return {known->handle, static_cast<std::size_t>(begin - first)};
+    }
+  }
+  throw std::runtime_error("what is put into another rank's memory has no window of its communicator");
+}
+
 void NcclMemory::deregister() {
   for (const Block& block : blocks_) {
     deregister(block);
@@ -98,6 +110,9 @@ void NcclMemory::deregister(const Block& block) const {
 void* NcclMemory::allocate(std::size_t /*bytes*/) { throw std::runtime_error("this NCCL registers no memory"); }
 void NcclMemory::release(void* /*at*/) {}
 void NcclMemory::join(ncclComm_t /*comm*/) {}
+NcclMemory::InWindow NcclMemory::in_window(ncclComm_t /*comm*/, const void* /*at*/, std::size_t /*bytes*/) const {
+  throw std::runtime_error("this NCCL registers no memory");
+}
 void NcclMemory::deregister() {}
 void NcclMemory::forget(ncclComm_t /*comm*/) {}
 void NcclMemory::abandon() {}

@@ -16,7 +16,7 @@ namespace commfuse::validate {
 /// All members of the communicators allocate and release equal sizes in the same order.
 class NcclMemory final : public MemorySource {
  public:
-  /// With `symmetric`, registers windows, which collectives by copy engines need, instead of buffers.
+  /// `symmetric`: registers windows, which puts and collectives by copy engines need, instead of buffers.
   NcclMemory(std::shared_ptr<NcclCalls> calls, bool symmetric) : calls_(std::move(calls)), symmetric_(symmetric) {}
 
   /// Registers present and later allocations with a communicator. All its members call it.
@@ -24,6 +24,14 @@ class NcclMemory final : public MemorySource {
 
   void* allocate(std::size_t bytes) override;
   void release(void* at) override;
+  /// Where memory stands in the windows of a communicator.
+  struct InWindow {
+    void* window = nullptr;
+    std::size_t offset = 0;
+  };
+  /// Throws std::runtime_error where the memory is not registered with the communicator.
+  [[nodiscard]] InWindow in_window(ncclComm_t comm, const void* at, std::size_t bytes) const;
+
   /// Ends all registrations before the communicators end; the memory stays.
   void deregister();
   /// Forgets a communicator that is gone.

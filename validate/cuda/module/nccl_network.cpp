@@ -144,6 +144,13 @@ class NcclNetwork final : public Network {
                 std::span<const Message> receives) override;
   void collective(std::size_t communicator, StreamId stream, CollectiveKind kind, const Panel& in,
                   const Panel& out) override;
+  [[nodiscard]] bool has_windows() const override {
+    return memory_ != nullptr && registers_windows(options_, versions_);
+  }
+  [[nodiscard]] bool has_puts() const override { return options_.puts; }
+  void put(std::size_t communicator, StreamId stream, const Message& data, Address to) override;
+  void signal(std::size_t communicator, StreamId stream, int peer) override;
+  void await_signals(std::size_t communicator, StreamId stream, int peer, int count) override;
   [[nodiscard]] std::optional<std::string> failure() override;
   void abort() override;
 
@@ -170,6 +177,8 @@ class NcclNetwork final : public Network {
   /// place after we gave up, so places do not move. Null: aborted.
   std::vector<std::unique_ptr<ncclComm_t>> communicators_;
   std::shared_ptr<NcclMemory> memory_;
+  /// Of puts: NCCL raises no signal of a communicator before its first window. Null: none.
+  void* first_window_ = nullptr;
 };
 
 NcclNetwork::NcclNetwork(const NcclLibrary& nccl, NcclDevice& device, const NetworkKey& key,
@@ -180,7 +189,7 @@ NcclNetwork::NcclNetwork(const NcclLibrary& nccl, NcclDevice& device, const Netw
       options_(options),
       versions_(versions_of(nccl)),
       calls_(std::make_shared<NcclCalls>(nccl, options.patience)) {
-  if (const std::string sentence = refused(versions_); !sentence.empty()) {
+  if (const std::string sentence = refused(options, versions_); !sentence.empty()) {
     throw std::runtime_error(sentence);
   }
   notes_ = notes_on(options, versions_);
@@ -189,13 +198,15 @@ NcclNetwork::NcclNetwork(const NcclLibrary& nccl, NcclDevice& device, const Netw
   }
   try {
     connect(key);
+    if ((options.registered || options.puts) && has(versions_, NcclFeature::registration)) {
+      memory_ = std::make_shared<NcclMemory>(calls_, registers_windows(options, versions_));
+      first_window_ = options.puts ? memory_->allocate(1) : nullptr;
+    }
   } catch (...) {
     abort();
     throw;
   }
-  if (options.registered && has(versions_, NcclFeature::registration)) {
-    const bool symmetric = options.cta_policy == 2 && has(versions_, NcclFeature::zero_cta_policy);
-    memory_ = std::make_shared<NcclMemory>(calls_, symmetric);
+  if (memory_ != nullptr) {
     device_.take_memory_from(memory_);
   }
 }
@@ -237,7 +248,10 @@ NcclNetwork::~NcclNetwork() {
     device_.take_plain_memory();
     try {
       memory_->deregister();
-    } catch (const std::exception&) {  // failed communicators are aborted below
+      if (first_window_ != nullptr && !all_.empty()) {  // a device that was given up may never come to its end
+        memory_->release(first_window_);
+      }
+    } catch (const std::exception&) {  // communicators that failed are aborted below
     }
   }
   drop_aborted();
@@ -346,6 +360,48 @@ void NcclNetwork::all_to_all(std::size_t communicator, cudaStream_t stream, cons
     return status;
   });
 }
+
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 27, 0)
+
+// Versions before 2.31 know one signal and one context of a communicator: the first of each.
+
+void NcclNetwork::put(std::size_t communicator, StreamId stream, const Message& data, Address to) {
+  require(data.data.contiguous(), "what is put lies together");
+  cudaStream_t on = device_.stream_of(stream);
+  ncclComm_t lane = comm(communicator);
+  const auto bytes = static_cast<std::size_t>(data.data.bytes().count);
+  // NOLINTNEXTLINE(*-no-int-to-ptr): device memory
+  const NcclMemory::InWindow place = memory_->in_window(lane, reinterpret_cast<const void*>(to), bytes);
+  calls_->run(lane, "ncclPutSignal", [&] {
+    return nccl_.put_signal(source(data.data), bytes, ncclUint8, data.peer, static_cast<ncclWindow_t>(place.window),
+                            place.offset, 0, 0, 0, lane, on);
+  });
+}
+
+void NcclNetwork::signal(std::size_t communicator, StreamId stream, int peer) {
+  ncclComm_t lane = comm(communicator);
+  calls_->run(lane, "ncclSignal", [&] { return nccl_.signal(peer, 0, 0, 0, lane, device_.stream_of(stream)); });
+}
+
+void NcclNetwork::await_signals(std::size_t communicator, StreamId stream, int peer, int count) {
+  ncclComm_t lane = comm(communicator);
+  NcclSignals signals{.opCnt = count, .peer = peer, .sigIdx = 0, .ctx = 0};
+  calls_->run(lane, "ncclWaitSignal", [&] { return nccl_.wait_signal(1, &signals, lane, device_.stream_of(stream)); });
+}
+
+#else
+
+void NcclNetwork::put(std::size_t communicator, StreamId stream, const Message& data, Address to) {
+  Network::put(communicator, stream, data, to);
+}
+void NcclNetwork::signal(std::size_t communicator, StreamId stream, int peer) {
+  Network::signal(communicator, stream, peer);
+}
+void NcclNetwork::await_signals(std::size_t communicator, StreamId stream, int peer, int count) {
+  Network::await_signals(communicator, stream, peer, count);
+}
+
+#endif
 
 std::optional<std::string> NcclNetwork::failure() {
   drop_aborted();

@@ -5,6 +5,7 @@
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <cuda_fp8.h>
 
 #include "validate/cuda/module/device_code.cuh"
 #include "validate/cuda/module/failures.h"
@@ -26,7 +27,7 @@ struct AnyDtype {
   __device__ static DType of(DType dtype) { return dtype; }
 };
 
-/// Returns what `use` returns for the Known of a stored dtype.
+/// Returns what `use` returns for the Known of a dtype that tensors are stored in, so not of fp8.
 template <class Use>
 auto with_known(DType dtype, const Use& use) {
   switch (dtype) {
@@ -36,9 +37,20 @@ auto with_known(DType dtype, const Use& use) {
   }
 }
 
-/// Divides by a number that the host knows, by a multiplication and a shift in place of a division, which is a
-/// subroutine on a GPU. `by` is at least 1; `by` and the dividends are at most 2^31 - 1. (Granlund and Montgomery
-/// 1994.)
+/// The same of a dtype that goes over wires.
+template <class Use>
+auto with_known_sent(DType dtype, const Use& use) {
+  return dtype == DType::fp8 ? use(Known<DType::fp8>{}) : with_known(dtype, use);
+}
+
+/// fp8 is E4M3: the nearest value, ties to even, and +-448 beyond; NaN stays NaN.
+__device__ inline std::uint8_t fp8_of(float value) { return __nv_cvt_float_to_fp8(value, __NV_SATFINITE, __NV_E4M3); }
+__device__ inline float from_fp8(std::uint8_t bits) {
+  return __half2float(__ushort_as_half(__nv_cvt_fp8_to_halfraw(bits, __NV_E4M3).x));
+}
+
+/// Divides by a number that the host knows: a multiplication and a shift in place of a division, of which a GPU makes a
+/// subroutine. `by` is at least 1; it and what is divided are at most 2^31 - 1. (Granlund and Montgomery 1994.)
 class Divisor {
  public:
   Divisor() = default;
@@ -59,11 +71,12 @@ class Divisor {
   std::uint32_t shift_ = 0;
 };
 
-/// Returns the nearest value of `dtype`, ties to even; infinity beyond its range, NaN stays NaN.
+/// The nearest value of `dtype`, ties to even; infinity, or fp8's largest, beyond its range; NaN stays NaN.
 __device__ inline float rounded(DType dtype, float value) {
   switch (dtype) {
     case DType::bf16: return __bfloat162float(__float2bfloat16_rn(value));
     case DType::fp16: return __half2float(__float2half_rn(value));
+    case DType::fp8: return from_fp8(fp8_of(value));
     default: return value;
   }
 }
@@ -74,6 +87,7 @@ __device__ inline float load(const View& from, std::int64_t row, std::int64_t co
   switch (Dtype::of(from.dtype)) {
     case DType::bf16: return __bfloat162float(reinterpret_cast<const __nv_bfloat16*>(from.at)[at]);
     case DType::fp16: return __half2float(reinterpret_cast<const __half*>(from.at)[at]);
+    case DType::fp8: return from_fp8(reinterpret_cast<const std::uint8_t*>(from.at)[at]);
     default: return reinterpret_cast<const float*>(from.at)[at];
   }
 }
@@ -84,11 +98,13 @@ __device__ inline void store(const View& to, std::int64_t row, std::int64_t colu
   switch (Dtype::of(to.dtype)) {
     case DType::bf16: reinterpret_cast<__nv_bfloat16*>(to.at)[at] = __float2bfloat16_rn(value); return;
     case DType::fp16: reinterpret_cast<__half*>(to.at)[at] = __float2half_rn(value); return;
+    case DType::fp8: reinterpret_cast<std::uint8_t*>(to.at)[at] = fp8_of(value); return;
     default: reinterpret_cast<float*>(to.at)[at] = value;
   }
 }
 
-/// Neighbours in a row that one thread handles at once, by accesses of 16 bytes if rows are aligned to them.
+/// Neighbours in a row: what one thread handles in one go, by accesses of 16 bytes where rows are aligned to them, or
+/// of 8 in fp8.
 struct Eight {
   static constexpr int size = 8;
   float value[size];
@@ -107,6 +123,14 @@ __device__ inline Eight load_aligned(const View& from, std::int64_t row, std::in
 #pragma unroll
     for (int i = 0; i < Eight::size; ++i) {
       out.value[i] = values[i];
+    }
+    return out;
+  }
+  if (dtype == DType::fp8) {
+    const uint2 vector = *reinterpret_cast<const uint2*>(reinterpret_cast<const std::uint8_t*>(from.at) + at);
+#pragma unroll
+    for (int i = 0; i < Eight::size; ++i) {
+      out.value[i] = from_fp8(static_cast<std::uint8_t>((i < 4 ? vector.x : vector.y) >> (8 * (i % 4))));
     }
     return out;
   }
@@ -129,6 +153,15 @@ __device__ inline void store_aligned(const View& to, std::int64_t row, std::int6
     float4* vectors = reinterpret_cast<float4*>(reinterpret_cast<float*>(to.at) + at);
     vectors[0] = {from.value[0], from.value[1], from.value[2], from.value[3]};
     vectors[1] = {from.value[4], from.value[5], from.value[6], from.value[7]};
+    return;
+  }
+  if (dtype == DType::fp8) {
+    unsigned halves[2] = {};
+#pragma unroll
+    for (int i = 0; i < Eight::size; ++i) {
+      halves[i / 4] |= static_cast<unsigned>(fp8_of(from.value[i])) << (8 * (i % 4));
+    }
+    *reinterpret_cast<uint2*>(reinterpret_cast<std::uint8_t*>(to.at) + at) = {halves[0], halves[1]};
     return;
   }
   unsigned words[Eight::size / 2] = {};
