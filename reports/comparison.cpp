@@ -35,9 +35,9 @@ std::string saved(const ResultRow& row, const ResultRow& fastest, const std::str
   return fmt::format("{:.1f}% less time than {}", 100.0 * (1.0 - 1.0 / ratio(row, fastest)), name);
 }
 
-/// Formats " fused_kernel (bound) takes 7.6% less than commfuse.": the lowest bound below the fastest row that can win. Returns an
-/// empty string without a bound, or if the bound is above that row: a bound may run an attention core alone, and a
-/// machine's file may contradict itself (wires faster than their nominal rate).
+/// Formats " fused_kernel (bound) takes 7.6% less than commfuse.": the lowest bound below the fastest row that can win.
+/// Returns an empty string without a bound, or if the bound is above that row: a bound may run an attention core alone,
+/// and a machine's file may contradict itself (wires faster than their nominal rate).
 std::string bound_in_words(Rows rows, const ResultRow& fastest) {
   const ResultRow* lowest = nullptr;
   for (const ResultRow& row : rows) {

@@ -25,10 +25,9 @@ struct Mistake {
 
 TEST(RunImplementations, AllSaysWhereNoneWasMeasured) {
   const Outcome backward = run_program("commfuse-sim run --scope down_backward --as all --uncertainty off");
-  EXPECT_EQ(
-      backward.err,
-      "--as all: no implementation covers scope down_backward (all were measured in forward passes only); only "
-      "ideal schedules are compared\n");
+  EXPECT_EQ(backward.err,
+            "--as all: no implementation covers scope down_backward (all were measured in forward passes only); only "
+            "ideal schedules are compared\n");
   EXPECT_EQ(run_program("commfuse-sim why --scope layer --as all").err,
             "--as all: no implementation covers scope layer; only ideal schedules are compared\n");
   EXPECT_EQ(run_program("commfuse-sim run --as all --uncertainty off").err, "");

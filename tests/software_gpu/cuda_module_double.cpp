@@ -129,8 +129,8 @@ class ModuleDouble final : public CudaModule {
 
 }  // namespace commfuse::validate::test
 
-/// As cuda_module_entry names it; the caller owns it. Threads of one process that stand for processes share the GPUs,
-/// so there is one module, which lives as long as the process.
+/// The function that cuda_module_entry names; the caller owns the result. Threads that stand for processes share the
+/// GPUs, so there is one module, which lives as long as the process.
 extern "C" commfuse::validate::CudaModule* commfuse_cuda_module_5() {
   using commfuse::validate::test::ModuleDouble;
   static ModuleDouble& the_one = *new ModuleDouble;

@@ -381,8 +381,8 @@ ncclResult_t withdraw(ncclComm* comm, void* handle) {
   if (const ncclResult_t status = ready(comm); status != ncclSuccess) {
     return status;
   }
-  const auto found = std::ranges::find(comm->registered, handle, &ncclComm::Registered::at);
-  if (found == comm->registered.end()) {
+  const auto entry = std::ranges::find(comm->registered, handle, &ncclComm::Registered::at);
+  if (entry == comm->registered.end()) {
     return refuse(comm, ncclInvalidArgument, "a registration ends that is none");
   }
   comm->registered.erase(entry);
@@ -392,14 +392,14 @@ ncclResult_t withdraw(ncclComm* comm, void* handle) {
 /// The window that memory lies in; null: in none.
 const ncclComm::Registered* window_of(const ncclComm& comm, const void* at, std::size_t bytes) {
   const auto* begin = static_cast<const std::byte*>(at);
-  const auto found = std::ranges::find_if(comm.registered, [&](const ncclComm::Registered& one) {
-    return one.is_window && begin >= one.at && begin + bytes <= one.at + one.bytes;
+  const auto window = std::ranges::find_if(comm.registered, [&](const ncclComm::Registered& entry) {
+    return entry.is_window && begin >= entry.at && begin + bytes <= entry.at + entry.bytes;
   });
-  return found == comm.registered.end() ? nullptr : &*found;
+  return window == comm.registered.end() ? nullptr : &*window;
 }
 
-/// What NCCL checks of all one-sided calls; under the mutex. Signals of a communicator without a window are refused
-/// from 2.30 on; before, the first one takes all ranks.
+/// Returns the errors that NCCL finds in all one-sided calls. Requires the mutex. Signals of a communicator without a
+/// window are refused from 2.30 on; before, the first one takes all ranks.
 ncclResult_t one_sided_refusal(ncclComm* comm, int peer, int signal, int context, cudaStream_t stream) {
   if (const ncclResult_t status = ready(comm); status != ncclSuccess) {
     return status;

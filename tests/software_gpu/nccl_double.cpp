@@ -319,7 +319,7 @@ ncclResult_t ncclAlltoAll(const void*, void*, size_t, ncclDataType_t, ncclComm_t
 #endif
 
 #if NCCL_DOUBLE_VERSION >= 22902
-// Of types that header_facts_test.cpp holds against NVIDIA's where its header has them: this one's has not.
+// header_facts_test.cpp compares these types with NVIDIA's header if it has them; this version's header has not.
 ncclResult_t ncclPutSignal(const void*, size_t count, ncclDataType_t, int peer, ncclWindow_t window, size_t offset,
                            int signal, int context, unsigned int flags, ncclComm_t comm, cudaStream_t) {
   return signal != 0 || context != 0 || flags != 0 || window == nullptr

@@ -20,7 +20,7 @@ namespace software_gpu {
 
 using Bytes = std::vector<std::byte>;
 
-/// What messages are for: those of one kind between two ranks arrive in order.
+/// Purposes of messages: messages of one purpose between two ranks arrive in order.
 enum class Purpose : std::uint32_t {
   introduction,
   split,

@@ -230,7 +230,7 @@ void run_operations(ncclComm& comm, const std::vector<Operation>& operations) {
 
 namespace {
 
-/// What goes before the bytes of a put.
+/// Precedes the bytes of a put.
 struct PutHeader {
   std::uint64_t window = 0;
   std::uint64_t offset = 0;

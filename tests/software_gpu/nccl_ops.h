@@ -80,9 +80,9 @@ void run_operations(ncclComm& comm, const std::vector<Operation>& operations);
 
 /// Writes into another rank's window, whatever that rank does, and raises its signal. No bytes: raises it alone.
 void put(ncclComm& comm, int peer, std::uint64_t window, std::size_t offset, const void* from, std::size_t bytes);
-/// What put() does on the other side. Requires the mutex of the communicators.
+/// Does the part of put() on the other side. Requires the mutex of the communicators.
 void take_put(ncclComm& comm, int member, const Bytes& bytes);
-/// Until a rank has raised so many signals. Returns early once the communicator is aborted.
+/// Waits until a rank has raised this many signals. Returns early once the communicator is aborted.
 void wait_for_signals(ncclComm& comm, int peer, std::uint64_t count);
 
 Bytes exchange(ncclComm& comm, int to, int from, Purpose purpose, const Bytes& bytes);

@@ -15,13 +15,13 @@ inline Program gather_in_place(std::int32_t ranks, DType stored, DType wire) {
   const DimensionId tokens = builder.dimension("tokens", ranks);
   const DimensionId hidden = builder.dimension("hidden", 1);
   const TensorId x = builder.input_tensor("x", {tokens, ranks}, {hidden, 1}, stored);
-  const BufferId own = builder.buffer("own", BufferRole::input, {tokens, 1}, {hidden, 1}, stored);
+  const BufferId own_block = builder.buffer("own", BufferRole::input, {tokens, 1}, {hidden, 1}, stored);
   const BufferId gathered = builder.buffer("gathered", BufferRole::output, {tokens, ranks}, {hidden, 1}, stored);
-  builder.initially(builder.whole(own), x, along(builder.mesh(), 0), 0);
+  builder.initially(builder.whole(own_block), x, along(builder.mesh(), 0), 0);
   builder.finally(builder.whole(gathered), x, 0, 0);
   const Operand own_rows{builder.rows_of(gathered, along(builder.mesh(), 0))};
   const OpId copied =
-      builder.elementwise({.function = Function::copy, .inputs = {{builder.whole(own)}}, .out = own_rows});
+      builder.elementwise({.function = Function::copy, .inputs = {{builder.whole(own_block)}}, .out = own_rows});
   builder.collective({.kind = CollectiveKind::all_gather,
                       .in = own_rows,
                       .out = {builder.whole(gathered)},

@@ -26,8 +26,8 @@ MoveCall local_move(std::vector<MoveCall::Part> parts) {
   return {.parts = std::move(parts), .wire = dtype, .link = {.kind = LinkKind::copy, .ctas = 0}};
 }
 
-/// What is in its place already is left out, unless the wire's dtype rounds it. Others may read such rows while they
-/// are rounded: before and after they round to the same.
+/// Omits rows that are in place already, unless the wire's dtype rounds them. Others may read such rows while they are
+/// rounded, because they round to equal values before and after.
 std::vector<MoveCall::Part> parts_between(const Stack& from, const Stack& to, DType wire) {
   std::vector<MoveCall::Part> parts;
   for (const std::vector<Panel>& piece : rows_in_step(std::array{from, to})) {

@@ -83,7 +83,7 @@ class Calls {
   CallOptions options_;
 };
 
-/// Whether a wire of this dtype rounds nothing of what is stored in the other one.
+/// True if a wire of this dtype changes no value that is stored in the other dtype.
 bool passes_unchanged(DType stored, DType wire);
 
 /// Hands a call to the driver.

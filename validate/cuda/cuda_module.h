@@ -45,7 +45,8 @@ class CudaModule {
   /// Connects; all processes call it, each with its own device open; the driver outlives the network.
   [[nodiscard]] virtual std::unique_ptr<Network> connect(Driver& driver, const NetworkKey& key, int rank, int ranks,
                                                          const NetworkOptions& options) const = 0;
-  /// Of all GPUs that devices() counts. It waits so long for copies to end. Plugins of tests may do without.
+  /// Returns a copier of all GPUs that devices() counts, which waits this long for copies to end. Plugins of tests may
+  /// lack it.
   [[nodiscard]] virtual std::unique_ptr<Copier> make_copier(Duration /*patience*/) const {
     throw std::runtime_error("this plugin times no copies between GPUs");
   }

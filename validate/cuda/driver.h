@@ -261,10 +261,11 @@ struct NetworkOptions {
   int most_ctas = 0;  ///< Limit for collectives; 0: NCCL's choice.
   int least_p2p_channels = 0;
   bool nvls = true;
-  int cta_policy = 0;       ///< 0 default, 1 efficiency, 2 zero
-  bool registered = false;  ///< What the driver allocates from then on is made known to NCCL, by all ranks alike.
-  bool windows = false;     ///< What is registered becomes a symmetric window (NCCL 2.27).
-  bool puts = false;        ///< Messages are to be put into windows (NCCL 2.29); implies registered windows.
+  int cta_policy = 0;  ///< 0 default, 1 efficiency, 2 zero
+  bool registered =
+      false;             ///< Memory that the driver allocates from then on is registered with NCCL, on all ranks alike.
+  bool windows = false;  ///< Registered memory becomes a symmetric window (NCCL 2.27).
+  bool puts = false;     ///< Messages are to be put into windows (NCCL 2.29); implies registered windows.
   /// Operations are captured into graphs. While such a graph runs, no other operation or graph of its communicators
   /// runs.
   bool graphs = false;
@@ -299,11 +300,11 @@ class Network {
   virtual void collective(std::size_t communicator, StreamId stream, CollectiveKind kind, const Panel& in,
                           const Panel& out) = 0;
 
-  /// Whether what the driver allocates becomes a window: all ranks must then allocate and release blocks of the same
-  /// sizes in the same order, and a place in a block of one rank names the same place on all others.
+  /// True if memory that the driver allocates becomes a window: all ranks must then allocate and release blocks of the
+  /// same sizes in the same order, and a place in a block of one rank names the same place on all others.
   [[nodiscard]] virtual bool has_windows() const { return false; }
-  /// Whether messages can be put, as the next three do it. Signals from one rank to another on one communicator are
-  /// counted together, whatever they stand for.
+  /// True if messages can be put by the next three members. Signals from one rank to another on one communicator are
+  /// counted together, whatever they mean.
   [[nodiscard]] virtual bool has_puts() const { return false; }
   /// Writes the data into the peer's memory and then raises its signal. `to`: the place in a block of this rank that
   /// the peer's block has too. The peer does nothing for it. Drivers of tests may do without.
@@ -317,7 +318,7 @@ class Network {
     refuse_puts();
   }
 
-  /// What NCCL says went wrong meanwhile; nothing while all is well.
+  /// Returns an error that NCCL reports; nothing if there is none.
   [[nodiscard]] virtual std::optional<std::string> failure() = 0;
   /// Aborts all operations.
   virtual void abort() = 0;

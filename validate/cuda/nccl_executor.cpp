@@ -196,22 +196,23 @@ Address NcclExecutor::landing(const Command& command, Address base) const {
   return exchange(*std::ranges::find(theirs, command.target_op, &Command::op), scratch).receives.front().data.at;
 }
 
-void NcclExecutor::grow_to_all(const Calls& calls, std::vector<Bytes>& most) const {
+void NcclExecutor::grow_to_all(const Calls& calls, std::vector<Bytes>& scratch_bytes) const {
   for (const std::vector<Command>& commands : all_commands_) {
-    std::vector<Scratch> scratch(most.size(), Scratch(0));
+    std::vector<Scratch> scratch(scratch_bytes.size(), Scratch(0));
     for (const NcclStep& step : nccl_plan(program(), commands).steps) {
       if (step.command >= 0) {
         static_cast<void>(work_of(step, commands[static_cast<std::size_t>(step.command)], calls,
                                   scratch[static_cast<std::size_t>(step.lane)]));
       }
     }
-    for (std::size_t lane = 0; lane < most.size(); ++lane) {
-      most[lane] = std::max(most[lane], scratch[lane].most());
+    for (std::size_t lane = 0; lane < scratch_bytes.size(); ++lane) {
+      scratch_bytes[lane] = std::max(scratch_bytes[lane], scratch[lane].highest());
     }
   }
 }
 
-void NcclExecutor::work_out(const RunOptions& options, std::span<const Address> bases, std::vector<Bytes>& most) {
+void NcclExecutor::work_out(const RunOptions& options, std::span<const Address> bases,
+                            std::vector<Bytes>& scratch_bytes) {
   const Calls calls(program(), sizes(), memory().layout(),
                     {.functions = options.functions,
                      .products = options.products,
@@ -241,7 +242,7 @@ void NcclExecutor::work_out(const RunOptions& options, std::span<const Address> 
   for (const Scratch& room : scratch) {
     scratch_bytes.push_back(room.highest());
   }
-  grow_to_all(calls, most);
+  grow_to_all(calls, scratch_bytes);
 }
 
 void NcclExecutor::get_ready(const RunOptions& options) {
@@ -293,7 +294,7 @@ void NcclExecutor::issue_step(std::size_t which) {
   }
 }
 
-/// What others wait for comes before what this rank waits for: two ranks that send to each other go on.
+/// Signals to others come before this rank's own waits, so two ranks that send to each other do not block.
 void NcclExecutor::issue_puts(std::size_t communicator, StreamId on, const Command& command, const Work& work) {
   Network& network = communicators_.network();
   if (work.signals.says_ready) {

@@ -61,11 +61,11 @@ class NcclExecutor final : public GpuExecutor {
     std::vector<Call> after;
   };
 
-  void work_out(const RunOptions& options, std::span<const Address> bases, std::vector<Bytes>& most);
+  void work_out(const RunOptions& options, std::span<const Address> bases, std::vector<Bytes>& scratch_bytes);
   [[nodiscard]] Work work_of(const NcclStep& step, const Command& command, const Calls& calls, Scratch& scratch) const;
-  /// What all ranks need together, so that their scratch is of one size.
-  void grow_to_all(const Calls& calls, std::vector<Bytes>& most) const;
-  /// Where the target of a command has room for what comes, by this rank's addresses.
+  /// Raises the sizes to what any rank needs, so that all ranks have equal scratch.
+  void grow_to_all(const Calls& calls, std::vector<Bytes>& scratch_bytes) const;
+  /// Returns the place of arriving data on a command's target, by this rank's addresses.
   [[nodiscard]] Address landing(const Command& command, Address base) const;
   [[nodiscard]] Work exchange(const Command& command, Scratch& scratch) const;
   [[nodiscard]] Work collective(const Command& command, Functions functions, Scratch& scratch) const;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What which version of NCCL knows (gpu.md 3.1). Header and library may differ, so a feature needs both, but for puts:
-// their functions are looked for by name, with types of our own where the header has none.
+// Features of NCCL by version (gpu.md 3.1). Header and library may differ, so a feature needs both, except puts: their
+// functions are looked up by name, with types of our own if the header has none.
 #pragma once
 
 #include <cstdint>
@@ -49,7 +49,7 @@ inline constexpr int first_with_ordered_graphs = nccl_code(2, 30, 0);
 /// Why these versions cannot be used with these options, as a sentence; empty when they can.
 std::string refused(const NetworkOptions& options, const NcclVersions& versions);
 
-/// Whether memory is registered as symmetric windows. Collectives without CTAs need them, and so do puts.
+/// True if memory is registered as symmetric windows. Collectives without CTAs need them, and so do puts.
 bool registers_windows(const NetworkOptions& options, const NcclVersions& versions);
 
 /// Returns a sentence for each option that has no effect with these versions.

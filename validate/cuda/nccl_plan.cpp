@@ -190,7 +190,7 @@ class SignalCounter {
 
  private:
   enum class Half : std::uint8_t { ready, arrived };
-  /// What is meant, and the op of the rank that waits for it.
+  /// The meaning of a signal, and the op of the rank that waits for it.
   using Meaning = std::pair<Half, OpId>;
   struct Way {
     std::int32_t lane = 0;

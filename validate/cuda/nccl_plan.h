@@ -41,7 +41,7 @@ struct NcclPlan {
 /// Takes the commands of one rank.
 NcclPlan nccl_plan(const Program& program, std::span<const Command> commands);
 
-/// What an exchange by puts does, in this order: it tells its source that there is room, waits until its target has
+/// Steps of an exchange by puts, in this order: it tells its source that there is room, waits until its target has
 /// room, puts, and waits for what its source puts. Signals of one rank to another on one lane are counted together, so
 /// a wait is for all that are raised before the one that is meant, and not waited for yet; 0: nothing is left to wait
 /// for.
@@ -52,7 +52,7 @@ struct PutSignals {
   friend bool operator==(const PutSignals&, const PutSignals&) = default;
 };
 
-/// Whether the receiving half of this command of a rank has its place to itself, so that data may come before the rank
+/// True if the receiving half of this command of a rank has its place to itself, so that data may come before the rank
 /// is at it.
 using HasRoom = std::function<bool(Rank rank, const Command& command)>;
 

@@ -261,7 +261,7 @@ class FakeNetwork final : public Network {
   void await_signals(std::size_t communicator, StreamId stream, int peer, int count) override;
   /// From now on it waits for no signal: what comes of it shows which waits are needed.
   void leave_waits_out() { waits_ = false; }
-  /// Of all communicators: signals for this rank that were raised and not waited for.
+  /// Returns the signals for this rank, on all communicators, that were raised and not waited for.
   [[nodiscard]] int left_over() const;
   [[nodiscard]] std::optional<std::string> failure() override { return std::nullopt; }
   void abort() override {}

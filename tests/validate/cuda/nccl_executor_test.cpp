@@ -25,14 +25,14 @@ using test::FakeNetwork;
 using test::points_of;
 using test::shared;
 
-/// How messages go.
+/// The way of messages.
 enum class Way : std::uint8_t {
   messages,
   puts,
   puts_without_waits,  ///< Wrong: nobody waits for a signal.
 };
 
-/// What the ranks find of a program together; each is a thread with a device of its own.
+/// Returns the combined verdict of the ranks on a program; each rank is a thread with a device of its own.
 Verdict verified(const std::shared_ptr<const Program>& program, const VerifyOptions& options, LaunchMode mode,
                  Way way = Way::messages) {
   const int ranks = program->mesh.ranks();

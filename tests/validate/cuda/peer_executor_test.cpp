@@ -14,6 +14,7 @@
 #include "model/program/builder.h"
 #include "tests/validate/cuda/fake_peers.h"
 #include "tests/validate/cuda/ring_program.h"
+#include "tests/validate/gather_in_place.h"
 #include "tests/validate/reference/matrices.h"
 #include "validate/bench/bench.h"
 #include "validate/reference/check_point.h"
@@ -228,7 +229,7 @@ TEST(PeerExecutor, ConvertsToTheWireAndBack) {
       << peer_findings(pulled).front();
 }
 
-// As NCCL does it: a rank's own rows pass through the wire's dtype like everybody's.
+// A rank's own rows pass through the wire's dtype like all others, as in NCCL.
 TEST(PeerExecutor, RoundsItsOwnRowsOfAGatherInPlace) {
   for (const DType wire : {DType::bf16, DType::fp16, DType::fp32}) {
     const auto program = shared(test::gather_in_place(3, DType::fp32, wire));

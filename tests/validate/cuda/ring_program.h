@@ -16,12 +16,12 @@ inline Program ring(std::int32_t ranks, Protocol protocol, DType stored = DType:
   const DimensionId tokens = builder.dimension("tokens", ranks);
   const DimensionId hidden = builder.dimension("hidden", 1);
   const TensorId x = builder.input_tensor("x", {tokens, ranks}, {hidden, 1}, stored);
-  const BufferId own = builder.buffer("own", BufferRole::input, {tokens, 1}, {hidden, 1}, stored);
-  const BufferId all = builder.buffer("all", BufferRole::output, {tokens, ranks}, {hidden, 1}, stored);
-  builder.initially(builder.whole(own), x, along(builder.mesh(), 0), 0);
-  builder.finally(builder.whole(all), x, 0, 0);
-  const auto row = [&](std::int32_t step) { return builder.rows_of(all, along(builder.mesh(), 0, step)); };
-  OpId last = builder.elementwise({.function = Function::copy, .inputs = {{builder.whole(own)}}, .out = {row(0)}});
+  const BufferId own_rows = builder.buffer("own", BufferRole::input, {tokens, 1}, {hidden, 1}, stored);
+  const BufferId gathered = builder.buffer("all", BufferRole::output, {tokens, ranks}, {hidden, 1}, stored);
+  builder.initially(builder.whole(own_rows), x, along(builder.mesh(), 0), 0);
+  builder.finally(builder.whole(gathered), x, 0, 0);
+  const auto row = [&](std::int32_t step) { return builder.rows_of(gathered, along(builder.mesh(), 0, step)); };
+  OpId last = builder.elementwise({.function = Function::copy, .inputs = {{builder.whole(own_rows)}}, .out = {row(0)}});
   for (std::int32_t step = 0; step + 1 < ranks; ++step) {
     last = builder.exchange(
         {.send = {row(-step)}, .receive = {row(-step - 1)}, .wire = wire, .protocol = protocol, .waits = {last}});

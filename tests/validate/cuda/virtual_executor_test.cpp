@@ -77,7 +77,7 @@ TEST(VirtualRanksOfEight, GiveTheInterpretersBits) {
   }
 }
 
-/// Whether every rank's outputs have the interpreter's bits, on values that no narrow dtype has.
+/// True if every rank's outputs have the interpreter's bits, for values that no narrow dtype represents.
 bool ends_as_interpreted(const std::shared_ptr<const Program>& program, Device& device) {
   const Sizes sizes = checked_sizes(*program)[0];
   const std::vector<Matrix<float>> data = input_data(*program, sizes, DataKind::random, 3);

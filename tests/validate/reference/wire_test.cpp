@@ -67,7 +67,7 @@ TEST_P(WireOfEightBits, ThreadsGiveTheInterpretersBits) {
   }
 }
 
-/// What comes from another rank is rounded, and what is a rank's own is not.
+/// Data from another rank are rounded, and a rank's own data are not.
 TEST(Wire, RoundsWhatComesFromOthersAlone) {
   const auto program = shared(test::ring(2, Protocol::rendezvous, DType::bf16, DType::fp8));
   const Sizes sizes = checked_sizes(*program)[0];

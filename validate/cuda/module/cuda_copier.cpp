@@ -124,7 +124,7 @@ class CudaCopier final : public Copier {
 
   Duration patience_;
   bool is_stuck_ = false;
-  PinnedMemory flags_;                                                  // of one gate for all GPUs
+  PinnedMemory flags_;                                                  // flags of one gate for all GPUs
   PinnedMemory count_ = new_pinned_memory(sizeof(unsigned long long));  // a copy to pageable memory may block the host
   std::vector<std::unique_ptr<Side>> sides_;
   std::vector<std::vector<bool>> reach_;
@@ -176,8 +176,8 @@ CudaCopier::CudaCopier(int gpus, Duration patience)
   }
 }
 
-/// What copies that never end may still use. CUDA waits for such copies where their memory or their stream is given
-/// back, so the end of the process has to do that.
+/// Memory and streams that copies which never end may still use. Freeing them would wait for such copies, so only the
+/// end of the process does.
 struct Abandoned {
   std::vector<std::unique_ptr<Side>> sides;
   std::vector<PinnedMemory> pinned;
@@ -204,12 +204,12 @@ void CudaCopier::make_room(Bytes bytes) {
     const OnProcessors near(this_side.processors);
     this_side.host_memory = new_pinned_memory(2 * half);
     void* seen = nullptr;
-    require(cudaHostGetDevicePointer(&seen, here.host_memory.get(), 0), "cudaHostGetDevicePointer");
-    here.room = {address_of(here.memory.get()), address_of(here.memory.get() + half)};
-    here.host_room = {address_of(seen), address_of(seen) + half};
-    cudaStream_t stream = here.lanes.front().stream.get();
-    launch_tags(stream, tags_at(here.room.source, bytes, hash_state(gpu, gpu)));
-    launch_tags(stream, tags_at(here.host_room.source, bytes, hash_state(host_end, gpu)));
+    require(cudaHostGetDevicePointer(&seen, this_side.host_memory.get(), 0), "cudaHostGetDevicePointer");
+    this_side.room = {address_of(this_side.memory.get()), address_of(this_side.memory.get() + half)};
+    this_side.host_room = {address_of(seen), address_of(seen) + half};
+    cudaStream_t stream = this_side.lanes.front().stream.get();
+    launch_tags(stream, tags_at(this_side.room.source, bytes, hash_state(gpu, gpu)));
+    launch_tags(stream, tags_at(this_side.host_room.source, bytes, hash_state(host_end, gpu)));
     finish(std::array{stream});
   }
 }
@@ -309,8 +309,8 @@ void CudaCopier::require_arrived(const TimedCopy& copy) {
   require(cudaMemsetAsync(this_side.count.get(), 0, sizeof wrong, stream), "cudaMemsetAsync");
   launch_count_of_wrong_tags(
       stream, tags_at(room_of(copy.to, copy.issuer).target, copy.bytes, hash_state(copy.from, copy.issuer)),
-      reinterpret_cast<unsigned long long*>(here.count.get()));
-  require(cudaMemcpyAsync(count_.get(), here.count.get(), sizeof wrong, cudaMemcpyDeviceToHost, stream),
+      reinterpret_cast<unsigned long long*>(this_side.count.get()));
+  require(cudaMemcpyAsync(count_.get(), this_side.count.get(), sizeof wrong, cudaMemcpyDeviceToHost, stream),
           "cudaMemcpyAsync");
   finish(std::array{stream});
   std::memcpy(&wrong, count_.get(), sizeof wrong);

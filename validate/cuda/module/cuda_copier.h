@@ -8,7 +8,8 @@
 
 namespace commfuse::validate {
 
-/// Of the first `gpus` GPUs. GPUs that may reach each other do so from then on, for the whole process.
+/// Makes a copier of the first `gpus` GPUs. GPUs that can access each other may do so from then on, in the whole
+/// process.
 std::unique_ptr<Copier> make_cuda_copier(int gpus, Duration patience);
 
 }  // namespace commfuse::validate

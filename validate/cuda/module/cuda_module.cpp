@@ -102,7 +102,7 @@ class Module final : public CudaModule {
 
 }  // namespace commfuse::validate
 
-/// As cuda_module_entry names it; the caller owns it.
+/// The function that cuda_module_entry names; the caller owns the result.
 extern "C" commfuse::validate::CudaModule* commfuse_cuda_module_5() {
   commfuse::validate::prepare_environment();
   return new commfuse::validate::Module;

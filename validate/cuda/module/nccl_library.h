@@ -16,7 +16,7 @@ using NcclPutSignal = decltype(&::ncclPutSignal);
 using NcclSignal = decltype(&::ncclSignal);
 using NcclWaitSignal = decltype(&::ncclWaitSignal);
 #elif NCCL_VERSION_CODE >= NCCL_VERSION(2, 27, 0)
-// As nccl.h of 2.29.2 and later declares them: so a plugin that was compiled for an older one can use them too.
+// Declarations of nccl.h 2.29.2 and later, so that a plugin that was compiled with an older header can use them too.
 struct NcclSignals {
   int opCnt;
   int peer;

@@ -24,7 +24,7 @@ class NcclMemory final : public MemorySource {
 
   void* allocate(std::size_t bytes) override;
   void release(void* at) override;
-  /// Where memory stands in the windows of a communicator.
+  /// Place of memory in the windows of a communicator.
   struct InWindow {
     void* window = nullptr;
     std::size_t offset = 0;

@@ -177,7 +177,7 @@ class NcclNetwork final : public Network {
   /// place after we gave up, so places do not move. Null: aborted.
   std::vector<std::unique_ptr<ncclComm_t>> communicators_;
   std::shared_ptr<NcclMemory> memory_;
-  /// Of puts: NCCL raises no signal of a communicator before its first window. Null: none.
+  /// Puts need it, because NCCL raises no signal of a communicator before its first window. Null: none.
   void* first_window_ = nullptr;
 };
 
@@ -248,7 +248,8 @@ NcclNetwork::~NcclNetwork() {
     device_.take_plain_memory();
     try {
       memory_->deregister();
-      if (first_window_ != nullptr && !all_.empty()) {  // a device that was given up may never come to its end
+      if (first_window_ != nullptr &&
+          !communicators_.empty()) {  // a device that was given up may never come to its end
         memory_->release(first_window_);
       }
     } catch (const std::exception&) {  // communicators that failed are aborted below

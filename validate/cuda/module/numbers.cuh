@@ -37,7 +37,7 @@ auto with_known(DType dtype, const Use& use) {
   }
 }
 
-/// The same of a dtype that goes over wires.
+/// Returns what `use` returns for the Known of a dtype on wires.
 template <class Use>
 auto with_known_sent(DType dtype, const Use& use) {
   return dtype == DType::fp8 ? use(Known<DType::fp8>{}) : with_known(dtype, use);
@@ -239,8 +239,8 @@ __device__ inline Tiles::Blocks blocks_of_grid() { return {{blockIdx.x, blockIdx
 /// Returns a column of blocks, for kernels that work on several rectangles.
 __device__ inline Tiles::Blocks blocks_along_rows() { return {{0, blockIdx.x, 0}, {1, gridDim.x, 1}}; }
 
-/// The same on the host. Requires a power of two of threads. Throws std::runtime_error for rows and columns that 32
-/// bits do not count.
+/// Returns the tiles on the host. Requires a power of two of threads. Throws std::runtime_error for rows and columns
+/// that 32 bits do not count.
 inline Tiles tiles_of(std::int64_t rows, std::int64_t columns, std::uint32_t threads) {
   constexpr std::int64_t largest = (std::int64_t{1} << 31) - 1 - Eight::size;
   require(rows >= 0 && rows <= largest && columns >= 0 && columns <= largest,
@@ -254,12 +254,12 @@ inline Tiles tiles_of(std::int64_t rows, std::int64_t columns, std::uint32_t thr
   return tiles;
 }
 
-/// A grid that has an eight for every thread, as long as that takes no more blocks than `most`.
-inline dim3 grid_of(const Tiles& tiles, std::uint32_t threads, std::int64_t most) {
+/// A grid that has an eight for every thread, as long as that takes no more blocks than `most_blocks`.
+inline dim3 grid_of(const Tiles& tiles, std::uint32_t threads, std::int64_t most_blocks) {
   const std::int64_t wide = groups_of(tiles.across, std::int64_t{1} << tiles.bits);
   const std::int64_t tall = groups_of(tiles.rows, threads >> tiles.bits);
-  const std::int64_t x = wide < most ? wide : most;
-  const std::int64_t left = most / x < most_blocks_along_y ? most / x : most_blocks_along_y;
+  const std::int64_t x = wide < most_blocks ? wide : most_blocks;
+  const std::int64_t left = most_blocks / x < most_blocks_along_y ? most_blocks / x : most_blocks_along_y;
   return {static_cast<unsigned>(x), static_cast<unsigned>(tall < left ? tall : left), 1};
 }
 

@@ -80,7 +80,7 @@ __device__ float largest_of(const Eight& part) {
   return largest;
 }
 
-/// What a row's scores are held to. A row that sees no key has neither a largest score nor a sum, and its weights are
+/// Largest score and sum of a row. A row that sees no key has neither a largest score nor a sum, and its weights are
 /// zeros.
 struct Scale {
   float largest, total;
@@ -193,8 +193,8 @@ Kernel kernel_for(std::int64_t eights) {
 }  // namespace
 
 void launch_softmax(cudaStream_t stream, const SoftmaxCall& call) {
-  constexpr std::int64_t most = std::int64_t{1} << 30;
-  require(call.keys <= call.stride && call.stride <= most, "a row of scores has at most 2^30 keys");
+  constexpr std::int64_t largest = std::int64_t{1} << 30;
+  require(call.keys <= call.stride && call.stride <= largest, "a row of scores has at most 2^30 keys");
   require(call.queries <= most_blocks_along_x && call.heads <= most_blocks_along_y,
           "a softmax has fewer than 2^31 queries, and at most 65535 heads");
   if (call.queries == 0 || call.heads == 0) {
