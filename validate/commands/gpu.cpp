@@ -54,6 +54,9 @@ constexpr std::array all_flags{"--device",
                                "--nccl-register",
                                "--nccl-exchange",
                                "--dry-run"};
+constexpr std::array nccl_flags{"--nvls",          "--cta-policy",   "--nccl-ctas", "--nccl-p2p-channels",
+                                "--nccl-register", "--nccl-exchange"};
+constexpr std::array virtual_flags{"--view", "--link", "--link-ctas"};
 
 template <class Value, std::size_t count>
 Value chosen(std::string_view flag, const std::string& word,

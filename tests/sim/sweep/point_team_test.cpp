@@ -152,8 +152,9 @@ TEST(BoundThreads, AreToldWhereTheMachineHasMoreCores) {
   EXPECT_EQ(warning_of_bound_threads(1, {.allowed = 1, .online = 16}), "");  // The process may use no more cores.
   EXPECT_EQ(warning_of_bound_threads(8, {.allowed = 4, .online = 4}), "");   // The machine has no more cores.
   EXPECT_EQ(warning_of_bound_threads(8, {.allowed = 8, .online = 16}), "");
-  EXPECT_GE(online_cores(), allowed_cores());
-  EXPECT_GE(allowed_cores(), 1);
+  const Cores cores = cores_of_this_process();
+  EXPECT_GE(cores.online, cores.allowed);
+  EXPECT_GE(cores.allowed, 1);
 }
 
 }  // namespace
