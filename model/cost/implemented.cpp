@@ -76,8 +76,8 @@ void for_each_price(Costs& costs, std::size_t op, const Change& change) {
 
 /// Times of a slice of a GEMM.
 struct SliceTimes {
-  Duration part{};        ///< As a part of one kernel.
-  Duration own_kernel{};  ///< As a kernel of its own.
+  Duration part{};        ///< Time as a part of one kernel.
+  Duration own_kernel{};  ///< Time as a kernel of its own.
 };
 
 Duration implemented_gemm(const SliceTimes& times, const ImplementedSite& site, const Accelerator& accelerator) {

@@ -35,8 +35,10 @@ class Baseline {
   [[nodiscard]] std::size_t first_event(OpId op) const { return first_event_[position(op)]; }
 
   /// Returns the places that an op reads on a rank, also those to which it adds, and those that it writes.
-  [[nodiscard]] std::span<const Place> read_by(Rank rank, OpId op) const { return part(node(rank, op), 0); }
-  [[nodiscard]] std::span<const Place> written_by(Rank rank, OpId op) const { return part(node(rank, op), 1); }
+  [[nodiscard]] std::span<const Place> read_by(Rank rank, OpId op) const { return part({node(rank, op), Half::read}); }
+  [[nodiscard]] std::span<const Place> written_by(Rank rank, OpId op) const {
+    return part({node(rank, op), Half::written});
+  }
 
   /// Memory before the first op, where it matters, and the places whose last values matter.
   [[nodiscard]] const std::vector<std::pair<Place, Value>>& initial() const { return initial_; }
@@ -49,8 +51,15 @@ class Baseline {
   [[nodiscard]] std::size_t node(Rank rank, OpId op) const {
     return static_cast<std::size_t>(rank) * program_.ops.size() + position(op);
   }
-  [[nodiscard]] std::span<const Place> part(std::size_t of_node, std::size_t half) const {
-    const std::size_t at = 2 * of_node + half;
+  /// The places that an op of a rank reads, or those that it writes.
+  struct Half {
+    static constexpr std::size_t read = 0;
+    static constexpr std::size_t written = 1;
+    std::size_t node = 0;
+    std::size_t which = read;
+  };
+  [[nodiscard]] std::span<const Place> part(Half half) const {
+    const std::size_t at = 2 * half.node + half.which;
     return std::span(places_).subspan(begin_[at], begin_[at + 1] - begin_[at]);
   }
   void add_places(Rank rank, const Op& op);
@@ -73,7 +82,7 @@ class Baseline {
   std::size_t at_ = 0;
 };
 
-/// How a program differs from the one of a baseline.
+/// The difference of a program from the one of a baseline.
 struct Change {
   const Program& program;  // the changed program, or with `left_out` the original
   OpId op{};               // the changed op

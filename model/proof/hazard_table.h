@@ -13,7 +13,7 @@
 
 namespace commfuse {
 
-/// What check_hazards() does with a cell that an op accesses.
+/// The use that check_hazards() makes of a cell that an op accesses.
 enum class AccessKind : std::uint8_t {
   read,           // the value must be there, and stay until the op ends
   read_in_place,  // the value must be there; the op itself replaces it
@@ -45,7 +45,7 @@ class HazardTable {
     Cell cell = 0;
     AccessKind kind = AccessKind::read;
   };
-  struct Access {  // of a cell
+  struct Access {  // to a cell
     OpId op{};
     AccessKind kind = AccessKind::read;
   };

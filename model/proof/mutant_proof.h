@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What check_program() says of programs that differ from a proved one by one mutation, found from the difference.
+// Finds the verdict of check_program() on programs that differ from a proved one by one mutation, from the difference.
 #pragma once
 
 #include <memory>
@@ -46,7 +46,7 @@ class MutantProof {
   const Program& original_;
   CellMap cells_;
   Matching matching_;
-  std::vector<Post> posts_;  // of all ranks
+  std::vector<Post> posts_;  // by rank
   Baseline baseline_;
   HazardTable hazards_;
   bool remote_;      // data of other ranks are accessed in their memory

@@ -41,7 +41,7 @@ std::string_view name_of(MutationKind kind);
 
 struct Mutation {
   MutationKind kind = MutationKind::shift;
-  OpId op{};                // of the original
+  OpId op{};                // in the original
   std::string description;  // "op 3 (exchange): shift 2 instead of 1"
   Program program;
   std::vector<OpId> now{};  // by op of the original: its id in `program`; empty when ids are unchanged

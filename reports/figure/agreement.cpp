@@ -139,7 +139,7 @@ PointsMark residual_points(const FitCheck& fit, bool held_back) {
                   .symbol = held_back ? Symbol::diamond : Symbol::circle,
                   .size = 3.5,
                   .name = held_back ? "held back" : "fitted"};
-  for (const std::size_t place : spread({.count = fit.residuals.size(), .most = most_marks})) {
+  for (const std::size_t place : spread({.count = fit.residuals.size(), .kept = most_marks})) {
     const FitResidual& residual = fit.residuals[place];
     if (residual.held_back == held_back) {
       const double error = std::clamp(residual_of(residual), -farthest, farthest);

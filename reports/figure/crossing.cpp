@@ -31,7 +31,7 @@ std::size_t index_of(MapAxis axis) { return static_cast<std::size_t>(axis); }
 class ShownAxis {
  public:
   explicit ShownAxis(const std::vector<MapValue>& values)
-      : values_(values), places_(spread({.count = values.size(), .most = most_map_values})) {}
+      : values_(values), places_(spread({.count = values.size(), .kept = most_map_values})) {}
 
   [[nodiscard]] double size() const { return static_cast<double>(places_.size()); }
   [[nodiscard]] std::optional<double> at(std::size_t place) const {
@@ -158,7 +158,7 @@ std::map<std::int64_t, Lead> leads_of(std::span<const ResultRow> rows, std::stri
 
 template <class Map>
 void thin(Map& lines, std::size_t most_kept) {
-  const std::vector<std::size_t> kept = spread({.count = lines.size(), .most = most_kept});
+  const std::vector<std::size_t> kept = spread({.count = lines.size(), .kept = most_kept});
   std::size_t place = 0;
   auto next = kept.begin();
   std::erase_if(lines, [&](const auto&) {

@@ -55,7 +55,7 @@ std::vector<std::int64_t> values_of(std::span<const ResultRow> rows, std::int64_
 /// Limits columns and rows to a number that can be told apart.
 std::vector<std::int64_t> thinned(const std::vector<std::int64_t>& values) {
   std::vector<std::int64_t> kept;
-  for (const std::size_t place : spread({.count = values.size(), .most = most_map_values})) {
+  for (const std::size_t place : spread({.count = values.size(), .kept = most_map_values})) {
     kept.push_back(values[place]);
   }
   return kept;

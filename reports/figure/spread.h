@@ -10,15 +10,15 @@ namespace commfuse::reports {
 /// Number of places, and how many of them are kept.
 struct SpreadOver {
   std::size_t count = 0;
-  std::size_t most = 2;  ///< At least 2.
+  std::size_t kept = 2;  ///< At least 2.
 };
 
-/// Returns the places from 0 to count - 1: all, or `most` of them with the first and the last.
+/// Returns the places from 0 to count - 1: all, or `kept` of them with the first and the last.
 inline std::vector<std::size_t> spread(const SpreadOver& over) {
-  const auto [count, most] = over;
+  const auto [count, kept] = over;
   std::vector<std::size_t> places;
-  for (std::size_t i = 0; i < (count < most ? count : most); ++i) {
-    places.push_back(count <= most ? i : i * (count - 1) / (most - 1));
+  for (std::size_t i = 0; i < (count < kept ? count : kept); ++i) {
+    places.push_back(count <= kept ? i : i * (count - 1) / (kept - 1));
   }
   return places;
 }

@@ -555,7 +555,7 @@ std::vector<const Overview::Setting*> Page::shown_settings() const {
   std::ranges::stable_sort(sorted, std::ranges::greater{},
                            [](const Overview::Setting* setting) { return setting->savings.median; });
   std::vector<const Overview::Setting*> shown;
-  for (const std::size_t place : spread({.count = sorted.size(), .most = most_settings})) {
+  for (const std::size_t place : spread({.count = sorted.size(), .kept = most_settings})) {
     shown.push_back(sorted[place]);
   }
   std::ranges::sort(shown, {}, [](const Overview::Setting* setting) { return setting->rows.first; });
@@ -664,7 +664,7 @@ std::vector<std::size_t> Page::points_on_paper() const {
   const std::size_t rows_of_point = std::max<std::size_t>(1, points[1] - points[0]);
   std::vector<std::size_t> chosen;
   for (const std::size_t place :
-       spread({.count = able.size(), .most = std::max<std::size_t>(1, most_rows_on_paper / rows_of_point)})) {
+       spread({.count = able.size(), .kept = std::max<std::size_t>(1, most_rows_on_paper / rows_of_point)})) {
     chosen.push_back(able[place]);
   }
   if (overview_.decisive && std::ranges::find(able, overview_.decisive->first) != able.end() &&

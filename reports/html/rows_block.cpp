@@ -182,7 +182,7 @@ PageRows page_rows(const RowTable& rows) {
   page.all_points = points.size() - 1;
   // At least both ends remain; a point with more rows than a page holds is cut as well.
   const std::size_t most_points = std::max<std::size_t>(2, most_page_rows * page.all_points / rows.size());
-  for (const std::size_t point : spread({.count = page.all_points, .most = most_points})) {
+  for (const std::size_t point : spread({.count = page.all_points, .kept = most_points})) {
     for (std::size_t row = points[point]; row < points[point + 1] && page.rows.size() < most_page_rows; ++row) {
       page.rows.push_back(row);
     }

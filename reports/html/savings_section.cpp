@@ -53,7 +53,7 @@ std::string table_html(std::string_view title, std::string_view first, const std
     html += head != "Points" || has_points ? fmt::format("<th scope=\"col\">{}</th>", head) : "";
   }
   html += "</tr></thead>\n<tbody>\n";
-  for (const std::size_t place : spread({.count = lines.size(), .most = most_lines})) {
+  for (const std::size_t place : spread({.count = lines.size(), .kept = most_lines})) {
     html += line_html(lines[place], has_points);
   }
   html += "</tbody>\n</table>\n</div>\n";

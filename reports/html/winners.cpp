@@ -42,7 +42,7 @@ std::string cell_html(const MapCell* cell) {
 
 /// Columns are sequence lengths, at most as many as are readable; all other axes that vary name the rows.
 std::string table_html(const CrossoverMap& map) {
-  const std::vector<std::size_t> columns = spread({.count = map.values(MapAxis::seq).size(), .most = most_columns});
+  const std::vector<std::size_t> columns = spread({.count = map.values(MapAxis::seq).size(), .kept = most_columns});
   std::string html = fmt::format(
       "<div class=\"scroll\" role=\"region\" aria-label=\"Winners, {0}\" tabindex=\"0\">\n<table>\n"
       "<caption>{0}</caption>\n<thead><tr><th scope=\"col\"></th>",

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "model/config/command_line.h"
+#include "model/config/field.h"
 #include "model/config/option_marks.h"
 #include "model/strategies/strategies.h"
 #include "model/text/ranges.h"
@@ -131,6 +132,12 @@ class RowWriter {
   std::size_t count_ = 0;
 };
 
+/// Returns the value of a setting of the machine that needs no mention; empty for other columns.
+std::string_view usual_of(std::string_view column) {
+  const bool is_of_machine = column.ends_with("_bandwidth") || column == "all_reduce_kernel";
+  return is_of_machine ? find_field(column)->preset : std::string_view();
+}
+
 /// Returns the columns of a table where the user names none: settings that tell rows apart, the time and MFU.
 std::vector<FittedColumn> usual_columns(const StoreQuery& store) {
   constexpr std::array<std::string_view, 8> core{"model", "hardware", "scope", "gpus",
@@ -141,11 +148,11 @@ std::vector<FittedColumn> usual_columns(const StoreQuery& store) {
   for (std::string& name : store.point_columns()) {
     const bool is_core = std::ranges::find(core, name) != core.end() ||
                          (!is_mixed && std::ranges::find(core_of_models, name) != core_of_models.end());
-    const bool is_bandwidth = name.ends_with("_bandwidth");
-    if (is_core || is_bandwidth || !is_mixed) {  // Most other settings apply to one kind of row.
+    const std::string_view usual = usual_of(name);
+    if (is_core || !usual.empty() || !is_mixed) {  // Most other settings apply to one kind of row.
       columns.push_back({.name = std::move(name),
-                         .constant = is_core || is_bandwidth ? Constant::told : Constant::hidden,
-                         .usual = is_bandwidth ? "x1" : "",
+                         .constant = is_core || !usual.empty() ? Constant::told : Constant::hidden,
+                         .usual = std::string(usual),
                          .expendable = 1});
     }
   }
@@ -256,7 +263,7 @@ std::vector<FittedColumn> columns_of_differences(const StoreQuery& store, const 
   constexpr std::size_t values = 4;  // strategy, before, after, ratio
   for (FittedColumn& column : std::span(columns).first(columns.size() - values)) {
     column.constant = Constant::told;
-    column.usual = column.name.ends_with("_bandwidth") ? "x1" : "";
+    column.usual = usual_of(column.name);
     column.expendable = 1;
   }
   return columns;

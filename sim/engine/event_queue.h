@@ -77,7 +77,7 @@ class EventQueue {
     shuffle_ = shuffle_ties;
   }
 
-  /// Where an event happens.
+  /// The place of an event.
   struct Place {
     std::uint32_t slot = 0;
     std::uint32_t lane = 0;

@@ -48,7 +48,7 @@ class RunDraws {
   QuantileTable failures_;
 };
 
-/// What a run may take at most.
+/// The most that a run may take.
 struct RunLimits {
   double days = std::numeric_limits<double>::infinity();
   double cost = std::numeric_limits<double>::infinity();

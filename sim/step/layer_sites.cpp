@@ -26,12 +26,13 @@ struct NamedProjection {
 void add_sites(const Transformer& model, std::vector<NamedProjection>& projections) {
   struct Width {
     std::string_view name;
-    std::int64_t own = 0;
+    std::int64_t of_shape = 0;
     std::int64_t common = 0;
   };
   const auto add = [&](const Transformer& shape, SiteName site, const Width& width, std::int64_t layers) {
-    const std::string name = width.own == width.common ? std::string{name_of(site)}
-                                                       : fmt::format("{}_{}_{}", name_of(site), width.name, width.own);
+    const std::string name = width.of_shape == width.common
+                                 ? std::string{name_of(site)}
+                                 : fmt::format("{}_{}_{}", name_of(site), width.name, width.of_shape);
     const auto known = std::find_if(projections.begin(), projections.end(),
                                     [&](const NamedProjection& projection) { return projection.name == name; });
     if (known != projections.end()) {
@@ -45,7 +46,8 @@ void add_sites(const Transformer& model, std::vector<NamedProjection>& projectio
     const Transformer shape = shape_of(model, run.kind);
     if (run.kind.attention) {
       if (!model.latent) {  // its queries and keys go through the narrow middle
-        add(shape, SiteName::qkv, {.name = "kv_heads", .own = shape.kv_heads, .common = model.kv_heads}, run.count);
+        add(shape, SiteName::qkv, {.name = "kv_heads", .of_shape = shape.kv_heads, .common = model.kv_heads},
+            run.count);
       }
       add(shape, SiteName::out_proj, {}, run.count);
     }
@@ -53,8 +55,8 @@ void add_sites(const Transformer& model, std::vector<NamedProjection>& projectio
   for (const LayerRun& run : runs) {
     const Transformer shape = shape_of(model, run.kind);
     if (run.kind.mlp == MlpKind::dense) {
-      add(shape, SiteName::gate_up, {.name = "ffn", .own = shape.ffn, .common = model.ffn}, run.count);
-      add(shape, SiteName::down, {.name = "ffn", .own = shape.ffn, .common = model.ffn}, run.count);
+      add(shape, SiteName::gate_up, {.name = "ffn", .of_shape = shape.ffn, .common = model.ffn}, run.count);
+      add(shape, SiteName::down, {.name = "ffn", .of_shape = shape.ffn, .common = model.ffn}, run.count);
     }
   }
 }

@@ -152,9 +152,9 @@ is "the changelog has this version and its date" changelog_is_dated
 is "the changelog has the usual headings" changelog_has_its_headings
 is "the changelog says the model version" model_version_is_told
 is "no former name has outlived its release" no_alias_is_too_old
-is "former names are told as deprecated" aliases_are_told
+is "former names are listed as deprecated" aliases_are_told
 is "files of this release are recorded" files_are_recorded
-is "schemas that are gone are told" schemas_are_kept
+is "removed schemas are listed" schemas_are_kept
 is "the program has this version" program_is_of_this_version
 is "the Python module has this version" python_has_the_version
 is "packages are made and tried" packages_are_made

@@ -70,13 +70,13 @@ refuses 'the changelog says the model version'
 sed -i 's/0, 3}/0, 2}/' "$tree/model/config/renames.cpp" && commit
 refuses 'no former name has outlived its release'
 sed -i 's/.tokens. is/it is/' "$tree/CHANGELOG.md" && commit
-refuses 'former names are told as deprecated'
+refuses 'former names are listed as deprecated'
 rm "$tree/tests/upgrade/0.3.1/commands.tsv" && commit
 refuses 'files of this release are recorded'
 sed -i 's/0123/0123-dirty/' "$tree/tests/upgrade/0.3.1/answers/version.json" && commit
 refuses 'files of this release are recorded'
 sed -i 's#sweep/1#sweep/2#' "$tree/build/release/bin/commfuse-sim"
-refuses 'schemas that are gone are told'
+refuses 'removed schemas are listed'
 sed -i 's/0\.3\.1 (/0.3.0 (/' "$tree/build/release/bin/commfuse-sim"
 refuses 'the program has this version'
 mkdir "$tree/python" && printf 'version = "0.3.0"\n' >"$tree/python/pyproject.toml" && commit

@@ -224,7 +224,7 @@ TEST(Comparison, ABoundIsToldButNeverWins) {
   std::vector rows{row("serial", "", 2000us), row("commfuse", "ring", 1000us), row("fused_kernel", "bound", 900us)};
   rows.back().bound = true;
   EXPECT_EQ(verdict(rows), fmt::format("commfuse wins{}: 50.0% less time than serial. fused_kernel (bound) takes 10.0% "
-                                       "less.",
+                                       "less than commfuse.",
                                        unknown));
   EXPECT_NE(comparison_table(rows).find("\n> commfuse (ring) "), std::string::npos);
   EXPECT_NE(comparison_table(rows).find("\n  fused_kernel (bound) "), std::string::npos);
@@ -232,7 +232,8 @@ TEST(Comparison, ABoundIsToldButNeverWins) {
   EXPECT_EQ(verdict(rows), fmt::format("commfuse wins{}: 50.0% less time than serial.", unknown));
   rows.back().analysis.critical.makespan = 900us;
   rows[0].analysis.critical.makespan = 1010us;
-  EXPECT_EQ(verdict(rows), "Tie: commfuse and serial are within 1.0%. fused_kernel (bound) takes 10.0% less.");
+  EXPECT_EQ(verdict(rows),
+            "Tie: commfuse and serial are within 1.0%. fused_kernel (bound) takes 10.0% less than commfuse.");
   std::vector of_attention = rows;
   for (ResultRow& attention_row : of_attention) {
     attention_row.scope = "attention";

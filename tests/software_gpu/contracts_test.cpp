@@ -697,8 +697,8 @@ TEST(SoftwareGpuNccl, APutIsThereOnceItsSignalIs) {
       ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
       std::array<unsigned char, 64> got{};
       ASSERT_EQ(cudaMemcpy(got.data(), window.at + 128, got.size(), cudaMemcpyDeviceToHost), cudaSuccess);
-      for (const unsigned char one : got) {
-        ASSERT_EQ(one, before + 1);
+      for (const unsigned char byte : got) {
+        ASSERT_EQ(byte, before + 1);
       }
     }
     end(comm);

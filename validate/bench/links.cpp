@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "model/expect/expectation.h"
+#include "model/wrapped.h"
 #include "validate/bench/copies.h"
 #include "validate/measure/protocol.h"
 
@@ -368,7 +369,7 @@ std::string to_table(const LinkFindings& findings, std::int32_t ranks, double to
   }
   text += fmt::format("More than {:g}% longer than usual (!):\n", 100.0 * tolerance);
   for (const std::string& sentence : findings.off) {
-    text += fmt::format("  {}\n", sentence);
+    text += wrapped(sentence, "  ", "    ");
   }
   return text;
 }

@@ -413,8 +413,8 @@ TEST_F(Calibrate, ResidualsAreDrawnByTenfoldsOfTime) {
   const std::vector<Residual> residuals{{5.0, 5.5}, {5.0, 4.5}, {50.0, 50.0}, {2000.0, 4000.0}};
   EXPECT_EQ(residual_plot(residuals),
             "    measured         predicted / measured - 1: nine in ten       median   rows\n"
-            "      1 us to 10 us                ------o------                  +0.0%      2\n"
-            "     10 us to 100 us                     o                        +0.0%      1\n"
+            "      1 us to 10 us                ------o------                   0.0%      2\n"
+            "     10 us to 100 us                     o                         0.0%      1\n"
             "      1 ms to 10 ms                      |                   o  +100.0%      1\n"
             "                     -30%                0                +30%\n");
 }

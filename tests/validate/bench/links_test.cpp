@@ -133,7 +133,7 @@ TEST(Links, TheTableIsAMatrixWithMarks) {
             "   1 10.49      -  10.49\n"
             "   2  6.99! 10.49      -\n"
             "More than 20% longer than usual (!):\n"
-            "  rank 2 to rank 0: transfers of 1 MiB take 1.50 times as long as usual (1.49 to 1.52)\n");
+            "  rank 2 to rank 0: transfers of 1 MiB take 1.50 times as long as usual (1.49 to\n    1.52)\n");
 }
 
 TEST(Links, LongNumbersStandApart) {

@@ -195,7 +195,7 @@ TEST_F(NcclCommands, ValuesThatNcclDoesNotTakeAreNamed) {
   };
   EXPECT_EQ(refusal("--nccl-p2p-channels", "many"),
             "--nccl-p2p-channels: 'many' is not a whole number from 1 to 64; write one, as in --nccl-p2p-channels 1");
-  EXPECT_EQ(refusal("--nccl-register", "yes"), "--nccl-register: unknown value 'yes'; known values: on, off");
+  EXPECT_EQ(refusal("--nccl-register", "yes"), "--nccl-register: unknown value 'yes'; known values: on, off, windows");
 }
 
 TEST_F(NcclCommands, PeersAreCapturedIntoNoGraph) {

@@ -53,7 +53,15 @@ Verdict verified(const std::shared_ptr<const Program>& program, const VerifyOpti
         return std::make_unique<NcclExecutor>(std::move(lowered), std::move(sizes), device, communicators,
                                               RankOptions{.mode = mode});
       };
-      verdicts[static_cast<std::size_t>(rank)] = verify(program, checked_sizes(*program)[0], mine);
+      Verdict& verdict = verdicts[static_cast<std::size_t>(rank)];
+      try {
+        verdict = verify(program, checked_sizes(*program)[0], mine);
+      } catch (const std::runtime_error&) {
+        if (way != Way::puts_without_waits) {
+          throw;
+        }
+        verdict.integers.wrong = 1;  // A peer that waits for nothing may have freed its window already.
+      }
       EXPECT_TRUE(way == Way::puts_without_waits || network.left_over() == 0) << program->name;
     });
   }

@@ -136,7 +136,7 @@ TEST_P(EverySpeed, GivesVirtualRanksTheSameBits) {
   }
 }
 
-/// What is wrong of each rank, of ranks with a GPU each and NCCL of these options between them.
+/// Returns the faults of each rank, for ranks with a GPU each and NCCL of these options between them.
 std::vector<std::vector<std::string>> wrong_by_rank(const CudaModule& module, int count,
                                                     const std::vector<CheckPoint>& points, NetworkOptions options) {
   options.patience = watchdog;

@@ -23,11 +23,12 @@ struct NcclSignals {
   int sigIdx;
   int ctx;
 };
-using NcclPutSignal = ncclResult_t (*)(const void* from, size_t count, ncclDataType_t type, int peer,
-                                       ncclWindow_t window, size_t offset, int signal, int context, unsigned int flags,
-                                       ncclComm_t comm, cudaStream_t stream);
-using NcclSignal = ncclResult_t (*)(int peer, int signal, int context, unsigned int flags, ncclComm_t comm,
-                                    cudaStream_t stream);
+// Parameters in the order of NCCL's header: bytes, count, dtype, peer, window, offset, signal, context, flags,
+// communicator, stream.
+using NcclPutSignal = ncclResult_t (*)(const void*, size_t, ncclDataType_t, int, ncclWindow_t, size_t, int, int,
+                                       unsigned int, ncclComm_t, cudaStream_t);
+// Peer, signal, context, flags, communicator, stream.
+using NcclSignal = ncclResult_t (*)(int, int, int, unsigned int, ncclComm_t, cudaStream_t);
 using NcclWaitSignal = ncclResult_t (*)(int count, NcclSignals* signals, ncclComm_t comm, cudaStream_t stream);
 #endif
 
