@@ -92,7 +92,7 @@ function secondOf(verdict, rows) {
     return havingSecond(having, rows);
   }
   const words = verdict
-    .replace(/ (fused_kernel) \([^)]*\) takes ([\d.]+%) less\.$/, " A lower bound that no implementation reaches takes $2 less time.")
+    .replace(/ (fused_kernel) \([^)]*\) takes ([\d.]+%) less than (\S+)\.$/, " A lower bound that no implementation reaches takes $2 less time than $3.")
     .replace(/^\S+ takes [\d.]+ us\.$/, "") // the headline says it
     .replace(/^(\S+) wins \(([^)]*)\)/, "$1 ($2)");
   const all = words === "" || payOf(rows) === "alone" ? words : `Which schedule? ${words}`;
