@@ -313,8 +313,12 @@ class Network {
   }
   /// Raises the signal alone.
   virtual void signal(std::size_t /*communicator*/, StreamId /*stream*/, int /*peer*/) { refuse_puts(); }
-  /// Until the peer has raised this rank's signal `count` more times than were waited for before.
-  virtual void await_signals(std::size_t /*communicator*/, StreamId /*stream*/, int /*peer*/, int /*count*/) {
+  struct AwaitedSignals {
+    int peer = 0;
+    int count = 1;
+  };
+  /// Waits until the peer has raised this rank's signal `count` more times than were waited for before.
+  virtual void await_signals(std::size_t /*communicator*/, StreamId /*stream*/, const AwaitedSignals& /*signals*/) {
     refuse_puts();
   }
 

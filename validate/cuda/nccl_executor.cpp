@@ -61,7 +61,8 @@ bool Communicators::greet(std::size_t communicator, StreamId stream) {
     return false;
   }
   network_.signal(communicator, stream, (network_.rank() + 1) % network_.ranks());
-  network_.await_signals(communicator, stream, (network_.rank() + network_.ranks() - 1) % network_.ranks(), 1);
+  network_.await_signals(communicator, stream,
+                         {.peer = (network_.rank() + network_.ranks() - 1) % network_.ranks(), .count = 1});
   return true;
 }
 
@@ -301,7 +302,7 @@ void NcclExecutor::issue_puts(std::size_t communicator, StreamId on, const Comma
     network.signal(communicator, on, command.source);
   }
   if (work.signals.awaits_ready > 0) {
-    network.await_signals(communicator, on, command.target, work.signals.awaits_ready);
+    network.await_signals(communicator, on, {.peer = command.target, .count = work.signals.awaits_ready});
   }
   if (command.target >= 0) {
     if (command.inputs.empty()) {
@@ -311,7 +312,7 @@ void NcclExecutor::issue_puts(std::size_t communicator, StreamId on, const Comma
     }
   }
   if (work.signals.awaits_arrived > 0) {
-    network.await_signals(communicator, on, command.source, work.signals.awaits_arrived);
+    network.await_signals(communicator, on, {.peer = command.source, .count = work.signals.awaits_arrived});
   }
 }
 

@@ -700,10 +700,10 @@ void FakeNetwork::signal(std::size_t communicator, StreamId stream, int peer) {
   give(stream, {.work = [this, way] { ++cluster_.raised_[way]; }, .name = "signal"});
 }
 
-void FakeNetwork::await_signals(std::size_t communicator, StreamId stream, int peer, int count) {
-  require(count > 0, "at least one signal is waited for");
-  const FakeCluster::Way way{communicator, peer, rank_};
-  const int awaited = awaited_[way] += count;
+void FakeNetwork::await_signals(std::size_t communicator, StreamId stream, const AwaitedSignals& signals) {
+  require(signals.count > 0, "at least one signal is waited for");
+  const FakeCluster::Way way{communicator, signals.peer, rank_};
+  const int awaited = awaited_[way] += signals.count;
   if (waits_) {
     give(stream,
          {.kind = FakeOp::Kind::await, .reached = [this, way, awaited] { return cluster_.raised_[way] >= awaited; }});

@@ -258,7 +258,7 @@ class FakeNetwork final : public Network {
   [[nodiscard]] bool has_puts() const override { return options_.puts; }
   void put(std::size_t communicator, StreamId stream, const Message& data, Address to) override;
   void signal(std::size_t communicator, StreamId stream, int peer) override;
-  void await_signals(std::size_t communicator, StreamId stream, int peer, int count) override;
+  void await_signals(std::size_t communicator, StreamId stream, const AwaitedSignals& signals) override;
   /// From now on it waits for no signal: what comes of it shows which waits are needed.
   void leave_waits_out() { waits_ = false; }
   /// Returns the signals for this rank, on all communicators, that were raised and not waited for.

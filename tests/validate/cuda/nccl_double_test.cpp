@@ -256,7 +256,7 @@ TEST_F(LaterNcclDoubleTest, PutsAreFoundAtRunTimeAndGoIntoWindows) {
   Panel data = panel;
   data.at = address(at);
   network().signal(lane, StreamId{0}, 1);
-  network().await_signals(lane, StreamId{0}, 1, 2);
+  network().await_signals(lane, StreamId{0}, {.peer = 1, .count = 2});
   network().put(lane, StreamId{0}, {.peer = 1, .data = data}, address(at) + 256);
   ASSERT_EQ(facts().launches.size(), 3U);
   EXPECT_EQ(facts().launches[0].operations, std::vector<std::string>{"signal 1"});

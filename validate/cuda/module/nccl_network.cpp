@@ -150,7 +150,7 @@ class NcclNetwork final : public Network {
   [[nodiscard]] bool has_puts() const override { return options_.puts; }
   void put(std::size_t communicator, StreamId stream, const Message& data, Address to) override;
   void signal(std::size_t communicator, StreamId stream, int peer) override;
-  void await_signals(std::size_t communicator, StreamId stream, int peer, int count) override;
+  void await_signals(std::size_t communicator, StreamId stream, const AwaitedSignals& signals) override;
   [[nodiscard]] std::optional<std::string> failure() override;
   void abort() override;
 
@@ -384,10 +384,10 @@ void NcclNetwork::signal(std::size_t communicator, StreamId stream, int peer) {
   calls_->run(lane, "ncclSignal", [&] { return nccl_.signal(peer, 0, 0, 0, lane, device_.stream_of(stream)); });
 }
 
-void NcclNetwork::await_signals(std::size_t communicator, StreamId stream, int peer, int count) {
+void NcclNetwork::await_signals(std::size_t communicator, StreamId stream, const AwaitedSignals& signals) {
   ncclComm_t lane = comm(communicator);
-  NcclSignals signals{.opCnt = count, .peer = peer, .sigIdx = 0, .ctx = 0};
-  calls_->run(lane, "ncclWaitSignal", [&] { return nccl_.wait_signal(1, &signals, lane, device_.stream_of(stream)); });
+  NcclSignals awaited{.opCnt = signals.count, .peer = signals.peer, .sigIdx = 0, .ctx = 0};
+  calls_->run(lane, "ncclWaitSignal", [&] { return nccl_.wait_signal(1, &awaited, lane, device_.stream_of(stream)); });
 }
 
 #else
@@ -398,8 +398,8 @@ void NcclNetwork::put(std::size_t communicator, StreamId stream, const Message& 
 void NcclNetwork::signal(std::size_t communicator, StreamId stream, int peer) {
   Network::signal(communicator, stream, peer);
 }
-void NcclNetwork::await_signals(std::size_t communicator, StreamId stream, int peer, int count) {
-  Network::await_signals(communicator, stream, peer, count);
+void NcclNetwork::await_signals(std::size_t communicator, StreamId stream, const AwaitedSignals& signals) {
+  Network::await_signals(communicator, stream, signals);
 }
 
 #endif
