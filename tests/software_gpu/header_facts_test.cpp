@@ -7,7 +7,7 @@
 namespace software_gpu {
 namespace {
 
-void expect_equal(const HeaderFacts& ours, const HeaderFacts& theirs) {
+[[maybe_unused]] void expect_equal(const HeaderFacts& ours, const HeaderFacts& theirs) {
   ASSERT_EQ(ours.size(), theirs.size());
   EXPECT_GT(ours.size(), 20U);
   for (std::size_t i = 0; i < ours.size(); ++i) {
