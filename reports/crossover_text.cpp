@@ -122,16 +122,16 @@ std::string count_in_words(const CrossoverMap& map) {
 
 std::string changes(const CrossoverMap& map) {
   std::string text;
-  std::size_t told = 0;
+  std::size_t shown = 0;
   std::size_t left = 0;
   std::size_t close = 0;
   for (const Crossing& crossing : map.crossings) {
     if (!crossing.clear) {
       ++close;
-    } else if (told == most_changes) {
+    } else if (shown == most_changes) {
       ++left;
     } else {
-      ++told;
+      ++shown;
       const std::string where = place_in_words(map, crossing.place, crossing.axis);
       text += wrapped(fmt::format("along {}{}{}: {}", name_of(crossing.axis), where.empty() ? "" : ", ", where,
                                   crossing_in_words(map, crossing)),

@@ -575,6 +575,20 @@ void KernelTimes::forget_transfers(const Program& program) { forget(program, is_
 
 namespace {
 
+/// Lengthens transfers that share wires with a collective, if there are any. Requires the durations of exchanges.
+void add_contention_if_any(const Program& program, const Pricer& pricer, const std::vector<Meetings>& meetings,
+                           const Machine& machine, Costs& costs) {
+  if (!contend(meetings)) {
+    return;
+  }
+  Latencies latencies;
+  for (const Op& op : program.ops) {
+    latencies.by_op.push_back(pricer.latency(program.shapes[op.shape]));
+  }
+  latencies.by_rank = latencies_by_rank(program, machine, latencies.by_op, costs);
+  add_contention(program, meetings, machine, latencies, costs);
+}
+
 Costs priced(const Program& program, const std::vector<Meetings>& meetings, const Sizes& sizes, const Machine& machine,
              const PriceOptions& options, bool alone, KernelTimes& known) {
   check(meetings.size() == program.ops.size(), "meetings belong to the program");
@@ -632,14 +646,7 @@ Costs priced(const Program& program, const std::vector<Meetings>& meetings, cons
   hold_to_whole(program, parts, products, costs);
   alone ? price_exchanges_alone(program, sizes, machine, costs)
         : price_exchanges(program, meetings, sizes, machine, costs);
-  if (contend(meetings)) {
-    Latencies latencies;
-    for (const Op& op : program.ops) {
-      latencies.by_op.push_back(pricer.latency(program.shapes[op.shape]));
-    }
-    latencies.by_rank = latencies_by_rank(program, machine, latencies.by_op, costs);
-    add_contention(program, meetings, machine, latencies, costs);
-  }
+  add_contention_if_any(program, pricer, meetings, machine, costs);
   if (options.implementation != nullptr) {
     implement(program, sizes, machine, *options.implementation, costs);
   }

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -127,17 +128,19 @@ CapacityPlan plan_capacity(const PlanFile& file, const StepEvidence* evidence) {
   StructureCache structures;
   CapacityPlan plan = asked(file, model, terms);
   std::vector<std::unique_ptr<KindPlanner>> planners;
-  std::size_t told = 0;
   for (const GpuOffer& offer : file.gpus) {
     planners.push_back(std::make_unique<KindPlanner>(file, offer, model, terms, structures));
-    const bool is_told = evidence != nullptr && planners.back()->is_told_by(*evidence);
-    plan.kinds.push_back(planners.back()->plan(is_told ? evidence : nullptr));
-    told += is_told ? 1 : 0;
   }
-  if (evidence != nullptr && told == 0) {
+  const auto was_measured = [&](const std::unique_ptr<KindPlanner>& planner) {
+    return evidence != nullptr && planner->covers(*evidence);
+  };
+  if (evidence != nullptr && std::none_of(planners.begin(), planners.end(), was_measured)) {
     throw ConfigError(fmt::format(
         "--measured-step: it was measured on {}, which the plan does not offer; add it, or choose a step of another",
         evidence->hardware));
+  }
+  for (const std::unique_ptr<KindPlanner>& planner : planners) {
+    plan.kinds.push_back(planner->plan(was_measured(planner) ? evidence : nullptr));
   }
   if (const std::optional<RunChoice> choice = choose_run(file, plan.kinds)) {
     plan.answer = choice->chosen.kind;

@@ -220,7 +220,7 @@ CapacityKind KindPlanner::offered() const {
   return kind;
 }
 
-bool KindPlanner::is_told_by(const StepEvidence& evidence) const {
+bool KindPlanner::covers(const StepEvidence& evidence) const {
   return offer_.machine.text("hardware") == evidence.hardware;
 }
 

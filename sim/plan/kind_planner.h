@@ -37,7 +37,7 @@ class KindPlanner {
   /// times of all layouts and leaves less of their errors.
   CapacityKind plan(const StepEvidence* evidence = nullptr);
   /// Returns true if the step was measured on this machine, or on one with fewer or more of its nodes.
-  [[nodiscard]] bool is_told_by(const StepEvidence& evidence) const;
+  [[nodiscard]] bool covers(const StepEvidence& evidence) const;
   /// Returns the factor by which a measured step corrects the layout of this many GPUs; 1 without one.
   [[nodiscard]] double correction_at(std::int64_t gpus) const;
   /// Returns the relative error of a step beside those of the machine's parameters.
