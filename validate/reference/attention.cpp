@@ -8,13 +8,13 @@
 #include "validate/reference/attention.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <numeric>
 #include <vector>
 
 #include "model/check.h"
 #include "model/math/functions.h"
+#include "validate/values/weighted_rows.h"
 
 namespace commfuse::validate {
 
@@ -45,21 +45,35 @@ class Columns {
   [[nodiscard]] const double* operator[](std::int64_t column) const {
     return values_.data() + static_cast<std::size_t>(column) * rows_;
   }
+  /// The columns as rows of a matrix, one a column.
+  [[nodiscard]] Rows<const double> transposed() const {
+    const auto length = static_cast<std::int64_t>(rows_);
+    return {values_.data(), rows_ == 0 ? 0 : std::ssize(values_) / length, length, length};
+  }
 
  private:
   std::size_t rows_;
   std::vector<double> values_;
 };
 
-/// Columns of one head of keys and values, over the rows of one sequence.
+/// Returns columns [column, column + count) of every `step`-th row of a matrix from `row` on.
+Rows<const double> part_of(const Matrix<double>& matrix, std::int64_t row, std::int64_t step, std::int64_t column,
+                           std::int64_t count) {
+  if (row >= matrix.rows()) {
+    return {};
+  }
+  return {matrix.row(row).data() + column, (matrix.rows() - row + step - 1) / step, count, step * matrix.columns()};
+}
+
+/// The columns of keys, and the rows of values, of one head over the rows of one sequence.
 struct Head {
   Head(const AttentionLayout& layout, const Matrix<double>& matrix, std::int64_t sequence, std::int64_t column,
        std::int64_t heads)
       : k(matrix, sequence, layout.batch, column, layout.head),
-        v(matrix, sequence, layout.batch, column + heads * layout.head, layout.head) {}
+        v(part_of(matrix, sequence, layout.batch, column + heads * layout.head, layout.head)) {}
 
   Columns k;
-  Columns v;
+  Rows<const double> v;
 };
 
 /// One query row of one head, and the rows that it sees: the first `seen` of its head of keys.
@@ -118,14 +132,10 @@ void for_each_query(const AttentionLayout& layout, std::span<const std::int64_t>
 /// Puts q k of the visible rows into `scores`, each summed in the order of the head's elements.
 void score(const AttentionLayout& layout, const Query& query, const Matrix<double>& queries,
            std::vector<double>& scores) {
-  scores.assign(query.seen, 0.0);
-  for (std::int64_t i = 0; i < layout.head; ++i) {
-    const double q = queries.at(query.row, query.q + i);
-    const double* k = query.keys.k[i];
-    for (std::size_t j = 0; j < query.seen; ++j) {
-      scores[j] += q * k[j];
-    }
-  }
+  scores.resize(query.seen);
+  const auto first = static_cast<std::size_t>(query.q);
+  weighted_sum(queries.row(query.row).subspan(first, static_cast<std::size_t>(layout.head)), query.keys.k.transposed(),
+               scores);
 }
 
 /// Puts the softmax of the scores of the visible rows into `weights`.
@@ -188,20 +198,6 @@ double score_spread(const AttentionLayout& layout, const Query& query, const Mat
   return largest;
 }
 
-/// Sums of weight x value over the rows, in `together` columns, each from the first row on: additions of one sum wait
-/// for each other, those of several do not.
-constexpr std::int64_t together = 4;
-std::array<double, together> sums_of(const std::vector<double>& weights,
-                                     const std::array<const double*, together>& columns) {
-  std::array<double, together> sums{};
-  for (std::size_t j = 0; j < weights.size(); ++j) {
-    for (std::size_t c = 0; c < columns.size(); ++c) {
-      sums[c] += weights[j] * columns[c][j];
-    }
-  }
-  return sums;
-}
-
 Matrix<double> attention_of(const AttentionLayout& layout, Functions functions, const Matrix<double>& queries,
                             std::span<const std::int64_t> at, const Matrix<double>& keys) {
   Matrix<double> out = empty_result(layout, queries);
@@ -209,16 +205,11 @@ Matrix<double> attention_of(const AttentionLayout& layout, Functions functions, 
   std::vector<double> weights;
   for_each_query(layout, at, keys, {}, [&](const Query& query) {
     real ? weigh(layout, query, queries, weights) : score(layout, query, queries, weights);
-    for (std::int64_t first = 0; first < layout.head; first += together) {
-      std::array<const double*, together> columns{};
-      for (std::int64_t c = 0; c < together; ++c) {
-        columns[static_cast<std::size_t>(c)] = query.keys.v[std::min(first + c, layout.head - 1)];
-      }
-      const std::array<double, together> sums = sums_of(weights, columns);
-      for (std::int64_t i = first; i < std::min(first + together, layout.head); ++i) {
-        const double sum = sums[static_cast<std::size_t>(i - first)];
-        out.at(query.row, query.out + i) = real ? sum : wrapped(sum);
-      }
+    const std::span<double> result =
+        out.row(query.row).subspan(static_cast<std::size_t>(query.out), static_cast<std::size_t>(layout.head));
+    weighted_sum(weights, query.keys.v, result);
+    if (!real) {
+      std::ranges::transform(result, result.begin(), wrapped);
     }
   });
   return out;
@@ -268,16 +259,18 @@ Matrix<double> attention_spread(const AttentionLayout& layout, const Matrix<doub
     weigh(layout, query, qkv, weights);
     const double grown = math::exp(2.0 * score_spread(layout, query, qkv, bound));
     for (std::int64_t i = 0; i < layout.head; ++i) {
-      const double* values = query.keys.v[i];
-      const double* v_bound = query.bounds.v[i];
+      const double* values = query.keys.v.first + i;
+      const double* bounds = query.bounds.v.first + i;
       double spread = 0.0;
       double largest = 0.0;
       double largest_reach = 0.0;
       for (std::size_t j = 0; j < query.seen; ++j) {
-        const double v = std::abs(values[j]);
-        spread += weights[j] * (grown * v_bound[j] + (grown - 1.0) * v);
+        const std::ptrdiff_t row = static_cast<std::ptrdiff_t>(j) * query.keys.v.stride;
+        const double v = std::abs(values[row]);
+        const double v_bound = bounds[row];
+        spread += weights[j] * (grown * v_bound + (grown - 1.0) * v);
         largest = std::max(largest, v);
-        largest_reach = std::max(largest_reach, v + v_bound[j]);
+        largest_reach = std::max(largest_reach, v + v_bound);
       }
       out.at(query.row, query.out + i) = std::min(spread, largest + largest_reach);
     }

@@ -38,6 +38,36 @@ std::size_t Memory::Store::length(std::int64_t elements) const {
   return static_cast<std::size_t>(elements * bytes_of(dtype));
 }
 
+Area Memory::Store::contiguous(const Area& area) const {
+  return area.columns == columns ? Area{area.row, area.column, 1, area.rows * area.columns} : area;
+}
+
+/// The bytes of an operand, row by row.
+class Memory::RowWalk {
+ public:
+  RowWalk(Memory& memory, Rank rank, std::span<const Rectangle> operand)
+      : memory_(memory), rank_(rank), rest_(operand) {}
+
+  /// Returns where the next row begins. Requires that one is left.
+  std::byte* next() {
+    if (row_ == area_.rows) {
+      area_ = memory_.area_of(rest_.front());
+      store_ = &memory_.stores_[memory_.place(rank_, rest_.front().buffer)];
+      rest_ = rest_.subspan(1);
+      row_ = 0;
+    }
+    return store_->bytes.data() + store_->first(area_.row + row_++, area_.column);
+  }
+
+ private:
+  Memory& memory_;
+  Rank rank_;
+  std::span<const Rectangle> rest_;
+  Area area_;
+  std::int64_t row_ = 0;
+  Store* store_ = nullptr;
+};
+
 Memory::Memory(const Program& program, const Sizes& sizes, std::optional<Rank> only)
     : program_(program), sizes_(sizes), only_(only) {
   for (Rank rank = only.value_or(0); rank < (only ? *only + 1 : program.mesh.ranks()); ++rank) {
@@ -80,9 +110,10 @@ void Memory::read_into(Rank rank, std::span<const Rectangle> operand, std::span<
     const Area area = area_of(rectangle);
     const Store& from = stores_[place(rank, rectangle.buffer)];
     const std::span<const std::byte> bytes = from.bytes;
-    const auto width = static_cast<std::size_t>(area.columns);
-    for (std::int64_t row = 0; row < area.rows; ++row) {
-      decode(from.dtype, bytes.subspan(from.first(area.row + row, area.column), from.length(area.columns)),
+    const Area runs = from.contiguous(area);
+    const auto width = static_cast<std::size_t>(runs.columns);
+    for (std::int64_t row = 0; row < runs.rows; ++row) {
+      decode(from.dtype, bytes.subspan(from.first(area.row + row, area.column), from.length(runs.columns)),
              values.first(width));
       values = values.subspan(width);
     }
@@ -90,17 +121,22 @@ void Memory::read_into(Rank rank, std::span<const Rectangle> operand, std::span<
 }
 
 void Memory::write(Rank rank, std::span<const Rectangle> operand, const Matrix<float>& value) {
-  std::int64_t from = 0;
+  std::span<const float> left = value.values();
   for (const Rectangle& rectangle : operand) {
     const Area area = area_of(rectangle);
-    check(area.columns == value.columns() && from + area.rows <= value.rows(), "a value fits where it is stored");
+    const auto size = static_cast<std::size_t>(area.rows * area.columns);
+    check(area.columns == value.columns() && size <= left.size(), "a value fits where it is stored");
     Store& to = stores_[place(rank, rectangle.buffer)];
     const std::span<std::byte> bytes = to.bytes;
-    for (std::int64_t row = 0; row < area.rows; ++row, ++from) {
-      encode(to.dtype, value.row(from), bytes.subspan(to.first(area.row + row, area.column), to.length(area.columns)));
+    const Area runs = to.contiguous(area);
+    const auto width = static_cast<std::size_t>(runs.columns);
+    for (std::int64_t row = 0; row < runs.rows; ++row) {
+      encode(to.dtype, left.first(width),
+             bytes.subspan(to.first(area.row + row, area.column), to.length(runs.columns)));
+      left = left.subspan(width);
     }
   }
-  check(from == value.rows(), "a value fits where it is stored");
+  check(left.empty(), "a value fits where it is stored");
 }
 
 std::optional<Rows<float>> Memory::place_of(Rank rank, std::span<const Rectangle> operand) {
@@ -126,12 +162,13 @@ Rows<const float> Memory::rows(Rank rank, std::span<const Rectangle> operand, st
 }
 
 void Memory::copy(Rank from_rank, std::span<const Rectangle> from, Rank to_rank, std::span<const Rectangle> to) {
-  check(dtype_of(from) == dtype_of(to) && extents_of(from) == extents_of(to), "a copy fits where it is stored");
-  const std::vector<std::byte*> sources = rows_in(from_rank, from);
-  const std::vector<std::byte*> targets = rows_in(to_rank, to);
-  const std::size_t length = stores_[place(from_rank, from.front().buffer)].length(extents_of(from).second);
-  for (std::size_t row = 0; row < sources.size(); ++row) {
-    std::memcpy(targets[row], sources[row], length);
+  const auto [rows, columns] = extents_of(from);
+  check(dtype_of(from) == dtype_of(to) && std::pair(rows, columns) == extents_of(to), "a copy fits where it is stored");
+  const std::size_t length = stores_[place(from_rank, from.front().buffer)].length(columns);
+  RowWalk source(*this, from_rank, from);
+  RowWalk target(*this, to_rank, to);
+  for (std::int64_t row = 0; row < rows; ++row) {
+    std::memcpy(target.next(), source.next(), length);
   }
 }
 
@@ -143,22 +180,11 @@ std::pair<std::int64_t, std::int64_t> Memory::extents_of(std::span<const Rectang
   std::int64_t rows = 0;
   const std::int64_t columns = area_of(operand.front()).columns;
   for (const Rectangle& rectangle : operand) {
-    check(area_of(rectangle).columns == columns, "the rectangles of an operand are equally wide");
-    rows += area_of(rectangle).rows;
+    const Area area = area_of(rectangle);
+    check(area.columns == columns, "the rectangles of an operand are equally wide");
+    rows += area.rows;
   }
   return {rows, columns};
-}
-
-std::vector<std::byte*> Memory::rows_in(Rank rank, std::span<const Rectangle> operand) {
-  std::vector<std::byte*> begins;
-  for (const Rectangle& rectangle : operand) {
-    const Area area = area_of(rectangle);
-    Store& store = stores_[place(rank, rectangle.buffer)];
-    for (std::int64_t row = 0; row < area.rows; ++row) {
-      begins.push_back(store.bytes.data() + store.first(area.row + row, area.column));
-    }
-  }
-  return begins;
 }
 
 Area Memory::area_of(const Rectangle& rectangle) const {

@@ -81,11 +81,13 @@ class Memory {
     /// These return the offset of an element, and the bytes that elements of a row take.
     [[nodiscard]] std::size_t first(std::int64_t row, std::int64_t column) const;
     [[nodiscard]] std::size_t length(std::int64_t elements) const;
+    /// Returns the area as rows that are contiguous: itself, or one long row if it spans the store's whole width.
+    [[nodiscard]] Area contiguous(const Area& area) const;
   };
   [[nodiscard]] std::size_t place(Rank rank, BufferId id) const;
   [[nodiscard]] Area area_of(const Rectangle& rectangle) const;
   /// Returns where each row of an operand begins, and the bytes of a row.
-  [[nodiscard]] std::vector<std::byte*> rows_in(Rank rank, std::span<const Rectangle> operand);
+  class RowWalk;
   /// Returns the rows and columns of the whole operand. Requires a rectangle.
   [[nodiscard]] std::pair<std::int64_t, std::int64_t> extents_of(std::span<const Rectangle> operand) const;
   void read_into(Rank rank, std::span<const Rectangle> operand, std::span<float> values) const;

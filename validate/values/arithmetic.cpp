@@ -10,6 +10,7 @@
 
 #include "model/check.h"
 #include "model/math/functions.h"
+#include "validate/values/weighted_rows.h"
 
 namespace commfuse::validate {
 
@@ -19,15 +20,9 @@ template <class Number>
 Matrix<Number> product_of(const Matrix<Number>& a, const Matrix<Number>& b) {
   check(a.columns() == b.rows(), "a product contracts equal extents");
   Matrix<Number> out(a.rows(), b.columns());
+  const Rows<const Number> right{b.values().data(), b.rows(), b.columns(), b.columns()};
   for (std::int64_t i = 0; i < a.rows(); ++i) {
-    const std::span<Number> sums = out.row(i);
-    for (std::int64_t k = 0; k < a.columns(); ++k) {
-      const Number left = a.at(i, k);
-      const std::span<const Number> right = b.row(k);
-      for (std::size_t j = 0; j < sums.size(); ++j) {
-        sums[j] += left * right[j];
-      }
-    }
+    weighted_sum(a.row(i), right, out.row(i));
   }
   return out;
 }
