@@ -7,7 +7,6 @@
 
 #include <array>
 #include <chrono>
-#include <filesystem>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -77,8 +76,7 @@ class HeldCopies {
  private:
   using Hold = void (*)(int);
   static Hold function_of_the_double() {
-    const std::filesystem::path plugin(COMMFUSE_SOFTWARE_GPU);
-    void* loaded = ::dlopen((plugin.parent_path() / "libcommfuse_software_gpu.so").c_str(), RTLD_NOW | RTLD_NOLOAD);
+    void* loaded = ::dlopen("libcommfuse_software_gpu.so", RTLD_NOW | RTLD_NOLOAD);  // from wherever the plugin is
     // NOLINTNEXTLINE(*-reinterpret-cast): what dlsym() is for
     return reinterpret_cast<Hold>(::dlsym(loaded, "software_gpu_hold_copies"));
   }
