@@ -135,11 +135,27 @@ void JitterSampler::add_stalls(const DrawKey& key, std::span<const std::uint32_t
   if (!key.can_stall || nominal <= 0.0) {
     return;
   }
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    if (words[i] < draws_.tables->stalls()) {
-      times[i] += draws_.tables->stall(words[i]);
+  const std::uint32_t stalls = draws_.tables->stalls();
+  const auto add = [&](std::size_t first, std::size_t last) {
+    for (std::size_t i = first; i < last; ++i) {
+      if (words[i] < stalls) {
+        times[i] += draws_.tables->stall(words[i]);
+      }
+    }
+  };
+  // Stalls are rare: sixteen words at once are compared, and hardly ever one by one.
+  constexpr std::size_t together = 16;
+  std::size_t at = 0;
+  for (; at + together <= words.size(); at += together) {
+    std::uint32_t any = 0;
+    for (std::size_t i = 0; i < together; ++i) {
+      any |= words[at + i] < stalls ? 1U : 0U;
+    }
+    if (any != 0) {
+      add(at, at + together);
     }
   }
+  add(at, words.size());
 }
 
 Costs jittered(const Program& program, Costs costs, const JitterDraws& draws, std::uint64_t sample) {

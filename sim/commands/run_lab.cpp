@@ -13,6 +13,7 @@
 #include "model/text/quantity.h"
 #include "sim/engine/load_faults.h"
 #include "sim/lab/lab.h"
+#include "sim/parallel/parallel.h"
 #include "sim/point/request.h"
 
 namespace commfuse::sim {
@@ -105,6 +106,7 @@ Answer run_lab_file(const std::string& path, const SettingArguments& arguments, 
   LabOptions options{.simulation = run.simulation};
   options.monte_carlo = monte_carlo_of(run, load_jitter_tables(run.jitter).tables);
   options.faults = load_faults(run.faults);
+  options.for_each = for_each_index;
   LabRun played = run_lab(lab, options);
   return {.format = std::string(format),
           .write = [lab = std::move(lab), played = std::move(played)](std::string_view as, const Sink& sink) {

@@ -187,7 +187,7 @@ LabRun run_lab(const LabWorkload& lab, const LabOptions& options) {
     const std::vector<DrawKey> keys = draw_keys(*program);
     MonteCarloOptions sampled = options.monte_carlo;
     sampled.engine = by_engine ? &engine : nullptr;
-    run.tails = MonteCarlo{}.run({plan, tape, keys, costs}, sampled);
+    run.tails = MonteCarlo{options.for_each}.run({plan, tape, keys, costs}, sampled);
   }
   return run;
 }

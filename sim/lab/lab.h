@@ -51,6 +51,7 @@ struct LabOptions {
   SimulationOptions simulation;
   MonteCarloOptions monte_carlo;
   std::shared_ptr<const Faults> faults{};
+  ForEachIndex for_each = nullptr;  ///< spreads samples under jitter; null: one after another, with the same result
 };
 
 struct LabRun {

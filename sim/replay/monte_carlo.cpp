@@ -31,6 +31,15 @@ constexpr std::size_t runs_per_part = 16;
 
 std::size_t parts_of(std::size_t count, std::size_t part) { return (count + part - 1) / part; }
 
+/// Returns how many runs of `count` one thread examines after the other. A run keeps some 80 bytes of each op of each
+/// rank, and no more than a gigabyte is kept at once, however many threads there are.
+std::size_t examined_per_part(std::size_t count, const Program& program) {
+  constexpr double most_bytes = 1e9;
+  const double bytes = 80.0 * static_cast<double>(program.ops.size()) * static_cast<double>(program.mesh.ranks());
+  const auto at_once = static_cast<std::size_t>(std::max(1.0, most_bytes / bytes));
+  return std::max(runs_per_part, parts_of(count, at_once));
+}
+
 }  // namespace
 
 const std::vector<Duration>& MonteCarlo::makespans(const PricedSchedule& schedule, const MonteCarloOptions& options) {
@@ -95,12 +104,13 @@ P99Causes MonteCarlo::causes(const PricedSchedule& schedule, const MonteCarloOpt
   const JitterDraws draws = draws_of(schedule, options);
   const std::vector<std::size_t> samples = near_p99(makespans_, most_near);
   std::vector<Examined> examined(samples.size());
-  spread(parts_of(samples.size(), runs_per_part), [&](std::size_t which) {
+  const std::size_t part = examined_per_part(samples.size(), schedule.program());
+  spread(parts_of(samples.size(), part), [&](std::size_t which) {
     Replay replay;
     Engine engine;
     Recorder recorder(Recorder::Keep::timeline);
-    const std::size_t end = std::min((which + 1) * runs_per_part, samples.size());
-    for (std::size_t i = which * runs_per_part; i < end; ++i) {
+    const std::size_t end = std::min((which + 1) * part, samples.size());
+    for (std::size_t i = which * part; i < end; ++i) {
       const Costs costs = jittered(schedule.program(), schedule.costs, draws, samples[i]);
       if (options.engine == nullptr) {
         replay.run(schedule.program(), schedule.tape, costs, Replay::Ranks::all, &recorder);

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "model/config/catalogue.h"
@@ -101,6 +103,23 @@ TEST(Lab, MoreOpsThanCanBePlayedOneByOneAreRefused) {
       "rank stand for all";
   EXPECT_EQ(refusal_of(lab("fa", 1 << 18), {.simulation = {.symmetry = false}}), sentence);
   EXPECT_EQ(refusal_of(lab("fa", 1 << 18), {.simulation = {Evaluator::engine}}), sentence);
+}
+
+/// Calls from the last number to the first.
+void backwards(std::size_t count, const std::function<void(std::size_t)>& body) {
+  for (std::size_t i = count; i-- > 0;) {
+    body(i);
+  }
+}
+
+TEST(Lab, SamplesAreTheSameHoweverTheyAreSpread) {
+  LabOptions options;
+  options.monte_carlo.jitter = std::make_shared<const JitterTables>(load_jitter("default"));
+  options.monte_carlo.samples = 5000;
+  const std::optional<Tails> in_order = run_lab(lab("fa", 8), options).tails;
+  ASSERT_TRUE(in_order);
+  options.for_each = backwards;
+  EXPECT_EQ(run_lab(lab("fa", 8), options).tails, in_order);
 }
 
 TEST(Lab, AnotherSeedDrawsOtherTiles) {
