@@ -62,7 +62,38 @@ bool over_nodes(std::string_view part, bool priors) {
          !begins(part, "send_recv") && says(part, "from priors") == priors;
 }
 
-std::vector<Bar> bars() {
+/// The goals of ops on the GPUs: GEMMs and attention by table, of a library or a framework.
+std::vector<Bar> kernel_bars() {
+  const auto gemm = [](std::string_view what, std::vector<std::string_view> machines, std::string_view dtype,
+                       double median,
+                       double p90) { return Bar{what, {"gemm"}, std::move(machines), named(dtype), median, p90}; };
+  const auto attention = [](std::string_view what, std::vector<std::string_view> machines, std::string_view part,
+                            double median, double p90) {
+    return Bar{what, {"attention"}, std::move(machines), named(part), median, p90};
+  };
+  const std::vector<std::string_view> fitted_together{"a100-sxm-80", "h100-sxm", "h200-sxm", "b200-sxm"};
+  constexpr std::string_view is_long = "sequence >= 1K";
+  constexpr std::string_view is_short = "sequence < 1K";
+  return {
+      gemm("GEMM bf16, H100", {"h100-sxm"}, "bf16", 0.035, 0.1),
+      gemm("GEMM bf16, A100", {"a100-sxm-80"}, "bf16", 0.04, 0.13),
+      gemm("GEMM bf16, B200", {"b200-sxm"}, "bf16", 0.045, 0.13),
+      gemm("GEMM bf16, B300", {"b300-sxm"}, "bf16", 0.055, 0.15),
+      gemm("GEMM fp8, H100", {"h100-sxm"}, "fp8", 0.028, 0.09),
+      gemm("GEMM fp8, B200", {"b200-sxm"}, "fp8", 0.06, 0.18),
+      gemm("GEMM bf16 of vLLM, H100", {"h100-sxm-vllm"}, "bf16", 0.05, 0.14),
+      gemm("GEMM bf16 of SGLang, H100", {"h100-sxm-sglang"}, "bf16", 0.05, 0.14),
+      gemm("GEMM bf16 of vLLM, B200", {"b200-sxm-vllm"}, "bf16", 0.05, 0.14),
+      gemm("GEMM bf16, L40S", {"l40s-pcie"}, "bf16", 0.06, 0.2),
+      gemm("GEMM bf16, RTX PRO 6000", {"pcie-rtx-pro-6000"}, "bf16", 0.06, 0.2),
+      attention("attention of a prefill, sequence >= 1K, A100, H100, H200, B200", fitted_together, is_long, 0.03, 0.08),
+      attention("the same, sequence < 1K", fitted_together, is_short, 0.05, 0.12),
+      attention("attention of a prefill, sequence >= 1K, B300", {"b300-sxm"}, is_long, 0.06, 0.15),
+      attention("attention of vLLM, sequence >= 1K, H100", {"h100-sxm-vllm"}, is_long, 0.07, 0.18)};
+}
+
+/// The goals of collectives, messages and overlapped kernels.
+std::vector<Bar> communication_bars() {
   const std::vector<std::string_view> links{"collective", "p2p"};
   const std::vector<std::string_view> overlap{"overlap_pairs", "overlap_prefill", "overlap_gemm_ar"};
   const std::vector<std::string_view> measured{"a100-sxm-40", "a100-sxm-80", "h100-sxm", "b200-sxm"};
@@ -70,37 +101,28 @@ std::vector<Bar> bars() {
   const auto prior_nodes = [](std::string_view part) { return over_nodes(part, true); };
   const auto is_implementation = [](std::string_view part) { return part != "serial"; };
   const auto one_nic = [](std::string_view part) { return begins(part, "send_recv, 2 nodes, >= 64 KiB"); };
-  return {
-      {"GEMM bf16, H100", {"gemm"}, {"h100-sxm"}, named("bf16"), 0.05, 0.15},
-      {"GEMM bf16, A100", {"gemm"}, {"a100-sxm-80"}, named("bf16"), 0.06, 0.18},
-      {"GEMM bf16, B200", {"gemm"}, {"b200-sxm"}, named("bf16"), 0.06, 0.18},
-      {"GEMM fp8, H100", {"gemm"}, {"h100-sxm"}, named("fp8"), 0.06, 0.18},
-      {"attention prefill, sequence >= 1K, A100", {"attention"}, {"a100-sxm-80"}, named("sequence >= 1K"), 0.08, 0.2},
-      {"attention prefill, sequence >= 1K, H100", {"attention"}, {"h100-sxm"}, named("sequence >= 1K"), 0.08, 0.2},
-      {"attention prefill, sequence >= 1K, H200", {"attention"}, {"h200-sxm"}, named("sequence >= 1K"), 0.08, 0.2},
-      {"attention prefill, sequence >= 1K, B200", {"attention"}, {"b200-sxm"}, named("sequence >= 1K"), 0.08, 0.2},
-      {"all-gather, reduce-scatter, all-reduce by nccl-tests, one node, >= 64 KiB, A100",
-       {"collective"},
-       {"a100-sxm-40", "a100-sxm-80"},
-       ring_collective,
-       0.06,
-       0.15},
-      {"the same, H100", {"collective"}, {"h100-sxm"}, ring_collective, 0.06, 0.15},
-      {"the same, B200", {"collective"}, {"b200-sxm"}, ring_collective, 0.06, 0.15},
-      {"all-to-all, one node, >= 64 KiB, A100, H100, B200", {"collective"}, measured, all_to_all, 0.08, 0.2},
-      {"send/recv >= 64 KiB, H100 NVSwitch",
-       {"p2p"},
-       {"h100-sxm", "h100-sxm-torch"},
-       named("send_recv, one node, >= 64 KiB"),
-       0.025,
-       0.09},
-      {"send/recv >= 64 KiB, H100, one NIC", {"p2p"}, {"dgx-h100-x2"}, one_nic, 0.025, 0.09},
-      {"2 to 8 nodes, >= 1 MiB, fitted", links, {}, fitted_nodes, 0.04, 0.15},
-      {"of these, tables of nccl-tests alone", {"collective"}, {}, fitted_nodes, 0.04, 0.15},
-      {"2 to 8 nodes, >= 1 MiB, from priors only", links, {}, prior_nodes, 0.15, 0.35},
-      {"overlap tables: serial", overlap, {}, named("serial"), 0.08, 0.0},
-      {"overlap tables: overlapped, whole prefill and Ascend", overlap, {}, named("overlapped"), 0.08, 0.0},
-      {"overlap tables: implementations on GPUs", {"overlap_pairs"}, {}, is_implementation, 0.12, 0.3}};
+  return {{"all-gather, reduce-scatter, all-reduce by nccl-tests, one node, >= 64 KiB, A100",
+           {"collective"},
+           {"a100-sxm-40", "a100-sxm-80"},
+           ring_collective,
+           0.03,
+           0.09},
+          {"the same, H100", {"collective"}, {"h100-sxm"}, ring_collective, 0.03, 0.09},
+          {"the same, B200", {"collective"}, {"b200-sxm"}, ring_collective, 0.03, 0.09},
+          {"all-to-all, one node, >= 64 KiB, A100, H100, B200", {"collective"}, measured, all_to_all, 0.04, 0.12},
+          {"send/recv >= 64 KiB, H100 NVSwitch",
+           {"p2p"},
+           {"h100-sxm", "h100-sxm-torch"},
+           named("send_recv, one node, >= 64 KiB"),
+           0.025,
+           0.09},
+          {"send/recv >= 64 KiB, H100, one NIC", {"p2p"}, {"dgx-h100-x2"}, one_nic, 0.025, 0.09},
+          {"2 to 8 nodes, >= 1 MiB, fitted", links, {}, fitted_nodes, 0.04, 0.15},
+          {"of these, tables of nccl-tests alone", {"collective"}, {}, fitted_nodes, 0.04, 0.15},
+          {"2 to 8 nodes, >= 1 MiB, from priors only", links, {}, prior_nodes, 0.15, 0.35},
+          {"overlap tables: serial", overlap, {}, named("serial"), 0.04, 0.0},
+          {"overlap tables: overlapped, whole prefill and Ascend", overlap, {}, named("overlapped"), 0.08, 0.0},
+          {"overlap tables: implementations on GPUs", {"overlap_pairs"}, {}, is_implementation, 0.12, 0.3}};
 }
 
 Pooled pooled(const Bar& bar, Scores scores) {
@@ -165,8 +187,10 @@ std::string bars_section(Scores scores) {
       "priors alone, which no fit has seen. They decide. Tables of degraded machines are not in here.\n\n"
       "| what | bar | held out: n | median | p90 | all rows: n | median | p90 | met |\n"
       "|---|---|---|---|---|---|---|---|---|\n";
-  for (const Bar& bar : bars()) {
-    text += bar_row(bar, scores);
+  for (const std::vector<Bar>& bars : {kernel_bars(), communication_bars()}) {
+    for (const Bar& bar : bars) {
+      text += bar_row(bar, scores);
+    }
   }
   return text + ratio_row(scores) + "\n";
 }
