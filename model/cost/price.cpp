@@ -571,6 +571,12 @@ void KernelTimes::forget_kernels(const Program& program) {
   forget_attention_of_ops(*this);
 }
 
+void KernelTimes::forget_all() {
+  shapes.clear();
+  unfused.clear();
+  forget_attention_of_ops(*this);
+}
+
 void KernelTimes::forget_transfers(const Program& program) { forget(program, is_transfer, *this); }
 
 namespace {
@@ -589,14 +595,23 @@ void add_contention_if_any(const Program& program, const Pricer& pricer, const s
   add_contention(program, meetings, machine, latencies, costs);
 }
 
-Costs priced(const Program& program, const std::vector<Meetings>& meetings, const Sizes& sizes, const Machine& machine,
-             const PriceOptions& options, bool alone, KernelTimes& known) {
+/// Empties the costs and keeps their memory.
+void clear(Costs& costs) {
+  for (std::vector<Duration>* times :
+       {&costs.duration, &costs.by_rank, &costs.undisturbed, &costs.undisturbed_by_rank, &costs.issue}) {
+    times->clear();
+  }
+  costs.compute = Duration{};
+}
+
+void put_prices(const Program& program, const std::vector<Meetings>& meetings, const Sizes& sizes,
+                const Machine& machine, const PriceOptions& options, bool alone, KernelTimes& known, Costs& costs) {
   check(meetings.size() == program.ops.size(), "meetings belong to the program");
   const Pricer pricer(program, sizes, machine, options);
   const KernelParts parts(program);
   const std::vector<double> in_kernels =
       kernels_move(program) ? seconds_a_byte_in_kernel(program, machine) : std::vector<double>{};
-  Costs costs;
+  clear(costs);
   costs.duration.reserve(program.ops.size());
   costs.issue.reserve(program.ops.size());
   costs.undisturbed.reserve(program.ops.size());
@@ -604,9 +619,10 @@ Costs priced(const Program& program, const std::vector<Meetings>& meetings, cons
   known.shapes.resize(program.shapes.size(), {unknown, unknown, unknown, unknown});
   known.attention.resize(program.ops.size());
   known.unfused.resize(program.unfused.size(), unknown);
+  const Meetings none;
   const auto time = [&](std::size_t place, bool is_alone) {
     const Op& op = program.ops[place];
-    const Meetings met = is_alone ? Meetings{} : meetings[place];
+    const Meetings& met = is_alone ? none : meetings[place];
     if (op.kind == OpKind::attention) {
       Duration& cost = is_alone ? known.attention[place].alone : known.attention[place].met;
       if (cost == unknown) {
@@ -652,7 +668,6 @@ Costs priced(const Program& program, const std::vector<Meetings>& meetings, cons
   }
   add_positions(program, pricer, meetings, machine, options.interference, known, costs);
   add_issue_costs(program, parts, machine, options.launch, costs);
-  return costs;
 }
 
 }  // namespace
@@ -667,14 +682,47 @@ Costs price(const Program& program, const std::vector<Meetings>& meetings, const
 
 Costs price(const Program& program, const std::vector<Meetings>& meetings, const Sizes& sizes, const Machine& machine,
             const PriceOptions& options, KernelTimes& known) {
+  Costs costs;
+  price(program, meetings, sizes, machine, options, known, costs);
+  return costs;
+}
+
+void price(const Program& program, const std::vector<Meetings>& meetings, const Sizes& sizes, const Machine& machine,
+           const PriceOptions& options, KernelTimes& known, Costs& costs) {
   check(options.interference != Interference::dynamic, "known times are of prices that stay fixed");
-  return priced(program, meetings, sizes, machine, options, false, known);
+  put_prices(program, meetings, sizes, machine, options, false, known, costs);
+}
+
+bool kernels_are_the_same(const Program& program, const Sizes& sizes, const Machine& machine,
+                          const PriceOptions& options, const KernelTimes& nominal, KernelTimes& known) {
+  const auto is_attention = [](const Op& op) { return op.kind == OpKind::attention; };
+  if (options.implementation != nullptr || std::ranges::any_of(program.ops, is_attention)) {
+    return false;
+  }
+  const Pricer pricer(program, sizes, machine, options);
+  for (std::size_t shape = 0; shape < nominal.shapes.size(); ++shape) {
+    for (std::size_t met = 0; met < nominal.shapes[shape].size(); ++met) {
+      Duration& time = known.shapes[shape][met];
+      if (nominal.shapes[shape][met] != KernelTimes::unknown && time == KernelTimes::unknown) {
+        const Meetings meetings{.exchange = (met & 1U) != 0, .collective = (met & 2U) != 0};
+        time = pricer.time(program.shapes[shape], sms_left(program, machine, meetings, options.interference));
+      }
+    }
+  }
+  for (std::size_t i = 0; i < nominal.unfused.size(); ++i) {
+    if (known.unfused[i] == KernelTimes::unknown) {
+      known.unfused[i] = pricer.time(program.unfused[i], machine.accelerator.sms);
+    }
+  }
+  return known.shapes == nominal.shapes && known.unfused == nominal.unfused;
 }
 
 Costs price_alone(const Program& program, const std::vector<Meetings>& meetings, const Sizes& sizes,
                   const Machine& machine, const PriceOptions& options) {
   KernelTimes known;
-  return priced(program, meetings, sizes, machine, options, true, known);
+  Costs costs;
+  put_prices(program, meetings, sizes, machine, options, true, known, costs);
+  return costs;
 }
 
 std::array<bool, all_provenances.size()> leans_on(const Program& program, const Machine& machine,

@@ -41,6 +41,8 @@ struct KernelTimes {
   void forget_products(const Program& program);
   void forget_attention(const Program& program);
   void forget_kernels(const Program& program);
+  /// Forgets everything and keeps the memory.
+  void forget_all();
   /// Forgets the times of exchanges and collectives.
   void forget_transfers(const Program& program);
 };
@@ -48,6 +50,17 @@ struct KernelTimes {
 /// not dynamic.
 Costs price(const Program& program, const std::vector<Meetings>& meetings, const Sizes& sizes, const Machine& machine,
             const PriceOptions& options, KernelTimes& known);
+
+/// The same, into costs whose memory is used again.
+void price(const Program& program, const std::vector<Meetings>& meetings, const Sizes& sizes, const Machine& machine,
+           const PriceOptions& options, KernelTimes& known, Costs& costs);
+
+/// Adds to `known` the times of the shapes that `nominal` knows, on this machine, and returns whether all of them are
+/// those of `nominal`: then a machine that differs in nothing but kernels has the same costs. Returns false without
+/// adding any for programs with attention, whose times are not by shape, and for implementations, which price kernels
+/// of their own.
+bool kernels_are_the_same(const Program& program, const Sizes& sizes, const Machine& machine,
+                          const PriceOptions& options, const KernelTimes& nominal, KernelTimes& known);
 
 /// Returns the SMs left to a kernel beside the communication that it may meet.
 int sms_left(const Program& program, const Machine& machine, const Meetings& meetings, Interference interference);

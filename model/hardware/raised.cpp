@@ -69,15 +69,27 @@ void visit(Link& link, const std::string& at, const Visit& visitor) {
   visit(collective, at + "collective.", visitor);
 }
 
+/// Where a visit goes: to all parameters, or only where one of a name can be.
+struct Parts {
+  std::string_view name;  // empty: everywhere
+
+  [[nodiscard]] bool hold(std::string_view prefix) const { return name.empty() || name.starts_with(prefix); }
+};
+
 /// Visits the parameters that the files give.
 template <class Visit>
-void visit_given(Machine& machine, const Visit& visitor) {
-  visit(machine.accelerator, "accelerator.", visitor);
-  visit(machine.link, "link.", visitor);
-  if (machine.network) {
+void visit_given(Machine& machine, const Parts& parts, const Visit& visitor) {
+  if (parts.hold("accelerator.")) {
+    visit(machine.accelerator, "accelerator.", visitor);
+  }
+  if (parts.hold("link.")) {
+    visit(machine.link, "link.", visitor);
+  }
+  if (machine.network && parts.hold("network.")) {
     visit(*machine.network, "network.", visitor);
   }
-  if (machine.plan != nullptr && machine.plan->kind == NodeKind::pcie_tree && !machine.plan->wires) {
+  if (machine.plan != nullptr && machine.plan->kind == NodeKind::pcie_tree && !machine.plan->wires &&
+      parts.hold("topology.")) {
     change_shared(machine.plan, [&](TopologyPlan& plan) {
       visitor("topology.bridge_rate", plan.bridge_rate);
       if (plan.root_rate) {
@@ -89,19 +101,26 @@ void visit_given(Machine& machine, const Visit& visitor) {
 
 /// Visits the parameters that are derived from those, under the same names.
 template <class Visit>
-void visit_derived(Machine& machine, const Visit& visitor) {
-  change_shared(machine.pair_peers, [&](PairPeers& pairs) {
-    for (PeerParameters& kind : pairs.kinds) {
-      each_parameter(kind, std::string("link.peer."), visitor);
-    }
-  });
-  const auto visit_groups = [&](std::vector<CollectiveParameters>& groups, const char* at) {
-    for (CollectiveParameters& group : groups) {
-      visit(group, at, visitor);
+void visit_derived(Machine& machine, const Parts& parts, const Visit& visitor) {
+  if (parts.hold("link.peer.")) {
+    change_shared(machine.pair_peers, [&](PairPeers& pairs) {
+      for (PeerParameters& kind : pairs.kinds) {
+        each_parameter(kind, std::string("link.peer."), visitor);
+      }
+    });
+  }
+  const auto visit_groups = [&](std::shared_ptr<const std::vector<CollectiveParameters>>& shared,
+                                const std::string& at) {
+    if (parts.hold(at)) {
+      change_shared(shared, [&](std::vector<CollectiveParameters>& groups) {
+        for (CollectiveParameters& group : groups) {
+          visit(group, at, visitor);
+        }
+      });
     }
   };
-  change_shared(machine.group_collectives, [&](auto& groups) { visit_groups(groups, "link.collective."); });
-  change_shared(machine.network_groups, [&](auto& groups) { visit_groups(groups, "network.collective."); });
+  visit_groups(machine.group_collectives, "link.collective.");
+  visit_groups(machine.network_groups, "network.collective.");
 }
 
 void raise(Duration& value, double share) { value += Duration{std::llround(to_seconds(value) * share * 1e12)}; }
@@ -116,7 +135,7 @@ void raise(FlopsPerSecond& value, double share) { value.value *= 1.0 + share; }
 std::vector<NamedParameter> parameters_of(const Machine& machine) {
   std::vector<NamedParameter> parameters;
   Machine copy = machine;  // a copy, because the visitors change it
-  visit_given(copy, [&](const std::string& name, const auto& parameter) {
+  visit_given(copy, Parts{}, [&](const std::string& name, const auto& parameter) {
     parameters.push_back({name, parameter.standard_error, parameter.provenance, parameter.source});
   });
   return parameters;
@@ -131,8 +150,9 @@ Machine raised(const Machine& machine, std::string_view name, double share) {
       is_there = true;
     }
   };
-  visit_given(copy, raise_it);
-  visit_derived(copy, raise_it);
+  const Parts parts{name};
+  visit_given(copy, parts, raise_it);
+  visit_derived(copy, parts, raise_it);
   check(is_there, "the machine has this parameter");
   if (name.starts_with("topology.")) {
     connect(copy, copy.plan);

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -138,10 +139,25 @@ class Predictor {
     std::optional<Fluid> fluid{};
     EngineOptions options{};  ///< points to `fluid`
   };
+  /// What a point's uncertainty is worked out from; the memory is used again.
+  struct Doubted {
+    KernelTimes known;         ///< at the point
+    KernelTimes raised_known;  ///< on one raised machine
+    Costs costs;               ///< at the point
+    std::vector<Costs> others;
+    std::size_t asked = 0;  ///< the first of `others` are this point's
+
+    Costs& next() {
+      if (asked == others.size()) {
+        others.emplace_back();
+      }
+      return others[asked];
+    }
+  };
   /// Returns static_makespan() at each of several costs. Costs that are issued like the nominal ones are replayed
-  /// together. Consumes `others`.
+  /// together. Changes the order of `others`.
   std::vector<Duration> static_makespans(const Point& point, const Structure& structure, const Costs& nominal,
-                                         std::vector<Costs>& others);
+                                         std::span<Costs> others);
   void price_into(Priced& priced, const Point& point, const Structure& structure, const Sizes& sizes);
   /// Simulates only the first ranks where they stand for all.
   void fold(Priced& priced, const Point& point, const Structure& structure);
@@ -158,6 +174,7 @@ class Predictor {
   Replay replay_;
   Engine engine_;
   MonteCarlo monte_carlo_;
+  Doubted doubted_;
   /// Key of results for a schedule on certain wires. Holds the topology, so that no other can get its address.
   using OnWires = std::pair<const Structure*, std::shared_ptr<const Topology>>;
   template <class T>

@@ -36,10 +36,12 @@ bool is_collective(const Shape& shape, CollectiveKind kind) {
   return collective != nullptr && collective->kind == kind;
 }
 
-/// Returns the known times that are valid on the raised machine too: those that cannot depend on its parameter.
-KernelTimes still_known(KernelTimes known, const Program& program, FeltBy felt_by) {
+bool is_of_kernels(FeltBy felt_by) { return felt_by == FeltBy::products || felt_by == FeltBy::attention; }
+
+/// Leaves the times that are valid on the raised machine too: those that cannot depend on its parameter.
+void forget_felt(KernelTimes& known, const Program& program, FeltBy felt_by) {
   switch (felt_by) {
-    case FeltBy::anything: return {};
+    case FeltBy::anything: known.forget_all(); break;
     case FeltBy::products: known.forget_products(program); break;
     case FeltBy::attention: known.forget_attention(program); break;
     case FeltBy::collectives:
@@ -47,7 +49,6 @@ KernelTimes still_known(KernelTimes known, const Program& program, FeltBy felt_b
     case FeltBy::all_to_alls:
     case FeltBy::exchanges: known.forget_transfers(program); break;
   }
-  return known;
 }
 
 }  // namespace
@@ -79,7 +80,7 @@ bool may_feel(const Program& program, const Point& point, const RaisedMachine& r
 
 namespace {
 
-Costs with_longer(Costs costs, const std::vector<std::size_t>& ops, double share) {
+void lengthen_ops(Costs& costs, const std::vector<std::size_t>& ops, double share) {
   const auto lengthen = [share](Duration& time) {
     time += Duration{std::llround(static_cast<double>(time.count()) * share)};
   };
@@ -89,7 +90,6 @@ Costs with_longer(Costs costs, const std::vector<std::size_t>& ops, double share
       lengthen(costs.by_rank[i]);
     }
   }
-  return costs;
 }
 
 PriceOptions with_fixed_prices(PriceOptions options) {
@@ -111,24 +111,23 @@ Duration Predictor::static_makespan(const Point& point, const Structure& structu
 }
 
 std::vector<Duration> Predictor::static_makespans(const Point& point, const Structure& structure, const Costs& nominal,
-                                                  std::vector<Costs>& others) {
+                                                  std::span<Costs> others) {
   const Replay::Ranks ranks = point.simulation.symmetry ? Replay::Ranks::distinct : Replay::Ranks::all;
   const auto is_issued_alike = [&](const Costs& other) {
     return other.by_rank.size() == nominal.by_rank.size() && other.issue == nominal.issue;
   };
-  std::vector<std::size_t> together;
-  std::vector<Costs> costs;
+  std::vector<std::size_t> together;  // places of those that come first after the swaps
   std::vector<Duration> times(others.size());
   for (std::size_t i = 0; i < others.size(); ++i) {
     if (is_issued_alike(others[i])) {
+      std::swap(others[together.size()], others[i]);
       together.push_back(i);
-      costs.push_back(std::move(others[i]));
     } else {
       times[i] = static_makespan(point, structure, others[i]);
     }
   }
   std::vector<Duration> of_those;
-  replay_.makespans(structure.program(), structure.tape, costs, ranks, of_those);
+  replay_.makespans(structure.program(), structure.tape, others.first(together.size()), ranks, of_those);
   for (std::size_t k = 0; k < together.size(); ++k) {
     times[together[k]] = of_those[k];
   }
@@ -144,40 +143,50 @@ Uncertainty Predictor::uncertainty(const Point& point, const Prediction& predict
   const Sizes& sizes = prediction.sizes;
   const Program& program = structure.program();
   PriceOptions options = with_fixed_prices(point.price);
-  KernelTimes known;
-  const Costs costs = price(program, structure.meetings, sizes, point.machine, options, known);
+  auto& [known, raised_known, costs, others, asked] = doubted_;
+  known.forget_all();
+  asked = 0;
+  price(program, structure.meetings, sizes, point.machine, options, known, costs);
   const Duration nominal = static_makespan(point, structure, costs);
   if (nominal == Duration{}) {
     return result;  // a file may hold no op
   }
   std::vector<DoubtOf> doubts;
-  std::vector<Costs> others;
-  const auto ask = [&](const DoubtOf& of, Costs other) {
+  const auto ask = [&](const DoubtOf& of) {
     doubts.push_back(of);
-    others.push_back(std::move(other));
+    ++doubted_.asked;
   };
   for (const RaisedMachine& raised : *point.raised) {
     if (!may_feel(program, point, raised)) {
       continue;
     }
-    KernelTimes times = still_known(known, program, raised.felt_by);
-    Costs other = price(program, structure.meetings, sizes, raised.machine, options, times);
+    raised_known = known;
+    forget_felt(raised_known, program, raised.felt_by);
+    if (is_of_kernels(raised.felt_by) &&
+        kernels_are_the_same(program, sizes, raised.machine, options, known, raised_known)) {
+      continue;
+    }
+    Costs& other = doubted_.next();
+    price(program, structure.meetings, sizes, raised.machine, options, raised_known, other);
     if (!same(other, costs)) {
-      ask(raised.parameter, std::move(other));
+      ask(raised.parameter);
     }
   }
   const int ranks = program.mesh.ranks();
   for (const auto& [shape, ops] : ops_by_shape(program, sizes)) {
-    ask(shape, with_longer(costs, ops, residual_of(shape, point.machine, ranks)));
+    doubted_.next() = costs;
+    lengthen_ops(doubted_.next(), ops, residual_of(shape, point.machine, ranks));
+    ask(shape);
   }
   if (const ImplementedSites* sites = point.price.implementation) {
     for (const RaisedImplementation& raised : raised_by_error(*sites)) {
       options.implementation = &raised.sites;
-      ask(ImplementationDoubt{sites->name, raised.name},
-          price(program, structure.meetings, sizes, point.machine, options, known));
+      price(program, structure.meetings, sizes, point.machine, options, known, doubted_.next());
+      ask(ImplementationDoubt{sites->name, raised.name});
     }
   }
-  const std::vector<Duration> times = static_makespans(point, structure, costs, others);
+  const std::vector<Duration> times =
+      static_makespans(point, structure, costs, std::span(others).first(doubted_.asked));
   for (std::size_t i = 0; i < doubts.size(); ++i) {
     if (times[i] != nominal && times[i] > Duration{}) {
       result.doubts.push_back({doubts[i], math::log(to_seconds(times[i]) / to_seconds(nominal))});
