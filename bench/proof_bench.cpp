@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Times the commands that try everything: `commfuse-validate check` on all schedules of up to eight ranks, and
-// `commfuse-sim schedule mutate`; and 10,000 samples of a point under jitter. All use all cores, so the clock counts
-// and not the processor.
+// `commfuse-sim schedule mutate`; 10,000 samples of 64 and of 1,024 ranks under jitter; and `commfuse-validate
+// calibrate` on this machine's processor. All use all cores, so the clock counts and not the processor.
+#include <fmt/format.h>
+#include <unistd.h>
+
 #include <chrono>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -34,7 +38,21 @@ void samples_of_a_point(benchmark::State& state) {
              "--samples", "10000"},
             0.2);
 }
+void samples_of_1024_ranks(benchmark::State& state) {
+  run_whole(state, "commfuse-sim",
+            {"run", COMMFUSE_SOURCE_DIR "/configs/lab/fa.yaml", "--ranks", "1024", "--jitter", "default", "--samples",
+             "10000"},
+            8.0);
+}
+void calibrate_here(benchmark::State& state) {
+  const std::filesystem::path out =
+      std::filesystem::temp_directory_path() / fmt::format("commfuse-bench-calibrate-{}.yaml", ::getpid());
+  run_whole(state, "commfuse-validate", {"calibrate", "--out", out.string()}, 10.0);
+  std::filesystem::remove(out);
+}
 BENCHMARK(samples_of_a_point)->UseManualTime()->Unit(benchmark::kSecond)->Iterations(1);
+BENCHMARK(samples_of_1024_ranks)->UseManualTime()->Unit(benchmark::kSecond)->Iterations(1);
+BENCHMARK(calibrate_here)->UseManualTime()->Unit(benchmark::kSecond)->Iterations(1);
 BENCHMARK(check_all)->UseManualTime()->Unit(benchmark::kSecond)->Iterations(1);
 BENCHMARK(mutate_all)->UseManualTime()->Unit(benchmark::kSecond)->Iterations(1);
 

@@ -139,7 +139,7 @@ class Predictor {
     std::optional<Fluid> fluid{};
     EngineOptions options{};  ///< points to `fluid`
   };
-  /// What a point's uncertainty is worked out from; the memory is used again.
+  /// The costs from which a point's uncertainty follows; their memory is used again.
   struct Doubted {
     KernelTimes known;         ///< at the point
     KernelTimes raised_known;  ///< on one raised machine

@@ -65,6 +65,17 @@ TEST(Raised, WhatPairsAndGroupsSeeMovesWithTheLink) {
   }
 }
 
+TEST(Raised, PartsWithoutTheParameterAreShared) {
+  const Machine rack = machine("clusters/gb200-nvl72-x2.yaml");
+  ASSERT_NE(rack.network_groups, nullptr);
+  const Machine hotter = raised(rack, "accelerator.hbm_bandwidth", 0.1);
+  EXPECT_EQ(hotter.network_groups, rack.network_groups);
+  EXPECT_EQ(hotter.link.collective.nccl, rack.link.collective.nccl);
+  const Machine faster = raised(rack, "network.collective.rate", 0.1);
+  EXPECT_NE(faster.network_groups, rack.network_groups);
+  EXPECT_EQ(faster.link.collective.nccl, rack.link.collective.nccl);
+}
+
 TEST(Raised, OnlyWhatHasAnErrorIsInDoubt) {
   const Machine h100 = machine("hardware/h100-sxm.yaml");
   const std::vector<NamedParameter> parameters = parameters_of(h100);
