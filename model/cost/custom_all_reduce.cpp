@@ -14,9 +14,12 @@ Duration custom_all_reduce_time(const CustomAllReduce& kernels, int ranks, Bytes
                         const Parameter<BytesPerSecond>& rate, double read) {
     return latency.value + peers * step.value + op_time(read / rate.value.value, "a collective");
   };
-  return std::min(
-      time(kernels.one_shot_latency, kernels.one_shot_step, kernels.one_shot_rate, peers * bytes),
-      time(kernels.two_shot_latency, kernels.two_shot_step, kernels.two_shot_rate, 2.0 * peers * bytes / ranks));
+  const Duration one_shot = time(kernels.one_shot_latency, kernels.one_shot_step, kernels.one_shot_rate, peers * bytes);
+  if (ranks <= 2) {
+    return one_shot;
+  }
+  return std::min(one_shot, time(kernels.two_shot_latency, kernels.two_shot_step, kernels.two_shot_rate,
+                                 2.0 * peers * bytes / ranks));
 }
 
 }  // namespace commfuse

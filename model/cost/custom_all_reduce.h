@@ -7,8 +7,8 @@
 
 namespace commfuse {
 
-/// Returns the time in the faster of one shot and two, whatever the size of the tensor. Requires at least one rank.
-/// Throws ConfigError where the time is beyond the range of an op.
+/// Returns the time in one shot between two ranks, otherwise in the faster of one shot and two, whatever the size of
+/// the tensor. Requires at least one rank. Throws ConfigError where the time is beyond the range of an op.
 Duration custom_all_reduce_time(const CustomAllReduce& kernels, int ranks, Bytes total);
 
 }  // namespace commfuse

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/fit/custom_all_reduce_fit.h"
 
+#include <Eigen/Dense>
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <optional>
 #include <utility>
-#include <variant>
 
 #include "model/check.h"
 #include "model/cost/custom_all_reduce.h"
@@ -17,64 +18,121 @@ namespace commfuse {
 
 namespace {
 
-/// A parameter with the bounds of its search: durations in microseconds, rates as shares of the capacity.
-struct Knob {
-  const char* name;
-  std::variant<Parameter<Duration> CustomAllReduce::*, Parameter<BytesPerSecond> CustomAllReduce::*> where;
-  double lower;
-  double upper;
-};
+using Eigen::Index;
+using Eigen::MatrixXd;
 
-constexpr double least_step_us = 0.005;  // shorter steps are lost in the error of a clock
-constexpr double most_us = 1000.0;
-constexpr double least_share = 1e-3;
+/// Numbers that the search moves: latency and step of one shot in microseconds, its rate as a share of the capacity,
+/// the latency and the step of two shots as multiples of those of one, and their rate as a share.
+constexpr std::size_t size = 6;
+using Values = std::array<double, size>;
+enum Place : std::uint8_t { latency, step, rate, latency_ratio, step_ratio, two_shot_rate };
 
-constexpr std::array knobs{Knob{"one_shot_latency", &CustomAllReduce::one_shot_latency, 0.1, most_us},
-                           Knob{"one_shot_step", &CustomAllReduce::one_shot_step, least_step_us, most_us},
-                           Knob{"one_shot_rate", &CustomAllReduce::one_shot_rate, least_share, 1.0},
-                           Knob{"two_shot_latency", &CustomAllReduce::two_shot_latency, 0.1, most_us},
-                           Knob{"two_shot_step", &CustomAllReduce::two_shot_step, least_step_us, most_us},
-                           Knob{"two_shot_rate", &CustomAllReduce::two_shot_rate, least_share, 1.0}};
-using Values = std::array<double, knobs.size()>;
+constexpr std::array<const char*, size> names{"one_shot_latency", "one_shot_step", "one_shot_rate",
+                                              "two_shot_latency", "two_shot_step", "two_shot_rate"};
+constexpr Values lower{0.1, 0.005, 1e-3, 1.0, 1.0, 1e-3};  // the step is a clock's error
+constexpr Values upper{1e3, 1e3, 1.0, 1e3, 1e3, 1.0};
+constexpr double nudge = 0.01;        // of a logarithm; times are whole picoseconds, and a step is few of them
+constexpr double least_noise = 0.01;  // a clock's error in a row of some microseconds
 
-void put(const Knob& knob, double value, BytesPerSecond capacity, CustomAllReduce& kernels) {
-  if (const auto* const duration = std::get_if<Parameter<Duration> CustomAllReduce::*>(&knob.where)) {
-    (kernels.**duration).value = from_seconds(1e-6 * value);
-  } else {
-    (kernels.*std::get<Parameter<BytesPerSecond> CustomAllReduce::*>(knob.where)).value = {value * capacity.value};
+/// The rows with the parameters that the search tries.
+class Problem {
+ public:
+  Problem(std::span<const CustomAllReduceRow> rows, BytesPerSecond capacity, CustomAllReduce& kernels)
+      : rows_(rows), capacity_(capacity), kernels_(kernels) {}
+
+  void put(std::span<const double> values) {
+    const auto time = [](double us) { return from_seconds(1e-6 * us); };
+    kernels_.one_shot_latency.value = time(values[latency]);
+    kernels_.one_shot_step.value = time(values[step]);
+    kernels_.one_shot_rate.value = {values[rate] * capacity_.value};
+    kernels_.two_shot_latency.value = time(values[latency] * values[latency_ratio]);
+    kernels_.two_shot_step.value = time(values[step] * values[step_ratio]);
+    kernels_.two_shot_rate.value = {values[two_shot_rate] * capacity_.value};
   }
-}
 
-/// Returns starts around the fastest row: one shot takes as long as it, two a multiple, and the rates are shares of the
-/// capacity.
-std::vector<Values> starts(std::span<const CustomAllReduceRow> rows) {
-  constexpr double step = 0.02;  // of the latency
-  double fastest_us = most_us;
-  for (const CustomAllReduceRow& row : rows) {
-    fastest_us = std::min(fastest_us, row.time_us);
-  }
-  std::vector<Values> starts;
-  for (const double rate : {0.3, 0.6, 0.9}) {
-    for (const double two_shot : {1.5, 3.0, 6.0}) {
-      const double two_shot_us = two_shot * fastest_us;
-      starts.push_back({fastest_us, step * fastest_us, rate, two_shot_us, step * two_shot_us, rate});
-      for (std::size_t i = 0; i < knobs.size(); ++i) {
-        starts.back()[i] = std::clamp(starts.back()[i], knobs[i].lower, knobs[i].upper);
-      }
+  void residuals(std::span<const double> values, std::span<double> out) {
+    put(values);
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      const Duration predicted = custom_all_reduce_time(kernels_, rows_[i].ranks, rows_[i].total);
+      out[i] = math::log(to_microseconds(predicted) / rows_[i].time_us);
     }
   }
-  return starts;
-}
 
-void conclude(const Knob& knob, const FittedParameter& fitted, const std::string& source, CustomAllReduce& kernels) {
-  std::visit(
-      [&](auto where) {
-        auto& parameter = kernels.*where;
-        parameter.standard_error = fitted.standard_error;
-        parameter.provenance = Provenance::fitted;
-        parameter.source = source;
-      },
-      knob.where);
+  /// Returns the best of several fits, because a row may belong to either kernel. They start around the fastest row.
+  RobustFit fit() {
+    double fastest_us = upper[latency];
+    for (const CustomAllReduceRow& row : rows_) {
+      fastest_us = std::min(fastest_us, row.time_us);
+    }
+    std::optional<RobustFit> best;
+    for (const double one_shot_rate : {0.2, 0.6, 0.9}) {
+      for (const double other_rate : {0.3, 0.6, 0.9}) {
+        for (const double ratio : {1.1, 2.0, 6.0}) {
+          RobustFit tried = fit_from({fastest_us, 0.02 * fastest_us, one_shot_rate, ratio, ratio, other_rate});
+          if (!best || tried.loss < best->loss) {
+            best = std::move(tried);
+          }
+        }
+      }
+    }
+    put(best->values());
+    return *std::move(best);
+  }
+
+  /// Returns the standard deviations of the six logarithms by Bayes' rule: each may be off by a factor of e before the
+  /// rows are seen, and the noise is one for all rows, because either kernel may have very few.
+  [[nodiscard]] Values errors(const Values& values, double noise) {
+    MatrixXd slopes(static_cast<Index>(rows_.size()), static_cast<Index>(size));
+    for (std::size_t i = 0; i < size; ++i) {
+      Values above = values;
+      Values below = values;
+      above[i] *= math::exp(nudge);
+      below[i] *= math::exp(-nudge);
+      slopes.col(static_cast<Index>(i)) = (logs(above) - logs(below)) / (2.0 * nudge);
+    }
+    const MatrixXd unit = MatrixXd::Identity(static_cast<Index>(size), static_cast<Index>(size));
+    const MatrixXd precision = slopes.transpose() * slopes / (noise * noise) + unit;
+    MatrixXd of_parameters = unit;
+    of_parameters(latency_ratio, latency) = 1.0;
+    of_parameters(step_ratio, step) = 1.0;
+    const MatrixXd covariance = of_parameters * precision.ldlt().solve(unit) * of_parameters.transpose();
+    Values errors{};
+    for (std::size_t i = 0; i < size; ++i) {
+      errors[i] = std::clamp(std::sqrt(covariance(static_cast<Index>(i), static_cast<Index>(i))), 0.0, 1.0);
+    }
+    return errors;
+  }
+
+ private:
+  RobustFit fit_from(const Values& start) {
+    std::vector<FitParameter> parameters;
+    for (std::size_t i = 0; i < size; ++i) {
+      parameters.push_back(
+          {.name = names[i], .start = std::clamp(start[i], lower[i], upper[i]), .lower = lower[i], .upper = upper[i]});
+    }
+    return robust_fit(parameters, rows_.size(),
+                      [this](std::span<const double> values, std::span<double> out) { residuals(values, out); },
+                      {.spread = residual_of_a_row, .difference_step = nudge});
+  }
+
+  Eigen::VectorXd logs(const Values& values) {
+    Eigen::VectorXd out(static_cast<Index>(rows_.size()));
+    residuals(values, {out.data(), rows_.size()});
+    return out;
+  }
+
+  std::span<const CustomAllReduceRow> rows_;
+  BytesPerSecond capacity_;
+  CustomAllReduce& kernels_;
+};
+
+template <class T>
+void conclude(Parameter<T>& parameter, double value, double error, const std::string& source, FittedParameter& fitted) {
+  parameter.standard_error = error;
+  parameter.provenance = Provenance::fitted;
+  parameter.source = source;
+  fitted.value = value;
+  fitted.standard_error = error;
 }
 
 }  // namespace
@@ -86,48 +144,31 @@ CustomAllReduceFit fit_custom_all_reduce(std::span<const CustomAllReduceRow> row
   CustomAllReduceFit result;
   CustomAllReduce& kernels = result.parameters;
   kernels.up_to = up_to;
-  const auto put_all = [&](std::span<const double> values) {
-    for (std::size_t i = 0; i < knobs.size(); ++i) {
-      put(knobs[i], values[i], capacity, kernels);
-    }
-  };
-  const Residuals residuals = [&](std::span<const double> values, std::span<double> out) {
-    put_all(values);
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      const double us = to_microseconds(custom_all_reduce_time(kernels, rows[i].ranks, rows[i].total));
-      out[i] = math::log(us / rows[i].time_us);
-    }
-  };
-  // Times are whole picoseconds, and a step of some nanoseconds changes by few of them.
-  const FitOptions options{.spread = residual_of_a_row, .difference_step = 0.01};
-  std::optional<RobustFit> best;
-  for (const Values& start : starts(rows)) {
-    std::vector<FitParameter> parameters;
-    for (std::size_t i = 0; i < knobs.size(); ++i) {
-      parameters.push_back(
-          {.name = knobs[i].name, .start = start[i], .lower = knobs[i].lower, .upper = knobs[i].upper});
-    }
-    RobustFit fit = robust_fit(parameters, rows.size(), residuals, options);
-    if (!best || fit.loss < best->loss) {
-      best = std::move(fit);
-    }
+  Problem problem(rows, capacity, kernels);
+  const RobustFit fit = problem.fit();
+  Values values{};
+  std::ranges::copy(fit.values(), values.begin());
+  const Values errors = problem.errors(values, std::max(fit.spread, least_noise));
+  problem.put(values);
+  for (std::size_t i = 0; i < size; ++i) {
+    const bool at_capacity = (i == rate || i == two_shot_rate) && fit.parameters[i].undecided && values[i] >= upper[i];
+    result.fitted_parameters.push_back(
+        {.name = names[i], .undecided = fit.parameters[i].undecided && !at_capacity, .at_capacity = at_capacity});
   }
-  put_all(best->values());
-  result.spread = best->spread;
-  result.converged = best->converged;
-  for (std::size_t i = 0; i < knobs.size(); ++i) {
-    FittedParameter fitted = best->parameters[i];
-    const bool is_rate = std::holds_alternative<Parameter<BytesPerSecond> CustomAllReduce::*>(knobs[i].where);
-    fitted.at_capacity = is_rate && fitted.undecided && fitted.value >= knobs[i].upper;
-    fitted.undecided = fitted.undecided && !fitted.at_capacity;
-    fitted.value *= is_rate ? capacity.value : 1.0;
-    fitted.start *= is_rate ? capacity.value : 1.0;
-    fitted.standard_error = fitted.at_capacity ? result.spread
-                            : fitted.undecided ? 1.0
-                                               : std::min(fitted.standard_error, 1.0);
-    conclude(knobs[i], fitted, source, kernels);
-    result.fitted_parameters.push_back(std::move(fitted));
-  }
+  const auto time = [&](Place place, Parameter<Duration>& parameter) {
+    conclude(parameter, to_microseconds(parameter.value), errors[place], source, result.fitted_parameters[place]);
+  };
+  const auto bandwidth = [&](Place place, Parameter<BytesPerSecond>& parameter) {
+    conclude(parameter, parameter.value.value, errors[place], source, result.fitted_parameters[place]);
+  };
+  time(latency, kernels.one_shot_latency);
+  time(step, kernels.one_shot_step);
+  bandwidth(rate, kernels.one_shot_rate);
+  time(latency_ratio, kernels.two_shot_latency);
+  time(step_ratio, kernels.two_shot_step);
+  bandwidth(two_shot_rate, kernels.two_shot_rate);
+  result.spread = fit.spread;
+  result.converged = fit.converged;
   return result;
 }
 

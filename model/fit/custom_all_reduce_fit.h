@@ -2,6 +2,7 @@
 // Fits the all-reduce kernels of a serving framework (model/cost/custom_all_reduce.h) to measured times.
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <string>
 #include <vector>
@@ -31,9 +32,10 @@ struct CustomAllReduceFit {
 
 /// Fits the latency, step and rate of one shot and of two, each from the rows alone, so that rows of one machine give
 /// the same values whatever file they extend. The search starts at several points, because a row may belong to either
-/// kernel, and the fit with the least loss counts. Rates are at most `capacity`, the physical rate of the wires. A
-/// parameter that the rows leave open has an error of 1, a rate at the capacity that of the rows. `up_to` is copied.
-/// Requires least_custom_all_reduces rows with 2 ranks or more and times above 0, and a finite capacity.
+/// kernel, and the fit with the least loss counts. Two shots pass one barrier more than one and read every rank twice,
+/// so their latency and step are not less. Rates are at most `capacity`, the physical rate of the wires. Errors are at
+/// most 1, that of a parameter that no row depends on. `up_to` is copied. Requires least_custom_all_reduces rows with 2
+/// ranks or more and times above 0, and a finite capacity.
 CustomAllReduceFit fit_custom_all_reduce(std::span<const CustomAllReduceRow> rows, const Parameter<Bytes>& up_to,
                                          BytesPerSecond capacity, const std::string& source);
 
