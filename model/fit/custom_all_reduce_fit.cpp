@@ -29,10 +29,11 @@ enum Place : std::uint8_t { latency, step, rate, latency_ratio, step_ratio, two_
 
 constexpr std::array<const char*, size> names{"one_shot_latency", "one_shot_step", "one_shot_rate",
                                               "two_shot_latency", "two_shot_step", "two_shot_rate"};
-constexpr Values lower{0.1, 0.005, 1e-3, 1.0, 1.0, 1e-3};  // the step is a clock's error
+constexpr Values lower{0.1, 0.005, 1e-3, 1.0, 1.0, 1e-3};  // a step below 5 ns is lost in the error of a clock
 constexpr Values upper{1e3, 1e3, 1.0, 1e3, 1e3, 1.0};
-constexpr double nudge = 0.01;        // of a logarithm; times are whole picoseconds, and a step is few of them
-constexpr double least_noise = 0.01;  // a clock's error in a row of some microseconds
+/// Change of a logarithm for derivatives: times are whole picoseconds, and a step has few of them.
+constexpr double nudge = 0.01;
+constexpr double least_noise = 0.01;  // clocks are off by as much where a row takes some microseconds
 
 /// The rows with the parameters that the search tries.
 class Problem {
