@@ -236,6 +236,44 @@ TEST_F(Calibrate, KernelsOfFrameworksStandBesideCollectives) {
             truth.custom_all_reduce->trtllm->one_shot_rate.source);
 }
 
+/// Expects the same parameter but for a tenth of its error, which compilers may round into.
+template <class T>
+void expect_same(const Parameter<T>& fitted, const Parameter<T>& file) {
+  EXPECT_LT(std::abs(std::log(of(fitted.value) / of(file.value))), 0.001 + 0.1 * file.standard_error);
+  EXPECT_NEAR(fitted.standard_error / file.standard_error, 1.0, 0.1);
+  EXPECT_EQ(file.provenance, Provenance::fitted);
+  EXPECT_EQ(fitted.source, file.source);
+}
+
+TEST_F(Calibrate, ShippedKernelsAreThoseOfThePublicTables) {
+  const fs::path data = COMMFUSE_SOURCE_DIR "/../shared/data/measured";
+  const std::vector<fs::path> tables{data / "allreduce_custom_latency_aic.csv",
+                                     data / "allreduce_custom_latency_aic_more.csv"};
+  if (!fs::exists(tables[0]) || !fs::exists(tables[1])) {
+    GTEST_SKIP() << "the public tables are not in " << data;
+  }
+  const std::vector<std::pair<const char*, const char*>> machines{
+      {"a100-sxm-80", "A100"}, {"h100-sxm", "H100"}, {"b200-sxm", "B200"}, {"b300-sxm", "B300"}};
+  for (const auto& [name, in_tables] : machines) {
+    const Machine shipped = load_machine(name);
+    const Calibration calibration =
+        calibrate(shipped, name, "again", read_observations(tables, std::string(in_tables), &shipped));
+    EXPECT_EQ(calibration.parts.size(), 3U);
+    const Machine again = load_machine(write(fmt::format("{}-again.yaml", name), calibration.yaml).string());
+    for (const AllReduceKernel framework : {AllReduceKernel::vllm, AllReduceKernel::sglang, AllReduceKernel::trtllm}) {
+      SCOPED_TRACE(fmt::format("{}, {}", name, name_of(framework)));
+      const CustomAllReduce& fitted = *kernels_of(*again.link.collective.custom_all_reduce, framework);
+      const CustomAllReduce& file = *kernels_of(*shipped.link.collective.custom_all_reduce, framework);
+      expect_same(fitted.one_shot_latency, file.one_shot_latency);
+      expect_same(fitted.one_shot_step, file.one_shot_step);
+      expect_same(fitted.one_shot_rate, file.one_shot_rate);
+      expect_same(fitted.two_shot_latency, file.two_shot_latency);
+      expect_same(fitted.two_shot_step, file.two_shot_step);
+      expect_same(fitted.two_shot_rate, file.two_shot_rate);
+    }
+  }
+}
+
 TEST_F(Calibrate, AFrameworkWithTooFewRowsIsRefused) {
   std::string text = "hw,kernel,ngpus,bytes,time_us\n";
   for (std::int64_t bytes = 1024; bytes < std::int64_t{1024} << 11; bytes *= 2) {
