@@ -7,6 +7,7 @@
 #include <numbers>
 
 #include "model/check.h"
+#include "model/cost/custom_all_reduce.h"
 #include "model/cost/op_time.h"
 #include "model/math/functions.h"
 
@@ -200,19 +201,6 @@ Duration ring_time(const CollectiveParameters& parameters, int ranks, Bytes tota
              : by_nccl(parameters, {.ranks = ranks, .passes = passes, .total = bytes, .nodes = nodes}).time;
 }
 
-/// Returns the time by the kernels of a framework, in the faster of one shot and two.
-Duration by_framework(const CustomAllReduce& kernels, int ranks, Bytes total) {
-  const auto bytes = static_cast<double>(total.count);
-  const int peers = ranks - 1;
-  const auto time = [&](const Parameter<Duration>& latency, const Parameter<Duration>& step,
-                        const Parameter<BytesPerSecond>& rate, double read) {
-    return latency.value + peers * step.value + op_time(read / rate.value.value, "a collective");
-  };
-  return std::min(
-      time(kernels.one_shot_latency, kernels.one_shot_step, kernels.one_shot_rate, peers * bytes),
-      time(kernels.two_shot_latency, kernels.two_shot_step, kernels.two_shot_rate, 2.0 * peers * bytes / ranks));
-}
-
 }  // namespace
 
 std::optional<NcclKernel> kernel_taken(const CollectiveParameters& parameters, const NcclTask& task) {
@@ -260,7 +248,7 @@ Duration all_reduce_time(const CollectiveParameters& parameters, int ranks, Byte
                                          : kernels_of(*parameters.custom_all_reduce, parameters.all_reduce_kernel);
   return framework == nullptr || total > framework->up_to.value
              ? of_nccl
-             : std::min(of_nccl, by_framework(*framework, ranks, total));
+             : std::min(of_nccl, custom_all_reduce_time(*framework, ranks, total));
 }
 
 Duration all_to_all_time(const CollectiveParameters& parameters, int ranks, Bytes total) {

@@ -54,12 +54,14 @@ Duration p2p_time(const PeerParameters& peer, Bytes bytes, BytesPerSecond limit)
 //
 // Serving frameworks sum in a node by kernels of their own, in which ranks read each other's memory: in one shot the
 // whole tensors of all others, in two their shares of one's own part and then their sums. The faster of the two counts,
+// and between two ranks one shot, because two would read as much and wait once more:
 //
 //   time = one-shot latency + (ranks - 1) x one-shot step + (ranks - 1) x total / one-shot rate
 //   time = two-shot latency + (ranks - 1) x two-shot step + 2 (ranks - 1) / ranks x total / two-shot rate
 //
 // or NCCL's time if that is less, and always for tensors above `up_to`. Source: vllm-project/vllm,
-// csrc/custom_all_reduce.cuh; frameworks choose by sizes and ranks of their own, which lie near the crossing.
+// csrc/custom_all_reduce.cuh; NVIDIA/TensorRT-LLM, allreducePlugin.cpp. Above two ranks frameworks choose by sizes and
+// ranks of their own, which lie near the crossing.
 //
 // NCCL's estimates also choose between ring and tree and their protocols if the network has parameters of NCCL's
 // kernels; if it has only a tree, the tree's fastest protocol counts.

@@ -100,6 +100,12 @@ std::string peer_yaml(const PeerParameters& peer, int indent) {
   return std::move(lines).text();
 }
 
+std::string custom_all_reduce_yaml(const CustomAllReduce& kernels, int indent) {
+  Lines lines(indent);
+  add_described(lines, kernels);
+  return std::move(lines).text();
+}
+
 std::string collective_yaml(const CollectiveParameters& collective, int indent) {
   Lines lines(indent);
   add_described(lines, static_cast<const ProtocolParameters&>(collective));

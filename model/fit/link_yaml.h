@@ -15,4 +15,7 @@ std::string peer_yaml(const PeerParameters& peer, int indent);
 /// digits.
 std::string collective_yaml(const CollectiveParameters& collective, int indent);
 
+/// Returns the lines of one framework's map below `custom_all_reduce:`, each indented by `indent` spaces.
+std::string custom_all_reduce_yaml(const CustomAllReduce& kernels, int indent);
+
 }  // namespace commfuse

@@ -242,6 +242,7 @@ RobustFit robust_fit(std::span<const FitParameter> parameters, std::size_t rows,
   const VectorXd errors = standard_errors(problem, state, options);
   RobustFit fit{.residuals = {state.residuals.begin(), state.residuals.end()},
                 .spread = spread_of(state.residuals),
+                .loss = loss(state.residuals, threshold_of(state.residuals, options)),
                 .iterations = state.iterations,
                 .converged = state.converged};
   for (std::size_t i = 0; i < parameters.size(); ++i) {

@@ -48,6 +48,7 @@ struct RobustFit {
   std::vector<FittedParameter> parameters;  ///< in the given order
   std::vector<double> residuals;            ///< at the fitted values
   double spread = 0.0;  ///< 1.4826 x the median of |residual|: a standard deviation that ignores outliers
+  double loss = 0.0;    ///< Huber's, at the fitted values; lower is better between fits with one FitOptions::spread
   int iterations = 0;
   bool converged = false;
 

@@ -13,9 +13,11 @@
 #include "model/config_error.h"
 #include "model/cost/attention.h"
 #include "model/cost/communication.h"
+#include "model/cost/custom_all_reduce.h"
 #include "model/cost/gemm.h"
 #include "model/cost/memory_bound.h"
 #include "model/fit/attention_fit.h"
+#include "model/fit/custom_all_reduce_fit.h"
 #include "model/fit/fit_scope_yaml.h"
 #include "model/fit/framework_kernel_fit.h"
 #include "model/fit/gemm_fit.h"
@@ -24,6 +26,7 @@
 #include "model/fit/link_yaml.h"
 #include "model/fit/memory_bound_fit.h"
 #include "model/fit/parameter_yaml.h"
+#include "sim/score/all_reduce_column.h"
 
 namespace commfuse::calibrate {
 
@@ -70,6 +73,7 @@ Split<Row> split(const std::vector<Observed>& observed, std::size_t few, const K
 
 double seconds_of(const ObservedCollective& collective) { return 1e-6 * collective.row.time_us; }
 double seconds_of(const ObservedExchange& exchange) { return 1e-6 * exchange.row.time_us; }
+double seconds_of(const ObservedCustomAllReduce& sum) { return 1e-6 * sum.row.time_us; }
 template <class Measured>
 double seconds_of(const Measured& row) {
   return to_seconds(row.time);
@@ -235,7 +239,39 @@ class Calibrator {
   }
 
   void node_exchanges() { exchanges("exchanges", seen_.peers, base_.link, link_); }
-  void node_collectives() { collectives("collectives", seen_.collectives, base_.link, base_.link.capacity, link_); }
+  void node_collectives() {
+    const std::size_t before = link_.size();
+    collectives("collectives", seen_.collectives, base_.link, base_.link.capacity, link_);
+    if (!frameworks_.empty()) {
+      link_ +=
+          fmt::format("{}    custom_all_reduce:\n{}", link_.size() == before ? "  collective:\n" : "", frameworks_);
+    }
+  }
+
+  /// Fits one framework's kernels from its rows alone. Runs before node_collectives(), whose map has theirs inside.
+  void custom_all_reduce(AllReduceKernel framework) {
+    const auto& [rows, source] = seen_.custom_all_reduces[static_cast<std::size_t>(framework)];
+    const std::string name = fmt::format("all-reduce of {}", name_of(framework));
+    const auto [is_back, to_fit] =
+        split<CustomAllReduceRow>(rows, least_custom_all_reduces, [&](const ObservedCustomAllReduce& sum) {
+          return link_group(score::custom_all_reduce_kind, machine_, sum.kernel, sum.row.total.count);
+        });
+    if (rows.empty() || !is_enough(name, source, to_fit.size(), least_custom_all_reduces)) {
+      return;
+    }
+    const BytesPerSecond capacity =
+        std::isfinite(base_.link.capacity.value) ? base_.link.capacity : base_.link.nominal_rate.value;
+    const CustomAllReduceFit fit = fit_custom_all_reduce(to_fit, largest_sum(&base_, framework), capacity, source);
+    FittedPart& part = add_part(name, source, fit.fitted_parameters);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const CustomAllReduceRow& row = rows[i].row;
+      part.residuals.push_back(
+          {row.time_us, to_microseconds(custom_all_reduce_time(fit.parameters, row.ranks, row.total)), is_back[i]});
+    }
+    conclude(part, custom_all_reduce_yaml(fit.parameters, 8));
+    frameworks_ += fmt::format("      {}:\n{}{}", name_of(framework), comment(part, 8), part.yaml);
+  }
+
   /// Exchanges over the network are skipped where the base is a single node.
   void network_exchanges() {
     if (base_.network) {
@@ -303,7 +339,9 @@ class Calibrator {
       widen(part.scope, FitSize::bytes, rows[i].row.total.count);
       widen(part.scope, FitSize::ranks, rows[i].row.ranks);
     }
-    conclude(part, collective_yaml(fit.parameters, 4), 4, link.collective.fit);
+    CollectiveParameters written = fit.parameters;
+    written.custom_all_reduce = nullptr;  // not of these rows; what other rows do not fit stays as in the base
+    conclude(part, collective_yaml(written, 4), 4, link.collective.fit);
     lines += fmt::format("  collective:\n{}{}", comment(part, 4), part.yaml);
   }
 
@@ -414,6 +452,7 @@ class Calibrator {
   std::string machine_;
   Calibration result_;
   std::string constants_, units_, attention_, kernels_, link_, network_;  // lines of the file
+  std::string frameworks_;                                                // lines of the map custom_all_reduce in link_
 };
 
 }  // namespace
@@ -429,6 +468,10 @@ Calibration calibrate(const Machine& base, const std::string& base_name, const s
   fit_to(observations.attention, [&] { calibrator.attention(); });
   fit_to(observations.kernels, [&] { calibrator.kernels(); });
   fit_to(observations.peers, [&] { calibrator.node_exchanges(); });
+  for (const AllReduceKernel framework : all_all_reduce_kernels) {
+    fit_to(observations.custom_all_reduces[static_cast<std::size_t>(framework)],
+           [&] { calibrator.custom_all_reduce(framework); });
+  }
   fit_to(observations.collectives, [&] { calibrator.node_collectives(); });
   fit_to(observations.network_peers, [&] { calibrator.network_exchanges(); });
   fit_to(observations.network_collectives, [&] { calibrator.network_collectives(); });

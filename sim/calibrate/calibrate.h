@@ -21,7 +21,8 @@ struct Residual {
 
 /// One map of the hardware file and the quality of its fit.
 struct FittedPart {
-  std::string name;  ///< "GEMMs in bf16", "copies and adds", "attention", "collectives", "exchanges"
+  std::string name;  ///< "GEMMs in bf16", "copies and adds", "attention", "collectives", "exchanges",
+                     ///< "all-reduce of vllm"
   std::string source;
   std::vector<FittedParameter> parameters;
   std::vector<std::string> left{};  ///< Parameters that the few rows do not decide; they keep the base's values.

@@ -17,11 +17,13 @@
 #include "model/formats/nccl_tests.h"
 #include "model/text/files.h"
 #include "model/text/plain_text.h"
+#include "model/text/quantity.h"
 #include "model/text/suggest.h"
 #include "model/traces/kineto_events.h"
 #include "sim/calibrate/chakra.h"
 #include "sim/calibrate/kineto.h"
 #include "sim/calibrate/nsight.h"
+#include "sim/score/all_reduce_column.h"
 #include "sim/score/kinds.h"
 #include "sim/score/layer_columns.h"
 #include "sim/score/row.h"
@@ -88,11 +90,15 @@ class Reader {
       read_rows(table, "hw", [&](Row& row, const Table& of) { read_kernel(row, of, widths); });
     } else if (kind->name == "collective") {
       read_rows(table, "hw", [&](Row& row, const Table& of) { read_collective(row, of); });
+    } else if (kind->name == "framework_all_reduce") {
+      read_rows(table, "hw", [&](Row& row, const Table& of) { read_custom_all_reduce(row, of); });
     } else if (kind->name == "p2p") {
       read_rows(table, "device", [&](Row& row, const Table& of) { read_exchange(row, of); });
     } else {
-      throw ConfigError(fmt::format("{}: a table of another kind than GEMMs, attention, layers and messages; remove it",
-                                    path.string()));
+      throw ConfigError(
+          fmt::format("{}: a table of another kind than GEMMs, attention, layers, messages and all-reduces "
+                      "of frameworks; remove it",
+                      path.string()));
     }
   }
 
@@ -271,6 +277,21 @@ class Reader {
                           .place = fmt::format("{}:{}", path_.string(), row.line())};
     if (row.is_sound()) {
       add(message);
+    }
+  }
+
+  void read_custom_all_reduce(Row& row, const Table& table) {
+    const std::string kernel(row.text(table.column("kernel")));
+    const std::optional<AllReduceKernel> framework = score::framework_named(kernel);
+    const Message message{.op = std::string(name_of(LinkOp::all_reduce)),
+                          .ranks = row.count(table.column("ngpus"), score::most_gpus),
+                          .bytes = row.size(table.column("bytes")),
+                          .time_us = row.microseconds(table.column("time_us")),
+                          .place = fmt::format("{}:{}", path_.string(), row.line())};
+    if (row.is_sound() && !framework) {
+      pass_over(fmt::format("{}: {}: {}", name_, kernel, score::why_not_a_framework));
+    } else if (row.is_sound()) {
+      add(message, kernel, *framework);
     }
   }
 
@@ -457,6 +478,26 @@ class Reader {
     }
   }
 
+  /// Adds an all-reduce by the kernels of a framework, which sum inside one node.
+  void add(const Message& message, const std::string& kernel, AllReduceKernel framework) {
+    const Bytes up_to = largest_sum(base_, framework).value;
+    if (message.bytes == 0 || message.ranks == 1) {
+      pass_over(fmt::format("{}: nothing is sent", name_));
+    } else if (message.bytes > up_to.count) {
+      pass_over(fmt::format("{}: {}: tensors above {}, which NCCL sums", name_, kernel, format_size(up_to)));
+    } else if (++messages_; is_faster_than_links(message)) {
+      return;
+    } else if (base_ != nullptr && message.ranks > base_->gpus_per_node) {
+      pass_over(
+          fmt::format("{}: {} GPUs, where a node of the base has {}", name_, message.ranks, base_->gpus_per_node));
+    } else {
+      add(seen_.custom_all_reduces[static_cast<std::size_t>(framework)],
+          ObservedCustomAllReduce{
+              kernel,
+              {.ranks = static_cast<int>(message.ranks), .total = Bytes{message.bytes}, .time_us = message.time_us}});
+    }
+  }
+
   static ObservedCollective observed(const Message& message, CollectiveKind kind) {
     return {message.op,
             {.kind = kind,
@@ -515,6 +556,15 @@ class Reader {
 };
 
 }  // namespace
+
+Parameter<Bytes> largest_sum(const Machine* base, AllReduceKernel framework) {
+  const CustomAllReduces* const known = base == nullptr ? nullptr : base->link.collective.custom_all_reduce.get();
+  const CustomAllReduce* const kernels = known == nullptr ? nullptr : kernels_of(*known, framework);
+  return kernels != nullptr ? kernels->up_to
+                            : Parameter<Bytes>{.value = Bytes{std::int64_t{8} << 20},
+                                               .provenance = Provenance::published,
+                                               .source = "largest size of vLLM's and SGLang's buffers"};
+}
 
 Observations read_observations(const std::vector<fs::path>& files, const std::optional<std::string>& machine,
                                const Machine* base) {

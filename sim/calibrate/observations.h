@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gathers measurements of one machine from files: tables of GEMMs, attention, memory-bound kernels and messages, output
-// of nccl-tests, profiles of runs, and the micro-benchmarks of commfuse-validate.
+// Gathers measurements of one machine from files: tables of GEMMs, attention, memory-bound kernels, messages and
+// all-reduces of serving frameworks, output of nccl-tests, profiles of runs, and the micro-benchmarks of
+// commfuse-validate.
 #pragma once
 
 #include <array>
@@ -11,6 +12,7 @@
 
 #include "model/dtype.h"
 #include "model/fit/attention_fit.h"
+#include "model/fit/custom_all_reduce_fit.h"
 #include "model/fit/framework_kernel_fit.h"
 #include "model/fit/gemm_fit.h"
 #include "model/fit/link_fit.h"
@@ -37,6 +39,11 @@ struct ObservedExchange {
   std::string op;
   PeerRow row;
 };
+/// A measured all-reduce by the kernels of a framework; `kernel` is the word of the table.
+struct ObservedCustomAllReduce {
+  std::string kernel;
+  CustomAllReduceRow row;
+};
 
 struct Observations {
   std::string machine;                                             ///< In the words of the tables; may be empty.
@@ -46,6 +53,8 @@ struct Observations {
   Measurements<MeasuredTraffic> traffic;  ///< Copies and adds.
   Measurements<ObservedCollective> collectives;
   Measurements<ObservedExchange> peers;
+  /// All-reduces of serving frameworks inside a node, by AllReduceKernel; none by NCCL.
+  std::array<Measurements<ObservedCustomAllReduce>, all_all_reduce_kernels.size()> custom_all_reduces;
   Measurements<ObservedCollective> network_collectives;  ///< Collectives over several whole nodes.
   Measurements<ObservedExchange> network_peers;          ///< Exchanges between two GPUs on two nodes.
   std::optional<Duration> next_op;                       ///< From an op's end until its lane begins the next one.
@@ -55,6 +64,9 @@ struct Observations {
   std::vector<std::string> faults;   ///< `path:line: reason` of rows that are wrong; they are left out.
   std::vector<std::string> skipped;  ///< Sentences about valid rows of several nodes, or of no use here.
 };
+
+/// Returns the largest tensor that a framework's kernels sum: the base's, or the 8 MiB of vLLM's and SGLang's buffers.
+Parameter<Bytes> largest_sum(const Machine* base, AllReduceKernel framework);
 
 /// Reads files of any known kind: a table is recognised by its header, as in `commfuse-sim score`, a record of
 /// commfuse-validate by its schema, a profile by its beginning; other files are read as text or JSON of nccl-tests.

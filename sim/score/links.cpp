@@ -10,6 +10,7 @@
 
 #include "model/expect/message.h"
 #include "model/fit/holdout.h"
+#include "sim/score/all_reduce_column.h"
 #include "sim/score/checked_interval.h"
 #include "sim/score/judged_ways.h"
 #include "sim/score/kinds.h"
@@ -281,20 +282,6 @@ void score_collectives(const Table& table, Context& context, Tally& tally) {
 
 namespace {
 
-/// Returns the framework of a column's cell whose kernels were timed as a captured graph runs them; nullopt for calls
-/// that Python issues one by one, and for others. TensorRT-LLM's rows do not say, and are as fast as graphs.
-std::optional<AllReduceKernel> framework_named(std::string_view cell) {
-  if (cell == "TRTLLM") {
-    return AllReduceKernel::trtllm;
-  }
-  if (!cell.ends_with("_graph")) {
-    return std::nullopt;
-  }
-  return cell.starts_with("vLLM")     ? std::optional(AllReduceKernel::vllm)
-         : cell.starts_with("SGLang") ? std::optional(AllReduceKernel::sglang)
-                                      : std::nullopt;
-}
-
 /// Returns whether a fit read rows of the machine's own; otherwise another machine's parameters are priors.
 bool is_fitted(const Machine* machine, AllReduceKernel framework) {
   return machine != nullptr &&
@@ -319,9 +306,9 @@ void score_framework_all_reduces(const Table& table, Context& context, Tally& ta
                  .message = {.gpus = row.count(gpus, most_gpus), .nodes = 1, .bytes = {row.size(bytes)}},
                  .measured_us = row.amount(time),
                  .node = machines.of(row.text(hw))};
-    read.held_back = held_back(link_group("custom_all_reduce", row.text(hw), cell, read.message.bytes.count));
+    read.held_back = held_back(link_group(custom_all_reduce_kind, row.text(hw), cell, read.message.bytes.count));
     if (const std::optional<AllReduceKernel> framework = framework_named(cell); !framework) {
-      read.node = {nullptr, "calls that Python issues one at a time, whose cost the time includes"};
+      read.node = {nullptr, std::string(why_not_a_framework)};
     } else if (read.node.machine != nullptr) {
       read.node = context.machines.with_all_reduce(*read.node.machine, *framework);
       read.held_back = read.held_back || !is_fitted(read.node.machine, *framework);

@@ -2,6 +2,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "tests/cli/program.h"
 
 namespace commfuse::test {
@@ -40,6 +43,44 @@ TEST_F(CalibrateCommand, WritesAHardwareFileThatRunTakes) {
   EXPECT_NE(outcome.out.find("wrote " + out()), std::string::npos) << outcome.out;
   const Outcome run = run_program("commfuse-sim run --model llama-3.1-8b --ranks 8 --seq 4K --hardware " + out());
   EXPECT_EQ(run.code, 0) << run.err;
+}
+
+TEST_F(CalibrateCommand, KernelsOfAFrameworkAreThoseOfTheNewMachine) {
+  // One shot takes 4 us and 0.1 us a peer, and reads 200 GB/s; two take 8 us and 0.5 us a peer, at 300 GB/s.
+  std::string text = "hw,kernel,ngpus,bytes,time_us\n";
+  for (const int ranks : {2, 4, 8}) {
+    for (std::int64_t bytes = 1 << 10; bytes <= std::int64_t{8} << 20; bytes *= 2) {
+      const double peers = ranks - 1.0;
+      const double read = static_cast<double>(bytes) * peers;
+      const double one_shot = 4.0 + 0.1 * peers + read / 200e3;
+      const double two_shot = 8.0 + 0.5 * peers + 2.0 * read / ranks / 300e3;
+      text +=
+          fmt::format("box,TRTLLM,{},{},{:.6f}\n", ranks, bytes, ranks == 2 ? one_shot : std::min(one_shot, two_shot));
+    }
+  }
+  const Outcome outcome = run_program(command(write("sums.csv", text)));
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out.rfind("all-reduce of trtllm, from sums.csv\n    fitted ", 0), 0U) << outcome.out;
+  EXPECT_NE(outcome.out.find("held out "), std::string::npos) << outcome.out;
+  std::ifstream in(out());
+  const std::string yaml(std::istreambuf_iterator<char>(in), {});
+  for (const char* line : {"one_shot_latency: {value: 4 us, error: 0.00", "one_shot_rate: {value: 200 GB/s, error: 0.0",
+                           "two_shot_rate: {value: 300 GB/s, error: 0.0", "provenance: \"fitted: sums.csv\"}"}) {
+    EXPECT_NE(yaml.find(line), std::string::npos) << line << "\n" << yaml;
+  }
+  const Outcome run = run_program(
+      "commfuse-sim run --model llama-3.1-8b --ranks 8 --seq 4K --all-reduce-kernel trtllm --hardware " + out());
+  EXPECT_EQ(run.code, 0) << run.err;
+}
+
+TEST_F(CalibrateCommand, TooFewRowsOfAFrameworkAreRefused) {
+  const Outcome outcome = run_program(
+      command(write("few.csv", "hw,kernel,ngpus,bytes,time_us\nbox,TRTLLM,8,1024,5\nbox,TRTLLM,8,2048,5\n")));
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_EQ(
+      outcome.err,
+      "nothing can be fitted: all-reduce of trtllm (few.csv): 2 rows, where a fit needs 12; measure more sizes\n");
+  EXPECT_FALSE(fs::exists(out()));
 }
 
 TEST_F(CalibrateCommand, FaultyRowsAreNamedAndTheRestIsFitted) {

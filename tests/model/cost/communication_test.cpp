@@ -268,6 +268,18 @@ TEST(CollectiveTime, OfAFrameworkReadsWholeTensorsOrSharesAndSums) {
   EXPECT_EQ(time(1, 100'000), Duration{});
 }
 
+TEST(CollectiveTime, OfAFrameworkBetweenTwoRanksIsOneShot) {
+  Link link = plain_link();
+  link.collective.base_latency.value = 100us;
+  CustomAllReduce kernels = plain_kernels();
+  kernels.two_shot_rate.value = BytesPerSecond{400e9};
+  link.collective.custom_all_reduce = std::make_shared<const CustomAllReduces>(CustomAllReduces{.vllm = kernels});
+  link.collective.all_reduce_kernel = AllReduceKernel::vllm;
+  // Two shots would take 8 + 1 + 10 us, as two ranks read the tensor once in either kernel.
+  EXPECT_EQ(all_reduce_time(link.collective, 2, Bytes{4'000'000}), Duration{4us + 1us + 40us});
+  EXPECT_EQ(all_reduce_time(link.collective, 4, Bytes{4'000'000}), Duration{8us + 3us + 15us});
+}
+
 TEST(CollectiveTime, OfAFrameworkIsNcclsWhereThatIsFaster) {
   Link link = plain_link();
   link.collective.base_latency.value = 1us;

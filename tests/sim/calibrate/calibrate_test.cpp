@@ -19,6 +19,7 @@
 #include "model/config_error.h"
 #include "model/cost/attention.h"
 #include "model/cost/communication.h"
+#include "model/cost/custom_all_reduce.h"
 #include "model/cost/framework_kernel.h"
 #include "model/cost/gemm.h"
 #include "model/cost/memory_bound.h"
@@ -150,6 +151,143 @@ TEST_F(Calibrate, ExchangesOfAPairAreFitted) {
   const Machine machine = load_machine(write("box.yaml", calibration.yaml).string());
   EXPECT_LT(off(machine.link.peer.rate, truth.rate), 3.0);
   EXPECT_LT(off(machine.link.peer.latency, truth.latency), 3.0);
+}
+
+CustomAllReduce made_up_kernels() {
+  CustomAllReduce kernels;
+  kernels.one_shot_latency.value = from_seconds(4e-6);
+  kernels.one_shot_step.value = from_seconds(1e-7);
+  kernels.one_shot_rate.value = {250e9};
+  kernels.two_shot_latency.value = from_seconds(7e-6);
+  kernels.two_shot_step.value = from_seconds(4e-7);
+  kernels.two_shot_rate.value = {300e9};
+  return kernels;
+}
+
+/// Returns rows of vLLM on two, four and eight GPUs, from 256 B to 64 MiB.
+std::string sums_of(const CustomAllReduce& kernels, Noise& noise) {
+  std::string text = "hw,kernel,ngpus,bytes,time_us\n";
+  for (const int ranks : {2, 4, 8}) {
+    for (std::int64_t bytes = 256; bytes <= std::int64_t{64} << 20; bytes *= 2) {
+      const double time = to_microseconds(custom_all_reduce_time(kernels, ranks, Bytes{bytes})) * noise.factor();
+      text += fmt::format("box,vLLM_custom_graph,{},{},{:.4f}\n", ranks, bytes, time);
+    }
+  }
+  return text;
+}
+
+TEST_F(Calibrate, KernelsOfFrameworksAreFittedFromATable) {
+  const CustomAllReduce truth = made_up_kernels();
+  Noise noise;
+  const Machine before = base();
+  const Observations seen = read_observations(
+      {write("sums.csv", sums_of(truth, noise) + "box,vLLM_custom_eager,8,1024,24\nbox,TRTLLM,16,1024,5\n"
+                                                 "box,TRTLLM,8,0,5\nbox,TRTLLM,8,1024,-5\n")},
+      std::nullopt, &before);
+  EXPECT_EQ(seen.skipped,
+            (std::vector<std::string>{
+                "sums.csv: 16 GPUs, where a node of the base has 8 (1 row)", "sums.csv: nothing is sent (1 row)",
+                "sums.csv: vLLM_custom_eager: calls that Python issues one at a time, whose cost the time includes (1 "
+                "row)",
+                "sums.csv: vLLM_custom_graph: tensors above 8 MiB, which NCCL sums (9 rows)"}));
+  EXPECT_EQ(seen.faults.size(), 1U);
+  const Calibration calibration = calibrate(before, "h100-sxm", "box", seen);
+  ASSERT_EQ(calibration.parts.size(), 1U);
+  const FittedPart& part = calibration.parts.front();
+  EXPECT_EQ(part.name, "all-reduce of vllm");
+  EXPECT_LT(part.held_back.median, 0.02);
+  std::size_t kept_back = 0;
+  for (std::int64_t bytes = 256; bytes <= std::int64_t{8} << 20; bytes *= 2) {
+    kept_back += held_back(link_group("custom_all_reduce", "box", "vLLM_custom_graph", bytes)) ? 3 : 0;
+  }
+  EXPECT_EQ(part.held_back.rows, kept_back);
+  EXPECT_EQ(part.fitted.rows, 48U - kept_back);
+
+  const Machine machine = load_machine(write("box.yaml", calibration.yaml).string());
+  const CustomAllReduce& fitted = machine.link.collective.custom_all_reduce->vllm.value();
+  EXPECT_LT(off(fitted.one_shot_latency, truth.one_shot_latency), 3.0);
+  EXPECT_LT(off(fitted.one_shot_step, truth.one_shot_step), 3.0);
+  EXPECT_LT(off(fitted.one_shot_rate, truth.one_shot_rate), 3.0);
+  EXPECT_LT(off(fitted.two_shot_latency, truth.two_shot_latency), 3.0);
+  EXPECT_LT(off(fitted.two_shot_step, truth.two_shot_step), 3.0);
+  EXPECT_LT(off(fitted.two_shot_rate, truth.two_shot_rate), 3.0);
+  const CustomAllReduces& others = *before.link.collective.custom_all_reduce;
+  EXPECT_EQ(machine.link.collective.custom_all_reduce->sglang->one_shot_rate.value, others.sglang->one_shot_rate.value);
+  EXPECT_EQ(machine.link.collective.rate.value, before.link.collective.rate.value);
+  EXPECT_EQ(machine.link.collective.fit, before.link.collective.fit);
+}
+
+TEST_F(Calibrate, KernelsOfFrameworksStandBesideCollectives) {
+  Noise noise;
+  const CollectiveParameters truth = base().link.collective;
+  std::vector<fs::path> files{write("sums.csv", sums_of(made_up_kernels(), noise))};
+  for (const int ranks : {2, 4, 8}) {
+    files.push_back(
+        write(fmt::format("ag-{}.txt", ranks), printed(truth, CollectiveKind::all_gather, "all_gather", ranks, noise)));
+  }
+  const Calibration calibration = calibrate(base(), "h100-sxm", "box", read_observations(files, std::nullopt));
+  ASSERT_EQ(calibration.parts.size(), 2U);
+  const Machine machine = load_machine(write("box.yaml", calibration.yaml).string());
+  const CollectiveParameters& fitted = machine.link.collective;
+  EXPECT_EQ(fitted.rate.provenance, Provenance::fitted);
+  EXPECT_EQ(fitted.rate.source, "ag-2.txt, ag-4.txt, ag-8.txt");
+  EXPECT_EQ(fitted.custom_all_reduce->vllm->one_shot_rate.source, "sums.csv");
+  EXPECT_EQ(fitted.custom_all_reduce->trtllm->one_shot_rate.source,
+            truth.custom_all_reduce->trtllm->one_shot_rate.source);
+}
+
+/// Expects the same parameter but for a tenth of its error, which compilers may round into.
+template <class T>
+void expect_same(const Parameter<T>& fitted, const Parameter<T>& file) {
+  EXPECT_LT(std::abs(std::log(of(fitted.value) / of(file.value))), 0.001 + 0.1 * file.standard_error);
+  EXPECT_NEAR(fitted.standard_error / file.standard_error, 1.0, 0.1);
+  EXPECT_EQ(file.provenance, Provenance::fitted);
+  EXPECT_EQ(fitted.source, file.source);
+}
+
+TEST_F(Calibrate, ShippedKernelsAreThoseOfThePublicTables) {
+  const fs::path data = COMMFUSE_SOURCE_DIR "/../shared/data/measured";
+  const std::vector<fs::path> tables{data / "allreduce_custom_latency_aic.csv",
+                                     data / "allreduce_custom_latency_aic_more.csv"};
+  if (!fs::exists(tables[0]) || !fs::exists(tables[1])) {
+    GTEST_SKIP() << "the public tables are not in " << data;
+  }
+  const std::vector<std::pair<const char*, const char*>> machines{
+      {"a100-sxm-80", "A100"}, {"h100-sxm", "H100"}, {"b200-sxm", "B200"}, {"b300-sxm", "B300"}};
+  for (const auto& [name, in_tables] : machines) {
+    const Machine shipped = load_machine(name);
+    const Calibration calibration =
+        calibrate(shipped, name, "again", read_observations(tables, std::string(in_tables), &shipped));
+    EXPECT_EQ(calibration.parts.size(), 3U);
+    const Machine again = load_machine(write(fmt::format("{}-again.yaml", name), calibration.yaml).string());
+    for (const AllReduceKernel framework : {AllReduceKernel::vllm, AllReduceKernel::sglang, AllReduceKernel::trtllm}) {
+      SCOPED_TRACE(fmt::format("{}, {}", name, name_of(framework)));
+      const CustomAllReduce& fitted = *kernels_of(*again.link.collective.custom_all_reduce, framework);
+      const CustomAllReduce& file = *kernels_of(*shipped.link.collective.custom_all_reduce, framework);
+      expect_same(fitted.one_shot_latency, file.one_shot_latency);
+      expect_same(fitted.one_shot_step, file.one_shot_step);
+      expect_same(fitted.one_shot_rate, file.one_shot_rate);
+      expect_same(fitted.two_shot_latency, file.two_shot_latency);
+      expect_same(fitted.two_shot_step, file.two_shot_step);
+      expect_same(fitted.two_shot_rate, file.two_shot_rate);
+    }
+  }
+}
+
+TEST_F(Calibrate, AFrameworkWithTooFewRowsIsRefused) {
+  std::string text = "hw,kernel,ngpus,bytes,time_us\n";
+  for (std::int64_t bytes = 1024; bytes < std::int64_t{1024} << 11; bytes *= 2) {
+    text += fmt::format("box,SGLang_CustomAllReduce_graph,8,{},5\n", bytes);
+  }
+  const Observations seen = read_observations({write("few.csv", text)}, std::nullopt);
+  try {
+    calibrate(base(), "h100-sxm", "few", seen);
+    FAIL() << "accepted";
+  } catch (const ConfigError& error) {
+    EXPECT_EQ(std::string(error.what()),
+              "nothing can be fitted: all-reduce of sglang (few.csv): 11 rows, where a fit needs 12; measure more "
+              "sizes");
+  }
 }
 
 TEST_F(Calibrate, ProductsAreFittedFromATable) {

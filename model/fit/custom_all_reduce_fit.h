@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fits the all-reduce kernels of a serving framework (model/cost/custom_all_reduce.h) to measured times.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "model/fit/robust_fit.h"
+#include "model/hardware/link.h"
+#include "model/units.h"
+
+namespace commfuse {
+
+/// One measured all-reduce inside a node, launched as a node of a graph.
+struct CustomAllReduceRow {
+  int ranks = 2;
+  Bytes total;
+  double time_us = 0.0;
+};
+
+/// Rows that a fit needs: two per parameter.
+inline constexpr std::size_t least_custom_all_reduces = 12;
+
+struct CustomAllReduceFit {
+  CustomAllReduce parameters;
+  std::vector<FittedParameter> fitted_parameters;  ///< durations in microseconds, rates in bytes per second
+  double spread = 0.0;                             ///< robust spread of the rows' logarithms
+  bool converged = false;
+};
+
+/// Fits the latency, step and rate of one shot and of two, each from the rows alone, so that rows of one machine give
+/// the same values whatever file they extend. The search starts at several points, because a row may belong to either
+/// kernel, and the fit with the least loss counts. Two shots pass one barrier more than one and read every rank twice,
+/// so their latency and step are not less. Rates are at most `capacity`, the physical rate of the wires. Errors are at
+/// most 1, that of a parameter that no row depends on. `up_to` is copied. Requires least_custom_all_reduces rows with 2
+/// ranks or more and times above 0, and a finite capacity.
+CustomAllReduceFit fit_custom_all_reduce(std::span<const CustomAllReduceRow> rows, const Parameter<Bytes>& up_to,
+                                         BytesPerSecond capacity, const std::string& source);
+
+}  // namespace commfuse
