@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "model/units.h"
 #include "model/workload/layers.h"
@@ -48,6 +49,14 @@ std::int64_t parameters_on_gpu(const Transformer& model, const TrainingPlan& pla
 /// norms, which they all hold. If the embedding is tied and the pipeline has several stages, the first and the last
 /// hold a copy each.
 std::int64_t parameters_on_gpu(const Transformer& model, const TrainingPlan& plan, std::int64_t stage);
+
+/// Parameters of one GPU of a stage.
+struct StageParameters {
+  std::int64_t whole = 0;    ///< parameters_on_gpu.
+  std::int64_t experts = 0;  ///< Those of routed experts among them: experts_on_gpu.
+};
+/// Returns them for every stage, in order, in about the time that one takes.
+std::vector<StageParameters> parameters_by_stage(const Transformer& model, const TrainingPlan& plan);
 
 /// Returns the bytes of these weights on one GPU that serves, in the format of the model's checkpoint, or else in
 /// `dtype`.
