@@ -16,22 +16,34 @@ namespace commfuse {
 
 namespace {
 
-constexpr std::int64_t width = 2;  // bytes of an activation; activations of fp8 products are kept in 16 bits
+constexpr std::int64_t width = 2;  // bytes of an activation that is no input of an fp8 GEMM
+
+/// Returns the bytes of an element of a GEMM's input, as it is kept for the gradient of the weights.
+std::int64_t input_bytes(const TrainingPlan& plan) { return plan.dtype == DType::fp8 ? 1 : width; }
 
 std::int64_t optimizer_bytes(Optimizer optimizer) { return optimizer == Optimizer::adam ? 12 : 8; }
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
+/// Returns the bytes of a token in front of a part of a layer: the norm's input and output, and the mask of a dropout
+/// behind the part. A router reads the norm's output in 16 bits, and shared experts a narrow copy of it.
+std::int64_t norm_bytes(const Transformer& model, const TrainingPlan& plan, bool mixture) {
+  const std::int64_t input = input_bytes(plan);
+  const bool copied = mixture && input < width && model.experts->shared_ffn > 0;
+  const std::int64_t output = mixture ? width + (copied ? input : 0) : input;
+  return (width + output + (plan.dropout ? 1 : 0)) * model.hidden;
+}
+
 /// Returns the bytes of a token's MLP that tensor ranks share: the output of each first product and the input of the
 /// last.
-std::int64_t mlp_bytes(const Transformer& model, bool mixture) {
+std::int64_t mlp_bytes(const Transformer& model, const TrainingPlan& plan, bool mixture) {
   const std::int64_t ffn = mixture ? model.experts->active * model.experts->ffn + model.experts->shared_ffn : model.ffn;
-  const std::int64_t products = model.gated_mlp ? 3 : 2;
-  return width * products * ffn;
+  const std::int64_t first_products = model.gated_mlp ? 2 : 1;
+  return (width * first_products + input_bytes(plan)) * ffn;
 }
 
 /// Returns the bytes of a token's attention that tensor ranks share: queries, keys, values, output, and scores that are
-/// kept.
+/// kept. A fused kernel's backward pass reads its output in 16 bits, so the input of an fp8 out-projection is a copy.
 std::int64_t attention_bytes(const Transformer& model, const TrainingPlan& plan) {
   const std::int64_t heads =
       model.latent ? model.heads * (model.head_dim + model.latent->position_dim) : model.heads * model.head_dim;
@@ -41,7 +53,10 @@ std::int64_t attention_bytes(const Transformer& model, const TrainingPlan& plan)
   const std::int64_t gates = model.gated_attention ? heads : 0;
   const bool keeps_scores = !plan.fused_attention && plan.recompute == Recompute::none;
   const std::int64_t scores = (plan.dropout ? 2 * width + 1 : width) * model.heads * plan.seq;
-  return width * (heads + outputs + keys + values + 2 * gates) + (keeps_scores ? scores : 0);
+  const std::int64_t input = input_bytes(plan);
+  const bool copied = plan.fused_attention && gates == 0 && input < width;
+  const std::int64_t output = plan.fused_attention || gates > 0 ? width + (copied ? input : 0) : input;
+  return width * (heads + keys + values) + output * outputs + (width + input) * gates + (keeps_scores ? scores : 0);
 }
 
 /// Returns the layers of every stage, counted by kind.
@@ -97,22 +112,34 @@ class ByKind {
   std::vector<std::pair<LayerKind, std::int64_t>> known_;
 };
 
+/// A moment of a stage's step: the micro-batches whose activations it keeps, and the share of its pieces whose
+/// gradients have been allocated.
+struct Moment {
+  double passes = 0.0;
+  double share = 1.0;
+};
+
+/// Returns what a stage keeps while the first backward pass of a piece runs. Forward passes run ahead of backward
+/// passes as in Megatron-LM's schedules (sim/step/pipeline.cpp), until there are none left. `piece` counts in the order
+/// of backward passes: 0 is the piece nearest to the loss.
+Moment moment_of(const TrainingPlan& plan, std::int64_t stage, std::int64_t piece) {
+  const std::int64_t forwards = plan.micro_batches() * plan.interleave;
+  const std::int64_t behind = plan.pipeline - stage - 1;
+  const std::int64_t wanted = plan.interleave == 1 ? behind : 2 * behind + (plan.interleave - 1) * plan.pipeline;
+  const std::int64_t ahead = std::min(forwards, wanted);
+  const std::int64_t done = piece * plan.pipeline;  // backward passes
+  const std::int64_t kept = done < forwards - ahead ? ahead + 1 : forwards - done;
+  const auto pieces = static_cast<double>(plan.interleave);
+  return {static_cast<double>(kept) / pieces, static_cast<double>(piece + 1) / pieces};
+}
+
 /// Returns the largest number of micro-batches whose activations a piece keeps.
 double passes_under_way(const TrainingPlan& plan, std::int64_t stage) {
-  const auto stages = static_cast<double>(plan.pipeline);
-  const auto passes = static_cast<double>(plan.micro_batches());
   if (plan.schedule == PipelineSchedule::zero_bubble) {
-    return std::min(passes,
-                    stages);  // passes of a stage's warm-up, and passes that wait for the gradients of their weights
+    // Passes of a stage's warm-up, and passes that wait for the gradients of their weights.
+    return static_cast<double>(std::min(plan.micro_batches(), plan.pipeline));
   }
-  if (plan.interleave == 1) {
-    return std::min(passes, stages - static_cast<double>(stage));
-  }
-  // These are the warm-up passes of Megatron's interleaved schedule and the one under way, spread over a stage's
-  // pieces.
-  const auto pieces = static_cast<double>(plan.interleave);
-  const double warm_up = 2.0 * (stages - static_cast<double>(stage) - 1.0) + (pieces - 1.0) * stages + 1.0;
-  return std::min(passes, warm_up / pieces);
+  return moment_of(plan, stage, 0).passes;
 }
 
 /// Returns the width of a token on its way to an expert.
@@ -143,20 +170,22 @@ Bytes layer_activations(const Transformer& whole, const TrainingPlan& plan, cons
   if (plan.recompute == Recompute::full) {
     return Bytes{ceil_div(width * tokens * model.hidden, sharers)};
   }
-  const std::int64_t mask = plan.dropout ? model.hidden : 0;
-  const std::int64_t everywhere = kind.parts() * (2 * width * model.hidden + mask);
+  const bool mixture = kind.mlp == MlpKind::mixture;
+  const std::int64_t input = input_bytes(plan);
+  const std::int64_t everywhere = (kind.parts() - (mixture ? 1 : 0)) * norm_bytes(model, plan, false) +
+                                  (mixture ? norm_bytes(model, plan, true) : 0);
   std::int64_t shared = 0;
   if (kind.attention) {
     shared += attention_bytes(model, plan);
   }
   if (kind.state_space) {
     const StateSpace& space = *model.state_space;
-    shared += width * (space.projected() + space.convolved() + 2 * space.inner);
+    shared += width * (space.projected() + space.convolved() + space.inner) + input * space.inner;
   }
   if (kind.mlp != MlpKind::none) {
-    shared += mlp_bytes(model, kind.mlp == MlpKind::mixture);
+    shared += mlp_bytes(model, plan, mixture);
   }
-  const std::int64_t routed = kind.mlp == MlpKind::mixture ? width * model.experts->active * routed_width(model) : 0;
+  const std::int64_t routed = mixture ? input * model.experts->active * routed_width(model) : 0;
   return Bytes{ceil_div(tokens * everywhere, sharers) + ceil_div(tokens * shared, plan.tensor) + tokens * routed};
 }
 
@@ -232,11 +261,14 @@ class StageMemories {
     };
     StepMemory memory;
     memory.weights = shared_from(Zero::weights, weight_bytes(plan_.dtype));
-    memory.gradients = adds_up_whole(plan_) ? Bytes{(others + experts) * bytes_of(plan_.gradient_dtype)}
-                                            : shared_from(Zero::gradients, bytes_of(plan_.gradient_dtype));
+    const bool is_whole = adds_up_whole(plan_);
+    const Bytes gradients = is_whole ? Bytes{(others + experts) * bytes_of(plan_.gradient_dtype)}
+                                     : shared_from(Zero::gradients, bytes_of(plan_.gradient_dtype));
+    const Moment fullest = is_whole ? fullest_moment(stage, gradients) : Moment{passes_under_way(plan_, stage)};
+    memory.gradients = rounded(fullest.share * static_cast<double>(gradients.count));
     memory.optimizer = shared_from(Zero::optimizer, optimizer_bytes(plan_.optimizer));
     memory.gathered = gathered_bytes(stage);
-    memory.activations = rounded(activation_bytes(stage));
+    memory.activations = rounded(activation_bytes(stage, fullest.passes));
     return memory;
   }
 
@@ -265,13 +297,30 @@ class StageMemories {
                                          : gradients + Bytes{std::max(2 * layer, table) * weight_bytes(plan_.dtype)};
   }
 
-  /// Returns the bytes that a stage keeps for all micro-batches under way, at the outputs of its layers and inside
-  /// them.
-  double activation_bytes(std::int64_t stage) {
+  /// Returns the moment at which activations and gradients take most, where the gradients of a piece are allocated by
+  /// its first backward pass, as PyTorch's FSDP does where it does not reduce them yet.
+  Moment fullest_moment(std::int64_t stage, Bytes gradients) {
+    if (plan_.schedule == PipelineSchedule::zero_bubble) {
+      return {passes_under_way(plan_, stage)};  // passes over weights come later than those counted here
+    }
+    const auto of_layers = static_cast<double>(activations_.sum(layers(stage)));
+    const auto bytes_at = [&](const Moment& moment) {
+      return moment.passes * of_layers + moment.share * static_cast<double>(gradients.count);
+    };
+    Moment fullest = moment_of(plan_, stage, 0);
+    for (std::int64_t piece = 1; piece < plan_.interleave; ++piece) {
+      const Moment moment = moment_of(plan_, stage, piece);
+      fullest = bytes_at(moment) > bytes_at(fullest) ? moment : fullest;
+    }
+    return fullest;
+  }
+
+  /// Returns the bytes that a stage keeps for this many micro-batches, at the outputs of its layers and inside them.
+  double activation_bytes(std::int64_t stage, double passes) {
     const auto of_layers = static_cast<double>(activations_.sum(layers(stage)));
     const std::int64_t tokens = plan_.tokens_per_pass();
     const std::int64_t sharers = plan_.sequence_parallel ? plan_.tensor : 1;
-    double bytes = of_layers * passes_under_way(plan_, stage);
+    double bytes = of_layers * passes;
     if (stage == 0 && plan_.dropout) {
       bytes += static_cast<double>(std::min(plan_.pipeline, plan_.micro_batches())) *
                static_cast<double>(ceil_div(tokens * model_.hidden, sharers));

@@ -378,6 +378,28 @@ TEST(Score, TheBetterOfTwoLayoutsOfOnePieceOfWorkIsNamedOrNot) {
   EXPECT_EQ(layouts("200.0\n").better_named, 0);
 }
 
+TEST(Score, FactsAboutMemoryAreCountedAndDenialsNamed) {
+  const std::string header =
+      "hw,model,layers,hidden,heads,vocab,tp,sp,pp,interleave,dp,cp,zero,mbs,gbs,seq,recompute,attention_kernel,"
+      "dropout,dtype,gradient_dtype,fits\n";
+  const auto row = [](std::string_view recompute, std::string_view fits) {
+    return fmt::format("a100-sxm-80,,96,12288,96,51200,8,off,8,3,1,1,0,1,64,2048,{},unfused,on,fp16,fp32,{}\n",
+                       recompute, fits);
+  };
+  const TableScore score = score_text(header + row("full", "yes") + row("none", "no") + row("full", "no"), "x.csv", {});
+  EXPECT_EQ(score.kind, "memory_fit");
+  EXPECT_EQ(score.scored, 3);
+  ASSERT_TRUE(score.memory.has_value());
+  EXPECT_EQ(score.memory->facts, 3);
+  EXPECT_EQ(score.memory->agreed, 2);
+  ASSERT_EQ(score.remarks.size(), 1U);
+  EXPECT_NE(score.remarks[0].find("gpt of 96 x 12288 on 64 GPUs"), std::string::npos) << score.remarks[0];
+  EXPECT_NE(score.remarks[0].find("did not fit into 80 GB"), std::string::npos) << score.remarks[0];
+  const TableScore wrong = score_text(header + row("sometimes", "yes") + row("full", "perhaps"), "x.csv", {});
+  EXPECT_EQ(wrong.fault_count, 2);
+  EXPECT_FALSE(wrong.memory.has_value());
+}
+
 TEST(Score, StepsWithoutAndWithAsyncTensorParallelismArePairs) {
   const std::string config = ",\"64x H100, TP=8 x FSDP=8, seq 8192, bf16 (recalled)\"\n";
   const TableScore score =
