@@ -400,6 +400,22 @@ TEST(Score, FactsAboutMemoryAreCountedAndDenialsNamed) {
   EXPECT_FALSE(wrong.memory.has_value());
 }
 
+// Two facts are denied, and docs/decisions/0087 says why: a change of the model that denies others shows here.
+TEST(Score, PublishedFactsAboutMemoryAreDeniedTwice) {
+  const std::vector<TableScore> scores =
+      score_tables(tables_in({(published_tables() / "memory_fits.csv").string()}), {});
+  ASSERT_EQ(scores.size(), 1U);
+  const TableScore& score = scores.front();
+  EXPECT_EQ(score.skipped_rows(), 0);
+  EXPECT_EQ(score.fault_count, 0);
+  ASSERT_TRUE(score.memory.has_value());
+  EXPECT_EQ(score.memory->facts, 31);
+  EXPECT_EQ(score.memory->agreed, 29);
+  ASSERT_EQ(score.remarks.size(), 2U);
+  EXPECT_NE(score.remarks[0].find("gpt of 105 x 20480 on 640 GPUs"), std::string::npos) << score.remarks[0];
+  EXPECT_NE(score.remarks[1].find("llama-3.1-405b on 8192 GPUs"), std::string::npos) << score.remarks[1];
+}
+
 TEST(Score, StepsWithoutAndWithAsyncTensorParallelismArePairs) {
   const std::string config = ",\"64x H100, TP=8 x FSDP=8, seq 8192, bf16 (recalled)\"\n";
   const TableScore score =
