@@ -59,7 +59,7 @@ std::int64_t parameters_on_gpu(const Transformer& model, const TrainingPlan& pla
 /// Parameters of one GPU of a stage.
 struct StageParameters {
   std::int64_t whole = 0;    ///< parameters_on_gpu.
-  std::int64_t experts = 0;  ///< Those of routed experts among them: experts_on_gpu.
+  std::int64_t experts = 0;  ///< Routed experts alone: experts_on_gpu.
 };
 /// Returns them for every stage, in order, in about the time that one takes.
 std::vector<StageParameters> parameters_by_stage(const Transformer& model, const TrainingPlan& plan);

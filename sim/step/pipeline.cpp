@@ -134,7 +134,7 @@ class SplitOrder {
 constexpr Duration not_yet{-1};
 constexpr std::int64_t no_micro_batch = -1;
 
-/// What one kind of pass over a piece reads, does and leaves behind.
+/// Input, stream and output of one kind of pass over a piece.
 struct Work {
   const Duration* input = nullptr;  ///< By micro-batch, the end of the pass before; null: its input is there at 0.
   Duration sent{};                  ///< Time for that pass's result to arrive.
