@@ -318,6 +318,10 @@ std::string steps_section(Scores scores) {
                             score.table, steps.layout_pairs, percent(named), named >= 0.95 ? "yes" : "no");
       }
     }
+    if (score.memory) {
+      text += fmt::format("| `{}`: memory is enough where it was, and only there | | {} | {} of {} | |\n", score.table,
+                          score.memory->facts, score.memory->agreed, score.memory->facts);
+    }
     if (score.gain_distance) {
       text += fmt::format("| `{}`: largest distance of the gain by overlap, in points | 4.0 | {} | {} | {} |\n",
                           score.table, score.scored, percent(*score.gain_distance),

@@ -88,6 +88,9 @@ Json table_json(const TableScore& score) {
                        {"layout_pairs", score.steps->layout_pairs},
                        {"better_named", score.steps->better_named}};
   }
+  if (score.memory) {
+    object["memory"] = {{"facts", score.memory->facts}, {"agreed", score.memory->agreed}};
+  }
   if (score.variants) {
     object["ratio"] = summary_json(score.variants->ratio_errors);
     object["winners"] = {{"compared", score.variants->compared}, {"agreed", score.variants->agreed}};
@@ -158,6 +161,10 @@ std::string more_of(const TableScore& score) {
                         score.steps->rank_correlation);
     text += fmt::format("    the better of two layouts more than 5% apart is named: {} of {}\n",
                         score.steps->better_named, score.steps->layout_pairs);
+  }
+  if (score.memory) {
+    text += fmt::format("    memory is enough where it was, and only there: {} of {}\n", score.memory->agreed,
+                        score.memory->facts);
   }
   for (const std::string& remark : score.remarks) {
     text += wrapped(remark, "    ", "      ");

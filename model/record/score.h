@@ -109,6 +109,12 @@ struct StepScore {
   std::int64_t better_named = 0;  ///< number of these with the faster one predicted
 };
 
+/// Steps that ran, or ran out of memory, and whether the same was predicted.
+struct MemoryScore {
+  std::int64_t facts = 0;
+  std::int64_t agreed = 0;
+};
+
 struct TableScore {
   std::string table;                  ///< name of the file
   std::string path;                   ///< the user's text, or the folder that contains it
@@ -133,6 +139,7 @@ struct TableScore {
   std::vector<OverlapPair> pairs;
   std::vector<PenaltyScore> penalties;
   std::optional<StepScore> steps;
+  std::optional<MemoryScore> memory;      ///< of tables of training steps, all of which ran, and of facts about memory
   std::vector<CheckedKind> checked;       ///< by kind and machine: rows that no fit has seen, with their intervals
   std::vector<FitRows> fits;              ///< if residuals are asked for: all rows of tables that a fit read
   std::vector<JudgedPairs> judged;        ///< by ways and machine, the same rows

@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "model/check.h"
 #include "model/workload/parameters.h"
@@ -13,22 +16,34 @@ namespace commfuse {
 
 namespace {
 
-constexpr std::int64_t width = 2;  // bytes of an activation; activations of fp8 products are kept in 16 bits
+constexpr std::int64_t width = 2;  // bytes of an activation that is no input of an fp8 GEMM
+
+/// Returns the bytes of an element of a GEMM's input, as it is kept for the gradient of the weights.
+std::int64_t input_bytes(const TrainingPlan& plan) { return plan.dtype == DType::fp8 ? 1 : width; }
 
 std::int64_t optimizer_bytes(Optimizer optimizer) { return optimizer == Optimizer::adam ? 12 : 8; }
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
+/// Returns the bytes of a token in front of a part of a layer: the norm's input and output, and the mask of a dropout
+/// behind the part. A router reads the norm's output in 16 bits, and shared experts a narrow copy of it.
+std::int64_t norm_bytes(const Transformer& model, const TrainingPlan& plan, bool mixture) {
+  const std::int64_t input = input_bytes(plan);
+  const bool copied = mixture && input < width && model.experts->shared_ffn > 0;
+  const std::int64_t output = mixture ? width + (copied ? input : 0) : input;
+  return (width + output + (plan.dropout ? 1 : 0)) * model.hidden;
+}
+
 /// Returns the bytes of a token's MLP that tensor ranks share: the output of each first product and the input of the
 /// last.
-std::int64_t mlp_bytes(const Transformer& model, bool mixture) {
+std::int64_t mlp_bytes(const Transformer& model, const TrainingPlan& plan, bool mixture) {
   const std::int64_t ffn = mixture ? model.experts->active * model.experts->ffn + model.experts->shared_ffn : model.ffn;
-  const std::int64_t products = model.gated_mlp ? 3 : 2;
-  return width * products * ffn;
+  const std::int64_t first_products = model.gated_mlp ? 2 : 1;
+  return (width * first_products + input_bytes(plan)) * ffn;
 }
 
 /// Returns the bytes of a token's attention that tensor ranks share: queries, keys, values, output, and scores that are
-/// kept.
+/// kept. A fused kernel's backward pass reads its output in 16 bits, so the input of an fp8 out-projection is a copy.
 std::int64_t attention_bytes(const Transformer& model, const TrainingPlan& plan) {
   const std::int64_t heads =
       model.latent ? model.heads * (model.head_dim + model.latent->position_dim) : model.heads * model.head_dim;
@@ -38,42 +53,93 @@ std::int64_t attention_bytes(const Transformer& model, const TrainingPlan& plan)
   const std::int64_t gates = model.gated_attention ? heads : 0;
   const bool keeps_scores = !plan.fused_attention && plan.recompute == Recompute::none;
   const std::int64_t scores = (plan.dropout ? 2 * width + 1 : width) * model.heads * plan.seq;
-  return width * (heads + outputs + keys + values + 2 * gates) + (keeps_scores ? scores : 0);
+  const std::int64_t input = input_bytes(plan);
+  const bool copied = plan.fused_attention && gates == 0 && input < width;
+  const std::int64_t output = plan.fused_attention || gates > 0 ? width + (copied ? input : 0) : input;
+  return width * (heads + keys + values) + output * outputs + (width + input) * gates + (keeps_scores ? scores : 0);
 }
 
-/// Returns the sum of `of` over the layers of a stage, called with the kind of each.
-template <class Of>
-auto sum_over_layers(const Transformer& model, const TrainingPlan& plan, std::int64_t stage, const Of& of) {
-  const std::vector<std::int64_t> pieces = layers_by_piece(model, plan);
-  decltype(of(LayerKind{})) sum = 0;
+/// Returns the layers of every stage, counted by kind.
+std::vector<std::vector<LayerRun>> layers_by_stage(const Transformer& model, const TrainingPlan& plan) {
+  std::vector<std::vector<LayerRun>> stages(static_cast<std::size_t>(plan.pipeline));
   std::int64_t first = 0;
-  for (std::size_t piece = 0; piece < pieces.size(); ++piece) {
-    if (static_cast<std::int64_t>(piece) % plan.pipeline == stage) {
-      for (const LayerRun& run : layer_runs(model, first, pieces[piece])) {
-        sum += run.count * of(run.kind);
+  std::size_t stage = 0;
+  for (const std::int64_t layers : layers_by_piece(model, plan)) {
+    std::vector<LayerRun>& counts = stages[stage];
+    for (const LayerRun& run : layer_runs(model, first, layers)) {
+      const auto known =
+          std::find_if(counts.begin(), counts.end(), [&](const LayerRun& count) { return count.kind == run.kind; });
+      if (known == counts.end()) {
+        counts.push_back(run);
+      } else {
+        known->count += run.count;
       }
     }
-    first += pieces[piece];
+    first += layers;
+    stage = (stage + 1) % stages.size();
   }
-  return sum;
+  return stages;
+}
+
+/// A number of a layer, worked out once for each kind.
+template <class Of>
+class ByKind {
+ public:
+  explicit ByKind(Of of) : of_(std::move(of)) {}
+
+  std::int64_t operator()(const LayerKind& kind) {
+    const auto known =
+        std::find_if(known_.begin(), known_.end(), [&](const auto& entry) { return entry.first == kind; });
+    return known != known_.end() ? known->second : known_.emplace_back(kind, of_(kind)).second;
+  }
+  std::int64_t sum(const std::vector<LayerRun>& layers) {
+    std::int64_t sum = 0;
+    for (const LayerRun& run : layers) {
+      sum += run.count * (*this)(run.kind);
+    }
+    return sum;
+  }
+  std::int64_t largest(const std::vector<LayerRun>& layers) {
+    std::int64_t largest = 0;
+    for (const LayerRun& run : layers) {
+      largest = std::max(largest, (*this)(run.kind));
+    }
+    return largest;
+  }
+
+ private:
+  Of of_;
+  std::vector<std::pair<LayerKind, std::int64_t>> known_;
+};
+
+/// A moment of a stage's step: the micro-batches whose activations it keeps, and the share of its pieces whose
+/// gradients have been allocated.
+struct Moment {
+  double passes = 0.0;
+  double share = 1.0;
+};
+
+/// Returns what a stage keeps while the first backward pass of a piece runs. Forward passes run ahead of backward
+/// passes as in Megatron-LM's schedules (sim/step/pipeline.cpp), until there are none left. `piece` counts in the order
+/// of backward passes: 0 is the piece nearest to the loss.
+Moment moment_of(const TrainingPlan& plan, std::int64_t stage, std::int64_t piece) {
+  const std::int64_t forwards = plan.micro_batches() * plan.interleave;
+  const std::int64_t behind = plan.pipeline - stage - 1;
+  const std::int64_t wanted = plan.interleave == 1 ? behind : 2 * behind + (plan.interleave - 1) * plan.pipeline;
+  const std::int64_t ahead = std::min(forwards, wanted);
+  const std::int64_t done = piece * plan.pipeline;  // backward passes
+  const std::int64_t kept = done < forwards - ahead ? ahead + 1 : forwards - done;
+  const auto pieces = static_cast<double>(plan.interleave);
+  return {static_cast<double>(kept) / pieces, static_cast<double>(piece + 1) / pieces};
 }
 
 /// Returns the largest number of micro-batches whose activations a piece keeps.
 double passes_under_way(const TrainingPlan& plan, std::int64_t stage) {
-  const auto stages = static_cast<double>(plan.pipeline);
-  const auto passes = static_cast<double>(plan.micro_batches());
   if (plan.schedule == PipelineSchedule::zero_bubble) {
-    return std::min(passes,
-                    stages);  // passes of a stage's warm-up, and passes that wait for the gradients of their weights
+    // Passes of a stage's warm-up, and passes that wait for the gradients of their weights.
+    return static_cast<double>(std::min(plan.micro_batches(), plan.pipeline));
   }
-  if (plan.interleave == 1) {
-    return std::min(passes, stages - static_cast<double>(stage));
-  }
-  // These are the warm-up passes of Megatron's interleaved schedule and the one under way, spread over a stage's
-  // pieces.
-  const auto pieces = static_cast<double>(plan.interleave);
-  const double warm_up = 2.0 * (stages - static_cast<double>(stage) - 1.0) + (pieces - 1.0) * stages + 1.0;
-  return std::min(passes, warm_up / pieces);
+  return moment_of(plan, stage, 0).passes;
 }
 
 /// Returns the width of a token on its way to an expert.
@@ -89,6 +155,10 @@ bool adds_up_whole(const TrainingPlan& plan) {
   return plan.zero == Zero::gradients && plan.micro_batches() > 1 && !plan.scatters_each_pass();
 }
 
+std::int64_t experts_on_gpu(const Transformer& model, const TrainingPlan& plan, const LayerKind& kind) {
+  return ceil_div(layer_parameters(model, kind).routed_experts, plan.tensor * plan.expert);
+}
+
 Bytes rounded(double bytes) { return Bytes{std::llround(bytes)}; }
 
 }  // namespace
@@ -100,20 +170,22 @@ Bytes layer_activations(const Transformer& whole, const TrainingPlan& plan, cons
   if (plan.recompute == Recompute::full) {
     return Bytes{ceil_div(width * tokens * model.hidden, sharers)};
   }
-  const std::int64_t mask = plan.dropout ? model.hidden : 0;
-  const std::int64_t everywhere = kind.parts() * (2 * width * model.hidden + mask);
+  const bool mixture = kind.mlp == MlpKind::mixture;
+  const std::int64_t input = input_bytes(plan);
+  const std::int64_t everywhere = (kind.parts() - (mixture ? 1 : 0)) * norm_bytes(model, plan, false) +
+                                  (mixture ? norm_bytes(model, plan, true) : 0);
   std::int64_t shared = 0;
   if (kind.attention) {
     shared += attention_bytes(model, plan);
   }
   if (kind.state_space) {
     const StateSpace& space = *model.state_space;
-    shared += width * (space.projected() + space.convolved() + 2 * space.inner);
+    shared += width * (space.projected() + space.convolved() + space.inner) + input * space.inner;
   }
   if (kind.mlp != MlpKind::none) {
-    shared += mlp_bytes(model, kind.mlp == MlpKind::mixture);
+    shared += mlp_bytes(model, plan, mixture);
   }
-  const std::int64_t routed = kind.mlp == MlpKind::mixture ? width * model.experts->active * routed_width(model) : 0;
+  const std::int64_t routed = mixture ? input * model.experts->active * routed_width(model) : 0;
   return Bytes{ceil_div(tokens * everywhere, sharers) + ceil_div(tokens * shared, plan.tensor) + tokens * routed};
 }
 
@@ -125,21 +197,24 @@ std::int64_t parameters_on_gpu(const Transformer& model, const TrainingPlan& pla
          ceil_div(layer.routed_experts, plan.tensor * plan.expert);
 }
 
+std::vector<StageParameters> parameters_by_stage(const Transformer& model, const TrainingPlan& plan) {
+  ByKind whole([&](const LayerKind& kind) { return parameters_on_gpu(model, plan, kind); });
+  ByKind experts([&](const LayerKind& kind) { return experts_on_gpu(model, plan, kind); });
+  std::vector<StageParameters> stages;
+  for (const std::vector<LayerRun>& layers : layers_by_stage(model, plan)) {
+    stages.push_back({whole.sum(layers), experts.sum(layers)});
+  }
+  const ModelParameters of_model = parameters_of(model);
+  const bool is_one_stage = plan.pipeline == 1;
+  const std::int64_t logits = model.tied_embeddings && !is_one_stage ? model.vocab * model.hidden : of_model.logits;
+  stages.front().whole += ceil_div(of_model.embedding, plan.tensor);
+  stages.back().whole += ceil_div(logits, plan.tensor) + of_model.final_norm;
+  return stages;
+}
+
 std::int64_t parameters_on_gpu(const Transformer& model, const TrainingPlan& plan, std::int64_t stage) {
   check(stage >= 0 && stage < plan.pipeline, "the stage is one of the pipeline");
-  std::int64_t parameters =
-      sum_over_layers(model, plan, stage, [&](const LayerKind& kind) { return parameters_on_gpu(model, plan, kind); });
-  const ModelParameters of_model = parameters_of(model);
-  const bool is_first = stage == 0;
-  const bool is_last = stage == plan.pipeline - 1;
-  if (is_first) {
-    parameters += ceil_div(of_model.embedding, plan.tensor);
-  }
-  if (is_last) {
-    const std::int64_t logits = model.tied_embeddings && !is_first ? model.vocab * model.hidden : of_model.logits;
-    parameters += ceil_div(logits, plan.tensor) + of_model.final_norm;
-  }
-  return parameters;
+  return parameters_by_stage(model, plan)[static_cast<std::size_t>(stage)].whole;
 }
 
 Bytes stored_weights(const Transformer& whole, const TrainingPlan& plan, std::int64_t stage) {
@@ -150,106 +225,144 @@ Bytes stored_weights(const Transformer& whole, const TrainingPlan& plan, std::in
     return Bytes{parameters * bytes_of(plan.dtype)};
   }
   const WeightFormat& format = *model.weights;
-  const std::int64_t saved = sum_over_layers(model, plan, stage, [&](const LayerKind& kind) {
+  ByKind saved([&](const LayerKind& kind) {
     const LayerParameters layer = layer_parameters(model, kind);
     const auto shared = static_cast<double>(plan.tensor);
     const double narrow =
         format.attention * static_cast<double>(layer.attention + layer.state_space) / shared +
         format.mlp * static_cast<double>(layer.mlp) / shared +
         format.experts * static_cast<double>(layer.routed_experts) / static_cast<double>(plan.tensor * plan.expert);
-    return std::llround(narrow * (16.0 - format.bits) / 8.0);
+    return std::int64_t{std::llround(narrow * (16.0 - format.bits) / 8.0)};
   });
-  return Bytes{width * parameters - saved};
+  const std::vector<LayerRun> layers = layers_by_stage(model, plan)[static_cast<std::size_t>(stage)];
+  return Bytes{width * parameters - saved.sum(layers)};
 }
 
 std::int64_t experts_on_gpu(const Transformer& model, const TrainingPlan& plan, std::int64_t stage) {
-  return sum_over_layers(model, plan, stage, [&](const LayerKind& kind) {
-    return ceil_div(layer_parameters(model, kind).routed_experts, plan.tensor * plan.expert);
-  });
+  check(stage >= 0 && stage < plan.pipeline, "the stage is one of the pipeline");
+  return parameters_by_stage(model, plan)[static_cast<std::size_t>(stage)].experts;
 }
 
 namespace {
 
-/// Returns the largest value of `of` over the stage's layers.
-template <class Of>
-std::int64_t largest_of_layers(const Transformer& model, const TrainingPlan& plan, std::int64_t stage, const Of& of) {
-  std::int64_t largest = 0;
-  sum_over_layers(model, plan, stage, [&](const LayerKind& kind) {
-    largest = std::max(largest, of(kind));
-    return std::int64_t{0};
-  });
-  return largest;
-}
+/// Works out the memory of the stages of one plan; what layers of one kind need is worked out once.
+class StageMemories {
+ public:
+  StageMemories(const Transformer& model, const TrainingPlan& plan)
+      : model_(model), plan_(plan), layers_(layers_by_stage(model, plan)), held_(parameters_by_stage(model, plan)) {}
 
-/// Returns the bytes of the one layer whose activations are whole for its backward pass, if only inputs are kept.
-std::int64_t computed_again_bytes(const Transformer& model, TrainingPlan plan, std::int64_t stage) {
-  if (plan.recompute != Recompute::full) {
-    return 0;
+  StepMemory of(std::int64_t stage) {
+    const std::int64_t experts = held(stage).experts;
+    const std::int64_t others = held(stage).whole - experts;
+    const auto shared_from = [&](Zero zero, std::int64_t bytes) {
+      const bool shares = plan_.zero >= zero;
+      return Bytes{ceil_div(others * bytes, shares ? plan_.replicas() : 1) +
+                   ceil_div(experts * bytes, shares ? plan_.replicas() / plan_.expert : 1)};
+    };
+    StepMemory memory;
+    memory.weights = shared_from(Zero::weights, weight_bytes(plan_.dtype));
+    const bool is_whole = adds_up_whole(plan_);
+    const Bytes gradients = is_whole ? Bytes{(others + experts) * bytes_of(plan_.gradient_dtype)}
+                                     : shared_from(Zero::gradients, bytes_of(plan_.gradient_dtype));
+    const Moment fullest = is_whole ? fullest_moment(stage, gradients) : Moment{passes_under_way(plan_, stage)};
+    memory.gradients = rounded(fullest.share * static_cast<double>(gradients.count));
+    memory.optimizer = shared_from(Zero::optimizer, optimizer_bytes(plan_.optimizer));
+    memory.gathered = gathered_bytes(stage);
+    memory.activations = rounded(activation_bytes(stage, fullest.passes));
+    return memory;
   }
-  plan.recompute = Recompute::none;
-  return largest_of_layers(model, plan, stage,
-                           [&](const LayerKind& kind) { return layer_activations(model, plan, kind).count; });
-}
 
-/// Returns the bytes of the gradients of one layer, or of embedding or logits, and of the weights of two layers: the
-/// one under way and the next.
-Bytes gathered_bytes(const Transformer& model, const TrainingPlan& plan, std::int64_t stage) {
-  if (plan.replicas() == 1 || plan.zero < Zero::gradients || adds_up_whole(plan)) {
-    return {};
+ private:
+  [[nodiscard]] const std::vector<LayerRun>& layers(std::int64_t stage) const {
+    return layers_[static_cast<std::size_t>(stage)];
   }
-  const std::int64_t layer = largest_of_layers(
-      model, plan, stage, [&](const LayerKind& kind) { return parameters_on_gpu(model, plan, kind); });
-  const bool has_table = stage == 0 || stage == plan.pipeline - 1;
-  const std::int64_t table = has_table ? ceil_div(model.vocab * model.hidden, plan.tensor) : 0;
-  const Bytes gradients{std::max(layer, table) * bytes_of(plan.gradient_dtype)};
-  return plan.zero == Zero::gradients ? gradients
-                                      : gradients + Bytes{std::max(2 * layer, table) * weight_bytes(plan.dtype)};
-}
+  [[nodiscard]] const StageParameters& held(std::int64_t stage) const { return held_[static_cast<std::size_t>(stage)]; }
 
-/// Returns the bytes that a stage keeps for all micro-batches under way, at the outputs of its layers and inside them.
-double activation_bytes(const Transformer& model, const TrainingPlan& plan, std::int64_t stage) {
-  const auto of_layers = static_cast<double>(sum_over_layers(
-      model, plan, stage, [&](const LayerKind& kind) { return layer_activations(model, plan, kind).count; }));
-  const std::int64_t tokens = plan.tokens_per_pass();
-  const std::int64_t sharers = plan.sequence_parallel ? plan.tensor : 1;
-  double bytes = of_layers * passes_under_way(plan, stage);
-  if (stage == 0 && plan.dropout) {
-    bytes += static_cast<double>(std::min(plan.pipeline, plan.micro_batches())) *
-             static_cast<double>(ceil_div(tokens * model.hidden, sharers));
+  /// Returns the bytes of the one layer whose activations are whole for its backward pass, if only inputs are kept.
+  std::int64_t computed_again_bytes(std::int64_t stage) {
+    return plan_.recompute == Recompute::full ? whole_activations_.largest(layers(stage)) : 0;
   }
-  std::int64_t passing = computed_again_bytes(model, plan, stage);
-  if (stage == plan.pipeline - 1) {
-    // Last norm, input of the logits, logits in fp32: all are freed before a layer is computed again.
-    passing = std::max(passing, ceil_div(2 * width * tokens * model.hidden, sharers) +
-                                    ceil_div(4 * tokens * model.vocab, plan.tensor));
+
+  /// Returns the bytes of the gradients of one layer, or of embedding or logits, and of the weights of two layers: the
+  /// one under way and the next.
+  Bytes gathered_bytes(std::int64_t stage) {
+    if (plan_.replicas() == 1 || plan_.zero < Zero::gradients || adds_up_whole(plan_)) {
+      return {};
+    }
+    const std::int64_t layer = parameters_.largest(layers(stage));
+    const bool has_table = stage == 0 || stage == plan_.pipeline - 1;
+    const std::int64_t table = has_table ? ceil_div(model_.vocab * model_.hidden, plan_.tensor) : 0;
+    const Bytes gradients{std::max(layer, table) * bytes_of(plan_.gradient_dtype)};
+    return plan_.zero == Zero::gradients ? gradients
+                                         : gradients + Bytes{std::max(2 * layer, table) * weight_bytes(plan_.dtype)};
   }
-  return bytes + static_cast<double>(passing);
-}
+
+  /// Returns the moment at which activations and gradients take most, where the gradients of a piece are allocated by
+  /// its first backward pass, as PyTorch's FSDP does where it does not reduce them yet.
+  Moment fullest_moment(std::int64_t stage, Bytes gradients) {
+    if (plan_.schedule == PipelineSchedule::zero_bubble) {
+      return {passes_under_way(plan_, stage)};  // passes over weights come later than those counted here
+    }
+    const auto of_layers = static_cast<double>(activations_.sum(layers(stage)));
+    const auto bytes_at = [&](const Moment& moment) {
+      return moment.passes * of_layers + moment.share * static_cast<double>(gradients.count);
+    };
+    Moment fullest = moment_of(plan_, stage, 0);
+    for (std::int64_t piece = 1; piece < plan_.interleave; ++piece) {
+      const Moment moment = moment_of(plan_, stage, piece);
+      fullest = bytes_at(moment) > bytes_at(fullest) ? moment : fullest;
+    }
+    return fullest;
+  }
+
+  /// Returns the bytes that a stage keeps for this many micro-batches, at the outputs of its layers and inside them.
+  double activation_bytes(std::int64_t stage, double passes) {
+    const auto of_layers = static_cast<double>(activations_.sum(layers(stage)));
+    const std::int64_t tokens = plan_.tokens_per_pass();
+    const std::int64_t sharers = plan_.sequence_parallel ? plan_.tensor : 1;
+    double bytes = of_layers * passes;
+    if (stage == 0 && plan_.dropout) {
+      bytes += static_cast<double>(std::min(plan_.pipeline, plan_.micro_batches())) *
+               static_cast<double>(ceil_div(tokens * model_.hidden, sharers));
+    }
+    std::int64_t passing = computed_again_bytes(stage);
+    if (stage == plan_.pipeline - 1) {
+      // Last norm, input of the logits, logits in fp32: all are freed before a layer is computed again.
+      passing = std::max(passing, ceil_div(2 * width * tokens * model_.hidden, sharers) +
+                                      ceil_div(4 * tokens * model_.vocab, plan_.tensor));
+    }
+    return bytes + static_cast<double>(passing);
+  }
+
+  [[nodiscard]] std::int64_t activations_with(const LayerKind& kind, Recompute recompute) const {
+    TrainingPlan plan = plan_;
+    plan.recompute = recompute;
+    return layer_activations(model_, plan, kind).count;
+  }
+
+  using OfKind = std::function<std::int64_t(const LayerKind&)>;
+
+  const Transformer& model_;
+  const TrainingPlan& plan_;
+  std::vector<std::vector<LayerRun>> layers_;  // by stage
+  std::vector<StageParameters> held_;          // by stage
+  ByKind<OfKind> parameters_{[this](const LayerKind& kind) { return parameters_on_gpu(model_, plan_, kind); }};
+  ByKind<OfKind> activations_{[this](const LayerKind& kind) { return activations_with(kind, plan_.recompute); }};
+  ByKind<OfKind> whole_activations_{[this](const LayerKind& kind) { return activations_with(kind, Recompute::none); }};
+};
 
 }  // namespace
 
 StepMemory step_memory(const Transformer& model, const TrainingPlan& plan, std::int64_t stage) {
-  const std::int64_t experts = experts_on_gpu(model, plan, stage);
-  const std::int64_t others = parameters_on_gpu(model, plan, stage) - experts;
-  const auto shared_from = [&](Zero zero, std::int64_t bytes) {
-    const bool shares = plan.zero >= zero;
-    return Bytes{ceil_div(others * bytes, shares ? plan.replicas() : 1) +
-                 ceil_div(experts * bytes, shares ? plan.replicas() / plan.expert : 1)};
-  };
-  StepMemory memory;
-  memory.weights = shared_from(Zero::weights, weight_bytes(plan.dtype));
-  memory.gradients = adds_up_whole(plan) ? Bytes{(others + experts) * bytes_of(plan.gradient_dtype)}
-                                         : shared_from(Zero::gradients, bytes_of(plan.gradient_dtype));
-  memory.optimizer = shared_from(Zero::optimizer, optimizer_bytes(plan.optimizer));
-  memory.gathered = gathered_bytes(model, plan, stage);
-  memory.activations = rounded(activation_bytes(model, plan, stage));
-  return memory;
+  check(stage >= 0 && stage < plan.pipeline, "the stage is one of the pipeline");
+  return StageMemories(model, plan).of(stage);
 }
 
 StepMemory largest_step_memory(const Transformer& model, const TrainingPlan& plan) {
+  StageMemories memories(model, plan);
   StepMemory largest;
   for (std::int64_t stage = 0; stage < plan.pipeline; ++stage) {
-    const StepMemory memory = step_memory(model, plan, stage);
+    const StepMemory memory = memories.of(stage);
     if (memory.total() > largest.total()) {
       largest = memory;
     }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "model/units.h"
 #include "model/workload/layers.h"
@@ -37,6 +38,12 @@ struct StepMemory {
 /// every rank or, with sequence parallelism, shared. Each routed expert that a token is sent to keeps its input, 2 h or
 /// twice the latent width, whole on every tensor rank, since all have a part of every expert (Megatron-LM,
 /// transformer/moe/experts.py: the permuted tokens are the input of a product whose weights have gradients).
+///
+/// With fp8 GEMMs, what is kept as the input of one has 8 bits and everything else 16 (TransformerEngine,
+/// pytorch/module/linear.py: only the quantized input is saved, by row or by column). So of the 4 h in front of a part
+/// 3 h are left; of the MLP's 4 ffn 3 (gated: of 6 ffn 5); of the input of an expert h. What two kernels read in
+/// different widths is kept twice: a fused core's output (H d more), the input of shared experts beside a router's.
+/// torchao's float8 layers, which keep inputs in 16 bits, are not covered.
 Bytes layer_activations(const Transformer& whole, const TrainingPlan& plan, const LayerKind& kind);
 
 /// Returns the parameters of a layer on one GPU: expert ranks and tensor ranks share those of experts, and norms are
@@ -48,6 +55,14 @@ std::int64_t parameters_on_gpu(const Transformer& model, const TrainingPlan& pla
 /// norms, which they all hold. If the embedding is tied and the pipeline has several stages, the first and the last
 /// hold a copy each.
 std::int64_t parameters_on_gpu(const Transformer& model, const TrainingPlan& plan, std::int64_t stage);
+
+/// Parameters of one GPU of a stage.
+struct StageParameters {
+  std::int64_t whole = 0;    ///< parameters_on_gpu.
+  std::int64_t experts = 0;  ///< Routed experts alone: experts_on_gpu.
+};
+/// Returns them for every stage, in order, in about the time that one takes.
+std::vector<StageParameters> parameters_by_stage(const Transformer& model, const TrainingPlan& plan);
 
 /// Returns the bytes of these weights on one GPU that serves, in the format of the model's checkpoint, or else in
 /// `dtype`.
@@ -61,6 +76,8 @@ std::int64_t experts_on_gpu(const Transformer& model, const TrainingPlan& plan, 
 /// their dtypes; Adam 12 bytes per parameter, SGD 8. `zero` says which of them the ranks with copies share. Of shared
 /// weights two layers are gathered at a time. Of shared gradients one layer is whole until it is scattered (all, if
 /// those of several micro-batches are: TrainingPlan::scatters_each_pass), or embedding or logits if those are larger.
+/// Where all are whole, a piece's are allocated by its first backward pass, and gradients and activations are those of
+/// the moment at which both together take most.
 /// Activations are those of the micro-batches that 1F1B has under way on that stage: pipeline - stage; zero-bubble:
 /// pipeline; interleaved: as in Korthikanti et al. 2022, section 4.2.3. Stages with an embedding or logits also hold
 /// the embedding's dropout, the last norm and the logits (their section 4.3), or under full recomputation the one layer

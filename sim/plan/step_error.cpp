@@ -23,7 +23,7 @@ Duration step_on(const Machine& machine, StepPoint point, const std::vector<Tune
     times.prefer(at, times.again(at, site.best));
   }
   point.machine = &machine;
-  return predict_step(point, times).time;
+  return step_time(point, times);
 }
 
 void sort_by_effect(std::vector<CapacityDoubt>& doubts) {
@@ -52,7 +52,7 @@ std::vector<CapacityDoubt> step_doubts(const LayoutSearch& search, const FoundLa
 
 Uncertainty correct_layout(LayoutSearch& search, FoundLayout& layout, const RaisedSteps& raised,
                            const StepEvidence& evidence) {
-  constexpr StepTime step{[](const StepPoint& of, SiteTimes& on) { return predict_step(of, on).time; }};
+  constexpr StepTime step{&step_time};
   const StepPoint point = search.point_of(layout.plan);
   const Uncertainty uncertainty = step_uncertainty(point, search.times(), step, raised.steps());
   const double factor = evidence.correction(uncertainty);

@@ -65,6 +65,7 @@ void score_weak_scaling(const Table& table, Context& context, Tally& tally);
 void score_llama_steps(const Table& table, Context& context, Tally& tally);
 void score_step_pairs(const Table& table, Context& context, Tally& tally);
 void score_recipes(const Table& table, Context& context, Tally& tally);
+void score_memory_fits(const Table& table, Context& context, Tally& tally);
 void score_layer_passes(const Table& table, Context& context, Tally& tally);
 void score_variability(const Table& table, Context& context, Tally& tally);
 void score_interference(const Table& table, Context& context, Tally& tally);

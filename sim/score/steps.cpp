@@ -165,15 +165,19 @@ StepScorer::Answer best_answer(StepScorer& scorer, StepCase step, const FoundMac
   return *best;
 }
 
-/// Scores one time of a row against a step.
+/// Scores one time of a row against a step. The step ran, so it fitted into memory.
 bool score_step(Tally& tally, const Row& row, const StepScorer::Answer& answer, double measured_seconds, bool held_out,
                 std::string_view part) {
   if (!answer.step) {
     tally.skip(answer.why_not);
     return false;
   }
-  return tally.score(row, *answer.machine, held_out,
-                     {{1e6 * measured_seconds, to_microseconds(answer.step->time), std::span(&part, 1)}});
+  const bool scored = tally.score(row, *answer.machine, held_out,
+                                  {{1e6 * measured_seconds, to_microseconds(answer.step->time), std::span(&part, 1)}});
+  if (scored) {
+    tally.also_memory_fact(answer.step->fits);
+  }
+  return scored;
 }
 
 }  // namespace
@@ -259,6 +263,8 @@ void score_recomputed_steps(const Table& table, Context& context, Tally& tally) 
     if (tally.score(row, *with.machine, true,
                     {{1e6 * full_seconds, a, names.first(1)}, {1e6 * selective_seconds, b, names.last(1)}})) {
       tally.compare(selective_seconds / full_seconds, b / a);
+      tally.also_memory_fact(without.step->fits);
+      tally.also_memory_fact(with.step->fits);
     }
   }
   tally.result().remarks.push_back("Unfused attention with dropout; nothing is fitted to training steps here: " +

@@ -56,6 +56,15 @@ ScoredPart& Tally::part(std::string_view machine, std::string_view name) {
              : *known;
 }
 
+std::size_t Tally::place_of(const Machine& machine) {
+  const auto known = std::find(into_.machines.begin(), into_.machines.end(), machine.name);
+  const auto place = static_cast<std::size_t>(known - into_.machines.begin());
+  if (known == into_.machines.end()) {
+    into_.machines.push_back(machine.name);
+  }
+  return place;
+}
+
 bool Tally::score(const Row& row, const Machine& machine, bool held_back, std::span<const Compared> times) {
   for (const Compared& time : times) {
     const double ratio = time.predicted_us / time.measured_us;
@@ -67,11 +76,7 @@ bool Tally::score(const Row& row, const Machine& machine, bool held_back, std::s
   }
   ++into_.rows;
   ++into_.scored;
-  const auto known = std::find(into_.machines.begin(), into_.machines.end(), machine.name);
-  const auto place = static_cast<std::size_t>(known - into_.machines.begin());
-  if (known == into_.machines.end()) {
-    into_.machines.push_back(machine.name);
-  }
+  const std::size_t place = place_of(machine);
   for (const Compared& time : times) {
     into_.times.push_back({row.line(), place, std::string(time.parts.empty() ? std::string_view{} : time.parts.front()),
                            time.measured_us, time.predicted_us});
@@ -165,6 +170,21 @@ bool Tally::observe(const Row& row, const Machine& machine, std::span<const Obse
   }
   into_.observations.insert(into_.observations.end(), figures.begin(), figures.end());
   return true;
+}
+
+void Tally::memory_fact(const Machine& machine, bool agrees) {
+  ++into_.rows;
+  ++into_.scored;
+  place_of(machine);
+  also_memory_fact(agrees);
+}
+
+void Tally::also_memory_fact(bool agrees) {
+  if (!into_.memory) {
+    into_.memory.emplace();
+  }
+  ++into_.memory->facts;
+  into_.memory->agreed += agrees ? 1 : 0;
 }
 
 void Tally::compare(double measured_ratio, double predicted_ratio) {

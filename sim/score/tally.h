@@ -63,11 +63,18 @@ class Tally {
   /// Records the figures of one row that no fit has seen. Returns whether they were scored.
   bool observe(const Row& row, const Machine& machine, std::span<const Observation> figures);
 
+  /// Records whether memory was said to be enough for a step where it was, or too little where it was not. The row
+  /// counts as scored; also_memory_fact is for rows whose times are.
+  void memory_fact(const Machine& machine, bool agrees);
+  void also_memory_fact(bool agrees);
+
   /// Returns the result, so that a scorer can add to it.
   TableScore& result() { return into_; }
 
  private:
   ScoredPart& part(std::string_view machine, std::string_view name);
+  /// Returns the place of a machine among those of the table, and adds it where it is new.
+  std::size_t place_of(const Machine& machine);
 
   TableScore& into_;
   bool held_out_only_;

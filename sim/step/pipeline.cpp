@@ -2,6 +2,7 @@
 #include "sim/step/pipeline.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <utility>
 
@@ -20,18 +21,37 @@ struct Pass {
   Kind kind = Kind::forward;
 };
 
-Kind kind_of(bool is_forward) { return is_forward ? Kind::forward : Kind::backward; }
+/// Steps through the passes of one direction on a stage without divisions: pieces alternate after as many micro-batches
+/// as there are stages.
+class Cursor {
+ public:
+  Cursor(const Pipeline& pipeline, Kind kind) : pipeline_(pipeline), kind_(kind) {}
 
-/// Returns pass number k of one direction on a stage: pieces alternate after as many micro-batches as there are stages.
-Pass numbered(const Pipeline& pipeline, std::int64_t stage, std::int64_t k, bool is_forward) {
-  const std::int64_t round = pipeline.stages * pipeline.interleave;
-  if (pipeline.interleave == 1) {
-    return {stage, k, kind_of(is_forward)};
+  [[nodiscard]] Pass pass(std::int64_t stage) const {
+    const std::int64_t slot = kind_ == Kind::forward ? turn_ : pipeline_.interleave - 1 - turn_;
+    return {slot * pipeline_.stages + stage, micro_batch_, kind_};
   }
-  const std::int64_t turn = k % round / pipeline.stages;
-  const std::int64_t slot = is_forward ? turn : pipeline.interleave - 1 - turn;
-  return {slot * pipeline.stages + stage, k / round * pipeline.stages + k % pipeline.stages, kind_of(is_forward)};
-}
+
+  void advance() {
+    ++micro_batch_;
+    if (++in_turn_ < pipeline_.stages) {
+      return;
+    }
+    in_turn_ = 0;
+    if (++turn_ < pipeline_.interleave) {
+      micro_batch_ -= pipeline_.stages;
+    } else {
+      turn_ = 0;
+    }
+  }
+
+ private:
+  const Pipeline& pipeline_;
+  Kind kind_;
+  std::int64_t turn_ = 0;     // pieces of the stage that had these micro-batches before
+  std::int64_t in_turn_ = 0;  // micro-batches of this turn that are done
+  std::int64_t micro_batch_ = 0;
+};
 
 /// Returns the forward passes of a stage before its first backward pass.
 std::int64_t warm_up(const Pipeline& pipeline, std::int64_t stage) {
@@ -42,21 +62,36 @@ std::int64_t warm_up(const Pipeline& pipeline, std::int64_t stage) {
   return std::min(passes, wanted);
 }
 
-/// Returns a stage's pass at a place in its order: warm-up forwards, then one forward and one backward in turn, then
-/// the rest.
-Pass pass_at(const Pipeline& pipeline, std::int64_t stage, std::int64_t place) {
-  const std::int64_t passes = pipeline.micro_batches * pipeline.interleave;
-  const std::int64_t ahead = warm_up(pipeline, stage);
-  if (place < ahead) {
-    return numbered(pipeline, stage, place, true);
+/// The passes of a stage in their order: warm-up forwards, then one forward and one backward in turn, then the rest.
+class WholeOrder {
+ public:
+  WholeOrder(const Pipeline& pipeline, std::int64_t stage)
+      : stage_(stage),
+        forward_(pipeline, Kind::forward),
+        backward_(pipeline, Kind::backward),
+        ahead_(warm_up(pipeline, stage)),
+        forwards_(pipeline.micro_batches * pipeline.interleave) {}
+
+  [[nodiscard]] bool done() const { return place_ == 2 * forwards_; }
+  [[nodiscard]] Pass next() const { return is_forward() ? forward_.pass(stage_) : backward_.pass(stage_); }
+  void advance() {
+    (is_forward() ? forward_ : backward_).advance();
+    ++place_;
   }
-  const std::int64_t pairs = place - ahead;
-  if (pairs < 2 * (passes - ahead)) {
-    return pairs % 2 == 0 ? numbered(pipeline, stage, ahead + pairs / 2, true)
-                          : numbered(pipeline, stage, pairs / 2, false);
+
+ private:
+  [[nodiscard]] bool is_forward() const {
+    const std::int64_t behind = place_ - ahead_;
+    return behind < 0 || (behind < 2 * (forwards_ - ahead_) && behind % 2 == 0);
   }
-  return numbered(pipeline, stage, place - passes, false);
-}
+
+  std::int64_t stage_;
+  Cursor forward_;
+  Cursor backward_;
+  std::int64_t ahead_;
+  std::int64_t forwards_;
+  std::int64_t place_ = 0;
+};
 
 /// Returns the passes of ZB-H1 in the order of a stage. Warm-up forwards come first. Then follow rounds of one forward
 /// (while any is left), one backward, and one pass over weights; the last begins once the backward passes are ahead by
@@ -83,101 +118,166 @@ std::vector<Pass> split_passes(const Pipeline& pipeline, std::int64_t stage) {
   return passes;
 }
 
+class SplitOrder {
+ public:
+  SplitOrder(const Pipeline& pipeline, std::int64_t stage) : passes_(split_passes(pipeline, stage)) {}
+
+  [[nodiscard]] bool done() const { return place_ == passes_.size(); }
+  [[nodiscard]] const Pass& next() const { return passes_[place_]; }
+  void advance() { ++place_; }
+
+ private:
+  std::vector<Pass> passes_;
+  std::size_t place_ = 0;
+};
+
+constexpr Duration not_yet{-1};
+constexpr std::int64_t no_micro_batch = -1;
+
+/// Input, stream and output of one kind of pass over a piece.
+struct Work {
+  const Duration* input = nullptr;  ///< By micro-batch, the end of the pass before; null: its input is there at 0.
+  Duration sent{};                  ///< Time for that pass's result to arrive.
+  Duration* output = nullptr;       ///< By micro-batch, its end; null: nothing waits for it.
+  Stream stream;
+  Stream longer;                            ///< Its stream at `longer_at`.
+  std::int64_t longer_at = no_micro_batch;  ///< Micro-batch of which an exchange makes the pass longer.
+  bool ends_gradients = false;              ///< The piece's gradients become final at `longer_at`.
+};
+
+template <class Order>
 class Player {
  public:
   explicit Player(const Pipeline& pipeline)
       : pipeline_(pipeline),
         forward_(pipeline.pieces.size() * static_cast<std::size_t>(pipeline.micro_batches), not_yet),
-        backward_(forward_.size(), not_yet),
-        stages_(static_cast<std::size_t>(pipeline.stages)),
-        states_(stages_.size()),
-        places_(stages_.size(), 0) {
-    for (std::int64_t stage = 0; pipeline.splits_backward && stage < pipeline.stages; ++stage) {
-      split_.push_back(split_passes(pipeline, stage));
+        backward_(forward_.size(), not_yet) {
+    for (std::int64_t piece = 0; piece < std::ssize(pipeline.pieces); ++piece) {
+      works_.push_back({forward_work(piece), backward_work(piece), weights_work(piece)});
+    }
+    for (std::int64_t stage = 0; stage < pipeline.stages; ++stage) {
+      stages_.push_back({Order(pipeline, stage)});
     }
   }
 
   std::vector<StageTimes> run() {
-    const std::int64_t passes = (pipeline_.splits_backward ? 3 : 2) * pipeline_.micro_batches * pipeline_.interleave;
-    for (std::int64_t left = passes * pipeline_.stages; left > 0;) {
-      const std::int64_t before = left;
-      for (std::int64_t stage = 0; stage < pipeline_.stages; ++stage) {
-        while (places_[at(stage)] < passes && advance(stage, next(stage))) {
-          ++places_[at(stage)];
-          --left;
-        }
+    for (bool is_done = false; !is_done;) {
+      is_done = true;
+      bool advanced = false;
+      for (Stage& stage : stages_) {
+        advanced = advance(stage) || advanced;
+        is_done = is_done && stage.order.done();
       }
-      check(left < before, "a pipeline schedule never waits for itself");
+      check(advanced, "a pipeline schedule never waits for itself");
     }
-    return std::move(stages_);
+    std::vector<StageTimes> times;
+    for (Stage& stage : stages_) {
+      times.push_back(std::move(stage.times));
+    }
+    return times;
   }
 
  private:
-  static constexpr Duration not_yet{-1};
+  struct Stage {
+    Order order;
+    StreamState state{};
+    StageTimes times{};
+  };
+  using Works = std::array<Work, 3>;  // by kind
+
   static std::size_t at(std::int64_t place) { return static_cast<std::size_t>(place); }
 
-  [[nodiscard]] std::size_t cell(std::int64_t piece, std::int64_t micro_batch) const {
-    return at(piece * pipeline_.micro_batches + micro_batch);
+  /// Returns a piece's ends by micro-batch.
+  Duration* row(std::vector<Duration>& ends, std::int64_t piece) const {
+    return ends.data() + at(piece * pipeline_.micro_batches);
   }
 
-  [[nodiscard]] Pass next(std::int64_t stage) const {
-    const std::int64_t place = places_[at(stage)];
-    return split_.empty() ? pass_at(pipeline_, stage, place) : split_[at(stage)][at(place)];
+  /// Returns the time of a send between a piece and the next.
+  [[nodiscard]] Duration send_behind(std::int64_t piece) const {
+    return pipeline_.stages == 1 ? Duration::zero() : pipeline_.sends[at(piece % pipeline_.stages)];
   }
 
-  /// Returns when the input of a pass arrives; not_yet where it has not been sent.
-  [[nodiscard]] Duration input_of(const Pass& pass) const {
-    const bool is_forward = pass.kind == Kind::forward;
-    if (pass.kind == Kind::weights) {
-      return backward_[cell(pass.piece, pass.micro_batch)];
+  [[nodiscard]] Work forward_work(std::int64_t number) {
+    const PipelinePiece& piece = pipeline_.pieces[at(number)];
+    Work work{.output = row(forward_, number),
+              .stream = piece.forward,
+              .longer = piece.forward.longer(piece.first_longer),
+              .longer_at = 0};
+    if (number > 0) {
+      work.input = row(forward_, number - 1);
+      work.sent = send_behind(number - 1);
     }
-    const bool starts = is_forward ? pass.piece == 0 : pass.piece + 1 == std::ssize(pipeline_.pieces);
-    if (starts) {
-      return is_forward ? Duration::zero() : forward_[cell(pass.piece, pass.micro_batch)];
-    }
-    const std::int64_t lower = is_forward ? pass.piece - 1 : pass.piece;
-    const std::size_t from = cell(is_forward ? lower : lower + 1, pass.micro_batch);
-    const Duration sent = is_forward ? forward_[from] : backward_[from];
-    return sent == not_yet || pipeline_.stages == 1 ? sent : sent + pipeline_.sends[at(lower % pipeline_.stages)];
+    return work;
   }
 
-  bool advance(std::int64_t stage, const Pass& pass) {
-    const Duration input = input_of(pass);
-    if (input == not_yet) {
-      return false;
+  [[nodiscard]] Work backward_work(std::int64_t number) {
+    const PipelinePiece& piece = pipeline_.pieces[at(number)];
+    const bool is_last = number + 1 == std::ssize(pipeline_.pieces);
+    Work work{.input = is_last ? row(forward_, number) : row(backward_, number + 1),
+              .sent = is_last ? Duration::zero() : send_behind(number),
+              .output = row(backward_, number),
+              .stream = piece.backward};
+    if (!pipeline_.splits_backward) {
+      end_gradients(work, piece);
     }
-    const PipelinePiece& piece = pipeline_.pieces[at(pass.piece)];
-    const Kind last = pipeline_.splits_backward ? Kind::weights : Kind::backward;
-    const bool is_final = pass.kind == last && pass.micro_batch + 1 == pipeline_.micro_batches;
-    const Stream& alone = pass.kind == Kind::forward    ? piece.forward
-                          : pass.kind == Kind::backward ? piece.backward
-                                                        : piece.weights;
-    const bool is_first = pass.kind == Kind::forward && pass.micro_batch == 0;
-    const Stream stream = is_first   ? alone.longer(piece.first_longer)
-                          : is_final ? alone.longer(piece.last_longer)
-                                     : alone;
-    StreamState& state = states_[at(stage)];
-    const Duration start = std::max(state.device, input);
-    state = stream.after(state, input);
-    if (pass.kind != Kind::weights) {
-      (pass.kind == Kind::forward ? forward_ : backward_)[cell(pass.piece, pass.micro_batch)] = state.device;
+    return work;
+  }
+
+  [[nodiscard]] Work weights_work(std::int64_t number) {
+    const PipelinePiece& piece = pipeline_.pieces[at(number)];
+    Work work{.input = row(backward_, number), .stream = piece.weights};
+    if (pipeline_.splits_backward) {
+      end_gradients(work, piece);
     }
-    StageTimes& times = stages_[at(stage)];
-    times.end = state.device;
-    times.busy += stream.device;
-    if (is_final) {
-      times.last_backward.push_back({pass.piece, start, state.device});
+    return work;
+  }
+
+  void end_gradients(Work& work, const PipelinePiece& piece) const {
+    work.longer = work.stream.longer(piece.last_longer);
+    work.longer_at = pipeline_.micro_batches - 1;
+    work.ends_gradients = true;
+  }
+
+  /// Runs the passes of a stage whose inputs are known, in order. Returns whether there were any.
+  bool advance(Stage& stage) {
+    bool advanced = false;
+    for (; !stage.order.done(); stage.order.advance()) {
+      const Pass pass = stage.order.next();
+      const Work& work = works_[at(pass.piece)][static_cast<std::size_t>(pass.kind)];
+      Duration input{};
+      if (work.input != nullptr) {
+        input = work.input[pass.micro_batch];
+        if (input == not_yet) {
+          break;
+        }
+        input += work.sent;
+      }
+      run_pass(stage, pass, work, input);
+      advanced = true;
     }
-    return true;
+    return advanced;
+  }
+
+  static void run_pass(Stage& stage, const Pass& pass, const Work& work, Duration input) {
+    const bool is_longer = pass.micro_batch == work.longer_at;
+    const Stream& stream = is_longer ? work.longer : work.stream;
+    const Duration start = std::max(stage.state.device, input);
+    stage.state = stream.after(stage.state, input);
+    if (work.output != nullptr) {
+      work.output[pass.micro_batch] = stage.state.device;
+    }
+    stage.times.end = stage.state.device;
+    stage.times.busy += stream.device;
+    if (is_longer && work.ends_gradients) {
+      stage.times.last_backward.push_back({pass.piece, start, stage.state.device});
+    }
   }
 
   const Pipeline& pipeline_;
   std::vector<Duration> forward_;   // end, by piece and micro-batch
   std::vector<Duration> backward_;  // end
-  std::vector<StageTimes> stages_;
-  std::vector<StreamState> states_;
-  std::vector<std::int64_t> places_;      // the next pass, by stage
-  std::vector<std::vector<Pass>> split_;  // by stage; empty where backward passes are whole
+  std::vector<Works> works_;        // by piece
+  std::vector<Stage> stages_;
 };
 
 }  // namespace
@@ -188,7 +288,7 @@ std::vector<StageTimes> play(const Pipeline& pipeline) {
         "interleaved micro-batches come in groups of the stages");
   check(pipeline.stages == 1 || std::ssize(pipeline.sends) == pipeline.stages, "what every stage sends takes a time");
   check(pipeline.interleave == 1 || !pipeline.splits_backward, "ZB-H1 has one piece a stage");
-  return Player(pipeline).run();
+  return pipeline.splits_backward ? Player<SplitOrder>(pipeline).run() : Player<WholeOrder>(pipeline).run();
 }
 
 }  // namespace commfuse

@@ -253,7 +253,7 @@ void warn(StepRow& row, const StepPoint& point, std::string warning = {}) {
   }
 }
 
-constexpr StepTime training{[](const StepPoint& point, SiteTimes& times) { return predict_step(point, times).time; }};
+constexpr StepTime training{&step_time};
 constexpr StepTime prefilling{
     [](const StepPoint& point, SiteTimes& times) { return predict_prefill(point, times).time; }, false};
 constexpr StepTime decoding{[](const StepPoint& point, SiteTimes& times) { return predict_decode(point, times).time; },

@@ -128,8 +128,14 @@ SiteTime SiteTimes::of(const SitePoint& point) {
   return known_.emplace(key, time_of(best)).first->second;
 }
 
-SiteTime SiteTimes::again(const SitePoint& point, const SiteTime& schedule) {
-  return time_of(predictor_.predict(point_at(point), *schedule.strategy, schedule.options));
+SiteTime SiteTimes::again(SitePoint point, const SiteTime& schedule) {
+  point.strategy = schedule.strategy;
+  const std::pair key{key_of(point), schedule.options};
+  if (const auto known = again_.find(key); known != again_.end()) {
+    return known->second;
+  }
+  const Prediction prediction = predictor_.predict(point_at(point), *schedule.strategy, schedule.options);
+  return again_.emplace(key, time_of(prediction)).first->second;
 }
 
 std::vector<SampledSite> SiteTimes::sampled(const SitePoint& point, std::span<const Strategy* const> strategies,

@@ -6,6 +6,7 @@
 #include <map>
 #include <span>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "model/strategies/scope.h"
@@ -73,7 +74,7 @@ class SiteTimes {
   SiteTime fastest(SitePoint point, std::span<const Strategy* const> strategies);
 
   /// Returns the time of exactly this schedule, which was the fastest elsewhere.
-  SiteTime again(const SitePoint& point, const SiteTime& schedule);
+  SiteTime again(SitePoint point, const SiteTime& schedule);
 
   /// Returns all schedules of the strategies that may have the smallest mean or p99, and those of serial, under common
   /// draws, in order of their time without jitter. Left out are schedules that take longer without jitter than
@@ -95,6 +96,7 @@ class SiteTimes {
   [[nodiscard]] std::int64_t played() const { return static_cast<std::int64_t>(known_.size()); }
   void forget() {
     known_.clear();
+    again_.clear();
     slowed_.clear();
   }
 
@@ -111,7 +113,8 @@ class SiteTimes {
   Machine machine_;  ///< Hot, and its host issues in no time.
   Counts counts_;
   std::map<Key, SiteTime> known_;
-  std::map<Key, SiteTime> preferred_;  ///< Without a strategy in the key.
+  std::map<std::pair<Key, StrategyOptions>, SiteTime> again_;  ///< By the schedule that was chosen elsewhere.
+  std::map<Key, SiteTime> preferred_;                          ///< Without a strategy in the key.
   std::map<std::tuple<Key, StrategyOptions, Slowdown>, Duration> slowed_;
 };
 

@@ -81,6 +81,7 @@ class Step {
         costs_(point, sites),
         beside_(point, sites, held_by_exchange(point)),
         runs_(runs_by_piece(model_, plan_)),
+        parameters_(parameters_by_stage(model_, plan_)),
         replicas_(costs_.group_at({.stride = plan_.tensor, .ranks = plan_.replicas()})),
         expert_replicas_(
             costs_.group_at({.stride = plan_.tensor * plan_.expert, .ranks = plan_.replicas() / plan_.expert})) {}
@@ -187,10 +188,20 @@ class Step {
                          .gpus_of_a_stage = plan_.gpus() / plan_.pipeline,
                          .bytes = Bytes{2 * plan_.tokens_per_pass() * model_.hidden / sharers}};
     const double slower = slowest_of(2, point_.communication_sigma);
+    const auto time_of = [&](std::int64_t stage) {
+      return stream_time(slower * to_seconds(send_time(*point_.machine, send, stage)));
+    };
+    // All stages but the last send equally far, so those that begin at the same place of a node take equally long.
+    std::map<std::int64_t, Duration> known;
     std::vector<Duration> sends;
-    for (std::int64_t stage = 0; stage < plan_.pipeline; ++stage) {
-      sends.push_back(stream_time(slower * to_seconds(send_time(*point_.machine, send, stage))));
+    for (std::int64_t stage = 0; stage + 1 < plan_.pipeline; ++stage) {
+      const auto [time, is_new] = known.try_emplace(stage * send.gpus_of_a_stage % point_.machine->gpus_per_node);
+      if (is_new) {
+        time->second = time_of(stage);
+      }
+      sends.push_back(time->second);
     }
+    sends.push_back(time_of(plan_.pipeline - 1));
     return sends;
   }
 
@@ -272,9 +283,9 @@ class Step {
   }
 
   [[nodiscard]] Held held_by(std::int64_t stage) const {
-    const std::int64_t parameters = parameters_on_gpu(model_, plan_, stage);
-    const std::int64_t experts = plan_.expert > 1 ? experts_on_gpu(model_, plan_, stage) : 0;
-    return {parameters - experts, experts};
+    const StageParameters& parameters = parameters_[static_cast<std::size_t>(stage)];
+    const std::int64_t experts = plan_.expert > 1 ? parameters.experts : 0;
+    return {parameters.whole - experts, experts};
   }
 
   /// Returns one layer of a stage, with its share of the parts around the layers.
@@ -348,11 +359,10 @@ class Step {
   [[nodiscard]] bool shares_state() const { return plan_.zero != Zero::none && replicas_.ranks > 1; }
 
   [[nodiscard]] Duration optimizer_of(std::int64_t stage) const {
-    const std::int64_t parameters = parameters_on_gpu(model_, plan_, stage);
+    const auto& [parameters, experts] = parameters_[static_cast<std::size_t>(stage)];
     if (!shares_state()) {
       return costs_.optimizer(parameters);
     }
-    const std::int64_t experts = experts_on_gpu(model_, plan_, stage);
     return costs_.optimizer((parameters - experts) / replicas_.ranks + experts * plan_.expert / replicas_.ranks);
   }
 
@@ -379,6 +389,7 @@ class Step {
   LayerCost costs_;
   LayerCost beside_;                         // on the SMs that an exchange of replicas leaves
   std::vector<std::vector<LayerRun>> runs_;  // by piece
+  std::vector<StageParameters> parameters_;  // by stage
   std::vector<LayerPasses> passes_;          // by kind of layer
   Group replicas_;
   Group expert_replicas_;
@@ -470,6 +481,10 @@ StepPercentiles step_percentiles(const StepPoint& point, SiteTimes& sites) {
           .p95 = at(0.95),
           .p99 = at(0.99),
           .p99_9 = at(0.999)};
+}
+
+Duration step_time(const StepPoint& point, SiteTimes& sites) {
+  return predict_slowed(point, sites, slowest_of(point.plan.gpus(), point.rank_sigma)).time;
 }
 
 StepPrediction predict_step(const StepPoint& point, SiteTimes& sites) {

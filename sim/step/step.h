@@ -52,6 +52,9 @@ void require_possible(const StepPoint& point);
 /// Throws ConfigError where the strategy has no schedule for a site. Requires a possible point.
 StepPrediction predict_step(const StepPoint& point, SiteTimes& sites);
 
+/// Returns predict_step's time alone, which takes less work. Throws and requires as predict_step.
+Duration step_time(const StepPoint& point, SiteTimes& sites);
+
 /// Returns a lower bound of predict_step's time without simulating the pipeline: no order of its passes is shorter.
 /// Throws and requires as predict_step.
 Duration least_step_time(const StepPoint& point, SiteTimes& sites);

@@ -95,7 +95,7 @@ std::vector<RankedPlan> ranked_plans(StepPoint point, SiteTimes& times, const st
 }
 
 void add_errors(StepPoint point, SiteTimes& times, StructureCache& structures, std::vector<RankedPlan>& ranked) {
-  constexpr StepTime step{[](const StepPoint& of, SiteTimes& on) { return predict_step(of, on).time; }};
+  constexpr StepTime step{&step_time};
   const RaisedSteps raised(*point.machine, structures);
   for (RankedPlan& plan : ranked) {
     point.plan = plan.tuned.plan;

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "model/workload/parameters.h"
 
 namespace commfuse {
@@ -66,6 +68,49 @@ TEST(LayerActivations, OfGroupedQueriesAndAGatedMlpCountWhatIsKept) {
   const TrainingPlan plan{.seq = 1};  // One token.
   // 8 h, queries and output 4 x 8192, keys and values 4 x 1024, gate, up and their product 6 x 28672
   EXPECT_EQ(layer_activations(llama, plan, dense_layer).count, 8 * 8192 + 4 * 8192 + 4 * 1024 + 6 * 28672);
+}
+
+TEST(LayerActivations, WithFp8KeepInputsOfGemmsIn8Bits) {
+  const Transformer llama{.layers = 80,
+                          .hidden = 8192,
+                          .ffn = 28672,
+                          .heads = 64,
+                          .kv_heads = 8,
+                          .head_dim = 128,
+                          .vocab = 128256,
+                          .gated_mlp = true};
+  const TrainingPlan plan{.seq = 1, .dtype = DType::fp8};
+  // Twice 2 h in front of a norm and h behind it; queries 2 x 8192, output 2 x 8192 for the core and 8192 for the
+  // out-projection, keys and values 4 x 1024; gate and up 4 x 28672, their product 28672.
+  EXPECT_EQ(layer_activations(llama, plan, dense_layer).count, 6 * 8192 + 5 * 8192 + 4 * 1024 + 5 * 28672);
+}
+
+TEST(LayerActivations, WithFp8AndAnUnfusedCoreKeepItsOutputOnce) {
+  TrainingPlan plan = korthikanti(1, false, Recompute::selective);
+  plan.dropout = false;
+  plan.dtype = DType::fp8;
+  // 6 h at the norms; queries, keys and values 6 h, output h; the MLP 2 x 4 h and 4 h.
+  EXPECT_EQ(layer_activations(gpt_22b, plan, dense_layer).count, (6 + 6 + 1 + 12) * sbh);
+}
+
+TEST(LayerActivations, WithFp8KeepWhatARouterReadsIn16Bits) {
+  Transformer mixture{.layers = 2,
+                      .hidden = 1024,
+                      .ffn = 4096,
+                      .heads = 16,
+                      .kv_heads = 16,
+                      .head_dim = 64,
+                      .vocab = 32000,
+                      .gated_mlp = true,
+                      .experts = Experts{.count = 16, .active = 3, .ffn = 512}};
+  const LayerKind kind{.attention = true, .mlp = MlpKind::mixture};
+  const TrainingPlan plan{.seq = 1, .dtype = DType::fp8};
+  // 3 h and 4 h at the norms; queries, keys, values 6 x 1024, output 3 x 1024; three experts of 5 x 512, and their
+  // inputs of h.
+  const std::int64_t routed = 3 * 1024 + 4 * 1024 + 9 * 1024 + 3 * 5 * 512 + 3 * 1024;
+  EXPECT_EQ(layer_activations(mixture, plan, kind).count, routed);
+  mixture.experts->shared_ffn = 512;
+  EXPECT_EQ(layer_activations(mixture, plan, kind).count, routed + 1024 + 5 * 512);
 }
 
 TEST(LayerActivations, OfAMixtureCountWhatEachExpertReadWholeOnEveryTensorRank) {
@@ -205,6 +250,64 @@ TEST(StepMemory, OfGradientsThatAPipelineAddsUpIsNotShared) {
   EXPECT_EQ(step_memory(model, plan, 0).gradients.count, 2 * parameters_on_gpu(model, plan, 0));
   plan.pipeline = 1;
   EXPECT_EQ(step_memory(model, plan, 0).gradients.count, 2 * parameters_on_gpu(model, plan, 0) / 8);
+}
+
+// Two stages of two pieces, two micro-batches: stage 0 runs all four forward passes before its first backward pass.
+TEST(StepMemory, OfWholeGradientsIsThatOfTheFullestMoment) {
+  const Transformer model{
+      .layers = 8, .hidden = 1024, .ffn = 4096, .heads = 16, .kv_heads = 16, .head_dim = 64, .vocab = 1000};
+  TrainingPlan plan{.pipeline = 2,
+                    .interleave = 2,
+                    .data = 8,
+                    .zero = Zero::gradients,
+                    .global_batch = 16,
+                    .seq = 8192,
+                    .gradient_dtype = DType::bf16};
+  const std::int64_t gradients = 2 * parameters_on_gpu(model, plan, 0);
+  // Two micro-batches in four layers, and gradients of the piece that the first backward pass is in.
+  StepMemory memory = step_memory(model, plan, 0);
+  EXPECT_EQ(memory.activations.count, 2 * 4 * layer_activations(model, plan, dense_layer).count);
+  EXPECT_EQ(memory.gradients.count, gradients / 2);
+  // With few tokens gradients count for more: all of them, when one micro-batch's activations are left.
+  plan.seq = 64;
+  memory = step_memory(model, plan, 0);
+  EXPECT_EQ(memory.activations.count, 4 * layer_activations(model, plan, dense_layer).count);
+  EXPECT_EQ(memory.gradients.count, gradients);
+  // With more micro-batches forward passes go on beside backward ones, and both are there at once.
+  plan.seq = 8192;
+  plan.global_batch = 32;
+  memory = step_memory(model, plan, 0);
+  EXPECT_EQ(memory.activations.count, 5 * 4 / 2 * layer_activations(model, plan, dense_layer).count);
+  EXPECT_EQ(memory.gradients.count, gradients);
+}
+
+TEST(StepMemory, OfAllStagesAtOnceIsThatOfEach) {
+  const Transformer model{.layers = 7,
+                          .hidden = 1024,
+                          .ffn = 4096,
+                          .heads = 16,
+                          .kv_heads = 4,
+                          .head_dim = 128,
+                          .vocab = 32000,
+                          .state_space = StateSpace{.inner = 2048, .head_dim = 64, .state = 64},
+                          .kinds = kinds_of_letters("M*M-M*-", false)};
+  const TrainingPlan plan{.pipeline = 3, .global_batch = 6};
+  const std::vector<StageParameters> stages = parameters_by_stage(model, plan);
+  ASSERT_EQ(stages.size(), 3U);
+  // Two, three and two layers: the first and the last have the embedding and the logits beside theirs.
+  const std::int64_t state_space = parameters_on_gpu(model, plan, LayerKind{.state_space = true});
+  const std::int64_t attention = parameters_on_gpu(model, plan, LayerKind{.attention = true});
+  const std::int64_t mlp = parameters_on_gpu(model, plan, LayerKind{.mlp = MlpKind::dense});
+  EXPECT_EQ(stages[0].whole, 32000 * 1024 + state_space + attention);
+  EXPECT_EQ(stages[1].whole, state_space + mlp + state_space);
+  EXPECT_EQ(stages[2].whole, attention + mlp + 32000 * 1024 + 1024);
+  StepMemory largest;
+  for (std::int64_t stage = 0; stage < 3; ++stage) {
+    EXPECT_EQ(parameters_on_gpu(model, plan, stage), stages[static_cast<std::size_t>(stage)].whole);
+    const StepMemory memory = step_memory(model, plan, stage);
+    largest = memory.total() > largest.total() ? memory : largest;
+  }
+  EXPECT_EQ(largest_step_memory(model, plan).total(), largest.total());
 }
 
 TEST(StepMemory, OfAnInterleavedPipelineGrowsAsKorthikantiSays) {

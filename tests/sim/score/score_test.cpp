@@ -378,6 +378,44 @@ TEST(Score, TheBetterOfTwoLayoutsOfOnePieceOfWorkIsNamedOrNot) {
   EXPECT_EQ(layouts("200.0\n").better_named, 0);
 }
 
+TEST(Score, FactsAboutMemoryAreCountedAndDenialsNamed) {
+  const std::string header =
+      "hw,model,layers,hidden,heads,vocab,tp,sp,pp,interleave,dp,cp,zero,mbs,gbs,seq,recompute,attention_kernel,"
+      "dropout,dtype,gradient_dtype,fits\n";
+  const auto row = [](std::string_view recompute, std::string_view fits) {
+    return fmt::format("a100-sxm-80,,96,12288,96,51200,8,off,8,3,1,1,0,1,64,2048,{},unfused,on,fp16,fp32,{}\n",
+                       recompute, fits);
+  };
+  const TableScore score = score_text(header + row("full", "yes") + row("none", "no") + row("full", "no"), "x.csv", {});
+  EXPECT_EQ(score.kind, "memory_fit");
+  EXPECT_EQ(score.scored, 3);
+  ASSERT_TRUE(score.memory.has_value());
+  EXPECT_EQ(score.memory->facts, 3);
+  EXPECT_EQ(score.memory->agreed, 2);
+  ASSERT_EQ(score.remarks.size(), 1U);
+  EXPECT_NE(score.remarks[0].find("gpt of 96 x 12288 on 64 GPUs"), std::string::npos) << score.remarks[0];
+  EXPECT_NE(score.remarks[0].find("did not fit into 80 GB"), std::string::npos) << score.remarks[0];
+  const TableScore wrong = score_text(header + row("sometimes", "yes") + row("full", "perhaps"), "x.csv", {});
+  EXPECT_EQ(wrong.fault_count, 2);
+  EXPECT_FALSE(wrong.memory.has_value());
+}
+
+// Two facts are denied, and docs/decisions/0087 says why: a change of the model that denies others shows here.
+TEST(Score, PublishedFactsAboutMemoryAreDeniedTwice) {
+  const std::vector<TableScore> scores =
+      score_tables(tables_in({(published_tables() / "memory_fits.csv").string()}), {});
+  ASSERT_EQ(scores.size(), 1U);
+  const TableScore& score = scores.front();
+  EXPECT_EQ(score.skipped_rows(), 0);
+  EXPECT_EQ(score.fault_count, 0);
+  ASSERT_TRUE(score.memory.has_value());
+  EXPECT_EQ(score.memory->facts, 31);
+  EXPECT_EQ(score.memory->agreed, 29);
+  ASSERT_EQ(score.remarks.size(), 2U);
+  EXPECT_NE(score.remarks[0].find("gpt of 105 x 20480 on 640 GPUs"), std::string::npos) << score.remarks[0];
+  EXPECT_NE(score.remarks[1].find("llama-3.1-405b on 8192 GPUs"), std::string::npos) << score.remarks[1];
+}
+
 TEST(Score, StepsWithoutAndWithAsyncTensorParallelismArePairs) {
   const std::string config = ",\"64x H100, TP=8 x FSDP=8, seq 8192, bf16 (recalled)\"\n";
   const TableScore score =

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scores published facts of training steps that fit in memory, or did not.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "model/config_error.h"
+#include "model/workload/memory.h"
+#include "sim/score/machine_column.h"
+#include "sim/score/model_column.h"
+
+namespace commfuse::score {
+
+namespace {
+
+/// Reads one of two words.
+bool word(Row& row, const Column& column, std::string_view yes, std::string_view no) {
+  const std::string_view text = row.text(column);
+  if (text != yes && text != no) {
+    row.fault(fmt::format("{} is neither {} nor {}", text.empty() ? "an empty cell" : text, yes, no));
+  }
+  return text == yes;
+}
+
+/// The columns of such a table.
+struct FitColumns {
+  explicit FitColumns(const Table& table)
+      : hw(table.column("hw")),
+        tensor(table.column("tp")),
+        shares_tokens(table.column("sp")),
+        pipeline(table.column("pp")),
+        interleave(table.column("interleave")),
+        data(table.column("dp")),
+        context(table.column("cp")),
+        zero(table.column("zero")),
+        micro_batch(table.column("mbs")),
+        global_batch(table.column("gbs")),
+        seq(table.column("seq")),
+        recompute(table.column("recompute")),
+        kernel(table.column("attention_kernel")),
+        dropout(table.column("dropout")),
+        dtype(table.column("dtype")),
+        gradient_dtype(table.column("gradient_dtype")),
+        fits(table.column("fits")) {}
+  Column hw, tensor, shares_tokens, pipeline, interleave, data, context, zero, micro_batch, global_batch, seq,
+      recompute, kernel, dropout, dtype, gradient_dtype, fits;
+
+  [[nodiscard]] TrainingPlan read(Row& row) const {
+    TrainingPlan plan{.tensor = row.count(tensor, most_gpus),
+                      .sequence_parallel = word(row, shares_tokens, "on", "off"),
+                      .pipeline = row.count(pipeline, most_gpus),
+                      .interleave = row.count(interleave),
+                      .data = row.count(data, most_gpus),
+                      .context = row.count(context, most_gpus),
+                      .global_batch = row.count(global_batch),
+                      .micro_batch = row.count(micro_batch),
+                      .seq = row.count(seq)};
+    const std::int64_t stage = row.size(zero);
+    if (stage > 3) {
+      row.fault(fmt::format("ZeRO has stages 0 to 3, not {}", stage));
+    } else {
+      plan.zero = static_cast<Zero>(stage);
+    }
+    const auto recomputed = recompute_named(row.text(recompute));
+    const auto type = dtype_named(row.text(dtype));
+    const auto sums = dtype_named(row.text(gradient_dtype));
+    if (!recomputed || !type || !sums) {
+      row.fault("an unknown recomputation or dtype; use none, selective or full, and fp16, bf16, fp8 or fp32");
+      return plan;
+    }
+    plan.recompute = *recomputed;
+    plan.dtype = *type;
+    plan.gradient_dtype = *sums;
+    plan.fused_attention = word(row, kernel, "fused", "unfused");
+    plan.dropout = word(row, dropout, "on", "off");
+    return plan;
+  }
+};
+
+/// Returns the model file that a row names, or GPT of its shape as Megatron-LM trains it; nothing for an unknown name.
+std::optional<Transformer> model_of(Row& row, const Table& table, ModelColumn& models, std::int64_t seq) {
+  if (const std::string_view name = row.text(table.column("model")); !name.empty()) {
+    const Transformer* model = models.of(name);
+    return model == nullptr ? std::nullopt : std::optional(*model);
+  }
+  const std::int64_t hidden = row.count(table.column("hidden"));
+  const std::int64_t heads = row.count(table.column("heads"));
+  const std::int64_t layers = row.count(table.column("layers"));
+  return Transformer{.name = fmt::format("gpt of {} x {}", layers, hidden),
+                     .layers = layers,
+                     .hidden = hidden,
+                     .ffn = 4 * hidden,
+                     .heads = heads,
+                     .kv_heads = heads,
+                     .head_dim = std::max<std::int64_t>(1, hidden / heads),
+                     .vocab = row.count(table.column("vocab")),
+                     .norm = Norm::layer,
+                     .biases = true,
+                     .tied_embeddings = true,
+                     .positions = seq};
+}
+
+/// Returns a sentence about a fact that the model denies.
+std::string denial_of(const Transformer& model, const TrainingPlan& plan, Bytes memory, Bytes capacity, bool fitted) {
+  return fmt::format(
+      "{} on {} GPUs (TP {}, PP {}, DP {}, micro-batch {}, ZeRO {}, recompute {}) {} {:.0f} GB: {:.1f} GB "
+      "are predicted.",
+      model.name, plan.gpus(), plan.tensor, plan.pipeline, plan.data, plan.micro_batch, static_cast<int>(plan.zero),
+      name_of(plan.recompute), fitted ? "fitted into" : "did not fit into", static_cast<double>(capacity.count) / 1e9,
+      static_cast<double>(memory.count) / 1e9);
+}
+
+}  // namespace
+
+void score_memory_fits(const Table& table, Context& context, Tally& tally) {
+  const FitColumns columns(table);
+  MachineColumn machines(context.machines);
+  ModelColumn models;
+  for (std::size_t i = 0; i < table.rows(); ++i) {
+    Row row(table, i);
+    const TrainingPlan plan = columns.read(row);
+    const std::optional<Transformer> model = model_of(row, table, models, plan.seq);
+    const bool fitted = word(row, columns.fits, "yes", "no");
+    if (!tally.takes(row, true)) {
+      continue;
+    }
+    const FoundMachine& node = machines.of(row.text(columns.hw));
+    if (node.machine == nullptr || !model) {
+      tally.skip(node.machine == nullptr ? node.why_not : "no model file is called so");
+      continue;
+    }
+    try {
+      require_possible(*model, plan);
+    } catch (const ConfigError& error) {
+      tally.skip(error.what());
+      continue;
+    }
+    const Bytes memory = largest_step_memory(*model, plan).total();
+    const Bytes capacity = node.machine->accelerator.hbm_capacity;
+    const bool agrees = (memory <= capacity) == fitted;
+    tally.memory_fact(*node.machine, agrees);
+    if (!agrees) {
+      tally.result().remarks.push_back(denial_of(*model, plan, memory, capacity, fitted));
+    }
+  }
+}
+
+}  // namespace commfuse::score
