@@ -337,10 +337,8 @@ constexpr std::array columns_of_tails{
                  [](const Row& row) -> Value { return unless_empty(row.evaluator); }, put_text<&Row::evaluator>},
 };
 
-/// Columns of the random draws.
+/// Columns of the random draws, behind the settings that rows repeat.
 constexpr std::array columns_of_draws{
-    setting<&Row::jitter>("jitter", "jitter of op times", ColumnRole::setting),
-    setting<&Row::faults>("faults", "what goes wrong"),
     ResultColumn{
         "seed", "of the draws; where there are samples", ColumnType::count,
         [](const Row& row) -> Value { return row.tails ? Value{static_cast<std::int64_t>(row.seed)} : Value{}; },
@@ -426,11 +424,22 @@ constexpr ResultColumn price_column() {
           [](const Row& a, const Row& b) -> std::strong_ordering { return a.*member <=> b.*member; }};
 }
 
-/// Columns of the origin of a result: those of price_settings come before the draws, as in every version.
-constexpr auto columns_of_making = joined<1>(
-    columns_of_tails, []<std::size_t place>() { return price_column<place>(); },
+/// Returns the column of repeated_settings[place].
+template <std::size_t place>
+constexpr ResultColumn repeated_column() {
+  constexpr const RepeatedSetting& entry = repeated_settings[place];
+  return setting<entry.member>(entry.name, entry.doc, entry.role);
+}
+
+/// Columns of the origin of a result: the first of price_settings comes before the draws, as in every version.
+constexpr auto columns_of_making = concatenated(
+    joined<1>(
+        columns_of_tails, []<std::size_t place>() { return price_column<place>(); }, std::array<ResultColumn, 0>{}),
+    joined<repeated_settings.size()>(
+        std::array<ResultColumn, 0>{}, []<std::size_t place>() { return repeated_column<place>(); }, columns_of_draws),
     joined<price_settings.size() - 1>(
-        columns_of_draws, []<std::size_t place>() { return price_column<place + 1>(); }, columns_of_origin));
+        std::array<ResultColumn, 0>{}, []<std::size_t place>() { return price_column<place + 1>(); },
+        columns_of_origin));
 
 constexpr auto columns_after_options = joined<outcome_columns.size()>(
     columns_after, []<std::size_t place>() { return outcome_column<place>(); }, columns_of_making);

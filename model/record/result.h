@@ -2,6 +2,7 @@
 // One row of results: a point and a strategy. One list of columns serves JSON, CSV, tables and documentation.
 #pragma once
 
+#include <array>
 #include <compare>
 #include <cstdint>
 #include <optional>
@@ -87,6 +88,22 @@ enum class ColumnRole : std::uint8_t {
   setting,  ///< a setting of the same name that does not distinguish points: the time without jitter is the same
   point,    ///< a setting of the same name that distinguishes points
   axis,     ///< such a setting whose values all belong in one map and one table of a report
+};
+
+/// A setting that rows repeat as text under its own key. A member of ResultRow and an entry in repeated_settings make a
+/// column of results and of RowTable; sim/point/point_runner.cpp fills the member.
+struct RepeatedSetting {
+  std::string_view name;  ///< key of the setting
+  std::string_view doc;   ///< description of the column, one line
+  ColumnRole role;        ///< not `outcome`
+  std::string ResultRow::*member;
+};
+
+/// In the order of every output. Settings with a place of their own among the columns are in result.cpp, those that
+/// change the price of an op in price_settings.
+inline constexpr std::array repeated_settings{
+    RepeatedSetting{"jitter", "jitter of op times", ColumnRole::setting, &ResultRow::jitter},
+    RepeatedSetting{"faults", "what goes wrong", ColumnRole::point, &ResultRow::faults},
 };
 
 struct ResultColumn {

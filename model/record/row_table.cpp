@@ -46,8 +46,9 @@ void for_each_setting(Columns& columns, Row& row, const Visit& visit) {
   visit(columns.scope, row.scope);
   visit(columns.dtype, row.dtype);
   visit(columns.evaluator, row.evaluator);
-  visit(columns.jitter, row.jitter);
-  visit(columns.faults, row.faults);
+  for (std::size_t place = 0; place < repeated_settings.size(); ++place) {
+    visit(columns.repeated[place], row.*repeated_settings[place].member);
+  }
   for (std::size_t place = 0; place < price_settings.size(); ++place) {
     visit(columns.priced_as[place], row.*price_settings[place].told);
   }

@@ -30,7 +30,9 @@ consteval std::size_t outcome_place(Member Outcome::*member) {
 struct RowColumns {
   WordColumn model, hardware, link_bandwidth, network_bandwidth, all_reduce_kernel, scope, dtype;
   WordColumn strategy, implements, held_back, parameters, schedule_sha256, reason, warnings;
-  WordColumn evaluator, jitter, faults, leans_on;
+  WordColumn evaluator;
+  std::array<WordColumn, repeated_settings.size()> repeated;  ///< by place among repeated_settings
+  WordColumn leans_on;
   std::array<WordColumn, price_settings.size()> priced_as;  ///< by place among price_settings
   NarrowColumn link_rate, network_rate, ranks, batch, seq, seed, bound, buffers, makespan_error, win_probability,
       beats_serial, saving_error;

@@ -46,7 +46,7 @@ void put_range(std::string_view column, Rule& rule) {
   } else if (column.starts_with("mfu")) {
     rule.shortest = 0.0;
     rule.longest = most_mfu;
-  } else if (column == "win_probability" || column == "p99_worst_rank_share" || column.starts_with("p99_path_")) {
+  } else if (column == "win_probability" || column.ends_with("_share") || column.starts_with("p99_path_")) {
     rule.shortest = 0.0;
     rule.longest = 1.0;
   } else if (column == "makespan_error" || column.ends_with("_rate_gb_s")) {

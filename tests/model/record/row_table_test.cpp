@@ -62,8 +62,11 @@ ResultRow full_row() {
            &ResultRow::model, &ResultRow::hardware, &ResultRow::link_bandwidth, &ResultRow::network_bandwidth,
            &ResultRow::all_reduce_kernel, &ResultRow::scope, &ResultRow::dtype, &ResultRow::strategy,
            &ResultRow::implements, &ResultRow::held_back, &ResultRow::parameters, &ResultRow::schedule_sha256,
-           &ResultRow::warnings, &ResultRow::evaluator, &ResultRow::jitter, &ResultRow::faults, &ResultRow::leans_on}) {
+           &ResultRow::warnings, &ResultRow::evaluator, &ResultRow::leans_on}) {
     row.*member = "word " + std::to_string(next++);
+  }
+  for (const RepeatedSetting& setting : repeated_settings) {
+    row.*setting.member = "word " + std::to_string(next++);
   }
   for (const PriceSetting& setting : price_settings) {
     row.*setting.told = "word " + std::to_string(next++);
