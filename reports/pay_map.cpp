@@ -42,7 +42,7 @@ std::string map_of(const std::string& name, const std::vector<const ResultRow*>&
   const bool is_guess = std::ranges::any_of(rows, [&](const ResultRow* row) {
     return row->strategy == name && row->warnings.find("nobody measured") != std::string::npos;
   });
-  std::string text = is_guess ? name + ", which nobody measured on such GPUs\n" : std::string{};
+  std::string text = is_guess ? name + ", not measured on such GPUs\n" : std::string{};
   text += fmt::format("{:<24}", is_guess ? "  ranks" : name + ", ranks");
   for (const std::int64_t seq : seqs) {
     text += fmt::format(" {:>6} ", format_count(seq));

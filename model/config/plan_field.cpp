@@ -40,7 +40,7 @@ constexpr std::array fields{
               .preset = "0.5",
               .example = "0.9",
               .range = {0.01, 0.99}},
-    PlanField{.key = "currency", .doc = "Of all prices", .preset = "$", .example = "$"},
+    PlanField{.key = "currency", .doc = "Currency of all prices", .preset = "$", .example = "$"},
     PlanField{.key = "model_error",
               .doc = "Relative standard error of a predicted step beside those of the machine's parameters (default: "
                      "0.42 of experts, 0.07 of a named framework, else 0.13)",

@@ -337,7 +337,7 @@ bool Page::has_interval() const {
 std::string Page::terms() const {
   constexpr std::string_view overlap = "Overlap hides communication under computation";
   const std::string rule =
-      fmt::format("To pay or to lose takes {}; everything else is too close to call.", rule_in_words(input_.rule));
+      fmt::format("Paying or losing takes {}; everything else is too close to call.", rule_in_words(input_.rule));
   if (!has_layers()) {
     const PlanSavings savings = plan_savings(input_.models, input_.rule);
     return savings.decisive ? fmt::format("{}; {} is the baseline. {}", overlap, savings.baseline, rule)

@@ -293,7 +293,7 @@ Figure rates_figure(const CapacityPlan& plan, Figure figure) {
   constexpr std::array roles{Role::essential, Role::communication};
   figure.id.insert(0, "plan-rates");
   figure.title = rates_title(plan);
-  figure.description = "Tokens per second over the rate of the links, the layout chosen anew at every point.";
+  figure.description = "Tokens per second over the rate of the links, with the best layout at every point.";
   std::vector<double> rates;
   for (const RateCurve& curve : plan.curves) {
     for (const RateCurve::Point& point : curve.points) {

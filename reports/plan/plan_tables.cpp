@@ -239,7 +239,7 @@ bool is_between_rates(const WhatIf& change) {
 
 PlanTable what_if_table(const CapacityPlan& plan) {
   PlanTable table{.id = "what-if",
-                  .title = "What if: the same number of GPUs, the layout chosen anew",
+                  .title = "What if: the same number of GPUs, the best layout for each change",
                   .columns = {{"change", true},
                               {"days"},
                               {"vs plan"},

@@ -64,7 +64,7 @@ std::string against_commfuse(const CapacityPlan& plan) {
 /// "serial collectives would take 13.5% longer, data slicing (CoC) 4.2%"; without a difference it says so.
 std::string against_schedules(const CapacityPlan& plan) {
   if (plan.best_kind()->sites.empty()) {
-    return "this layout has no collective beside a GEMM that overlap could hide";
+    return "this layout has no collective that overlap could hide behind a GEMM";
   }
   if (!plan.framework.empty()) {
     return against_commfuse(plan);
