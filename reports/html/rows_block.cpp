@@ -42,6 +42,21 @@ RowTable::Columns only(const RowColumns& columns) {
   }
 }
 
+/// Returns the place of a setting among repeated_settings; their number if it is none of them.
+constexpr std::size_t place_among_repeated(std::string_view name) {
+  std::size_t place = 0;
+  while (place < repeated_settings.size() && repeated_settings[place].name != name) {
+    ++place;
+  }
+  return place;
+}
+
+template <std::size_t place>
+RowTable::Columns only_repeated(const RowColumns& columns) {
+  static_assert(place < repeated_settings.size(), "the setting is one that rows repeat");
+  return {&columns.repeated[place].numbers()};
+}
+
 RowTable::Columns machine_columns(const RowColumns& columns) {
   return {&columns.hardware.numbers(), &columns.link_bandwidth.numbers(), &columns.network_bandwidth.numbers()};
 }
@@ -55,8 +70,10 @@ constexpr std::array words_of_page{
     WordsOfPage{"hardware", "Hardware", [](const ResultRow& row) { return machine_in_words(row); }, machine_columns},
     WordsOfPage{"scope", "Scope", [](const ResultRow& row) { return row.scope; }, only<&RowColumns::scope>},
     WordsOfPage{"dtype", "Dtype", [](const ResultRow& row) { return row.dtype; }, only<&RowColumns::dtype>},
-    WordsOfPage{"jitter", "Jitter", [](const ResultRow& row) { return row.jitter; }, only<&RowColumns::jitter>},
-    WordsOfPage{"faults", "Faults", [](const ResultRow& row) { return row.faults; }, only<&RowColumns::faults>},
+    WordsOfPage{"jitter", "Jitter", [](const ResultRow& row) { return row.jitter; },
+                only_repeated<place_among_repeated("jitter")>},
+    WordsOfPage{"faults", "Faults", [](const ResultRow& row) { return row.faults; },
+                only_repeated<place_among_repeated("faults")>},
     WordsOfPage{"batch", "Batch", [](const ResultRow& row) { return format_count(row.batch); },
                 only<&RowColumns::batch>},
     WordsOfPage{"ranks", "Ranks", [](const ResultRow& row) { return format_count(row.ranks); },

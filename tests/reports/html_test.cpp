@@ -224,9 +224,8 @@ TEST(Html, ThePageSaysBelowItsTitleWhatItIsOf) {
 
 TEST(Html, WhatTheWordsMeanStandsBelowTheVerdict) {
   const std::string html = html_report(small_sweep());
-  EXPECT_NE(
-      html.find("serial, the baseline, hides none. Paying or losing takes more than 2% and a probability of 80%"),
-      std::string::npos);
+  EXPECT_NE(html.find("serial, the baseline, hides none. Paying or losing takes more than 2% and a probability of 80%"),
+            std::string::npos);
   EXPECT_EQ(html.find("A bound is what"), std::string::npos);
   std::vector<ResultRow> rows = small_rows();
   ResultRow bound = row("fused_kernel", 2, 2048, 1400us);
