@@ -152,7 +152,7 @@ std::int64_t weight_bytes(DType dtype) { return bytes_of(dtype) == 1 ? width : b
 
 /// Returns true if replicas that could share gradients sum those of several micro-batches whole.
 bool adds_up_whole(const TrainingPlan& plan) {
-  return plan.zero == Zero::gradients && plan.micro_batches() > 1 && !plan.scatters_each_pass();
+  return plan.replicas() > 1 && plan.zero == Zero::gradients && plan.micro_batches() > 1 && !plan.scatters_each_pass();
 }
 
 std::int64_t experts_on_gpu(const Transformer& model, const TrainingPlan& plan, const LayerKind& kind) {

@@ -156,8 +156,9 @@ std::optional<Setting> with_dropout(const Setting& setting, Draws&) {
 }
 
 /// Ranks that share a sequence always use a fused kernel.
+/// Leaves out fp8, in which a fused kernel keeps its output twice: in 16 bits, and in 8 for the projection.
 std::optional<Setting> unfused_attention(const Setting& setting, Draws&) {
-  return is_step(setting) && setting.count("parallel.context") == 1
+  return is_step(setting) && setting.count("parallel.context") == 1 && setting.text("dtype") != "fp8"
              ? std::optional(setting.with("attention_kernel", "unfused"))
              : std::nullopt;
 }

@@ -68,17 +68,25 @@ class Memory {
     return begin;
   }
 
+  /// Ends the sharing of a block between two holds of the lock, because handles are given under a lock of their own
+  /// that is taken before this one.
   bool release(void* at, bool of_device) {
+    Ledger* ledger = nullptr;
+    {
+      const std::lock_guard lock(mutex_);
+      const auto block = blocks_.find(number_of(at));
+      if (block == blocks_.end() || block->second.freed || block->second.opened ||
+          (block->second.device != of_host) != of_device) {
+        return false;
+      }
+      block->second.freed = true;
+      ledger = block->second.ledger;
+    }
+    if (ledger != nullptr) {
+      end_sharing(*ledger);
+    }
     const std::lock_guard lock(mutex_);
     const auto block = blocks_.find(number_of(at));
-    if (block == blocks_.end() || block->second.freed || block->second.opened ||
-        (block->second.device != of_host) != of_device) {
-      return false;
-    }
-    if (block->second.ledger != nullptr) {
-      end_sharing(*block->second.ledger);
-    }
-    block->second.freed = true;
     const std::uintptr_t room = up(std::max<std::size_t>(block->second.bytes, 1), alignment);
     used_[block->second.device] -= room;
     take_pages(block->first, room);
