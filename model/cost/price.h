@@ -51,7 +51,7 @@ struct KernelTimes {
 Costs price(const Program& program, const std::vector<Meetings>& meetings, const Sizes& sizes, const Machine& machine,
             const PriceOptions& options, KernelTimes& known);
 
-/// The same, into costs whose memory is used again.
+/// Puts the same costs into `costs`, whose memory is used again.
 void price(const Program& program, const std::vector<Meetings>& meetings, const Sizes& sizes, const Machine& machine,
            const PriceOptions& options, KernelTimes& known, Costs& costs);
 

@@ -2,7 +2,6 @@
 // Scores published facts of training steps that fit in memory, or did not.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,6 +10,7 @@
 #include "model/workload/memory.h"
 #include "sim/score/machine_column.h"
 #include "sim/score/model_column.h"
+#include "sim/score/step_case.h"
 
 namespace commfuse::score {
 
@@ -86,21 +86,13 @@ std::optional<Transformer> model_of(Row& row, const Table& table, ModelColumn& m
     const Transformer* model = models.of(name);
     return model == nullptr ? std::nullopt : std::optional(*model);
   }
-  const std::int64_t hidden = row.count(table.column("hidden"));
-  const std::int64_t heads = row.count(table.column("heads"));
-  const std::int64_t layers = row.count(table.column("layers"));
-  return Transformer{.name = fmt::format("gpt of {} x {}", layers, hidden),
-                     .layers = layers,
-                     .hidden = hidden,
-                     .ffn = 4 * hidden,
-                     .heads = heads,
-                     .kv_heads = heads,
-                     .head_dim = std::max<std::int64_t>(1, hidden / heads),
-                     .vocab = row.count(table.column("vocab")),
-                     .norm = Norm::layer,
-                     .biases = true,
-                     .tied_embeddings = true,
-                     .positions = seq};
+  Transformer model = gpt({.layers = row.count(table.column("layers")),
+                           .hidden = row.count(table.column("hidden")),
+                           .heads = row.count(table.column("heads")),
+                           .vocab = row.count(table.column("vocab")),
+                           .seq = seq});
+  model.tied_embeddings = true;
+  return model;
 }
 
 /// Returns a sentence about a fact that the model denies.

@@ -62,4 +62,18 @@ std::string remark_on_spread() {
       load_jitter("default").rank_sigma.value, load_jitter("default").communication_sigma.value);
 }
 
+Transformer gpt(const GptShape& shape) {
+  return {.name = fmt::format("gpt of {} x {}", shape.layers, shape.hidden),
+          .layers = shape.layers,
+          .hidden = shape.hidden,
+          .ffn = 4 * shape.hidden,
+          .heads = shape.heads,
+          .kv_heads = shape.heads,
+          .head_dim = std::max<std::int64_t>(1, shape.hidden / shape.heads),
+          .vocab = shape.vocab,
+          .norm = Norm::layer,
+          .biases = true,
+          .positions = shape.seq};
+}
+
 }  // namespace commfuse::score

@@ -2,6 +2,7 @@
 // Converts one row of a table of training steps to the simulator's inputs.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -49,6 +50,17 @@ class StepScorer {
   std::map<const Machine*, SiteTimes> sites_;
   Jitter jitter_;
 };
+
+struct GptShape {
+  std::int64_t layers = 0;
+  std::int64_t hidden = 0;
+  std::int64_t heads = 0;
+  std::int64_t vocab = 0;
+  std::int64_t seq = 0;  ///< tokens of a sequence, each with a learned position
+};
+
+/// Returns GPT as Megatron-LM trains it, with logits that have weights of their own.
+Transformer gpt(const GptShape& shape);
 
 /// Returns a sentence for the page about the variation between GPUs in cases with `gpus_differ`.
 std::string remark_on_spread();

@@ -24,25 +24,13 @@ namespace commfuse::score {
 
 namespace {
 
-/// GPT as Megatron-LM trains it.
-Transformer gpt(std::int64_t layers, std::int64_t hidden, std::int64_t heads, std::int64_t vocab, std::int64_t seq) {
-  return {.name = fmt::format("gpt of {} x {}", layers, hidden),
-          .layers = layers,
-          .hidden = hidden,
-          .ffn = 4 * hidden,
-          .heads = heads,
-          .kv_heads = heads,
-          .head_dim = std::max<std::int64_t>(1, hidden / heads),
-          .vocab = vocab,
-          .norm = Norm::layer,
-          .biases = true,
-          .positions = seq};
-}
-
 /// Reads the columns "layers", "hidden", "heads" of a table.
 Transformer gpt_of(const Table& table, Row& row, std::int64_t vocab, std::int64_t seq) {
-  return gpt(row.count(table.column("layers")), row.count(table.column("hidden")), row.count(table.column("heads")),
-             vocab, seq);
+  return gpt({.layers = row.count(table.column("layers")),
+              .hidden = row.count(table.column("hidden")),
+              .heads = row.count(table.column("heads")),
+              .vocab = vocab,
+              .seq = seq});
 }
 
 /// Returns Spearman's correlation: that of the places in both orders.
@@ -104,7 +92,11 @@ struct GptColumns {
   [[nodiscard]] StepCase read(Row& row) const {
     StepCase step;
     const std::int64_t length = row.count(seq);
-    step.model = gpt(row.count(layers), row.count(hidden), row.count(heads), vtrain_vocab, length);
+    step.model = gpt({.layers = row.count(layers),
+                      .hidden = row.count(hidden),
+                      .heads = row.count(heads),
+                      .vocab = vtrain_vocab,
+                      .seq = length});
     step.plan = {.tensor = row.count(tensor, most_gpus),
                  .pipeline = row.count(pipeline, most_gpus),
                  .data = row.count(data, most_gpus),
@@ -509,7 +501,8 @@ void score_layer_passes(const Table& table, Context& context, Tally& tally) {
     const auto says = [&](std::string_view word) { return experiment.find(word) != std::string_view::npos; };
     StepCase step;
     const std::int64_t seq = row.count(table.column("seq"));
-    step.model = gpt(48, row.count(table.column("hidden")), 64, 51200, seq);
+    step.model =
+        gpt({.layers = 48, .hidden = row.count(table.column("hidden")), .heads = 64, .vocab = 51200, .seq = seq});
     step.plan = {.tensor = row.count(table.column("tp"), most_gpus),
                  .sequence_parallel = says("sequence"),
                  .global_batch = row.count(table.column("micro_batch")),

@@ -11,6 +11,7 @@
 
 #include "model/cost/custom_all_reduce.h"
 #include "model/fit/link_yaml.h"
+#include "tests/noise.h"
 
 namespace commfuse {
 namespace {
@@ -18,19 +19,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr BytesPerSecond capacity{450e9};
-
-/// Errors of one percent that are equal in every run: a Weyl sequence, about normal as the sum of three.
-class Noise {
- public:
-  double factor() { return std::exp(0.02 * (next() + next() + next() - 1.5)); }
-
- private:
-  double next() {
-    state_ += 0.6180339887498949;
-    return state_ - std::floor(state_);
-  }
-  double state_ = 0.5;
-};
 
 CustomAllReduce made_up() {
   CustomAllReduce kernels;

@@ -93,16 +93,20 @@ TEST(LayerActivations, WithFp8AndAnUnfusedCoreKeepItsOutputOnce) {
   EXPECT_EQ(layer_activations(gpt_22b, plan, dense_layer).count, (6 + 6 + 1 + 12) * sbh);
 }
 
+Transformer small_mixture() {
+  return {.layers = 2,
+          .hidden = 1024,
+          .ffn = 4096,
+          .heads = 16,
+          .kv_heads = 16,
+          .head_dim = 64,
+          .vocab = 32000,
+          .gated_mlp = true,
+          .experts = Experts{.count = 16, .active = 3, .ffn = 512}};
+}
+
 TEST(LayerActivations, WithFp8KeepWhatARouterReadsIn16Bits) {
-  Transformer mixture{.layers = 2,
-                      .hidden = 1024,
-                      .ffn = 4096,
-                      .heads = 16,
-                      .kv_heads = 16,
-                      .head_dim = 64,
-                      .vocab = 32000,
-                      .gated_mlp = true,
-                      .experts = Experts{.count = 16, .active = 3, .ffn = 512}};
+  Transformer mixture = small_mixture();
   const LayerKind kind{.attention = true, .mlp = MlpKind::mixture};
   const TrainingPlan plan{.seq = 1, .dtype = DType::fp8};
   // 3 h and 4 h at the norms; queries, keys, values 6 x 1024, output 3 x 1024; three experts of 5 x 512, and their
@@ -114,15 +118,7 @@ TEST(LayerActivations, WithFp8KeepWhatARouterReadsIn16Bits) {
 }
 
 TEST(LayerActivations, OfAMixtureCountWhatEachExpertReadWholeOnEveryTensorRank) {
-  const Transformer mixture{.layers = 2,
-                            .hidden = 1024,
-                            .ffn = 4096,
-                            .heads = 16,
-                            .kv_heads = 16,
-                            .head_dim = 64,
-                            .vocab = 32000,
-                            .gated_mlp = true,
-                            .experts = Experts{.count = 16, .active = 3, .ffn = 512}};
+  const Transformer mixture = small_mixture();
   const LayerKind kind{.attention = true, .mlp = MlpKind::mixture};
   TrainingPlan plan{.seq = 1};
   // 8 h; 4 x 1024 and 4 x 1024 of attention; three experts of 6 x 512; three copies of 2 h

@@ -26,24 +26,12 @@
 #include "model/fit/holdout.h"
 #include "sim/calibrate/observations.h"
 #include "sim/calibrate/residual_plot.h"
+#include "tests/noise.h"
 
 namespace commfuse::calibrate {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// Errors of one percent that are equal in every run: a Weyl sequence, about normal as the sum of three.
-class Noise {
- public:
-  double factor() { return std::exp(0.02 * (next() + next() + next() - 1.5)); }
-
- private:
-  double next() {
-    state_ += 0.6180339887498949;
-    return state_ - std::floor(state_);
-  }
-  double state_ = 0.5;
-};
 
 class Calibrate : public testing::Test {
  protected:

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Errors of made-up measurements.
+#pragma once
+
+#include <cmath>
+
+namespace commfuse {
+
+/// Errors of one percent that are equal in every run: a Weyl sequence, about normal as the sum of three.
+class Noise {
+ public:
+  double factor() { return std::exp(0.02 * (next() + next() + next() - 1.5)); }
+
+ private:
+  double next() {
+    state_ += 0.6180339887498949;
+    return state_ - std::floor(state_);
+  }
+  double state_ = 0.5;
+};
+
+}  // namespace commfuse
