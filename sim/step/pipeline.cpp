@@ -22,7 +22,8 @@ struct Pass {
 
 Kind kind_of(bool is_forward) { return is_forward ? Kind::forward : Kind::backward; }
 
-/// Returns pass number k of one direction on a stage: pieces alternate after as many micro-batches as there are stages.
+/// Returns pass number k of one direction on a stage. The stage changes to its next piece after every `stages`
+/// micro-batches.
 Pass numbered(const Pipeline& pipeline, std::int64_t stage, std::int64_t k, bool is_forward) {
   const std::int64_t round = pipeline.stages * pipeline.interleave;
   if (pipeline.interleave == 1) {
@@ -42,8 +43,8 @@ std::int64_t warm_up(const Pipeline& pipeline, std::int64_t stage) {
   return std::min(passes, wanted);
 }
 
-/// Returns a stage's pass at a place in its order: warm-up forwards, then one forward and one backward in turn, then
-/// the rest.
+/// Returns the pass at index `place` in a stage's order: warm-up forward passes, then forward and backward passes in
+/// turn, then the remaining backward passes.
 Pass pass_at(const Pipeline& pipeline, std::int64_t stage, std::int64_t place) {
   const std::int64_t passes = pipeline.micro_batches * pipeline.interleave;
   const std::int64_t ahead = warm_up(pipeline, stage);
@@ -58,9 +59,9 @@ Pass pass_at(const Pipeline& pipeline, std::int64_t stage, std::int64_t place) {
   return numbered(pipeline, stage, place - passes, false);
 }
 
-/// Returns the passes of ZB-H1 in the order of a stage. Warm-up forwards come first. Then follow rounds of one forward
-/// (while any is left), one backward, and one pass over weights; the last begins once the backward passes are ahead by
-/// as many micro-batches as there are earlier stages. The remaining weights come last.
+/// Returns the passes of a stage in the order of ZB-H1. Warm-up forward passes come first, then rounds of one forward
+/// pass (while any is left), one backward pass and one weight-gradient pass. Weight-gradient passes begin when the
+/// backward passes are `stage` micro-batches ahead, and the remaining ones come last.
 std::vector<Pass> split_passes(const Pipeline& pipeline, std::int64_t stage) {
   const std::int64_t micro_batches = pipeline.micro_batches;
   const std::int64_t ahead = warm_up(pipeline, stage);
@@ -125,7 +126,7 @@ class Player {
     return split_.empty() ? pass_at(pipeline_, stage, place) : split_[at(stage)][at(place)];
   }
 
-  /// Returns when the input of a pass arrives; not_yet where it has not been sent.
+  /// Returns when the input of a pass arrives; not_yet if it has not been sent.
   [[nodiscard]] Duration input_of(const Pass& pass) const {
     const bool is_forward = pass.kind == Kind::forward;
     if (pass.kind == Kind::weights) {
@@ -176,8 +177,8 @@ class Player {
   std::vector<Duration> backward_;  // end
   std::vector<StageTimes> stages_;
   std::vector<StreamState> states_;
-  std::vector<std::int64_t> places_;      // the next pass, by stage
-  std::vector<std::vector<Pass>> split_;  // by stage; empty where backward passes are whole
+  std::vector<std::int64_t> places_;      // index of the next pass, by stage
+  std::vector<std::vector<Pass>> split_;  // passes of ZB-H1, by stage; empty for other schedules
 };
 
 }  // namespace
@@ -185,9 +186,9 @@ class Player {
 std::vector<StageTimes> play(const Pipeline& pipeline) {
   check(std::ssize(pipeline.pieces) == pipeline.stages * pipeline.interleave, "every stage has its pieces");
   check(pipeline.interleave == 1 || pipeline.micro_batches % pipeline.stages == 0,
-        "interleaved micro-batches come in groups of the stages");
-  check(pipeline.stages == 1 || std::ssize(pipeline.sends) == pipeline.stages, "what every stage sends takes a time");
-  check(pipeline.interleave == 1 || !pipeline.splits_backward, "ZB-H1 has one piece a stage");
+        "the number of interleaved micro-batches is a multiple of the stages");
+  check(pipeline.stages == 1 || std::ssize(pipeline.sends) == pipeline.stages, "every stage has a send time");
+  check(pipeline.interleave == 1 || !pipeline.splits_backward, "ZB-H1 has one piece per stage");
   return Player(pipeline).run();
 }
 
