@@ -106,7 +106,7 @@ std::optional<std::string> nearest_of_family(std::string_view name, const std::v
   return near ? near : nearest(name, known);
 }
 
-/// The folder of the Python module that this code is in; empty where it is in a program.
+/// The folder of the Python module that this code is in; empty if it is in a program.
 fs::path folder_of_module() {
 #ifdef __EMSCRIPTEN__
   return {};
