@@ -6,7 +6,7 @@
 //              part: the op's share of the time of its one whole kernel; own: its time if every shard were a separate
 //              GEMM
 //   transfer   the larger of the ideal time and bytes / min(rate, rate_share x nominal rate), plus per_step
-//   sum        free, or with separate_sum the time of a pass over memory
+//   sum        the ideal time; with separate_sum at least the time of a pass over memory
 //
 // Decision 59 explains the form.
 #pragma once
