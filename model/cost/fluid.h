@@ -16,8 +16,8 @@
 
 namespace commfuse {
 
-/// How a transfer crosses several hops. cut_through: all hops at once, at the rate of the slowest; store_and_forward:
-/// one hop after another, with all bytes each time.
+/// Order in which a transfer crosses several hops. cut_through: all hops at once, at the rate of the slowest;
+/// store_and_forward: one hop after another, with all bytes each time.
 enum class Forwarding : std::uint8_t { cut_through, store_and_forward };
 
 /// Part of a transfer during which it holds the same links.

@@ -103,7 +103,7 @@ struct NodeFacts {
   std::vector<std::string> modules;      ///< Loaded modules among those that GPUDirect RDMA needs.
   std::vector<std::string> iommu_units;  ///< "dmar0"; empty if no IOMMU is on.
   int numa_nodes = 1;
-  std::vector<PciPath> gpus, nics, switches;  ///< Of NICs, only those with RDMA; the switches are NVSwitches.
+  std::vector<PciPath> gpus, nics, switches;  ///< NICs without RDMA are omitted; switches are NVSwitches.
   std::vector<RdmaPort> ports;
   std::optional<int> gid_index;  ///< NCCL_IB_GID_INDEX of /etc/nccl.conf; `doctor` overrides it from its environment.
   std::vector<AmdErrors> amd_errors;          ///< One element for each AMD GPU that counts errors.

@@ -125,14 +125,14 @@ TEST(RemoteHazards, APushIntoMemoryInUseIsFoundWithinAnIteration) {
     const DimensionId tokens = builder.dimension("tokens", 4);
     const DimensionId hidden = builder.dimension("hidden", 1);
     const TensorId x = builder.input_tensor("x", {tokens, 4}, {hidden, 1}, DType::bf16);
-    const BufferId own = builder.buffer("own", BufferRole::input, {tokens, 2}, {hidden, 1}, DType::bf16);
+    const BufferId own_rows = builder.buffer("own", BufferRole::input, {tokens, 2}, {hidden, 1}, DType::bf16);
     const BufferId room = builder.buffer("room", BufferRole::scratch, {tokens, 1}, {hidden, 1}, DType::bf16);
     const BufferId out = builder.buffer("out", BufferRole::output, {tokens, 2}, {hidden, 1}, DType::bf16);
-    builder.initially(builder.whole(own), x, along(builder.mesh(), 0) * 2, 0);
+    builder.initially(builder.whole(own_rows), x, along(builder.mesh(), 0) * 2, 0);
     builder.finally(builder.whole(out), x, along(builder.mesh(), 0, 1) * 2, 0);
     std::vector<OpId> waits;
     for (std::int32_t step = 0; step < 2; ++step) {
-      const OpId arrived = builder.exchange({.send = {builder.rows_of(own, step)},
+      const OpId arrived = builder.exchange({.send = {builder.rows_of(own_rows, step)},
                                              .receive = {builder.whole(room)},
                                              .protocol = Protocol::push,
                                              .waits = waits});
