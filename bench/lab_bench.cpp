@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the lab workloads, on which peers were timed, as whole processes, from config to summary, on one core. Time is
-// the process's processor time, user and system; memory is its peak. Beside each bar is the best peer's figure on the
-// same kind of machine.
+// Runs the lab workloads as whole processes, from config to summary, on one core. Other simulators (peers) were timed
+// on the same workloads. Time is the CPU time of the process, user and system; memory is its peak. The comment above
+// each bar gives the best peer's figure on the same kind of machine.
 #include <fmt/format.h>
 
 #include <array>
@@ -53,12 +53,12 @@ void lab(benchmark::State& state, const Workload& workload) {
   }
 }
 
-// The smaller rank counts serve the growth exponent.
+// The growth exponent needs several rank counts.
 void small_and_large(benchmark::internal::Benchmark* bench) {
   bench->RangeMultiplier(2)->UseManualTime()->Unit(benchmark::kMillisecond)->Iterations(7);
 }
 
-// LogGOPSim 0.96 s + 2.09 s of input, 138 MiB.
+// LogGOPSim takes 0.96 s, and 2.09 s to read its input, and 138 MiB.
 BENCHMARK_CAPTURE(lab, fa_replay, {.file = "fa", .bar_ranks = 1024, .bar_seconds = 0.08, .bar_mib = 40, .tiles = 1})
     ->Apply(small_and_large)
     ->Range(512, 4096);
@@ -67,24 +67,24 @@ BENCHMARK_CAPTURE(
     {.file = "fa", .evaluator = "engine", .bar_ranks = 1024, .bar_seconds = 0.40, .bar_mib = 40, .tiles = 1})
     ->Apply(small_and_large)
     ->Range(256, 1024);
-// LogGOPSim 1.09 s.
+// LogGOPSim takes 1.09 s.
 BENCHMARK_CAPTURE(lab, faj_replay, {.file = "faj", .bar_ranks = 1024, .bar_seconds = 0.12, .tiles = 1})
     ->Apply(small_and_large)
     ->Range(256, 1024);
-// LogGOPSim 2.90 s and 349 MiB, SimGrid 10.4 s and 89 MiB.
+// LogGOPSim takes 2.90 s and 349 MiB; SimGrid takes 10.4 s and 89 MiB.
 BENCHMARK_CAPTURE(lab, ag_replay, {.file = "ag", .bar_ranks = 2048, .bar_seconds = 0.15, .bar_mib = 30})
     ->Apply(small_and_large)
     ->Range(512, 4096);
-// No peer finishes.
+// No peer completes this workload.
 BENCHMARK_CAPTURE(lab, fa_symmetric,
                   {.file = "fa", .symmetry = "on", .bar_ranks = 65536, .bar_seconds = 0.05, .tiles = 1})
     ->Apply(small_and_large)
     ->Range(16384, 65536);
-// The start of a process and the end of it.
+// Measures mostly the start and the end of the process.
 BENCHMARK_CAPTURE(lab, fa_small, {.file = "fa", .bar_ranks = 8, .bar_seconds = 0.002, .tiles = 1})
     ->Apply(small_and_large)
     ->Range(4, 16);
-// Measures percentiles with their intervals, and the causes of the p99. No peer has them.
+// Measures percentiles with their intervals, and the causes of the p99. No peer computes these.
 BENCHMARK_CAPTURE(lab, fa_10000_samples,
                   {.file = "fa", .bar_ranks = 8, .bar_seconds = 0.10, .tiles = 1, .samples = 10000})
     ->Apply(small_and_large)

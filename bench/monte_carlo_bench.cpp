@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures op-samples per second under jitter, draws included. No peer has percentiles with intervals.
+// Measures op-samples per second under jitter, random draws included. No peer (another simulator) reports percentiles
+// with confidence intervals.
 #include <ctime>
 
 #include "bench/bars.h"

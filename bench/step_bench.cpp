@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures how many configurations of a training step a core predicts per second: GPT-3 175B, TP 8 x PP 8, with
-// micro-batches and recomputation changing from one to the next. The bar is 2,000 (Calculon, a closed form in Python:
-// 134). `items_per_second` is the figure: in one run schedules are simulated anew for each configuration, in the other
-// repeated shapes are looked up.
+// Measures how many configurations of a training step a core predicts per second (`items_per_second`): GPT-3 175B,
+// TP 8 x PP 8; micro-batch and recomputation change from one configuration to the next. The bar is 2,000 (Calculon, a
+// closed form in Python, reaches 134). The first benchmark simulates schedules again for each configuration, the second
+// looks up shapes that it has met before.
 #include <benchmark/benchmark.h>
 
 #include "model/config/catalogue.h"
@@ -13,7 +13,7 @@ namespace commfuse {
 namespace {
 
 void predict_steps(benchmark::State& state) {
-  const bool anew = state.range(0) != 0;
+  const bool forgets = state.range(0) != 0;
   const Transformer model = load_model("gpt-3-175b");
   StepPoint point{.model = &model};
   point.plan = {.tensor = 8, .sequence_parallel = true, .pipeline = 8, .global_batch = 64, .seq = 2048};
@@ -24,7 +24,7 @@ void predict_steps(benchmark::State& state) {
   SiteTimes sites(structures, machine);
   std::int64_t number = 0;
   for (auto _ : state) {
-    if (anew) {
+    if (forgets) {
       sites.forget();
     }
     point.plan.micro_batch = std::int64_t{1} << (number % 3);
@@ -34,7 +34,7 @@ void predict_steps(benchmark::State& state) {
     benchmark::DoNotOptimize(predict_step(point, sites));
   }
   state.SetItemsProcessed(number);
-  state.SetLabel(anew ? "schedules played anew" : "shapes looked up");
+  state.SetLabel(forgets ? "schedules simulated again" : "shapes looked up");
 }
 BENCHMARK(predict_steps)->Arg(1)->Arg(0)->Unit(benchmark::kMicrosecond);
 

@@ -46,7 +46,7 @@ class JsonBudget {
     begin(depth);
     keys_[static_cast<std::size_t>(depth)] = 0;
   }
-  /// Counts a key of an object with `depth` others around it.
+  /// Counts a key of an object that is nested in `depth` lists and objects.
   void key(std::size_t length, int depth = 0) {
     if (++keys_[static_cast<std::size_t>(depth)] > limits_.keys) {
       refuse_keys();
@@ -115,8 +115,9 @@ void count_event(JsonBudget& budget, int depth, typename Json::parse_event_t eve
   }
 }
 
-/// Callback of nlohmann's parser for long documents: passes each value `depth` levels deep to `take` when it ends, then
-/// forgets it. The library looks at every kept value whenever an object ends, so at most 1000 may be kept at once.
+/// Callback of nlohmann's parser for long documents: passes each value at nesting level `depth` to `take` when the
+/// value ends, then drops it. The library visits every kept value whenever an object ends, so at most 1,000 may be kept
+/// at once.
 template <class Json, class Take>
 class TakeAndForget {
  public:
@@ -188,7 +189,7 @@ class JsonCounter {
   }
   bool end_object() { return end(); }
   bool end_array() { return end(); }
-  /// Reports nothing: the parser that reads the document for good has a better message.
+  /// Reports nothing, because parse_json() parses the document again and then gets a better message.
   bool parse_error(std::size_t /*byte*/, const std::string& /*token*/, const typename Json::exception& /*error*/) {
     return false;
   }

@@ -10,7 +10,7 @@ namespace commfuse {
 
 namespace {
 
-/// The value of an environment variable; empty where it is not set.
+/// The value of an environment variable; empty if it is not set.
 std::string_view variable(const char* name) {
   // Read by programs that set no variables.
   const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe)

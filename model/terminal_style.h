@@ -7,8 +7,8 @@
 
 namespace commfuse {
 
-/// Wraps text in the marks of bold and colour, or returns it as it is where they are off. Marks take no room on the
-/// screen, so text is padded before it is styled.
+/// Wraps text in escape sequences for bold or colour if styling is on; otherwise returns it unchanged. The sequences
+/// have no width on the screen, so callers pad text before they style it.
 class TerminalStyle {
  public:
   explicit constexpr TerminalStyle(bool is_on = false) : is_on_(is_on) {}
@@ -24,8 +24,8 @@ class TerminalStyle {
   bool is_on_;
 };
 
-/// Style of text on stdout: on where a terminal shows it, unless TERM is "dumb" or NO_COLOR is set and not empty
-/// (https://no-color.org). CLICOLOR_FORCE, set to anything but 0, turns it on for files and pipes as well.
+/// Returns the style of text on stdout: on if stdout is a terminal, unless TERM is "dumb" or NO_COLOR is set and not
+/// empty (https://no-color.org). CLICOLOR_FORCE, set to anything but 0, turns it on for files and pipes as well.
 TerminalStyle stdout_style();
 
 }  // namespace commfuse

@@ -26,7 +26,8 @@ std::size_t most_columns() { return (terminal_width() - label_width) / cell_widt
 
 std::size_t index_of(MapAxis axis) { return static_cast<std::size_t>(axis); }
 
-/// Formats "co 12/38", in percent of the next family's time and of serial's; "~" if another strategy ties.
+/// Formats "co 12/38": the winner, and its savings in percent of the time of the next family and of serial. Begins with
+/// "~" if another strategy ties.
 std::string cell_text(const CrossoverMap& map, const std::vector<std::string>& names, const MapCell* cell) {
   if (cell == nullptr) {
     return "-";
@@ -39,8 +40,8 @@ std::string cell_text(const CrossoverMap& map, const std::vector<std::string>& n
                      percent(cell->saved), percent(cell->of_serial));
 }
 
-/// Rows of a table are links if they vary, then networks, else ranks; every value of the remaining axes has a table of
-/// its own.
+/// The rows of a table are link bandwidths if they vary, otherwise network bandwidths if they vary, otherwise ranks.
+/// Every combination of values of the remaining axes has a separate table.
 MapAxis row_axis(const CrossoverMap& map) {
   for (const MapAxis axis : {MapAxis::link, MapAxis::network}) {
     if (map.values(axis).size() > 1) {
@@ -154,7 +155,7 @@ std::string changes(const CrossoverMap& map) {
 
 std::string optional_number(const std::optional<double>& value) { return value ? fmt::format("{}", *value) : ""; }
 
-/// Formats cells as results do: seq and ranks are counts, bandwidths are as asked and in GB/s.
+/// Formats the place of a cell as in results: seq and ranks as counts, bandwidths as requested and in GB/s.
 std::string place_cells(const CrossoverMap& map, const MapPlace& place) {
   const auto value = [&](MapAxis axis) -> const MapValue& { return map.values(axis)[place[index_of(axis)]]; };
   const auto rate = [&](MapAxis axis) {

@@ -30,7 +30,7 @@ std::vector<std::size_t> order_by_point(Rows rows);
 /// Returns the rows in the order of order_by_point().
 std::vector<ResultRow> ordered_by_point(std::vector<ResultRow> rows);
 
-/// The fastest serial schedule of a point; nullptr where none has a result.
+/// The fastest serial schedule of a point; nullptr if none has a result.
 const ResultRow* serial_of(Rows rows);
 /// Returns the row's time minus the time of `serial`, as a share of serial's: negative if the row is faster. Nothing
 /// for serial itself, and without serial.

@@ -11,7 +11,7 @@
 extern "C" __attribute__((visibility("hidden"))) std::uint32_t arc4random() noexcept {
   std::uint32_t number = 0;
   if (::getentropy(&number, sizeof(number)) != 0) {
-    std::abort();  // glibc aborts too, because there is nothing random to answer with
+    std::abort();  // glibc aborts too, because no random number is available.
   }
   return number;
 }

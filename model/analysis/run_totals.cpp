@@ -40,7 +40,7 @@ RunTotals totals_of(const RunTerms& terms) {
   const double failures_a_second = terms.gpus * terms.per_gpu_hour / hour;
   if (failures_a_second > 0.0) {
     const Seconds between{1.0 / failures_a_second};
-    // A free checkpoint would be written all the time; an interval of one second stands for that.
+    // If checkpoints are free, the best interval is 0; one second is close enough.
     totals.checkpoint_every =
         std::max(Seconds{1.0}, checkpoint_interval({.checkpoint = terms.checkpoint, .between_failures = between}));
     totals.goodput = goodput_of(totals.checkpoint_every, terms.checkpoint, terms.restart, between);

@@ -13,32 +13,33 @@
 namespace commfuse {
 
 enum class ScalingKind : std::uint8_t {
-  strong,  ///< Fixed work, all tokens: ideally the time falls as ranks rise.
-  weak     ///< Fixed tokens per rank: ideally the time stays.
+  strong,  ///< Fixed work (all tokens): ideally the time is inversely proportional to the ranks.
+  weak     ///< Fixed tokens per rank: ideally the time is constant.
 };
 
-/// Fastest result at one count of ranks.
+/// Fastest result at one number of ranks.
 struct ScalingPoint {
-  std::string setting;  ///< All other settings; only points with equal ones compare.
+  std::string setting;  ///< All other settings. Only points with equal texts are compared.
   std::int64_t ranks = 1;
   std::int64_t batch = 1;
   std::int64_t seq = 1;
   Duration time{};  ///< Above 0.
 };
 
-/// Scaling over a run of points, from the fewest ranks to the most.
+/// Scaling over a series of points, from the fewest ranks to the most.
 struct Scaling {
   std::string setting;
   ScalingKind kind = ScalingKind::strong;
   ScalingPoint fewest_ranks;
   ScalingPoint most_ranks;
-  /// Share of the ideal. Strong: time × ranks of the fewest over that of the most. Weak: the ratio of the times alone.
+  /// Fraction of the ideal: 1 is perfect. Strong: time × ranks of `fewest_ranks` divided by time × ranks of
+  /// `most_ranks`. Weak: the time of `fewest_ranks` divided by the time of `most_ranks`.
   double efficiency = 1.0;
 };
 
-/// Returns the scalings of all points. A strong scaling covers one batch and sequence length with several counts of
-/// ranks. A weak one covers settings without a strong one, when batch × seq is the same multiple of the ranks at every
-/// point. Other settings give none, because work and ranks change by no common rule.
+/// Returns the scalings of all points. A strong scaling covers one batch and sequence length at several numbers of
+/// ranks. A weak scaling covers settings without a strong scaling, if batch × seq is the same multiple of the ranks at
+/// every point. Other settings yield no scaling, because their work is neither fixed nor proportional to the ranks.
 std::vector<Scaling> scalings_of(std::span<const ScalingPoint> points);
 
 }  // namespace commfuse

@@ -80,8 +80,8 @@ bool is_path(Catalogue catalogue, std::string_view choice) {
          (may_be_json(catalogue) && ends_with(choice, ".json"));
 }
 
-/// Returns "llama" and "3" for "llama3-70b" and for "llama-3.1-70b". The family is compared because by spelling alone
-/// llama-2-70b would be nearer.
+/// Returns "llama" and "3" for "llama3-70b" and for "llama-3.1-70b". Suggestions compare the family first: by spelling
+/// alone, llama-2-70b would be nearer to llama3-70b.
 std::pair<std::string, std::string> family_of(std::string_view name) {
   std::pair<std::string, std::string> family;
   for (const char letter : name) {
@@ -106,7 +106,7 @@ std::optional<std::string> nearest_of_family(std::string_view name, const std::v
   return near ? near : nearest(name, known);
 }
 
-/// The folder of the Python module that this code is in; empty where it is in a program.
+/// The folder of the Python module that this code is in; empty if it is in a program.
 fs::path folder_of_module() {
 #ifdef __EMSCRIPTEN__
   return {};

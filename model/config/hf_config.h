@@ -12,8 +12,9 @@ namespace commfuse {
 
 struct HfModel {
   Transformer model;
-  std::vector<std::string> doubts;  ///< One `path: sentence; remedy` for each thing that the file leaves open.
-  /// Sentences on what was read but left out of the model: a vision tower, layers that predict further tokens.
+  std::vector<std::string>
+      doubts;  ///< One `path: sentence; remedy` for each property that the file does not determine.
+  /// Sentences about parts that are read but not modelled, such as a vision tower or multi-token prediction layers.
   std::vector<std::string> notes;
   std::vector<std::string> unused;  ///< Keys that may matter but have no meaning in this program.
 };

@@ -66,8 +66,8 @@ struct Capacity {
   std::string wires;
 };
 
-/// Notes a mistake when a rate exceeds what the wires carry. A rate that the file leaves out is an estimate, and
-/// Machine limits it to the wires.
+/// Reports a mistake if a rate exceeds the rate of the wires. A rate that the file omits is an estimate, which Machine
+/// limits to the wires.
 void check_rate(YamlMap map, std::string_view key, BytesPerSecond rate, const Capacity& capacity) {
   if (map.has(key) && rate.value > rounding * capacity.limit.value) {
     map.mistake(key, fmt::format("{} is more than there is: {} {}; write what a rank sends, or the rate of the wires",
@@ -97,7 +97,7 @@ void check_rates(YamlMap map, const S& described, const Capacity& capacity) {
   });
 }
 
-/// Checks that no collective, by whatever kernel, is faster than the wires that it uses.
+/// Checks that no collective, with any kernel, is faster than the wires that it uses.
 void check_collective(YamlMap map, const CollectiveParameters& collective, const Capacity& capacity) {
   check_rate(map, "rate", collective.rate.value, capacity);
   if (std::optional<YamlMap> nccl = map.optional_map("nccl"); nccl && collective.nccl != nullptr) {

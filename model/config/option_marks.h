@@ -40,7 +40,7 @@ struct Offer {
 CLI::Option* offers(CLI::Option* option, const Offer& offer);
 CLI::Option* offers_words(CLI::Option* option, const std::vector<std::string_view>& words);
 CLI::Option* offers_names(CLI::Option* option, Catalogue catalogue);
-/// Returns what was marked on the option; else files or folders if its type is FILE, FOLDER or PATH.
+/// Returns the offer set with offers(); without one, files or folders if the option's type is FILE, FOLDER or PATH.
 Offer offer_of(CLI::Option& option);
 Offer offer_of(const Field& field);
 
@@ -51,7 +51,7 @@ std::string_view name_of(Catalogue catalogue);
 /// Returns the names of the lists: those of the catalogues, "settings" and "axes".
 std::vector<std::string_view> completion_lists();
 /// Returns the words of a list, one per line: the names of a catalogue; for "settings" and "axes", every KEY= with its
-/// words or names. Throws ConfigError for another list.
+/// words or names. Throws ConfigError if `list` is not in completion_lists().
 std::string completion_list(std::string_view list);
 
 }  // namespace commfuse

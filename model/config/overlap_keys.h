@@ -21,10 +21,10 @@ struct OverlapKey {
   const Strategy* strategy = nullptr;  ///< Null where a file has the schedule.
   StrategyOptions options;             ///< Holds the values of `fixed`.
   OptionSet fixed;
-  std::string file;  ///< Schedule's name in configs/schedules; empty where `strategy` generates it.
+  std::string file;  ///< Schedule's name in configs/schedules; empty if `strategy` generates it.
 };
 
-/// Loads the map `keys` of an implementation's file in the order of its keys; empty where the file has none. Throws
+/// Loads the map `keys` of an implementation's file in the order of its keys; empty if the file has none. Throws
 /// ConfigError like load_implementation.
 std::vector<OverlapKey> load_overlap_keys(std::string_view name_or_path);
 

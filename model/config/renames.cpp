@@ -15,11 +15,11 @@ namespace commfuse {
 
 namespace {
 
-/// Former names, the youngest first. A test asks that each leads to a name that exists, and `./dev release --check`
+/// Former names, newest first. A test requires that each leads to an existing name; `./dev release --check` requires
 /// that no alias outlives its release.
 constexpr std::array<Rename, 0> table{};
 
-/// "0.1" of "0.1.0".
+/// Returns "0.1" for "0.1.0".
 std::pair<int, int> minor_release(std::string_view version) {
   std::pair<int, int> release{0, 0};
   const std::size_t dot = version.find('.');

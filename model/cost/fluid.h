@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inputs of an engine that computes shared rates during the run (`interference: dynamic`): every op's time alone, the
-// speed of kernels beside communication, and the links of each transfer.
+// Inputs of an engine that computes shared rates during the run (`interference: dynamic`): the time of every op when it
+// runs alone, the speed of kernels during communication, and the links of each transfer.
 #pragma once
 
 #include <array>
@@ -16,39 +16,41 @@
 
 namespace commfuse {
 
-/// Way of a transfer over several hops: cut_through at once, at the rate of the slowest hop; store_and_forward one
-/// after another, with all bytes each time.
+/// Order in which a transfer crosses several hops. cut_through: all hops at once, at the rate of the slowest;
+/// store_and_forward: one hop after another, with all bytes each time.
 enum class Forwarding : std::uint8_t { cut_through, store_and_forward };
 
 /// Part of a transfer during which it holds the same links.
 struct WireStage {
-  double cap = 0.0;  ///< bytes per second when it is alone
-  /// Share of the time of its bytes, alone, that has passed after this stage; 1 for the last stage.
+  double cap = 0.0;  ///< bytes per second if no other transfer shares the links
+  /// Share of the transfer's undisturbed time (without latency) that has passed at the end of this stage; 1 for the
+  /// last stage.
   double until = 1.0;
   std::uint32_t first_link = 0;
   std::uint32_t links = 0;
 };
 
-/// Way from one rank to another.
+/// Path from one rank to another.
 struct WirePath {
   Duration latency{};  ///< time before the first byte moves; holds no links
   std::uint32_t first_stage = 0;
   std::uint32_t stages = 0;
 };
 
-/// Links that the exchanges of a program use. Links are directed: 2 x edge + direction of the topology, then the ports
-/// of every GPU: out and in, inside the node and across.
+/// Links that the exchanges of a program use. Links are directed: first the edges of the topology (number 2 x edge +
+/// direction), then the four ports of every GPU (out and in, for transfers inside the node and across nodes).
 ///
-/// A transfer is never faster than its peer's measured rate, which is its protocol's, so alone it takes the time that
-/// price() gives. All transfers over one wire together are limited to the wire's nominal rate, scaled by the ratio of
-/// the peer's rate to the slowest wire of its route; those of a port are limited to the peer's aggregate rate.
+/// The measured rate of its peer limits a transfer, so an undisturbed transfer takes the time that price() gives. All
+/// transfers over one wire together are limited to the wire's nominal rate, scaled by the ratio of the peer's rate to
+/// the slowest wire of its route. All transfers through a port together are limited to the peer's aggregate rate.
 struct Wiring {
   std::vector<std::int32_t> move_of_op;  ///< by op: a row of paths; -1 if it holds no wires (a compute op, a
                                          ///< collective, a transfer to oneself or inside a kernel)
   std::vector<WirePath> paths;           ///< by move and rank
   std::vector<WireStage> stages;         ///< pool of all paths
   std::vector<std::int32_t> links;       ///< pool of all stages; distinct inside a stage
-  /// Parallel to `links`: how many such transfers are on the link; empty means one (fold_wiring.h).
+  /// Parallel to `links`: number of equal transfers on the link that this one represents; empty means 1
+  /// (fold_wiring.h).
   std::vector<std::int32_t> times;
   std::vector<double> capacity;  ///< by link, bytes per second
   std::size_t ranks = 0;
@@ -74,8 +76,9 @@ Wiring wiring_of(const Program& program, const Machine& machine, KnownRoutes& ro
 
 struct Fluid {
   Costs costs;  ///< costs of ops that run alone
-  /// Undisturbed time over the time beside communication of its rank, in (0, 1]. First index: the communication (1:
-  /// exchanges, 2: a collective, 3: both); second index: as costs.duration or costs.by_rank. Empty means 1.
+  /// Undisturbed time of an op divided by its time during communication of its rank, in (0, 1]. First index: the
+  /// communication (1: exchanges, 2: a collective, 3: both); second index: as costs.duration or costs.by_rank. Empty
+  /// means 1.
   std::array<std::vector<double>, 4> speeds;
   std::shared_ptr<const Wiring> wiring;
 

@@ -3,9 +3,10 @@
 // configs/implementations gives them once for every GPU, and again for generations of GPUs on which they were measured.
 //
 //   GEMM       product_time x (part + cut_cost x (own - part)) x SMs / (SMs - sms), and per_call once per call
-//              part: its share of one kernel; own: that of a kernel that goes shard by shard, each as a GEMM of its own
-//   transfer   the ideal time, or bytes / min(rate, rate_share x nominal rate) where that is longer; and per_step
-//   sum        in passing, or with separate_sum as a pass over memory
+//              part: the op's share of the time of its one whole kernel; own: its time if every shard were a separate
+//              GEMM
+//   transfer   the larger of the ideal time and bytes / min(rate, rate_share x nominal rate), plus per_step
+//   sum        the ideal time; with separate_sum at least the time of a pass over memory
 //
 // Decision 59 explains the form.
 #pragma once
@@ -35,7 +36,7 @@ struct ImplementedSite {
   Parameter<double> rate_share{1.0};    ///< Largest share of the link's nominal rate that its transfers reach.
   std::optional<Parameter<BytesPerSecond>> rate{};  ///< Largest rate of its transfers, whatever the link.
   Parameter<int> sms{0};                            ///< SMs taken from the GEMM while it runs.
-  Parameter<int> separate_sum{0};                   ///< 1: sums are a separate pass; 0: they are added in passing.
+  Parameter<int> separate_sum{0};  ///< 1: sums are a separate pass; 0: other kernels add them at no cost.
 };
 
 /// Costs at both kinds of sites, and the residual error.
@@ -43,7 +44,7 @@ struct ImplementedSites {
   std::string name;  ///< Name of the implementation.
   ImplementedSite ag_gemm;
   ImplementedSite gemm_rs;
-  Parameter<double> residual{0.25};  ///< Relative standard error of a time that remains after the fit.
+  Parameter<double> residual{0.25};  ///< Relative standard error of times that remains after the fit.
 };
 
 /// Costs by generation of GPUs, indexed as NcclGeneration.

@@ -23,8 +23,8 @@ namespace commfuse {
 Costs price(const Program& program, const std::vector<Meetings>& meetings, const Sizes& sizes, const Machine& machine,
             const PriceOptions& options);
 
-/// Times of kernels, worked out once for prices on machines that differ in something else. Belongs to one program,
-/// sizes and options.
+/// Times of kernels, computed once and reused for prices on machines that differ only in other parameters. Valid for
+/// one program, sizes and options.
 struct KernelTimes {
   static constexpr Duration unknown{-1};
   /// Times of one attention op.

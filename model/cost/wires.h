@@ -25,8 +25,8 @@ void price_exchanges(const Program& program, const std::vector<Meetings>& meetin
 /// Sets the durations as if every exchange had its wires to itself.
 void price_exchanges_alone(const Program& program, const Sizes& sizes, const Machine& machine, Costs& costs);
 
-/// Returns the latencies of exchanges by rank, laid out as costs.by_rank and empty where that is; other ops have those
-/// of `by_op`. An exchange between nodes has the latency of the network.
+/// Returns the latencies of exchanges by rank, in the layout of costs.by_rank; empty if costs.by_rank is empty. Other
+/// ops keep their values from `by_op`. An exchange between nodes has the latency of the network.
 std::vector<Duration> latencies_by_rank(const Program& program, const Machine& machine,
                                         const std::vector<Duration>& by_op, const Costs& costs);
 

@@ -35,7 +35,7 @@ struct Entry {
   bool required = true;
   double least = 0.0, most = 0.0;  ///< range of a number or count
 
-  /// Returns this entry as one that files may omit. The member then keeps its default.
+  /// Returns a copy of this entry that files may omit. The member then keeps its default.
   [[nodiscard]] constexpr Entry optional() const { return {key, member, doc, false, least, most}; }
   [[nodiscard]] constexpr Entry within(double from, double to) const { return {key, member, doc, required, from, to}; }
 };

@@ -54,7 +54,7 @@ struct CopyJudgement {
   Health health = Health::undecided;      ///< Healthy only where every GPU was timed.
   double odds = 0.0;                      ///< evidence.h
   double healthy_probability = 1.0;       ///< See Judgement.
-  Severity severity = Severity::none;     ///< By the likeliest suspect; none where healthy.
+  Severity severity = Severity::none;     ///< By the likeliest suspect; none if healthy.
   double rate_share = 1.0;                ///< The likeliest suspect's where bad, else that of all copies.
   std::vector<SuspectedCopies> suspects;  ///< The likeliest first; those above 1%.
   std::size_t copies = 0;                 ///< Number of copies judged.
@@ -76,7 +76,7 @@ BytesPerSecond expected_host_copy(const Machine& machine);
 /// The rates that all copies of a healthy node keep to, except in a share of nodes.
 struct CopyFloors {
   BytesPerSecond between_gpus;  ///< Rate of the slowest pair, by copy engines; 0 if a node has one GPU.
-  BytesPerSecond with_host;     ///< 0 where the machine's host wires are not known.
+  BytesPerSecond with_host;     ///< 0 if the machine's host wires are not known.
 };
 /// Requires 0 < false_alarms < 0.5.
 CopyFloors copy_floors(const Machine& machine, double false_alarms);

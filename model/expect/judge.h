@@ -24,7 +24,7 @@ std::string_view name_of(Severity severity);
 struct SuspectedFault {
   const Fault* fault = nullptr;
   double probability = 0.0;  ///< probability that the node is bad for this reason
-  std::string subject{};     ///< "GPU 3 – GPU 5"; empty where only the node is known
+  std::string subject{};     ///< "GPU 3 – GPU 5"; empty if only the node is known
 };
 
 struct Judgement {

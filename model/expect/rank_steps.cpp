@@ -108,7 +108,7 @@ void add_medians(Series& series, bool is_share) {
   series.spread = std::max(is_share ? least_spread_of_share : least_spread, spread_of(medians));
 }
 
-/// Empty where some step lacks the number, or where it is 0 and logarithms count.
+/// Empty if some step lacks the number, or where it is 0 and logarithms count.
 Series series_of(std::span<const RankStep> measured, const RankNumber& quantity, double step_us) {
   std::map<std::int64_t, std::vector<double>> by_step;
   std::vector<double> numbers;

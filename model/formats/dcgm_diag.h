@@ -40,10 +40,10 @@ struct DcgmResult {
 };
 
 struct DcgmDiagnostic {
-  std::string version;  ///< Version of DCGM; empty where it is not told.
+  std::string version;  ///< Version of DCGM; empty if it is not told.
   std::string driver;
   std::vector<DcgmResult> results;
-  std::string error;               ///< Why it could not run; empty where it did.
+  std::string error;               ///< Why it could not run; empty if it did.
   std::vector<std::string> notes;  ///< Contents of the file that are not used.
 };
 

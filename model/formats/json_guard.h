@@ -16,9 +16,9 @@ struct JsonRules {
   std::string_view too_deep = {};                                 ///< "give a config.json of a model"
 };
 
-/// Throws ConfigError "path: sentence; remedy" for an object that has a key twice, where the parser would drop a value,
-/// and for deeper nesting. A text that is no JSON is refused by who parses it for good. It listens to a parser of its
-/// own: a callback of the parser that keeps all makes that look at every list again for each of its items.
+/// Throws ConfigError "path: sentence; remedy" for an object that has a key twice, of which the parser would drop one
+/// value, and for nesting deeper than the limit. Ignores syntax errors, which the caller's own parse reports. Parses
+/// the text separately, because with a callback the library's parser visits a whole list again for each of its items.
 void guard_json(std::string_view text, const std::string& path, const JsonRules& rules);
 
 }  // namespace commfuse

@@ -257,7 +257,7 @@ std::string version_of_code(std::int64_t code) {
   return code < 1000 || code >= 1'000'000 ? "" : fmt::format("{}.{}.{}", major, rest / 100, rest % 100);
 }
 
-/// The version in "# nccl-tests version 2.17.6 nccl-headers=22803 nccl-library=22803"; empty where it does not say.
+/// The version in "# nccl-tests version 2.17.6 nccl-headers=22803 nccl-library=22803"; empty if it does not say.
 std::string library_version_in(const std::vector<std::string_view>& words) {
   constexpr std::string_view key = "nccl-library=";
   for (const std::string_view word : words) {

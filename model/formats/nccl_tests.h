@@ -34,8 +34,8 @@ struct NcclTestsRun {
   int ranks = 0;   ///< Ranks of a group.
   int nodes = 1;   ///< Nodes that have ranks of a group.
   int groups = 1;  ///< Groups that ran at once, each with as many ranks (NCCL_TESTS_SPLIT).
-  std::vector<std::string> hosts;  ///< Hosts of the first group, each once, in the order of ranks; empty where cut off.
-  std::string nccl_version;        ///< "2.28.9"; empty where the output does not say.
+  std::vector<std::string> hosts;  ///< Hosts of the first group, each once, in the order of ranks; empty if cut off.
+  std::string nccl_version;        ///< "2.28.9"; empty if the output does not say.
   std::vector<NcclTestsRow> rows;
   std::vector<NcclTestsMistake> mistakes;
   std::vector<std::string> notes;  ///< Sentences: what was not there and is taken to be so.
@@ -56,8 +56,8 @@ class NoNcclTests : public ConfigError {
 std::vector<NcclTestsRun> read_nccl_tests(std::string_view text, const std::string& path,
                                           const std::optional<std::string>& op = std::nullopt);
 
-/// The collective that the name of a file tells: all_gather of "allgather-2.txt". Nothing where it tells none, or
-/// several.
+/// Returns the collective in the name of a file: all_gather for "allgather-2.txt". Returns nothing if the name contains
+/// none or several.
 std::optional<std::string> nccl_program_in(std::string_view file);
 
 }  // namespace commfuse

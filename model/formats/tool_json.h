@@ -41,7 +41,7 @@ struct ToolValue {
   /// From 0 on.
   [[nodiscard]] std::int64_t whole(std::int64_t largest) const;
 
-  /// Text of a key, or empty where it is missing.
+  /// Text of a key, or empty if it is missing.
   [[nodiscard]] std::string text_at(const char* key) const;
   /// Notes every key of an object except the known ones.
   void note_others(std::span<const std::string_view> known, ReadingNotes& notes) const;

@@ -31,7 +31,7 @@ NodeWires read_topology_matrix(const std::string& path, const std::string& text,
 NodeWires read_rocm_topology(const std::string& path, const std::string& text, const WireRates& rates);
 
 /// Returns the NIC that each GPU uses when distances[gpu][nic] are known: among its nearest NICs, the one that fewest
-/// GPUs before it use, then the lowest. NICs that any GPU uses are counted anew from 0, in their order.
+/// GPUs before it use, then the lowest. NICs that any GPU uses are renumbered from 0, in their order.
 std::vector<int> nearest_nics(const std::vector<std::vector<int>>& distances);
 
 }  // namespace commfuse

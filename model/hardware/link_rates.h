@@ -22,7 +22,7 @@ struct LinkRates {
 Machine with_link_rates(const Machine& given, LinkRates rates);
 
 /// Returns the machine whose all-reduces inside a node may take this framework's kernels, without those of others, so
-/// that their doubts cost no time; nullopt where the file has none of it. For NCCL no framework's are left.
+/// that their doubts cost no time; nullopt if the file has none of it. For NCCL no framework's are left.
 std::optional<Machine> with_all_reduce_kernel(Machine machine, AllReduceKernel kernel);
 
 }  // namespace commfuse

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Directed wires that transfers cross, numbered alike in equal nodes.
+// Directed wires that transfers cross, with the same numbers in every node.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@ namespace commfuse {
 
 struct Machine;
 
-/// Segments of equal nodes on one fabric, and the way from each GPU to each. They describe the shape only; rates belong
-/// to the machine.
+/// Segments of equal nodes on one fabric, and the way (the segments crossed) from each GPU to each other GPU. Segments
+/// describe only the shape; rates belong to the machine.
 ///
-/// A segment is a link of the topology in one direction, or a port of a GPU: out and in, inside its node and across.
-/// The fabric's segments have the numbers [0, of_fabric). Those of the nodes follow, node by node: every node has
-/// equally many, in the same order.
+/// A segment is a link of the topology in one direction, or a port of a GPU. A GPU has four ports: out and in, for
+/// transfers inside its node and across nodes. The fabric's segments have the numbers [0, of_fabric). The segments of
+/// the nodes follow, node by node: every node has the same number of them, in the same order.
 struct Segments {
   enum class Side : std::uint8_t { fabric, sender, receiver };
   /// One segment on a way: of the fabric, or of the sender's or receiver's node. `place` counts from the first segment
@@ -29,10 +29,10 @@ struct Segments {
   };
 
   int gpus_per_node = 1;
-  std::int32_t of_fabric = 0;
-  std::int32_t of_a_node = 0;
+  std::int32_t of_fabric = 0;        ///< Number of the fabric's segments.
+  std::int32_t of_a_node = 0;        ///< Number of a node's segments.
   std::int32_t links_of_a_node = 0;  ///< A node's segments begin with this many links; the others are ports.
-  std::vector<Crossing> crossings;   ///< Pool of all ways.
+  std::vector<Crossing> crossings;   ///< Pool: the crossings of all ways in sequence.
   std::vector<std::uint32_t> ways;   ///< Start of each way in the pool, and the end of the last.
   /// Edges of the topology that the fabric's segments and then the first node's links belong to.
   std::vector<std::int32_t> edges;
@@ -45,23 +45,23 @@ struct Segments {
     const auto which = static_cast<std::size_t>((across * gpus_per_node + a) * gpus_per_node + b);
     return std::span(crossings).subspan(ways[which], ways[which + 1] - ways[which]);
   }
-  /// Returns its place among the fabric's segments and those of one node.
+  /// Returns the index of the crossed segment among the fabric's segments and those of one node.
   [[nodiscard]] std::size_t kind(const Crossing& crossing) const {
     return static_cast<std::size_t>(crossing.place + (crossing.side == Side::fabric ? 0 : of_fabric));
   }
-  /// Returns its number on the way of a transfer between these nodes.
+  /// Returns the number of the crossed segment for a transfer between these nodes.
   [[nodiscard]] std::size_t number(const Crossing& crossing, int from_node, int to_node) const {
     const int node = crossing.side == Side::sender ? from_node : to_node;
     return kind(crossing) + (crossing.side == Side::fabric ? 0 : static_cast<std::size_t>(node * of_a_node));
   }
 };
 
-/// Returns the segments of a topology of equal nodes. Ways across nodes are those from the first node to the second,
-/// which stand for all. A topology without edges has only ports. Requires GPUs that reach each other.
+/// Returns the segments of a topology of equal nodes. Ways across nodes are taken from the first node to the second;
+/// all other pairs of nodes have the same. A topology without edges has only ports. Requires GPUs that reach each
+/// other.
 Segments segments_of(const Topology& topology, int gpus_per_node);
 
-/// Returns the machine's own segments; if it has none, those of its topology, and without a topology those of ports
-/// only.
+/// Returns the machine's own segments; if it has none, the segments of its topology; without a topology, only ports.
 std::shared_ptr<const Segments> segments_of(const Machine& machine);
 
 /// Returns the bytes per second that each kind of segment carries (Segments::kind), all transfers together. A link

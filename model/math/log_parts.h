@@ -17,8 +17,8 @@ struct LogParts {
   std::size_t interval;
 };
 
-/// Splits the bits of a positive normal x, or of a subnormal one that was made normal by an exponent below the range of
-/// doubles.
+/// Splits a positive number into its parts. `x` holds its bits; a subnormal number must be normalised as by
+/// normalized_bits().
 inline LogParts log_parts(std::uint64_t x, std::uint64_t origin, int bits) {
   const std::uint64_t above = x - origin;
   return {.exponent = static_cast<double>(static_cast<std::int64_t>(above) >> 52),
@@ -26,14 +26,15 @@ inline LogParts log_parts(std::uint64_t x, std::uint64_t origin, int bits) {
           .interval = static_cast<std::size_t>(above >> (52 - bits)) & ((std::size_t{1} << bits) - 1)};
 }
 
-/// Returns the bits of a positive x; a subnormal one is made normal by an exponent below the range of doubles.
+/// Returns the bits of a positive x. A subnormal x is normalised; its exponent field is then below the range of doubles
+/// (negative).
 inline std::uint64_t normalized_bits(double x) {
   return top_12(x) == 0 ? to_bits(x * 0x1p52) - (std::uint64_t{52} << 52) : to_bits(x);
 }
 
 /// Returns true if log(x) is a special value or undefined: for 0, negative, infinite or NaN.
 inline bool has_special_log(double x) { return !(x > 0.0) || x == infinity; }
-/// Returns that value.
+/// Returns log(x) for such an x.
 inline double special_log(double x) { return x == 0.0 ? -infinity : (x == infinity ? infinity : nan); }
 
 }  // namespace commfuse::math::detail

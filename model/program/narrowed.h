@@ -6,9 +6,9 @@
 
 namespace commfuse {
 
-/// Returns the program with exchanges, all-gathers and all-to-alls in this dtype, where theirs is wider: receivers get
-/// values that are rounded to it. Collectives that add up keep their dtype, since each of their hops would round anew.
-/// Credits carry nothing.
+/// Returns the program with exchanges, all-gathers and all-to-alls in dtype `wire` if theirs is wider: receivers get
+/// values rounded to `wire`. Collectives that add keep their dtype, since each of their hops would round again. Credits
+/// carry no data.
 Program narrowed(Program program, DType wire);
 
 }  // namespace commfuse

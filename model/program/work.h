@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Identifies the work of a schedule, whatever its author and its order of ops.
+// Identifies the work of a schedule independently of its generator and its order of ops.
 #pragma once
 
 #include <string>
@@ -9,12 +9,13 @@
 
 namespace commfuse {
 
-/// Returns one text for the operation behind the final contents and the share of its tensors that a rank begins and
-/// ends with: two schedules that may be compared have equal texts. Names of tensors, order of declarations, dtypes and
-/// the slicing of dimensions do not matter; names of dimensions do. Requires a program that passed check_program().
+/// Returns a text that describes the operation that computes the final contents, and the parts of its tensors that each
+/// rank holds at the beginning and at the end. Two schedules may be compared if their texts are equal. Names of
+/// tensors, order of declarations, dtypes and the slicing of dimensions do not matter; names of dimensions do. Requires
+/// a program that passed check_program().
 std::string work_of(const Program& program);
 
-/// Returns the dtypes of its products and attention, in the order of all_dtypes.
+/// Returns the dtypes of the program's GEMMs and attention, in the order of all_dtypes.
 std::vector<DType> product_dtypes(const Program& program);
 
 }  // namespace commfuse

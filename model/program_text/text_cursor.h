@@ -51,7 +51,7 @@ class Cursor {
     return run(continues_name);
   }
 
-  /// Reads digits of a value that a position can have.
+  /// Reads a whole number of at most most_distance. Returns nullopt if no digit is next.
   std::optional<std::int64_t> number() {
     if (ended() || !is_digit(text_[at_])) {
       return std::nullopt;

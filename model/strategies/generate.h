@@ -18,19 +18,19 @@ struct OperationStage {
   std::string name;  // name of the site, and of the tensor it makes: gate_up
   SiteKind kind = SiteKind::ag_gemm;
   std::string contraction;  // dimension of K: whole for *_gemm and gemm_a2a, one block per rank for the others
-  std::string columns;      // dimension of the output: one block per rank when that of K is whole
+  std::string columns;      // dimension of the output: one block per rank if `contraction` is whole
   std::int32_t columns_per_rank = 1;  // ag_gemm: 2 when gate and up lie side by side
   // In the backward pass the dimensions are those of the forward GEMM.
   bool contraction_is_cut = false;  // weight_ag_gemm: split over the ranks too, like the columns of another stage
   // Around an ag_gemm:
   bool norm = false;                   // its input is normalised first
-  std::optional<Function> activation;  // its output goes through this
+  std::optional<Function> activation;  // applied to its output
   // Around a gemm_rs or attention_rs:
-  bool residual = false;  // the chain's input, or the residual before, is added to its output
+  bool residual = false;  // the previous residual (at first the chain's input) is added to its output
 };
 
-/// The operation, independent of strategies. Every stage takes the output of the one before; stages of kind gradient_rs
-/// go back through the weight_ag_gemm stages before them, the last first.
+/// The operation, independent of strategies. The input of each stage is the output of the previous stage. Stages of
+/// kind gradient_rs follow the weight_ag_gemm stages and belong to them in reverse order.
 struct Operation {
   std::string name;
   std::vector<OperationStage> stages;
@@ -43,8 +43,9 @@ bool is_data_parallel(const Operation& operation);
 /// (generate calls the axis dp if the operation is data parallel.)
 Mesh mesh_of(std::int32_t ranks, const StrategyOptions& options);
 
-/// Generates the program. Aborts unless there is a stage, the dimensions of neighbours fit, and the strategy applies
-/// and does not refuse. Throws ConfigError when the schedule needs too much memory for this many ranks.
+/// Generates the program. Aborts unless the operation has a stage, the dimensions of adjacent stages fit, and the
+/// strategy supports the operation and its options. Throws ConfigError if the schedule needs too much memory for this
+/// number of ranks.
 Program generate(const Operation& operation, std::int32_t ranks, const Strategy& strategy,
                  const StrategyOptions& options);
 /// Generates the program along one axis of a mesh, as a flat ring; the other axes repeat it.

@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // TransformerEngine userbuffers, method ring_exchange of tp_comm_overlap (CommOverlapP2PBase::split_overlap_ag and
-// split_overlap_rs), moved by copy engines, its default (use_ce). 4 ranks, seen from rank r:
+// split_overlap_rs). Copy engines move the data, which is the default (use_ce). With 4 ranks, on rank r:
 //
 //   ag_gemm, one shard per GEMM (the default; FuseAG's ring has the same order):
 //             compute  |x[r]    |x[r-1]  |x[r-2]  |x[r-3] |
 //             copy     |r ->    |r-1 ->  |r-2 ->  |
 //
-//   ag_gemm, aggregate (group = 2), two shards a product:
+//   ag_gemm, aggregate (group = 2), two shards per GEMM:
 //             compute        |x[r], x[r-1]      |x[r-2], x[r-3]   |
 //             copy     |r -> |r, r-1 -> r+2     |                      the first transfer is the head
 //
 //   gemm_rs   compute  |p[r+1]  |p[r+2]  |p[r+3]  |p[r]    |+|
 //             copy              |-> r+1  |-> r+2  |-> r+3  |
 //
-// GEMM of one shard c, of a group C; transfer of one p, of a group P; sum s; g | N: makespan
-// (g-1) p + C + (N/g - 1) max(C, P) for ag_gemm (g = 1: c + (N-1) max(c, p)), c + (N-1) max(c, p) + s for gemm_rs.
+// Let c and C be the times of the GEMM of one shard and of a group of g shards, p and P the times of their transfers,
+// and s the time of the sum; g divides N. The makespan of ag_gemm is (g-1) p + C + (N/g - 1) max(C, P), which is
+// c + (N-1) max(c, p) for g = 1. The makespan of gemm_rs is c + (N-1) max(c, p) + s.
 //
-// Backward (transformer_engine/pytorch/module/linear.py). dy enters by a copy into the buffer that the ring fills (m),
-// where it stays for dw. Where dx is scattered by this method and not in bulk, which is the default (`sliced` has that
-// schedule), x is gathered by NCCL beside the products, and the sum comes before dw on the main stream:
+// Backward (transformer_engine/pytorch/module/linear.py). A copy (m) moves dy into the buffer that the ring fills,
+// where it stays for dw. By default TransformerEngine scatters dx in bulk (strategy `sliced`). If this method scatters
+// dx instead, NCCL gathers x during the GEMMs, and the sum precedes dw on the main stream:
 //
 //   gemm_rs_backward   compute  |m|dx[r]  |dx[r-1] |dx[r-2] |dx[r-3] |dw ...........|      proj_dgrad, fc2_dgrad
 //                      copy       |r ->   |r-1 ->  |r-2 ->  |
@@ -27,12 +28,13 @@
 //                      copy              |-> r+1  |-> r+2  |-> r+3  |
 //                      comm     |==== ag x ====|
 //
-// dw's GEMM w, gather of x g (0 if x was saved): m more than ag_gemm and w; max(c + (N-1) max(c, p) + s, g) + w. One
-// rank takes c + w.
+// Let w be the time of dw's GEMM and G the time to gather x (0 if x was saved). The makespan of gemm_rs_backward is
+// that of ag_gemm plus m + w; the makespan of ag_gemm_backward is max(c + (N-1) max(c, p) + s, G) + w. One rank takes c
+// + w.
 //
-// With aggregate, TransformerEngine's ranks 2i and 2i+1 swap their shards and need an even N. Here every rank takes the
-// shard of its predecessor: there are as many transfers of the same sizes, they are the same on all ranks, and an odd N
-// ends with a single shard.
+// With aggregate, TransformerEngine's ranks 2i and 2i+1 swap their shards, which needs an even N. Here every rank takes
+// the shard of its predecessor. The number and sizes of transfers are the same, but all ranks run the same ops, and an
+// odd N is possible: the last GEMM then has a single shard.
 #include <algorithm>
 #include <functional>
 #include <utility>
@@ -50,13 +52,13 @@ namespace {
 
 constexpr Lane copy_engine{LaneKind::copy, 0};
 
-/// Returns the place of shard r - i of rank r.
+/// Returns the region of rank r that holds shard r - i.
 using PlaceOf = std::function<Region(std::int32_t i)>;
 /// Adds the GEMM of some shards into rows of the output.
 using Multiply = std::function<OpId(const Operand& shards, const Operand& rows, const std::vector<OpId>& waits)>;
 
-/// Passes shards on round the ring, `options.group` at a time, each group under the product of the one before. The
-/// rank's shard is there after `ready`. Returns the last product.
+/// Passes shards on round the ring, `options.group` at a time; the transfer of each group overlaps the GEMM of the
+/// previous group. The rank's own shard is available after `ready`. Returns the last GEMM.
 OpId pass_on(const Stage& stage, const StrategyOptions& options, const std::vector<OpId>& ready, const PlaceOf& place,
              const Multiply& multiply) {
   ProgramBuilder& builder = stage.builder;

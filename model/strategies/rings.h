@@ -10,11 +10,11 @@
 
 namespace commfuse {
 
-/// One block of every shard on its way round the ring.
+/// Route round the ring of one block of every shard.
 struct Way {
   std::int32_t shift = 1;  // 1: to the next rank; -1: to the previous one
   std::int32_t block = 0;  // block of every shard
-  std::int32_t chain = 0;  // its number; transfers of one way follow each other
+  std::int32_t chain = 0;  // number of the way; transfers of one way run in sequence
 };
 
 /// Blocks that arrive in the same step and are multiplied together.
@@ -25,10 +25,11 @@ struct Track {
 
 /// Returns the tracks on which the m parts of every shard go round a ring of N:
 ///
-///   one      m tracks of one way: every part to the next rank, N-1 times
-///   halves   m tracks of two ways: parts of the first half of every shard to the next rank, those of the second to the
-///            one before, N-1 times
-///   shards   2 m tracks: whole shards go both ways, floor(N/2) come from behind, the others from ahead
+///   one      m tracks with one way each: every part moves to the next rank, N-1 times
+///   halves   m tracks with two ways each: parts of the first half of every shard move to the next rank, parts of the
+///            second half to the previous rank, N-1 times
+///   shards   2 m tracks: whole shards move in both directions; a rank receives floor(N/2) shards from previous ranks,
+///            the others from next ranks
 std::vector<Track> tracks_of(const Stage& stage, Directions directions);
 /// Returns the number of ways in all tracks.
 std::int32_t chains_of(const std::vector<Track>& tracks);
@@ -39,7 +40,7 @@ struct Flight {
   std::uint16_t lane = 0;
 };
 
-/// Returns the ops to wait for so that all flights have ended: the last of each lane.
+/// Returns the ops to wait for until all flights have ended: the last op of each lane.
 Waits landed(std::span<const Flight> flights);
 
 /// Communication lanes, used in turn.
@@ -50,8 +51,8 @@ class CommLanes {
   [[nodiscard]] std::uint16_t of(std::int32_t place) const {
     return static_cast<std::uint16_t>(static_cast<std::size_t>(place) % used_.size());
   }
-  /// Returns the waits of a lane's first op, which are those of the site's input; the order of the lane covers later
-  /// ops.
+  /// Returns the waits of a lane's first op, which waits for the site's input; later ops of the lane follow it in order
+  /// and need no waits.
   Waits first_waits(std::uint16_t lane, const Stage& stage);
 
  private:

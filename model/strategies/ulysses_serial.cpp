@@ -7,7 +7,8 @@
 //   attention_a2a   compute  |== attention ==|                     |== out-proj ==|
 //                   comm                      |== all-to-all ==|
 //
-// The makespan of both together is C + 2 T_coll; for one rank it is C.
+// The makespan of both together is C + 2 T_coll, where C is the compute time and T_coll the time of one all-to-all; for
+// one rank it is C.
 #include "model/strategies/rings.h"
 #include "model/strategies/strategies.h"
 #include "model/strategies/ulysses.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// "Did you mean ...?": one answer for keys, names and flags.
+// "Did you mean ...?" for keys, names and flags.
 #pragma once
 
 #include <cstddef>

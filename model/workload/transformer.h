@@ -42,37 +42,39 @@ inline constexpr LayerKind mixture_layer{.attention = true, .mlp = MlpKind::mixt
 struct Experts {
   std::int64_t count = 0;
   std::int64_t active = 0;      ///< number of experts that a token is sent to
-  std::int64_t ffn = 0;         ///< width of one expert; a gated one has as many columns again for the gate
+  std::int64_t ffn = 0;         ///< width of one expert, without the equally wide gate of a gated expert
   std::int64_t shared_ffn = 0;  ///< total width of the experts that every token passes through
-  bool shared_gate = false;     ///< a weight per token for these (Qwen2-MoE)
+  bool shared_gate = false;     ///< the output of shared experts is scaled by one gate value per token (Qwen2-MoE)
   bool router_bias = false;     ///< one bias per routed expert
   /// Width to which tokens are reduced before they are sent to routed experts, and restored after (Nemotron 3 Super);
   /// 0: they keep their width.
   std::int64_t latent = 0;
 };
 
-/// A small attention of its own that chooses, among all earlier keys, the few that a query attends to. Source:
-/// DeepSeek-AI, "DeepSeek-V3.2", 2025, section 2.1 (lightning indexer).
+/// A small separate attention that selects, from all earlier keys, those that a query attends to. Source: DeepSeek-AI,
+/// "DeepSeek-V3.2", 2025, section 2.1 (lightning indexer).
 struct Indexer {
   std::int64_t heads = 0;
   std::int64_t head_dim = 0;
   std::int64_t keys = 0;
 };
 
-/// Multi-head latent attention: queries, and keys with values, pass through a narrow middle. Source: DeepSeek-AI,
-/// "DeepSeek-V2", 2024, section 2.1. Transformer::head_dim is the width of a query and a key without position.
+/// Multi-head latent attention: queries, and keys together with values, are projected down to a low rank and up again.
+/// Source: DeepSeek-AI, "DeepSeek-V2", 2024, section 2.1. Transformer::head_dim is the width of a query and a key
+/// without the part that carries the position.
 struct LatentAttention {
   std::int64_t query_rank = 0;  ///< 0: queries come directly from the hidden state (DeepSeek-V2-Lite)
   std::int64_t key_value_rank = 0;
-  /// Width of the part of a query beside head_dim, and of the one key that all heads share.
+  /// Width of the part of a query that carries the position (in addition to head_dim), and of the one such key that all
+  /// heads share.
   std::int64_t position_dim = 0;
   std::int64_t value_dim = 0;  ///< per head
   std::optional<Indexer> indexer = std::nullopt;
 };
 
-/// Attention of a decoding step over a latent cache (DeepSeek-V3, inference/model.py, attn_impl). absorb: the narrow
-/// keys and values stay as they are, and the products that would widen them move into queries and outputs; naive: the
-/// cache holds the wide keys and values of every head.
+/// Attention of a decoding step over a latent cache (DeepSeek-V3, inference/model.py, attn_impl). absorb: the cache
+/// holds narrow keys and values, and the up-projections are applied to queries and outputs instead; naive: the cache
+/// holds the wide keys and values of every head.
 enum class LatentDecode : std::uint8_t { absorb, naive };
 
 /// Recurrence by which a layer without attention carries past tokens.
@@ -81,8 +83,8 @@ enum class Recurrence : std::uint8_t {
   gated_delta  ///< Yang et al., "Gated Delta Networks", 2025; Qwen3-Next and Qwen3.5.
 };
 
-/// Layers whose tokens meet in a state of fixed size, head_dim x state per head. A gated delta network has keys and
-/// queries of `state` in `groups` heads, and values of `head_dim` in heads().
+/// Layers that mix tokens through a state of fixed size, head_dim x state per head. A gated delta network has `groups`
+/// heads of keys and queries of width `state`, and heads() heads of values of width `head_dim`.
 struct StateSpace {
   Recurrence recurrence = Recurrence::mamba2;
   std::int64_t inner = 0;  ///< channels; usually twice the hidden size
@@ -90,8 +92,8 @@ struct StateSpace {
   std::int64_t state = 0;
   std::int64_t groups = 1;  ///< groups of heads that share the inputs with which they read and write the state
   std::int64_t convolution = 4;
-  std::int64_t chunk = 256;      ///< tokens whose outputs a kernel computes by products
-  std::int64_t state_bits = 16;  ///< bits of a value of the state between two tokens
+  std::int64_t chunk = 256;      ///< tokens per chunk, within which a kernel computes outputs by matrix products
+  std::int64_t state_bits = 16;  ///< bits per value of the state that is kept between tokens
 
   [[nodiscard]] std::int64_t heads() const { return inner / head_dim; }
   /// Returns the channels of the convolution: the input of the state, and the inputs with which it is written and read.
@@ -109,14 +111,14 @@ struct StateSpace {
   return recurrence == Recurrence::gated_delta ? 32 : 16;
 }
 
-/// Format of a checkpoint's weights of products if they are narrower than activations. Training does not use it.
+/// Format of a checkpoint's GEMM weights if they are narrower than activations. Training does not use it.
 struct WeightFormat {
   std::string name;    ///< "fp8", "nvfp4", "int4 (awq)"
   double bits = 16.0;  ///< bits per weight, its share of the scales included
-  /// Activations become as narrow before products; otherwise weights become as wide as activations.
+  /// True if activations are narrowed before a GEMM; otherwise the weights are widened to the dtype of activations.
   bool narrow_products = false;
   bool narrow_cache = false;  ///< keys and values have 8 bits
-  // Share of a part's products that is stored in this format; the rest, embedding, router and logits have 16 bits.
+  // Share of a part's GEMM weights stored in this format. The rest, and embedding, router and logits, have 16 bits.
   double attention = 1.0;
   double mlp = 1.0;
   double experts = 1.0;
@@ -125,11 +127,11 @@ struct WeightFormat {
   [[nodiscard]] double bits_of(double share) const { return 16.0 + share * (bits - 16.0); }
 };
 
-/// Norms of queries and keys before they meet.
+/// Norms of queries and keys before their scores are computed.
 enum class QkNorm : std::uint8_t {
   none,
-  head,  ///< one as wide as a head for all queries, one for all keys (Qwen3)
-  whole  ///< one as wide as all heads (OLMo 2, MiniMax-M2)
+  head,  ///< per head; one weight of head_dim for all query heads, one for all key heads (Qwen3)
+  whole  ///< over all heads together (OLMo 2, MiniMax-M2)
 };
 
 /// Model that `load_model` has checked: all sizes positive, heads a multiple of kv_heads.
@@ -137,14 +139,14 @@ struct Transformer {
   std::string name;
   std::int64_t layers = 0;
   std::int64_t hidden = 0;
-  std::int64_t ffn = 0;  ///< columns of the up projection; a gated MLP has as many again for the gate
+  std::int64_t ffn = 0;  ///< columns of the up projection, without the equally wide gate of a gated MLP
   std::int64_t heads = 0;
   std::int64_t kv_heads = 0;
   std::int64_t head_dim = 0;
   std::int64_t vocab = 0;
   bool gated_mlp = false;
   std::int64_t value_head_dim = 0;  ///< width of a head's value, if it differs from its key's; 0: head_dim
-  bool gated_attention = false;     ///< queries come with a gate of the same width, for the output (Qwen3-Next)
+  bool gated_attention = false;     ///< the output has a gate as wide as the queries, computed with them (Qwen3-Next)
 
   // Fields that affect only parameters and memory:
   Norm norm = Norm::rms;

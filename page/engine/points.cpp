@@ -29,7 +29,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Numbers texts, each once.
+/// Gives each distinct text a number, from 0.
 class Words {
  public:
   std::size_t number_of(const std::string& text) {
@@ -95,7 +95,7 @@ json timelines_of(const Point& point, const std::vector<ResultRow>& rows, Implem
 
 }  // namespace
 
-/// Data that points share; files are read once.
+/// Holds data that points share, so that each file is read only once.
 class Points::Engine {
  public:
   Engine() : runner_(library_, structures_), predictor_(structures_), steps_(library_) {}
@@ -143,7 +143,7 @@ class Points::Engine {
     return rows;
   }
 
-  /// Returns the only row that was asked for. Throws ConfigError if the page does not have it.
+  /// Returns the row of the implementation in the request. Throws ConfigError if no implementation is simulated here.
   static const ResultRow& implemented(const std::vector<ResultRow>& rows) {
     const auto row =
         std::ranges::find_if(rows, [](const ResultRow& candidate) { return !candidate.implements.empty(); });

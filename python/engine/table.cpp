@@ -96,7 +96,7 @@ class Filler {
     return place->second;
   }
 
-  /// NumPy's whole numbers and flags have no value for "absent", so the column becomes one of numbers.
+  /// NumPy's integers and booleans have no value for "absent", so the column changes to floating-point numbers.
   void leave_gap() {
     if (!has_gaps_ && column_.type != ColumnType::number) {
       column_.numbers.assign(column_.counts.begin(), column_.counts.end());

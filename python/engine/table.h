@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of results by column, each column in one piece of memory that NumPy looks at without a copy.
+// Rows of results by column. Each column is contiguous in memory, so NumPy can view it without a copy.
 #pragma once
 
 #include <cstddef>
@@ -20,10 +20,10 @@
 
 namespace commfuse::python {
 
-/// A value of a row; nothing where the column does not apply to the row.
+/// A value of a row; std::monostate if the column does not apply to the row.
 using Cell = std::variant<std::monostate, std::string, std::int64_t, double, bool>;
 
-/// The values of a column by row. Only the list of its type is filled.
+/// The values of a column by row. Only the vectors for `type` are filled.
 struct Column {
   ColumnType type = ColumnType::text;
   std::vector<std::int64_t> counts{};
@@ -47,7 +47,7 @@ class Table {
 
   [[nodiscard]] std::size_t size() const;
   [[nodiscard]] const std::vector<ColumnHead>& heads() const { return heads_; }
-  /// Reads a column on the first call; it stays where it is while the table lives. May be called from several threads.
+  /// Reads a column on the first call. The reference stays valid while the table exists. Thread-safe.
   /// Throws ConfigError, with the nearest name, for a column that the table does not have.
   const Column& column(const std::string& name);
   /// Reads all columns in one pass over the rows.
@@ -57,7 +57,7 @@ class Table {
 
  private:
   void read(const std::vector<std::size_t>& places);
-  /// Calls `take` with each row's number and a function from the place of a column to its value in that row.
+  /// Calls `take` for each row, with a function that returns the row's value in the column with index `place`.
   using ValueAt = std::function<Cell(std::size_t place)>;
   void for_each_row(const std::function<void(const ValueAt& value)>& take) const;
 

@@ -11,7 +11,7 @@ namespace commfuse::reports {
 
 namespace {
 
-/// Places of a rank's op in a timeline, in order of time.
+/// Indices in the timeline of each run of a rank's op, in order of time, by key_of().
 using Places = std::unordered_map<std::uint64_t, std::vector<std::size_t>>;
 
 std::uint64_t key_of(Rank rank, OpId op) {
@@ -52,18 +52,18 @@ std::vector<Flow> flows_of(const TracedRun& run) {
     return flows;
   }
   const Matching matching = match(program);
-  std::unordered_map<std::uint64_t, std::size_t> times;
+  std::unordered_map<std::uint64_t, std::size_t> runs;
   for (std::size_t i = 0; i < run.timeline.size(); ++i) {
     const OpSpan& span = run.timeline[i];
     const ExchangeShape* exchange = exchange_of(program, span.op);
-    const std::int32_t taker = exchange == nullptr || !exchange->sends ? -1 : matching.receiver(span.rank, span.op);
-    if (taker < 0) {
+    const std::int32_t receiver = exchange == nullptr || !exchange->sends ? -1 : matching.receiver(span.rank, span.op);
+    if (receiver < 0) {
       continue;
     }
-    const std::size_t time = times[key_of(span.rank, span.op)]++;
-    const auto receives = places.find(key_of(target_of(program, *exchange, span.rank), OpId{taker}));
-    if (receives != places.end() && time < receives->second.size()) {
-      flows.push_back({i, receives->second[time]});
+    const std::size_t run_index = runs[key_of(span.rank, span.op)]++;
+    const auto receives = places.find(key_of(target_of(program, *exchange, span.rank), OpId{receiver}));
+    if (receives != places.end() && run_index < receives->second.size()) {
+      flows.push_back({i, receives->second[run_index]});
     }
   }
   return flows;

@@ -9,23 +9,23 @@
 
 namespace commfuse::reports {
 
-/// A send and the receive that takes it, as places in the run's timeline.
+/// A send and its receive, as indices in the run's timeline.
 struct Flow {
   std::size_t send = 0;
   std::size_t receive = 0;
 };
 
-/// Returns flows in the order of their sends. An op that runs several times meets its partner's run of the same number.
+/// Returns flows in the order of their sends. The n-th run of an op matches the n-th run of its partner.
 std::vector<Flow> flows_of(const TracedRun& run);
 
-/// Bytes under way from a rank's own sends and collectives, from an instant on.
+/// Bytes in flight from a rank's own sends and collectives, from an instant on.
 struct UnderWay {
   Rank rank = 0;
   Instant from;
   std::int64_t bytes = 0;
 };
 
-/// Returns levels by rank, then time; each rank begins with its first send and ends with nothing under way. Empty if
+/// Returns levels by rank, then time; each rank begins with its first send and ends with 0 bytes in flight. Empty if
 /// the run has no sizes.
 std::vector<UnderWay> bytes_under_way(const TracedRun& run);
 

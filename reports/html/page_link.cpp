@@ -7,7 +7,8 @@ namespace commfuse::reports {
 
 namespace {
 
-/// Encodes by RFC 3986, except that a comma, a slash and a colon stay, which are readable in a fragment.
+/// Percent-encodes `text` (RFC 3986), but keeps commas, slashes and colons, which are legal in a fragment and readable,
+/// and writes a space as "+".
 std::string encoded(std::string_view text) {
   constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~,/:";
   std::string result;

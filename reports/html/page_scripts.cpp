@@ -42,11 +42,11 @@ std::string unpacked(std::string_view gzip) {
     text.append(piece.data(), piece.size() - stream.avail_out);
   }
   inflateEnd(&stream);
-  check(state == Z_STREAM_END, "the library was packed whole");
+  check(state == Z_STREAM_END, "the packed chart library is complete");
   return text;
 }
 
-/// Returns "'sha256-47DEQpj8...='", a script's name in content policies.
+/// Returns a script's source expression for a content security policy: "'sha256-47DEQpj8...='".
 std::string source_of(std::string_view script) {
   const std::string digits = sha256_of(script);
   std::string bytes;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All points and strategies of one setting, with the parts of each time.
+// A table with all points and strategies of one setting, and the parts of each time.
 #pragma once
 
 #include <cstddef>
@@ -13,13 +13,13 @@
 namespace commfuse::reports {
 
 struct RowLimits {
-  std::size_t on_screen = 0;
-  std::vector<std::size_t> on_paper{};  ///< First rows of the points that print, in the table of all results.
-  std::size_t first_row = 0;            ///< Place of the first of these rows in that table.
+  std::size_t on_screen = 0;            ///< Largest number of rows on the screen.
+  std::vector<std::size_t> on_paper{};  ///< First row of each point to print, as an index in the table of all results.
+  std::size_t first_row = 0;            ///< Index of this setting's first row in the table of all results.
 };
 
-/// Returns a table of a setting's rows, with its title: the first points that together have at most the allowed number
-/// of rows; at least one point.
+/// Returns a titled table of a setting's rows. Contains as many of the first points as fit in limits.on_screen rows,
+/// but at least one.
 std::string results_table(std::string_view setting, std::span<const ResultRow> rows, const RowLimits& limits,
                           const VerdictRule& rule = {});
 

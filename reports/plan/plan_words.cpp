@@ -21,7 +21,7 @@ namespace commfuse::reports {
 
 namespace {
 
-/// " with commfuse at 6 of 8 sites, sliced at 2", or the framework that runs them; empty where no site has a
+/// " with commfuse at 6 of 8 sites, sliced at 2", or the framework that runs them; empty if no site has a
 /// collective.
 std::string schedules_in_words(const CapacityPlan& plan, const CapacityKind& kind) {
   if (!plan.framework.empty()) {

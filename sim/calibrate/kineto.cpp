@@ -40,7 +40,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-/// Numbers, or what is one between quotes; nothing where it is none that is finite.
+/// Returns the number at `key`, which may be written as a text; nothing if it is missing or not finite.
 std::optional<double> number_in(const json& object, const char* key) {
   const auto member = object.find(key);
   if (member == object.end()) {
@@ -190,7 +190,7 @@ struct Job {
     }
   }
 
-  /// Every rank of the collective's group; nothing where the trace does not tell.
+  /// Every rank of the collective's group; nothing if the trace does not tell.
   [[nodiscard]] std::vector<std::int64_t> members_of(const CollectiveCall& call) const {
     const auto ranks = static_cast<std::size_t>(call.ranks);
     std::vector<std::int64_t> listed = numbers_in(call.members);
@@ -371,7 +371,7 @@ class Collector {
         path_, what, name(first), name(second)));
   }
 
-  /// Its place in calls_; none where the event says nothing of one.
+  /// Returns the index in calls_ of the event's collective; `none` if the event names no collective.
   std::size_t collective(const json& args) {
     const std::optional<CollectiveCall> call = collective_of(args);
     if (!call) {

@@ -21,8 +21,8 @@ struct TracedCollective {
   int ranks = 0;
   std::int64_t bytes = 0;  ///< Counted like nccl-tests.
   double time_us = 0.0;
-  std::vector<std::int64_t> members{};  ///< Every rank of the group; empty where the profile does not name them.
-  std::int64_t world = 0;               ///< Ranks of the job; 0 where the profile does not say.
+  std::vector<std::int64_t> members{};  ///< Every rank of the group; empty if the profile does not name them.
+  std::int64_t world = 0;               ///< Ranks of the job; 0 if the profile does not say.
 };
 
 struct Profile {

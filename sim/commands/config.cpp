@@ -45,7 +45,7 @@ std::string in_a_file(const Field& field) {
              : fmt::format("{}: {{{}: {}}}", field.key.substr(0, dot), field.key.substr(dot + 1), value);
 }
 
-/// Returns a key with its doc, the values that it takes and its default, broken where the terminal ends.
+/// Returns a key with its doc, its possible values and its default, wrapped to the terminal's width.
 std::string described(std::string_view key, std::string_view doc, std::string_view values, std::string_view preset) {
   const std::string below(15, ' ');
   return fmt::format("{}\n{}\n{}{}", key, wrapped(doc, "  ", "  "), wrapped(values, "  value        ", below),
@@ -69,7 +69,7 @@ std::string explanation(const PlanField& field) {
          fmt::format("  in a file    {}: {}\n", name, yaml_scalar(field.example));
 }
 
-/// Prints a key and, in a column `width` wide, its text, which breaks at the terminal's edge.
+/// Prints a key in a column of `width` characters, then its text, wrapped to the terminal's width.
 void print_listed(std::string_view key, std::string_view text, std::size_t width) {
   fmt::print("{}", wrapped(text, fmt::format("{:<{}} ", key, width), std::string(width + 1, ' ')));
 }

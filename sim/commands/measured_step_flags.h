@@ -14,7 +14,7 @@ class App;
 namespace commfuse::sim {
 
 struct MeasuredArguments {
-  std::string time;    // --measured-step; empty where nothing was measured.
+  std::string time;    // --measured-step; empty if nothing was measured.
   std::string config;  // --measured-config; empty for what the command itself runs.
 };
 

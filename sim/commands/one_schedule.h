@@ -22,7 +22,7 @@ enum class ScheduleUse : std::uint8_t {
 
 struct OneSchedule {
   Structure structure;
-  Sizes sizes;  // Empty where the schedule is not priced, like the costs.
+  Sizes sizes;  // Empty if the schedule is not priced, like the costs.
   Costs costs;
 
   [[nodiscard]] const Program& program() const { return structure.program(); }

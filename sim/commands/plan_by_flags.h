@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A capacity plan without a file: turns its flags into the plan file that says the same.
+// A capacity plan from flags alone: writes the equivalent plan file.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@ namespace commfuse::sim {
 using FlagTexts = std::vector<std::pair<const Field*, std::string>>;
 
 struct PlanFlags {
-  FlagTexts settings;  ///< Settings below `set`.
+  FlagTexts settings;  ///< Settings in the `set` section of a plan file.
   std::string tokens, hardware, gpus, price, deadline, budget, available;
 
   /// Returns each flag except settings, and its text.
@@ -30,18 +30,19 @@ struct PlanFlags {
              {"--budget", &budget},
              {"--available", &available}}};
   }
-  /// True if any was given.
+  /// Returns whether the user gave any flag.
   [[nodiscard]] bool any() const;
 };
 
 /// Returns the flags given as words of a shell: " --model llama-3.1-70b --tokens 2T …".
 std::string in_shell_words(const PlanFlags& flags);
 
-/// Returns a plan file that says the same as the flags, with prices dated today. Throws ConfigError with every flag
+/// Returns the text of a plan file equivalent to the flags, with prices dated today. Throws ConfigError with every flag
 /// that is missing or wrong.
 std::string plan_of(const PlanFlags& flags);
 
-/// Reads such a file. Throws ConfigError with every mistake, by its flag where one made it.
+/// Reads the text from plan_of(). Throws ConfigError with every mistake; names the flag, not a line of the file, for
+/// mistakes that come from a flag.
 PlanFile plan_by_flags(const PlanFlags& flags, const std::string& text);
 
 }  // namespace commfuse::sim

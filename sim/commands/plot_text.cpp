@@ -14,7 +14,7 @@ namespace commfuse::sim {
 
 namespace {
 
-/// True if the user's locale is UTF-8. Leaves this program's locale as it is.
+/// Returns whether the user's locale is UTF-8. Does not change this program's locale.
 bool speaks_utf8() {
   const locale_t user = ::newlocale(LC_CTYPE_MASK, "", nullptr);
   if (user == nullptr) {
@@ -27,9 +27,9 @@ bool speaks_utf8() {
 
 /// Returns the width of plots, which use more of a wide terminal than text does.
 int columns() {
-  constexpr std::size_t least = 40;
-  constexpr std::size_t most_columns = 200;
-  return static_cast<int>(std::clamp(terminal_columns().value_or(page_width), least, most_columns));
+  constexpr std::size_t min_columns = 40;
+  constexpr std::size_t max_columns = 200;
+  return static_cast<int>(std::clamp(terminal_columns().value_or(page_width), min_columns, max_columns));
 }
 
 }  // namespace

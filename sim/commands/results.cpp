@@ -195,7 +195,7 @@ Query query_of(const ResultsRequest& request, const std::vector<FittedColumn>& c
   return query;
 }
 
-/// Calls ask(take) and prints the rows that it takes; returns 0 where there is none.
+/// Calls ask(take) and prints the rows that it takes; returns 0 if there is none.
 int print(const ResultsRequest& request, const std::vector<FittedColumn>& columns, TableNotes notes,
           const std::function<void(const TakeRow&)>& ask) {
   reports::require_no_input(request.out, std::array{request.file, request.other});

@@ -178,7 +178,7 @@ class LayerRun {
   [[nodiscard]] const VerdictRule& rule() const { return rule_; }
   [[nodiscard]] std::string uncovered() const { return uncovered_in_words(points_, library_); }
 
-  /// Simulates the rows of the only point once more with everything that happens; empty where there are several points.
+  /// Simulates the rows of the only point once more with everything that happens; empty if there are several points.
   [[nodiscard]] std::vector<reports::TracedRun> runs() const {
     if (points_.size() != 1) {
       return {};

@@ -13,7 +13,7 @@
 namespace commfuse::sim {
 
 /// Returns a map of winners for every comparison that has several points, and how far ahead commfuse is along the
-/// sequence where rows show it. Empty where rows show neither.
+/// sequence where rows show it. Empty if rows show neither.
 std::vector<reports::Figure> figures_of(std::span<const ResultRow> rows, const VerdictRule& rule);
 std::vector<reports::Figure> figures_of(std::span<const StepRow> rows, const VerdictRule& rule);
 

@@ -22,7 +22,7 @@ struct TuneHeading {
   std::string jitter = "none";
   std::size_t samples = 0;                 ///< Samples of each site; none without jitter.
   std::optional<StepEvidence> evidence{};  ///< A measured step.
-  std::string folder;                      ///< The folder of its files; empty where none are written.
+  std::string folder;                      ///< The folder of its files; empty if none are written.
 };
 
 /// At most 80 columns wide.

@@ -9,7 +9,7 @@
 
 namespace commfuse::sim {
 
-/// Returns a line for each scope of the points that no implementation covers under `--as all`; empty where all are
+/// Returns a line for each scope of the points that no implementation covers under `--as all`; empty if all are
 /// covered, and without `--as all`. Requires points of layers.
 std::string uncovered_in_words(const PointList& points, const Library& library);
 

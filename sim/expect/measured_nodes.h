@@ -24,7 +24,7 @@ struct MeasuredNode {
   std::string table;
   std::string run;
   std::int64_t gpus = 1;
-  std::string nccl_version;  ///< Empty where the table does not say.
+  std::string nccl_version;  ///< Empty if the table does not say.
   Known known = Known::unknown;
   Machine machine;
   std::vector<MeasuredMessage> rows;

@@ -23,7 +23,7 @@ struct NcclVersion {
 std::optional<NcclVersion> nccl_version_named(std::string_view text);
 
 /// The version to whose times the collectives of a machine were fitted: the source of link.collective.rate names it, as
-/// in "fitted: nccl_h100.csv, NCCL 2.29.2". nullopt where it does not.
+/// in "fitted: nccl_h100.csv, NCCL 2.29.2". nullopt if it does not.
 std::optional<NcclVersion> fitted_version(const Machine& machine);
 
 /// Errors between two versions: root mean square of medians over three pairs of versions on H100 and B200, every pair

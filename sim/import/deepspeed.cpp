@@ -26,7 +26,7 @@ namespace {
 
 bool is_auto(const Entry* entry) { return entry != nullptr && entry->text == "auto"; }
 
-/// Returns a count of the file; nothing where it is left out or "auto".
+/// Returns a count of the file; nothing if it is left out or "auto".
 std::optional<std::int64_t> said_count(KeyedFile& file, std::initializer_list<std::string_view> keys, Counts range) {
   const Entry* const entry = file.first_of(keys);
   return entry == nullptr || is_auto(entry) ? std::nullopt : std::optional(KeyedFile::count(*entry, range));

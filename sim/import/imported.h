@@ -11,7 +11,7 @@ namespace commfuse::import {
 
 /// A training step; its model is either a file or a name.
 struct Imported {
-  std::string model;       ///< YAML, commfuse.model/1; empty where `model_name` is set.
+  std::string model;       ///< YAML, commfuse.model/1; empty if `model_name` is set.
   std::string model_name;  ///< Name in the catalogue, or a path.
   StepSettings step;
   std::string origin;              ///< "From a command line of Megatron-LM."

@@ -33,7 +33,7 @@ struct KeyLists {
   std::span<const LeftOut> left_out;
 };
 
-/// Returns the reason why a key changes nothing; empty where it may change something.
+/// Returns the reason why a key changes nothing; empty if it may change something.
 std::string_view why_irrelevant(std::span<const Irrelevant> lists, std::string_view key);
 
 /// Returns the entry of the key; null where the key has a counterpart.
@@ -42,7 +42,7 @@ const LeftOut* find_left_out(std::span<const LeftOut> keys, std::string_view key
 /// Returns whether a value changes nothing.
 bool is_neutral(const LeftOut& key, std::string_view value);
 
-/// Adds one sentence that names the first twenty unknown keys; nothing where no key is unknown.
+/// Adds one sentence that names the first twenty unknown keys; nothing if no key is unknown.
 void note_unknown(const std::vector<std::string>& unknown, std::vector<std::string>& notes);
 
 /// Adds a sentence for each unread key that changes the work and is not null, one for each likely misspelling of a key

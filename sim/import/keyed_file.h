@@ -47,7 +47,7 @@ class KeyedFile {
   /// Removes a key and the keys below it.
   void remove(std::string_view key);
 
-  /// Returns the entry of a key, even if it is null; nullptr where the key is missing. The key counts as read.
+  /// Returns the entry of a key, even if it is null; nullptr if the key is missing. The key counts as read.
   const Entry* find(std::string_view key);
   /// Returns the entry among these keys that is not null; all of the keys count as read. Throws ConfigError where two
   /// entries differ.
@@ -59,7 +59,7 @@ class KeyedFile {
   static std::int64_t count(const Entry& entry, Range<std::int64_t> range);
   static bool flag(const Entry& entry);
 
-  /// These read the first of `keys` that is present; nothing where none is.
+  /// These read the first of `keys` that is present; nothing if none is.
   std::optional<std::int64_t> count(std::initializer_list<std::string_view> keys, Range<std::int64_t> range);
   bool flag(std::initializer_list<std::string_view> keys, bool otherwise = false);
   std::optional<std::string> word(std::initializer_list<std::string_view> keys);

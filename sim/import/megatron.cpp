@@ -237,7 +237,7 @@ bool is_sgd(const Arguments& arguments, std::vector<std::string>& notes) {
   return name == "sgd";
 }
 
-/// Returns the value of a flag that may hold an unknown variable; nothing where the flag is missing or its value
+/// Returns the value of a flag that may hold an unknown variable; nothing if the flag is missing or its value
 /// unknown.
 std::optional<std::string> word_of(const Arguments& arguments, std::string_view flag) {
   const Argument* const argument = arguments.find(flag);

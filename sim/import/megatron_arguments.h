@@ -17,7 +17,7 @@
 namespace commfuse::import {
 
 struct Argument {
-  std::string text;      ///< Value as written; empty where it has none.
+  std::string text;      ///< Value as written; empty if it has none.
   std::string where;     ///< "train.sh:3"
   std::string spelling;  ///< "--hidden-size", "model.hidden_size"
 };

@@ -117,7 +117,7 @@ class Interpolation {
  public:
   explicit Interpolation(const KeyedFile& file) : file_(&file) {}
 
-  /// Returns nothing where the text is more than one reference, or refers to no scalar.
+  /// Returns nothing if the text is more than one reference, or refers to no scalar.
   [[nodiscard]] std::optional<std::string> operator()(const std::string& text) const {
     std::string value = text;
     constexpr int longest_chain = 8;

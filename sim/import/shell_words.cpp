@@ -149,7 +149,7 @@ struct Reference {
   std::optional<std::string_view> fallback;
 };
 
-/// Cuts what follows a dollar off `rest` and returns it; nothing where it is more than a reference.
+/// Cuts what follows a dollar off `rest` and returns it; nothing if it is more than a reference.
 std::optional<Reference> take_reference(std::string_view& rest) {
   const bool braced = rest.starts_with('{');
   rest.remove_prefix(braced ? 1 : 0);

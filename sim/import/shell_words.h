@@ -20,13 +20,13 @@ struct ShellWord {
 /// Values by name.
 using Variables = std::map<std::string, std::string, std::less<>>;
 
-/// Largest size of an expanded text, in bytes; each variable counts one more.
+/// Largest size of an expanded text, in bytes. Each variable adds 1 to the size.
 inline constexpr std::size_t longest_expansion = std::size_t{1} << 18;
 
 /// Splits a text at blanks: quotes hold blanks together, a backslash quotes the next character, # begins a comment
-/// where a word could begin. Parentheses and semicolons count as blanks, so an array yields its words; "--flag value"
-/// yields two, like bash with an array that is expanded without quotes. A value NAME="..." or NAME+="..." that holds
-/// flags is split into its words, and so are such values inside it, down to eight levels.
+/// where a word could begin. Parentheses and semicolons count as blanks, so an array yields its words; an element
+/// "--flag value" yields two words, like bash with an array that is expanded without quotes. A value NAME="..." or
+/// NAME+="..." that contains flags is split into words; nested values are split in the same way, down to eight levels.
 std::vector<ShellWord> shell_words(std::string_view text);
 
 /// Returns the value of every NAME=value: the last one for each name, followed by the values that NAME+=value appends.
@@ -44,8 +44,8 @@ struct Reassigned {
 /// itself, does not count.
 std::vector<Reassigned> reassigned(std::string_view text);
 
-/// Replaces `$NAME`, `${NAME}` and `${NAME:-value}`. Returns nothing where a name is unknown or refers to itself, where
-/// the text has a longer expression, and where it would exceed longest_expansion.
+/// Replaces `$NAME`, `${NAME}` and `${NAME:-value}`. Returns nullopt if a name is unknown or refers to itself, if the
+/// text has another `${...}` expression, or if the result would exceed longest_expansion.
 std::optional<std::string> expanded(std::string_view text, const Variables& variables);
 
 }  // namespace commfuse::import

@@ -11,7 +11,7 @@ namespace commfuse::import {
 
 Counts range_of(std::string_view key) {
   const Field* const field = find_field(key);
-  check(field != nullptr && field->type == FieldType::count, "a range is that of a count");
+  check(field != nullptr && field->type == FieldType::count, "only counts have a range");
   return {field->least, field->most};
 }
 

@@ -70,7 +70,7 @@ std::string model_of(KeyedFile& file, const Options& options) {
   return std::string(match->model);
 }
 
-/// Returns a degree of parallelism; 1 where it is left out. Three sections have held these keys.
+/// Returns a degree of parallelism; 1 if it is left out. Three sections have held these keys.
 std::int64_t degree(KeyedFile& file, std::string_view name, std::string_view setting) {
   return file
       .count(
@@ -90,7 +90,7 @@ struct Replicas {
   std::int64_t shards = 1;
 };
 
-/// Returns the entry with the number of ranks over which FSDP shards; nothing where it shards over all that remain.
+/// Returns the entry with the number of ranks over which FSDP shards; nothing if it shards over all that remain.
 const Entry* said_shards(KeyedFile& file) {
   const Entry* const entry = file.first_of({"parallelism.data_parallel_shard_degree",
                                             "training.data_parallel_shard_degree", "training.data_parallel_degree"});
@@ -283,7 +283,7 @@ std::string recompute_of(KeyedFile& file, std::vector<std::string>& notes) {
   return mode;
 }
 
-/// Returns the items; none where the key is missing.
+/// Returns the items; none if the key is missing.
 std::vector<std::string> items_of(const Entry* entry) {
   if (entry != nullptr && entry->kind != EntryKind::list) {
     KeyedFile::wrong(*entry, fmt::format("is {}; write a list", in_quotes(entry->text)));

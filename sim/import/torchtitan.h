@@ -7,11 +7,11 @@
 
 namespace commfuse::import {
 
-/// Options: --gpus, where the file leaves the sharding degree open; --model, where the catalogue lacks the file's
-/// flavor. Keys of older releases are read too. Throws ConfigError (`path:line:col: sentence; remedy`).
+/// Options: --gpus, needed if the file does not fix the sharding degree; --model, needed if the catalogue lacks the
+/// file's flavor. Keys of older releases are read too. Throws ConfigError (`path:line:col: sentence; remedy`).
 Imported read_torchtitan(const Source& source);
 
-/// Returns whether the text certainly is such a file.
+/// Returns true only if the text is unmistakably a TOML file of torchtitan.
 bool is_torchtitan(std::string_view text);
 
 }  // namespace commfuse::import

@@ -81,7 +81,7 @@ struct RunChoice {
   std::vector<RunPlace> ties;  ///< Other runs that tie.
   std::string rule;            ///< Rule that broke the tie; empty without a tie.
 };
-/// Runs of one kind share their errors, so among them the difference alone decides. Returns nothing where no run meets
+/// Runs of one kind share their errors, so among them the difference alone decides. Returns nothing if no run meets
 /// the limits.
 std::optional<RunChoice> choose_run(const PlanFile& file, std::span<const CapacityKind> kinds);
 

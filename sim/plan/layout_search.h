@@ -53,7 +53,7 @@ class LayoutSearch {
   [[nodiscard]] std::vector<std::int64_t> counts(std::int64_t limit) const;
 
   /// Returns the fastest layout, with the fastest strategy at every site. Layouts are priced in the order of their
-  /// lower bounds until no other can be the fastest. Returns nothing where no layout is possible, or none fits. Throws
+  /// lower bounds until no other can be the fastest. Returns nothing if no layout is possible, or none fits. Throws
   /// ConfigError for what the machine cannot do, such as a dtype.
   std::optional<FoundLayout> fastest(std::int64_t gpus, const std::vector<const Strategy*>& strategies);
 

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::array rate_steps{0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0};
 constexpr double plateau = 0.95;
-constexpr double hidden = 1.01;  // factor on the step's time with links that are as good as free
+constexpr double hidden = 1.01;  // a step is at most this factor slower than with nearly free links
 constexpr double highest_rate = 16.0;
 
 LinkRates rates_of(bool network, double times) {
@@ -117,7 +117,7 @@ void WhatIfs::add_rates(std::vector<WhatIf>& changes, bool network) {
   curves_.push_back(std::move(curve));
 }
 
-/// Returns the rate with the answer's own layout.
+/// Returns tokens per second with the answer's own layout on `machine`.
 double WhatIfs::rate_on(const Machine& machine, double spread_of_gpus) const {
   SiteTimes times(planner_.structures(), machine);
   StepPoint point = planner_.search().point_of(answer_.layout);
@@ -130,7 +130,7 @@ double WhatIfs::rate_with(const LinkRates& rates) const {
   return rate_on(with_link_rates(planner_.search().machine(), rates));
 }
 
-/// Returns the rate with all link latencies longer by this share.
+/// Returns tokens per second with all link latencies longer by `share`.
 double WhatIfs::rate_with_latencies(double share) const {
   Machine machine = planner_.search().machine();
   for (const NamedParameter& parameter : parameters_of(machine)) {
@@ -142,7 +142,8 @@ double WhatIfs::rate_with_latencies(double share) const {
   return rate_on(machine);
 }
 
-/// Finds the rate of links to 5%, for the answer's own layout. Assumes that a higher rate never hides less.
+/// Finds, to 5%, the lowest link rate that hides communication with the answer's own layout. Assumes that a higher rate
+/// never hides less.
 void WhatIfs::find_hiding_rate(RateCurve& curve, bool network) {
   constexpr double step = 0.05;
   const int limit = static_cast<int>(std::lround(math::log(highest_rate) / step));

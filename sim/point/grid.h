@@ -17,7 +17,7 @@ class PointList;
 
 struct GridConstraint {
   Constraint constraint;
-  /// Returns the place of a column of the constraint for messages: "sweep.yaml:9:5".
+  /// Returns the place in the file, for messages, of a column of the constraint: "sweep.yaml:9:5".
   std::function<std::string(std::size_t column)> place;
 };
 
@@ -31,17 +31,17 @@ struct Grid {
 /// Loads all models and machines that the grid names. Throws ConfigError with every mistake of every file.
 Library library_of(const Grid& grid);
 
-/// Returns whether its points are whole models. Throws ConfigError where some are layers.
+/// Returns true if all points of the grid are whole models, false if all are layers. Throws ConfigError for a mixture.
 bool plays_whole_models(const Grid& grid);
 
-/// Throws ConfigError where some points are layers.
+/// Throws ConfigError if a point is a layer.
 void require_whole_models(const std::vector<Settings>& points);
 
 /// Largest number of points, before constraints, of a grid that is kept in memory.
 inline constexpr std::size_t most_run_points = 1'000'000;
 
-/// Returns the points, in order. Throws ConfigError for more than a million before constraints, and where a constraint
-/// cannot be evaluated.
+/// Returns the points, in order. Throws ConfigError if the grid has more than most_run_points before constraints, or if
+/// a constraint cannot be evaluated.
 std::vector<Settings> points_of(const Grid& grid);
 
 /// Throws the ConfigError of the first point that cannot be run.

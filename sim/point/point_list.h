@@ -30,7 +30,7 @@ class PointList {
 
   const Grid& grid_;
   std::size_t size_ = 0;
-  std::vector<std::uint32_t> places_;  // by point; empty where every place is a point
+  std::vector<std::uint32_t> places_;  // by point; empty if every place is a point
 };
 
 /// Moves from point to point and changes only the settings that differ. Use one per thread; the list outlives it.

@@ -103,7 +103,7 @@ class Predictor {
   /// Returns all events of a run without jitter. Requires a structure and sizes of the point.
   Timeline timeline(const Point& point, const Structure& structure, const Sizes& sizes);
 
-  /// Adds the percentiles under jitter; nothing where the point has none.
+  /// Adds the percentiles under jitter; nothing if the point has none.
   void add_tails(const Point& point, Prediction& prediction);
 
   /// Returns the makespan of every run under the point's jitter, by sample. Requires a point with a jitter.

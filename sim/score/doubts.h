@@ -35,7 +35,7 @@ PricedShape shape_of(const GemmSize& size);
 PricedShape shape_of(const AttentionSize& size);
 PricedShape shape_of(PricedKind kind, Bytes bytes, std::int64_t ranks = 0);
 
-/// Returns the place in the machine's file of the residual that fit_of() uses; empty where the file has none.
+/// Returns the place in the machine's file of the residual that fit_of() uses; empty if the file has none.
 std::string residual_key(const PricedShape& shape, const Machine& machine, int ranks);
 
 /// Keeps what it computed about a machine; use one per run over tables. Machines are identified by their address.

@@ -12,7 +12,7 @@
 
 namespace commfuse::score {
 
-/// A machine, or a sentence with the reason why there is none.
+/// A machine, or a sentence that says why none was found.
 struct FoundMachine {
   const Machine* machine = nullptr;
   std::string why_not;
@@ -25,17 +25,18 @@ class KnownMachines {
  public:
   /// Loads the catalogue. Throws ConfigError with the mistakes of a file.
   KnownMachines();
-  /// Uses only these machines; those of several nodes are clusters.
+  /// Uses only these machines. Machines with several nodes are clusters.
   explicit KnownMachines(std::vector<Machine> machines);
 
-  /// Finds the machine of a column's cell, whose words must all belong to the name, the maker or the memory.
+  /// Finds the machine that a cell of a table names. Each word of the cell must belong to the name, the maker or the
+  /// memory of the machine.
   [[nodiscard]] FoundMachine by_name(std::string_view cell) const;
   /// Finds the machine that a comment in prose names.
   [[nodiscard]] FoundMachine in_prose(std::string_view text) const;
-  /// Returns the cluster of such nodes that `text` names, otherwise the first that has no names of its own, resized to
-  /// `nodes` nodes; for one node the machine itself.
+  /// Returns a cluster of such nodes, resized to `nodes` nodes: the cluster that `text` names, otherwise the first
+  /// without `known_as`. For one node, returns the machine itself.
   FoundMachine over_nodes(const Machine& node, int nodes, std::string_view text);
-  /// Returns the node whose all-reduces take a framework's kernels.
+  /// Returns the node, with `kernel` for its all-reduces.
   FoundMachine with_all_reduce(const Machine& node, AllReduceKernel kernel);
 
  private:

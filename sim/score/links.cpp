@@ -176,7 +176,7 @@ class LinkScorer {
                            : context_.machines.over_nodes(*node, static_cast<int>(read.message.nodes), read.prose);
   }
 
-  /// Returns the reason to skip the row; empty where it can be scored.
+  /// Returns the reason to skip the row; empty if it can be scored.
   static std::string reason_to_skip(const LinkRow& read, const FoundMachine& known) {
     const Message& message = read.message;
     if (known.machine == nullptr) {

@@ -46,7 +46,7 @@ FoundMachine machine_of_table(const Table& table, const Context& context);
 FoundMachine machine_of_table(const Table& table, std::string_view file_name, const KnownMachines& machines);
 
 /// Finds the machine of a row where a comment lists machines by GPUs: "ngpus=64: 8 nodes of H100; 72: one GB200 rack;
-/// 144: two racks". An entry without a machine has that of the entry before. Nothing where the comment is not such a
+/// 144: two racks". An entry without a machine has that of the entry before. Nothing if the comment is not such a
 /// list.
 class MachinesByGpus {
  public:

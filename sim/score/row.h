@@ -21,7 +21,7 @@ class Row {
  public:
   Row(const Table& table, std::size_t row);
 
-  /// Empty where the column or the text is missing.
+  /// Empty if the column or the text is missing.
   [[nodiscard]] std::string_view text(const Column& column) const;
   [[nodiscard]] bool has(const Column& column) const { return !text(column).empty(); }
   /// Reads a whole number from 1 on.

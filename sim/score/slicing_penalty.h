@@ -27,7 +27,7 @@ struct TimedProduct {
   bool unseen = false;  ///< Held back, or in a table that no fit of the machine read.
 };
 
-/// Returns the scores for P = 4 and 8; none where no GEMM was measured both ways. Of repeated measurements the first
+/// Returns the scores for P = 4 and 8; none if no GEMM was measured both ways. Of repeated measurements the first
 /// counts.
 std::vector<PenaltyScore> slicing_penalties(std::vector<TimedProduct> products);
 

@@ -11,7 +11,7 @@
 
 namespace commfuse::score {
 
-/// A column by its name; index -1 where the table has none of that name.
+/// A column by its name; index -1 if the table has none of that name.
 struct Column {
   int index = -1;
   std::string_view name;
@@ -41,7 +41,7 @@ class Table {
   /// The name must outlive the column.
   [[nodiscard]] Column column(std::string_view name) const;
 
-  /// Returns the text after `# key:` on its line; empty where there is no such comment.
+  /// Returns the text after `# key:` on its line; empty if there is no such comment.
   [[nodiscard]] std::string_view comment(std::string_view key) const;
   /// Returns whether some comment contains this word, in any case.
   [[nodiscard]] bool comments_say(std::string_view word) const;

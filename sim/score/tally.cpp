@@ -11,7 +11,8 @@ namespace commfuse::score {
 namespace {
 
 constexpr std::size_t most_faults = 100;
-/// A factor of 1000 lies between us and ms or ns; the worst model error is below ten times its root.
+/// Ratio beyond which a time is probably in another unit. Units (ns, us, ms) differ by factors of 1000; the largest
+/// model errors are below a factor of 300.
 constexpr double other_unit = 300.0;
 
 }  // namespace

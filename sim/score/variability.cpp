@@ -49,7 +49,7 @@ struct Setting {
   std::shared_ptr<const JitterTables> on_one_gpu;  ///< Repeats on one GPU share the factor of its rank.
 };
 
-/// Returns a factor to compare with the figure of that name; nothing where the row does not say enough.
+/// Returns a factor to compare with the figure of that name; nothing if the row does not say enough.
 using Predicted = std::function<std::optional<double>(const Setting& setting, std::string_view figure)>;
 
 struct Ours {

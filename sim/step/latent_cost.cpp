@@ -9,22 +9,23 @@
 
 namespace commfuse {
 
-/// Queries and keys may be wider than values, above all in latent attention: their mean gives the same FLOPs.
+/// Returns the mean of the widths of a key and a value, which gives the right FLOPs where they differ (latent
+/// attention).
 std::int64_t LayerCost::score_dim() const {
   return model_.latent ? (model_.head_dim + model_.latent->position_dim + model_.latent->value_dim) / 2
                        : (model_.head_dim + model_.value_dim()) / 2;
 }
 
-/// Adds the narrow middle of latent attention: every tensor rank computes the narrow queries and keys of its own
-/// tokens, they are gathered, and each rank computes the queries, keys and values of its heads for all tokens
+/// Adds the projections of latent attention. Every tensor rank computes the narrow (low-rank) queries and keys of its
+/// own tokens. All ranks gather them, and each computes the wide queries, keys and values of its heads for all tokens
 /// (Megatron-LM, transformer/multi_latent_attention.py). Rotation copies queries and keys. Decoding from narrow keys
-/// computes no wide ones.
+/// needs no wide keys.
 void LayerCost::latent_forward(Stream& stream) const {
   const LatentAttention& latent = *model_.latent;
   const std::int64_t heads = model_.heads / plan_.tensor;
   const std::int64_t narrow = latent.query_rank + latent.key_value_rank + latent.position_dim;
   const bool narrows_queries = latent.query_rank > 0;
-  const std::int64_t whole = narrows_queries ? 0 : model_.hidden;  // gathered beside it, to compute queries from
+  const std::int64_t whole = narrows_queries ? 0 : model_.hidden;  // gathered too, because queries come from it
   if (narrows_queries) {
     product(stream, own_tokens_, latent.query_rank, model_.hidden);
   }
@@ -43,9 +44,9 @@ void LayerCost::latent_forward(Stream& stream) const {
   indexer(stream, Direction::forward);
 }
 
-/// Every tensor rank selects keys for all tokens: queries from the narrow ones, one key per token and one weight per
-/// head from the hidden state, scores of all keys before a token in 8 bits, and the largest of them
-/// (deepseek-ai/DeepSeek-V3.2-Exp, inference/model.py). Scores are written and read once, in fp32.
+/// Every tensor rank selects keys for all tokens (deepseek-ai/DeepSeek-V3.2-Exp, inference/model.py). It computes the
+/// indexer's queries from the narrow queries, and one key per token and one weight per head from the hidden state. It
+/// scores all keys before a token in 8 bits and selects the highest scores. Scores are written and read once, in fp32.
 void LayerCost::indexer(Stream& stream, Direction direction) const {
   if (!model_.latent->indexer) {
     return;
@@ -74,7 +75,7 @@ void LayerCost::indexer(Stream& stream, Direction direction) const {
   }
 }
 
-/// Sums the narrow gradients of all tokens over the tensor ranks, each of which has those of its heads.
+/// Sums the narrow gradients of all tokens over the tensor ranks, because each rank has only the part from its heads.
 void LayerCost::latent_backward(Stream& stream) const {
   const LatentAttention& latent = *model_.latent;
   const std::int64_t heads = model_.heads / plan_.tensor;

@@ -21,8 +21,8 @@ struct Pass {
   Kind kind = Kind::forward;
 };
 
-/// Steps through the passes of one direction on a stage without divisions: pieces alternate after as many micro-batches
-/// as there are stages.
+/// Iterates over the passes of one direction on a stage without divisions. The stage changes to its next piece after
+/// every `stages` micro-batches.
 class Cursor {
  public:
   Cursor(const Pipeline& pipeline, Kind kind) : pipeline_(pipeline), kind_(kind) {}
@@ -62,7 +62,8 @@ std::int64_t warm_up(const Pipeline& pipeline, std::int64_t stage) {
   return std::min(passes, wanted);
 }
 
-/// The passes of a stage in their order: warm-up forwards, then one forward and one backward in turn, then the rest.
+/// The order of a stage: warm-up forward passes, then forward and backward passes in turn, then the remaining backward
+/// passes.
 class WholeOrder {
  public:
   WholeOrder(const Pipeline& pipeline, std::int64_t stage)
@@ -93,9 +94,9 @@ class WholeOrder {
   std::int64_t place_ = 0;
 };
 
-/// Returns the passes of ZB-H1 in the order of a stage. Warm-up forwards come first. Then follow rounds of one forward
-/// (while any is left), one backward, and one pass over weights; the last begins once the backward passes are ahead by
-/// as many micro-batches as there are earlier stages. The remaining weights come last.
+/// Returns the passes of a stage in the order of ZB-H1. Warm-up forward passes come first, then rounds of one forward
+/// pass (while any is left), one backward pass and one weight-gradient pass. Weight-gradient passes begin when the
+/// backward passes are `stage` micro-batches ahead, and the remaining ones come last.
 std::vector<Pass> split_passes(const Pipeline& pipeline, std::int64_t stage) {
   const std::int64_t micro_batches = pipeline.micro_batches;
   const std::int64_t ahead = warm_up(pipeline, stage);
@@ -285,9 +286,9 @@ class Player {
 std::vector<StageTimes> play(const Pipeline& pipeline) {
   check(std::ssize(pipeline.pieces) == pipeline.stages * pipeline.interleave, "every stage has its pieces");
   check(pipeline.interleave == 1 || pipeline.micro_batches % pipeline.stages == 0,
-        "interleaved micro-batches come in groups of the stages");
-  check(pipeline.stages == 1 || std::ssize(pipeline.sends) == pipeline.stages, "what every stage sends takes a time");
-  check(pipeline.interleave == 1 || !pipeline.splits_backward, "ZB-H1 has one piece a stage");
+        "the number of interleaved micro-batches is a multiple of the stages");
+  check(pipeline.stages == 1 || std::ssize(pipeline.sends) == pipeline.stages, "every stage has a send time");
+  check(pipeline.interleave == 1 || !pipeline.splits_backward, "ZB-H1 has one piece per stage");
   return pipeline.splits_backward ? Player<SplitOrder>(pipeline).run() : Player<WholeOrder>(pipeline).run();
 }
 

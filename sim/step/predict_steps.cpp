@@ -226,7 +226,7 @@ void add(StepRow& row, const DecodePrediction& decode, const StepPoint& point) {
   row.add("fits", decode.fits);
 }
 
-/// Returns the warning of a pass whose row has no columns of memory; empty where it fits.
+/// Returns the warning of a pass whose row has no columns of memory; empty if it fits.
 std::string memory_warning_of(const PrefillPrediction& prefill, const Machine& machine) {
   const Bytes capacity = machine.accelerator.hbm_capacity;
   return prefill.memory <= capacity ? std::string{}
@@ -274,7 +274,7 @@ void lengthen(StepRow& row, double factor) {
 /// The uncertainty of the rows of a point, each by itself and against the fastest other one.
 class StepDoubts {
  public:
-  /// `raised` is empty where no uncertainty is asked for.
+  /// `raised` is empty if no uncertainty is asked for.
   StepDoubts(StepTime time, SiteTimes& times, std::vector<RaisedStep> raised)
       : time_(time), times_(times), raised_(std::move(raised)) {}
 

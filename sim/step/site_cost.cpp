@@ -58,7 +58,7 @@ void LayerCost::site_forward(Stream& stream, const Projection& projection) {
   stream = stream.then(implemented && implemented->device < exposed.device ? *implemented : exposed);
 }
 
-/// Returns nothing where the framework has no implementation, or none for this site.
+/// Returns nothing if the framework has no implementation, or none for this site.
 std::optional<Stream> LayerCost::implemented_forward(const Projection& projection) {
   const Implementation* const implementation = point_.framework.implementation.get();
   const SiteKind kind = gathers(projection.name) ? SiteKind::ag_gemm : SiteKind::gemm_rs;

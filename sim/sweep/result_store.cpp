@@ -243,7 +243,7 @@ struct StoreReader::State {
     has_row = rows->step();
   }
 
-  /// Returns for each own column its index in the file; nothing where it was not written.
+  /// Returns for each own column its index in the file; nothing if it was not written.
   static std::vector<std::optional<std::size_t>> places_of(const std::vector<HeldColumn>& columns, StoreKind kind) {
     std::vector<std::optional<std::size_t>> places;
     for (const StoreColumn& own_column : store_columns(kind)) {

@@ -19,7 +19,7 @@ namespace {
 
 /// Largest number of milliseconds that fits in a Duration.
 constexpr double longest_ms = 9e9;
-/// Largest setting; the tokens of a step are a product of two.
+/// Largest value of a setting, so that the tokens of a step, a product of two settings, do not overflow.
 constexpr std::int64_t most_chosen = std::int64_t{1} << 30U;
 
 constexpr std::array<std::string_view, 8> texts{"model", "hardware",  "scope",     "pipeline_schedule",
@@ -35,7 +35,7 @@ constexpr std::array<std::string_view, 3> cache{"cache_gb", "weights_gb", "capac
 constexpr std::array<std::string_view, 6> memory{"memory_gb",    "weights_gb",     "gradients_gb",
                                                  "optimizer_gb", "activations_gb", "capacity_gb"};
 
-/// Returns the value of that name. Throws RowMisfit where it is missing or of another type.
+/// Returns the value of column `name`. Throws RowMisfit if the row lacks it or it has another type.
 template <class T>
 const T& needed(const StepRow& row, std::string_view name, std::string_view type) {
   const StepRow::Value* const value = row.find(name);
@@ -92,7 +92,7 @@ void require_plain_cells(const StepRow& row) {
   }
 }
 
-void require_asked(const StepRow& row) {
+void require_settings(const StepRow& row) {
   for (const std::string_view name : texts) {
     require_text(row, name);
   }
@@ -109,7 +109,7 @@ void require_asked(const StepRow& row) {
 }  // namespace
 
 void require_fit(const StepRow& row) {
-  require_asked(row);
+  require_settings(row);
   require_plain_cells(row);
   for (const std::string_view words :
        {"all_reduce_kernel", "attention_kernel", "gradient_dtype", "framework", "reason", "warnings"}) {

@@ -28,7 +28,7 @@ struct StoreTables {
 };
 
 /// Returns the tables and views of a store. Except for the columns of its rows they must be those that migrate() makes
-/// for the version, word for word. Returns nothing where there is another table, view, index or trigger, where one is
+/// for the version, word for word. Returns nothing if there is another table, view, index or trigger, where one is
 /// missing, or where a column that every version has is missing. Reads only the schema.
 std::optional<StoreTables> tables_in(const Database& database, int version);
 

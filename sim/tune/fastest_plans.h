@@ -14,8 +14,8 @@ namespace commfuse {
 struct TunedPlan {
   TrainingPlan plan;
   StepPrediction step;
-  std::optional<double> error{};  ///< One standard error of the time, relative; nothing where not asked for.
-  /// Probability that it takes less time than the fastest other plan considered; nothing where not asked for.
+  std::optional<double> error{};  ///< One standard error of the time, relative; nothing if not asked for.
+  /// Probability that it takes less time than the fastest other plan considered; nothing if not asked for.
   std::optional<double> win_probability{};
   double correction = 1.0;  ///< Factor on its time, where a step was measured.
   bool ties = false;        ///< It is the fastest of the plans considered, or ties with it.

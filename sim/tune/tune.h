@@ -62,7 +62,7 @@ struct TunedSite {
   SiteTime best;                         ///< Best for the objective, where samples were asked for.
   std::optional<SampledChoice> sampled;  ///< Set if samples were asked for.
   /// Factor on the link rate at which the best strategy comes within 1% of its own time with free communication,
-  /// accurate to 5%; nothing where a factor of 16 is not enough, because latencies stay.
+  /// accurate to 5%; nothing if a factor of 16 is not enough, because latencies stay.
   std::optional<double> rate_to_hide;
   CalculonForms calculon;
 };
@@ -75,7 +75,7 @@ struct LeftOut {
 struct Tuning {
   std::size_t plans = 0;    ///< Possible plans.
   std::size_t fitting = 0;  ///< Plans that fit in memory.
-  /// The plan to take, then the others, fastest first, with the best schedule at every site. Empty where none fits.
+  /// The plan to take, then the others, fastest first, with the best schedule at every site. Empty if none fits.
   std::vector<TunedPlan> best;
   std::size_t ties = 0;      ///< Number of plans considered that tie with the fastest, itself included; 1: it wins.
   double ties_within = 0.0;  ///< Relative difference between the slowest of these and the fastest.
@@ -83,7 +83,7 @@ struct Tuning {
   /// The first plan under other schedules: serial at every site, the best strategy that is the same at all sites, and
   /// sites that take only their compute time, which no schedule beats.
   StepPrediction serial;
-  /// The plan as the framework of the space runs it; nothing where none was named.
+  /// The plan as the framework of the space runs it; nothing if none was named.
   std::optional<StepPrediction> baseline;
   const Strategy* single = nullptr;
   StepPrediction with_single;
@@ -93,7 +93,7 @@ struct Tuning {
   /// Percentiles of the step with the schedules chosen, and with those of the other choice; where samples were asked
   /// for and there are sites.
   std::optional<std::pair<StepTail, StepTail>> tails;
-  /// Factor on the first plan's time and on all of these; nothing where no step was measured.
+  /// Factor on the first plan's time and on all of these; nothing if no step was measured.
   std::optional<double> correction;
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that docs/schedules.md shows the programs' messages about mistakes. After a wanted change, read the new page:
+// Tests that docs/schedules.md shows the real messages about mistakes. After an intended change, renew the page and
+// read the diff:
 //   COMMFUSE_RENEW_GOLDEN=1 commfuse-test-cli --gtest_filter='SchedulesPage.*'
 #include <gtest/gtest.h>
 
@@ -17,7 +18,7 @@ namespace {
 const std::string page_path = COMMFUSE_SOURCE_DIR "/docs/schedules.md";
 const std::string file_path = COMMFUSE_SOURCE_DIR "/configs/schedules/doubling.yaml";
 
-/// Returns the cells of a row of a table that stand between backquotes.
+/// Returns the texts in backquotes in a row of a table.
 std::vector<std::string> cells_of(const std::string& row) {
   std::vector<std::string> cells;
   for (std::size_t at = row.find('`'); at != std::string::npos;) {
@@ -38,11 +39,11 @@ std::string message_of(const std::string& right, const std::string& wrong) {
   EXPECT_NE(at, std::string::npos) << right;
   std::ofstream("doubling.yaml") << (at == std::string::npos ? text : text.replace(at, right.size(), wrong));
   const Outcome outcome = run_program("commfuse-sim schedule check doubling.yaml");
-  const std::string said = outcome.out + outcome.err;
-  return said.substr(0, said.find('\n'));
+  const std::string output = outcome.out + outcome.err;
+  return output.substr(0, output.find('\n'));
 }
 
-/// Returns the page with the last cell of every row of its table of mistakes made anew.
+/// Returns the page with the last cell of every row of its table of mistakes replaced by the real message.
 std::string with_messages(const std::string& page) {
   std::string made;
   bool inside = false;
@@ -67,7 +68,8 @@ TEST(SchedulesPage, ShowsTheMessagesOfMistakes) {
   const OwnFolder folder;
   const std::string page = with_messages(contents_of(page_path));
   expect_same(page_path, page);
-  EXPECT_EQ(page.find("proved: matched"), page.rfind("proved: matched")) << "a change that is not a mistake";
+  EXPECT_EQ(page.find("proved: matched"), page.rfind("proved: matched"))
+      << "a row's change passes `schedule check`, so it is not a mistake";
 }
 
 TEST(SchedulesPage, TheExampleHasAboutTwentyLinesWithoutItsComments) {

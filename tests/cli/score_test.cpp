@@ -23,14 +23,14 @@ class ScoreCommand : public testing::Test {
 
 constexpr const char* good = "hw,dtype,m,n,k,time_us\nH100,bf16,4096,4096,4096,200\n";
 
-TEST_F(ScoreCommand, WithoutDataItScoresWhatTheProjectBringsAlong) {
+TEST_F(ScoreCommand, WithoutDataItScoresTheShippedTables) {
   const Outcome outcome = run_program("commfuse-sim score");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("nccl_h100_reduce_scatter.csv"), std::string::npos);
   EXPECT_NE(outcome.out.find("commfuse_table1.csv"), std::string::npos);
 }
 
-TEST_F(ScoreCommand, JsonHasASchemaAndAnObjectATable) {
+TEST_F(ScoreCommand, JsonHasASchemaAndOneObjectPerTable) {
   const std::string path = write("good.csv", good);
   const Outcome outcome = run_program("commfuse-sim score -o json --data " + path);
   ASSERT_EQ(outcome.code, 0) << outcome.err;
@@ -90,7 +90,7 @@ TEST_F(ScoreCommand, AGateThatIsMissedExitsWith4) {
   EXPECT_EQ(run_program("commfuse-sim score --max-p90 0.01 --data " + path).code, 4);
 }
 
-TEST_F(ScoreCommand, AGateThatNothingComesToIsAMistake) {
+TEST_F(ScoreCommand, AGateThatAppliesToNoRowIsAMistake) {
   const std::string path = write("good.csv", good);
   const Outcome nan = run_program("commfuse-sim score --max-median nan --data " + path);
   EXPECT_EQ(nan.code, 2);
@@ -122,7 +122,7 @@ TEST_F(ScoreCommand, CellsThatAreNotUtf8StillMakeJson) {
   EXPECT_EQ(nlohmann::json::parse(outcome.out).at("tables").size(), 1U);
 }
 
-TEST_F(ScoreCommand, AFolderMeansTheTablesInAndBelowIt) {
+TEST_F(ScoreCommand, AFolderMeansItsTablesAndThoseOfSubfolders) {
   fs::create_directories(folder_ / "below");
   write("below/one.csv", good);
   write("two.csv", good);
@@ -132,7 +132,7 @@ TEST_F(ScoreCommand, AFolderMeansTheTablesInAndBelowIt) {
   EXPECT_EQ(nlohmann::json::parse(outcome.out).at("tables").size(), 2U);
 }
 
-TEST_F(ScoreCommand, AKindIsAskedForByName) {
+TEST_F(ScoreCommand, KindSelectsTables) {
   write("one.csv", good);
   write("two.csv", "# hardware: 8x H100\nop,ngpus,bytes,time_us\nall_gather,8,1048576,20\n");
   const Outcome outcome = run_program("commfuse-sim score -o json --kind collective --data " + folder_.string());
@@ -142,7 +142,7 @@ TEST_F(ScoreCommand, AKindIsAskedForByName) {
   EXPECT_EQ(json.at("tables").at(0).at("table"), "two.csv");
 }
 
-TEST_F(ScoreCommand, AKindThatIsNoneAndAFileThatIsNoTableAreRefused) {
+TEST_F(ScoreCommand, UnknownKindsAndFilesThatAreNotTablesAreRefused) {
   const Outcome kind = run_program("commfuse-sim score --kind gem --max-median 1");
   EXPECT_EQ(kind.code, 2);
   EXPECT_EQ(kind.err.find("--kind does not know 'gem'; did you mean 'gemm'?"), 0U) << kind.err;

@@ -66,7 +66,7 @@ std::size_t width_of(std::string_view line) {
   return width;
 }
 
-/// Returns the first line that passes 80 columns; empty where there is none.
+/// Returns the first line that passes 80 columns; empty if there is none.
 std::string spilled(const std::string& text) {
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {

@@ -6,8 +6,8 @@
 
 namespace commfuse::fuzz {
 
-/// Writes these bytes to a file in a folder of this process, which is removed when the program ends; the next call
-/// overwrites the file. Throws std::runtime_error if that fails.
+/// Writes `bytes` to a file in this process's temporary folder. The next call overwrites the file, and the folder is
+/// removed when the program ends. Throws std::runtime_error if the file cannot be written.
 std::filesystem::path input_file(std::string_view name, std::string_view bytes);
 
 }  // namespace commfuse::fuzz

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An all-gather whose input lies in its own output, over a wire that may be narrower than what is stored.
+// An all-gather whose input is a part of its output; its wire dtype may be narrower than the stored dtype.
 #pragma once
 
 #include <utility>
@@ -8,8 +8,8 @@
 
 namespace commfuse::validate::test {
 
-/// Every rank copies its rows of x into its place of the output and gathers there. A narrower wire rounds all rows, the
-/// rank's own too.
+/// Every rank copies its rows of x into its part of the output, then gathers in place. A narrower wire dtype rounds all
+/// rows, including the rank's own.
 inline Program gather_in_place(std::int32_t ranks, DType stored, DType wire) {
   ProgramBuilder builder("gather_in_place", Mesh{{{"tp", ranks}}});
   const DimensionId tokens = builder.dimension("tokens", ranks);

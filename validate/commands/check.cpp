@@ -137,7 +137,7 @@ DType dtype_of(const std::string& name) {
   return kinds[chosen_one("--dtype", name, names, "dtypes")];
 }
 
-/// Returns the dtype of --wire; nothing where transfers have that of the tensors.
+/// Returns the dtype of --wire; nothing if transfers have that of the tensors.
 std::optional<DType> wire_of(const std::string& name) {
   constexpr std::array<std::string_view, 4> names{"dtype", "bf16", "fp16", "fp8"};
   const std::size_t place = chosen_one("--wire", name, names, "dtypes");
@@ -258,7 +258,7 @@ int report(const CheckRequest& request, std::span<const CheckResult> results) {
   return std::ranges::all_of(results, &CheckResult::ok) ? exit_code::done : exit_code::gate_missed;
 }
 
-/// Returns the time limit; nothing where there is none.
+/// Returns the time limit; nothing if there is none.
 std::optional<Duration> limit_of(const CheckRequest& request) {
   if (request.limit.empty()) {
     return std::nullopt;

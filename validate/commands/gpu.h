@@ -97,7 +97,7 @@ class Gpu {
   void say_software() const;
   /// Returns what computed attention, once something did.
   [[nodiscard]] std::string attention_by() const;
-  /// Prints on stderr what computed attention; nothing where nothing did.
+  /// Prints on stderr which library computed attention, if the program has attention.
   void say_attention() const;
 
  private:

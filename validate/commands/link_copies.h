@@ -41,7 +41,7 @@ struct CopyRequest {
 /// Throws ConfigError for words that are none, HardwareAbsent where no GPU is.
 MicroRecord copies_measured(const CopyRequest& request);
 
-/// Judges the record's copies by the machine; empty where it has none that can be judged. Sentences about copies that
+/// Judges the record's copies by the machine; empty if it has none that can be judged. Sentences about copies that
 /// it passes over go to stderr.
 std::vector<CopyJudgement> judged_copies(const RunRecord& record, const Machine& machine, double false_alarms);
 /// Returns a line for each kind of copies, and one for each suspect of those that are bad.

@@ -22,7 +22,7 @@ struct PaceArguments {
 /// Adds the flags. The arguments must outlive the parsing.
 void add_pace_flags(CLI::App& command, PaceArguments& arguments, const std::string& group);
 
-/// Returns the pace; nothing where links are as fast as copying. Throws ConfigError for an invalid rate or latency.
+/// Returns the pace; nothing if links are as fast as copying. Throws ConfigError for an invalid rate or latency.
 std::optional<Pace> pace_of(const PaceArguments& arguments);
 
 }  // namespace commfuse::validate

@@ -37,7 +37,7 @@ double median_of(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2.0;
 }
 
-/// Counts pairs that are clearly apart, and those among them that were measured in the predicted order.
+/// Counts pairs whose predictions differ clearly, and how many of these pairs were measured in the predicted order.
 void count_pairs(std::span<const ComparedSchedule> schedules, std::span<const std::size_t> places, Agreement& result) {
   for (const std::size_t faster : places) {
     for (const std::size_t slower : places) {
@@ -57,9 +57,9 @@ std::optional<Ratio> lead_of(std::span<const ComparedSchedule> schedules, std::s
   constexpr std::uint64_t seed = 1;
   const ComparedSchedule* rival = nullptr;
   for (const std::size_t place : places) {
-    const bool is_asked = result.measured_winner == result.predicted_winner ? place != result.measured_winner
+    const bool is_rival = result.measured_winner == result.predicted_winner ? place != result.measured_winner
                                                                             : place == result.predicted_winner;
-    if (is_asked && (rival == nullptr || seconds(schedules[place]) < seconds(*rival))) {
+    if (is_rival && (rival == nullptr || seconds(schedules[place]) < seconds(*rival))) {
       rival = &schedules[place];
     }
   }
@@ -69,10 +69,10 @@ std::optional<Ratio> lead_of(std::span<const ComparedSchedule> schedules, std::s
   return ratio_of_medians(rival->makespans, schedules[result.measured_winner].makespans, seed);
 }
 
-/// Returns "2.2 % ahead of the next (95 % interval 1.1 to 3.0)".
-std::string in_words(const Ratio& lead, std::string_view of) {
+/// Returns "2.2% ahead of the next (95% interval 1.1 to 3.0)".
+std::string in_words(const Ratio& lead, std::string_view rival) {
   const auto percent = [](double ratio) { return with_decimals((ratio - 1.0) * 100.0, 1); };
-  return fmt::format("{}% ahead of {} (95% interval {} to {}){}", percent(lead.value), of, percent(lead.low),
+  return fmt::format("{}% ahead of {} (95% interval {} to {}){}", percent(lead.value), rival, percent(lead.low),
                      percent(lead.high), lead.low <= 1.0 ? ", too close to call" : "");
 }
 
@@ -92,7 +92,7 @@ std::string winner_in_words(std::span<const ComparedSchedule> schedules, const A
 
 std::string ms(Duration time) { return fmt::format("{:.3f}", to_seconds(time) * 1e3); }
 
-/// Returns the lines below a schedule's line.
+/// Returns the lines about a schedule's ops, which follow the schedule's own line.
 std::string lines_of(const ComparedOps& ops) {
   std::string text;
   const auto line = [&](const std::string& what, const OpTimes& times) {
@@ -133,7 +133,7 @@ std::string ComparedSchedule::name() const {
 }
 
 double ComparedSchedule::ratio() const {
-  check(measured.has_value() && predicted > Duration{}, "a ratio is of two times");
+  check(measured.has_value() && predicted > Duration{}, "a ratio needs a measured time and a predicted time above 0");
   return to_seconds(measured->median.value) / to_seconds(predicted);
 }
 

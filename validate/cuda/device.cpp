@@ -125,7 +125,7 @@ bool DeviceMemory::holds(Rank rank) const { return std::ranges::find(ranks_, ran
 
 std::size_t DeviceMemory::place_of(Rank rank) const {
   const auto place = std::ranges::find(ranks_, rank);
-  check(place != ranks_.end(), "the memory of a rank is where its executor is");
+  check(place != ranks_.end(), "the rank's memory belongs to this executor");
   return static_cast<std::size_t>(place - ranks_.begin());
 }
 

@@ -21,7 +21,7 @@ constexpr std::int64_t alignment = 256;
 
 bool adds(CollectiveKind kind) { return kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::all_reduce; }
 
-/// A move inside the rank's memory, which also converts; nothing where everything is in its place and the wire has room
+/// A move inside the rank's memory, which also converts; nothing if everything is in its place and the wire has room
 /// for it. A narrower wire rounds what stays in its place too, as an all-gather in place has it.
 std::optional<Call> local(const Stack& from, const Stack& to, DType wire) {
   MoveCall call{.parts = {}, .wire = wire, .link = {.kind = LinkKind::copy, .ctas = 0}};

@@ -17,7 +17,7 @@ std::string name_of(HealthStatus status);
 
 struct HealthCheck {
   std::string name;     ///< "pcie"; several checks may share it, one for each subject.
-  std::string subject;  ///< A device ("0000:1b:00.0", "mlx5_0"); empty where it is the node.
+  std::string subject;  ///< A device ("0000:1b:00.0", "mlx5_0"); empty if it is the node.
   HealthStatus status = HealthStatus::ok;
   std::string found;   ///< A fact, without a full stop.
   std::string wrong;   ///< The problem; empty exactly where the status is ok.

@@ -14,24 +14,24 @@ namespace commfuse::validate {
 /// States of a GPU on NVSwitches, in the order of nvml.h.
 enum class FabricState : std::uint8_t { not_supported, not_started, in_progress, completed };
 
-/// One GPU; what the library does not say is missing.
+/// One GPU. Facts that the library does not report are empty.
 struct GpuFacts {
   std::string name;
-  std::string address;  ///< "0000:1b:00.0", as /sys writes it.
+  std::string address;  ///< "0000:1b:00.0", as in /sys.
   std::optional<int> clock_mhz, most_clock_mhz, celsius;
-  std::optional<std::uint64_t> held_back;                   ///< Why clocks are lower than they could be, as bits.
-  std::optional<int> busy_percent;                          ///< Share of the last moments in which a kernel ran.
-  std::optional<double> watts, limit_watts, default_watts;  ///< Drawn now; the limit in force, and as delivered.
+  std::optional<std::uint64_t> held_back;                   ///< NVML's bit mask of reasons for lower clocks.
+  std::optional<int> busy_percent;                          ///< Recent GPU utilisation.
+  std::optional<double> watts, limit_watts, default_watts;  ///< Current draw, current limit, default limit.
   std::optional<bool> has_ecc;
   std::optional<std::uint64_t> uncorrected;  ///< Memory errors since the driver was loaded.
   std::optional<bool> remap_pending, remap_failed;
-  int links = 0;     ///< NVLinks that the GPU has,
-  int links_up = 0;  ///< and that are up.
+  int links = 0;     ///< NVLinks of the GPU.
+  int links_up = 0;  ///< NVLinks that are up.
   FabricState fabric = FabricState::not_supported;
-  int fabric_error = 0;  ///< Error of a fabric that is completed.
+  int fabric_error = 0;  ///< Error of the fabric's setup; valid if `fabric` is completed.
 };
 
-/// Access of one GPU to another one's memory: 0 where it may read or write it, else the library's reason.
+/// Access of GPU `from` to the memory of GPU `to`. `read` and `write` are 0 if allowed, otherwise the library's reason.
 struct PeerFacts {
   int from = 0;
   int to = 0;
@@ -40,17 +40,17 @@ struct PeerFacts {
 };
 
 struct ManagementFacts {
-  std::string missing;     ///< Why the library says nothing; empty where it does.
-  bool is_broken = false;  ///< The library is here, and does not start.
+  std::string missing;     ///< Why the library reports nothing; empty if it reports facts.
+  bool is_broken = false;  ///< True if the library is installed but does not start.
   std::string driver;      ///< Version.
   std::vector<GpuFacts> gpus;
-  std::vector<PeerFacts> peers;  ///< Every ordered pair, where the library knows.
+  std::vector<PeerFacts> peers;  ///< Every ordered pair that the library reports.
 };
 
 using FindFunction = ManagementLibrary::FindFunction;
 
 ManagementFacts management_facts(const FindFunction& find);
-/// Asks the library that the loader finds.
+/// Uses the library that the dynamic loader finds.
 ManagementFacts management_facts();
 
 }  // namespace commfuse::validate

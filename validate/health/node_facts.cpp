@@ -73,7 +73,7 @@ std::uint32_t little_endian(const std::string& bytes, std::size_t at, std::size_
   return value;
 }
 
-/// ACS of a bridge's configuration space (PCI Express Base Specification, "ACS Extended Capability"). Nothing where the
+/// ACS of a bridge's configuration space (PCI Express Base Specification, "ACS Extended Capability"). Nothing if the
 /// space is not readable beyond its head, which takes root.
 std::optional<bool> redirects_peers(const NodeFiles& files, const fs::path& folder) {
   constexpr std::size_t whole_space = 4096;
@@ -105,7 +105,7 @@ PciFunction function_at(const NodeFiles& files, const fs::path& folder) {
                        .most_speed = speed_in(files, folder / "max_link_speed"),
                        .width = width_in(files, folder / "current_link_width"),
                        .most_width = width_in(files, folder / "max_link_width"),
-                       .numa_node = whole_in(files, folder / "numa_node"),  // -1 where the firmware does not say
+                       .numa_node = whole_in(files, folder / "numa_node"),  // -1 if the firmware does not say
                        .driver = files.link_name(folder / "driver").value_or(""),
                        .translation = files.text(folder / "iommu_group" / "type").value_or("")};
   if (function.kind == PciKind::bridge) {

@@ -15,61 +15,61 @@ namespace commfuse::validate {
 
 enum class PciKind : std::uint8_t { other, gpu, nic, nvswitch, bridge };
 
-/// One PCI function; what Linux does not say is missing.
+/// A PCI function. Facts that Linux does not report are empty.
 struct PciFunction {
   std::string address;  ///< "0000:1b:00.0"
   PciKind kind = PciKind::other;
   bool is_nvidia = false;
   bool is_amd = false;
-  std::optional<double> speed;  ///< Present speed of its link, in GT/s.
+  std::optional<double> speed;  ///< Current speed of its link, in GT/s.
   std::optional<double> most_speed;
   std::optional<int> width;  ///< In lanes.
   std::optional<int> most_width;
   std::optional<int> numa_node;
-  std::string driver;                   ///< Bound to it; empty for none.
+  std::string driver;                   ///< The driver bound to it; empty if none is.
   std::string translation;              ///< The type of its IOMMU group: "identity", "DMA", "DMA-FQ".
   std::optional<bool> redirects_peers;  ///< True for a bridge whose ACS sends requests between devices to the root.
 };
 
-/// Memory and other errors that amdgpu counts in all blocks of a GPU since it was loaded.
+/// Errors of a GPU, of memory and of all other blocks, that the amdgpu driver has counted since it was loaded.
 struct AmdErrors {
   std::string address;
   std::uint64_t uncorrected = 0;
 };
 
-/// A device and what lies between it and the processor: the device, its port, ..., the root port.
+/// The PCI functions from a device to the processor: the device, its port, ..., the root port.
 struct PciPath {
   std::vector<PciFunction> steps;  ///< At least the device.
   [[nodiscard]] const PciFunction& device() const { return steps.front(); }
 };
 
-/// "PCIe generation 5" of 32 GT/s; "3.5 GT/s" for a rate of no generation.
+/// Returns "PCIe generation 5" for 32 GT/s, and the rate itself, as "3.5 GT/s", if it belongs to no generation.
 std::string generation_in_words(double speed);
 
-/// An entry of a port's table of addresses (GIDs). Entries without an address are left out.
+/// An entry of a port's table of addresses (GIDs). RdmaPort omits entries without an address.
 struct Gid {
-  int index = 0;        ///< The number that NCCL_IB_GID_INDEX takes.
+  int index = 0;        ///< The number for NCCL_IB_GID_INDEX.
   std::string address;  ///< "0000:0000:0000:0000:0000:ffff:0a00:0001"
-  std::string type;     ///< "IB/RoCE v1", "RoCE v2"; empty where Linux does not say.
+  std::string type;     ///< "IB/RoCE v1", "RoCE v2"; empty if Linux does not report it.
 };
 
 inline constexpr std::string_view roce_version_2 = "RoCE v2";
 
-/// Congestion control of a RoCE port, as far as /sys shows it: trust and ECN by the drivers of MLNX_OFED and DOCA,
-/// counts by mlx5. Priority flow control (PFC) is in no file: Linux tells it by netlink alone.
+/// Congestion control of a RoCE port, as far as /sys shows it. The drivers of MLNX_OFED and DOCA report trust and ECN;
+/// mlx5 reports the counts. No file shows priority flow control (PFC), which Linux reports only over netlink.
 struct CongestionFacts {
   std::string trust;     ///< The field that sets a packet's priority: "dscp", "pcp" (the VLAN tag); empty: unknown.
-  bool has_ecn = false;  ///< False: the driver does not show the next two.
-  std::vector<int> notifying;                 ///< Priorities whose receivers answer marked packets (roce_np).
-  std::vector<int> reacting;                  ///< Priorities whose senders slow down then (roce_rp).
-  std::optional<std::uint64_t> marked, lost;  ///< Marked packets that came; gaps in sequences that peers reported.
-  std::optional<std::uint64_t> notified;      ///< Notices of peers to which marked packets came from here.
+  bool has_ecn = false;  ///< False if the driver does not report `notifying` and `reacting`.
+  std::vector<int> notifying;                 ///< Priorities whose receivers send a CNP for a marked packet (roce_np).
+  std::vector<int> reacting;                  ///< Priorities whose senders slow down after a CNP (roce_rp).
+  std::optional<std::uint64_t> marked, lost;  ///< ECN-marked packets received; sequence gaps that peers reported.
+  std::optional<std::uint64_t> notified;      ///< CNPs received for marked packets that this port sent.
 };
 
 /// A port of an RDMA device (InfiniBand, RoCE, EFA).
 struct RdmaPort {
   std::string device;  ///< "mlx5_0"
-  std::string board;   ///< Its chip and board; alike for NICs of one kind.
+  std::string board;   ///< Its chip and board; equal for NICs of the same model.
   std::string number;  ///< "1"
   std::string layer;   ///< "InfiniBand" or "Ethernet"
   std::string state;   ///< "4: ACTIVE"
@@ -78,36 +78,36 @@ struct RdmaPort {
   std::optional<double> gigabits;
   std::string pci_address;
   std::string firmware;
-  bool has_gid_types = false;  ///< False: Linux does not show the types of its GIDs, or no GIDs.
+  bool has_gid_types = false;  ///< False if Linux shows no GIDs, or no types for them.
   std::vector<Gid> gids;
   std::string interface;  ///< The network interface of a RoCE port: "eth2".
   CongestionFacts congestion;
 };
 
-/// Returns true for the address of an IPv4 address mapped into IPv6.
+/// Returns true if the GID is an IPv4 address mapped into IPv6.
 bool is_mapped_ipv4(const Gid& gid);
 
-/// The first index of RoCE v2 with an IPv4 address, which NCCL chooses by itself; else that of another address that
-/// routers pass on, which NCCL chooses only with NCCL_IB_ADDR_FAMILY=AF_INET6.
+/// Returns the first RoCE v2 index with an IPv4 address, which NCCL chooses by default. Without one, returns the first
+/// with another routable address, which NCCL chooses only with NCCL_IB_ADDR_FAMILY=AF_INET6.
 std::optional<int> usable_gid_index(const RdmaPort& port);
 
-/// True for a port over which RDMA on Ethernet runs now.
+/// Returns true if the port is up and runs RDMA over Ethernet.
 bool is_active_roce(const RdmaPort& port);
 
 struct NodeFacts {
   std::string host;
   std::string kernel;
   std::string command_line;
-  std::string driver;                    ///< Version of NVIDIA's kernel module; empty where it is not loaded.
-  bool driver_is_open = false;           ///< The open kernel modules.
-  std::vector<std::string> modules;      ///< Loaded, of those that GPUDirect RDMA needs.
-  std::vector<std::string> iommu_units;  ///< "dmar0"; none: no IOMMU is on.
+  std::string driver;                    ///< Version of NVIDIA's kernel module; empty if it is not loaded.
+  bool driver_is_open = false;           ///< True for NVIDIA's open kernel modules.
+  std::vector<std::string> modules;      ///< Loaded modules among those that GPUDirect RDMA needs.
+  std::vector<std::string> iommu_units;  ///< "dmar0"; empty if no IOMMU is on.
   int numa_nodes = 1;
-  std::vector<PciPath> gpus, nics, switches;  ///< NICs that have RDMA; NVSwitches.
+  std::vector<PciPath> gpus, nics, switches;  ///< NICs without RDMA are omitted; switches are NVSwitches.
   std::vector<RdmaPort> ports;
-  std::optional<int> gid_index;       ///< NCCL_IB_GID_INDEX of /etc/nccl.conf; `doctor` adds that of its environment.
-  std::vector<AmdErrors> amd_errors;  ///< One for each AMD GPU that counts them.
-  std::optional<std::vector<XidEvent>> xids;  ///< Nothing where the kernel's log cannot be read.
+  std::optional<int> gid_index;  ///< NCCL_IB_GID_INDEX of /etc/nccl.conf; `doctor` overrides it from its environment.
+  std::vector<AmdErrors> amd_errors;          ///< One element for each AMD GPU that counts errors.
+  std::optional<std::vector<XidEvent>> xids;  ///< Empty if the kernel's log cannot be read.
 };
 
 NodeFacts node_facts(const NodeFiles& files);

@@ -33,7 +33,7 @@ class OpenFile {
   int descriptor_;
 };
 
-/// Returns at most `most_bytes` bytes, without waiting for more; nothing where it cannot be read.
+/// Returns at most `most_bytes` bytes, without waiting for more; nothing if it cannot be read.
 std::optional<std::string> content_of(const OpenFile& file, std::size_t most_bytes) {
   std::string text;
   std::array<char, 8192> piece{};  // a record of /dev/kmsg fits, and comes whole

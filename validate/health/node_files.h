@@ -18,7 +18,7 @@ class NodeFiles {
 
   /// Returns at most the first `most_bytes` bytes.
   [[nodiscard]] std::optional<std::string> bytes(const std::filesystem::path& path, std::size_t most_bytes) const;
-  /// The kernel's log since it was cleared (dmesg --clear), at most `most_bytes` of it. Nothing where it is not
+  /// The kernel's log since it was cleared (dmesg --clear), at most `most_bytes` of it. Nothing if it is not
   /// readable.
   [[nodiscard]] std::optional<std::string> kernel_log(std::size_t most_bytes) const;
   /// At most 64 KiB, without blanks and line ends around it.

@@ -28,7 +28,7 @@ double ratio_of(std::vector<Duration>& times, std::vector<Duration>& base) {
 }  // namespace
 
 Ratio ratio_of_medians(std::span<const Duration> times, std::span<const Duration> base, std::uint64_t seed) {
-  check(!times.empty() && !base.empty(), "a ratio is of two times");
+  check(!times.empty() && !base.empty(), "a ratio needs a time in each span");
   std::vector<Duration> of_times(times.begin(), times.end());
   std::vector<Duration> of_base(base.begin(), base.end());
   Ratio ratio{.value = ratio_of(of_times, of_base)};

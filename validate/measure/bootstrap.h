@@ -16,10 +16,10 @@ struct Ratio {
   double high = 1.0;
 };
 
-/// Returns the median of `times` over the median of `base`, with the percentile interval of the bootstrap (Efron and
-/// Tibshirani 1993, chapter 13): 2,000 times, as many rounds as there were are drawn with replacement. The n-th time of
-/// both is of round n, and a round is drawn for both at once, so that a disturbance of a whole round counts against
-/// neither; where their numbers differ each is drawn by itself. Requires a time of each, and times above 0.
+/// Returns the median of `times` divided by the median of `base`, with the percentile interval of the bootstrap (Efron
+/// and Tibshirani 1993, chapter 13) from 2,000 resamples. Element n of each span is the time in round n. If both spans
+/// have equally many times, rounds are resampled for both together, so that a disturbance of a whole round does not
+/// change the ratio; otherwise each span is resampled independently. Requires a time in each span, and times above 0.
 Ratio ratio_of_medians(std::span<const Duration> times, std::span<const Duration> base, std::uint64_t seed);
 
 }  // namespace commfuse::validate

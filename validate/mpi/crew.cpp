@@ -20,19 +20,19 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-/// The leader waits this long for the answers of all, and after its own failure for the others to end.
+/// The leader waits this long for all answers, and after its own failure for the other processes to end.
 constexpr nanoseconds grace = std::chrono::seconds(3);
 /// A waiting process yields to others for this long before it sleeps.
 constexpr nanoseconds wakeful = std::chrono::milliseconds(2);
 constexpr nanoseconds nap = std::chrono::microseconds(100);
 
-/// At most this many notes are taken before the run itself goes on.
+/// Largest number of notes that are read before the run continues.
 constexpr int most_notes = 4096;
 
 /// Reads a sentence of another process, which may contain anything.
 std::string sentence_in(PayloadReader& body) { return with_escapes(body.get_text(), "\t\n"); }
 
-/// Reads an exit code as a shell would see it, but no failure turns into a zero.
+/// Reads an exit code as a shell would see it, except that a failure never becomes 0.
 int exit_code_in(PayloadReader& body) {
   const auto code = body.get<int>();
   return code >= 0 && code <= 255 ? code : exit_code::failed;
@@ -86,11 +86,12 @@ void Crew::pause() {
 }
 
 std::vector<Payload> Crew::play(int members, Activity& activity) {
-  check(members >= 1 && members <= processes() && process() < members, "a member plays, and all members are there");
+  check(members >= 1 && members <= processes() && process() < members,
+        "this process is a member, and all members exist");
   if (reason_) {
     throw std::runtime_error(*reason_);
   }
-  for (const std::optional<Ending>& ending : endings_) {  // heard of between two runs
+  for (const std::optional<Ending>& ending : endings_) {  // received between two runs
     if (ending && ending->code != 0) {
       fail(gave_up(*ending));
     }
@@ -321,7 +322,7 @@ void Crew::fail(const std::string& reason) {
   for (int process = 1; process < processes(); ++process) {
     try {
       send(process, {.kind = Note::Kind::fail, .body = text_payload(reason)});
-    } catch (const std::runtime_error&) {  // it has gone; the others still need the message
+    } catch (const std::runtime_error&) {  // it has ended; the others still need the message
       continue;
     }
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One rank's lanes in one run, advanced by repeated calls: each lane is at a command and goes on when its dependencies
-// have arrived. No call waits.
+// One rank's lanes in one run, advanced by repeated calls of step(). Each lane has a current command, and proceeds when
+// the command's dependencies have arrived. No call blocks.
 #pragma once
 
 #include <optional>
@@ -31,17 +31,17 @@ class RankRun final : public Activity {
   [[nodiscard]] std::vector<std::string> standing() const override;
 
  private:
-  /// Counts of iterations, and times of the last one.
+  /// Number of iterations in which each event of a command has occurred, and times of the last iteration.
   struct State {
-    int posted = 0;     // here
+    int posted = 0;     // posted on this rank
     int awaited = 0;    // the receiver of its data is ready
-    int sent = 0;       // data sent, or shown for a pull
-    int delivered = 0;  // its data has arrived
-    int shown = 0;      // the data that it fetches is ready
-    int fetched = 0;    // asked for
-    int arrived = 0;    // received
-    int met = 0;        // this member's result is there
-    int met_there = 0;  // results of other members, over all iterations
+    int sent = 0;       // it sent its data, or for a pull announced that the data is ready
+    int delivered = 0;  // the receiver has its data
+    int shown = 0;      // the data that it pulls is ready
+    int fetched = 0;    // it requested the data that it pulls
+    int arrived = 0;    // it received its data
+    int met = 0;        // collective: this member has its result
+    int met_there = 0;  // collective: other members that have their result, summed over iterations
     int ended = 0;
     std::vector<std::optional<Payload>> parts;  // by member
     WallTime begun{};
@@ -88,8 +88,8 @@ class RankRun final : public Activity {
   std::vector<std::int32_t> place_;  // by op: its command
   std::vector<State> states_;        // by command
   std::vector<Lane> lanes_;          // lanes that have commands
-  std::size_t left_ = 0;             // lanes that have not finished
-  std::int64_t ended_ = 0;           // ops, over all iterations
+  std::size_t left_ = 0;             // number of lanes that have not finished
+  std::int64_t ended_ = 0;           // number of ops that have ended, over all iterations
   WallTime release_{};
 };
 

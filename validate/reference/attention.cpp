@@ -83,7 +83,7 @@ struct Query {
   std::int64_t out = 0;  // first column of what it makes
   std::size_t seen = 0;
   const Head& keys;
-  const Head& bounds;  // bounds of the keys; empty where none are given
+  const Head& bounds;  // bounds of the keys; empty if none are given
 };
 
 /// Calls visit(query) for every query row, which is row `at` of the whole, and every head. `bounds` are those of the

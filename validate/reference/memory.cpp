@@ -12,7 +12,7 @@ namespace commfuse::validate {
 
 namespace {
 
-// A store of fp32 holds nothing but floats.
+// The casts are valid because an fp32 store holds only floats.
 float* floats(std::byte* bytes) { return reinterpret_cast<float*>(bytes); }
 const float* floats(const std::byte* bytes) { return reinterpret_cast<const float*>(bytes); }
 
@@ -48,7 +48,7 @@ class Memory::RowWalk {
   RowWalk(Memory& memory, Rank rank, std::span<const Rectangle> operand)
       : memory_(memory), rank_(rank), rest_(operand) {}
 
-  /// Returns where the next row begins. Requires that one is left.
+  /// Returns the start of the next row. Requires a remaining row.
   std::byte* next() {
     if (row_ == area_.rows) {
       area_ = memory_.area_of(rest_.front());
@@ -81,7 +81,7 @@ Memory::Memory(const Program& program, const Sizes& sizes, std::optional<Rank> o
 }
 
 std::size_t Memory::place(Rank rank, BufferId id) const {
-  check(holds(rank), "the memory of a rank is where its executor is");
+  check(holds(rank), "the rank's memory belongs to this executor");
   return static_cast<std::size_t>(only_ ? 0 : rank) * program_.buffers.size() + position(id);
 }
 

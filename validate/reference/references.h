@@ -14,17 +14,17 @@
 
 namespace commfuse::validate {
 
-/// Keeps the made-up data of operations and the unfused operations on them. They hang on the tensors of a program, its
-/// sizes, the seed and how its values are rounded on their way, so most schedules of an operation share them. Results
-/// are those of integer_data(), input_data(), unfused() and bounded(), and live until one is asked for that differs in
-/// any of these. One a thread.
+/// Caches the input data of operations and the results of the unfused operations. They depend on the tensors of a
+/// program, its sizes, the seed and the roundings of its values, so most schedules of an operation share them. Results
+/// are those of integer_data(), input_data(), unfused() and bounded(). References stay valid until a call with another
+/// program, sizes or seed needs other data. Each thread needs its own object.
 class References {
  public:
   /// Aborts as integer_data().
   const IntegerData& integers(const Program& program, const Sizes& sizes, std::uint64_t seed);
   /// Returns random input tensors.
   const std::vector<Matrix<float>>& inputs(const Program& program, const Sizes& sizes, std::uint64_t seed);
-  /// Returns every tensor of the unfused operation on them.
+  /// Returns every tensor of the unfused operation on inputs().
   const std::vector<Matrix<float>>& unfused(const Program& program, const Sizes& sizes, std::uint64_t seed);
   const std::vector<Bounded>& bounded(const Program& program, const Sizes& sizes, std::uint64_t seed);
 
@@ -46,7 +46,7 @@ class References {
   };
   Kept& kept(const Program& program, const Sizes& sizes, std::uint64_t seed);
 
-  std::list<Kept> kept_;  // the one that was asked for last is the first
+  std::list<Kept> kept_;  // most recently used first
 };
 
 }  // namespace commfuse::validate

@@ -17,7 +17,7 @@ namespace commfuse::validate {
 struct Tally {
   std::int64_t elements = 0;  // number of elements compared
   std::int64_t wrong = 0;
-  double worst = 0.0;  // largest |computed - exact| in units of its bound; infinite for NaN; 0 where equality is asked
+  double worst = 0.0;  // largest |computed - exact| in units of its bound; infinite for NaN; 0 if equality is asked
 
   [[nodiscard]] bool ok() const { return elements > 0 && wrong == 0; }
   Tally& operator+=(const Tally& other);
@@ -29,7 +29,7 @@ struct Verdict {
   Tally bound;                   // T3: random data, inside the componentwise bound
   // For an executor, compared with the interpreter or another oracle, in every buffer on every rank.
   std::optional<Tally> moved{};  // T0: tagged data, bytes moved and nothing computed
-  /// T1: random data, the whole program. Nothing where a library sums in an order of its own.
+  /// T1: random data, the whole program. Nothing if a library sums in an order of its own.
   std::optional<Tally> same_order{};
 
   [[nodiscard]] bool ok() const {

@@ -22,7 +22,7 @@ std::optional<std::string> text_of(const Variable& variable, const char* name) {
   return value == nullptr || *value == '\0' ? std::nullopt : std::optional<std::string>(value);
 }
 
-/// Returns nothing where the variable is not set.
+/// Returns nothing if the variable is not set.
 std::optional<std::int64_t> number_of(const Variable& variable, const char* name, std::int64_t limit) {
   const std::optional<std::string> text = text_of(variable, name);
   if (!text) {

@@ -28,7 +28,7 @@ constexpr std::size_t most_bytes = std::size_t{256} << 20U;
 
 enum class JobFile : std::uint8_t { none, steps, trace, record };
 
-/// Returns the beginning of a file; empty where it cannot be read, because its reader gives the better message.
+/// Returns the beginning of a file; empty if it cannot be read, because its reader gives the better message.
 std::string beginning_of(const std::string& file) {
   constexpr std::size_t enough = std::size_t{1} << 13U;
   if (is_named_pipe(file)) {
@@ -91,7 +91,7 @@ struct MeasuredRank {
   std::vector<std::vector<double>> sends_us;  ///< By peer.
 };
 
-/// Nothing where the record is not of links.
+/// Nothing if the record is not of links.
 std::optional<Job> job_of_record(const std::string& file) {
   const RunRecord record = load_run_record(file);
   std::int64_t largest = 0;

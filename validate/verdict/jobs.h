@@ -32,7 +32,7 @@ struct JobVerdict {
   Job job;
   StepJudgement judgement;
   std::string why;   ///< A sentence: what was decided, by what.
-  std::string next;  ///< The command to run next; empty where there is nothing to do.
+  std::string next;  ///< The command to run next; empty if there is nothing to do.
 };
 
 /// Requires 0 < false_alarms < 0.5.

@@ -129,7 +129,8 @@ ReadFile read_one(const std::string& file) {
           .results = {}};
 }
 
-/// The host that names of folders, or the name of the file up to its first point, say; nothing where none is known.
+/// Returns the host that a folder's name, or the file's name up to its first dot, gives; nothing if neither is in
+/// `hosts`.
 std::optional<std::string> host_in_path(const std::string& file, const std::set<std::string>& hosts) {
   const std::filesystem::path path(file);
   const std::string name = path.filename().string();

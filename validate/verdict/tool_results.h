@@ -26,7 +26,7 @@ struct ToolFinding {
 
 /// The useful contents of one file.
 struct ToolResults {
-  std::vector<std::string> hosts;  ///< Names in the file; empty where it names none.
+  std::vector<std::string> hosts;  ///< Names in the file; empty if it names none.
   std::vector<CopyTable> copies;
   std::vector<ToolFinding> findings;
   std::vector<std::string> passed_over;  ///< Sentences without the file's name: what is not judged.

@@ -97,7 +97,7 @@ struct Reason {
   std::string why;
   std::string next;
   std::vector<SuspectedFault> suspects;
-  std::string subject{};  ///< "GPU 3 – GPU 5"; empty where only the node is known.
+  std::string subject{};  ///< "GPU 3 – GPU 5"; empty if only the node is known.
 };
 
 Reason reason_of(const Judgement& judgement, bool by_fleet) {

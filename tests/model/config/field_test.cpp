@@ -77,7 +77,7 @@ TEST(FieldTest, CountsAreWholeNumbers) {
   EXPECT_EQ(refusal("seq", "00"), "'00' begins with 0, which YAML may read as octal; write 0");
 }
 
-TEST(FieldTest, WordsAreAnsweredWithTheNearestOrAll) {
+TEST(FieldTest, UnknownWordsGetTheNearestWordOrTheWholeList) {
   EXPECT_EQ(refusal("dtype", "bf61"), "unknown dtype 'bf61'; did you mean 'bf16'?");
   EXPECT_EQ(refusal("dtype", "int4"), "unknown dtype 'int4'; known dtypes: bf16, fp16, fp32, fp8");
   EXPECT_EQ(refusal("scope", "mpl"), "unknown scope 'mpl'; did you mean 'mlp'?");
@@ -103,7 +103,7 @@ TEST(FieldTest, StrategiesAreAListWithoutRepetition) {
   EXPECT_EQ(refusal("strategy.name", "sliced,"), "unknown strategy ''; " + known);
 }
 
-TEST(FieldTest, NamesAreOfACatalogueOrPathsThatCanBeRead) {
+TEST(FieldTest, NamesAreInACatalogueOrReadablePaths) {
   EXPECT_EQ(refusal("model", "llama-3.1-70b"), "accepted");
   EXPECT_EQ(refusal("model", "llama-3.1-70x").rfind("unknown model 'llama-3.1-70x'; did you mean 'llama-3.1-70b'?", 0),
             0U);
@@ -113,7 +113,7 @@ TEST(FieldTest, NamesAreOfACatalogueOrPathsThatCanBeRead) {
   EXPECT_EQ(refusal("hardware", "./h\xff"), "'./h\xff' is not UTF-8; give the file another name");
 }
 
-TEST(FieldTest, BandwidthsAreSoManyTimesTheLinksOwnOrARate) {
+TEST(FieldTest, BandwidthsAreFactorsOrRates) {
   for (const char* right : {"x2", "x0.5", "x1000", "450GB/s", "450 GB/s", "400 Gbit/s"}) {
     EXPECT_EQ(refusal("link_bandwidth", right), "accepted") << right;
   }

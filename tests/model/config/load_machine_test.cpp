@@ -372,7 +372,7 @@ TEST_F(LoadMachineFromWiresTest, AClusterHasNodesAsInItsFile) {
   EXPECT_EQ(refusal(write(text)), "machine.yaml:10:18: the GPUs of dgx.xml use 8 NICs, not 4; write nics_per_node: 8");
 }
 
-TEST_F(LoadMachineFromWiresTest, WiresThatCannotBeAreRefused) {
+TEST_F(LoadMachineFromWiresTest, ImpossibleWiresAreRefused) {
   EXPECT_EQ(refusal(with_topology("  file: dgx.xml\n", "4")),
             place(0) +
                 ":9: dgx.xml has 8 GPUs, but a node has 4; give the file of such a node, or correct "

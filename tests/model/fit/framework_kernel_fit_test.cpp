@@ -53,7 +53,7 @@ TEST(FitFrameworkKernels, FindsTheParametersThatMadeTheRows) {
   EXPECT_NE(framework_kernels_yaml(fit, 4).find("    norm_step: {value: "), std::string::npos);
 }
 
-TEST(FitFrameworkKernels, AKernelThatNobodyMeasuredStaysTheBases) {
+TEST(FitFrameworkKernels, AnUnmeasuredKernelKeepsTheBasesParameters) {
   Accelerator machine = h100();
   machine.framework_kernels->norm_efficiency.value = 0.35;
   std::vector<MeasuredFrameworkKernel> rows = measured_on(machine, 0.02);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests which wires transfers cross, by number, and what each carries.
+// Tests which segments (directed wires) a transfer crosses, their numbers and their rates.
 #include "model/hardware/segments.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ Machine machine(const char* file) { return load_machine(std::string{COMMFUSE_SOU
 using Side = Segments::Side;
 
 // A GPU, its bridge, the root, the other root, the other bridge, a GPU: five links and two ports.
-TEST(Segments, OfATreeLeadUpAndDown) {
+TEST(Segments, OfATreeGoUpToTheRootAndDown) {
   const Topology topology = build_topology({.kind = NodeKind::pcie_tree,
                                             .gpus_per_node = 4,
                                             .gpu_rate = BytesPerSecond{25e9},
@@ -32,7 +32,7 @@ TEST(Segments, OfATreeLeadUpAndDown) {
   EXPECT_EQ(segments.of_a_node, 2 * 7 + 4 * 4);
   EXPECT_EQ(segments.way(0, 1).size(), 4U);
   EXPECT_EQ(segments.way(0, 3).size(), 7U);
-  // Both directions use equal links, each in its other direction.
+  // The way back crosses the same links in the opposite direction.
   std::multiset<std::int32_t> forward;
   std::multiset<std::int32_t> back;
   for (const Segments::Crossing& crossing : segments.way(0, 3).subspan(1, 5)) {
@@ -44,7 +44,7 @@ TEST(Segments, OfATreeLeadUpAndDown) {
   EXPECT_EQ(forward, back);
 }
 
-TEST(Segments, AcrossNodesAreThoseOfBothEndsAndTheFabric) {
+TEST(Segments, AcrossNodesAreThoseOfBothNodesAndTheFabric) {
   const Machine cluster = machine("clusters/dgx-h100-x2.yaml");
   const Segments& segments = *cluster.segments;
   const auto way = segments.way(3, 13);
@@ -52,11 +52,11 @@ TEST(Segments, AcrossNodesAreThoseOfBothEndsAndTheFabric) {
   EXPECT_EQ(way.back().side, Side::receiver);
   EXPECT_EQ(segments.number(way.back(), 0, 1) - segments.kind(way.back()),
             static_cast<std::size_t>(segments.of_a_node));
-  // Every pair of nodes has equal ways.
+  // All pairs of nodes share the same ways.
   EXPECT_EQ(segments.way(3, 13).data(), segments.way(11, 5).data());
 }
 
-TEST(SegmentRates, AreAsMuchOfTheDataSheetsAsPairsGet) {
+TEST(SegmentRates, AreScaledToTheMeasuredRatesOfPairs) {
   Machine tree = machine("hardware/l40s-pcie.yaml");
   const std::vector<double> rates = segment_rates(*tree.segments, tree);
   const double slowest = peer_between(tree, 0, 7).rate.value.value;
@@ -64,7 +64,7 @@ TEST(SegmentRates, AreAsMuchOfTheDataSheetsAsPairsGet) {
   for (std::int32_t link = 0; link < tree.segments->links_of_a_node; ++link) {
     least = std::min(least, rates[static_cast<std::size_t>(link)]);
   }
-  EXPECT_DOUBLE_EQ(least, slowest);  // The wire between the roots carries the rate of a pair across it.
+  EXPECT_DOUBLE_EQ(least, slowest);  // The link between the roots is as fast as a pair that crosses it.
 }
 
 }  // namespace

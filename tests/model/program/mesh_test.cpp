@@ -39,7 +39,7 @@ TEST(Mesh, NamesTheMembersOfAGroup) {
   EXPECT_EQ(two_by_three.member(4, 0, 0), 1);
 }
 
-TEST(Mesh, EveryRankIsWhereItsCoordinatesSay) {
+TEST(Mesh, CoordinatesAndMembersAreConsistent) {
   for (Rank rank = 0; rank < two_by_three.ranks(); ++rank) {
     const Coordinates coordinates = two_by_three.coordinates(rank);
     EXPECT_EQ(3 * coordinates[0] + coordinates[1], rank);
@@ -50,7 +50,7 @@ TEST(Mesh, EveryRankIsWhereItsCoordinatesSay) {
   }
 }
 
-TEST(Mesh, FoldsToAPartOfOneAxisAndAllInsideIt) {
+TEST(Mesh, FoldsToAPartOfOneAxisTimesAllInnerAxes) {
   const Mesh mesh{{{"pod", 2}, {"node", 6}, {"tp", 4}}};
   const auto extents = [&](Rank ranks) {
     const std::optional<FoldedMesh> fold = folded(mesh, ranks);
@@ -67,7 +67,7 @@ TEST(Mesh, FoldsToAPartOfOneAxisAndAllInsideIt) {
   EXPECT_EQ(folded(mesh, 12)->strides, (Coordinates{12, 4, 1}));
 }
 
-TEST(Mesh, AShiftIsTheSameShiftOfTheRankThatStandsForIt) {
+TEST(Mesh, FoldingAndShiftingCommute) {
   for (const Mesh& mesh : {Mesh{{{"tp", 12}}}, Mesh{{{"node", 4}, {"tp", 6}}}, Mesh{{{"a", 2}, {"b", 6}, {"c", 2}}}}) {
     for (Rank ranks = 1; ranks <= mesh.ranks(); ++ranks) {
       const std::optional<FoldedMesh> fold = folded(mesh, ranks);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that right programs pass, and that each kind of mistake gets its whole sentence, with one small program for
-// each.
+// Tests that correct programs pass, and that a small program with each kind of mistake gets the expected message.
 #include "model/proof/check_program.h"
 
 #include <fmt/format.h>
@@ -87,7 +86,7 @@ std::vector<std::string> sentences(const Program& program) {
 
 using Sentences = std::vector<std::string>;
 
-// --- what is right passes -------------------------------------------------------------------------------------------
+// --- correct programs pass ------------------------------------------------------------------------------------------
 
 void every_schedule_passes(const Mesh& mesh, int axis) {
   for (const Scope scope : all_scopes) {
@@ -148,7 +147,7 @@ TEST(CheckProgram, PassesAnAllReduceOfPartialProducts) {
 }
 
 TEST(CheckProgram, PassesAnAllToAllThatTransposesAcrossRanks) {
-  // Rank r gives x[r] twice; block i of what it gives goes to rank i.
+  // Rank r sends x[r] twice: block i of its input goes to rank i.
   Small small;
   small.collect(CollectiveKind::all_to_all, {small.row(small.own_shard, 0), small.row(small.own_shard, 0)},
                 {small.builder.whole(small.more)});
@@ -156,7 +155,7 @@ TEST(CheckProgram, PassesAnAllToAllThatTransposesAcrossRanks) {
   EXPECT_EQ(sentences(small.build()), Sentences{});
 }
 
-TEST(CheckProgram, PassesAnAllGatherInPlaceWhenTheInputIsTheOwnPartOfTheOutput) {
+TEST(CheckProgram, PassesAnAllGatherInPlaceFromTheRanksOwnPart) {
   Small small;
   const Region part = small.row(small.room, along(small.builder.mesh(), 0));
   const OpId placed = small.copy(small.row(small.own_shard, 0), part);
@@ -165,8 +164,8 @@ TEST(CheckProgram, PassesAnAllGatherInPlaceWhenTheInputIsTheOwnPartOfTheOutput) 
   EXPECT_EQ(sentences(small.build()), Sentences{});
 }
 
-TEST(CheckProgram, PassesAProductThatAccumulatesWhatCameIn) {
-  // The ring whose product adds to the sum just received (method.md 1.6): slow, but right.
+TEST(CheckProgram, PassesAProductThatAccumulatesOntoReceivedData) {
+  // The product of this ring adds to the sum that the rank has just received (method.md 1.6): slow, but correct.
   Small small;
   const OpId first = small.multiply(along(small.builder.mesh(), 0, 1), small.row(small.room, 0));
   const OpId moved = small.exchange({small.row(small.room, 0)}, {small.row(small.room, 1)}, {first});
@@ -179,7 +178,7 @@ TEST(CheckProgram, PassesAProductThatAccumulatesWhatCameIn) {
   EXPECT_EQ(sentences(small.build()), Sentences{});
 }
 
-TEST(CheckProgram, PassesHalvesOfAnExchangeThatOnlySomeRanksTakePartIn) {
+TEST(CheckProgram, PassesAnExchangeWhoseHalvesRunOnDifferentRanks) {
   // Rank 0 sends, rank 1 receives: two ops, one rank each.
   Small small;
   const OpId sends = small.exchange({small.row(small.own_shard, 0)}, {});
@@ -200,7 +199,7 @@ TEST(CheckProgram, FindsARegionThatLeavesItsBufferOnOneRank) {
                       "from (2, 0)"});
 }
 
-TEST(CheckProgram, FindsThatRanksWhichDifferAreTooManyToLookAt) {
+TEST(CheckProgram, FindsTooManyDifferentRanksToProve) {
   ProgramBuilder builder{"many", Mesh{{{"tp", 1 << 20}}}};
   const DimensionId rows = builder.dimension("rows", 1);
   const BufferId sent = builder.buffer("own", BufferRole::input, {rows, 1}, {rows, 1}, DType::bf16);
@@ -239,7 +238,7 @@ TEST(CheckProgram, FindsAnExchangeThatDoesNothing) {
   EXPECT_EQ(sentences(program), Sentences{"bounds: the operands of op 0 (exchange) do not fit its shape"});
 }
 
-TEST(CheckProgram, FindsIdsOfNothing) {
+TEST(CheckProgram, FindsUndefinedIds) {
   Small small;
   small.copy(small.row(small.own_shard, 0), small.row(small.room, 0));
   Program program = small.build();
@@ -330,21 +329,21 @@ TEST(CheckProgram, NamesFourStuckRanksAndCountsTheOthers) {
 
 // --- hazards --------------------------------------------------------------------------------------------------------
 
-TEST(CheckProgram, FindsAReadOfWhatNothingHasWritten) {
+TEST(CheckProgram, FindsAReadOfUnwrittenData) {
   Small small;
   small.copy(small.row(small.room, 1), small.row(small.more, 0));
   EXPECT_EQ(sentences(small.build()),
             Sentences{"hazard: op 0 (elementwise) on rank 0 reads row 1 of room, which nothing has written"});
 }
 
-TEST(CheckProgram, FindsAnAccumulationOntoWhatNothingHasWritten) {
+TEST(CheckProgram, FindsAnAccumulationOntoUnwrittenData) {
   Small small;
   small.multiply(0, small.row(small.room, 0), true);
   EXPECT_EQ(sentences(small.build()),
             Sentences{"hazard: op 0 (gemm) on rank 0 reads row 0 of room, which nothing has written"});
 }
 
-TEST(CheckProgram, FindsAReadBesideTheWrite) {
+TEST(CheckProgram, FindsAReadConcurrentWithAWrite) {
   Small small;
   small.exchange({small.row(small.own_shard, 0)}, {small.row(small.room, 0)});
   small.copy(small.row(small.room, 0), small.row(small.more, 0));
@@ -352,7 +351,7 @@ TEST(CheckProgram, FindsAReadBesideTheWrite) {
                                                 "(exchange) may still be writing it"});
 }
 
-TEST(CheckProgram, FindsAnOverwriteBesideTheRead) {
+TEST(CheckProgram, FindsAnOverwriteConcurrentWithARead) {
   Small small;
   const OpId filled = small.copy(small.row(small.own_shard, 0), small.row(small.room, 0));
   small.exchange({small.row(small.room, 0)}, {small.row(small.more, 0)}, {filled});
@@ -413,7 +412,7 @@ TEST(CheckProgram, FindsAReduceScatterIntoAnotherPartOfItsInput) {
             "hazard: op 2 (collective) on rank 0 reads and writes row 1 of room at once");
 }
 
-TEST(CheckProgram, WhatAReduceScatterInPlaceStillReadsIsNotOverwritten) {
+TEST(CheckProgram, FindsAnOverwriteOfTheInputOfAReduceScatterInPlace) {
   Small small;
   std::vector<OpId> made;
   for (std::int32_t i = 0; i < 2; ++i) {
@@ -474,7 +473,7 @@ TEST(CheckProgram, FindsAMissingContribution) {
             Sentences{"contents: rank 0 ends with y[0]{0} in row 0 of room, where y[0] belongs"});
 }
 
-TEST(CheckProgram, FindsAFinalContentThatIsNotThere) {
+TEST(CheckProgram, FindsAMissingFinalContent) {
   Small small;
   small.builder.finally(small.row(small.room, 1), small.x, 1, 0);
   EXPECT_EQ(sentences(small.build()),
@@ -555,7 +554,7 @@ TEST(CheckProgram, FindsTwoInitialContentsInOnePlace) {
 }
 
 TEST(CheckProgram, PassesSumsThatBeginAsZeros) {
-  // Each rank's zeros go to the other, which adds its partial product of row 0; both partial sums are added up.
+  // Each rank sends zeros to the other, which adds its partial product of row 0; both partial sums are then added.
   Small small;
   const OpId zero = small.zero(small.row(small.room, 0));
   const OpId moved = small.exchange({small.row(small.room, 0)}, {small.row(small.room, 1)}, {zero});
@@ -679,16 +678,16 @@ struct Attending {
     builder.initially(builder.whole(in), qkv, 0, 0);
     builder.finally(builder.whole(out), attended, 0, 0);
   }
-  /// Attends with query rows from `row`, at the position of these rows.
+  /// Adds attention of `rows` query rows from `row` on, at their own positions.
   Attending& attend(std::int32_t row, std::int32_t rows, const Operand& keys, bool causal = true) {
     return attend_as(row, row, rows, keys, causal);
   }
-  /// Attends with query rows from `row`, at the position `as`.
-  Attending& attend_as(Index as, std::int32_t row, std::int32_t rows, const Operand& keys, bool causal = true) {
+  /// Adds attention of `rows` query rows from `row` on, which claim to start at `position`.
+  Attending& attend_as(Index position, std::int32_t row, std::int32_t rows, const Operand& keys, bool causal = true) {
     builder.attention({.queries = {builder.rows_of(in, row, rows)},
                        .keys = keys,
                        .out = {builder.rows_of(out, row, rows)},
-                       .positions = {as},
+                       .positions = {position},
                        .batch = batch,
                        .head = head,
                        .causal = causal});
@@ -731,7 +730,7 @@ TEST(CheckProgram, FindsAttentionThatMissesKeys) {
                        "contents: rank 0 ends with a wrong value in row 0 of out, where attended[0] belongs"}));
 }
 
-TEST(CheckProgram, FindsKeysThatAreNotThoseOfTheirRow) {
+TEST(CheckProgram, FindsKeysInTheWrongRow) {
   Attending swapped;
   EXPECT_EQ(swapped.attend(0, 2, {swapped.row(1), swapped.row(0)}).findings(),
             (Sentences{"contents: op 0 (attention) on rank 0 attends with qkv[0] to qkv[1] as key row 0",
@@ -741,7 +740,7 @@ TEST(CheckProgram, FindsKeysThatAreNotThoseOfTheirRow) {
             "contents: op 0 (attention) on rank 0 attends with qkv[0] to qkv[1] as key row 2");
 }
 
-TEST(CheckProgram, FindsQueriesThatStandElsewhere) {
+TEST(CheckProgram, FindsQueriesAtTheWrongPosition) {
   Attending late;
   EXPECT_EQ(late.attend(0, 1, late.every_row()).attend_as(0, 1, 1, late.every_row()).findings(),
             (Sentences{"contents: op 1 (attention) on rank 0 attends with qkv[1] as with row 0",
@@ -755,13 +754,13 @@ TEST(CheckProgram, FindsQueriesBeyondTheKeysOnAnyRank) {
   Attending early;
   EXPECT_EQ(early.attend_as(-1, 0, 1, early.every_row()).findings(),
             Sentences{"bounds: op 0 (attention) on rank 0 has queries of block row -1, but its keys are 0 to 1"});
-  Attending unsaid;  // without positions the queries are rows 0 and 1
-  unsaid.builder.attention({.queries = unsaid.every_row(),
-                            .keys = {unsaid.row(0)},
-                            .out = {unsaid.builder.whole(unsaid.out)},
-                            .batch = unsaid.batch,
-                            .head = unsaid.head});
-  EXPECT_EQ(unsaid.findings(),
+  Attending implicit;  // without positions the queries are rows 0 and 1
+  implicit.builder.attention({.queries = implicit.every_row(),
+                              .keys = {implicit.row(0)},
+                              .out = {implicit.builder.whole(implicit.out)},
+                              .batch = implicit.batch,
+                              .head = implicit.head});
+  EXPECT_EQ(implicit.findings(),
             Sentences{"bounds: op 0 (attention) on rank 0 has queries of block row 1, but its keys are 0"});
 }
 
@@ -796,8 +795,7 @@ TEST(CheckProgram, AttentionTakesSequencesAndHeadsFromEqualDimensions) {
             "there");
 }
 
-// --- transposed factors
-// ---------------------------------------------------------------------------------------------
+// --- transposed factors ---------------------------------------------------------------------------------------------
 
 /// One rank with two blocks of tokens: dw = x^T dy sums over them.
 struct Gradient {
@@ -892,7 +890,7 @@ std::string refusal(Scope scope, std::int32_t ranks, const char* strategy, const
   }
 }
 
-TEST(ProveGenerated, WhatIsTooMuchToProveIsRefusedAndNotFoundWrong) {
+TEST(ProveGenerated, RefusesAScheduleTooLargeToProveWithoutCallingItWrong) {
   const StrategyOptions balanced{.slices = 1, .attention = AttentionCut::zigzag};
   EXPECT_EQ(refusal(Scope::attention, 64, "sliced", balanced), "");
   EXPECT_EQ(refusal(Scope::attention, 512, "sliced", balanced),
@@ -903,7 +901,7 @@ TEST(ProveGenerated, WhatIsTooMuchToProveIsRefusedAndNotFoundWrong) {
             "ranks");
 }
 
-TEST(ProveGenerated, WhatIsTooLargeToHoldIsRefused) {
+TEST(ProveGenerated, RefusesAProgramTooLargeForMemory) {
   EXPECT_EQ(refusal(Scope::attention, 1024, "commfuse",
                     {.sub_slices = 4, .form = Form::ring, .lanes = 2, .attention = AttentionCut::zigzag}),
             "commfuse (ring, m=4, 2 lanes, zig-zag) attention on 1024 ranks takes more than 2097152 pieces of buffers; "

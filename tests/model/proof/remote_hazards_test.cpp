@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pushes and pulls reach into memory that no op of its owner holds. Tests what orders them, and the message if nothing
-// does.
+// Pushes and pulls access another rank's memory while no op of that rank holds it. Tests which waits, lanes and
+// messages order these accesses, and the message if nothing orders them.
 #include "model/proof/remote_hazards.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,8 @@
 namespace commfuse {
 namespace {
 
-/// A ring of `ranks`: x is cut into as many rows; rank r holds row r and ends with all of them, in `gathered`.
+/// A ring of `ranks` ranks. x has one row for each rank; rank r begins with row r and ends with all rows, in
+/// `gathered`.
 struct Ring {
   explicit Ring(std::int32_t ranks)
       : builder("ring", Mesh{{{"tp", ranks}}}),
@@ -23,7 +24,7 @@ struct Ring {
         hidden(builder.dimension("hidden", 1)),
         x(builder.input_tensor("x", {tokens, ranks}, {hidden, 1}, DType::bf16)),
         shard(builder.buffer("own", BufferRole::input, {tokens, 1}, {hidden, 1}, DType::bf16)),
-        gathered(builder.buffer("all", BufferRole::output, {tokens, ranks}, {hidden, 1}, DType::bf16)) {
+        gathered(builder.buffer("gathered", BufferRole::output, {tokens, ranks}, {hidden, 1}, DType::bf16)) {
     builder.initially(builder.whole(shard), x, along(builder.mesh(), 0), 0);
     builder.finally(builder.whole(gathered), x, 0, 0);
   }
@@ -32,7 +33,7 @@ struct Ring {
   OpId copy_own() {
     return builder.elementwise({.function = Function::copy, .inputs = {{builder.whole(shard)}}, .out = {row(0)}});
   }
-  /// Step 0 passes on the rank's own row, step 1 the row that came in step 0, and so on.
+  /// Step 0 passes on the rank's own row, step 1 the row that was received in step 0, and so on.
   OpId pass_on(std::int32_t step, Protocol protocol, OpId after) {
     return builder.exchange(
         {.send = {row(-step)}, .receive = {row(-step - 1)}, .protocol = protocol, .waits = {after}});
@@ -77,24 +78,24 @@ TEST(RemoteHazards, ARingOfPushesMayRunIntoTheNextIterationUnlessACreditEndsIt) 
   EXPECT_EQ(check_both_ways(ring(4, Protocol::push, true)), std::vector<std::string>{});
   const std::vector<std::string> sentences = check_both_ways(ring(4, Protocol::push, false));
   ASSERT_FALSE(sentences.empty());
-  EXPECT_EQ(
-      sentences.front(),
-      "op 2 (exchange) on rank 3 of the next iteration writes row 2 of all of rank 0 while op 3 (exchange) on rank 0 "
-      "may still be reading it; order them by a credit");
+  EXPECT_EQ(sentences.front(),
+            "op 2 (exchange) on rank 3 of the next iteration writes row 2 of gathered of rank 0 while op 3 (exchange) "
+            "on rank "
+            "0 may still be reading it; order them by a credit");
 }
 
-TEST(RemoteHazards, ByRendezvousTheSameRingNeedsNone) {
+TEST(RemoteHazards, ARingOfRendezvousNeedsNoCredit) {
   EXPECT_EQ(check_both_ways(ring(4, Protocol::rendezvous, false)), std::vector<std::string>{});
 }
 
-TEST(RemoteHazards, WhatIsPulledMayNotBeOverwrittenBeforeThePullerSaysSo) {
+TEST(RemoteHazards, PulledDataMayNotBeOverwrittenBeforeThePullersCredit) {
   // The copy of the next iteration overwrites row r of rank r, which its neighbour may still be pulling.
   const std::vector<std::string> sentences = check_both_ways(ring(2, Protocol::pull, false));
   ASSERT_FALSE(sentences.empty());
   EXPECT_EQ(
       sentences.front(),
-      "op 0 (elementwise) on rank 0 of the next iteration writes row 0 of all of rank 0 while op 1 (exchange) on rank "
-      "1 may still be reading it; order them by a credit");
+      "op 0 (elementwise) on rank 0 of the next iteration writes row 0 of gathered of rank 0 while op 1 (exchange) on "
+      "rank 1 may still be reading it; order them by a credit");
   EXPECT_EQ(check_both_ways(ring(2, Protocol::pull, true)), std::vector<std::string>{});
   EXPECT_EQ(check_both_ways(ring(5, Protocol::pull, true)), std::vector<std::string>{});
 }
@@ -105,7 +106,7 @@ TEST(RemoteHazards, ACreditInTheWrongDirectionOrdersNothing) {
   last = wrong.pass_on(0, Protocol::push, last);
   last = wrong.pass_on(1, Protocol::push, last);
   wrong.builder.credit({.shift = 1, .waits = {last}});
-  // Round a ring of three the credits of two iterations do come by, but a step late.
+  // In a ring of three ranks the credits of two iterations reach the right rank, but one step late.
   EXPECT_FALSE(check_both_ways(std::move(wrong.builder).build()).empty());
 }
 
@@ -118,20 +119,20 @@ TEST(RemoteHazards, ACreditThatDoesNotWaitForTheReaderOrdersNothing) {
 }
 
 TEST(RemoteHazards, APushIntoMemoryInUseIsFoundWithinAnIteration) {
-  // Two ranks; the second push comes into the row that the receiver still copies from, unless a credit holds it back.
+  // The second of two pushes overwrites the row that the receiver is still copying, unless it waits for a credit.
   for (const bool credit : {false, true}) {
     ProgramBuilder builder("slot", Mesh{{{"tp", 2}}});
     const DimensionId tokens = builder.dimension("tokens", 4);
     const DimensionId hidden = builder.dimension("hidden", 1);
     const TensorId x = builder.input_tensor("x", {tokens, 4}, {hidden, 1}, DType::bf16);
-    const BufferId held = builder.buffer("own", BufferRole::input, {tokens, 2}, {hidden, 1}, DType::bf16);
+    const BufferId own_rows = builder.buffer("own", BufferRole::input, {tokens, 2}, {hidden, 1}, DType::bf16);
     const BufferId room = builder.buffer("room", BufferRole::scratch, {tokens, 1}, {hidden, 1}, DType::bf16);
     const BufferId out = builder.buffer("out", BufferRole::output, {tokens, 2}, {hidden, 1}, DType::bf16);
-    builder.initially(builder.whole(held), x, along(builder.mesh(), 0) * 2, 0);
+    builder.initially(builder.whole(own_rows), x, along(builder.mesh(), 0) * 2, 0);
     builder.finally(builder.whole(out), x, along(builder.mesh(), 0, 1) * 2, 0);
     std::vector<OpId> waits;
     for (std::int32_t step = 0; step < 2; ++step) {
-      const OpId arrived = builder.exchange({.send = {builder.rows_of(held, step)},
+      const OpId arrived = builder.exchange({.send = {builder.rows_of(own_rows, step)},
                                              .receive = {builder.whole(room)},
                                              .protocol = Protocol::push,
                                              .waits = waits});
@@ -149,13 +150,13 @@ TEST(RemoteHazards, APushIntoMemoryInUseIsFoundWithinAnIteration) {
   }
 }
 
-TEST(RemoteHazards, OnlyProgramsThatReachOutAreLookedAt) {
+TEST(RemoteHazards, OnlyPushesAndPullsAccessRemotely) {
   EXPECT_TRUE(accesses_remotely(ring(2, Protocol::push, false)));
   EXPECT_TRUE(accesses_remotely(ring(2, Protocol::pull, false)));
   EXPECT_FALSE(accesses_remotely(ring(2, Protocol::rendezvous, true)));
 }
 
-TEST(RemoteHazards, AProgramTooLargeToLookAtIsNotCalledRight) {
+TEST(RemoteHazards, AProgramTooLargeToProveIsReportedAsAFinding) {
   // Two iterations of 513 ops, each with a clock of 512 ranks x 2 lanes, fit; eight times the ranks do not.
   EXPECT_TRUE(check_program(ring(512, Protocol::push, true)).ok());
   const std::optional<CheckReport> report = check_one_rank(ring(4096, Protocol::push, true));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stands for a packed program: catches what a module throws before and after an exception of its own.
+// Represents a packaged program. Catches an exception from a module, then throws and catches its own exception, then
+// catches one from the module again.
 #include <dlfcn.h>
 
 #include <cstdio>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests slow and late ranks, slow and broken links, with sums by hand.
+// Tests slow ranks, late ranks, slow links and broken links against times computed by hand.
 #include "sim/engine/faults.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ constexpr std::int64_t us = 1'000'000;
 
 Instant at(Duration since_start) { return Instant{since_start}; }
 
-/// Returns wide links without interference, on which the fluid run must equal the plain one.
+/// Returns links wide enough that transfers never share bandwidth; the fluid run must then equal the plain run.
 Fluid wide_fluid(const Program& program, Costs costs) {
   Wiring wiring;
   wiring.ranks = static_cast<std::size_t>(program.mesh.ranks());
@@ -37,7 +37,7 @@ Fluid wide_fluid(const Program& program, Costs costs) {
   return {.costs = std::move(costs), .speeds = {}, .wiring = std::make_shared<const Wiring>(std::move(wiring))};
 }
 
-/// Runs with a fault, with and without fluid links, which must agree.
+/// Runs a program with faults, with and without fluid links; both timelines must be equal.
 struct Faulty {
   std::shared_ptr<const Program> program;
   Recorder recorder{Recorder::Keep::timeline};
@@ -65,7 +65,8 @@ struct Faulty {
   }
 };
 
-/// Returns `hops` exchanges of 4 one after another, each followed by a work of 10 that waits for it, on a ring.
+/// Returns a ring in which every rank runs `hops` exchanges in sequence (4 us each with relay_costs), and after each
+/// exchange an elementwise op (10 us) that waits for it.
 Program relay(std::int32_t ranks, int hops) {
   Hand hand(ranks);
   for (int i = 0; i < hops; ++i) {
@@ -76,24 +77,24 @@ Program relay(std::int32_t ranks, int hops) {
 }
 constexpr OpCosts relay_costs{.exchange = 4us, .elementwise = 10us};
 
-TEST(Faults, NoneChangeNothing) {
+TEST(Faults, AnEmptySetOfFaultsChangesNothing) {
   const Faulty faulty(relay(3, 2), relay_costs, {});
   EXPECT_EQ(faulty.last_end(0), Duration{24us});
 }
 
-TEST(Faults, ASlowRankDelaysItselfOnlyWhereNobodyWaitsForItsWork) {
-  // Two works of 10 follow the first exchange and take three times as long on rank 1.
+TEST(Faults, ASlowRankDelaysOnlyItselfIfNoRankWaitsForItsWork) {
+  // Two ops of 10 us follow the first exchange and take three times as long on rank 1.
   const Faulty faulty(relay(3, 2), relay_costs, {.slow_ranks = {{.rank = 1, .factor = 3.0}}});
   EXPECT_EQ(faulty.last_end(0), Duration{24us});
   EXPECT_EQ(faulty.last_end(1), Duration{64us});
   EXPECT_EQ(faulty.last_end(2), Duration{24us});
 }
 
-TEST(Faults, ASlowRankDelaysARingByWhatTheRecurrenceSays) {
-  // Each step works for 10, then passes its result on for 4; step s+1 works when step s has arrived. An exchange ends
-  // with both its halves, so a delay reaches both neighbours at once. With rank 0 working 10 + d a step, rank r ends
-  // step s at 14 s + d x (the number of rank 0's works that have reached it) = 14 s + d max(0, s - max(0, distance -
-  // 1)).
+TEST(Faults, ASlowRankDelaysARingAsTheRecurrencePredicts) {
+  // In each step a rank computes for 10 us, then passes its result on for 4 us; step s+1 computes when the result of
+  // step s has arrived. Both halves of an exchange end together, so a delay reaches both neighbours at once. If rank 0
+  // computes for 10 + d in each step, rank r ends step s at 14 s + d n, where n = max(0, s - max(0, distance - 1)) is
+  // the number of rank 0's delays that have reached rank r.
   constexpr std::int32_t ranks = 6;
   constexpr int steps = 4;
   Hand hand(ranks);
@@ -116,15 +117,15 @@ TEST(Faults, FactorsOfOneRankMultiply) {
 }
 
 TEST(Faults, ASlowLinkDelaysOnlyItsDirection) {
-  // Transfer 0 -> 1 takes 12: both ends hold their lanes to 12; 2 -> 0 and 1 -> 2 take 4.
+  // The transfer 0 -> 1 takes 12 us and occupies a lane on both ranks until then; 2 -> 0 and 1 -> 2 take 4 us.
   const Faulty faulty(relay(3, 1), relay_costs, {.slow_links = {{.link = {0, 1}, .factor = 3.0}}});
   EXPECT_EQ(faulty.spans(),
             (std::vector<Span>{
                 {0, 12 * us}, {12 * us, 22 * us}, {0, 12 * us}, {12 * us, 22 * us}, {0, 4 * us}, {4 * us, 14 * us}}));
 }
 
-TEST(Faults, ATransferGoesOnWhereItWasWhenItsLinkComesUpAgain) {
-  // Link 0 -> 1 is down from 1 to 6: 1 of 4 is done before, 3 after.
+TEST(Faults, ATransferResumesWhereItStoppedWhenItsLinkComesUpAgain) {
+  // Link 0 -> 1 is down from 1 us to 6 us: 1 us of the transfer's 4 us runs before the outage, 3 us after it.
   const Faulty faulty(relay(3, 1), relay_costs, {.links_down = {{.link = {0, 1}, .from = at(1us), .until = at(6us)}}});
   EXPECT_EQ(faulty.spans()[0], (Span{0, 9 * us}));
   EXPECT_EQ(faulty.spans()[2], (Span{0, 9 * us}));
@@ -144,7 +145,7 @@ void expect_too_long(const Faults& faults) {
   }
 }
 
-TEST(Faults, ThatMakeARunLongerThanTimesStayExactAreRefused) {
+TEST(Faults, FaultsThatMakeARunTooLongForExactTimesAreRefused) {
   expect_too_long({.slow_ranks = {{.rank = 1, .factor = 3.0}}});
   expect_too_long({.slow_ranks = {{.rank = 1, .factor = 1e6}}});
   expect_too_long({.slow_ranks = std::vector<Faults::SlowRank>(60, {.rank = 1, .factor = 1e6})});
@@ -156,7 +157,7 @@ TEST(Faults, ThatMakeARunLongerThanTimesStayExactAreRefused) {
   expect_too_long({.links_down = {{.link = {0, 1}, .from = at(0s), .until = Instant::max()}}});
 }
 
-TEST(Faults, AfterTheRunDoNotMatterHoweverLate) {
+TEST(Faults, OutagesAfterTheRunHaveNoEffect) {
   const Faulty faulty(relay(3, 1), relay_costs,
                       {.links_down = {{.link = {0, 1}, .from = at(3h), .until = Instant::max()},
                                       {.link = {1, 2}, .from = Instant::max()}}});
@@ -169,7 +170,8 @@ TEST(Faults, ATransferThatFindsItsLinkDownWaits) {
 }
 
 TEST(Faults, OutagesOfOneLinkAddUpAndOverlap) {
-  // The link is down 1-3, 2-5 and 6-7: 1 is done before, 1 between, 2 after, so it ends at 9.
+  // The link is down at 1-3, 2-5 and 6-7 us. Of the transfer's 4 us, 1 runs before the outages, 1 between them and 2
+  // after them, so it ends at 9 us.
   const Faulty faulty(relay(2, 1), relay_costs,
                       {.links_down = {{.link = {0, 1}, .from = at(2us), .until = at(5us)},
                                       {.link = {0, 1}, .from = at(6us), .until = at(7us)},
@@ -177,15 +179,15 @@ TEST(Faults, OutagesOfOneLinkAddUpAndOverlap) {
   EXPECT_EQ(faulty.spans()[0], (Span{0, 9 * us}));
 }
 
-TEST(Faults, AnOutageBeforeOrAfterATransferDoesNotTouchIt) {
+TEST(Faults, AnOutageBeforeOrAfterATransferDoesNotDelayIt) {
   const Faulty faulty(relay(2, 1), relay_costs,
                       {.links_down = {{.link = {0, 1}, .from = at(4us), .until = at(5us)},
                                       {.link = {1, 0}, .from = at(30us), .until = std::nullopt}}});
   EXPECT_EQ(faulty.spans()[0], (Span{0, 4 * us}));
 }
 
-TEST(Faults, ARankThatStartsLateIsWaitedFor) {
-  // Rank 1 issues its exchange at 7; rank 2's receive half waits for it, its send half does not.
+TEST(Faults, ARankThatStartsLateDelaysItsNeighbours) {
+  // Rank 1 issues its exchange at 7 us; rank 2's receive half waits for rank 1, its send half does not.
   const Faulty faulty(relay(3, 1), relay_costs, {.late_starts = {{.rank = 1, .by = 7us}}});
   EXPECT_EQ(
       faulty.spans(),
@@ -225,15 +227,15 @@ std::string refusal_of(const Faults& faults) {
   }
 }
 
-TEST(Faults, ALinkThatStaysDownEndsTheRunWithASentence) {
+TEST(Faults, ALinkThatStaysDownEndsTheRunWithAMessage) {
   EXPECT_EQ(
       refusal_of({.links_down = {{.link = {0, 1}, .from = at(1us), .until = std::nullopt}}}),
       "rank 0 never ends op 0 (exchange), because the link from rank 0 to rank 1 stays down; say when it comes up "
       "again");
 }
 
-TEST(Faults, ALinkThatStaysDownEndsAPlainRunTooAndTheRightOpIsNamed) {
-  // Rank 2 has received and sends on to 0, which never reaches its second exchange.
+TEST(Faults, ALinkThatStaysDownEndsAPlainRunWithTheRightOpNamed) {
+  // Rank 2 has received its message and sends to rank 0, which never reaches its second exchange.
   const auto program = std::make_shared<const Program>(relay(3, 2));
   Recorder recorder;
   const Faults faults{.links_down = {{.link = {0, 1}, .from = at(1us), .until = std::nullopt},
@@ -248,7 +250,7 @@ TEST(Faults, ALinkThatStaysDownEndsAPlainRunTooAndTheRightOpIsNamed) {
   }
 }
 
-TEST(Faults, ThatCannotBeAreRefused) {
+TEST(Faults, ImpossibleFaultsAreRefused) {
   EXPECT_THROW(require_possible({.slow_ranks = {{.rank = 5}}}, 1), ConfigError);
   try {
     require_possible({.slow_ranks = {{.rank = 5}}}, 1);

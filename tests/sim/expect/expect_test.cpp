@@ -27,7 +27,7 @@ std::string why(const Ask& ask) {
   return "accepted";
 }
 
-TEST(ExpectedRows, FollowTheQuestion) {
+TEST(ExpectedRows, CoverEachOpGpuCountAndSize) {
   const Expectation expectation(load_machine("dgx-h100-x2"));
   const std::vector<ExpectedRow> rows =
       expected_rows(expectation, {.ops = {LinkOp::all_reduce, LinkOp::send_recv}, .gpus = {8, 16}, .sizes = {{gib}}});
@@ -36,7 +36,7 @@ TEST(ExpectedRows, FollowTheQuestion) {
   EXPECT_EQ(rows[0].kernel, "NVLS");
   EXPECT_EQ(rows[1].message.nodes, 2);
   EXPECT_EQ(rows[1].message.gpus, 16);
-  // There are messages of a pair in a node, and of one between two nodes.
+  // Send-recv gets one row for two GPUs of a node, and one for two GPUs on different nodes.
   EXPECT_EQ(rows[2].message.op, LinkOp::send_recv);
   EXPECT_EQ(rows[2].message.nodes, 1);
   EXPECT_EQ(rows[3].message.nodes, 2);
@@ -74,7 +74,7 @@ TEST(ExpectedRows, ApplySetupsAndRefuseImpossibleOnes) {
   EXPECT_EQ(message_time(with_setup(machine, {.nvls = true}), message), message_time(machine, message));
 }
 
-TEST(ExpectedRows, APartOfEachNodeMayTakePart) {
+TEST(ExpectedRows, TakeFewerGpusPerNodeThanTheNodeHas) {
   const Expectation expectation(load_machine("dgx-h100-x2"));
   const auto row_of = [&](std::int64_t gpus, std::int64_t of_node) {
     return expected_rows(expectation,
@@ -135,14 +135,14 @@ TEST(ExpectedRows, SizesArePowersOfTheFactor) {
   EXPECT_EQ(why([] { sizes_between({1}, {4}, 1); }), "-f: 1 is not a step factor; use 2 or more");
 }
 
-/// Returns GB/s with one decimal, rounded down, as every form writes it.
+/// Returns GB/s with one decimal, rounded down, as in every threshold format.
 std::string floor_text(const Expectation& expectation, const Message& message, double divisor = 1.0) {
   const double rate = bus_bandwidth(message, range_of(expectation.of(message), 0.01).slow).value / divisor;
   const auto tenths = static_cast<long long>(rate / 1e8);
   return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10);
 }
 
-TEST(Thresholds, HaveTheFloorsWhereEachCheckerReadsThem) {
+TEST(Thresholds, HaveTheFormatOfEachChecker) {
   const Expectation node(load_machine("h100-sxm"));
   const Message quarter{.op = LinkOp::all_reduce, .gpus = 8, .nodes = 1, .bytes = {gib / 4}};
   const Message eight{.op = LinkOp::all_reduce, .gpus = 8, .nodes = 1, .bytes = {8 * gib}};
@@ -204,7 +204,7 @@ TEST(Thresholds, OfSeveralNodesNeedACluster) {
             "azure-nhc, prometheus");
 }
 
-TEST(MeasuredNodes, HealthyAndDegradedTablesAreInOneList) {
+TEST(MeasuredNodes, KnowsHealthyAndDegradedTables) {
   EXPECT_EQ(known_of("nccl_h100sxm_1node_aic_v2", 8), Known::healthy);
   EXPECT_EQ(known_of("nccl_h100_ib400_2node_degraded_issue319", 16), Known::degraded);
   EXPECT_EQ(known_of("nccl_l40s_pcie_aic", 8), Known::degraded);

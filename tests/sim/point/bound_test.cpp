@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that bounds are bounds: no schedule of any strategy takes less time, on links fast and slow, for few tokens and
-// many.
+// Tests that no schedule of any strategy takes less time than a bound, on fast and slow links, for few and many tokens.
 #include <gtest/gtest.h>
 
 #include "model/config/catalogue.h"
@@ -10,7 +9,7 @@
 namespace commfuse {
 namespace {
 
-/// Returns the fastest schedule of the strategies that are bounds, or of the others.
+/// Returns the time of the fastest schedule of the strategies that are bounds, or of all other strategies.
 Duration fastest_of(Predictor& predictor, const Point& point, bool bounds) {
   Duration fastest = Duration::max();
   for (const Strategy& strategy : strategies()) {
@@ -42,8 +41,9 @@ TEST(Bound, NoScheduleTakesLessTime) {
   }
 }
 
-// 512 rows fill two waves of an A100's 108 SMs by a few tiles, and their quarters one: cut GEMMs are faster there.
-TEST(Bound, NorWhereCuttingAProductMakesItFaster) {
+// A GEMM of 512 rows needs a few tiles more than one wave of an A100's 108 SMs, so it takes two waves. A quarter of the
+// rows takes one wave, so cut GEMMs are faster.
+TEST(Bound, NoScheduleTakesLessTimeIfCuttingMakesAProductFaster) {
   StructureCache structures;
   Predictor predictor(structures);
   for (const Scope scope : {Scope::gate_up, Scope::down, Scope::mlp}) {
@@ -60,7 +60,7 @@ TEST(Bound, NorWhereCuttingAProductMakesItFaster) {
 
 // Sixteen ranks receive over the links of their node and by their NICs at once, and small exchanges on an A100 were
 // measured to be faster than the data sheet's rate.
-TEST(Bound, NorOverLinksThatNobodyHas) {
+TEST(Bound, NoScheduleTakesLessTimeOverHypotheticalLinks) {
   StructureCache structures;
   Predictor predictor(structures);
   for (const char* hardware : {"dgx-h100-x2", "dgx-a100-x2", "gke-a4-x2", "mi300x-x2"}) {

@@ -40,7 +40,7 @@ std::string in_prose(std::string_view text) {
   return match.machine == nullptr ? match.why_not : match.machine->name;
 }
 
-TEST(KnownMachines, ACellIsTheNameInAnyCaseWithItsMakerAndItsMemory) {
+TEST(KnownMachines, ACellMayAddMakerAndMemoryToTheNameInAnyCase) {
   EXPECT_EQ(by_name("H100-SXM5-80GB"), "h100-sxm");
   EXPECT_EQ(by_name("NVIDIA H100 SXM"), "h100-sxm");
   EXPECT_EQ(by_name("h100_dgx"), "h100-sxm");
@@ -70,13 +70,13 @@ TEST(KnownMachines, ProseNamesOneMachineSomewhere) {
   EXPECT_EQ(in_prose("some cluster"), "no hardware file is known by what the table says of its machine");
 }
 
-TEST(MachinesByGpus, AreToldByACommentThatListsThem) {
+TEST(MachinesByGpus, AreReadFromACommentThatListsThem) {
   const KnownMachines machines = some_machines();
   const MachinesByGpus by_gpus("ngpus=64: 8 nodes x 8 H100; 128: twice as many (InfiniBand); 4: one A100 box",
                                machines);
   ASSERT_TRUE(by_gpus.tells());
   EXPECT_EQ(by_gpus.of(64).machine->name, "h100-sxm");
-  // This row names none, so it has the machine of the row before.
+  // This row names no machine, so it has the machine of the previous row.
   EXPECT_EQ(by_gpus.of(128).machine->name, "h100-sxm");
   EXPECT_EQ(by_gpus.of(4).machine->name, "a100-sxm-80");
   EXPECT_EQ(by_gpus.of(8).why_not, "the table's comment does not say which machine has 8 GPUs");
@@ -87,7 +87,7 @@ TEST(MachinesByGpus, AreToldByACommentThatListsThem) {
   }
 }
 
-TEST(KnownMachines, SeveralNodesAreTheClusterThatIsNamedElseThePlainOne) {
+TEST(KnownMachines, SeveralNodesAreTheNamedClusterOrElseTheDefault) {
   KnownMachines machines = some_machines();
   const Machine& node = *machines.by_name("h100").machine;
   EXPECT_EQ(machines.over_nodes(node, 1, "").machine, &node);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole runs of the commands that run ranks on GPUs: every process is a thread with a GPU of the double. Idle ranks,
-// fewer ranks than processes and processes without a GPU of their own must neither hang nor change what is reported.
+// Whole runs of the commands that run ranks on GPUs. Each process is a thread, and each GPU is simulated in software (a
+// test double). Idle ranks, fewer ranks than processes, and processes that share a GPU must neither hang nor change
+// what is reported.
 #include <gtest/gtest.h>
 
 #include <CLI/CLI.hpp>
@@ -57,7 +58,7 @@ Ended on_gpus(int processes, const std::vector<std::string>& words) {
 
 class NcclCommands : public testing::Test {
  protected:
-  // NOLINTBEGIN(concurrency-mt-unsafe): before the threads and after
+  // NOLINTBEGIN(concurrency-mt-unsafe): no other thread runs in SetUp and TearDown
   void SetUp() override {
     ::setenv("COMMFUSE_CUDA_PLUGIN", COMMFUSE_CUDA_DOUBLE, 1);
     ::setenv("SOFTWARE_GPU_DEVICES", "8", 1);
@@ -79,8 +80,8 @@ TEST_P(NcclCommandsOnRanks, LinksComesToItsEndThoughMostRanksAreIdle) {
   EXPECT_EQ(ended.codes, std::vector<int>(static_cast<std::size_t>(ranks), exit_code::done)) << ended.sentences[0];
   const RunRecord record = load_run_record("links.json");
   const auto n = static_cast<std::size_t>(ranks);
-  EXPECT_EQ(record.micro_benchmarks.size(), 2 * n * (n - 1) + n);  // two sizes of every link, and one GEMM for each
-  EXPECT_EQ(record.environment.devices.size(), 2 * n);             // before and after
+  EXPECT_EQ(record.micro_benchmarks.size(), 2 * n * (n - 1) + n);  // two sizes per link, one GEMM per rank
+  EXPECT_EQ(record.environment.devices.size(), 2 * n);             // before and after the run
   EXPECT_EQ(record.environment.devices.back().gpu, "GPU-" + std::to_string(ranks - 1));
 }
 
@@ -91,14 +92,14 @@ TEST_P(NcclCommandsOnRanks, CheckIsRightThoughNcclSumsInItsOwnOrder) {
   EXPECT_EQ(ended.codes, std::vector<int>(static_cast<std::size_t>(ranks), exit_code::done)) << ended.sentences[0];
 }
 
-TEST_P(NcclCommandsOnRanks, CheckIsRightByPutsOverWiresOfEightBits) {
+TEST_P(NcclCommandsOnRanks, CheckPassesWithPutsAndFp8OnTheWire) {
   const int ranks = GetParam();
   const Ended ended = on_gpus(ranks, {"check", "--executor", "nccl", "--scope", "ag_gemm", "--strategy", "commfuse",
                                       "--nccl-exchange", "put", "--wire", "fp8", "-o", "csv"});
   EXPECT_EQ(ended.codes, std::vector<int>(static_cast<std::size_t>(ranks), exit_code::done)) << ended.sentences[0];
 }
 
-TEST_F(NcclCommands, PutsInAGraphAreRefused) {
+TEST_F(NcclCommands, PutsWithCudaGraphsAreRefused) {
   const Ended ended = on_gpus(2, {"run", "--executor", "nccl", "--hardware", "h100-sxm", "--model", "llama-3.1-8b",
                                   "--scope", "gate_up", "--ranks", "2", "--nccl-exchange", "put", "--issue", "graph"});
   EXPECT_EQ(ended.codes[0], exit_code::user_mistake) << ended.sentences[0];
@@ -142,13 +143,13 @@ TEST_P(NcclCommandsOnRanks, RunLeavesARecordWithVariablesAndClocksOfAllRanks) {
   EXPECT_EQ(record.environment.devices.back().when, "after");
 }
 
-TEST_F(NcclCommands, FewerRanksThanProcessesLeaveTheOthersIdleToTheEnd) {
+TEST_F(NcclCommands, ProcessesWithoutARankStayIdleToTheEnd) {
   const Ended ended = on_gpus(4, {"links", "--executor", "nccl", "--ranks", "3", "--out", "links.json"});
   EXPECT_EQ(ended.codes, std::vector<int>(4, exit_code::done)) << ended.sentences[0];
   EXPECT_EQ(load_run_record("links.json").environment.hosts.size(), 3U);
 }
 
-// A launcher may show every process the same single GPU: both processes take it, and learn of each other.
+// A launcher may show every process the same single GPU. Both processes then take it and must detect each other.
 TEST_F(NcclCommands, ProcessesCountTheirGpusRoundThoseThatTheySee) {
   ::setenv("SOFTWARE_GPU_DEVICES", "1", 1);  // NOLINT(concurrency-mt-unsafe): before the threads
   const Ended ended = on_gpus(2, {"links", "--executor", "nccl"});
@@ -171,7 +172,7 @@ TEST_F(NcclCommands, TwoRanksOnOneGpuAreNamed) {
 class PeerCommandsOnRanks : public NcclCommands, public testing::WithParamInterface<int> {};
 INSTANTIATE_TEST_SUITE_P(TwoThreeEight, PeerCommandsOnRanks, testing::Values(2, 3, 8));
 
-TEST_P(PeerCommandsOnRanks, CheckHoldsSumsToTheInterpretersBits) {
+TEST_P(PeerCommandsOnRanks, CheckRequiresTheInterpretersExactSums) {
   const int ranks = GetParam();
   const Ended ended = on_gpus(
       ranks, {"check", "--executor", "cuda-peer", "--scope", "gemm_rs", "--strategy", "serial,async_tp", "-o", "csv"});
@@ -187,7 +188,7 @@ TEST_P(PeerCommandsOnRanks, LinksComesToItsEndThoughSomeRanksAreIdle) {
   EXPECT_EQ(record.links, "peers");
 }
 
-TEST_F(NcclCommands, ValuesThatNcclDoesNotTakeAreNamed) {
+TEST_F(NcclCommands, UnknownValuesOfNcclFlagsAreNamed) {
   const auto refusal = [](const std::string& flag, const std::string& value) {
     const Ended ended = on_gpus(2, {"links", "--executor", "nccl", flag, value});
     EXPECT_EQ(ended.codes, std::vector<int>(2, exit_code::user_mistake)) << flag;
@@ -198,7 +199,7 @@ TEST_F(NcclCommands, ValuesThatNcclDoesNotTakeAreNamed) {
   EXPECT_EQ(refusal("--nccl-register", "yes"), "--nccl-register: unknown value 'yes'; known values: on, off, windows");
 }
 
-TEST_F(NcclCommands, PeersAreCapturedIntoNoGraph) {
+TEST_F(NcclCommands, CudaPeerWithCudaGraphsIsRefused) {
   const Ended ended = on_gpus(2, {"links", "--executor", "cuda-peer", "--issue", "graph"});
   EXPECT_EQ(ended.codes, std::vector<int>(2, exit_code::user_mistake));
   EXPECT_EQ(ended.sentences[0],

@@ -44,7 +44,7 @@ TEST_F(CudaCopies, ArriveAndTakeTimeInBothDirectionsByBothEngines) {
   }
 }
 
-TEST_F(CudaCopies, ThatCannotBeAreRefused) {
+TEST_F(CudaCopies, ImpossibleCopiesAreRefused) {
   const std::unique_ptr<Copier> copier = module().make_copier(patience);
   copier->make_room({1024});
   const auto refused = [&](TimedCopy copy) {

@@ -14,7 +14,7 @@ namespace {
 using namespace std::chrono_literals;
 using Durations = std::vector<Duration>;
 
-/// Returns times that get slower round after round, with one outlier.
+/// Returns times that grow from round to round, with one outlier, all multiplied by `parts`.
 Durations drifting(int parts) {
   Durations times;
   for (int round = 0; round < 20; ++round) {
@@ -30,7 +30,7 @@ TEST(Bootstrap, TimesWithoutSpreadHaveARatioWithoutSpread) {
   EXPECT_DOUBLE_EQ(ratio.high, 1.5);
 }
 
-TEST(Bootstrap, WhatSlowsAWholeRoundDownCountsAgainstNeither) {
+TEST(Bootstrap, ADisturbanceOfAWholeRoundDoesNotChangeTheRatio) {
   const Ratio paired = ratio_of_medians(drifting(11), drifting(10), 1);
   EXPECT_NEAR(paired.value, 1.1, 1e-12);
   EXPECT_NEAR(paired.low, 1.1, 1e-12);
@@ -52,11 +52,11 @@ TEST(Bootstrap, TheSameSeedGivesTheSameInterval) {
   EXPECT_EQ(interval(3), interval(3));
 }
 
-TEST(Bootstrap, ItsIntervalHoldsTheTrueRatioAboutNineteenTimesInTwenty) {
+TEST(Bootstrap, TheIntervalContainsTheTrueRatioInAbout95PercentOfTrials) {
   Random random(7);
   const auto draw = [&] { return 1ms + Duration(static_cast<std::int64_t>(random.next() % 400'000'000U)); };
   constexpr int trials = 120;
-  int held = 0;
+  int hits = 0;
   for (int trial = 0; trial < trials; ++trial) {
     Durations times;
     Durations base;
@@ -67,10 +67,10 @@ TEST(Bootstrap, ItsIntervalHoldsTheTrueRatioAboutNineteenTimesInTwenty) {
     const Ratio ratio = ratio_of_medians(times, base, 1);
     EXPECT_LE(ratio.low, ratio.value);
     EXPECT_GE(ratio.high, ratio.value);
-    held += ratio.low <= 1.0 && 1.0 <= ratio.high ? 1 : 0;
+    hits += ratio.low <= 1.0 && 1.0 <= ratio.high ? 1 : 0;
   }
-  EXPECT_GE(held, trials * 88 / 100);
-  EXPECT_LT(held, trials);
+  EXPECT_GE(hits, trials * 88 / 100);
+  EXPECT_LT(hits, trials);
 }
 
 }  // namespace

@@ -18,7 +18,8 @@ bool same(const std::vector<Bounded>& a, const std::vector<Bounded>& b) {
       a, b, [](const Bounded& x, const Bounded& y) { return x.value == y.value && x.bound == y.bound; });
 }
 
-/// Programs of all operations, each by strategies that cut and round differently, so that some share and some do not.
+/// Returns programs of all operations, each by strategies that cut and round differently, so that some programs share a
+/// reference and some do not.
 std::vector<Program> programs() {
   std::vector<Program> result;
   for (const CheckedOperation& operation : checked_operations()) {
@@ -32,7 +33,7 @@ std::vector<Program> programs() {
   return result;
 }
 
-TEST(References, GiveWhatIsWorkedOutAnew) {
+TEST(References, CachedResultsEqualNewOnes) {
   References references;
   std::size_t tried = 0;
   const std::vector<Program> all_programs = programs();

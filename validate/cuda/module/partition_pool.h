@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps track of multiprocessors that are set apart and that are left, without the driver that does it.
+// Tracks which multiprocessors (SMs) belong to partitions and which are free. The driver is a template parameter, so
+// that tests need none.
 #pragma once
 
 #include <fmt/format.h>
@@ -13,9 +14,9 @@
 
 namespace commfuse::validate {
 
-/// `Contexts` stands for the driver: Resource and Context are types of its own; whole() is the resource of the device,
-/// count() the number of multiprocessors of a resource; split() returns the part taken and the rest, or nothing if
-/// there are too few; create() makes a context, destroy() ends it and does not throw.
+/// `Contexts` stands for the driver and defines the types Resource and Context. whole() returns the resource of the
+/// whole device, count() the number of multiprocessors of a resource. split() returns the part taken and the rest, or
+/// nullopt if there are too few multiprocessors. create() makes a context; destroy() ends it and does not throw.
 template <class Contexts>
 class PartitionPool {
  public:
@@ -33,11 +34,11 @@ class PartitionPool {
     }
   }
 
-  /// Takes at least this many of the multiprocessors that are left. Returns a number that is not reused. Throws
-  /// std::runtime_error if there are too few.
+  /// Makes a partition of at least `multiprocessors` free multiprocessors. Returns its number, which is not reused.
+  /// Throws std::runtime_error if too few are free.
   std::size_t add(int multiprocessors) {
     if (std::ranges::none_of(parts_, [](const auto& part) { return part.has_value(); })) {
-      left_ = {contexts_.whole()};  // returned pieces cannot be joined in any other way
+      left_ = {contexts_.whole()};  // The only way to join returned pieces.
     }
     std::ranges::stable_sort(left_, {}, [this](const Resource& piece) { return contexts_.count(piece); });
     for (Resource& piece : left_) {
@@ -53,7 +54,7 @@ class PartitionPool {
     throw std::runtime_error(fmt::format("fewer than {} multiprocessors are left to set apart", multiprocessors));
   }
 
-  /// Ends the context; its multiprocessors can be set apart again. Requires that nothing uses it.
+  /// Ends the partition's context and frees its multiprocessors. Requires that nothing uses the context.
   void give_back(std::size_t which) {
     const Part part = this->part(which);
     parts_[which].reset();
