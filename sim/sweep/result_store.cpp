@@ -145,7 +145,9 @@ void require_same(const fs::path& path, const StoreIdentity& existing, const Sto
     refuse("the results of another sweep");
   }
   if (existing.digest != wanted.digest) {
-    refuse("results of other files: a model, machine or other file that the sweep names has changed since");
+    refuse(
+        "results of other files: a model, machine or other file that the sweep names has changed since, or its 'all' "
+        "stands for other names");
   }
   if (!(existing.shard == wanted.shard)) {
     refuse(fmt::format("shard {} of this sweep", name_of(existing.shard)));

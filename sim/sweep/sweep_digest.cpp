@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/sweep/sweep_digest.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <set>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -12,6 +16,7 @@
 #include "model/config/yaml_reader.h"
 #include "model/sha256.h"
 #include "model/text/files.h"
+#include "model/text/ranges.h"
 
 namespace commfuse {
 
@@ -80,27 +85,53 @@ class FileDigests {
   std::multiset<std::string> digests_;
 };
 
+/// What the values of settings stand for: files by their contents, and "all" by the words of this version.
+class Meanings {
+ public:
+  void add(const Field& field, const std::string& text) {
+    if (field.type == FieldType::choices && text == "all") {
+      words_ += fmt::format("{}: {}\n", field.key, fmt::join(field.choices(), ","));
+    } else if (field.type == FieldType::name && !(field.catalogue == Catalogue::frameworks && text == "none")) {
+      add_file(field, text);
+    } else if (field.type == FieldType::names && text == "all") {
+      for (const std::string& name : known_names(field.catalogue)) {
+        add_file(field, name);
+      }
+    } else if (field.type == FieldType::names && text != "none") {
+      for (const std::string_view name : split_list(text)) {
+        add_file(field, name);
+      }
+    }
+  }
+
+  [[nodiscard]] std::string together() const { return words_ + files_.together(); }
+
+ private:
+  void add_file(const Field& field, std::string_view name) {
+    if (!name.empty()) {
+      files_.add(find_config(field.catalogue, name));
+    }
+  }
+
+  std::string words_;
+  FileDigests files_;
+};
+
 }  // namespace
 
 std::string digest_of(const std::string& sweep_in_full, const Grid& grid) {
-  FileDigests files;
-  const auto add = [&](const Field& field, const std::string& text) {
-    const bool names_no_file = text.empty() || (field.catalogue == Catalogue::frameworks && text == "none");
-    if (field.type == FieldType::name && !names_no_file) {
-      files.add(find_config(field.catalogue, text));
-    }
-  };
+  Meanings meanings;
   for (const Field& field : run_fields()) {
-    add(field, grid.settings.at(field).text);
+    meanings.add(field, grid.settings.at(field).text);
   }
   for (const GridAxis& axis : grid.axes) {
     for (const std::vector<Setting>& step : axis.steps) {
       for (std::size_t f = 0; f < axis.fields.size(); ++f) {
-        add(*axis.fields[f], step[f].text);
+        meanings.add(*axis.fields[f], step[f].text);
       }
     }
   }
-  return sha256_of(sweep_in_full + "\n" + files.together());
+  return sha256_of(sweep_in_full + "\n" + meanings.together());
 }
 
 }  // namespace commfuse

@@ -194,9 +194,10 @@ TEST_F(SweepScale, AFileThatChangedSinceIsNotMixedIn) {
   std::ofstream("mine.yaml") << text.replace(place, 5, "28672");
   const Outcome refused = run_program(mine);
   EXPECT_EQ(refused.code, 2);
-  EXPECT_EQ(refused.err,
-            "out/results.sqlite holds results of other files: a model, machine or other file that the sweep names has "
-            "changed since; choose another folder, or add --force to replace them\n");
+  EXPECT_EQ(
+      refused.err,
+      "out/results.sqlite holds results of other files: a model, machine or other file that the sweep names has "
+      "changed since, or its 'all' stands for other names; choose another folder, or add --force to replace them\n");
   EXPECT_EQ(run_program(mine + " --force").code, 3);
 }
 

@@ -350,7 +350,8 @@ TEST(ResultStore, OtherResultsAreNeverMixedIn) {
   other.digest = "d2";
   EXPECT_EQ(
       refusal_of_writer("a.sqlite", other),
-      "a.sqlite holds results of other files: a model, machine or other file that the sweep names has changed since" +
+      "a.sqlite holds results of other files: a model, machine or other file that the sweep names has changed since, "
+      "or its 'all' stands for other names" +
           end);
   other = identity();
   other.shard = {2, 7};

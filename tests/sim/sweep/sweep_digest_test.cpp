@@ -6,6 +6,7 @@
 
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include "model/config/resolver.h"
 #include "sim/point/grid.h"
@@ -14,13 +15,16 @@
 namespace commfuse {
 namespace {
 
-std::string digest_by(const std::string& framework) {
+std::string digest_with(const std::vector<std::string>& sets) {
   Resolver resolver;
-  resolver.read_set("scope=step");
-  if (!framework.empty()) {
-    resolver.read_set("framework=" + framework);
+  for (const std::string& set : sets) {
+    resolver.read_set(set);
   }
   return digest_of("a sweep", Grid{.settings = resolver.finish()});
+}
+
+std::string digest_by(const std::string& framework) {
+  return framework.empty() ? digest_with({"scope=step"}) : digest_with({"scope=step", "framework=" + framework});
 }
 
 TEST(SweepDigest, FollowsTheFileOfAFramework) {
@@ -43,6 +47,24 @@ TEST(SweepDigest, FollowsTheImplementationThatAFrameworkNames) {
   const std::string first = digest_by("./mine.yaml");
   std::ofstream("loom.yaml") << "a: 2\n";
   EXPECT_NE(digest_by("./mine.yaml"), first);
+}
+
+TEST(SweepDigest, FollowsImplementationsToCompare) {
+  const OwnFolder folder;
+  const auto written = [](const std::string& text) {
+    std::ofstream("loom.yaml") << text;
+    return digest_with({"as=te,./loom.yaml"});
+  };
+  const std::string first = written("a: 1\n");
+  EXPECT_EQ(written("a: 1\n"), first);
+  EXPECT_NE(written("a: 2\n"), first);
+  EXPECT_NE(digest_with({"as=all"}), digest_with({}));
+  EXPECT_EQ(digest_with({"as=none"}), digest_with({}));
+}
+
+TEST(SweepDigest, FollowsTheStrategiesThatAllStandsFor) {
+  EXPECT_NE(digest_with({"strategy.name=all"}), digest_with({"strategy.name=serial"}));
+  EXPECT_EQ(digest_with({"strategy.name=serial"}), digest_with({"strategy.name=sliced"}));  // the sweep's text differs
 }
 
 }  // namespace
