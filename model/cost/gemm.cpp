@@ -75,30 +75,38 @@ double hbm_rate(const Accelerator& accelerator, const GemmParameters& parameters
                   static_cast<double>(sms) * accelerator.sm_bandwidth.value.value);
 }
 
+/// Returns the part that stays in a cache of `room` bytes if `between` bytes pass before it is used again.
+double share_kept(double between, double room) {
+  return room > 0.0 ? std::clamp(1.0 + (1.0 - between / room) / spill, 0.0, 1.0) : 0.0;
+}
+
 /// Returns the part of `weights` bytes that the L2 still holds from the last time. `rest` is the bytes of input and
 /// output.
 double warm_share(const Accelerator& accelerator, const GemmParameters& parameters, const GemmSize& size,
                   double weights, double rest) {
-  const double room = parameters.resident_share.value * static_cast<double>(accelerator.l2_capacity.count);
-  if (size.weight_copies == 0 || room <= 0.0) {
+  if (size.weight_copies == 0) {
     return 0.0;
   }
-  const double filling = std::ceil(static_cast<double>(accelerator.l2_capacity.count) / weights);
+  const auto l2 = static_cast<double>(accelerator.l2_capacity.count);
+  const double filling = std::ceil(l2 / weights);
   const double between = weights * std::min(filling, static_cast<double>(size.weight_copies)) + rest;
-  return std::clamp(1.0 + (1.0 - between / room) / spill, 0.0, 1.0);
+  return share_kept(between, parameters.resident_share.value * l2);
 }
 
 double memory_seconds(const Accelerator& accelerator, const GemmParameters& parameters, const GemmSize& size,
                       double rate) {
   const double input = bytes(size.m, size.k, size.dtype);
-  const double cached = std::min(input, cached_share_of_l2 * static_cast<double>(accelerator.l2_capacity.count));
+  const auto l2 = static_cast<double>(accelerator.l2_capacity.count);
+  const double cached = std::min(input, cached_share_of_l2 * l2);
   const double output = bytes(size.m, size.n, size.out.value_or(size.dtype));
   const double weights = size.weight_bits > 0.0
                              ? static_cast<double>(size.k) * static_cast<double>(size.n) * size.weight_bits / 8.0
                              : bytes(size.k, size.n, size.dtype);
   const double warm = warm_share(accelerator, parameters, size, weights, input + output);
+  const double kept = share_kept(input + weights + output, parameters.resident_output_share.value * l2);
+  const double output_cost = kept * parameters.cached_output_cost.value + (1.0 - kept) * parameters.output_cost.value;
   const double traffic = weights * (1.0 - warm + warm * parameters.cached_weight_cost.value) + (input - cached) +
-                         parameters.cached_input_cost.value * cached + parameters.output_cost.value * output;
+                         parameters.cached_input_cost.value * cached + output_cost * output;
   return (size.accumulate ? traffic + output : traffic) / rate;
 }
 

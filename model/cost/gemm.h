@@ -6,13 +6,15 @@
 //   loops  = waves x tile_m tile_n x (2 k / splits / the tile's rate + wave overhead / 128^2)
 //   waves  = f + wave quantum x (ceil(f) - f)                            f = tiles x splits / sms, at least 1
 //   power  = 2 m n k / (dense peak x burst efficiency x s)               s falls from 1 to the sustained share
-//   memory = (cached share of k n + cached share of m k + output cost x m n) bytes / HBM rate
+//   memory = (cached share of k n + cached share of m k + cost of m n) bytes / HBM rate
 //   beside: greater + unhidden x lesser^2 / greater
 //   join   = split overhead + join cost x partial products / HBM rate    only when the k loop is split
 //   conversion = conversion passes x m k bytes / HBM rate                of the activations, into this dtype
 //
 // Weights are cold except in benchmarks that use a few copies in turn. Copies that fit with input and output into
 // `resident_share` of the L2 stay there; from a tenth above that none stays, and the share falls linearly in between.
+// An output stays in the L2 by the same rule, if it fits with input and weights into `resident_output_share`: a byte
+// then takes `cached_output_cost` instead of `output_cost`. Public times of GDDR GPUs jump at three quarters of the L2.
 //
 // s = (burst time + sustained share x t) / (burst time + t), t = FLOPs / dense peak of the GEMM, or of all GEMMs of its
 // run: long runs heat the chip, and slicing a GEMM does not cool it.

@@ -438,7 +438,11 @@ void lean_on_products(const Accelerator& accelerator, DType dtype, const Lean& l
   each_parameter(parameters, NoNames{}, [&](NoNames, const auto& parameter) {
     const void* const which = &parameter;
     const bool is_of_benchmarks = which == &parameters.resident_share || which == &parameters.cached_weight_cost;
-    if (!is_of_benchmarks && !(which == &conversion && conversion.value == 0.0)) {
+    const bool is_of_kept_outputs =
+        which == &parameters.resident_output_share || which == &parameters.cached_output_cost;
+    const bool is_unused = (which == &conversion && conversion.value == 0.0) ||
+                           (is_of_kept_outputs && parameters.resident_output_share.value == 0.0);
+    if (!is_of_benchmarks && !is_unused) {
       lean(parameter);
     }
   });

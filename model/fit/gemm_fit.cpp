@@ -49,6 +49,7 @@ constexpr std::array power_knobs{GemmKnob{"burst_efficiency", &P::burst_efficien
                                  GemmKnob{"sustained_share", &P::sustained_share, 0.9, 0.5, 1.0},
                                  GemmKnob{"burst_time", &P::burst_time, 1000.0, 10.0, 100'000.0}};
 constexpr std::array resident_knobs{GemmKnob{"cached_weight_cost", &P::cached_weight_cost, 0.5, 0.01, 1.0}};
+constexpr std::array resident_output_knobs{GemmKnob{"cached_output_cost", &P::cached_output_cost, 0.5, 0.01, 5.0}};
 constexpr std::array conversion_knobs{GemmKnob{"conversion_passes", &P::conversion_passes, 6.0, 0.1, 20.0}};
 
 std::vector<GemmKnob> knobs_of(const GemmFitOptions& options) {
@@ -61,6 +62,9 @@ std::vector<GemmKnob> knobs_of(const GemmFitOptions& options) {
   }
   if (options.has_resident_weights) {
     knobs.insert(knobs.end(), resident_knobs.begin(), resident_knobs.end());
+  }
+  if (options.has_resident_output) {
+    knobs.insert(knobs.end(), resident_output_knobs.begin(), resident_output_knobs.end());
   }
   return knobs;
 }
@@ -176,7 +180,8 @@ GemmFit fit_few_products(const Accelerator& accelerator, DType dtype, std::span<
   const std::vector<GemmKnob> knobs =
       knobs_of({.has_power_ceiling = true,
                 .has_conversion = true,
-                .has_resident_weights = has_copies && unit.gemm.resident_share.value > 0.0});
+                .has_resident_weights = has_copies && unit.gemm.resident_share.value > 0.0,
+                .has_resident_output = unit.gemm.resident_output_share.value > 0.0});
   PriorFit fit =
       fit_few<GemmParameters>(knobs, unit.gemm,
                               {.count = rows.size(),
@@ -205,7 +210,7 @@ GemmFit fit_gemm(const Accelerator& accelerator, DType dtype, std::span<const Me
   const std::vector<GemmKnob> knobs = knobs_of(options);
   Accelerator tried = accelerator;
   GemmParameters& parameters = tried.matrix_units[index_of(dtype)]->gemm;
-  parameters = {.resident_share = parameters.resident_share};
+  parameters = {.resident_share = parameters.resident_share, .resident_output_share = parameters.resident_output_share};
   const std::vector<Slicing> cut = slicings_in(parted.kept);
   const Residuals residuals = [&](std::span<const double> values, std::span<double> out) {
     set_knobs<GemmParameters>(knobs, values, parameters);
@@ -233,8 +238,8 @@ GemmFit fit_gemm(const Accelerator& accelerator, DType dtype, std::span<const Me
 }
 
 std::string gemm_yaml(const GemmFit& fit, int indent) {
-  const std::vector<GemmKnob> knobs =
-      knobs_of({.has_power_ceiling = true, .has_conversion = true, .has_resident_weights = true});
+  const std::vector<GemmKnob> knobs = knobs_of(
+      {.has_power_ceiling = true, .has_conversion = true, .has_resident_weights = true, .has_resident_output = true});
   return knobs_yaml<GemmParameters>(knobs_in<GemmParameters>(knobs, fit.fitted_parameters), fit.parameters, indent);
 }
 

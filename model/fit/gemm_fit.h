@@ -27,6 +27,8 @@ struct GemmFitOptions {
   bool has_conversion = false;  ///< the times include the conversion of the activations into the dtype
   /// Some rows have weights that the L2 holds; `resident_share` stays unchanged.
   bool has_resident_weights = false;
+  /// Some rows have outputs that the L2 cannot hold; `resident_output_share` stays unchanged.
+  bool has_resident_output = false;
 };
 
 struct GemmFit {

@@ -50,6 +50,11 @@ struct GemmParameters {
   /// measured, they never are), and the time of a byte of them relative to that of a weight byte.
   Parameter<double> resident_share{0.0};
   Parameter<double> cached_weight_cost{1.0};
+
+  /// Share of the L2 in which an output stays, if it and the inputs fit there (0: not measured, outputs go to HBM), and
+  /// the time of a byte that stays, relative to a weight byte.
+  Parameter<double> resident_output_share{0.0};
+  Parameter<double> cached_output_cost{1.0};
 };
 
 /// Parameters that describe how a fused attention kernel falls short; model/cost/attention.h gives the formula. A

@@ -74,6 +74,12 @@ struct Described<GemmParameters> {
           .within(0.0, relative_most),
       entry("cached_weight_cost", &G::cached_weight_cost, "Time of a weight byte that L2 holds, in weight bytes")
           .optional()
+          .within(0.0, relative_most),
+      entry("resident_output_share", &G::resident_output_share, "Share of L2 in which an output stays")
+          .optional()
+          .within(0.0, relative_most),
+      entry("cached_output_cost", &G::cached_output_cost, "Time of an output byte that stays in L2, in weight bytes")
+          .optional()
           .within(0.0, relative_most)};
 };
 

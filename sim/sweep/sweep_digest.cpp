@@ -85,7 +85,7 @@ class FileDigests {
   std::multiset<std::string> digests_;
 };
 
-/// What the values of settings stand for: files by their contents, and "all" by the words of this version.
+/// Collects the contents of the files that settings name, and the words that "all" stands for in this version.
 class Meanings {
  public:
   void add(const Field& field, const std::string& text) {

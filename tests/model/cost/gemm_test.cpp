@@ -201,6 +201,26 @@ TEST(EstimateGemm, ABenchmarkTakesNoMoreCopiesThanFillTheL2) {
   EXPECT_EQ(repeated_time(size, 0.9), Duration{2'000'000 + 5'800});
 }
 
+TEST(EstimateGemm, AnOutputThatTheL2KeepsCostsItsOwnPrice) {
+  Accelerator accelerator = ten_sms();
+  accelerator.hbm_bandwidth.value = BytesPerSecond{1e12};
+  accelerator.l2_capacity = Bytes{4'000'000};
+  accelerator.matrix_units[index_of(DType::bf16)]->dense_peak.value = FlopsPerSecond{1e24};
+  bf16_of(accelerator).output_cost.value = 1.5;
+  bf16_of(accelerator).cached_output_cost.value = 0.5;
+  // Inputs 2 x 100 x (m + n) bytes, output 2 x m n bytes, one byte per picosecond. 4,000,000 bytes x 0.5 can stay.
+  const GemmSize fits{.m = 800, .n = 1000, .k = 100};
+  EXPECT_EQ(estimate_gemm(accelerator, fits, 10).time, Duration{360'000 + 2'400'000}) << "nothing is known to stay";
+  bf16_of(accelerator).resident_output_share.value = 0.5;
+  EXPECT_EQ(estimate_gemm(accelerator, fits, 10).time, Duration{360'000 + 800'000});
+  // 380,000 + 1,800,000 bytes are 9% above: nine tenths go to memory, at a price of 1.4 on average.
+  const GemmSize spills{.m = 900, .n = 1000, .k = 100};
+  EXPECT_NEAR(to_microseconds(estimate_gemm(accelerator, spills, 10).time), 0.38 + 1.4 * 1.8, 1e-6);
+  // 400,000 + 2,000,000 bytes are a fifth above: everything does.
+  const GemmSize large{.m = 1000, .n = 1000, .k = 100};
+  EXPECT_EQ(estimate_gemm(accelerator, large, 10).time, Duration{400'000 + 3'000'000});
+}
+
 TEST(EstimateGemm, AnOutputOfAnotherDtypeIsWrittenInThatDtype) {
   // Inputs 2 x (1024 x 512 + 512 x 2048) = 3,145,728 bytes, output 1024 x 2048 elements of 2 or 4 bytes, a byte a ps.
   EXPECT_EQ(traffic_time({.m = 1024, .n = 2048, .k = 512}), Duration{3'145'728 + 2 * 2'097'152});

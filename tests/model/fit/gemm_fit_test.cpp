@@ -80,6 +80,20 @@ TEST(FitGemm, FindsWhatWeightsInL2CostWhereItIsKnownWhichAreThere) {
   EXPECT_NE(gemm_yaml(fit, 0).find("cached_weight_cost: {value: 0."), std::string::npos);
 }
 
+TEST(FitGemm, FindsWhatOutputsInL2CostWhereItIsKnownHowManyStay) {
+  Accelerator machine = h100();
+  GemmParameters& made = machine.matrix_units[index_of(DType::bf16)]->gemm;
+  made.resident_output_share.value = 0.75;
+  made.output_cost.value = 1.6;
+  made.cached_output_cost.value = 0.4;
+  const GemmFit fit = fit_gemm(machine, DType::bf16, measured_on(machine, 0.02),
+                               {.machine = "mine", .source = "mine.csv", .has_resident_output = true});
+  EXPECT_EQ(fit.parameters.resident_output_share.value, 0.75);
+  EXPECT_NEAR(fit.parameters.output_cost.value, 1.6, 0.2);
+  EXPECT_NEAR(fit.parameters.cached_output_cost.value, 0.4, 0.2);
+  EXPECT_NE(gemm_yaml(fit, 0).find("cached_output_cost: {value: 0."), std::string::npos);
+}
+
 TEST(FitGemm, ACeilingThatNobodyAskedForIsNotFitted) {
   const GemmFit fit = fit_gemm(h100(), DType::bf16, measured_on(h100(), 0.05),
                                {.machine = "mine", .source = "mine.csv", .has_power_ceiling = false});
