@@ -21,7 +21,7 @@ class Few {
   Few() = default;
   Few(std::initializer_list<T> list) : Few(list.begin(), list.end()) {}
   explicit Few(const T& only) : single_(only), size_(1) {}
-  // NOLINTNEXTLINE(google-explicit-constructor,hicpp-explicit-conversions): who keeps a vector may pass it
+  // NOLINTNEXTLINE(google-explicit-constructor,hicpp-explicit-conversions): callers that have a vector may pass it
   Few(const std::vector<T>& list) : Few(list.data(), list.data() + list.size()) {}
   Few(const T* first, const T* last)
       : single_(last - first == 1 ? *first : T{}), size_(static_cast<std::size_t>(last - first)) {

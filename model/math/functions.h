@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transcendental functions that return the same bits on every machine, with every compiler and in WebAssembly.
-// The C library's functions do not, because glibc picks other code on processors with FMA. So no other exp or log may
-// be called; tests/house checks that.
+// Transcendental functions that return the same bits on every machine, with every compiler and in WebAssembly. The C
+// library's functions do not, because glibc uses different code on processors with FMA. So code must not call any other
+// exp or log; tests/house checks that.
 //
 // All functions are pure: no errno, no global state, round to nearest. Compile them with -ffp-contract=off. A NaN
 // result is always the positive quiet NaN without payload, because machines differ in its sign. Errors are in units
