@@ -111,8 +111,8 @@ class MpiWorld final : public World {
     return over != 0;
   }
 
-  /// Starts receiving every parcel that has arrived. Large parcels take time; receive() returns parcels of one sender
-  /// in order.
+  /// Starts receiving every parcel that has arrived. A large parcel that is still on its way holds back the sender's
+  /// later parcels.
   void accept() {
     for (;;) {
       int has_message = 0;
