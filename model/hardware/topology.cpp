@@ -116,7 +116,7 @@ class Builder {
     roots.push_back(root);
   }
 
-  /// Returns the capacity of a bridge's wire: that of a GPU's, unless a file says that it carries more.
+  /// Returns the capacity of a bridge's wire: the capacity of a GPU's wire, unless the file states a higher rate.
   [[nodiscard]] BytesPerSecond bridge_capacity() const {
     return {std::max(plan_.gpu_rate.value, plan_.bridge_rate.value.value)};
   }
@@ -161,7 +161,7 @@ class Builder {
 
   const TopologyPlan& plan_;
   Topology topology_;
-  std::vector<int> switches_;  // switches that NICs are joined to, by rail
+  std::vector<int> switches_;  // switches to which NICs are joined, by rail
 };
 
 constexpr std::array node_kinds{NodeKind::nvswitch, NodeKind::full_mesh, NodeKind::pcie_tree, NodeKind::ring};

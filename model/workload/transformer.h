@@ -22,7 +22,7 @@ struct LayerKind {
   bool attention = false;
   bool state_space = false;
   MlpKind mlp = MlpKind::none;
-  /// Keys that a query sees, its own among them: the last `window` keys. 0: all before it.
+  /// Number of last keys that a query sees, including its own. 0: its own and all before it.
   std::int64_t window = 0;
   bool chunked = false;       ///< The window does not slide: a query sees its own block of `window` keys (Llama 4).
   std::int64_t ffn = 0;       ///< width of a dense MLP; 0: Transformer::ffn
@@ -150,8 +150,8 @@ struct Transformer {
 
   // Fields that affect only parameters and memory:
   Norm norm = Norm::rms;
-  bool biases = false;           ///< in all products of a layer
-  bool qkv_biases = false;       ///< only in the product of queries, keys and values
+  bool biases = false;           ///< in all GEMMs of a layer
+  bool qkv_biases = false;       ///< only in the GEMM of queries, keys and values
   bool tied_embeddings = false;  ///< the logits use the weight of the embedding
   std::int64_t positions = 0;    ///< learned positions; 0: none
   QkNorm qk_norm = QkNorm::none;
@@ -160,7 +160,7 @@ struct Transformer {
   std::optional<Experts> experts = std::nullopt;
   std::optional<LatentAttention> latent = std::nullopt;
   std::optional<StateSpace> state_space = std::nullopt;
-  /// One per layer. Empty: all have attention, and experts if there are any, else a dense MLP.
+  /// One per layer. Empty: all layers have attention, and experts if the model has any, else a dense MLP.
   std::vector<LayerKind> kinds{};
   /// Format of the weights, if it differs from that of activations.
   std::optional<WeightFormat> weights = std::nullopt;
@@ -169,7 +169,7 @@ struct Transformer {
   [[nodiscard]] std::int64_t value_dim() const {
     return latent ? latent->value_dim : value_head_dim > 0 ? value_head_dim : head_dim;
   }
-  /// Returns the columns of the product that makes queries, keys and values, and gates.
+  /// Returns the columns of the GEMM that computes queries, keys and values, and gates.
   [[nodiscard]] std::int64_t qkv_columns() const {
     return (gated_attention ? 2 : 1) * heads * head_dim + kv_heads * (head_dim + value_dim());
   }
