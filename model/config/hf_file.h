@@ -18,7 +18,7 @@ namespace commfuse {
 
 using HfKeys = std::initializer_list<std::string_view>;
 
-/// Collects mistakes. A field in doubt reads as a harmless value, and finish() throws before such a value gets out.
+/// Collects mistakes. A wrong field reads as a harmless value, and finish() throws before anyone uses this value.
 class HfFile {
  public:
   struct Field {
@@ -52,7 +52,8 @@ class HfFile {
   /// Returns the texts of a list, or an empty list when the key is absent.
   std::vector<std::string> words(HfKeys keys);
 
-  /// Returns a key of the file's top level when the language model lies deeper: "model_type", "quantization_config".
+  /// Returns the value of a key at the file's top level, for files that nest the language model: "model_type",
+  /// "quantization_config".
   const nlohmann::json* at_top(std::string_view key);
 
   /// Returns the quoted full name of a key: "'hidden_size'", "'text_config.hidden_size'".

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program's commands and flags as data, read from the tree that parses them. Manual pages, completions and the
-// reference are made from it.
+// reference are generated from them.
 #pragma once
 
 #include <functional>
@@ -31,11 +31,11 @@ struct CommandEntry {
   std::vector<CommandEntry> commands;
 };
 
-/// Returns the whole tree. Commands whose flags are added only when they are named get their flags first.
+/// Returns the whole tree. Commands that add their flags only when they are named get their flags first.
 CommandEntry option_tree(CLI::App& app);
 
-/// Adds the command `pages FORM`. It prints what `render` makes of the tree in one of these forms, or the words of a
-/// list for completion scripts.
+/// Adds the command `pages FORM`. The command prints the tree, which `render` renders in one of `forms`, or the words
+/// of a list for completion scripts.
 void add_pages(CLI::App& app, int& status, std::vector<std::string> forms,
                std::function<std::string(const CommandEntry& program, const std::string& form)> render);
 
