@@ -71,7 +71,7 @@ struct ScheduleChoice {
   std::string implementations;  ///< "none", "all", or names separated by commas
 };
 
-/// Options of the simulation of a layer; prices have options of their own.
+/// Options of the simulation of a layer; the options of prices are in PriceOptions.
 struct SimulationOptions {
   Evaluator evaluator = Evaluator::automatic;
   bool symmetry = true;  ///< Simulate one rank per class of equal ranks; changes no result.
@@ -220,7 +220,7 @@ inline constexpr std::array of_subject{
                              .is_usual = true}
         .fills(SettingValue<RunChoices>{FieldType::choice, scope_names, put_scope})};
 
-/// Settings of whole models beside those of the plan.
+/// Settings of whole models in addition to the settings of the plan.
 inline constexpr std::array of_models{
     SettingEntry<RunChoices>{.key = "step.latent_decode",
                              .flag = "latent-decode",

@@ -30,7 +30,7 @@ struct Framework {
                             "11 to 18 us an eager operation of PyTorch, Megatron's fused ones fewer"};
   /// True if the host keeps issuing while the device is behind. False: both begin every pass of a layer together.
   bool host_runs_ahead = true;
-  /// True if backward collectives of a column-parallel GEMM run beside its two GEMMs.
+  /// True if backward collectives of a column-parallel GEMM overlap its two GEMMs.
   bool overlaps_backward = true;
   /// Strategy whose fastest schedule runs the GEMMs of tensor ranks that meet a collective, forward and backward. If
   /// null, collective and GEMM run one after the other in forward passes, and overlaps_backward decides in backward
@@ -74,7 +74,7 @@ std::vector<const Strategy*> strategies_by_default(const Framework& framework);
 bool is_chosen_by_frameworks(const Field& field);
 
 class Settings;
-/// Returns the settings; those at their presets get the framework's choices.
+/// Returns the settings with the framework's choices in place of presets.
 Settings with_defaults_of(const Framework& framework, Settings settings);
 
 /// Returns the plan with everything that the framework chooses.

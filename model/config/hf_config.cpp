@@ -111,7 +111,7 @@ class Reader {
   }
 
   std::int64_t kv_heads(std::int64_t heads) {
-    // Falcon and BigCode share one head unless the file says otherwise. The newer architecture of Falcon ignores
+    // Falcon and BigCode share one head unless the file states otherwise. The newer architecture of Falcon ignores
     // `multi_query` and gives the count in num_kv_heads.
     const bool is_multi_query = file_.flag({"multi_query"}) && !file_.flag({"new_decoder_architecture"});
     if (is_multi_query) {
@@ -335,7 +335,7 @@ class Reader {
     }
   }
 
-  /// Returns the keys that no reader asked for and that may matter. Notes each unused vision or audio tower.
+  /// Returns the keys that no reader requested and that may matter. Notes each unused vision or audio tower.
   std::vector<std::string> unused() {
     std::vector<std::string> keys;
     for (const std::string& path : file_.unasked()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A config.json of Hugging Face. It reads fields by name, records which keys a reader asked for, and collects mistakes.
+// A config.json of Hugging Face. It reads fields by name, records which keys readers request, and collects mistakes.
 #pragma once
 
 #include <cstdint>
@@ -64,7 +64,7 @@ class HfFile {
   [[nodiscard]] bool is_right() const { return mistakes_.empty(); }
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
 
-  /// Returns the keys that no reader asked for, with the file's names and order: "text_config.new_thing".
+  /// Returns the keys that no reader requested, with the file's names and in its order: "text_config.new_thing".
   [[nodiscard]] std::vector<std::string> unasked() const;
   /// Returns the key under which a file with a vision or audio tower keeps the language model; empty in other files.
   [[nodiscard]] std::string_view wrapper() const { return wrapper_; }

@@ -203,7 +203,7 @@ Part part_of(std::string_view module) {
   return has("mlp") || has("feed_forward") ? Part::mlp : has("layers.") ? Part::all : Part::other;
 }
 
-/// Returns the number of layers that have such a part.
+/// Returns the number of layers that have this part.
 std::int64_t layers_with(Part part, const Transformer& model) {
   const LayerCounts counts = layer_counts(model);
   switch (part) {

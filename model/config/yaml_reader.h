@@ -62,7 +62,7 @@ class YamlFile {
   void mistake(const YamlPlace& place, const std::string& message);
 
   /// Throws ConfigError with the mistakes so far, in order of place, one per line (the first hundred, and how many
-  /// more). Keys that no reader asked for are mistakes. Call it once, after all fields were read.
+  /// more). Keys that no reader requested are mistakes. Call this once, after all fields have been read.
   void finish();
 
  private:

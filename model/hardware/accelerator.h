@@ -41,7 +41,7 @@ struct GemmParameters {
   Parameter<double> burst_efficiency{0.0};
   Parameter<double> sustained_share{1.0};
   Parameter<Duration> burst_time{
-      Duration{1'000'000'000}};  ///< A GEMM this long at the peak is half way between the two.
+      Duration{1'000'000'000}};  ///< A GEMM that takes this long at the peak is half way between the two.
 
   /// Passes over the m x k input at HBM speed before the GEMM, to convert the input into this dtype.
   Parameter<double> conversion_passes{0.0};
@@ -60,7 +60,7 @@ struct AttentionParameters {
       Duration{5'000'000}};                ///< Once per call, including the work of frameworks around the kernel.
   Parameter<double> loop_efficiency{0.7};  ///< Share of the dense peak in both GEMMs of a tile.
   Parameter<FlopsPerSecond> exponentials{
-      FlopsPerSecond{0.0}};  ///< Rate of exponentials of the whole chip, beside the GEMMs; 0: they are free.
+      FlopsPerSecond{0.0}};  ///< Rate of exponentials of the whole chip, in parallel to the GEMMs; 0: free.
   Parameter<double> masked_width{128.0};                   ///< Keys beyond the diagonal that a causal query pays for.
   Parameter<Duration> tile_overhead{Duration{2'000'000}};  ///< For a tile of 128 queries of a head, once per wave.
   Parameter<double> query_cost{1.0};  ///< Time of a byte of the queries and the output, relative to the HBM bandwidth.
@@ -71,14 +71,14 @@ struct AttentionParameters {
   Parameter<double> narrow_overhead{1.0};  ///< Factor on both overheads for heads no wider than 64.
   Parameter<double> lone_tile{1.0};        ///< Time of a tile that has an SM to itself, relative to one among many.
   /// Above 0 for the kernel of FlashAttention-3, whose tiles hold all heads that share keys, and which splits the keys
-  /// if a sequence has few tiles. The value is the time of a score with split keys relative to one without.
+  /// if a sequence has few tiles. The value is the time of a score with split keys relative to a score without.
   Parameter<double> split_cost{0.0};
-  Parameter<double> unsplit_keys{512.0};  ///< This many keys are never split: four of its blocks.
+  Parameter<double> unsplit_keys{512.0};  ///< Keys that are never split: four blocks of that kernel.
 };
 
-/// Memory-bound kernels between the GEMMs of a serving framework. Their times are those on the device, without launch
-/// and without the gap after the kernel before. model/cost/framework_kernel.h gives the formula; `efficiency` is a
-/// share of the HBM bandwidth, in (0, 1], and `step` the time that a thread block takes for 1,024 elements of its row.
+/// Memory-bound kernels between the GEMMs of a serving framework. Their times are device times, without launch and
+/// without the gap after the preceding kernel. model/cost/framework_kernel.h gives the formula; `efficiency` is a share
+/// of the HBM bandwidth, in (0, 1], and `step` the time that a thread block takes for 1,024 elements of its row.
 struct FrameworkKernels {
   Parameter<Duration> floor;         ///< Time added to each of these kernels.
   Parameter<double> sum_efficiency;  ///< Sum of two tensors.
@@ -101,7 +101,7 @@ struct MatrixUnit {
 /// Accelerator whose values `load_machine` has checked: counts and rates are positive, efficiencies lie in (0, 1].
 struct Accelerator {
   std::string name;
-  int sms = 0;  ///< Streaming multiprocessors (AI cores on other makes).
+  int sms = 0;  ///< Streaming multiprocessors (AI cores on other vendors' chips).
   Parameter<BytesPerSecond> hbm_bandwidth;
   Bytes hbm_capacity;
   Bytes l2_capacity;

@@ -29,9 +29,9 @@ struct SmallMessages {
 struct PeerParameters {
   Parameter<Duration> latency;     ///< From the posting of both ends to the first byte's arrival; without launch.
   Parameter<BytesPerSecond> rate;  ///< Rate of a single peer in one direction, while both directions are busy.
-  /// Rate of all peers of a rank together, in one direction. It equals the rate of one peer if they share a port, as on
-  /// a switch (the default in a file), and is at most their sum if each has a wire of its own, as on a mesh. Sends and
-  /// receives do not share it.
+  /// Rate of all peers of a rank together, in one direction. It equals the rate of one peer if the peers share a port,
+  /// as on a switch (the default in a file), and is at most the sum of their rates if each has its own wire, as on a
+  /// mesh. Sends and receives do not share it.
   Parameter<BytesPerSecond> aggregate_rate;
   Parameter<int> ctas;                                ///< SMs that the kernel holds while it runs; 0 for copy engines.
   Parameter<Duration> issue_cost;                     ///< Host lane: issuing one grouped send and receive.

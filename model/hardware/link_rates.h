@@ -22,8 +22,8 @@ struct LinkRates {
 Machine with_link_rates(const Machine& given, LinkRates rates);
 
 /// Returns the machine whose all-reduces inside a node may use the kernels of this framework. Removes the kernels of
-/// other frameworks, so that no time is spent on their uncertainties; NCCL removes those of all frameworks. Returns
-/// nullopt if the machine's file lacks the kernels of the framework.
+/// other frameworks, so that no time is spent on their uncertainties; for NCCL, removes the kernels of all frameworks.
+/// Returns nullopt if the machine's file lacks the kernels of the framework.
 std::optional<Machine> with_all_reduce_kernel(Machine machine, AllReduceKernel kernel);
 
 }  // namespace commfuse

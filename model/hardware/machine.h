@@ -57,17 +57,17 @@ void connect(Machine& machine, std::shared_ptr<const TopologyPlan> plan);
 
 int total_gpus(const Machine& machine);
 
-/// Returns the parameters of an exchange between two GPUs: the single-peer rate in a node (on a mesh one wire, never
-/// the sum of them; on a PCIe tree the slowest hop's), the network's across nodes. Requires two different GPUs of the
-/// machine.
+/// Returns the parameters of an exchange between two GPUs: with the single-peer rate in a node (on a mesh the rate of
+/// one wire, never the sum; on a PCIe tree the rate of the slowest hop), or the network's rate across nodes. Requires
+/// two different GPUs of the machine.
 const PeerParameters& peer_between(const Machine& machine, int gpu_a, int gpu_b);
 
 /// Returns the parameters of a collective over `gpus` GPUs from `first_gpu` on, inside a node or across nodes. If pairs
 /// differ, every group is priced as the group of the same size that begins at the node's first GPU. Requires gpus >= 1.
 const CollectiveParameters& collective_over(const Machine& machine, int first_gpu, int gpus);
 
-/// Returns the parameters of a collective across nodes over a group with this many GPUs on each. Requires a network and
-/// 1 <= gpus_of_a_node <= gpus_per_node.
+/// Returns the parameters of a collective across nodes over a group with this many GPUs on each node. Requires a
+/// network and 1 <= gpus_of_a_node <= gpus_per_node.
 const CollectiveParameters& collective_across(const Machine& machine, int gpus_of_a_node);
 
 /// GPUs of one node that send to other nodes at the same time.
@@ -76,9 +76,9 @@ struct SendingGpus {
   int of_node = 1;   ///< GPUs of all groups, including the priced one.
 };
 
-/// Returns the rate of a GPU of such a group to other nodes, when each GPU sends to many: the aggregate rate of a
-/// rank's peers, reduced as GPUs share NICs, or the rate of a collective if that is higher. Requires a network and the
-/// requirements of share_of_nics.
+/// Returns the rate at which each GPU of the priced group sends to other nodes when it has many peers: the aggregate
+/// rate of a rank's peers, reduced as GPUs share NICs, or the rate of a collective if that is higher. Requires a
+/// network and the requirements of share_of_nics.
 BytesPerSecond rate_across(const Machine& machine, const SendingGpus& senders);
 
 /// Numbers of GPUs and NICs of a node.
@@ -111,15 +111,15 @@ CollectiveParameters with_rates(CollectiveParameters parameters, double times,
 /// exceed. own_copy_rate stays the same.
 CollectiveParameters with_rates_up_to(CollectiveParameters parameters, BytesPerSecond limit);
 
-/// Returns the parameters of the first groups of a node, by size, given those of the whole node: rates scale with the
-/// group's share of the node's wires. Returns null if all are alike.
+/// Returns the parameters of collectives over the first groups of a node, by size, from the parameters of the whole
+/// node: rates scale with the group's share of the node's wires. Returns null if all are alike.
 std::shared_ptr<const std::vector<CollectiveParameters>> group_collectives_of(const GroupRates& rates,
                                                                               int gpus_per_node,
                                                                               const CollectiveParameters& whole);
 
-/// Returns the parameters of each pair of a node, given those of its nearest pair: the rate scales with the slowest
-/// hop, and the latency grows with the additional hops. Returns null if all pairs are alike. Requires GPUs that reach
-/// each other.
+/// Returns the parameters of each pair of a node, from the parameters of its nearest pair: the rate scales with the
+/// slowest hop, and the latency grows with the additional hops. Returns null if all pairs are alike. Requires GPUs that
+/// reach each other.
 std::shared_ptr<const PairPeers> pair_peers_of(const Topology& topology, int gpus_per_node,
                                                const PeerParameters& nearest);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL's own estimates of its kernels, by which it chooses among them. They are the prior for machines without
+// NCCL's own estimates of its kernels, with which NCCL chooses a kernel. They are the prior for machines without
 // measurements. Source: NVIDIA/nccl 2.28.9, src/graph/tuning.cc (latencies, rates per channel, the choice, its
 // corrections of trees); NCCL sums in the switch from five ranks on, as measured on H200 and B200 nodes
 // (stas00/ml-engineering, network).
@@ -45,7 +45,7 @@ struct NcclTuning {
   double hypothetical = 1.0;
   // For a network:
   int tree_channels = 0;     ///< Channels of the tree, with the same rate; 0 if NCCL uses no tree.
-  bool ll128_across = true;  ///< False if a NIC is behind the CPU.
+  bool ll128_across = true;  ///< False if data reach a NIC through the CPU.
   bool amd_hosts = false;    ///< True if hosts have AMD CPUs, which limit LL more than Intel's.
   /// Step of the tree with Simple, inside a node and between nodes; 2.17 used 28 us for both.
   Duration tree_step = std::chrono::microseconds{4};
@@ -56,7 +56,8 @@ struct NcclTuning {
 struct NcclEstimate {
   Duration base_latency{};
   Duration step_latency{};  ///< Once per step of the ring; 0 for the switch.
-  /// Wire bytes per second that a rank sends; for the switch bytes of the tensor, times ranks / (ranks - 1).
+  /// Wire bytes per second that a rank sends; for the switch, bytes of the tensor per second, times ranks / (ranks -
+  /// 1).
   BytesPerSecond rate;
 };
 
@@ -94,9 +95,9 @@ struct NcclOffers {
 /// Requires at least two ranks.
 NcclOffers nccl_offers(const NcclTuning& tuning, const NcclTask& task);
 
-/// Returns the largest measured ratio between the time of a message and that of a larger one for which NCCL chooses
-/// another kernel. Over NVLink no table shows such a step. On eight RTX PRO 6000, an all-gather of 512 KiB takes 1.21
-/// times as long as one of 1 MiB, and an all-to-all of 128 KiB 1.57 times as long as one of 256 KiB (NVIDIA
+/// Returns the largest measured ratio between the time of a message and the time of a larger message for which NCCL
+/// chooses another kernel. Over NVLink no table shows such a step. On eight RTX PRO 6000, an all-gather of 512 KiB
+/// takes 1.21 times as long as one of 1 MiB, and an all-to-all of 128 KiB 1.57 times as long as one of 256 KiB (NVIDIA
 /// aiconfigurator). Across nodes, an all-reduce of 20.2 MB takes 1.94 times as long as one of 21.1 MB (Vidur, sixteen
 /// A100), and an all-gather of 2 MiB 1.88 times as long as one of 4 MiB (two GKE nodes of B200).
 double measured_step(NcclWire wire);

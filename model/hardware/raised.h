@@ -33,10 +33,10 @@ Machine raised(const Machine& machine, std::string_view name, double share);
 enum class FeltBy : std::uint8_t {
   anything,
   products,   ///< GEMMs of one dtype, and attention.
-  attention,  ///< Attention, by one kernel.
+  attention,  ///< Attention with the fused kernel.
   collectives,
-  all_reduces,  ///< All-reduces, by one kernel.
-  all_to_alls,  ///< All-to-alls, by one kernel.
+  all_reduces,  ///< All-reduces with NVLS or a tree.
+  all_to_alls,  ///< All-to-alls with AllToAllParameters.
   exchanges,    ///< Exchanges inside a node.
 };
 
@@ -45,7 +45,7 @@ struct RaisedMachine {
   std::size_t parameter = 0;  ///< Index in the result of parameters_of.
   Machine machine;
   FeltBy felt_by = FeltBy::anything;
-  std::optional<DType> dtype{};   ///< Dtype of products.
+  std::optional<DType> dtype{};   ///< Dtype of the GEMMs for FeltBy::products.
   bool is_between_nodes = false;  ///< True if ranks of one node do not depend on the parameter.
 };
 

@@ -86,13 +86,14 @@ struct TopologyPlan {
   std::optional<Parameter<BytesPerSecond>> root_rate;
   // For several nodes:
   int nodes = 1;
-  /// The GPUs share the NICs evenly unless `wires` says otherwise. 0: the nodes are not joined.
+  /// The GPUs share the NICs evenly unless `wires` states otherwise. 0: the nodes are not joined.
   int nics_per_node = 0;
   BytesPerSecond nic_rate;
   /// Latency from a GPU to its NIC, and again from the NIC to the fabric.
   Duration nic_latency{};
   FabricKind fabric = FabricKind::one_switch;
-  /// For rails: rate from a leaf to all spines together; the NICs of a leaf at full rate need their sum.
+  /// For rails: rate from a leaf to all spines together; the leaf's NICs reach full rate only if this is the sum of
+  /// their rates.
   BytesPerSecond leaf_rate;
 };
 
@@ -108,8 +109,8 @@ struct Route {
 };
 
 /// Returns the shortest route by latency, then by hops, then by the lowest vertices; nullopt if there is none. GPUs on
-/// the way only pass data on between wires of GPUs: data for another node leave by the sender's own NIC and arrive by
-/// the receiver's. Requires two different GPUs.
+/// the way only pass data on between wires of GPUs: data for another node leave through the sender's NIC and arrive
+/// through the receiver's. Requires two different GPUs.
 std::optional<Route> route_between(const Topology& topology, int gpu_a, int gpu_b);
 
 /// Returns the routes from one GPU to each, by GPU; nullopt for itself and for unreachable GPUs.

@@ -17,10 +17,10 @@ double exp(double x);
 /// Returns the natural logarithm within 0.53 ulp. log(0) = -inf, log(inf) = inf; NaN for x < 0.
 double log(double x);
 
-/// Returns the logarithm to base 2 within 0.56 ulp. Special values are those of log.
+/// Returns the logarithm to base 2 within 0.56 ulp. It has the special values of log.
 double log2(double x);
 
-/// Returns the logarithm to base 10 within 1 ulp. Special values are those of log.
+/// Returns the logarithm to base 10 within 1 ulp. It has the special values of log.
 double log10(double x);
 
 /// Returns x^y within 0.53 ulp. Special values are those of C: pow(x, 0) = 1 and pow(1, y) = 1 even for NaN; NaN for x

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers of a model, in order. A layer has attention, an MLP, a state space, or two of these parts.
+// Layers of a model, in order. Each has one or more of these parts: attention, a state space, an MLP.
 #pragma once
 
 #include <cstdint>

@@ -318,7 +318,7 @@ class StageMemories {
     return fullest;
   }
 
-  /// Returns the bytes of the activations that a stage keeps for this many micro-batches, plus the largest passing
+  /// Returns the bytes of the activations that a stage keeps for this many micro-batches, plus the largest transient
   /// ones: those of a recomputed layer, or those around the logits.
   double activation_bytes(std::int64_t stage, double passes) {
     const auto of_layers = static_cast<double>(activations_.sum(layers(stage)));

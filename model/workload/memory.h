@@ -32,7 +32,8 @@ struct StepMemory {
 ///
 /// A layer with a single part keeps half of the first line, and the part's own activations. A state space
 /// (state-spaces/mamba, ops/triton/ssd_combined.py, which computes the states of its chunks again) keeps, shared by t
-/// ranks, the projected 2 P, the convolved 2 C, and the output of the scan and the gated one 4 I.
+/// ranks, 2 P for the output of the projection, 2 C for the output of the convolution, and 4 I for the outputs of the
+/// scan and the gate.
 ///
 /// Sequence parallelism shares the first line as well. Full recomputation keeps only the layer's input, 2 h, whole on
 /// every rank or, with sequence parallelism, shared. Each routed expert that a token is sent to keeps its input, 2 h or

@@ -17,7 +17,7 @@ enum class Norm : std::uint8_t {
 
 enum class MlpKind : std::uint8_t { none, dense, mixture };
 
-/// Parts of a layer, each after a norm of its own.
+/// Parts of a layer, each after its own norm.
 struct LayerKind {
   bool attention = false;
   bool state_space = false;
@@ -51,8 +51,8 @@ struct Experts {
   std::int64_t latent = 0;
 };
 
-/// A small separate attention that selects, from all earlier keys, those that a query attends to. Source: DeepSeek-AI,
-/// "DeepSeek-V3.2", 2025, section 2.1 (lightning indexer).
+/// A small separate attention that selects, from all earlier keys, the keys that a query attends to. Source:
+/// DeepSeek-AI, "DeepSeek-V3.2", 2025, section 2.1 (lightning indexer).
 struct Indexer {
   std::int64_t heads = 0;
   std::int64_t head_dim = 0;
@@ -98,8 +98,8 @@ struct StateSpace {
   [[nodiscard]] std::int64_t heads() const { return inner / head_dim; }
   /// Returns the channels of the convolution: the input of the state, and the inputs with which it is written and read.
   [[nodiscard]] std::int64_t convolved() const { return inner + 2 * groups * state; }
-  /// Returns the columns of the in-projection: those of the convolution, the gate, and per head one step width, or
-  /// decay and strength of writing.
+  /// Returns the columns of the in-projection: the convolution's, the gate's, and per head one step width, or the decay
+  /// and the strength of writing.
   [[nodiscard]] std::int64_t projected() const {
     return inner + convolved() + (recurrence == Recurrence::gated_delta ? 2 : 1) * heads();
   }
@@ -162,7 +162,7 @@ struct Transformer {
   std::optional<StateSpace> state_space = std::nullopt;
   /// One per layer. Empty: all layers have attention, and experts if the model has any, else a dense MLP.
   std::vector<LayerKind> kinds{};
-  /// Format of the weights, if it differs from that of activations.
+  /// Format of the weights, if it differs from the format of activations.
   std::optional<WeightFormat> weights = std::nullopt;
 
   /// Returns the width of a head's value.
