@@ -51,8 +51,8 @@ Transformer load_model(std::string_view name_or_path);
 /// Loads a machine. Throws ConfigError with every mistake of the file.
 Machine load_machine(std::string_view name_or_path);
 /// Loads a jitter file and its samples. Samples are files below the folder of the jitter file, with one number per line
-/// and comments from # to the end of a line. Throws ConfigError with every mistake of the file, or the first one of a
-/// sample.
+/// and comments from # to the end of a line. Throws ConfigError with every mistake of the file, or with the first
+/// mistake of a sample.
 Jitter load_jitter(std::string_view name_or_path);
 
 }  // namespace commfuse

@@ -35,7 +35,7 @@ class HfFile {
 
   [[nodiscard]] const std::string& path() const { return path_; }
 
-  /// Returns the first of these keys that exists and is not null; all that exist count as used. Keys belong to the
+  /// Returns the first of these keys that exists and is not null; all existing ones count as used. Keys belong to the
   /// language model, wherever the file keeps it; a dot leads into an object ("linear_attn_config.head_dim").
   std::optional<Field> first_of(HfKeys keys);
   [[nodiscard]] bool has(std::string_view key);

@@ -44,7 +44,7 @@ Kind read_kind(YamlMap map, std::string_view key, std::optional<Kind> (*named)(s
   return kind.value_or(Kind{});
 }
 
-/// Reads NCCL's parameters for trees of nodes; omitted ones keep the values of 2.28.9.
+/// Reads NCCL's parameters for trees of nodes; omitted parameters keep the values of NCCL 2.28.9.
 void read_tree_tuning(YamlMap map, NcclTuning& tuning) {
   if (map.optional_value("tree_channels")) {
     tuning.tree_channels = static_cast<int>(map.count("tree_channels", channel_range));

@@ -55,7 +55,7 @@ class YamlFile {
 
   /// Returns true if there are mistakes so far. Check rules about several fields only if each field is right.
   bool has_mistakes() const;
-  /// Returns true if further mistakes would not be shown, so their sentences need not be made.
+  /// Returns true if further mistakes would not be shown, so readers need not word them.
   bool is_full() const;
 
   /// Notes a mistake: a sentence and, after "; ", the remedy.
