@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks for bugs in this project's own code. A failed check prints a message and aborts, in every build. User input
-// never reaches them.
+// never reaches a check.
 #pragma once
 
 namespace commfuse {

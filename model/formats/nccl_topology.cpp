@@ -281,7 +281,7 @@ class Reader {
   [[nodiscard]] BytesPerSecond xgmi_rate(const pugi::xml_node& gpu) const {
     const std::string_view gcn = gpu.attribute("gcn").value();
     const auto* const known = std::find_if(xgmi_rates.begin(), xgmi_rates.end(), [&](const XgmiRate& entry) {
-      return gcn.substr(0, entry.gcn.size()) == entry.gcn;  // as in "gfx90a:sramecc+:xnack-"; old files have a number
+      return gcn.substr(0, entry.gcn.size()) == entry.gcn;  // matches "gfx90a:sramecc+:xnack-"; old files have a number
     });
     if (known == xgmi_rates.end()) {
       refuse(gpu,

@@ -80,8 +80,8 @@ bool is_kineto_trace(const fs::path& path) {
 
 void visit_kineto(const fs::path& path, const KinetoVisitor& visitor) {
   Characters characters{TraceFile(path)};
-  // Events lie in a list inside the top object, at the depth of the keys of distributedInfo, or in a bare list. Each
-  // value at that depth is visited and then dropped.
+  // Events are in a list inside the top object, as deep as the keys of distributedInfo, or in a bare list. Each value
+  // at that depth is visited and then dropped.
   const int depth_of_events = is_bare_list(beginning_of(path)) ? 1 : 2;
   std::array<std::string, 3> keys;  // keys of the objects around the current value, by depth
   const auto take = [&](json::parse_event_t what, const json& parsed) {
