@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks for mistakes of this project's own code: they print and abort, in every build. User input never reaches them.
+// Checks for bugs in this project's own code. A failed check prints a message and aborts, in every build. User input
+// never reaches a check.
 #pragma once
 
 namespace commfuse {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A list that stores its first element in place, because most lists have only one. Large programs hold hundreds of
-// thousands of such lists, and allocating memory for each of them took longer than everything else.
+// thousands of such lists, and allocating memory for each of them takes longer than everything else.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ class Few {
   Few() = default;
   Few(std::initializer_list<T> list) : Few(list.begin(), list.end()) {}
   explicit Few(const T& only) : single_(only), size_(1) {}
-  // NOLINTNEXTLINE(google-explicit-constructor,hicpp-explicit-conversions): who keeps a vector may pass it
+  // NOLINTNEXTLINE(google-explicit-constructor,hicpp-explicit-conversions): callers that have a vector may pass it
   Few(const std::vector<T>& list) : Few(list.data(), list.data() + list.size()) {}
   Few(const T* first, const T* last)
       : single_(last - first == 1 ? *first : T{}), size_(static_cast<std::size_t>(last - first)) {

@@ -90,8 +90,8 @@ class JsonBudget {
   Taken taken_;
 };
 
-/// Limit of the keys of one object. An object of the ordered kind is a list that is searched from its front for every
-/// key, so it needs a limit.
+/// Limit on the keys of one object. The ordered kind of JSON stores an object as a list and searches it from the front
+/// for every key, so it needs a limit.
 template <class Json>
 constexpr std::size_t most_keys = requires(typename Json::object_t object) {
   object.capacity();
@@ -228,7 +228,8 @@ std::optional<std::int64_t> whole_number(const Json& value) {
   return is_whole ? std::optional(value.template get<std::int64_t>()) : std::nullopt;
 }
 
-/// Returns "line:col", both from 1, of the byte that the parser read last.
+/// Returns "line:col", both counted from 1, of the last byte read; `byte` is the number of bytes that the parser has
+/// read.
 std::string line_and_column(std::string_view text, std::size_t byte);
 
 }  // namespace commfuse

@@ -13,7 +13,7 @@ namespace commfuse {
 std::string sha256_of(std::string_view bytes) {
   SHA2_CTX context;
   SHA256Init(&context);
-  // NOLINTNEXTLINE(*-reinterpret-cast): its bytes
+  // NOLINTNEXTLINE(*-reinterpret-cast): reads the text as bytes
   SHA256Update(&context, reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
   std::array<std::uint8_t, SHA256_DIGEST_LENGTH> digest{};
   SHA256Final(digest.data(), &context);

@@ -8,8 +8,8 @@
 
 namespace commfuse {
 
-/// Returns lines of text for stderr: broken at terminal_width(), the rest of each line indented, where a terminal shows
-/// them; unchanged for files and pipes, where programs look for whole sentences.
+/// Returns lines of text for stderr. On a terminal, long lines are broken at terminal_width(), and the rest of each is
+/// indented. For files and pipes, in which programs look for whole sentences, lines are unchanged.
 std::string for_stderr(std::string_view lines);
 
 /// Breaks each line at its spaces so that it fits `width` columns, except for longer words; the rest of a line is

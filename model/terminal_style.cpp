@@ -10,9 +10,9 @@ namespace commfuse {
 
 namespace {
 
-/// The value of an environment variable; empty if it is not set.
+/// Returns the value of an environment variable; empty if it is not set.
 std::string_view variable(const char* name) {
-  // Read by programs that set no variables.
+  // Safe, because no thread sets environment variables.
   const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
   return value == nullptr ? std::string_view{} : std::string_view{value};
 }

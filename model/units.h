@@ -36,8 +36,8 @@ struct Bytes {
   }
 };
 
-/// Floating-point operations; a fused multiply-add counts as two. The count is a double: exact to 9e15, and whole
-/// training steps pass 2^63.
+/// Floating-point operations; a fused multiply-add counts as two. The count is a double, exact to 9e15, because whole
+/// training steps exceed 2^63.
 struct Flops {
   double count = 0.0;
   friend constexpr auto operator<=>(Flops, Flops) = default;

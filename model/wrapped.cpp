@@ -12,7 +12,7 @@
 namespace commfuse {
 
 std::optional<std::size_t> terminal_columns() {
-  // Programs that set no variables from several threads may read them.
+  // Safe, because no thread sets environment variables.
   if (const char* const value = std::getenv("COLUMNS"); value != nullptr) {  // NOLINT(concurrency-mt-unsafe)
     const std::string_view text(value);
     std::size_t columns = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Wraps text for a terminal and finds out how wide the terminal is.
+// Wraps text for a terminal and determines the terminal's width.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ inline constexpr std::size_t page_width = 80;
 /// Returns COLUMNS if it is a number, else the width of the terminal on stdout; nullopt for files and pipes.
 std::optional<std::size_t> terminal_columns();
 
-/// Returns the columns for text on stdout: those of the terminal, limited to 60 to 120, or page_width.
+/// Returns the columns for text on stdout: terminal_columns() clamped to 60 to 120, or page_width without a terminal.
 std::size_t terminal_width();
 
 /// Breaks `text` at its spaces so that no line, its indent included, is longer than `width` columns, except a line of

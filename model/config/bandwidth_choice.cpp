@@ -21,7 +21,7 @@ constexpr double most_times = 1000.0;
 
 bool is_in_range(double times) { return times >= 1.0 / most_times && times <= most_times; }
 
-/// Throws ConfigError that names the setting.
+/// Returns the chosen bandwidth as a multiple of the link's own. Throws ConfigError that names the setting.
 double times_of(const Settings& settings, std::string_view key, const Link& link) {
   const std::optional<BandwidthChoice> choice = parse_bandwidth_choice(settings.text(key));
   check(choice.has_value(), "a setting is checked where it is written");
@@ -69,7 +69,7 @@ std::vector<BandwidthChoice> bandwidth_range(const BandwidthChoice& first, const
 
 namespace {
 
-/// Throws ConfigError if nobody measured the chosen framework's all-reduce on the machine.
+/// Applies the choice of an all-reduce kernel. Throws ConfigError if the machine has no measurements of this kernel.
 void choose_all_reduce(Machine& machine, const Settings& settings) {
   const AllReduceKernel chosen = choices_of(settings).machine.all_reduce_kernel;
   std::optional<Machine> with_kernel = with_all_reduce_kernel(machine, chosen);

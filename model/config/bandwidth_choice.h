@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// User's choice of a link's bandwidth: a multiple of its own rates, "x2", or a rate, "450 GB/s".
+// A user's choice of a link's bandwidth: a multiple of the link's own rates, "x2", or a rate, "450 GB/s".
 #pragma once
 
 #include <optional>

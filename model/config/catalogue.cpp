@@ -106,7 +106,7 @@ std::optional<std::string> nearest_of_family(std::string_view name, const std::v
   return near ? near : nearest(name, known);
 }
 
-/// The folder of the Python module that this code is in; empty if it is in a program.
+/// Returns the folder of the Python module that contains this code; empty if a program contains it.
 fs::path folder_of_module() {
 #ifdef __EMSCRIPTEN__
   return {};

@@ -16,17 +16,17 @@
 
 namespace commfuse {
 
-/// Returns $COMMFUSE_CONFIG_DIR; else, in the Python module, the folder configs beside it; else
-/// ../share/commfuse/configs from the program (installed); else ../../../configs (build tree). Throws ConfigError when
-/// none of them is a folder.
+/// Returns $COMMFUSE_CONFIG_DIR; else, in the Python module, the folder configs beside the module; else
+/// ../share/commfuse/configs relative to the program (installed); else ../../../configs (build tree). Throws
+/// ConfigError when none of them is a folder.
 std::filesystem::path config_directory();
 
 /// Returns the sorted names of a catalogue. Throws ConfigError when there is no config folder.
 std::vector<std::string> known_names(Catalogue catalogue);
 
 /// Returns the file that a user's choice means: a path when it holds '/' or ends in .yaml, .yml or (a model) .json,
-/// else the file of that name. Throws ConfigError for an unknown name, with the nearest and all known ones. Does not
-/// check that a path exists.
+/// else the file of that name. Throws ConfigError for an unknown name, with the nearest name and all known names. Does
+/// not check that a path exists.
 std::filesystem::path find_config(Catalogue catalogue, std::string_view name_or_path);
 
 /// Returns the user's file of this name if it exists, else the file of the catalogue if the catalogue has the name
@@ -45,13 +45,14 @@ std::optional<SizedCluster> sized_cluster(std::string_view name);
 /// unchanged.
 std::string from_anywhere(Catalogue catalogue, const std::string& name_or_path);
 
-/// Loads a model. A path that ends in .json is a Hugging Face config.json; stderr lists once per file what it leaves
-/// open. Throws ConfigError with every mistake of the file.
+/// Loads a model. A path that ends in .json is a Hugging Face config.json; stderr lists, once per file, the properties
+/// that the file leaves open. Throws ConfigError with every mistake of the file.
 Transformer load_model(std::string_view name_or_path);
 /// Loads a machine. Throws ConfigError with every mistake of the file.
 Machine load_machine(std::string_view name_or_path);
-/// Loads a jitter file with its samples, which are files below its own folder: one number per line, comments from # to
-/// the end of a line. Throws ConfigError with every mistake of the file, or the first one of a sample.
+/// Loads a jitter file and its samples. Samples are files below the folder of the jitter file, with one number per line
+/// and comments from # to the end of a line. Throws ConfigError with every mistake of the file, or with the first
+/// mistake of a sample.
 Jitter load_jitter(std::string_view name_or_path);
 
 }  // namespace commfuse

@@ -45,7 +45,7 @@ inline constexpr std::array whole_model_scopes{Choice<Use>{"step", Use::step}, C
 /// A site of a layer, a chain of sites, or a whole model.
 struct ScopeChoice {
   Use work = Use::layer;     ///< layer, or one of whole_model_scopes
-  Scope layer = Scope::mlp;  ///< The scope where work is `layer`.
+  Scope layer = Scope::mlp;  ///< The scope if `work` is `layer`.
 
   [[nodiscard]] bool is_whole_model() const { return work != Use::layer; }
   /// Returns true for a pass without gradients.
@@ -66,12 +66,12 @@ struct MachineChoice {
 struct ScheduleChoice {
   std::vector<const Strategy*> named;  ///< in the order given; empty: all strategies
   bool each_variant = false;           ///< one row per schedule instead of one per strategy
-  StrategyOptions options;             ///< Holds the values of `fixed`; the others keep their defaults.
+  StrategyOptions options;             ///< Holds the values of `fixed`; other options keep their defaults.
   OptionSet fixed;
-  std::string implementations;  ///< "none", "all", or names between commas
+  std::string implementations;  ///< "none", "all", or names separated by commas
 };
 
-/// Options of the simulation of a layer; prices have options of their own.
+/// Options of the simulation of a layer; the options of prices are in PriceOptions.
 struct SimulationOptions {
   Evaluator evaluator = Evaluator::automatic;
   bool symmetry = true;  ///< Simulate one rank per class of equal ranks; changes no result.
@@ -83,7 +83,7 @@ struct StepOptions {
 };
 
 /// The settings of a run, which choices_of (settings.h) fills; their defaults are the presets of the entries.
-/// Evaluators take whole structs of it, so a new member of one reaches them without further code.
+/// Evaluators take whole structs of RunChoices, so a new member of such a struct reaches them without further code.
 struct RunChoices {
   std::string model;  ///< a name or a path
   MachineChoice machine;
@@ -92,7 +92,7 @@ struct RunChoices {
   std::int64_t batch = 1;  ///< sequences
   DType dtype = DType::bf16;
   ScopeChoice scope;
-  TrainingPlan plan;  ///< Settings of whole models alone; training_plan_of (sim/step) adds ranks, batch, seq and dtype.
+  TrainingPlan plan;  ///< Settings of whole models only; training_plan_of (sim/step) adds ranks, batch, seq and dtype.
   StepOptions step;
   std::string framework;  ///< a name or a path; "none"
   ScheduleChoice schedules;
@@ -116,7 +116,7 @@ std::vector<std::string_view> strategy_names();
 void put_scope(std::string_view text, RunChoices& run);
 void put_strategies(std::string_view text, RunChoices& run);
 
-/// The settings that say what is simulated, in the order of every listing.
+/// Settings that determine what is simulated, in the order of every listing.
 inline constexpr std::array of_subject{
     SettingEntry<RunChoices>{.key = "model",
                              .flag = "model",
@@ -220,7 +220,7 @@ inline constexpr std::array of_subject{
                              .is_usual = true}
         .fills(SettingValue<RunChoices>{FieldType::choice, scope_names, put_scope})};
 
-/// Settings of whole models beside those of the plan.
+/// Settings of whole models in addition to the settings of the plan.
 inline constexpr std::array of_models{
     SettingEntry<RunChoices>{.key = "step.latent_decode",
                              .flag = "latent-decode",
@@ -242,7 +242,7 @@ inline constexpr std::array of_models{
                              .catalogue = Catalogue::frameworks}
         .fills(name<&RunChoices::framework>)};
 
-/// The schedules, before the options of strategies.
+/// Settings of the schedules; they come before the options of strategies.
 inline constexpr std::array of_schedules{
     SettingEntry<RunChoices>{.key = "as",
                              .flag = "as",

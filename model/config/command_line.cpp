@@ -60,7 +60,7 @@ bool is_open(std::string_view text) {
   return std::count(text.begin(), text.end(), '(') > std::count(text.begin(), text.end(), ')');
 }
 
-/// Returns the last place up to `width` where one of `ends` stands outside parentheses.
+/// Returns the last place up to `width` where one of `ends` begins outside parentheses.
 std::size_t last_of(std::string_view text, std::span<const std::string_view> ends, std::size_t width) {
   for (std::size_t at = std::min(width, text.size()); at > 0; --at) {
     const bool is_end =
@@ -90,12 +90,12 @@ std::string beginning_of(const std::string& description, std::size_t width) {
 }
 
 /// Help whose descriptions wrap at the width of the terminal. The help of a large command fits a screen and names the
-/// flag for the rest.
+/// flag that prints the rest.
 class WrappedHelp : public CLI::Formatter {
  public:
   std::string make_option_desc(const CLI::Option* option) const override { return fitted(option->get_description()); }
 
-  /// Omits CLI11's words for checks of the value and its list of excluded options, because the error messages give
+  /// Omits CLI11's words for checks of the value and its list of excluded options, because the error messages state
   /// them.
   std::string make_option_opts(const CLI::Option* option) const override {
     std::string text = Formatter::make_option_opts(option);
@@ -128,8 +128,8 @@ class WrappedHelp : public CLI::Formatter {
   }
 };
 
-/// Short help: the options that most people need (all when none is marked), and as many examples as fit. Notes are left
-/// out.
+/// Short help: the options that most people need (all when none is marked), and as many examples as fit. Notes are
+/// omitted.
 class ShortHelp : public WrappedHelp {
  public:
   std::string make_option_desc(const CLI::Option* option) const override {
@@ -192,7 +192,7 @@ constexpr std::array verbs{Synonym{"compare", "run"},  Synonym{"predict", "run"}
                            Synonym{"estimate", "run"}, Synonym{"optimize", "tune"}, Synonym{"autotune", "tune"},
                            Synonym{"search", "tune"},  Synonym{"ls", "list"}};
 
-/// Command line in this program's words, and the flags that were typed in other words.
+/// Command line in this program's words, and the flags that the user typed under other names.
 struct MeantWords {
   std::vector<std::string> words;
   std::vector<std::pair<std::string, std::string_view>> renamed;  ///< pairs of the typed and the actual flag
@@ -222,8 +222,8 @@ bool has_flag(const CLI::App& verb, std::string_view flag) {
   return verb.get_option_no_throw(std::string(flag)) != nullptr;
 }
 
-/// Replaces a former name, from `at` to `end` of a word, by that of today. Throws ConfigError for a name that is no
-/// longer accepted.
+/// Replaces a former name, from `at` to `end` of a word, with the current name. Throws ConfigError for a name that is
+/// no longer accepted.
 void replace_former(const std::optional<FormerName>& former, std::size_t at, std::size_t end, std::string& word,
                     MeantWords& meant) {
   if (!former) {
@@ -257,8 +257,8 @@ void take_former_names(const Renames& renames, MeantWords& meant) {
   }
 }
 
-/// Replaces flags of other tools, up to "--", when the command lacks the typed flag and has the actual one, and former
-/// names by those of today.
+/// Replaces flags of other tools, up to "--", when the command lacks the typed flag and has the actual one. Also
+/// replaces former names with current ones.
 MeantWords as_meant(CLI::App& app, std::span<const char* const> typed, const Renames& renames) {
   MeantWords meant{.words = {typed.begin(), typed.end()}, .renamed = {}, .warnings = {}};
   take_former_names(renames, meant);
@@ -270,7 +270,7 @@ MeantWords as_meant(CLI::App& app, std::span<const char* const> typed, const Ren
     const std::string_view means = found_in(verbs, words[1]);
     words[1] = means.empty() ? words[1] : std::string(means);
   }
-  const CLI::App* verb = nullptr;  // Adding flags takes time, so they are asked for only where one may be renamed.
+  const CLI::App* verb = nullptr;  // Adding flags takes time, so they are added only if a flag may be renamed.
   for (std::size_t i = 1; i < words.size() && words[i] != "--"; ++i) {
     const std::string flag = words[i].substr(0, words[i].find('='));
     const std::string_view means = flag_meant(flag);
@@ -299,7 +299,7 @@ std::string with_word(std::string sentence, std::string_view from, std::string_v
   return sentence;
 }
 
-/// Returns a sentence about flags in the names that the user typed.
+/// Returns the sentence with flags named as the user typed them.
 std::string as_typed(std::string sentence, const MeantWords& meant, std::span<const char* const> typed) {
   for (const auto& [flag, means] : meant.renamed) {
     const bool is_both = std::any_of(typed.begin(), typed.end(), [&, ours = means](std::string_view word) {
@@ -454,7 +454,7 @@ int say(const LastWords& words) {
   if (!words.sentence.empty()) {
     // The sentence may quote paths and names from untrusted files.
     std::fputs(for_stderr(with_escapes(words.sentence, "\t\n") + "\n").c_str(),
-               stderr);  // stderr may be closed; then no place is left to report to
+               stderr);  // if stderr is closed, nothing can report the error
   }
   return words.code;
 }

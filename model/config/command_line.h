@@ -39,15 +39,15 @@ void fill_verb(CLI::App& program, const std::vector<std::string>& path);
 /// Final output of a program, and its exit code.
 struct LastWords {
   int code = exit_code::done;
-  std::string help{};                   ///< Help that was asked for; belongs on stdout.
+  std::string help{};                   ///< Requested help; belongs on stdout.
   std::string sentence{};               ///< Error message; belongs on stderr.
   std::vector<std::string> warnings{};  ///< About former names; belong on stderr, before the sentence.
 };
 
-/// Parses the command line; the chosen subcommand's callback runs and leaves its exit code in `status`. A user's
-/// mistake returns one sentence with the remedy and 2, any other failure one sentence and 1. The sentence names a flag
-/// as the user typed it: "--tp" for "--ranks". Former names of flags, and of settings that --axis varies, are accepted
-/// as `renames` says.
+/// Parses the command line; the chosen subcommand's callback runs and leaves its exit code in `status`. A user error
+/// returns one sentence with the remedy and code 2, absent hardware one sentence and code 69, and any other failure one
+/// sentence and code 1. The sentence names a flag as the user typed it: "--tp" for "--ranks". Former names of flags,
+/// and of settings that --axis varies, are accepted as `renames` specifies.
 LastWords run_quietly(CLI::App& app, int argc, const char* const* argv, const int& status,
                       const Renames& renames = program_renames());
 /// Runs run_quietly and prints its words; returns the exit code.

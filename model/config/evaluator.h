@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ways to simulate a schedule. Where their assumptions hold, all give the same picosecond.
+// Ways to simulate a schedule. When their assumptions hold, all return the same times to the picosecond.
 #pragma once
 
 #include <cstdint>

@@ -106,7 +106,7 @@ Field option_field(Option option) {
   return field;
 }
 
-/// Sets the member of price_settings[place]. A training step takes its kind of attention from the plan.
+/// Sets the member of price_settings[place]. A training step reads its kind of attention from the plan.
 template <std::size_t place>
 void put_price(std::string_view text, RunChoices& run) {
   price_settings[place].value.put(text, run.price);
@@ -129,7 +129,7 @@ constexpr Field price_field() {
       .fills({FieldType::choice, entry.value.choices, put_price<place>});
 }
 
-/// Returns settings of a member of RunChoices as settings of a run.
+/// Returns the settings of a struct in RunChoices as settings of a run.
 template <const auto& table, auto member>
 constexpr auto of_run() {
   return joined<table.size()>(
@@ -253,7 +253,7 @@ std::optional<std::string> mistake_in_name(const Field& field, std::string_view 
   return std::nullopt;
 }
 
-/// Checks "all", "none", or names between commas.
+/// Checks "all", "none", or names separated by commas; returns the mistake, if any.
 std::optional<std::string> mistake_in_names(const Field& field, std::string_view text) {
   const Words given = split_list(text);
   for (const std::string_view name : given) {

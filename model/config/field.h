@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The one table of run settings. YAML, COMMFUSE_* variables, --set, flags, --axis, their messages, `config show` and
 // `config explain` all come from it, and so do the typed values that the simulator takes. It joins the descriptions
-// that stand beside the members: a new setting is a member and its entry in the header of its struct.
+// beside the members: a new setting is a member and its entry in the header of its struct.
 #pragma once
 
 #include <cstdint>
@@ -25,16 +25,16 @@ std::span<const Field> run_fields();
 
 /// Returns the field, or nullptr when no field has that key.
 const Field* find_field(std::string_view key);
-/// Returns the position in run_fields().
+/// Returns the position of the field in run_fields().
 std::size_t index_of(const Field& field);
 
 /// Returns true if settings lie below the key, as for "strategy".
 bool is_group(std::string_view key);
 
-/// Returns a name such as "COMMFUSE_STRATEGY_SLICES".
+/// Returns the environment variable of a field, such as "COMMFUSE_STRATEGY_SLICES".
 std::string variable_of(const Field& field);
 
-/// Returns what a field of names may hold: its catalogue, and for frameworks also "none", which has no file.
+/// Returns the names that a field accepts: those of its catalogue, and for frameworks also "none", which has no file.
 std::vector<std::string> names_known_to(const Field& field);
 
 /// Returns a sentence and a remedy when `text` is not a value of the field, else nullopt. Checks that a path is

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A training framework: the host time and kernels that it adds to a step, and its choices for settings that the user
-// leaves open. It comes from a file of configs/frameworks or is the defaults below.
+// leaves open. It is loaded from a file of configs/frameworks, or has the defaults below.
 #pragma once
 
 #include <array>
@@ -30,21 +30,21 @@ struct Framework {
                             "11 to 18 us an eager operation of PyTorch, Megatron's fused ones fewer"};
   /// True if the host keeps issuing while the device is behind. False: both begin every pass of a layer together.
   bool host_runs_ahead = true;
-  /// True if backward collectives of a column-parallel GEMM run beside its two GEMMs.
+  /// True if backward collectives of a column-parallel GEMM overlap its two GEMMs.
   bool overlaps_backward = true;
   /// Strategy whose fastest schedule runs the GEMMs of tensor ranks that meet a collective, forward and backward. If
-  /// null, collective and GEMM run one after the other in forward passes, and as overlaps_backward says in backward
-  /// ones.
+  /// null, collective and GEMM run one after the other in forward passes, and overlaps_backward decides in backward
+  /// passes.
   const Strategy* tensor_overlap = nullptr;
-  /// Kernels that run such GEMMs in forward passes when tensor_overlap is null and they are faster than a collective
-  /// and a GEMM one after the other; may be null.
+  /// Kernels for such GEMMs in forward passes; used if tensor_overlap is null and they are faster than a collective and
+  /// a GEMM one after the other. May be null.
   std::shared_ptr<const Implementation> implementation;
-  /// A GEMM whose rows do not begin at multiples of 16 bytes takes (16 / alignment) to this power times as long,
-  /// because narrower loads feed the matrix units (NVIDIA, "Matrix Multiplication Background User's Guide", 2023,
-  /// section 2.2, says that it matters, not how much).
+  /// If the rows of a GEMM do not begin at multiples of 16 bytes, the GEMM takes (16 / alignment)^misaligned_power
+  /// times as long, because narrower loads feed the matrix units (NVIDIA, "Matrix Multiplication Background User's
+  /// Guide", 2023, section 2.2, states that alignment matters, but not how much).
   Parameter<double> misaligned_power{0.5, 0.2, Provenance::prior, "assumed"};
-  /// Time of the framework's fused attention over that of the machine's file, by generation of GPUs. The machine's file
-  /// describes the fastest kernels available.
+  /// Time of the framework's fused attention relative to the time by the machine's file, which describes the fastest
+  /// kernels available; by generation of GPUs.
   std::array<Parameter<double>, all_nccl_generations.size()> attention_time = [] {
     std::array<Parameter<double>, all_nccl_generations.size()> factors;
     factors.fill({1.0, 0.0, Provenance::prior, "as the machine's file"});
@@ -57,24 +57,24 @@ struct Framework {
   /// cross-entropy, kernel by kernel (conversion 6, maximum 4, difference 8, exponential 8, sum 4, quotient 8; gradient
   /// 8, conversion 6). 14: a loss that reads and writes 16 bits (PyTorch's log-softmax, loss and their gradients).
   double loss_bytes = 52.0;
-  /// Settings of `run` and the texts that they get when the user has chosen nothing: the framework's part of a plan.
+  /// The framework's part of a plan: settings of `run`, and the texts that they get if the user has not chosen any.
   std::vector<std::pair<std::string, std::string>> settings;
 };
 
-/// Loads a framework by its name in configs/frameworks or by path; "none" gives the defaults above. Throws ConfigError
-/// with every mistake of the file.
+/// Loads a framework by its name in configs/frameworks or by path; "none" returns the defaults above. Throws
+/// ConfigError with every mistake of the file.
 Framework load_framework(std::string_view name_or_path);
 
-/// Returns the strategies that the framework uses for the GEMMs of tensor ranks in a step; none gives the schedule of
-/// Megatron-LM without tp-comm-overlap.
+/// Returns the strategies that the framework uses for the GEMMs of tensor ranks in a step; an empty list means the
+/// schedule of Megatron-LM without tp-comm-overlap.
 std::vector<const Strategy*> strategies_by_default(const Framework& framework);
 
-/// Returns true if a framework may choose the setting: it is one of training steps and not of layers, or the kind of
+/// Returns true if a framework may choose the setting: a setting of training steps but not of layers, or the kind of
 /// attention.
 bool is_chosen_by_frameworks(const Field& field);
 
 class Settings;
-/// Returns the settings; those at their presets get the framework's choices.
+/// Returns the settings with the framework's choices in place of presets.
 Settings with_defaults_of(const Framework& framework, Settings settings);
 
 /// Returns the plan with everything that the framework chooses.

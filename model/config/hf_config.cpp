@@ -86,8 +86,8 @@ class Reader {
     }
   }
 
-  /// Returns the name of the folder, as in llama-3.1-8b/config.json; when the folder's name says nothing, the
-  /// model_type.
+  /// Returns the name of the file, or for config.json the name of its folder, as in llama-3.1-8b/config.json; if the
+  /// path names no folder, the model_type.
   [[nodiscard]] std::string name() const {
     const std::filesystem::path path(file_.path());
     if (path.filename() != "config.json") {
@@ -111,7 +111,7 @@ class Reader {
   }
 
   std::int64_t kv_heads(std::int64_t heads) {
-    // Falcon and BigCode share one head unless the file says otherwise. The newer architecture of Falcon ignores
+    // Falcon and BigCode share one head unless the file states otherwise. The newer architecture of Falcon ignores
     // `multi_query` and gives the count in num_kv_heads.
     const bool is_multi_query = file_.flag({"multi_query"}) && !file_.flag({"new_decoder_architecture"});
     if (is_multi_query) {
@@ -147,7 +147,7 @@ class Reader {
     return std::max<std::int64_t>(1, model.hidden / model.heads);
   }
 
-  /// Returns true if the MLP is gated: its activation takes two matrices instead of one.
+  /// Returns true if the MLP is gated, so that it has two up-projections instead of one.
   bool gated_mlp() {
     const std::string activation = file_.word({"mlp_hidden_act", "hidden_act", "hidden_activation"});
     const bool is_squared = activation == "relu2" || activation == "relu_squared" || activation == "xielu";
@@ -172,7 +172,7 @@ class Reader {
                            .key_value_rank = file_.count({"kv_lora_rank"}, model_size_range),
                            .position_dim = file_.count({"qk_rope_head_dim"}, head_range),
                            .value_dim = file_.count({"v_head_dim"}, head_range)};
-    file_.first_of({"qk_head_dim", "head_dim"});  // the sum of both parts, or one of them
+    file_.first_of({"qk_head_dim", "head_dim"});  // marks these keys as used: the sum of both parts, or one of them
     if (file_.has("index_topk")) {
       latent.indexer = Indexer{.heads = file_.count({"index_n_heads"}, head_range),
                                .head_dim = file_.count({"index_head_dim"}, head_range),
@@ -335,7 +335,7 @@ class Reader {
     }
   }
 
-  /// Lists each tower once.
+  /// Returns the keys that no reader requested and that may matter. Notes each unused vision or audio tower.
   std::vector<std::string> unused() {
     std::vector<std::string> keys;
     for (const std::string& path : file_.unasked()) {

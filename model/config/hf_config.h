@@ -12,8 +12,8 @@ namespace commfuse {
 
 struct HfModel {
   Transformer model;
-  std::vector<std::string>
-      doubts;  ///< One `path: sentence; remedy` for each property that the file does not determine.
+  /// One `path: sentence; remedy` for each property that the file does not determine.
+  std::vector<std::string> doubts;
   /// Sentences about parts that are read but not modelled, such as a vision tower or multi-token prediction layers.
   std::vector<std::string> notes;
   std::vector<std::string> unused;  ///< Keys that may matter but have no meaning in this program.
@@ -22,8 +22,8 @@ struct HfModel {
 /// Reads a config.json. The model gets the name of the folder, or of the file. Accepts the names that Hugging Face's
 /// decoders have used since GPT-2; a model inside `text_config` is read there. Every key is used, has no effect
 /// (model/config/hf_keys.h), or is listed in `unused`. Throws ConfigError with every mistake: a file that is not JSON,
-/// larger than 16 MiB, duplicate keys, a missing or wrong field, or a model that is not a decoder or has layers without
-/// a price.
+/// larger than 16 MiB, duplicate keys, a missing or wrong field, or a model that is not a decoder or has layers that
+/// this program cannot price.
 HfModel read_hf_config(const std::filesystem::path& path);
 
 }  // namespace commfuse

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Defaults of Hugging Face's architectures for fields that their config.json leaves out.
+// Defaults of Hugging Face's architectures for fields that a config.json omits.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@ namespace commfuse {
 /// Layers that have a window when the file gives a window but no list of layers.
 enum class HfWindows : std::uint8_t {
   all,
-  alternate,  ///< Every second layer, the first among them (Gemma 2, gpt-oss).
+  alternate,  ///< Every second layer, from the first (Gemma 2, gpt-oss).
   but_every   ///< All layers except every n-th, n from the file (Gemma 3, Cohere 2, Llama 4).
 };
 
-/// Flags hold what a model of the family has unless its file says otherwise.
+/// Flags state what a model of the family has unless its file states otherwise.
 struct HfFamily {
   std::string_view model_type;
   bool gated_mlp = true;
@@ -35,8 +35,8 @@ struct HfFamily {
   bool implied_shared_expert = false;  ///< The family has a shared expert as wide as a routed one.
   HfWindows windows = HfWindows::all;
   std::int64_t full_every = 0;  ///< The n of HfWindows::but_every.
-  /// Defaults of huggingface/transformers for fields that a file leaves out. 0: the file must have the field, or
-  /// head_dim is hidden / heads.
+  /// Defaults of huggingface/transformers for fields that a file omits. 0: the file must have the field; for head_dim,
+  /// the default is hidden / heads.
   std::int64_t heads = 0;
   std::int64_t kv_heads = 0;
   std::int64_t head_dim = 0;

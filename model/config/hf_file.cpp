@@ -27,8 +27,8 @@ constexpr std::size_t largest_file = std::size_t{16} << 20U;
   throw ConfigError(fmt::format("{}: {}", path, message));
 }
 
-/// Replaces numbers that Python writes and JSON lacks. Outside texts they become null or 0 of the same length, so that
-/// places stay.
+/// Replaces numbers that Python writes but JSON does not allow, outside of texts, with null or 0. Blanks keep the
+/// length, so that places in messages stay correct.
 void replace_what_python_writes(std::string& text) {
   bool in_text = false;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -62,7 +62,7 @@ Json parse(const std::string& path) {
   } catch (const Json::parse_error& error) {
     throw ConfigError(fmt::format("{}:{}: not valid JSON; correct it there, or fetch the file again", path,
                                   line_and_column(text, error.byte)));
-  } catch (const Json::exception&) {  // a number that fits no double
+  } catch (const Json::exception&) {  // a number that no double can hold
     refuse(path, "a number is out of range; correct it, or fetch the file again");
   }
   if (!json.is_object()) {
@@ -81,7 +81,7 @@ std::string_view kind_of(const Json& value) {
   }
 }
 
-/// Returns an untrusted text in a form that fits one line.
+/// Returns an untrusted text as in_quotes() does, without the quotes.
 std::string in_plain(const std::string& text) {
   const std::string quoted = in_quotes(text);
   return quoted.substr(1, quoted.size() - 2);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A config.json of Hugging Face. It reads fields by name, records which keys a reader asked for, and collects mistakes.
+// A config.json of Hugging Face. It reads fields by name, records which keys readers request, and collects mistakes.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace commfuse {
 
 using HfKeys = std::initializer_list<std::string_view>;
 
-/// Collects mistakes. A field in doubt reads as a harmless value, and finish() throws before such a value gets out.
+/// Collects mistakes. A wrong field reads as a harmless value, and finish() throws before anyone uses this value.
 class HfFile {
  public:
   struct Field {
@@ -35,7 +35,7 @@ class HfFile {
 
   [[nodiscard]] const std::string& path() const { return path_; }
 
-  /// Returns the first of these keys that exists and is not null; all that exist count as used. Keys belong to the
+  /// Returns the first of these keys that exists and is not null; all existing ones count as used. Keys belong to the
   /// language model, wherever the file keeps it; a dot leads into an object ("linear_attn_config.head_dim").
   std::optional<Field> first_of(HfKeys keys);
   [[nodiscard]] bool has(std::string_view key);
@@ -52,7 +52,8 @@ class HfFile {
   /// Returns the texts of a list, or an empty list when the key is absent.
   std::vector<std::string> words(HfKeys keys);
 
-  /// Returns a key of the file's top level when the language model lies deeper: "model_type", "quantization_config".
+  /// Returns the value of a key at the file's top level, for files that nest the language model: "model_type",
+  /// "quantization_config".
   const nlohmann::json* at_top(std::string_view key);
 
   /// Returns the quoted full name of a key: "'hidden_size'", "'text_config.hidden_size'".
@@ -63,7 +64,7 @@ class HfFile {
   [[nodiscard]] bool is_right() const { return mistakes_.empty(); }
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
 
-  /// Returns the keys that no reader asked for, with the file's names and order: "text_config.new_thing".
+  /// Returns the keys that no reader requested, with the file's names and in its order: "text_config.new_thing".
   [[nodiscard]] std::vector<std::string> unasked() const;
   /// Returns the key under which a file with a vision or audio tower keeps the language model; empty in other files.
   [[nodiscard]] std::string_view wrapper() const { return wrapper_; }

@@ -390,10 +390,10 @@ class Layers {
 
   // Windows.
 
-  /// Layers with a window, by their numbers.
+  /// Numbers that decide which layers have a window.
   struct WindowedLayers {
-    std::int64_t full_every = 1;  ///< Every layer of this number has none.
-    std::int64_t first = 0;       ///< No layer before this one has one.
+    std::int64_t full_every = 1;  ///< With HfWindows::but_every, the last of this many layers has none.
+    std::int64_t first = 0;       ///< With HfWindows::all, layers before this one have none.
   };
   /// Returns true if a layer's attention has the window when no list of layers decides.
   [[nodiscard]] bool has_window(std::size_t layer, const WindowedLayers& windowed) const {
@@ -405,7 +405,7 @@ class Layers {
     return false;
   }
 
-  /// Returns n when the last layer of each n has no window. EXAONE 4 writes the group as letters: "LLLG".
+  /// Returns n if the last of every n layers has no window. EXAONE 4 writes the group as letters: "LLLG".
   std::int64_t full_every() {
     const HfKeys keys{"sliding_window_pattern", "no_rope_layer_interval", "_sliding_window_pattern"};
     if (const auto field = file_.first_of(keys); field && field->value->is_string()) {
@@ -430,7 +430,8 @@ class Layers {
     const bool has_pattern = pattern && is_of_all_layers(*pattern, "hybrid_layer_pattern");
     const std::int64_t own_heads =
         file_.optional_count({"swa_num_key_value_heads"}, head_range).value_or(model_.kv_heads);
-    file_.first_of({"swa_num_attention_heads", "swa_head_dim", "swa_v_head_dim"});  // sizes of the other layers
+    // Marks these keys as used; windowed layers are priced with the sizes of the other layers.
+    file_.first_of({"swa_num_attention_heads", "swa_head_dim", "swa_v_head_dim"});
     const bool has_types = !types_.empty() && is_of_all_layers(types_, "layer_types");
     const bool has_list = without_rope && chunk && without_rope->size() == size();
     for (std::size_t layer = 0; layer < size(); ++layer) {

@@ -45,7 +45,7 @@ std::string lower(std::string text) {
   return text;
 }
 
-/// Adds the scales: 16 bits per group.
+/// Returns the bits per weight including a scale of 16 bits per group.
 double with_scales(double bits, double group) { return group > 0.0 ? bits + 16.0 / group : bits; }
 
 /// Reads names of NVIDIA's ModelOpt: "FP8", "NVFP4", "W4A16_AWQ".
@@ -109,7 +109,7 @@ std::vector<WeightFormat> formats_of_groups(const Json& quantization) {
   return formats;
 }
 
-/// Notes the formats of the wider groups. Their weights count in the narrowest format, because most weights are in it.
+/// Notes the formats of the wider groups. Their weights are counted in the narrowest format, which most weights have.
 void name_other_groups(const Json& quantization, HfFile& file) {
   const std::vector<WeightFormat> formats = formats_of_groups(quantization);
   std::vector<std::string> others;
@@ -203,7 +203,7 @@ Part part_of(std::string_view module) {
   return has("mlp") || has("feed_forward") ? Part::mlp : has("layers.") ? Part::all : Part::other;
 }
 
-/// Returns the number of layers that have such a part.
+/// Returns the number of layers that have this part.
 std::int64_t layers_with(Part part, const Transformer& model) {
   const LayerCounts counts = layer_counts(model);
   switch (part) {

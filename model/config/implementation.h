@@ -22,7 +22,7 @@ struct Implementation {
   std::string name;
   std::string summary;                ///< One line.
   std::string use;                    ///< Instructions to enable it, one line.
-  std::vector<std::string> known_as;  ///< Names in tables of measurements.
+  std::vector<std::string> known_as;  ///< Names of the implementation in tables of measurements.
   Transport transport = Transport::nccl;
   const Strategy* strategy = nullptr;  ///< Strategy whose schedule it realises.
   bool stands_in = false;   ///< True for a stand-in for kernels without a description; it is not itself a kernel that
@@ -35,10 +35,11 @@ struct Implementation {
   int most_nodes = 1;
   std::vector<NcclGeneration> generations;  ///< Generations of GPUs that it runs on.
   ImplementationCosts costs;
-  /// Parameters of the costs that `score --implementations` fits: "per_call" of both kinds of sites, "gemm_rs.rate".
+  /// Parameters of the costs that `score --implementations` fits: "per_call" (for both kinds of sites) or
+  /// "gemm_rs.rate".
   std::vector<std::string> fitted;
-  /// Costs from fits that left one thread's tables out, by the thread ("bytedance/flux/issues/90"); `score` uses them
-  /// on those tables.
+  /// Costs from fits without the tables of one GitHub thread, by thread ("bytedance/flux/issues/90"); `score` uses them
+  /// on the tables of that thread.
   std::map<std::string, ImplementationCosts, std::less<>> without;
 };
 
@@ -46,11 +47,11 @@ struct Implementation {
 /// the file.
 std::shared_ptr<const Implementation> load_implementation(std::string_view name_or_path);
 
-/// Loads the implementations that the setting `as` names: "none", "all", or names between commas. Throws ConfigError
-/// like load_implementation.
+/// Loads the implementations that the setting `as` names: "none", "all", or names separated by commas. Throws
+/// ConfigError like load_implementation.
 std::vector<std::shared_ptr<const Implementation>> load_implementations(std::string_view names);
 
-/// Returns a sentence with its remedy that says why the machine cannot run the implementation; empty when it can.
+/// Returns the reason why the machine cannot run the implementation, with the remedy; empty when it can.
 std::string refusal_of(const Implementation& implementation, const Machine& machine, std::int32_t ranks, DType dtype);
 
 }  // namespace commfuse

@@ -92,7 +92,7 @@ void read_known_as(YamlMap map, std::vector<std::string>& known_as) {
   }
 }
 
-/// Checks that a communication kernel leaves an SM to compute.
+/// Checks that a communication kernel leaves at least one SM for computation.
 void check_ctas(YamlMap map, int ctas, int sms) {
   if (ctas >= sms) {
     map.mistake("ctas", fmt::format("{} CTAs leave none of the {} SMs to compute; choose 0 to {}", ctas, sms, sms - 1));
@@ -104,7 +104,7 @@ void check_ctas(YamlMap link_map, const Link& link, int sms) {
   check_ctas(link_map.map("collective"), link.collective.ctas.value, sms);
 }
 
-/// Checks that all peers together get no less than one of them.
+/// Checks that the rate to all peers is not below the rate to one peer.
 void check_aggregate(YamlMap peer_map, const PeerParameters& peer) {
   if (peer.aggregate_rate.value.value < peer.rate.value.value) {
     peer_map.mistake("aggregate_rate",
@@ -121,7 +121,7 @@ struct Network {
   Duration hop_latency{};
   FabricKind fabric = FabricKind::one_switch;
   BytesPerSecond leaf_rate;                    // rate of the leaf switches of rails
-  std::map<int, CollectiveParameters> groups;  // values of the file, by GPUs per node
+  std::map<int, CollectiveParameters> groups;  // values from the file, by GPUs per node
 };
 
 /// Reads the switches between the NICs; without `fabric`, one switch that never blocks.
@@ -201,7 +201,7 @@ double share_of_network(const Network& network, const Machine& machine, int gpus
   return std::min(of_nics, inside / whole * std::max(1.0, whole / network.link->collective.rate.value.value));
 }
 
-/// Gives groups with fewer GPUs per node the file's values, or else their share of the network.
+/// Gives groups with fewer GPUs per node the values of the file; without these, their share of the network.
 void join_groups(const Network& network, Machine& machine) {
   if (!network.link) {
     return;
@@ -216,7 +216,7 @@ void join_groups(const Network& network, Machine& machine) {
   machine.network_groups = std::move(groups);
 }
 
-/// Joins the nodes once both files are right; mistakes are noted in the file that holds the network.
+/// Joins the nodes; both files must be free of mistakes. New mistakes are noted in the file that describes the network.
 void join_nodes(YamlMap root, const Network& network, Machine& machine, TopologyPlan& plan) {
   machine.nodes = network.nodes;
   machine.network = network.link;
@@ -254,7 +254,7 @@ void join_nodes(YamlMap root, const Network& network, Machine& machine, Topology
   plan.leaf_rate = network.leaf_rate;
 }
 
-/// Reads `host_link: {value: PCIe 5 x16, provenance: ...}`; unknown where a file has none.
+/// Reads `host_link: {value: PCIe 5 x16, provenance: ...}`; unknown if the file has none.
 HostLink read_host_link(YamlMap root) {
   if (!root.optional_value("host_link")) {
     return {};
@@ -310,8 +310,8 @@ std::string text_in(const std::optional<YamlValue>& map, std::string_view key) {
   return {};
 }
 
-/// Returns the fields that a file does not take from its base. Wires come from a file or are of a kind: when the file
-/// names one and the base names another, nothing that describes the base's wires is taken.
+/// Returns the fields that a file does not take from its base. Wires are described by a file or by a kind. If the file
+/// describes its wires in another way than its base, it takes no field about wires.
 std::vector<std::string_view> own_fields(const std::optional<YamlValue>& wires,
                                          const std::optional<YamlValue>& base_wires) {
   std::vector<std::string_view> own_keys{"schema", "name", "extends", "known_as"};
@@ -351,8 +351,8 @@ std::optional<std::filesystem::path> extended_file(YamlFile& file, YamlMap root,
   return path;
 }
 
-/// Fills in what a file leaves to the file that it extends. The base is read first, so its mistakes are reported under
-/// its own name.
+/// Takes the fields that a file omits from the file that it extends. The base is read first, so its mistakes are
+/// reported under its own name.
 void take_from_base(YamlFile& file, YamlMap root, int depth) {
   const std::optional<std::filesystem::path> path = extended_file(file, root, Catalogue::nodes, depth);
   if (!path) {

@@ -63,7 +63,7 @@ Experts read_experts(YamlMap& map) {
   return experts;
 }
 
-/// Reads which layers have experts: the first ones have none, and of every n later layers the last one has some.
+/// Reads which layers have experts: the first ones have none, and of every n later layers the last one has experts.
 void read_layers_with_experts(YamlMap& map, const Transformer& model, std::vector<LayerKind>& kinds) {
   const std::int64_t dense = count_or(map, "dense_layers", {0, layer_range.most}, 0);
   const std::int64_t every = count_or(map, "every", layer_range, 1);
@@ -145,7 +145,7 @@ StateSpace read_state_space(YamlMap& map) {
   return space;
 }
 
-/// Reads the windows, which the layers take in turn.
+/// Reads the list of windows, which repeats over the layers.
 void read_windows(YamlMap& root, std::vector<LayerKind>& kinds) {
   const bool chunked = boolean_or(root, "chunked", false);
   const std::vector<std::int64_t> windows = root.counts("windows", {0, model_size_range.most});

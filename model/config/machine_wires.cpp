@@ -60,7 +60,7 @@ int wires_of_a_gpu(NodeKind kind, int gpus) {
   return 1;
 }
 
-/// Rate of the wires, and their name in messages.
+/// Rate of wires, and the name of the wires in messages.
 struct Capacity {
   BytesPerSecond limit;
   std::string wires;
@@ -132,7 +132,7 @@ void check_peer(YamlMap map, const PeerParameters& peer, const Capacity& capacit
   }
 }
 
-/// Returns nullopt when a mistake was noted.
+/// Reads the wires from the file that the map names. Returns nullopt when a mistake was noted.
 std::optional<NodeWires> read_wires(const YamlFile& file, YamlMap map, int gpus_per_node) {
   namespace fs = std::filesystem;
   if (map.optional_value("kind")) {

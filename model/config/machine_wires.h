@@ -9,8 +9,8 @@
 
 namespace commfuse {
 
-/// Reads the wires of one node. Without `topology` the node has an NVSwitch whose hops take no time of their own. Notes
-/// mistakes; throws ConfigError when a file of wires cannot be read. Requires the machine's GPUs per node and its link.
+/// Reads the wires of one node. Without `topology`, the node has an NVSwitch whose hops take no time. Notes mistakes;
+/// throws ConfigError when a file of wires cannot be read. Requires the machine's GPUs per node and its link.
 TopologyPlan read_node_plan(const YamlFile& file, YamlMap root, const Machine& machine);
 
 /// Checks that, when each peer has its own wire, a single peer gets no more than one wire carries. Notes a mistake.
@@ -29,8 +29,8 @@ void check_network_rates(YamlMap root, const Machine& machine, const std::map<in
 /// Returns how many NICs of a node its GPUs use; 0 when the file describes none.
 int nics_of(const NodeWires& wires);
 
-/// Connects the wires; every other part of the file must be right. Notes a mistake when the wires leave a GPU out or
-/// are slower than the link.
+/// Connects the wires; the rest of the file must be free of mistakes. Notes a mistake when the wires do not reach every
+/// GPU or are slower than the link.
 void wire_up(YamlMap root, Machine& machine, const TopologyPlan& plan);
 
 }  // namespace commfuse

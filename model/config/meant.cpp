@@ -28,7 +28,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Flags of other tools, with this program's flag. A command may have one of them as a flag of its own.
+/// Flags of other tools, with this program's flag. A command may have its own flag with one of these names.
 constexpr std::array flags_elsewhere{Synonym{"--tp", "--ranks"},
                                      Synonym{"--tensor-parallel", "--ranks"},
                                      Synonym{"--tensor-parallel-size", "--ranks"},
@@ -106,7 +106,7 @@ std::optional<std::string> meant_model(std::string_view text) {
   return std::nullopt;
 }
 
-/// Words of a GPU's name, from the user or from nvidia-smi, without those that do not tell GPUs apart: "NVIDIA
+/// Words of a GPU's name, from the user or from nvidia-smi, without words that do not distinguish GPUs: "NVIDIA
 /// A100-SXM4-80GB".
 struct GpuWords {
   std::vector<std::string> words;  ///< "a100", "sxm".
@@ -139,7 +139,7 @@ GpuWords gpu_words(std::string_view text) {
       continue;
     }
     constexpr std::string_view sxm = "sxm";
-    if (word.starts_with(sxm)) {  // "sxm4" is a form of socket, "sxm80" the memory
+    if (word.starts_with(sxm)) {  // "sxm4" states the socket, "sxm80" the memory
       const std::int64_t memory = memory_in(word.substr(sxm.size()), false);
       gpu.memory = memory > 0 ? memory : gpu.memory;
       gpu.words.emplace_back(sxm);
@@ -167,7 +167,7 @@ std::optional<std::string> known_as(const std::vector<std::string>& nodes, const
   return match == nodes.end() ? std::nullopt : std::optional(*match);
 }
 
-/// Returns the only machine whose name has these words in sequence: "910b", "rtx-pro-6000".
+/// Returns the machine whose name has these words in sequence, if there is only one: "910b", "rtx-pro-6000".
 std::optional<std::string> only_with(const std::vector<std::string>& nodes, const GpuWords& gpu) {
   const bool has_number = std::any_of(gpu.words.begin(), gpu.words.end(), [](const std::string& word) {
     return word.size() > 1 && word.find_first_of("0123456789") != std::string::npos;
@@ -286,7 +286,7 @@ std::optional<fs::path> in_cache(std::string_view id) {
 }
 
 std::string meant_word(const Field& field, std::string_view text) {
-  /// Scopes by the kind of their site, with the names of commfuse-validate check.
+  /// Scopes by the kind of their site, as commfuse-validate check names it.
   constexpr std::array sites{Synonym{"ag_gemm", "gate_up"}, Synonym{"gemm_rs", "down"},
                              Synonym{"ag_gemm_backward", "gate_up_backward"},
                              Synonym{"gemm_rs_backward", "down_backward"}, Synonym{"weight_ag_gemm", "fsdp_gate_up"}};

@@ -24,20 +24,20 @@ std::string_view flag_meant(std::string_view typed);
 /// when there is none.
 const Field* field_meant(std::string_view key);
 
-/// Returns the value as settings keep it, or the text unchanged when it has no known meaning.
+/// Returns the value as settings store it, or the text unchanged when it has no known meaning.
 std::string meant(const Field& field, std::string_view text);
 
-/// Returns the choice of a field that a word of another project or of everyday use stands for: "te" gives
-/// ring_exchange, "ffn" gives mlp. Empty when there is none. The choice is only suggested, never applied.
+/// Returns the choice of a field that a word of another project or of everyday use means: "te" means ring_exchange,
+/// "ffn" means mlp. Empty when there is none. The choice is only suggested, never applied.
 std::string_view choice_for(const Field& field, std::string_view word);
 
 /// Returns true if the text has the form "organisation/name" and is neither written as a path nor the name of a file.
 bool is_hf_id(std::string_view text);
 
 /// Returns a name of the catalogue, or the path of the config.json in a folder or in the Hugging Face cache; returns a
-/// text without a known meaning unchanged. Words of a GPU's name are matched whole, and a memory size must be the
-/// machine's; a name without a form factor means SXM. "dgx-" and "hgx-" mean a cluster of such nodes, or one node when
-/// no cluster is known.
+/// text without a known meaning unchanged. Words of a GPU's name are matched whole, and a memory size must match the
+/// machine; a name without a form factor means SXM. "dgx-" and "hgx-" mean a cluster of such nodes, or one node when no
+/// cluster is known.
 std::string meant_name(Catalogue catalogue, std::string_view text);
 
 }  // namespace commfuse

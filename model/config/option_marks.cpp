@@ -27,8 +27,8 @@ constexpr std::array kind_names{std::pair("words", OfferKind::words),       std:
                                 std::pair("settings", OfferKind::settings), std::pair("axes", OfferKind::axes),
                                 std::pair("files", OfferKind::files),       std::pair("folders", OfferKind::folders)};
 
-/// CLI11 stores no data of ours with an option except checks, which have names. This check passes everything, and its
-/// name holds the offer: "offer words table,json".
+/// CLI11 cannot store data of this program with an option, except in the name of a check. This check accepts
+/// everything, and its name holds the offer: "offer words table,json".
 constexpr std::string_view mark = "offer ";
 
 std::string text_of(const Offer& offer) {
@@ -66,12 +66,12 @@ std::optional<Offer> marked(CLI::Option& option) {
         return parsed(name);
       }
     }
-  } catch (const CLI::OptionNotFound&) {  // CLI11 does not say how many checks an option has.
+  } catch (const CLI::OptionNotFound&) {  // CLI11 does not report how many checks an option has.
     return std::nullopt;
   }
 }
 
-/// Returns the names without those that a shell would need quotes for.
+/// Returns the names that need no quotes in a shell.
 std::vector<std::string> typeable_names(Catalogue catalogue) {
   constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-+@";
   std::vector<std::string> names = known_names(catalogue);

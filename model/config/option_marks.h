@@ -44,11 +44,11 @@ CLI::Option* offers_names(CLI::Option* option, Catalogue catalogue);
 Offer offer_of(CLI::Option& option);
 Offer offer_of(const Field& field);
 
-/// Returns the name by which completion scripts ask for a catalogue, such as "models"; empty for catalogues without a
-/// list of their own.
+/// Returns the name with which completion scripts request a catalogue, such as "models"; empty for a catalogue without
+/// a list.
 std::string_view name_of(Catalogue catalogue);
 
-/// Returns the names of the lists: those of the catalogues, "settings" and "axes".
+/// Returns the names of the lists: the catalogues with a list, "settings" and "axes".
 std::vector<std::string_view> completion_lists();
 /// Returns the words of a list, one per line: the names of a catalogue; for "settings" and "axes", every KEY= with its
 /// words or names. Throws ConfigError if `list` is not in completion_lists().

@@ -75,7 +75,7 @@ struct PagesRequest {
   std::string list;
 };
 
-/// Form that completion scripts ask for: a list whose words may have changed since the script was made.
+/// Form that completion scripts request: a list whose words may have changed since the script was generated.
 constexpr std::string_view names_form = "names";
 
 using RenderTree = std::function<std::string(const CommandEntry& program, const std::string& form)>;

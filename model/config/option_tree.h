@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program's commands and flags as data, read from the tree that parses them. Manual pages, completions and the
-// reference are made from it.
+// reference are generated from them.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@ namespace commfuse {
 
 struct OptionEntry {
   std::vector<std::string> names;  ///< "-o", "--output"; for a positional argument its name in help, "FILE"
-  std::string value;               ///< name of its value in help, "FORMAT=table"; empty when it takes none
+  std::string value;               ///< name of its value in help, "FORMAT=table"; empty when the option takes no value
   std::string doc;
   bool by_place = false;
   Offer offer{};  ///< completions of its value, or of the positional argument
@@ -31,11 +31,11 @@ struct CommandEntry {
   std::vector<CommandEntry> commands;
 };
 
-/// Returns the whole tree. Commands whose flags are added only when they are named get their flags first.
+/// Returns the whole tree. Commands that add their flags only when they are named get their flags first.
 CommandEntry option_tree(CLI::App& app);
 
-/// Adds the command `pages FORM`. It prints what `render` makes of the tree in one of these forms, or the words of a
-/// list for completion scripts.
+/// Adds the command `pages FORM`. The command prints the tree, which `render` renders in one of `forms`, or the words
+/// of a list for completion scripts.
 void add_pages(CLI::App& app, int& status, std::vector<std::string> forms,
                std::function<std::string(const CommandEntry& program, const std::string& form)> render);
 

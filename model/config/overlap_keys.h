@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Keys of the overlap configuration of an implementation's library, such as TransformerEngine's tp_comm_overlap_cfg,
-// and the schedules that do here what each has as its default method.
+// and the schedule that implements the default method of each key.
 #pragma once
 
 #include <string>
@@ -13,12 +13,12 @@
 
 namespace commfuse {
 
-/// One key, and a generated schedule or one of a file.
+/// One key and its schedule, which is generated or read from a file.
 struct OverlapKey {
   std::string key;                     ///< "qkv_fprop".
   std::string method;                  ///< Default method in the words of the library: "ring_exchange".
-  Scope scope{};                       ///< Part of a layer whose schedule does what the key configures.
-  const Strategy* strategy = nullptr;  ///< Null where a file has the schedule.
+  Scope scope{};                       ///< Part of a layer that the key configures.
+  const Strategy* strategy = nullptr;  ///< Null if a file has the schedule.
   StrategyOptions options;             ///< Holds the values of `fixed`.
   OptionSet fixed;
   std::string file;  ///< Schedule's name in configs/schedules; empty if `strategy` generates it.

@@ -201,7 +201,8 @@ class PlanReader {
     }
   }
 
-  /// Refuses a limit of zero, which would allow nothing. `is_read` says that the value exists and has no other mistake.
+  /// Refuses a limit of zero, which would allow nothing. `is_read` is true if the value exists and has no other
+  /// mistake.
   static void refuse_zero(FieldReader& fields, std::string_view key, bool is_read, std::string_view what,
                           std::string_view example) {
     if (is_read) {
@@ -270,7 +271,7 @@ class PlanReader {
     return offer;
   }
 
-  /// Notes settings that contradict each other; each is right on its own.
+  /// Notes fields that are right on their own but contradict each other or lack a counterpart.
   void note_clashes() {
     if (!plan_.deadline && !plan_.budget) {
       top_.mistake("tokens",

@@ -15,7 +15,7 @@ namespace commfuse {
 /// GPUs on offer, at the user's price.
 struct GpuOffer {
   std::string name;  ///< Any text.
-  /// Hardware, link_bandwidth and network_bandwidth; all other settings are those of PlanFile::settings.
+  /// Hardware, link_bandwidth and network_bandwidth; all other settings are in PlanFile::settings.
   Settings machine;
   double price = 0.0;  ///< Price of one GPU for one hour.
   std::string price_date;
@@ -34,14 +34,14 @@ struct FailureTerms {
 
 struct PlanFile {
   std::string title;
-  Settings settings;  ///< Settings of the model, its batch and its layout; a setting at its default is free.
+  Settings settings;  ///< Model, batch and layout; the search may choose the settings that are at their defaults.
   double tokens = 0.0;
-  std::string deadline_text;  ///< Text of the user: "60 days", "2027-03-01 (from 2026-12-01)".
+  std::string deadline_text;  ///< The deadline as the user wrote it: "60 days", "2027-03-01 (from 2026-12-01)".
   std::optional<Seconds> deadline;
   std::optional<double> budget;
   double confidence = 0.5;
   std::string currency;
-  std::optional<double> model_error;  ///< Left out: what steps of this kind have been off by.
+  std::optional<double> model_error;  ///< If absent: the past error of steps of this kind.
   std::optional<Seconds> p99_step;
   double memory_share = 1.0;
   std::optional<Watts> power;
@@ -55,7 +55,7 @@ struct PlanFile {
 
 /// Loads a plan file. Throws ConfigError with every mistake of the file: wrong values, missing fields, contradictions.
 PlanFile load_plan(const std::string& path);
-/// Reads a plan from a text that is in no file: its paths start at the current folder, and messages call it `name`.
+/// Reads a plan from a text that is not in a file. Its paths start at the current folder, and messages call it `name`.
 /// Throws like load_plan.
 PlanFile parse_plan(const std::string& name, const std::string& text);
 

@@ -22,7 +22,7 @@ SeenRange read_seen(YamlMap map) {
   return seen;
 }
 
-/// Reads the factors; a limit that is left out keeps the residual.
+/// Reads the factors; an omitted limit has factor 1.
 ByLimit read_by_limit(YamlMap map) {
   ByLimit factors = alike_by_limit;
   for (const Limit limit : all_limits) {

@@ -7,8 +7,7 @@
 
 namespace commfuse {
 
-/// Reads a map `collective`. When NCCL is described, its estimates replace kernels that are left out, Simple among
-/// them.
+/// Reads a map `collective`. If the map describes NCCL, NCCL's estimates replace omitted kernels, including Simple.
 CollectiveParameters read_collective(YamlMap map);
 
 /// Reads a map with name, nominal_rate, peer and collective.

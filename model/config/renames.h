@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Former names of settings and flags. A name that changes with a minor release is taken under its former name through
-// that release, with one warning on stderr, and is refused with its new name from the next minor release on.
+// Former names of settings and flags. If a minor release renames a setting or flag, that release accepts the former
+// name, with one warning on stderr. Later releases refuse it with a message that gives the new name.
 #pragma once
 
 #include <optional>
@@ -18,8 +18,8 @@ struct Rename {
   int minor = 0;
 };
 
-/// A former name that somebody used: what it is called now, and what to say. A warning where the former name is still
-/// taken, else a mistake.
+/// A former name in use: its current name, and a sentence that is a warning if the former name is still accepted, else
+/// an error.
 struct FormerName {
   std::string_view now;
   bool is_taken = false;
@@ -28,10 +28,10 @@ struct FormerName {
 
 class Renames {
  public:
-  /// Requires a version such as "0.1.0", and a table that outlives it.
+  /// Requires a version such as "0.1.0", and a table that outlives this object.
   Renames(std::span<const Rename> table, std::string_view version);
 
-  /// Returns the former name that a key is; nothing if it is none.
+  /// Returns the rename of a key that is a former name; nullopt for any other key.
   [[nodiscard]] std::optional<FormerName> key(std::string_view typed) const;
   /// Returns the same for a flag with its dashes.
   [[nodiscard]] std::optional<FormerName> flag(std::string_view typed) const;

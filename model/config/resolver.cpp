@@ -53,7 +53,7 @@ bool names_path(Catalogue catalogue, std::string_view text) {
   }
 }
 
-/// Makes a path in a file start at the file's folder.
+/// Resolves a path in a file against the file's folder; returns any other text unchanged.
 std::string from_folder_of(const std::string& file, const Field& field, std::string_view text) {
   namespace fs = std::filesystem;
   const fs::path path(text);

@@ -32,10 +32,10 @@ class Resolver {
   void read_set(std::string_view assignment);
   void read_flag(const Field& field, std::string_view text);
 
-  /// Notes a mistake that another reader found: ready to print, perhaps several lines.
+  /// Notes a mistake from another reader. The message is ready to print and may have several lines.
   void mistake(const std::string& message) { mistakes_.push_back(message); }
-  /// Returns the setting of a key at `where`, also by its former name, which leaves a warning. Returns null if there is
-  /// none, and also for a former name that is no longer accepted: `refused` says so then.
+  /// Returns the setting with this key or former key; a former key leaves a warning that names `where`. Returns null
+  /// for an unknown key, and for a former key that is no longer accepted, with the reason in `refused`.
   const Field* field_of_key(std::string_view key, std::string_view where, std::string& refused);
   /// Runs `read`; its ConfigError is noted like any other mistake.
   void noting(const std::function<void()>& read);
@@ -61,7 +61,7 @@ std::vector<std::string> environment();
 
 /// Returns a field's value from a file after checking it; notes the mistake and returns nullopt when it is wrong.
 std::optional<Setting> read_setting(YamlFile& file, const Field& field, const YamlValue& value);
-/// Checks a text that has a place of its own, and otherwise works like the overload above.
+/// Works like the overload above for a text at `place`.
 std::optional<Setting> read_setting(YamlFile& file, const Field& field, std::string_view text, const YamlValue& place);
 
 }  // namespace commfuse

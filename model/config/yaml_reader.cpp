@@ -38,7 +38,7 @@ void forget_missing(YamlDocument& document, int map, std::string_view key) {
                           document.mistakes.end());
 }
 
-/// Adds one mistake for each key that no reader asked for, up to `most_mistakes`; returns how many more there are.
+/// Adds one mistake for each key that no reader requested, up to `most_mistakes`; returns how many more there are.
 std::size_t note_unknown_keys(YamlDocument& document) {
   std::size_t unknown = 0;
   for (const YamlNode& node : document.nodes) {
@@ -178,7 +178,7 @@ const YamlNode* YamlMap::find(std::string_view key) {
   }
   YamlNode& map = document_->nodes[static_cast<std::size_t>(node_)];
   YamlField* const field = find_field(map, key);
-  const bool is_new =  // The field's flag is quick to look up; a map may have been asked for a hundred thousand keys.
+  const bool is_new =  // The field's flag is quick to look up; readers may request a hundred thousand keys of one map.
       field != nullptr ? !field->asked : std::find(map.known.begin(), map.known.end(), key) == map.known.end();
   if (is_new) {
     map.known.emplace_back(key);
@@ -402,7 +402,7 @@ Parameter<T> YamlMap::parameter(std::string_view key, std::string_view example, 
   if (fields.has("error")) {
     result.standard_error = fields.number("error", {0.0, 10.0});
   } else {
-    fields.find("error");  // marks the key as known; it may be left out
+    fields.find("error");  // marks the key as known; it may be omitted
   }
   const YamlNode* provenance = fields.require_scalar("provenance", "'prior: why'");
   if (provenance == nullptr) {

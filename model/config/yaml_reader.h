@@ -36,7 +36,7 @@ class YamlFile {
  public:
   /// Throws ConfigError (`path:line:col: sentence; remedy`) when the file cannot be read or contains other YAML.
   explicit YamlFile(const std::filesystem::path& path);
-  /// Reads a text that is in no file. `name` stands for the path in messages.
+  /// Reads a text that is not in a file. `name` stands for the path in messages.
   YamlFile(const std::string& name, const std::string& text);
   ~YamlFile();
   YamlFile(const YamlFile&) = delete;
@@ -49,22 +49,20 @@ class YamlFile {
 
   [[nodiscard]] const std::string& path() const;
 
-  /// Takes the fields that this file leaves out from `base`, map by map. Fields named in `own_keys` are not taken:
-  /// "name" of the top, "topology.kind" of a map that both files have. A mistake in a taken field is reported at
-  /// `place`.
+  /// Takes the fields that this file omits from `base`, map by map. Fields named in `own_keys` are not taken: "name" at
+  /// the top, "topology.kind" inside a map that both files have. A mistake in a taken field is reported at `place`.
   void extend(const YamlFile& base, YamlPlace place, std::span<const std::string_view> own_keys);
 
-  /// Returns true if anything was wrong so far: rules that join several fields are worth checking only when each field
-  /// was right.
+  /// Returns true if there are mistakes so far. Check rules about several fields only if each field is right.
   bool has_mistakes() const;
-  /// Returns true if further mistakes would not be shown, so their sentences need not be made.
+  /// Returns true if further mistakes would not be shown, so readers need not word them.
   bool is_full() const;
 
   /// Notes a mistake: a sentence and, after "; ", the remedy.
   void mistake(const YamlPlace& place, const std::string& message);
 
   /// Throws ConfigError with the mistakes so far, in order of place, one per line (the first hundred, and how many
-  /// more). Keys that no reader asked for are mistakes. Call it once, after all fields were read.
+  /// more). Keys that no reader requested are mistakes. Call this once, after all fields have been read.
   void finish();
 
  private:
@@ -72,8 +70,7 @@ class YamlFile {
   std::unique_ptr<YamlDocument> document_;
 };
 
-/// Value of any kind in a file, for readers without a fixed list of keys. Nothing is checked. Lives no longer than its
-/// YamlFile.
+/// Unchecked value of any kind in a file, for readers without a fixed list of keys. Must not outlive its YamlFile.
 class YamlValue {
  public:
   [[nodiscard]] YamlKind kind() const;
@@ -102,8 +99,8 @@ struct YamlValue::Field {
   YamlValue value;
 };
 
-/// One map of a file. A field that is missing or wrong is noted as a mistake and read as a harmless value, which never
-/// gets out because finish() throws. Lives no longer than its YamlFile.
+/// One map of a file. A field that is missing or wrong is noted as a mistake and read as a harmless value, which no
+/// caller uses because finish() throws. Must not outlive its YamlFile.
 class YamlMap {
  public:
   bool has(std::string_view key) const;
@@ -133,8 +130,8 @@ class YamlMap {
   Parameter<std::string> text_parameter(std::string_view key);
   Parameter<int> count_parameter(std::string_view key, Range<std::int64_t> range);
 
-  /// Throws ConfigError at once unless the field `schema` is what this reader understands, because no other field could
-  /// be understood.
+  /// Throws ConfigError at once unless the field `schema` is `expected`, because the reader could not interpret any
+  /// other field.
   void schema(std::string_view expected);
 
   /// Notes a mistake at the value of `key` (at the map when the key is absent): a sentence and, after "; ", the remedy.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Description of a setting of a run, beside the struct that holds it: its key, flag, words, limits, and how it fills
-// its member. The table of all settings (model/config/field.h) is made of these descriptions.
+// Describes a setting of a run beside the struct that holds it: key, flag, words, limits, and the way it fills its
+// member. The table of all settings (model/config/field.h) consists of these descriptions.
 #pragma once
 
 #include <algorithm>
@@ -33,38 +33,38 @@ enum class Catalogue : std::uint8_t {
 
 enum class FieldType : std::uint8_t {
   name,       ///< name in a catalogue, or a path
-  names,      ///< several names, between commas; "all" or "none" must be the only one
+  names,      ///< names separated by commas; "all" and "none" must stand alone
   choice,     ///< one word of `choices`
-  choices,    ///< several words, between commas; the first choice, "all", stands for every one
+  choices,    ///< words separated by commas; the first choice, "all", means every word
   count,      ///< whole number with binary K, M and G
-  bandwidth,  ///< bandwidth of a link: "x2" of its own, or "450 GB/s"
+  bandwidth,  ///< bandwidth of a link: "x2" of its own rate, or "450 GB/s"
   share       ///< "2%" or 0.02; `least` and `most` are percent
 };
 
 /// Meaning of `a..b` on an axis when no step is given.
 enum class Growth : std::uint8_t { doubles, by_one };
 
-/// Work that takes settings.
+/// Kinds of work, which differ in the settings that they use.
 enum class Use : std::uint8_t {
   layer,     ///< simulates a scope of one layer
   step,      ///< simulates a training step of a whole model
   prefill,   ///< simulates a prefill of a whole model
   decode,    ///< simulates a decoding step of a whole model
   tune,      ///< searches the best layout of a training step
-  plan,      ///< a plan file of a training run
+  plan,      ///< evaluates a plan file of a training run
   lab,       ///< simulates a workload of configs/lab
   measure,   ///< runs a scope of one layer on hardware
   schedule,  ///< builds the schedules of a scope
-  price      ///< prices a schedule, beside building it
+  price      ///< prices a schedule after building it
 };
 using Uses = EnumSet<Use>;
 
-/// Kind of value that a setting holds, and the member of Owner that takes it.
+/// Kind of value that a setting holds, and the function that stores the value in an Owner.
 template <class Owner>
 struct SettingValue {
   FieldType type = FieldType::choice;
   std::vector<std::string_view> (*choices)() = nullptr;   ///< words of a choice
-  void (*put)(std::string_view, Owner& owner) = nullptr;  ///< Sets the member. Requires a value of the setting.
+  void (*put)(std::string_view, Owner& owner) = nullptr;  ///< Sets the member. Requires a valid value.
 };
 
 template <class Owner>
@@ -74,13 +74,13 @@ struct SettingEntry {
   char letter = '\0';        ///< short flag, 'j' for -j
   std::string_view group;    ///< heading in --help
   std::string_view doc;      ///< description, one line
-  std::string_view preset;   ///< the default as the user would write it; empty when left open
-  std::string_view example;  ///< example of a value
+  std::string_view preset;   ///< the default as the user would write it; empty when there is none
+  std::string_view example;  ///< example value
 
-  Uses uses;  ///< Work that takes the setting; other work refuses a value that is not the default.
+  Uses uses;  ///< Work that uses the setting; other work refuses any value but the default.
 
   FieldType type = FieldType::choice;
-  Catalogue catalogue = Catalogue::models;               ///< catalogue of a name
+  Catalogue catalogue = Catalogue::models;               ///< catalogue that holds the name
   std::vector<std::string_view> (*choices)() = nullptr;  ///< words of a choice
   std::string_view noun = "choice", nouns = "choices";   ///< for messages: "unknown dtype 'fp64'; known dtypes: ..."
   std::int64_t least = 1, most = 1;                      ///< limits of a count, or of a share in percent
@@ -91,7 +91,7 @@ struct SettingEntry {
 
   void (*put)(std::string_view, Owner& owner) = nullptr;  ///< Sets the member, see SettingValue.
 
-  /// Returns this setting as one that fills a member.
+  /// Returns a copy of this setting that fills the member of `value`.
   [[nodiscard]] constexpr SettingEntry fills(const SettingValue<Owner>& value) const {
     SettingEntry entry = *this;
     entry.type = value.type;
@@ -99,7 +99,7 @@ struct SettingEntry {
     entry.put = value.put;
     return entry;
   }
-  /// Returns this setting as one of a struct that holds the owner, with its way to set the member.
+  /// Returns a copy of this setting for `Other`, a struct that holds the owner; `other_put` sets the member.
   template <class Other>
   [[nodiscard]] constexpr SettingEntry<Other> of(void (*other_put)(std::string_view, Other& other)) const {
     return {.key = key,
@@ -141,7 +141,7 @@ template <class Member, class Class>
 struct OwnerOf<Member Class::*> {
   using Type = Class;
 };
-/// SettingValue of the struct whose member begins a path.
+/// SettingValue for the struct that has the first member of a path.
 template <auto first>
 using ValueOf = SettingValue<typename OwnerOf<decltype(first)>::Type>;
 
@@ -164,7 +164,7 @@ std::vector<std::string_view> names() {
   return words;
 }
 
-// Ways to set the member at the end of a path from a text that is a value of the setting.
+// Functions that set the member at the end of a path from the text of a valid value.
 inline constexpr auto put_text = [](std::string_view text, auto& member) { member = text; };
 inline constexpr auto put_count = [](std::string_view text, auto& member) {
   member = static_cast<std::remove_reference_t<decltype(member)>>(*parse_count(text));
@@ -182,7 +182,7 @@ constexpr ValueOf<first> value(FieldType type, std::vector<std::string_view> (*c
   return {type, choices, [](std::string_view text, auto& owner) { put(text, member_of<first, rest...>(owner)); }};
 }
 
-// Kinds of value that fill the member at the end of the path.
+// Kinds of values that fill the member at the end of the path.
 template <auto... path>
 inline constexpr auto name = value<put_text, path...>(FieldType::name);
 template <auto... path>
@@ -193,10 +193,10 @@ template <auto... path>
 inline constexpr auto count = value<put_count, path...>(FieldType::count);
 template <auto... path>
 inline constexpr auto share = value<put_share, path...>(FieldType::share);
-/// Takes the name of one of the enumerated values.
+/// Accepts the name of one of the enumerated values.
 template <const auto& values, auto... path>
 inline constexpr auto one_of = value<put_named<values>, path...>(FieldType::choice, names<values>);
-/// Takes a word of a table of words and values.
+/// Accepts a word of a table of words and values.
 template <const auto& table, auto... path>
 inline constexpr auto word = value<put_word<table>, path...>(FieldType::choice, words_of_table<table>);
 

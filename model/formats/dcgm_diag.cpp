@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of keys as in DCGM's NvvsJsonStrings.h and dcgmi/Diag.cpp.
+// The names of keys follow DCGM's NvvsJsonStrings.h and dcgmi/Diag.cpp.
 #include "model/formats/dcgm_diag.h"
 
 #include <fmt/format.h>
@@ -75,7 +75,7 @@ DcgmWarning warning_of(const ToolValue& value, ReadingNotes& notes) {
   return warning;
 }
 
-/// A text, or a list of them: versions differ.
+/// Returns the items of a list, or the value itself if it is a single text; versions of DCGM differ.
 std::vector<ToolValue> one_or_more(const ToolValue& value) {
   return value.json.is_array() ? value.items() : std::vector<ToolValue>{value};
 }
@@ -100,7 +100,7 @@ DcgmResult result_of(const ToolValue& value, const std::string& category, const 
   return result;
 }
 
-/// "0,1,2", "0" or 0.
+/// Returns the GPUs of "0,1,2", "0" or the number 0.
 std::vector<int> gpus_of(const ToolValue& value) {
   std::vector<int> gpus;
   if (!value.json.is_string()) {
@@ -117,7 +117,7 @@ std::vector<int> gpus_of(const ToolValue& value) {
   return gpus;
 }
 
-/// One result for every GPU that it names.
+/// Adds one result for the entity, or for each GPU, that `value` names.
 void add_results(const ToolValue& value, DcgmResult result, std::vector<DcgmResult>& results) {
   if (const std::optional<ToolValue> id = value.find("entity_id")) {
     result.entity = value.text_at("entity_group");
@@ -143,7 +143,7 @@ void add_results(const ToolValue& value, DcgmResult result, std::vector<DcgmResu
 
 void read_test(const ToolValue& test, const std::string& category, ReadingNotes& notes, DcgmDiagnostic& diagnostic) {
   if (test.json.is_null()) {
-    return;  // DCGM 3 leaves holes between tests
+    return;  // DCGM 3 writes nulls between tests
   }
   test.require_object();
   test.note_others(std::array<std::string_view, 3>{"name", "results", "test_summary"}, notes);
@@ -154,7 +154,7 @@ void read_test(const ToolValue& test, const std::string& category, ReadingNotes&
   bool is_empty = true;
   if (const std::optional<ToolValue> results = test.find("results"); results && !results->json.is_null()) {
     for (const ToolValue& value : results->items()) {
-      if (!value.json.is_null()) {  // DCGM 3 leaves holes between results, too
+      if (!value.json.is_null()) {  // DCGM 3 writes nulls between results, too
         add_results(value, result_of(value, category, name, notes), diagnostic.results);
         is_empty = false;
       }
@@ -187,7 +187,7 @@ void read_categories(const ToolValue& list, ReadingNotes& notes, DcgmDiagnostic&
   }
 }
 
-/// Adds the program's statements about the run as a whole.
+/// Notes the statements of dcgmi about the whole run.
 void add_statements(const std::optional<ToolValue>& value, ReadingNotes& notes) {
   if (value) {
     for (const ToolValue& statement : one_or_more(*value)) {
@@ -196,7 +196,7 @@ void add_statements(const std::optional<ToolValue>& value, ReadingNotes& notes) 
   }
 }
 
-/// The first of some keys, which versions spell differently.
+/// Returns the text of the first key that has one, because versions spell keys differently.
 std::string text_at_first(const ToolValue& object, std::initializer_list<const char*> keys) {
   for (const char* const key : keys) {
     if (std::string text = object.text_at(key); !text.empty()) {
@@ -206,7 +206,7 @@ std::string text_at_first(const ToolValue& object, std::initializer_list<const c
   return "";
 }
 
-/// Serials and ids of devices only say which parts they are.
+/// Known keys. Serials and ids of devices are not read, because they only identify parts.
 constexpr std::array<std::string_view, 9> keys_of_a_diagnostic{"test_categories",
                                                                "version",
                                                                "Driver Version Detected",

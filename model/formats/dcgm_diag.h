@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads what `dcgmi diag -j` prints: DCGM 1.7 to 3.x ("DCGM GPU Diagnostic", results by gpu_ids) and 4.x ("DCGM
-// Diagnostic", results by entity, warnings with codes). Of a file only what is below is kept: no serial number.
+// Reads the output of `dcgmi diag -j`: DCGM 1.7 to 3.x ("DCGM GPU Diagnostic", results by gpu_ids) and 4.x ("DCGM
+// Diagnostic", results by entity, warnings with codes). Only the values below are kept; serial numbers are not.
 #pragma once
 
 #include <cstdint>
@@ -18,43 +18,43 @@ enum class DcgmStatus : std::uint8_t { pass, skip, warn, fail };
 /// Severities, in the order of dcgm_errors.h.
 enum class DcgmSeverity : std::uint8_t { none, monitor, isolate, unknown, triage, config, reset };
 
-/// "reset", "isolate" and so on.
+/// Returns "reset", "isolate" and so on.
 std::string name_of(DcgmSeverity severity);
 
 struct DcgmWarning {
   std::string text;
-  std::optional<int> error;     ///< dcgmError_t; not told by versions before 3.3.
+  std::optional<int> error;     ///< dcgmError_t; missing in versions before 3.3.
   std::optional<int> category;  ///< dcgmErrorCategory_t
   std::optional<DcgmSeverity> severity;
 };
 
-/// The result of one test for one entity, or as a whole.
+/// Result of one test for one entity, or of the whole test.
 struct DcgmResult {
   std::string category;   ///< "Deployment", "Hardware", "Integration", "Stress"
   std::string test;       ///< "pcie"
-  std::string entity;     ///< "GPU", "NvSwitch", "CPU"; empty for the test as a whole.
-  std::optional<int> id;  ///< The entity's number; missing for the test as a whole.
+  std::string entity;     ///< "GPU", "NvSwitch", "CPU"; empty for the whole test.
+  std::optional<int> id;  ///< The entity's number; missing for the whole test.
   DcgmStatus status = DcgmStatus::pass;
   std::vector<DcgmWarning> warnings;
   std::vector<std::string> info;
 };
 
 struct DcgmDiagnostic {
-  std::string version;  ///< Version of DCGM; empty if it is not told.
+  std::string version;  ///< Version of DCGM; empty if the file has none.
   std::string driver;
   std::vector<DcgmResult> results;
-  std::string error;               ///< Why it could not run; empty if it did.
+  std::string error;               ///< Reason why the diagnostic could not run; empty if it ran.
   std::vector<std::string> notes;  ///< Contents of the file that are not used.
 };
 
-/// A text that is not from dcgmi diag.
+/// Error for a text that is not from dcgmi diag.
 class NoDcgmDiagnostic : public ConfigError {
  public:
   using ConfigError::ConfigError;
 };
 
-/// Text that dcgmi prints before its document is noted. Throws NoDcgmDiagnostic for another program's text, ConfigError
-/// for a file that is cut off or has an unknown status.
+/// Parses the output of dcgmi diag. Text that dcgmi prints before the JSON is noted. Throws NoDcgmDiagnostic for
+/// another program's text, and ConfigError for a file that is cut off or has an unknown status.
 DcgmDiagnostic read_dcgm_diag(std::string_view text, const std::string& path);
 
 }  // namespace commfuse

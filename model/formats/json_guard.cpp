@@ -57,7 +57,7 @@ class Guard {
 
   const std::string& path_;
   const JsonRules& rules_;
-  std::vector<std::set<std::string>> keys_;  // keys of the objects and lists that have begun
+  std::vector<std::set<std::string>> keys_;  // keys of the open objects; lists have none
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Refuses JSON that nlohmann's parser would take without a word.
+// Refuses JSON that nlohmann's parser would silently accept.
 #pragma once
 
 #include <cstddef>
@@ -9,16 +9,17 @@
 
 namespace commfuse {
 
-/// Rules of what to refuse, and the remedies in messages.
+/// Limits on a document, and the remedies for messages.
 struct JsonRules {
   std::string_view twice;                                         ///< "keep one of them"
   std::size_t deepest = std::numeric_limits<std::size_t>::max();  ///< Levels of nesting.
   std::string_view too_deep = {};                                 ///< "give a config.json of a model"
 };
 
-/// Throws ConfigError "path: sentence; remedy" for an object that has a key twice, of which the parser would drop one
-/// value, and for nesting deeper than the limit. Ignores syntax errors, which the caller's own parse reports. Parses
-/// the text separately, because with a callback the library's parser visits a whole list again for each of its items.
+/// Throws ConfigError "path: sentence; remedy" for nesting deeper than the limit, and for an object with a duplicate
+/// key, because the parser would drop one of the two values. Ignores syntax errors, which the caller's own parse
+/// reports. Parses the text separately, because with a callback the library's parser visits a whole list again for each
+/// of its items.
 void guard_json(std::string_view text, const std::string& path, const JsonRules& rules);
 
 }  // namespace commfuse

@@ -25,14 +25,15 @@ using Json = nlohmann::json;
 
 constexpr std::string_view blanks = " \t\r";
 constexpr std::string_view program_suffix = "_perf";
-// Size, count and type; redop and root, where the version has them; then time, algbw, busbw and wrong elements: out of
-// place, then in place. With -I each of the two is followed by four figures of its iterations.
+// A row has size, count and type; redop and root if the version prints them; then time, algbw, busbw and wrong
+// elements, first out of place and then in place. With -I, four figures about the iterations follow each of these two
+// groups.
 constexpr std::size_t least_lead = 3;
 constexpr std::size_t most_lead = 5;
 constexpr std::size_t body_columns = 4;
 constexpr std::size_t iteration_columns = 4;
 constexpr std::size_t plain_columns = most_lead + 2 * body_columns;
-constexpr std::int64_t most_bytes = std::int64_t{1} << 46;  // Largest message: sums of such sizes stay in range.
+constexpr std::int64_t most_bytes = std::int64_t{1} << 46;  // Largest message, so that sums of sizes stay in range.
 constexpr std::int64_t most_ranks = std::int64_t{1} << 20;
 
 [[noreturn]] void refuse(const std::string& path, std::string_view sentence) {
@@ -50,15 +51,15 @@ std::vector<std::string_view> words_of(std::string_view line) {
   return words;
 }
 
-/// all_gather of "/opt/bin/all_gather_perf_mpi"; nothing of other programs.
+/// Returns "all_gather" for "/opt/bin/all_gather_perf_mpi"; nullopt for other programs.
 std::optional<std::string> op_of_program(std::string_view program) {
-  program.remove_prefix(program.rfind('/') + 1);  // npos + 1 is 0.
+  program.remove_prefix(program.rfind('/') + 1);  // npos + 1 is 0
   const std::size_t suffix = program.find(program_suffix);
   return suffix == std::string_view::npos || suffix == 0 ? std::nullopt
                                                          : std::optional(std::string(program.substr(0, suffix)));
 }
 
-/// A time or nothing, with the reason.
+/// Returns the time if it is valid; otherwise sets `reason` and returns nullopt.
 std::optional<double> time_in(std::optional<double> value, std::string& reason) {
   if (!value || !std::isfinite(*value)) {
     reason = "the time is not a number";
@@ -73,7 +74,7 @@ std::optional<double> time_in(std::optional<double> value, std::string& reason) 
   return std::nullopt;
 }
 
-/// A rank as a line of devices names it.
+/// One rank, from a line of the list of devices.
 struct Device {
   std::int64_t rank = 0;
   std::int64_t group = 0;
@@ -81,11 +82,11 @@ struct Device {
   std::int64_t device = 0;
 };
 
-/// The rows and ranks of one run so far.
+/// Collects the rows and ranks of one run.
 class Reading {
  public:
   void add_device(Device device) { devices_.push_back(std::move(device)); }
-  /// Every line stands for so many ranks.
+  /// Sets the number of ranks that each line of the list of devices stands for.
   void name_ranks_a_device(std::int64_t ranks) { ranks_a_device_ = std::clamp<std::int64_t>(ranks, 1, most_ranks); }
   void name_op(std::string op) { run_.op = std::move(op); }
   void leave_out_devices() { lacks_devices_ = true; }
@@ -132,7 +133,7 @@ class Reading {
   }
 
  private:
-  /// Without MPI every process takes itself for rank 0 of its own GPUs.
+  /// Throws ConfigError if several processes name the same rank: without MPI, every process counts as rank 0.
   void refuse_lone_processes(const std::string& path) const {
     std::map<std::pair<std::int64_t, std::int64_t>, int> times;
     int most_times = 0;
@@ -184,7 +185,7 @@ class Reading {
   bool lacks_devices_ = false;
 };
 
-/// The runs of a file so far.
+/// Collects the runs of a file.
 class Runs {
  public:
   Reading& current() {
@@ -193,7 +194,7 @@ class Runs {
     }
     return readings_.back();
   }
-  /// Begins another run, unless nothing is known of this one yet.
+  /// Begins another run unless the current one is still empty.
   void begin() {
     if (readings_.empty() || !readings_.back().is_empty()) {
       readings_.emplace_back();
@@ -237,7 +238,7 @@ class Runs {
 
 // Text.
 
-/// The word behind another one.
+/// Returns the word that follows `before`.
 std::optional<std::string_view> word_behind(const std::vector<std::string_view>& words, std::string_view before) {
   const auto match = std::find(words.begin(), words.end(), before);
   return match == words.end() || match + 1 == words.end() ? std::nullopt : std::optional(*(match + 1));
@@ -249,7 +250,7 @@ std::optional<std::int64_t> number_behind(const std::vector<std::string_view>& w
   return number && *number < most_ranks ? number : std::nullopt;
 }
 
-/// "2.28.9" of 22809, and of 2804 before 2.9 ("2.8.4"); empty for other numbers.
+/// Returns "2.28.9" for 22809, and "2.8.4" for 2804, the form of codes before 2.9; empty for other numbers.
 std::string version_of_code(std::int64_t code) {
   constexpr std::int64_t first_long = 10000;
   const std::int64_t major = code >= first_long ? code / 10000 : code / 1000;
@@ -257,7 +258,8 @@ std::string version_of_code(std::int64_t code) {
   return code < 1000 || code >= 1'000'000 ? "" : fmt::format("{}.{}.{}", major, rest / 100, rest % 100);
 }
 
-/// The version in "# nccl-tests version 2.17.6 nccl-headers=22803 nccl-library=22803"; empty if it does not say.
+/// Returns the version of the library in "# nccl-tests version 2.17.6 nccl-headers=22803 nccl-library=22803"; empty if
+/// the line has none.
 std::string library_version_in(const std::vector<std::string_view>& words) {
   constexpr std::string_view key = "nccl-library=";
   for (const std::string_view word : words) {
@@ -268,7 +270,7 @@ std::string library_version_in(const std::vector<std::string_view>& words) {
   return "";
 }
 
-/// "#  Rank  0 Group  0 Pid  4242 on node-1 device  0 [0x07] NVIDIA H100"; older ones know no group.
+/// Parses "#  Rank  0 Group  0 Pid  4242 on node-1 device  0 [0x07] NVIDIA H100"; older versions print no group.
 std::optional<Device> device_in(const std::vector<std::string_view>& words) {
   const std::optional<std::int64_t> rank = number_behind(words, "Rank");
   const std::optional<std::string_view> host = word_behind(words, "on");
@@ -283,11 +285,11 @@ std::optional<Device> device_in(const std::vector<std::string_view>& words) {
 
 void read_comment(const std::vector<std::string_view>& words, const std::string& path, Runs& runs) {
   if (std::optional<Device> device = device_in(words)) {
-    if (runs.current().has_rows()) {  // An old version that begins with its devices.
+    if (runs.current().has_rows()) {  // an old version, which begins with its devices
       runs.begin();
     }
     runs.current().add_device(std::move(*device));
-    if (words.back().ends_with("...")) {  // nccl-tests cuts what one process lists at 2 KiB
+    if (words.back().ends_with("...")) {  // nccl-tests cuts the list of one process off at 2 KiB
       runs.current().leave_out_devices();
     }
     return;
@@ -304,7 +306,7 @@ void read_comment(const std::vector<std::string_view>& words, const std::string&
     }
     runs.current().name_version(library_version_in(words));
   } else if (says(1, "nThread")) {
-    runs.begin();  // an attempt before may have died behind its list of devices
+    runs.begin();  // an earlier attempt may have died after its list of devices
   } else if (says(1, "Using") && says(2, "devices") && runs.current().has_rows()) {
     runs.begin();
   } else if (says(1, "...")) {
@@ -314,21 +316,22 @@ void read_comment(const std::vector<std::string_view>& words, const std::string&
   }
 }
 
-/// Returns a sentence about wrong elements, or nothing. Older versions print an error of sums instead, such as 1e-07,
-/// which is not a count of elements.
+/// Returns a sentence about wrong elements; empty if there are none. Older versions print the rounding error of sums
+/// instead, such as 1e-07, which is not a count of elements.
 std::string wrong_elements(std::string_view word) {
   const std::optional<double> wrong = parse_number(word);
   const bool is_rounding = word.find('e') != std::string_view::npos && wrong && *wrong < 1.0;
   return wrong && *wrong > 0.0 && !is_rounding ? fmt::format("{} elements were wrong", word) : "";
 }
 
-/// "2026-11-25" or "12:00:00", which -T writes behind a row.
+/// Returns true for "2026-11-25" or "12:00:00", which -T prints after a row.
 bool is_of_clock(std::string_view word) {
   return word.size() >= 8 && word.find_first_not_of("0123456789-:.") == std::string_view::npos &&
          word.find_first_of("-:", 1) != std::string_view::npos;
 }
 
-/// A row begins with a size, a count and a type. Lines of logs may begin with a number too.
+/// Returns true if the words are a row: a size, a count and a type come first. Lines of logs may begin with a number,
+/// too.
 bool is_row(const std::vector<std::string_view>& words) {
   constexpr std::string_view types =
       " float double half bfloat16 int8 int32 int64 uint8 uint32 uint64 f8e4m3 f8e5m2 "
@@ -370,8 +373,8 @@ void read_row(std::string place, std::vector<std::string_view> words, Reading& r
   }
 }
 
-/// Returns the number of characters that a launcher puts before a line, 0 for none: "[1,0]<stdout>:", "[0]", " 0: ",
-/// "node-1: ", "[pod/launcher/mpi] ", "2026-11-25T12:00:00.123Z "; several of them too.
+/// Returns the length of the prefixes that launchers put before a line, 0 for none: "[1,0]<stdout>:", "[0]", " 0: ",
+/// "node-1: ", "[pod/launcher/mpi] ", "2026-11-25T12:00:00.123Z ". A line may have several.
 std::size_t launcher_prefix(std::string_view line) {
   std::size_t taken = 0;
   for (;;) {
@@ -381,10 +384,10 @@ std::size_t launcher_prefix(std::string_view line) {
       return taken;
     }
     const std::string_view word = rest.substr(first, rest.find_first_of(blanks, first) - first);
-    std::size_t end = 0;  // End of the part that is taken from the word.
+    std::size_t end = 0;  // end of the word's part that belongs to the prefix
     if (word.front() == '[') {
       constexpr std::size_t longest = 128;
-      const std::string_view mark = rest.substr(first, longest);  // "[2026-11-25 12:00:00]" has a blank
+      const std::string_view mark = rest.substr(first, longest);  // "[2026-11-25 12:00:00]" contains a blank
       const std::size_t closed = mark.find(']');
       const std::size_t stream =
           closed == std::string_view::npos ? closed : word.find("<std", std::min(closed, word.size()));
@@ -407,7 +410,7 @@ std::size_t launcher_prefix(std::string_view line) {
   }
 }
 
-/// Some launchers put their mark wherever a process pauses.
+/// Replaces the launcher's mark with blanks, because some launchers insert it wherever a process pauses.
 std::string without_marks(std::string_view line, std::string_view mark) {
   std::string text(line);
   for (std::size_t at = text.find(mark); at != std::string::npos; at = text.find(mark, at)) {
@@ -416,7 +419,7 @@ std::string without_marks(std::string_view line, std::string_view mark) {
   return text;
 }
 
-/// Returns where a line of nccl-tests begins behind whatever stands before it; nothing in other lines.
+/// Returns the place where the text of nccl-tests begins in a line with any prefix; nullopt for other lines.
 std::optional<std::size_t> begin_of_ours(std::string_view line) {
   constexpr std::array<std::string_view, 7> comments{"Rank", "Collective", "nThread", "Using",
                                                      "size", "nccl-tests", "..."};
@@ -427,7 +430,7 @@ std::optional<std::size_t> begin_of_ours(std::string_view line) {
       return at;
     }
   }
-  constexpr std::size_t most_before = 8;  // words of a prefix
+  constexpr std::size_t most_before = 8;  // longest prefix, in words
   const std::vector<std::string_view> words = words_of(line);
   for (std::size_t i = 0; i < std::min(words.size(), most_before); ++i) {
     const std::vector<std::string_view> rest(words.begin() + static_cast<std::ptrdiff_t>(i), words.end());
@@ -438,7 +441,7 @@ std::optional<std::size_t> begin_of_ours(std::string_view line) {
   return std::nullopt;
 }
 
-/// The process that a launcher says a line is of: its mark without a clock's words.
+/// Returns the launcher's name for the process that wrote a line: the launcher's mark without dates and times.
 std::string label_in(std::string_view mark) {
   std::string label;
   for (const std::string_view word : words_of(mark)) {
@@ -448,7 +451,7 @@ std::string label_in(std::string_view mark) {
   return label;
 }
 
-/// Runs by the process whose line it is: those of several may be interleaved.
+/// Runs by the process that wrote them, because lines of several processes may be interleaved.
 using Streams = std::map<std::string, Runs>;
 
 void read_line(std::string_view line, int number, const std::string& path, Streams& streams) {
@@ -462,7 +465,7 @@ void read_line(std::string_view line, int number, const std::string& path, Strea
       return;  // a log: "node-1:4242:4242 [0] NCCL INFO ..."
     }
     prefix = *begin;
-    label.clear();  // its form is not known, so its writer cannot be told
+    label.clear();  // the prefix has an unknown form, so it does not tell which process wrote the line
   }
   std::string rest(line.substr(prefix));
   std::string_view mark = line.substr(0, prefix);
@@ -533,7 +536,7 @@ Json parsed(std::string_view text, const std::string& path) {
   } catch (const Json::parse_error& error) {
     refuse(fmt::format("{}:{}", path, line_and_column(text, error.byte)),
            "is not JSON; give the whole file that nccl-tests -J wrote");
-  } catch (const Json::exception&) {  // A number that fits no double.
+  } catch (const Json::exception&) {  // a number that no double can hold
     refuse(path, "a number is out of range; give the whole file that nccl-tests -J wrote");
   }
 }
@@ -568,7 +571,7 @@ void read_json(std::string_view text, const std::string& path, Reading& reading)
                         .device = whole("device", 0)});
     ++place;
   }
-  // The first device of each process alone is listed (src/util.cu, writeDeviceReport).
+  // nccl-tests lists only the first device of each process (src/util.cu, writeDeviceReport).
   const auto in_config = [&](const char* key) {
     const double number = settings.is_object() ? number_at(settings, key).value_or(1.0) : 1.0;
     return std::clamp<std::int64_t>(static_cast<std::int64_t>(std::clamp(number, 1.0, 1e6)), 1, most_ranks);

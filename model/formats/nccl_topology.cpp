@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL's topology, as NCCL_TOPO_DUMP_FILE writes it (NCCL 2.28.9, src/graph/xml.cc and topo.cc):
+// Reads NCCL's topology as NCCL_TOPO_DUMP_FILE writes it (NCCL 2.28.9, src/graph/xml.cc and topo.cc):
 //
 //   <system version="1">
 //     <cpu numaid="0" ...>
@@ -11,8 +11,9 @@
 //         </pci>
 //         <pci ...> <nic> <net name="mlx5_0" .../> </nic> </pci>
 //
-// RCCL writes the same with <gpu ... gcn="gfx942" arch="..."> and <xgmi target= count= tclass=> in place of nvlink.
-// A link of a pci is that to its parent. All NVSwitches are one crossbar, as for NCCL.
+// RCCL writes the same format with <gpu ... gcn="gfx942" arch="...">, and <xgmi target= count= tclass=> in place of
+// nvlink. The link_speed and link_width of a pci describe the link to its parent. All NVSwitches count as one crossbar,
+// as in NCCL.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -35,10 +36,11 @@ constexpr std::string_view how_made = "let NCCL write the file, with NCCL_TOPO_D
 
 constexpr std::size_t most_cpus = 64;
 constexpr std::size_t deepest_bus = 32;
-constexpr int deepest_element = 64;  // below a CPU: also of elements other than switches
+constexpr int deepest_element = 64;  // below a CPU, including elements other than switches
 
-/// One NVLink, one direction, by the compute capability from which GPUs have it (data sheets: P100 160 GB/s both ways
-/// over 4 links, V100 300 over 6, A100 600 over 12, RTX 3090 112.5 over 4, H100 900 over 18, B200 1800 over 18).
+/// Rate of one NVLink in one direction, for GPUs from this compute capability on. Data sheets give both directions of
+/// all links: P100 160 GB/s over 4 links, V100 300 over 6, A100 600 over 12, RTX 3090 112.5 over 4, H100 900 over 18,
+/// B200 1800 over 18.
 struct NvlinkRate {
   int sm;
   BytesPerSecond rate;
@@ -46,8 +48,8 @@ struct NvlinkRate {
 constexpr std::array nvlink_rates{NvlinkRate{60, {20e9}},      NvlinkRate{70, {25e9}}, NvlinkRate{80, {25e9}},
                                   NvlinkRate{86, {14.0625e9}}, NvlinkRate{90, {25e9}}, NvlinkRate{100, {50e9}}};
 
-/// One xGMI link, one direction, by architecture (AMD's data sheets: MI100 92 GB/s both ways, MI250X 100, MI300X 128,
-/// MI355X 153.6).
+/// Rate of one xGMI link in one direction, by architecture. AMD's data sheets give both directions: MI100 92 GB/s,
+/// MI250X 100, MI300X 128, MI355X 153.6.
 struct XgmiRate {
   std::string_view gcn;
   BytesPerSecond rate;
@@ -56,9 +58,9 @@ constexpr std::array xgmi_rates{XgmiRate{"gfx908", {46e9}},  XgmiRate{"908", {46
                                 XgmiRate{"910", {50e9}},     XgmiRate{"gfx942", {64e9}}, XgmiRate{"942", {64e9}},
                                 XgmiRate{"gfx950", {76.8e9}}};
 
-/// An element that NCCL and RCCL write. `attributes`: those that are read here or that say nothing about links between
-/// GPUs (what a CPU is, which vendor made a device, ranks, what GPUDirect can do). Elements below a NIC are not looked
-/// at: of NICs only their nearness is used. c2c: the link of a GPU to its own CPU.
+/// An element that NCCL and RCCL write. `attributes` lists the attributes that are read here, and those that do not
+/// describe links between GPUs (kind of CPU, vendor of a device, ranks, GPUDirect support). Elements below a NIC are
+/// not checked, because only the distances of NICs are used. c2c is the link of a GPU to its own CPU.
 struct KnownElement {
   std::string_view name;
   std::vector<std::string_view> attributes;
@@ -80,7 +82,7 @@ std::vector<KnownElement> known_elements() {
 
 constexpr std::string_view remove_it = "if it says nothing about how GPUs are joined, take it out of the file";
 
-/// Roots of other programs' XML.
+/// Root element of another program's XML, and a description for messages.
 struct OtherRoot {
   std::string_view name;
   std::string_view what;
@@ -90,8 +92,8 @@ constexpr std::array other_roots{
     OtherRoot{"topology", "this is the XML of lstopo, which does not say how fast GPUs are joined"},
     OtherRoot{"nvidia_smi_log", "this is `nvidia-smi -q -x`, which does not say how GPUs are joined"}};
 
-/// Bytes a second of one PCIe lane, by its transfers: 8b/10b up to generation 2, 128b/130b from 3 on, blocks of 242 of
-/// 256 bytes in 6.
+/// Returns the bytes per second of one PCIe lane with this many transfers per second. The line coding is 8b/10b up to
+/// generation 2 and 128b/130b from generation 3 on; generation 6 carries 242 bytes in blocks of 256.
 double bytes_per_lane(double transfers) {
   const double coding = transfers < 8e9 ? 8.0 / 10.0 : transfers < 64e9 ? 128.0 / 130.0 : 242.0 / 256.0;
   return transfers * coding / 8.0;
@@ -139,7 +141,7 @@ class Reader {
     const std::size_t start = before.rfind('\n') + 1;  // 0 where there is none
     throw ConfigError(at_place(path_, {static_cast<int>(line) + 1, static_cast<int>(offset - start) + 1}, message));
   }
-  /// At the element's '<'.
+  /// Reports a mistake at the element's '<'.
   [[noreturn]] void refuse(const pugi::xml_node& element, const std::string& message) const {
     refuse(static_cast<std::size_t>(std::max<std::ptrdiff_t>(element.offset_debug() - 1, 0)), message);
   }
@@ -151,7 +153,7 @@ class Reader {
     refuse(0, fmt::format("{}; {}", other == other_roots.end() ? "there is no <system>" : other->what, how_made));
   }
 
-  /// Names what is in the file and not understood, down to the NICs.
+  /// Refuses unknown attributes and elements, down to the NICs.
   void check_element(const pugi::xml_node& element, int depth) const {
     if (depth > deepest_element) {
       refuse(element, fmt::format("elements in more than {} others are too many; {}", deepest_element, how_made));
@@ -178,7 +180,7 @@ class Reader {
     }
   }
 
-  /// NCCL fuses the files of all nodes of one NVLink domain (NVL72).
+  /// Refuses a file of several hosts: NCCL merges the files of all nodes of one NVLink domain (NVL72).
   void require_one_host(const pugi::xml_node& system) const {
     std::string_view first;
     for (const pugi::xml_node cpu : system.children("cpu")) {
@@ -202,7 +204,7 @@ class Reader {
     return static_cast<int>(*number);
   }
 
-  /// GPUs count by `dev`, whatever the order in which they are written.
+  /// Numbers the GPUs by `dev`, regardless of their order in the file.
   void number_gpus(const pugi::xml_node& system) {
     std::map<int, pugi::xml_node> by_device;
     for (const pugi::xpath_node& match : system.select_nodes(".//gpu")) {
@@ -239,7 +241,8 @@ class Reader {
   }
   void join(int a, int b, BytesPerSecond rate) { wires_.edges.push_back({a, b, rate}); }
 
-  /// NCCL fills in a class; where a machine hides its switches (as in a cloud) the target is not an address at all.
+  /// Returns true if the link leads to a switch. NCCL writes the class of the target; without a class, as on cloud
+  /// machines that hide their switches, the target is a switch if its address is not a GPU's.
   [[nodiscard]] bool goes_to_a_switch(const pugi::xml_node& link) const {
     const std::string_view kind = link.attribute("tclass").value();
     return kind.empty() ? !gpu_at(link.attribute("target").value())
@@ -250,7 +253,7 @@ class Reader {
     return match == gpus_.end() ? std::nullopt : std::optional(static_cast<int>(match - gpus_.begin()));
   }
 
-  /// Before all bridges, so that a route takes it rather than a PCIe switch of as many hops.
+  /// Adds the crossbar before all bridges, so that a route prefers it to a PCIe switch with the same number of hops.
   void add_crossbar() {
     int crossbar = -1;
     for (std::size_t i = 0; i < gpus_.size(); ++i) {
@@ -265,7 +268,7 @@ class Reader {
     }
   }
 
-  /// NVLinks, and what RCCL writes in their place.
+  /// Returns the GPU's NVLinks, or the xGMI links that RCCL writes instead.
   [[nodiscard]] static std::vector<pugi::xml_node> links_of(const Gpu& gpu) {
     std::vector<pugi::xml_node> links;
     for (const char* const tag : {"nvlink", "xgmi"}) {
@@ -278,7 +281,7 @@ class Reader {
   [[nodiscard]] BytesPerSecond xgmi_rate(const pugi::xml_node& gpu) const {
     const std::string_view gcn = gpu.attribute("gcn").value();
     const auto* const known = std::find_if(xgmi_rates.begin(), xgmi_rates.end(), [&](const XgmiRate& entry) {
-      return gcn.substr(0, entry.gcn.size()) == entry.gcn;  // "gfx90a:sramecc+:xnack-"; old files have a number
+      return gcn.substr(0, entry.gcn.size()) == entry.gcn;  // matches "gfx90a:sramecc+:xnack-"; old files have a number
     });
     if (known == xgmi_rates.end()) {
       refuse(gpu,
@@ -307,8 +310,8 @@ class Reader {
     return (above - 1)->rate;
   }
 
-  /// Returns the number of NVLinks that a GPU states to another. Links to devices other than GPUs of the file count
-  /// nowhere.
+  /// Returns the number of NVLinks that a GPU lists to another one. Links to devices that are not GPUs of the file are
+  /// ignored.
   [[nodiscard]] int links_between(int gpu, int other) const {
     int links = 0;
     for (const pugi::xml_node link : links_of(gpus_[static_cast<std::size_t>(gpu)])) {
@@ -319,7 +322,7 @@ class Reader {
     return links;
   }
 
-  /// Every NVLink stands in both of its GPUs.
+  /// Joins GPUs with NVLinks between them. Both GPUs must list the same number of links.
   void join_gpus() {
     for (int a = 0; a < wires_.gpus; ++a) {
       const pugi::xml_node element = gpus_[static_cast<std::size_t>(a)].element;
@@ -340,7 +343,7 @@ class Reader {
     }
   }
 
-  /// Broadcom switches may be joined to each other. It matters where GPUs have no links of their own.
+  /// Refuses links between PCIe switches (Broadcom) if any GPU has no NVLinks, because its data may use them.
   void require_no_switch_links(const pugi::xml_node& system) const {
     const pugi::xml_node link = system.select_node(".//pcilink").node();
     const bool all_linked =
@@ -368,7 +371,8 @@ class Reader {
     add_below(cpu, above, 0);
   }
 
-  /// `above`: the vertices from the CPU down to this element, which has `depth` elements between it and the CPU.
+  /// Adds the devices below an element. `above` lists the vertices from the CPU down to the element; `depth` is the
+  /// number of elements between the CPU and it.
   void add_below(const pugi::xml_node& element, std::vector<int>& above, int depth) {
     if (above.size() > deepest_bus) {
       refuse(element, fmt::format("PCIe switches in more than {} others are too many; {}", deepest_bus, how_made));
@@ -396,7 +400,8 @@ class Reader {
     }
   }
 
-  /// NCCL leaves empty what the system does not tell (as in a virtual machine) and takes 16 lanes of generation 3.
+  /// Returns the rate of an element's link to its parent. NCCL leaves values empty that the system hides, as in a
+  /// virtual machine, and assumes 16 lanes of generation 3.
   [[nodiscard]] BytesPerSecond pcie_rate(const pugi::xml_node& pci) const {
     if (rates_.pcie) {
       return *rates_.pcie;
@@ -415,7 +420,8 @@ class Reader {
     return {lanes * bytes_per_lane(transfers)};
   }
 
-  /// Vertices that two ways up do not share, far apart where they meet at no CPU.
+  /// Returns the distance of each GPU from each NIC: the vertices that their ways up to the CPU do not share, plus
+  /// 1,000 if they are below different CPUs.
   [[nodiscard]] std::vector<std::vector<int>> nic_distances() const {
     std::vector<std::vector<int>> distances;
     for (const Gpu& gpu : gpus_) {
@@ -438,7 +444,7 @@ class Reader {
   std::vector<KnownElement> known_ = known_elements();
   std::vector<Gpu> gpus_;
   std::vector<int> roots_;
-  std::vector<std::vector<int>> nics_;  // each the vertices above it
+  std::vector<std::vector<int>> nics_;  // for each NIC, the vertices above it
 };
 
 }  // namespace

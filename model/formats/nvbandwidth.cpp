@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of keys as in nvbandwidth's json_output.cpp.
+// The names of keys follow nvbandwidth's json_output.cpp.
 #include "model/formats/nvbandwidth.h"
 
 #include <fmt/format.h>
@@ -25,7 +25,7 @@ constexpr std::string_view program = "nvbandwidth -j";
 constexpr std::size_t most_devices = 1 << 14;
 constexpr double most_value = 1e9;  // GB/s or ns
 
-/// "GPU" before "(row)".
+/// Returns the word before `mark`: "GPU" before "(row)".
 std::string word_before(std::string_view description, std::string_view mark) {
   const std::size_t end = description.find(mark);
   if (end == std::string_view::npos) {
@@ -53,7 +53,7 @@ void describe(const ToolValue& value, BandwidthMatrix& matrix) {
   }
 }
 
-/// A cell is text: "276.1" or "N/A".
+/// Returns the value of a cell such as "276.1"; nullopt for "N/A".
 std::optional<double> cell(const ToolValue& value) {
   if (value.json.is_string() && value.json.get_ref<const std::string&>() == "N/A") {
     return std::nullopt;
@@ -96,12 +96,12 @@ double sum_of(const Values& values) {
   return sum;
 }
 
-/// Cells have six digits, the sum is of the values before they were printed.
+/// Refuses values that do not add up to the file's sum, apart from rounding: cells are printed with six digits.
 void require_sum(const ToolValue& test, const Values& values) {
   constexpr double rounding = 1e-4;
   const std::optional<ToolValue> told = test.find("sum");
   if (!told) {
-    return;  // before 0.5
+    return;  // versions before 0.5 print no sum
   }
   if (!told->json.is_number()) {
     told->refuse("is not a number; give the whole file as it was printed");
@@ -113,7 +113,8 @@ void require_sum(const ToolValue& test, const Values& values) {
   }
 }
 
-/// A test in both directions that prints three matrices prints them below each other, and the sum of the last.
+/// Splits the values of a test into matrices. A test in both directions may print three matrices, one below the other,
+/// and the sum of the last one.
 std::vector<BandwidthMatrix> parts_of(const ToolValue& test, BandwidthMatrix matrix, Values values) {
   constexpr std::size_t parts = 3;
   const std::size_t columns = values.front().size();
@@ -136,7 +137,7 @@ std::vector<BandwidthMatrix> parts_of(const ToolValue& test, BandwidthMatrix mat
   return matrices;
 }
 
-/// The rows of a matrix between GPUs are as many as its columns, those of other matrices are one.
+/// Refuses a matrix that is neither square (between GPUs) nor a single row.
 void require_shape(const ToolValue& test, const BandwidthMatrix& matrix) {
   const std::size_t rows = matrix.values.size();
   if (rows != 1 && rows != matrix.values.front().size()) {
@@ -163,7 +164,7 @@ BandwidthStatus status_of(const ToolValue& test) {
   status->refuse(fmt::format("unknown status {}; known: Passed, Waived, Error, Running, Not Found", in_quotes(word)));
 }
 
-/// min, max and average (--verbose) follow from the values.
+/// Known keys; min, max and average (--verbose) are not read, because they follow from the values.
 constexpr std::array<std::string_view, 9> keys_of_a_test{
     "name", "status", "error", "bandwidth_description", "bandwidth_matrix", "sum", "min", "max", "average"};
 
@@ -194,7 +195,8 @@ std::vector<BandwidthMatrix> read_test(const ToolValue& test, ReadingNotes& note
   return matrices;
 }
 
-/// A test that begins is written down as running; where it ends in an error, some versions write it down again.
+/// Adds the matrices of a test. nvbandwidth writes an entry when a test starts ("Running"), and some versions write a
+/// second one if the test fails; the last entry wins.
 void add_test(std::vector<BandwidthMatrix> test, std::vector<BandwidthMatrix>& matrices) {
   if (!matrices.empty() && matrices.back().test == test.front().test &&
       matrices.back().status == BandwidthStatus::failed) {
@@ -203,7 +205,7 @@ void add_test(std::vector<BandwidthMatrix> test, std::vector<BandwidthMatrix>& m
   std::move(test.begin(), test.end(), std::back_inserter(matrices));
 }
 
-/// "0: NVIDIA H100 80GB HBM3 (00000000:07:00): (node-1)".
+/// Parses "0: NVIDIA H100 80GB HBM3 (00000000:07:00): (node-1)".
 BandwidthDevice device_of(const ToolValue& value, std::size_t index) {
   std::string text = value.text();
   const std::string number = fmt::format("{}: ", index);

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// `rocm-smi --showtopo` (with --shownodesbw) and `amd-smi topology`: one table after another, all of the same GPUs.
+// Reads the output of `rocm-smi --showtopo` (with --shownodesbw) and `amd-smi topology`: a series of tables, each of
+// the same GPUs.
 //
 //   ======================== Link Type between two GPUs ======      LINK TYPE TABLE:
 //          GPU0         GPU1                                                     0000:0c:00.0 0000:22:00.0
 //   GPU0   0            XGMI                                        0000:0c:00.0 SELF         XGMI
 //   GPU1   XGMI         0                                           0000:22:00.0 XGMI         SELF
 //
-// Read as RCCL does (src/misc/rocm_smi_wrap.cc): a weight of 15 is one hop over xGMI, so only such pairs have links of
-// their own, as many as the largest bandwidth of the pair has smallest ones. The bandwidths themselves are what the
-// driver assumes of any link, 25 GT/s, and are not used. Hops count 1 for whatever goes over xGMI; of PCIe 2 is below
-// one CPU and 3 over two.
+// The tables are interpreted as in RCCL (src/misc/rocm_smi_wrap.cc). A weight of 15 is one hop over xGMI, so only pairs
+// with this weight have direct links; their number is the largest bandwidth of the pair over the smallest one. The
+// bandwidths themselves are not used, because the driver assumes 25 GT/s for any link. The number of hops is 1 for any
+// path over xGMI; over PCIe it is 2 below one CPU and 3 across two CPUs.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -35,7 +36,7 @@ constexpr std::string_view how_made = "give all that `rocm-smi --showtopo --show
 constexpr std::int64_t weight_of_a_hop = 15;
 constexpr std::int64_t weight_in_a_gpu = 13;  // between partitions
 
-/// The property of pairs in a table. ignored: caches, atomics and DMA do not change where data goes.
+/// Property of pairs that a table shows. ignored: caches, atomics and DMA, which do not change the route of data.
 enum class TableKind : std::uint8_t { weight, hops, type, bandwidth, access, ignored, numa };
 constexpr std::size_t table_kinds = 7;
 
@@ -54,13 +55,13 @@ constexpr std::array titles{Title{"Weight between two GPUs", TableKind::weight},
                             Title{"LINK TYPE TABLE:", TableKind::type},
                             Title{"NUMA BW TABLE:", TableKind::bandwidth},
                             Title{"ACCESS TABLE:", TableKind::access},
-                            Title{"CACHE COHERANCY TABLE:", TableKind::ignored},  // The tool's spelling.
+                            Title{"CACHE COHERANCY TABLE:", TableKind::ignored},  // the tool's spelling
                             Title{"CACHE COHERENCY TABLE:", TableKind::ignored},
                             Title{"ATOMICS TABLE:", TableKind::ignored},
                             Title{"DMA TABLE:", TableKind::ignored},
                             Title{"BI-DIRECTIONAL TABLE:", TableKind::ignored}};
 
-/// The words of a line between the rules of a title: "==== Hops between two GPUs ====".
+/// Returns the words of a title without its rules: "==== Hops between two GPUs ====".
 std::string title_of(const Line& line) {
   std::string title;
   for (const TextWord& word : line) {
@@ -106,7 +107,7 @@ class RocmReader {
   }
 
  private:
-  using Rows = std::vector<Line>;  // by GPU, its cells
+  using Rows = std::vector<Line>;  // for each GPU, its cells
 
   [[noreturn]] void refuse(YamlPlace place, const std::string& message) const {
     throw ConfigError(at_place(path_, place, message));
@@ -128,7 +129,7 @@ class RocmReader {
     return i;
   }
 
-  /// The line of the last row.
+  /// Reads one table; returns the line of its last row.
   std::size_t read_table(std::size_t title_line, const Title& title) {
     const std::size_t head = next_line(title_line);
     const YamlPlace place = lines_[title_line].front().place;
@@ -164,7 +165,7 @@ class RocmReader {
     table_.names = std::move(names);
   }
 
-  /// The cells of a GPU's row.
+  /// Returns the cells of a GPU's row.
   [[nodiscard]] Line row_of(const std::string& name, std::size_t line, YamlPlace title) const {
     if (line >= lines_.size() || lines_[line].front().text != name) {
       refuse(line < lines_.size() ? lines_[line].front().place : title,
@@ -178,7 +179,8 @@ class RocmReader {
     return cells;
   }
 
-  /// Lines as "GPU[0] : (Topology) Numa Node: 0"; those of the affinity say the same. The last one.
+  /// Reads lines such as "GPU[0] : (Topology) Numa Node: 0" and skips lines about the affinity, which repeat them.
+  /// Returns the last line.
   std::size_t read_numa(std::size_t title_line) {
     std::size_t i = title_line + 1;
     for (; i < lines_.size() && !is_rule(lines_[i]); ++i) {
@@ -206,7 +208,7 @@ class RocmReader {
     return *value;
   }
 
-  /// "0-0" everywhere is what virtual machines print.
+  /// Returns true if any cell has a bandwidth; virtual machines print "0-0" everywhere.
   [[nodiscard]] bool tells_bandwidths() const {
     const Rows& bandwidths = rows(TableKind::bandwidth);
     return std::any_of(bandwidths.begin(), bandwidths.end(), [](const Line& row) {
@@ -252,7 +254,7 @@ class RocmReader {
     return {weight == weight_of_a_hop ? Level::nvlink : Level::relayed, links_of(a, b, weight), type.place};
   }
 
-  /// Without peer access data goes through the CPU, whatever links there are.
+  /// Refuses a pair without peer access, whose data goes through the CPU regardless of its links.
   void require_access(int a, int b) const {
     if (rows(TableKind::access).empty()) {
       return;
@@ -275,7 +277,7 @@ class RocmReader {
     return hops == 2 ? Level::phb : Level::sys;
   }
 
-  /// Returns the number of links of a pair over xGMI; 0 where other GPUs pass on.
+  /// Returns the number of xGMI links of a pair; 0 if other GPUs pass its data on.
   [[nodiscard]] int links_of(int a, int b, std::int64_t weight) const {
     const bool is_direct = weight == weight_of_a_hop;
     if (!has_bandwidths_) {
@@ -307,7 +309,7 @@ class RocmReader {
     return static_cast<int>(*largest / *least);
   }
 
-  /// Sets NUMA nodes where each GPU has one; virtual machines print -1.
+  /// Sets the NUMA nodes if each GPU has one; virtual machines print -1.
   void fill_numa() {
     for (const TextWord& word : numa_) {
       const std::optional<std::int64_t> node = parse_integer(word.text);

@@ -33,7 +33,7 @@ struct Unit {
 };
 constexpr std::array units{Unit{"_us", 1.0}, Unit{"_ms", 1e3}, Unit{"_s", 1e6}};
 
-/// The number of a step that a column or key has.
+/// Value that a CSV column or a JSON key holds, and its unit in microseconds.
 struct Column {
   enum class Kind { none, rank, step, time, compute, communication, send, idle, host } kind = Kind::none;
   double us = 1.0;
@@ -90,7 +90,7 @@ std::vector<std::string_view> cells_of(std::string_view line) {
   return cells;
 }
 
-/// The next line that is neither empty nor a comment; `number` counts from 1.
+/// Takes the next line that is neither empty nor a comment from `text`; `number` becomes its number, from 1.
 std::string_view next_line(std::string_view& text, std::size_t& number) {
   while (!text.empty()) {
     const std::size_t end = text.find('\n');
@@ -104,7 +104,7 @@ std::string_view next_line(std::string_view& text, std::size_t& number) {
   return "";
 }
 
-/// Puts one value into a step. Throws ConfigError "place: ..." where it is none.
+/// Builds the steps of a job, value by value. Throws ConfigError "place: ..." for a wrong value.
 class StepBuilder {
  public:
   explicit StepBuilder(JobSteps& job) : job_(job) {}
@@ -199,7 +199,7 @@ void read_csv(std::string_view text, const std::string& path, JobSteps& job) {
 
 std::string text_of(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
 
-/// Objects have the keys of the first one, as rows have the columns of their header.
+/// Reads JSON objects. Each must have the keys of the first one, as CSV rows have the columns of their header.
 class ObjectReader {
  public:
   ObjectReader(const std::string& path, JobSteps& job) : path_(path), job_(job), builder_(job) {}
@@ -256,7 +256,7 @@ void read_json(std::string_view text, const std::string& path, JobSteps& job) {
   }
 }
 
-/// Returns the columns of a CSV header, or of the keys of the first JSON object.
+/// Returns the columns of a CSV header, or the keys of the first JSON object.
 std::vector<Column> first_columns(std::string_view text) {
   std::vector<Column> columns;
   const std::size_t begin = text.find_first_not_of(" \t\r\n[");

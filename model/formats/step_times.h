@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads what every rank of a job took in every step: CSV with a header, JSON (a list of objects) or JSON lines.
+// Reads the times of every rank of a job in every step: CSV with a header, JSON (a list of objects) or JSON lines.
 //
 //   rank,step,time_ms,compute_ms,communication_ms,host
 //   0,10,412.1,301.7,96.2,node-1
 //
-// rank, step and time are needed. compute, communication, send and idle are the times that the rank's GPU computes, is
-// inside collectives (waiting counts), transfers itself (waiting does not) and has nothing to do. A time ends in _us,
-// _ms or _s. host is the rank's.
+// rank, step and time are required. The optional times state how long the rank's GPU computes (compute), is inside
+// collectives including waiting (communication), transfers data without waiting (send), and has nothing to do (idle).
+// Names of times end in _us, _ms or _s. host is the rank's host.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@
 
 namespace commfuse {
 
-/// Microseconds of one rank in one step; what a file does not say is missing.
+/// Times of one rank in one step, in microseconds; nullopt if the file does not have them.
 struct StepTimes {
   std::int64_t rank = 0;
   std::int64_t step = 0;
@@ -31,16 +31,16 @@ struct StepTimes {
 };
 
 struct JobSteps {
-  std::vector<StepTimes> steps;               ///< In the order of the file; each rank once a step.
-  std::map<std::int64_t, std::string> hosts;  ///< By rank, where the file names them.
+  std::vector<StepTimes> steps;               ///< In the order of the file; each rank once per step.
+  std::map<std::int64_t, std::string> hosts;  ///< By rank, if the file names hosts.
   std::vector<std::string> notes;             ///< Contents of the file that are not used.
 };
 
-/// By its header, or by the keys of its first object.
+/// Returns true if the header, or the first object, has the required columns.
 bool is_step_times(std::string_view text);
 
-/// Throws ConfigError "path:line: sentence; remedy", or "path: [3].time_ms: ..." of JSON, for a rank that is twice in a
-/// step, for numbers that are none, and where a column that the first row has is empty.
+/// Parses the text. Throws ConfigError "path:line: sentence; remedy", or "path: [3].time_ms: ..." for JSON, for a rank
+/// that appears twice in a step, for values that are not numbers, and for a row that lacks a column of the first row.
 JobSteps read_step_times(std::string_view text, const std::string& path);
 
 }  // namespace commfuse

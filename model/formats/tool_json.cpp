@@ -115,7 +115,7 @@ Json tool_document(std::string_view text, const std::string& path, std::string_v
   } catch (const Json::parse_error& error) {
     throw ConfigError(fmt::format("{}:{}: is not one JSON document; give what {} printed, whole, one run a file", path,
                                   line_and_column(text, begin + error.byte), program));
-  } catch (const Json::exception&) {  // a number that fits no double
+  } catch (const Json::exception&) {  // a number that no double can hold
     throw ConfigError(fmt::format("{}: a number is out of range; give what {} printed", path, program));
   }
 }

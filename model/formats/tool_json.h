@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON that another program printed, perhaps behind a few lines of text. Nothing in it is dropped in silence: what a
-// reader does not use becomes a note.
+// Reads JSON that another program printed, perhaps after a few lines of text. Nothing is dropped silently: a key that
+// no reader uses becomes a note.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace commfuse {
 
-/// Sentences about what was not used, at most a hundred.
+/// Sentences about unused contents; keeps up to 100 and counts the rest.
 class ReadingNotes {
  public:
   void add(std::string sentence);
@@ -32,24 +32,24 @@ struct ToolValue {
 
   /// Throws ConfigError "path: place: sentence".
   [[noreturn]] void refuse(std::string_view sentence) const;
-  /// Null where the object has no such key. Requires an object.
+  /// Returns nullopt if the object does not have the key. Requires an object.
   [[nodiscard]] std::optional<ToolValue> find(const char* key) const;
   /// These throw ConfigError for a value of another kind.
   void require_object() const;
   [[nodiscard]] std::vector<ToolValue> items() const;
   [[nodiscard]] std::string text() const;
-  /// From 0 on.
+  /// Returns a whole number from 0 to `largest`.
   [[nodiscard]] std::int64_t whole(std::int64_t largest) const;
 
-  /// Text of a key, or empty if it is missing.
+  /// Returns the text of a key; empty if the key is missing.
   [[nodiscard]] std::string text_at(const char* key) const;
   /// Notes every key of an object except the known ones.
   void note_others(std::span<const std::string_view> known, ReadingNotes& notes) const;
 };
 
-/// The document that begins at the first "{" of a text. What stands before it is noted. `program` is what prints such
-/// files, for messages. Throws ConfigError "path:line:col: sentence; remedy" for what is no JSON object,
-/// and for a key that an object has twice.
+/// Parses the document that begins at the first "{" of a text, and notes the text before it. `program` names the
+/// program that prints such files in messages. Throws ConfigError "path:line:col: sentence; remedy" for a text that is
+/// not a JSON object, and for duplicate keys.
 nlohmann::json tool_document(std::string_view text, const std::string& path, std::string_view program,
                              ReadingNotes& notes);
 

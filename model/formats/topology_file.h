@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The wires of a node as its own tools print them: the topology of NCCL and RCCL (NCCL_TOPO_DUMP_FILE),
+// Reads the wires of a node from the output of its tools: the topology of NCCL and RCCL (NCCL_TOPO_DUMP_FILE),
 // `nvidia-smi topo -m`, `rocm-smi --showtopo` and `amd-smi topology`.
 #pragma once
 
@@ -13,25 +13,26 @@
 
 namespace commfuse {
 
-/// Rates that such a file does not state, or that overrule its own. One direction.
+/// Rates in one direction that the file does not state, or that override its own.
 struct WireRates {
-  std::optional<BytesPerSecond> nvlink;  ///< One NVLink or xGMI link; NCCL's files tell it by the GPUs' generation.
-  std::optional<BytesPerSecond> pcie;    ///< A PCIe wire; NCCL's files have it.
-  std::optional<BytesPerSecond> root;    ///< Between two sockets; without it they are not joined.
+  std::optional<BytesPerSecond> nvlink;  ///< One NVLink or xGMI link; NCCL's files imply it by the GPUs' generation.
+  std::optional<BytesPerSecond> pcie;    ///< One PCIe wire; NCCL's files state it.
+  std::optional<BytesPerSecond> root;    ///< Between two sockets; without this rate, they are not joined.
 };
 
-/// Most GPUs of a file.
+/// Largest number of GPUs in a file.
 inline constexpr int most_gpus_of_a_file = 64;
 
-/// Whichever of these formats it is, told by what it contains. Throws ConfigError, `path:line:col: sentence; remedy`.
+/// Reads a file in any of these formats, which it detects from the contents. Throws ConfigError `path:line:col:
+/// sentence; remedy`.
 NodeWires read_topology_file(const std::string& path, const WireRates& rates);
 
 NodeWires read_nccl_topology(const std::string& path, const std::string& text, const WireRates& rates);
 NodeWires read_topology_matrix(const std::string& path, const std::string& text, const WireRates& rates);
 NodeWires read_rocm_topology(const std::string& path, const std::string& text, const WireRates& rates);
 
-/// Returns the NIC that each GPU uses when distances[gpu][nic] are known: among its nearest NICs, the one that fewest
-/// GPUs before it use, then the lowest. NICs that any GPU uses are renumbered from 0, in their order.
+/// Returns the NIC that each GPU uses when distances[gpu][nic] are known: among its nearest NICs, the one used by the
+/// fewest GPUs before it, then the lowest. NICs that any GPU uses are renumbered from 0, in their order.
 std::vector<int> nearest_nics(const std::vector<std::vector<int>>& distances);
 
 }  // namespace commfuse

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The wires behind the table of `nvidia-smi topo -m` and those of AMD's tools. NVLinks hide how PCIe goes, so only
-// pairs without are put under switches and sockets. The table does not tell a crossbar from single wires: a GPU that
-// would need more NVLinks than there are is on a crossbar.
+// Derives the wires of a node from the table of `nvidia-smi topo -m`, or from the tables of AMD's tools. A table shows
+// NVLinks in place of the PCIe path, so only pairs without NVLinks are placed under switches and sockets. The table
+// does not distinguish a crossbar from single wires: a GPU that would need more NVLinks than any GPU has is on a
+// crossbar.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,11 +21,11 @@ namespace {
 using Level = MeetingLevel;
 using Cell = MeetingCell;
 
-/// GPUs that belong together, as long as more are put together.
+/// Disjoint groups of GPUs, which can be merged.
 class Groups {
  public:
   explicit Groups(int count) : first_(static_cast<std::size_t>(count)) { std::iota(first_.begin(), first_.end(), 0); }
-  /// The lowest of the group.
+  /// Returns the lowest GPU of a GPU's group, which names the group.
   [[nodiscard]] int of(int gpu) const { return first_[static_cast<std::size_t>(gpu)]; }
   void unite(int a, int b) {
     const int low = std::min(of(a), of(b));
@@ -63,7 +64,7 @@ class Wiring {
     return wires_.gpus + static_cast<int>(wires_.others.size()) - 1;
   }
 
-  /// visit(a, b) for every pair a < b.
+  /// Calls visit(a, b) for every pair a < b.
   template <class Visit>
   void for_each_pair(const Visit& visit) const {
     for (int a = 0; a < table_.gpus; ++a) {
@@ -100,8 +101,8 @@ class Wiring {
     return {crossing.links * rate(rates_.nvlink, crossing, table_.link, "nvlink_rate").value};
   }
 
-  /// Wires, or a crossbar for those GPUs that would need too many of them. Crossbars come before bridges, so that
-  /// routes of as many hops take them.
+  /// Adds a wire for each pair with NVLinks, or a crossbar for GPUs that would need too many links. Crossbars come
+  /// before bridges, so that routes prefer them to bridges with the same number of hops.
   void add_nvlinks() {
     Groups groups(table_.gpus);
     std::vector<int> links(static_cast<std::size_t>(table_.gpus));
@@ -140,7 +141,7 @@ class Wiring {
     }
   }
 
-  /// Switches and sockets: at each level that the table has, one for those who meet there.
+  /// Adds switches and sockets: at each level of the table, one vertex for each group of GPUs that meet there.
   void add_buses() {
     Groups groups(table_.gpus);
     std::vector<int> top(static_cast<std::size_t>(table_.gpus));  // by GPU: the highest vertex above it so far
@@ -160,7 +161,7 @@ class Wiring {
     join_sockets(groups, top);
   }
 
-  /// Pairs that meet at this level or above have not met below.
+  /// Refuses a table in which a pair that meets at this level or above is already joined at a lower level.
   void require_apart(const Groups& groups, Level level) const {
     for_each_pair([&](int a, int b) {
       if (cell(a, b).level >= level && groups.of(a) == groups.of(b)) {
@@ -171,7 +172,7 @@ class Wiring {
     });
   }
 
-  /// One vertex above those of every group that has several.
+  /// Adds one vertex above each group that has several topmost vertices.
   void add_level(VertexKind kind, const Groups& groups, std::vector<int>& top) {
     for (int group = 0; group < table_.gpus; ++group) {
       std::set<int> parts;
@@ -193,8 +194,8 @@ class Wiring {
     }
   }
 
-  /// GPUs of one NUMA node share its root, also where links of their own hide how they meet over PCIe. Only where
-  /// some meet between nodes, or the roots would be of no use.
+  /// Puts the GPUs of each NUMA node under one root, because NVLinks may hide that they meet over PCIe. Does nothing if
+  /// no pair meets between NUMA nodes, since the roots would have no use, or if the table contradicts its NUMA nodes.
   void join_numa_nodes(Groups& groups, std::vector<int>& top) {
     bool meets_between = false;
     bool meets_within = false;
@@ -219,7 +220,7 @@ class Wiring {
     return !table_.numa.empty() && table_.numa[static_cast<std::size_t>(a)] == table_.numa[static_cast<std::size_t>(b)];
   }
 
-  /// Joins groups that meet between sockets, each over a root of its own.
+  /// Joins groups that meet between sockets. Each group has its own root.
   void join_sockets(const Groups& groups, const std::vector<int>& top) {
     std::set<int> far;  // groups
     for_each_pair([&](int a, int b) {

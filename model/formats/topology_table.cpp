@@ -26,11 +26,11 @@ struct LevelName {
   Level level;
 };
 constexpr std::array level_names{
-    LevelName{"X", Level::self},  LevelName{"PIX", Level::pix}, LevelName{"PSB", Level::pix},  // On one board.
+    LevelName{"X", Level::self},  LevelName{"PIX", Level::pix}, LevelName{"PSB", Level::pix},  // on one board
     LevelName{"PXB", Level::pxb}, LevelName{"PHB", Level::phb}, LevelName{"NODE", Level::node},
     LevelName{"SYS", Level::sys}, LevelName{"SOC", Level::sys}};
 
-/// Words that `nvidia-smi topo -p2p` prints in place of connections.
+/// Words that `nvidia-smi topo -p2p` prints instead of connections.
 constexpr std::array peer_states{std::string_view("OK"),  std::string_view("CNS"), std::string_view("GNS"),
                                  std::string_view("TNS"), std::string_view("NS"),  std::string_view("DR"),
                                  std::string_view("U")};
@@ -45,7 +45,8 @@ bool is_peer_state(std::string_view word) {
   return std::find(peer_states.begin(), peer_states.end(), word) != peer_states.end();
 }
 
-/// The tool cuts long rows where the affinity begins: "PH0-115" is PHB, then CPUs 0 to 115.
+/// Returns the connection in a cell that runs into the CPU affinity. The tool cuts cells of long rows there: "PH0-115"
+/// is PHB, then CPUs 0 to 115.
 std::string_view without_affinity(std::string_view word) {
   const std::string_view letters = word.substr(0, word.find_first_of("0123456789"));
   const auto begins = [&](const LevelName& level) { return level.word.substr(0, letters.size()) == letters; };
@@ -94,7 +95,7 @@ class TableReader {
   }
 
  private:
-  /// True if the table of `nvidia-smi topo -p2p` begins, which stands behind the table of connections.
+  /// Returns true if the table of `nvidia-smi topo -p2p` begins at this line; it may follow the table of connections.
   [[nodiscard]] bool begins_peer_table(std::size_t head) const {
     const auto begins_with_gpus = [](const std::vector<Word>& words) {
       return words.size() > 1 && is_gpu(words[0].text) && is_gpu(words[1].text);
@@ -103,7 +104,7 @@ class TableReader {
     return begins_with_gpus(lines_[head]) && has_row && is_peer_state(lines_[head + 1][2].text);
   }
 
-  /// A row begins with a GPU too, but goes on with a cell.
+  /// Returns the first line that lists GPUs. A row also begins with a GPU, but its second word is a cell.
   [[nodiscard]] std::size_t head_line() const {
     for (std::size_t i = 0; i < lines_.size(); ++i) {
       const std::vector<Word>& words = lines_[i];
@@ -114,7 +115,7 @@ class TableReader {
     refuse_unknown_text(path_, lines_);
   }
 
-  /// GPUs come first and in order. Some may be left out, as in a container.
+  /// Checks that GPUs come first and in order. Some may be missing, as in a container.
   void require_next_gpu(const Word& word, const Table& table) const {
     const std::optional<std::int64_t> before = table.names.empty() ? -1 : gpu_number(table.names.back());
     if (!before || *gpu_number(word.text) <= *before) {
@@ -129,7 +130,7 @@ class TableReader {
 
   void read_row(const std::vector<Word>& words, Table& table) const {
     if (words.empty() || !is_gpu(words.front().text)) {
-      return;  // a row of a NIC, whose cells the GPUs have too, or the legend
+      return;  // the row of a NIC, whose cells the GPUs' rows repeat, or the legend
     }
     const auto name = std::find(table.names.begin(), table.names.end(), words.front().text);
     if (name == table.names.end()) {

@@ -8,7 +8,7 @@
 //   PIX   over one PCIe switch        PXB   over several      PHB   over the host bridge of a CPU
 //   NODE  between host bridges of a NUMA node                 SYS   between NUMA nodes (SOC in old drivers)
 //
-// Tables of AMD's tools become the same: XGMI is an NV# there.
+// Tables of AMD's tools are converted to this form: XGMI becomes NV#.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +21,13 @@
 
 namespace commfuse {
 
-/// The remedy where a file cannot be what it should be.
+/// Remedy in messages about a wrong table.
 inline constexpr std::string_view how_a_table_is_made = "give what `nvidia-smi topo -m` prints";
 
-/// Levels at which two devices meet, from near to far. relayed: over NVLinks of other GPUs.
+/// Levels at which two devices meet, from near to far. relayed: over NVLinks through other GPUs.
 enum class MeetingLevel : std::uint8_t { self, nvlink, relayed, pix, pxb, phb, node, sys };
 
-/// The cell at the crossing of two devices.
+/// Cell of a table, for two devices.
 struct MeetingCell {
   MeetingLevel level = MeetingLevel::self;
   int links = 0;  // NVLinks
@@ -35,8 +35,8 @@ struct MeetingCell {
 };
 
 struct TopologyTable {
-  std::string_view tool = how_a_table_is_made;  // the remedy of messages
-  std::string_view link = "an NVLink";          // the link that nvlink_rate is of
+  std::string_view tool = how_a_table_is_made;  // remedy in messages
+  std::string_view link = "an NVLink";          // name of the link in messages about nvlink_rate
   bool may_have_crossbar = true;
   int gpus = 0;
   std::vector<std::string> names;               // GPUs first
@@ -44,18 +44,18 @@ struct TopologyTable {
   std::vector<int> numa;                        // by GPU, where the table has it
 };
 
-/// No GPU has more NVLinks: H100 and B200.
+/// Largest number of NVLinks of any GPU (H100 and B200).
 inline constexpr int most_nvlinks = 18;
 
-/// Throws ConfigError, `path:line:col: sentence; remedy`.
+/// Reads the table of `nvidia-smi topo -m`. Throws ConfigError `path:line:col: sentence; remedy`.
 TopologyTable read_topology_table(const std::string& path, std::string_view text);
 
-/// True if AMD's tools wrote the text.
+/// Returns true if AMD's tools wrote the text.
 bool is_rocm_topology(std::string_view text);
 /// Reads the output of `rocm-smi --showtopo` or `amd-smi topology`. Throws ConfigError as read_topology_table does.
 TopologyTable read_rocm_table(const std::string& path, std::string_view text);
 
-/// The wires behind a table of one node.
+/// Returns the wires that the table of one node implies. Throws ConfigError as read_topology_table does.
 NodeWires wires_of(const std::string& path, TopologyTable table, const WireRates& rates);
 
 }  // namespace commfuse

@@ -17,16 +17,16 @@ using Line = std::vector<TextWord>;
 
 constexpr std::string_view blanks = " \t\r\v\f|";
 
-/// Spellings of the escape character that terminals take.
+/// The terminal's escape character, and its spellings in copied text.
 constexpr std::array escape_marks{std::string_view("\x1b"),        std::string_view("^["),  std::string_view("\\x1b"),
                                   std::string_view("\\033"),       std::string_view("\\e"), std::string_view("\\u001b"),
                                   std::string_view("\xe2\x90\x9b")};
 
-/// First characters of these and of a bare bracket.
+/// First characters of the escape marks and of a bare bracket.
 constexpr std::string_view escape_starts = "\x1b^\\\xe2[";
 
-/// Bytes of the escape that begins here; 0 where none does. Without its mark only colours count, "[4m", since brackets
-/// alone may be text.
+/// Returns the bytes of the escape sequence at the start of `text`; 0 if there is none. Without an escape mark, only
+/// colours such as "[4m" count, because other brackets may be text.
 std::size_t escape_length(std::string_view text) {
   if (escape_starts.find(text.front()) == std::string_view::npos) {
     return 0;
@@ -76,8 +76,8 @@ Line words_of(std::string_view line, int number) {
 
 constexpr std::string_view nvidia_remedy = "give what `nvidia-smi topo -m` prints";
 
-/// The output of some other tool: a line whose first word begins with `first`, and a later one with `second` ("" where
-/// the first is enough). Special ones come before those that they contain.
+/// Output of another tool, known by a line whose first word begins with `first` and a later word with `second` ("" if
+/// the first word is enough). Specific entries come before the general ones that they also match.
 struct OtherTool {
   std::string_view first;
   std::string_view second;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables of topologies as words with their places, the way terminals, issues and logs show them.
+// Splits tables of topologies, as terminals, issues and logs show them, into words with their places.
 #pragma once
 
 #include <string>
@@ -15,16 +15,16 @@ struct TextWord {
   YamlPlace place;
 };
 
-/// The words of every line. Blanks, the bars of a Markdown table, the mark of a quoted line (> or #) and the escapes
-/// that underline a terminal's head line stand between words; escapes also as pages show them that drop or spell out
-/// the escape character ("[4mGPU0", "^[[0m").
+/// Returns the words of every line. Words are separated by blanks, the bars of a Markdown table, the mark of a quoted
+/// line (> or #), and the escapes with which a terminal underlines the head line. Escapes are also recognised if a page
+/// has dropped or spelt out the escape character ("[4mGPU0", "^[[0m").
 std::vector<std::vector<TextWord>> words_of_lines(std::string_view text);
 
-/// Refuses a text without a table that can be read. The ConfigError names the tool that wrote it, where it is a known
-/// one, and the command that prints how GPUs are joined.
+/// Throws ConfigError for a text without a known table. The message names the tool that wrote the text, if it is known,
+/// and the command that prints how the GPUs are joined.
 [[noreturn]] void refuse_unknown_text(const std::string& path, const std::vector<std::vector<TextWord>>& lines);
 
-/// Throws ConfigError where the text shows slices of a GPU (MIG), which have no links among them.
+/// Throws ConfigError if the text shows slices of a GPU (MIG), which have no links to each other.
 void refuse_slices(const std::string& path, const std::vector<std::vector<TextWord>>& lines);
 
 }  // namespace commfuse

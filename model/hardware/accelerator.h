@@ -33,21 +33,22 @@ struct GemmParameters {
   Parameter<double> tile_128x64{1.0};  ///< Also 64 x 128.
   Parameter<double> tile_64x64{1.0};
   Parameter<double> wave_quantum{1.0};  ///< 1: a partly full wave takes as long as a full one; 0: only its share.
-  Parameter<double> unhidden{0.4};      ///< Visible part of the shorter of HBM traffic and loops beside the longer.
+  Parameter<double> unhidden{0.4};      ///< Part of the shorter of HBM traffic and k loops that is not hidden.
   Parameter<double> join_cost{1.0};     ///< Time of a byte of partial products, relative to a weight byte.
 
-  /// Share of the dense peak that the power limit allows the whole chip in a short GEMM (0: no limit), and the share of
-  /// that which remains in a long one.
+  /// Share of the dense peak that the power limit allows the whole chip in a short GEMM (0: no limit), and the part of
+  /// this share that remains in a long GEMM.
   Parameter<double> burst_efficiency{0.0};
   Parameter<double> sustained_share{1.0};
   Parameter<Duration> burst_time{
-      Duration{1'000'000'000}};  ///< A GEMM this long at the peak is half way between the two.
+      Duration{1'000'000'000}};  ///< A GEMM that takes this long at the peak is half way between the two.
 
-  /// Passes over the m x k input at HBM speed before the product, to convert it into this dtype.
+  /// Passes over the m x k input at HBM speed before the GEMM, to convert the input into this dtype.
   Parameter<double> conversion_passes{0.0};
 
-  /// Weights that a benchmark uses again before others have filled this share of the L2 are still in it (0: not
-  /// measured, they never are), and the time of a byte of them relative to that of a weight byte.
+  /// Weights that a benchmark reuses stay in L2 if they fit, with input and output, into this share of it (0: not
+  /// measured, no weights stay). The other value is the time of a byte of these weights relative to a weight byte from
+  /// HBM.
   Parameter<double> resident_share{0.0};
   Parameter<double> cached_weight_cost{1.0};
 
@@ -64,7 +65,7 @@ struct AttentionParameters {
       Duration{5'000'000}};                ///< Once per call, including the work of frameworks around the kernel.
   Parameter<double> loop_efficiency{0.7};  ///< Share of the dense peak in both GEMMs of a tile.
   Parameter<FlopsPerSecond> exponentials{
-      FlopsPerSecond{0.0}};  ///< Rate of exponentials of the whole chip, beside the GEMMs; 0: they are free.
+      FlopsPerSecond{0.0}};  ///< Rate of exponentials of the whole chip, in parallel to the GEMMs; 0: free.
   Parameter<double> masked_width{128.0};                   ///< Keys beyond the diagonal that a causal query pays for.
   Parameter<Duration> tile_overhead{Duration{2'000'000}};  ///< For a tile of 128 queries of a head, once per wave.
   Parameter<double> query_cost{1.0};  ///< Time of a byte of the queries and the output, relative to the HBM bandwidth.
@@ -75,16 +76,16 @@ struct AttentionParameters {
   Parameter<double> narrow_overhead{1.0};  ///< Factor on both overheads for heads no wider than 64.
   Parameter<double> lone_tile{1.0};        ///< Time of a tile that has an SM to itself, relative to one among many.
   /// Above 0 for the kernel of FlashAttention-3, whose tiles hold all heads that share keys, and which splits the keys
-  /// if a sequence has few tiles. The value is the time of a score with split keys relative to one without.
+  /// if a sequence has few tiles. The value is the time of a score with split keys relative to a score without.
   Parameter<double> split_cost{0.0};
-  Parameter<double> unsplit_keys{512.0};  ///< This many keys are never split: four of its blocks.
+  Parameter<double> unsplit_keys{512.0};  ///< Keys that are never split: four blocks of that kernel.
 };
 
-/// Memory-bound kernels between the GEMMs of a serving framework, by their own time on the device, without launch and
-/// without the gap to the kernel before. model/cost/framework_kernel.h gives the formula; `efficiency` is a share of
-/// the HBM bandwidth, in (0, 1], and `step` the time that a thread block takes for 1,024 elements of its row.
+/// Memory-bound kernels between the GEMMs of a serving framework. Their times are device times, without launch and
+/// without the gap after the preceding kernel. model/cost/framework_kernel.h gives the formula; `efficiency` is a share
+/// of the HBM bandwidth, in (0, 1], and `step` the time that a thread block takes for 1,024 elements of its row.
 struct FrameworkKernels {
-  Parameter<Duration> floor;         ///< Shortest time of any of these kernels.
+  Parameter<Duration> floor;         ///< Time added to each of these kernels.
   Parameter<double> sum_efficiency;  ///< Sum of two tensors.
   Parameter<double> cached_saving;   ///< Share of its time that a sum saves on bytes that the L2 still holds.
   Parameter<double> norm_efficiency;
@@ -105,13 +106,13 @@ struct MatrixUnit {
 /// Accelerator whose values `load_machine` has checked: counts and rates are positive, efficiencies lie in (0, 1].
 struct Accelerator {
   std::string name;
-  int sms = 0;  ///< Streaming multiprocessors (AI cores on other makes).
+  int sms = 0;  ///< Streaming multiprocessors (AI cores on other vendors' chips).
   Parameter<BytesPerSecond> hbm_bandwidth;
   Bytes hbm_capacity;
   Bytes l2_capacity;
   /// Share of the HBM bandwidth that adds, packs and norms reach, in (0, 1].
   Parameter<double> memory_bound_efficiency;
-  Parameter<BytesPerSecond> sm_bandwidth;  ///< HBM bytes per second that one SM alone can move.
+  Parameter<BytesPerSecond> sm_bandwidth;  ///< HBM bytes per second that a single SM can move.
   Parameter<Duration> kernel_floor;        ///< Shortest time of any kernel on the device, without launch.
   Parameter<Duration> launch_cost;         ///< Host lane: issuing one kernel.
   Parameter<Duration> event_cost;          ///< Host lane: one event record with its stream wait.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Changes a part of one machine that others share.
+// Changes a part that several machines share in one of them.
 #pragma once
 
 #include <memory>

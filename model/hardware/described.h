@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Describes the parameters of machines. Hardware files are read and written by these entries, and the JSON Schema, the
-// list of uncertain parameters and the provenance of results follow. A new parameter is a member and an entry.
+// Describes the parameters of machines. Hardware files are read and written by these entries; the JSON Schema, the list
+// of uncertain parameters and the provenance of results follow from them. A new parameter is a member and an entry.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@
 namespace commfuse {
 
 inline constexpr double efficiency_least = 0.001;
-inline constexpr double clocks_most = 2.0;  // Clocks may rise above those that a peak was stated for.
+inline constexpr double clocks_most = 2.0;  // Clocks may rise above those for which a peak is stated.
 inline constexpr double relative_most = 100.0;
 inline constexpr double split_keys_most = 65536.0;
 inline constexpr double tile_width_most = 4096.0;
@@ -229,7 +229,8 @@ struct Described<CustomAllReduces> {
 };
 
 /// Algorithms of a collective besides its ring, each in a map of its own. Files, their schema, the output of calibrate
-/// and the parameters that are raised by their error follow; formulas are in model/cost/communication.h.
+/// and the parameters that are raised by their error follow from this list; model/cost/communication.h has the
+/// formulas.
 inline constexpr std::tuple collective_algorithms{entry("tree", &CollectiveParameters::tree),
                                                   entry("custom_all_reduce", &CollectiveParameters::custom_all_reduce,
                                                         "All-reduce kernels of serving frameworks, in a node")};
@@ -239,7 +240,7 @@ template <class Visit>
 constexpr void each_algorithm(const Visit& visit) {
   std::apply([&](const auto&... entries) { (visit(entries), ...); }, collective_algorithms);
 }
-/// Type that the member of an algorithm's entry points to.
+/// Type to which the member of an algorithm's entry points.
 template <class E>
 using AlgorithmOf = std::remove_const_t<typename std::remove_cvref_t<E>::Member::element_type>;
 

@@ -29,7 +29,7 @@ constexpr std::string_view name_of(FitSize size) {
   return "";
 }
 
-/// Limits of an op. The residual of a fit depends on them more than on any size.
+/// The factor that limits the speed of an op. The residual of a fit depends on it more than on any size.
 enum class Limit : std::uint8_t {
   latency,    ///< Launch, ramp and floor take at least half of the time.
   bandwidth,  ///< HBM traffic, or the wires of a message.
@@ -62,7 +62,7 @@ struct SeenRange {
 
 struct FitScope {
   /// Relative standard error of one op's price that the errors of the parameters do not explain: two thirds of the rows
-  /// that the fit had not seen were off by no more. The default is assumed, for ops without a fit.
+  /// that the fit had not seen were off by no more than this. The default is assumed, for ops without a fit.
   double residual = 0.15;
   ByLimit by_limit = alike_by_limit;                                  ///< Factor on `residual`, by limit.
   std::array<std::optional<SeenRange>, all_fit_sizes.size()> seen{};  ///< Measured sizes; empty if none were.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Share of a node's wires that a group of its GPUs has in a collective.
+// Share of a node's wires that a group of its GPUs gets in a collective.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct StridedGroups {
 /// Rates of groups in one node. A collective uses the better of two patterns: a ring with half of the bytes each way,
 /// or equal data from every GPU to every other. The wire with the most load relative to its rate sets the pace. So a
 /// switch gives every group the same rate; a mesh gives a group of n its n - 1 wires; a ring gives a group that does
-/// not close it one of the two ways round; and a PCIe tree gives the rate of the slowest wire between neighbours,
+/// not span it only one of the two ways round; and a PCIe tree gives the rate of the slowest wire between neighbours,
 /// divided by the transfers that share it.
 class GroupRates {
  public:
@@ -30,8 +30,8 @@ class GroupRates {
   /// ranks <= gpus_per_node.
   [[nodiscard]] BytesPerSecond alone(int ranks) const;
 
-  /// Returns the rate of the groups, with as many whole ones at once as fit into the node.
-  /// Requires stride >= 1, ranks >= 2 and stride x ranks <= gpus_per_node.
+  /// Returns the rate of each group while as many whole groups as fit into the node run at once. Requires stride >= 1,
+  /// ranks >= 2 and stride x ranks <= gpus_per_node.
   [[nodiscard]] BytesPerSecond together(const StridedGroups& shape) const;
 
  private:
@@ -50,7 +50,7 @@ class GroupRates {
 /// Rates of groups whose GPUs are not adjacent, relative to the collectives of the whole node.
 class StridedRates {
  public:
-  /// Computes them by GroupRates.
+  /// Computes the relative rates from `rates`.
   StridedRates(const GroupRates& rates, int gpus_per_node);
   /// Returns the relative rate. Requires stride >= 1, ranks >= 2 and stride x ranks <= gpus_per_node.
   [[nodiscard]] double of_whole(const StridedGroups& shape) const;

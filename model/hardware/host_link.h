@@ -11,7 +11,7 @@
 
 namespace commfuse {
 
-/// By generation and lanes; both 0 if the link is unknown, or no PCIe.
+/// Both members are 0 if the link is unknown or is not PCIe.
 struct HostLink {
   std::uint8_t generation = 0;
   std::uint8_t lanes = 0;
@@ -21,13 +21,13 @@ struct HostLink {
 /// Reads "PCIe 5 x16": generations 1 to 7; 1, 2, 4, 8, 16 or 32 lanes. Returns nullopt for any other text.
 std::optional<HostLink> host_link_named(std::string_view text);
 
-/// "PCIe 5 x16"; empty if it is unknown.
+/// Returns "PCIe 5 x16"; empty if the link is unknown.
 std::string name_of(const HostLink& link);
 
-/// Transfers of one lane, in GT/s: 32 for generation 5; 0 if it is unknown.
+/// Returns the transfers of one lane, in GT/s: 32 for generation 5; 0 if the link is unknown.
 double gigatransfers_of(const HostLink& link);
 
-/// Rate of one direction as data sheets have it: 63 GB/s for "PCIe 5 x16"; 0 if it is unknown.
+/// Returns the rate of one direction as data sheets state it: 63 GB/s for "PCIe 5 x16"; 0 if the link is unknown.
 BytesPerSecond rate_of(const HostLink& link);
 
 }  // namespace commfuse

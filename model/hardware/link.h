@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Wires between the accelerators of one node, as a single peer and as a collective use them.
+// Links between accelerators, as an exchange with one peer and as a collective use them.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@
 
 namespace commfuse {
 
-/// Protocol for messages up to a size: NCCL's LL, with less latency and a lower rate.
+/// Protocol for messages up to a size: NCCL's LL, which has less latency and a lower rate.
 struct SmallMessages {
   Parameter<Bytes> up_to;
   Parameter<Duration> latency;
@@ -29,28 +29,28 @@ struct SmallMessages {
 struct PeerParameters {
   Parameter<Duration> latency;     ///< From the posting of both ends to the first byte's arrival; without launch.
   Parameter<BytesPerSecond> rate;  ///< Rate of a single peer in one direction, while both directions are busy.
-  /// Rate of all peers of a rank together, in one direction. It equals the rate of one peer if they share a port, as on
-  /// a switch (the default of a file), and is at most their sum if each has a wire of its own, as on a mesh. Sends and
-  /// receives do not share it.
+  /// Rate of all peers of a rank together, in one direction. It equals the rate of one peer if the peers share a port,
+  /// as on a switch (the default in a file), and is at most the sum of their rates if each has its own wire, as on a
+  /// mesh. Sends and receives do not share it.
   Parameter<BytesPerSecond> aggregate_rate;
   Parameter<int> ctas;                                ///< SMs that the kernel holds while it runs; 0 for copy engines.
   Parameter<Duration> issue_cost;                     ///< Host lane: issuing one grouped send and receive.
-  std::optional<SmallMessages> small = std::nullopt;  ///< Without it, latency and rate hold for every size.
+  std::optional<SmallMessages> small = std::nullopt;  ///< Without it, `latency` and `rate` apply to every size.
   FitScope fit{};
 };
 
-/// Parameters of a ring, or of steps to every peer in turn, by one protocol; model/cost/communication.h gives the
+/// Parameters of a ring, or of steps to every peer in turn, with one protocol; model/cost/communication.h gives the
 /// formula.
 struct ProtocolParameters {
   Parameter<Duration> base_latency;         ///< Once per call; without host issue.
   Parameter<Duration> step_latency;         ///< Once per step.
   Parameter<BytesPerSecond> rate;           ///< Wire bytes per second that a rank sends, for very large sizes.
   Parameter<BytesPerSecond> own_copy_rate;  ///< Bytes per second of a rank's own share, copied from input to output.
-  /// Wire bytes whose time is the largest cost of filling the pipeline; at this size it costs half of that.
+  /// Filling the pipeline costs at most the time of this many wire bytes; at this message size it costs half of that.
   Parameter<Bytes> ramp_size;
 };
 
-/// Parameters of an all-reduce by sums in the switch (NVLS).
+/// Parameters of an all-reduce that sums in the switch (NVLS).
 struct SwitchParameters {
   Parameter<Duration> base_latency;
   Parameter<BytesPerSecond> rate;  ///< Bytes of the tensor per second.
@@ -59,12 +59,12 @@ struct SwitchParameters {
   Parameter<Bytes> ramp_size_per_rank;
 };
 
-/// Parameters of a tree of nodes by one protocol.
+/// Parameters of a tree of nodes with one protocol.
 struct TreeProtocol {
   Parameter<Duration> base_latency;
   Parameter<Duration> level_latency;  ///< Once per doubling of the nodes.
   Parameter<BytesPerSecond> rate;     ///< Bytes of the tensor per second.
-  /// Rate between two nodes, if no node passes data on; without it, `rate` holds.
+  /// Rate of a tree of two nodes, in which no node passes data on; without it, `rate` applies.
   std::optional<Parameter<BytesPerSecond>> two_nodes_rate = std::nullopt;
 };
 
@@ -73,9 +73,9 @@ inline const Parameter<BytesPerSecond>& rate_over(const TreeProtocol& tree, int 
   return nodes == 2 && tree.two_nodes_rate ? *tree.two_nodes_rate : tree.rate;
 }
 
-/// Parameters of an all-reduce across nodes by a tree of them; the base class has those of NCCL's Simple.
+/// Parameters of an all-reduce over a tree of nodes; the base class has the parameters of NCCL's Simple.
 struct TreeParameters : TreeProtocol {
-  Parameter<Bytes> ramp_size_per_rank;  ///< See SwitchParameters; a share is the tensor over the ranks of a node.
+  Parameter<Bytes> ramp_size_per_rank;  ///< See SwitchParameters; the share is the tensor over the ranks of a node.
   std::optional<TreeProtocol> ll;
   std::optional<TreeProtocol> ll128;
 };
@@ -87,7 +87,7 @@ struct AllToAllParameters {
   ProtocolParameters large;
 };
 
-/// Owner of the kernels that sum over the GPUs of a node: NCCL, or a serving framework.
+/// Origin of the kernels that sum over the GPUs of a node: NCCL, or a serving framework.
 enum class AllReduceKernel : std::uint8_t { nccl, vllm, sglang, trtllm };
 inline constexpr std::array all_all_reduce_kernels{AllReduceKernel::nccl, AllReduceKernel::vllm,
                                                    AllReduceKernel::sglang, AllReduceKernel::trtllm};
@@ -97,9 +97,9 @@ constexpr std::string_view name_of(AllReduceKernel kernel) {
   return names[static_cast<std::size_t>(kernel)];
 }
 
-/// Parameters of one framework's all-reduce in a node, in which ranks read each other's memory. In one shot each rank
-/// reads the tensors of all others; in two it reads its share of them, then the others' sums.
-/// model/cost/communication.h gives the formula.
+/// Parameters of one framework's all-reduce in a node, in which ranks read each other's memory. With one shot, each
+/// rank reads the tensors of all other ranks. With two shots, each rank reads its share of these tensors, then the sums
+/// of the other ranks. model/cost/communication.h gives the formula.
 struct CustomAllReduce {
   Parameter<Bytes> up_to;                ///< Largest tensor; NCCL sums larger ones.
   Parameter<Duration> one_shot_latency;  ///< Once per call, with its barriers.
@@ -110,7 +110,7 @@ struct CustomAllReduce {
   Parameter<BytesPerSecond> two_shot_rate;
 };
 
-/// The frameworks that were measured, by the names of AllReduceKernel.
+/// Frameworks with measurements, by the names of AllReduceKernel.
 struct CustomAllReduces {
   std::optional<CustomAllReduce> vllm;
   std::optional<CustomAllReduce> sglang;
@@ -130,22 +130,22 @@ auto* of_framework(Kernels& kernels, AllReduceKernel framework) {
   return static_cast<Member*>(nullptr);
 }
 
-/// Returns the parameters of a framework; null for NCCL, and for one that nobody measured.
+/// Returns the parameters of a framework; null for NCCL, and for a framework without measurements.
 inline const CustomAllReduce* kernels_of(const CustomAllReduces& kernels, AllReduceKernel framework) {
   const auto* member = of_framework(kernels, framework);
   return member != nullptr && *member ? &**member : nullptr;
 }
 
-/// Kernels among which NCCL chooses by its own estimates.
+/// Kernels from which NCCL chooses by its own estimates.
 struct NcclKernels {
   NcclTuning tuning;
   ProtocolParameters ll;
-  Parameter<Bytes> ll_fill;                 ///< Share of a rank from which on all channels work.
+  Parameter<Bytes> ll_fill;                 ///< Bytes of a rank's share from which all channels are used.
   std::optional<ProtocolParameters> ll128;  ///< Over NVLink.
   std::optional<SwitchParameters> nvls;     ///< On a switch that sums.
 };
 
-/// Costs of one launch. The base class is a ring by one protocol, NCCL's Simple if there are others.
+/// Costs of one launch. The base class is a ring with one protocol: NCCL's Simple if `nccl` has other protocols.
 struct CollectiveParameters : ProtocolParameters {
   Parameter<int> ctas;             ///< SMs that the kernel holds while it runs; 0 for copy engines.
   Parameter<Duration> issue_cost;  ///< Host lane: issuing one collective.
@@ -154,12 +154,14 @@ struct CollectiveParameters : ProtocolParameters {
   std::shared_ptr<const AllToAllParameters> all_to_all = nullptr;
   std::shared_ptr<const TreeParameters> tree = nullptr;  ///< For a network.
   std::shared_ptr<const CustomAllReduces> custom_all_reduce = nullptr;
-  /// Framework with kernels that an all-reduce inside a node may take besides NCCL's; `custom_all_reduce` has them.
+  /// Framework whose kernels an all-reduce inside a node may use besides NCCL's; `custom_all_reduce` has their
+  /// parameters.
   AllReduceKernel all_reduce_kernel = AllReduceKernel::nccl;
   FitScope fit{};
 };
 
-/// Returns true if NCCL's estimates choose between tree and ring; otherwise an all-reduce across nodes takes the tree.
+/// Returns true if NCCL's estimates choose between tree and ring; otherwise an all-reduce across nodes uses the tree if
+/// there is one.
 inline bool nccl_chooses_trees(const CollectiveParameters& collective) {
   return collective.nccl != nullptr && collective.nccl->tuning.tree_channels > 0;
 }
@@ -169,11 +171,11 @@ inline constexpr BytesPerSecond unlimited{std::numeric_limits<double>::infinity(
 
 struct Link {
   std::string name;
-  /// Nominal rate of a data sheet, one direction; only bounds use it as a cost.
+  /// Nominal rate from a data sheet, one direction; only bounds use it as a cost.
   Parameter<BytesPerSecond> nominal_rate;
   PeerParameters peer;
   CollectiveParameters collective;
-  /// Physical rate of the wires, width times generation: the nominal rate of a file. No result is faster
+  /// Physical rate of the wires (width times generation), which is the nominal rate in a file. No result is faster
   /// (model/cost/cut_bound.h). Infinite if unknown, and in a machine that only serves to measure the effect of a
   /// parameter.
   BytesPerSecond capacity = unlimited;

@@ -62,7 +62,7 @@ void raise_network(Machine& machine, const Machine& given, LinkRates rates) {
   }
 }
 
-/// Scales the groups, so that their ratio to the link stays.
+/// Scales the groups, so that their ratio to the link stays the same.
 void raise(std::shared_ptr<const std::vector<CollectiveParameters>>& shared, double times) {
   if (shared != nullptr) {
     auto groups = std::make_shared<std::vector<CollectiveParameters>>(*shared);
@@ -82,7 +82,7 @@ bool is_inside_a_node(const Topology& topology, const Edge& edge) {
   return inside(edge.a) && inside(edge.b);
 }
 
-/// Scales every rate of a wire, including those of a node's file.
+/// Scales the rate of every wire, including wires from a node's file.
 void raise(std::shared_ptr<const TopologyPlan>& shared, LinkRates rates) {
   if (shared != nullptr) {
     auto plan = std::make_shared<TopologyPlan>(*shared);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Derives a machine with faster or slower wires, to find the effect of hypothetical links, or with other kernels on
-// them.
+// Derives machines with faster or slower wires, to find the effect of hypothetical links, or with other all-reduce
+// kernels.
 #pragma once
 
 #include <optional>
@@ -11,18 +11,19 @@ namespace commfuse {
 
 /// Factors on rates; above 0.
 struct LinkRates {
-  double node = 1.0;     ///< For links inside a node, of every pair and group.
+  double node = 1.0;     ///< For links inside a node, for every pair and group.
   double network = 1.0;  ///< For links between nodes.
 };
 
-/// Returns the machine with these links. Nominal, peer, aggregate and collective rates change, NCCL's own estimates
-/// too, and the wires of the topology. Latencies, CTAs and own_copy_rate stay. A changed rate is a prior, with its
-/// former relative error. A collective across nodes also uses the links inside, so its speed-up is limited to what
-/// those allow; they carry at least its former rate.
+/// Returns the machine with these links. Scales the nominal, peer, aggregate and collective rates, NCCL's own
+/// estimates, and the wires of the topology; latencies, CTAs and own_copy_rate stay the same. A changed rate is a
+/// prior, with its former relative error. A collective across nodes also uses the links inside nodes, so these limit
+/// its speed-up; they carry at least its former rate.
 Machine with_link_rates(const Machine& given, LinkRates rates);
 
-/// Returns the machine whose all-reduces inside a node may take this framework's kernels, without those of others, so
-/// that their doubts cost no time; nullopt if the file has none of it. For NCCL no framework's are left.
+/// Returns the machine whose all-reduces inside a node may use the kernels of this framework. Removes the kernels of
+/// other frameworks, so that no time is spent on their uncertainties; for NCCL, removes the kernels of all frameworks.
+/// Returns nullopt if the machine's file lacks the kernels of the framework.
 std::optional<Machine> with_all_reduce_kernel(Machine machine, AllReduceKernel kernel);
 
 }  // namespace commfuse

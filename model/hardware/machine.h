@@ -17,7 +17,7 @@ namespace commfuse {
 
 struct Segments;
 
-/// Parameters by pair, if the pairs of a node differ.
+/// Parameters of exchanges by pair of GPUs, if the pairs of a node differ.
 struct PairPeers {
   std::vector<PeerParameters> kinds;
   std::vector<std::uint16_t> kind_of_pair;  ///< Index into kinds, by a x gpus_per_node + b.
@@ -31,7 +31,7 @@ struct Machine {
   std::string node_name;  ///< For a cluster: the hardware of its nodes, as its file names it.
   std::string executor;   ///< Executor of commfuse-validate that runs on this machine: "cpu"; empty if there is none.
   Accelerator accelerator;
-  Link link;  ///< Link inside a node. Its peer is the nearest pair's.
+  Link link;  ///< Link inside a node. `peer` describes the nearest pair.
   int gpus_per_node = 0;
   int nodes = 1;
   std::optional<Link> network;  ///< Link between nodes, as one GPU uses it; present if there are several.
@@ -42,11 +42,12 @@ struct Machine {
   std::shared_ptr<const Topology> topology;
   std::shared_ptr<const Segments> segments;     ///< Segments of its topology; null if not computed.
   std::shared_ptr<const PairPeers> pair_peers;  ///< Null if all pairs of a node are alike.
-  /// Parameters of GPUs 0 to i inside a node, by i; null if all groups are alike.
+  /// Parameters of a collective over GPUs 0 to i of a node, by i; null if all groups are alike.
   std::shared_ptr<const std::vector<CollectiveParameters>> group_collectives;
-  /// Rates of groups whose GPUs are not adjacent, relative to the whole node; null if all have its rate.
+  /// Rates of groups whose GPUs are not adjacent, relative to the whole node; null if all have the rate of the node.
   std::shared_ptr<const StridedRates> strided_rates;
-  /// Parameters across nodes, by the GPUs of a group on each node, from one to all but one; null with one node.
+  /// Parameters of a collective across nodes, by the number of the group's GPUs on each node, from one to all but one;
+  /// null with one node.
   std::shared_ptr<const std::vector<CollectiveParameters>> network_groups;
 };
 
@@ -56,66 +57,69 @@ void connect(Machine& machine, std::shared_ptr<const TopologyPlan> plan);
 
 int total_gpus(const Machine& machine);
 
-/// Returns the parameters of an exchange between two GPUs: the single-peer rate in a node (on a mesh one wire, never
-/// the sum of them; on a PCIe tree the slowest hop's), the network's across nodes. Requires two different GPUs of the
-/// machine.
+/// Returns the parameters of an exchange between two GPUs: with the single-peer rate in a node (on a mesh the rate of
+/// one wire, never the sum; on a PCIe tree the rate of the slowest hop), or the network's rate across nodes. Requires
+/// two different GPUs of the machine.
 const PeerParameters& peer_between(const Machine& machine, int gpu_a, int gpu_b);
 
 /// Returns the parameters of a collective over `gpus` GPUs from `first_gpu` on, inside a node or across nodes. If pairs
-/// differ, every group of this size counts as the first of its node. Requires gpus >= 1.
+/// differ, every group is priced as the group of the same size that begins at the node's first GPU. Requires gpus >= 1.
 const CollectiveParameters& collective_over(const Machine& machine, int first_gpu, int gpus);
 
-/// Returns the parameters of a collective across nodes over a group with this many GPUs on each. Requires a network and
-/// 1 <= gpus_of_a_node <= gpus_per_node.
+/// Returns the parameters of a collective across nodes over a group with this many GPUs on each node. Requires a
+/// network and 1 <= gpus_of_a_node <= gpus_per_node.
 const CollectiveParameters& collective_across(const Machine& machine, int gpus_of_a_node);
 
 /// GPUs of one node that send to other nodes at the same time.
 struct SendingGpus {
-  int of_group = 1;  ///< GPUs of the group that is priced.
-  int of_node = 1;   ///< GPUs of all groups, that one among them.
+  int of_group = 1;  ///< GPUs of the priced group.
+  int of_node = 1;   ///< GPUs of all groups, including the priced one.
 };
 
-/// Returns the rate of a GPU of such a group to other nodes, when each GPU sends to many: the aggregate rate of a
-/// rank's peers, reduced as GPUs share NICs, or the rate of a collective if that is higher. Has the same requirements.
+/// Returns the rate at which each GPU of the priced group sends to other nodes when it has many peers: the aggregate
+/// rate of a rank's peers, reduced as GPUs share NICs, or the rate of a collective if that is higher. Requires a
+/// network and the requirements of share_of_nics.
 BytesPerSecond rate_across(const Machine& machine, const SendingGpus& senders);
 
-/// A node as its GPUs share its NICs.
+/// Numbers of GPUs and NICs of a node.
 struct NodeNics {
   int gpus = 1;
   int nics = 1;
 };
 
-/// Returns the share of a node's NICs that a group gets: each GPU sends by the NIC next to it. Requires 1 <= of_group
-/// <= of_node <= node.gpus and a NIC.
+/// Returns the share of a node's NICs that a group gets: each GPU sends through the NIC next to it. Requires 1 <=
+/// of_group <= of_node <= node.gpus and a NIC.
 double share_of_nics(const SendingGpus& senders, const NodeNics& node);
 
-/// Returns the share of its rate over the NICs that a group keeps beside the others. Has the same requirements.
+/// Returns the share of its rate over the NICs that a group keeps while the other groups send, too. Has the
+/// requirements of share_of_nics.
 double part_beside(const Machine& machine, const SendingGpus& senders);
 
 /// Provenance of changed rates.
 enum class RateChange : std::uint8_t {
-  every_rate,      ///< A group of GPUs on the machine's own wires: the error stays.
+  every_rate,      ///< A group of GPUs on the machine's own wires: errors stay the same.
   supposed_wires,  ///< Hypothetical links (prior); own_copy_rate is unchanged.
 };
 
-/// Returns the parameters with every rate multiplied by `times`, NCCL's estimates too; latencies stay. own_copy_rate is
-/// not lower on fewer wires, but higher on faster ones, as in the fits to pairs of a PCIe tree. Requires times > 0.
+/// Returns the parameters with every rate multiplied by `times`, including NCCL's estimates; latencies stay the same.
+/// own_copy_rate does not fall with fewer wires, but rises with faster ones, as in the fits to pairs of a PCIe tree.
+/// Requires times > 0.
 CollectiveParameters with_rates(CollectiveParameters parameters, double times,
                                 RateChange change = RateChange::every_rate);
 
 /// Returns the parameters with every rate limited to `limit`, which an estimate, or a group scaled by its wires, may
-/// exceed. own_copy_rate stays.
+/// exceed. own_copy_rate stays the same.
 CollectiveParameters with_rates_up_to(CollectiveParameters parameters, BytesPerSecond limit);
 
-/// Returns the parameters of the first groups of a node, by size, given those of the whole node: rates scale with the
-/// group's share of the node's wires. Null if all are alike.
+/// Returns the parameters of collectives over the first groups of a node, by size, from the parameters of the whole
+/// node: rates scale with the group's share of the node's wires. Returns null if all are alike.
 std::shared_ptr<const std::vector<CollectiveParameters>> group_collectives_of(const GroupRates& rates,
                                                                               int gpus_per_node,
                                                                               const CollectiveParameters& whole);
 
-/// Returns the parameters of each pair of a node, given those of its nearest pair: the rate scales with the slowest
-/// hop, and the latency grows with the additional hops. Null if all pairs are alike. Requires GPUs that reach each
-/// other.
+/// Returns the parameters of each pair of a node, from the parameters of its nearest pair: the rate scales with the
+/// slowest hop, and the latency grows with the additional hops. Returns null if all pairs are alike. Requires GPUs that
+/// reach each other.
 std::shared_ptr<const PairPeers> pair_peers_of(const Topology& topology, int gpus_per_node,
                                                const PeerParameters& nearest);
 

@@ -16,15 +16,15 @@ constexpr int least_ranks_of_nvls = 5;
 constexpr double ring_share_of_ll = 0.5;      // Half of the bytes that LL sends are flags.
 constexpr double ring_share_of_ll128 = 0.92;  // 120 of 128 bytes, less a small loss.
 
-constexpr double tree_share = 0.92;  // Share of the channels' rate, because every sum goes up and comes down:
-constexpr double tree_passes = 2.0;
+constexpr double tree_share = 0.92;  // Share of the channels' rate.
+constexpr double tree_passes = 2.0;  // Every sum goes up the tree and comes down again.
 constexpr double tree_share_of_ll = 1.0 / 3.8;
 constexpr double tree_share_of_ll128 = 120.0 / 128.0;
-constexpr double ll_step_among_nodes = 1.8;  // Factor on the steps in one node.
-constexpr double plateau = 1.4;  // Factor on the wait of an all-reduce by Simple on a ring of several nodes.
+constexpr double ll_step_among_nodes = 1.8;  // factor on the steps in one node
+constexpr double plateau = 1.4;  // factor on the latency of an all-reduce with Simple over a ring of several nodes
 
 /// Limits by generation, in GB/s: LL in one node; LL128 per channel; the share of the ring's rate that sums in the
-/// switch get; a channel of a tree, for two nodes and for more.
+/// switch reach; a channel of a tree, for two nodes and for more.
 struct Limits {
   double ll;
   double ll128_channel;
@@ -37,7 +37,7 @@ constexpr std::array<Limits, 4> limits{{{39.0, 20.0, 0.0, {18.5, 10.0}},
                                         {141.0, 36.7, 0.85, {41.4, 36.0}},
                                         {282.0, 73.4, 0.74, {42.8, 24.0}}}};
 
-/// Rates of LL across nodes, GB/s: two nodes, and more.
+/// Rates of LL across nodes, in GB/s: for two nodes and for more.
 constexpr std::array<double, 2> ll_among_intel_hosts{39.0, 20.4};
 constexpr std::array<double, 2> ll_among_amd_hosts{22.5, 19.0};
 
@@ -48,8 +48,8 @@ double most_of_ll(const NcclTuning& tuning, int nodes) {
   return 1e9 * (tuning.amd_hosts ? ll_among_amd_hosts : ll_among_intel_hosts)[nodes > 2 ? 1 : 0];
 }
 
-/// Latencies by kernel, in microseconds: once per call, and once per step over NVLink, over PCIe and between nodes. The
-/// tuning has the steps of the tree by Simple.
+/// Latencies by kernel, in microseconds: once per call, and once per step over NVLink, over PCIe and between nodes.
+/// NcclTuning has the steps of the tree with Simple.
 struct Latencies {
   double base;
   double nvlink_step;
@@ -65,10 +65,10 @@ constexpr std::array<Latencies, 7> latencies{{{6.6, 0.6, 1.0, 2.7},
                                               {14.0, 1.25, 1.9, 8.5},
                                               {8.4, 0.0, 0.0, 0.0}}};
 
-constexpr std::size_t flat_kernels = 4;  // The first kernels, without trees.
+constexpr std::size_t flat_kernels = 4;  // the first kernels, which are not trees
 
 /// Factors on the rate of trees, about which NCCL says "Trees are not perfectly sticking to the model for medium
-/// sizes": by LL, LL128 and Simple, for each doubling of 64 B.
+/// sizes": for LL, LL128 and Simple, and for each doubling of 64 B.
 constexpr std::size_t corrected_sizes = 23;
 constexpr std::array<std::array<double, corrected_sizes>, 3> tree_corrections{
     {{1.0, 1.0, 1.0, 1.0, 0.9, 0.8, 0.7, 0.7, 0.7, 0.7, 0.6, 0.5,
@@ -171,7 +171,7 @@ struct Line {
 };
 
 /// Returns nullopt if NCCL would not use the kernel. A tree's line holds for the doubling that contains the task's
-/// size; trees are asked for only if NCCL may use them.
+/// size; callers request trees only if NCCL may use them.
 std::optional<Line> line_of(const NcclTuning& tuning, const NcclTask& task, NcclKernel kernel) {
   if (kernel == NcclKernel::tree_ll || kernel == NcclKernel::tree_ll128 || kernel == NcclKernel::tree_simple) {
     const double rate = tree_rate_of(tuning, kernel, task);
@@ -191,7 +191,7 @@ std::optional<Line> line_of(const NcclTuning& tuning, const NcclTask& task, Nccl
   return Line{1e-6 * ring_latency(tuning, task, kernel), steps / (rate * task.ranks)};
 }
 
-/// Returns the size from which on the flatter line is lower; on equal values the steeper one counts first.
+/// Returns the size from which the flatter line is lower. Lines that coincide count as if the steeper one were lower.
 double crossing_of(const Line& steep, const Line& flat) {
   const double slopes = steep.per_byte - flat.per_byte;
   const double latency = flat.latency - steep.latency;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL's own estimates of its kernels, by which it chooses among them. They are the prior for machines without
+// NCCL's own estimates of its kernels, with which NCCL chooses a kernel. They are the prior for machines without
 // measurements. Source: NVIDIA/nccl 2.28.9, src/graph/tuning.cc (latencies, rates per channel, the choice, its
-// corrections of trees); sums in the switch from five ranks on as measured on H200 and B200 nodes
+// corrections of trees); NCCL sums in the switch from five ranks on, as measured on H200 and B200 nodes
 // (stas00/ml-engineering, network).
 #pragma once
 
@@ -17,9 +17,9 @@
 namespace commfuse {
 
 enum class NcclGeneration : std::uint8_t { volta, ampere, hopper, blackwell };
-/// Wires of the steps of a ring; `network` is between nodes, with NVLink inside them.
+/// Wires that the steps of a ring use; `network` is between nodes that have NVLink inside.
 enum class NcclWire : std::uint8_t { nvlink, pcie, network };
-/// Kernels of a ring, sums in the switch (nvls), and kernels of a tree of nodes.
+/// Kernels over a ring (ll to simple), sums in the switch (nvls), and kernels over a tree of nodes.
 enum class NcclKernel : std::uint8_t { ll, ll128, simple, nvls, tree_ll, tree_ll128, tree_simple };
 
 inline constexpr std::array all_nccl_generations{NcclGeneration::volta, NcclGeneration::ampere, NcclGeneration::hopper,
@@ -35,19 +35,19 @@ std::string_view name_of(NcclWire wire);
 std::optional<NcclWire> nccl_wire_named(std::string_view name);
 std::string_view name_of(NcclKernel kernel);
 
-/// NCCL's knowledge of one node or of several, as NCCL_DEBUG_SUBSYS=GRAPH,TUNING prints it.
+/// Properties of one node or of several nodes as NCCL sees them and prints them with NCCL_DEBUG_SUBSYS=GRAPH,TUNING.
 struct NcclTuning {
   NcclGeneration generation = NcclGeneration::hopper;
   NcclWire wire = NcclWire::nvlink;
-  int channels = 1;             ///< Channels of the ring that its search finds.
+  int channels = 1;             ///< Channels of the ring that NCCL's search finds.
   BytesPerSecond channel_rate;  ///< Rate of one channel.
   /// Rates of hypothetical links relative to those that NCCL found; 1 for a real machine.
   double hypothetical = 1.0;
   // For a network:
   int tree_channels = 0;     ///< Channels of the tree, with the same rate; 0 if NCCL uses no tree.
-  bool ll128_across = true;  ///< False if a NIC is behind the CPU.
-  bool amd_hosts = false;    ///< Their CPUs limit LL more than Intel's.
-  /// Step of the tree by Simple, inside a node and between nodes; 2.17 used 28 us for both.
+  bool ll128_across = true;  ///< False if data reach a NIC through the CPU.
+  bool amd_hosts = false;    ///< True if hosts have AMD CPUs, which limit LL more than Intel's.
+  /// Step of the tree with Simple, inside a node and between nodes; 2.17 used 28 us for both.
   Duration tree_step = std::chrono::microseconds{4};
   Duration tree_node_step = std::chrono::microseconds{14};
 };
@@ -56,15 +56,17 @@ struct NcclTuning {
 struct NcclEstimate {
   Duration base_latency{};
   Duration step_latency{};  ///< Once per step of the ring; 0 for the switch.
-  /// Wire bytes per second that a rank sends; for the switch bytes of the tensor, times ranks / (ranks - 1).
+  /// Wire bytes per second that a rank sends; for the switch, bytes of the tensor per second, times ranks / (ranks -
+  /// 1).
   BytesPerSecond rate;
 };
 
-/// Returns the estimate of a ring or the switch. Returns nullopt if NCCL has no such kernel (LL128 without NVLink, sums
-/// in a switch that has none) and for trees, whose steps differ.
+/// Returns the estimate of a ring or the switch. Returns nullopt if NCCL lacks the kernel (LL128 without NVLink, sums
+/// in a switch that cannot sum), and for trees, whose steps differ.
 std::optional<NcclEstimate> nccl_estimate(const NcclTuning& tuning, NcclKernel kernel);
 
-/// Task to choose a kernel for: `passes` round the ring, 2 for an all-reduce; `total` bytes, the size of nccl-tests.
+/// Collective for which NCCL chooses a kernel: `passes` round the ring (2 for an all-reduce) and `total` bytes (the
+/// size that nccl-tests prints).
 struct NcclTask {
   int ranks = 1;
   int passes = 1;
@@ -76,7 +78,7 @@ struct NcclTask {
 /// two ranks.
 NcclKernel nccl_choice(const NcclTuning& tuning, const NcclTask& task);
 
-/// Kernel that NCCL would choose for some size, and the least size from which it would.
+/// Kernel that NCCL would choose for some sizes, and the smallest of these sizes.
 struct NcclOffer {
   NcclKernel kernel = NcclKernel::simple;
   double total = 0.0;
@@ -85,17 +87,17 @@ struct NcclOffer {
 struct NcclOffers {
   std::array<NcclOffer, all_nccl_kernels.size()> kernels;
   std::size_t count = 0;  ///< Used entries of `kernels`; at least one.
-  /// End of the sizes that were looked at; infinite if no larger tree is corrected.
+  /// End of the range of sizes that `kernels` covers; infinite if the corrections of trees do not change beyond it.
   double until = 0.0;
 };
 
-/// Returns the kernels that NCCL would choose for sizes from the task's up to `until`, on the links that it found.
+/// Returns the kernels that NCCL would choose for sizes from the task's up to `until`, on the links that NCCL found.
 /// Requires at least two ranks.
 NcclOffers nccl_offers(const NcclTuning& tuning, const NcclTask& task);
 
-/// Returns the largest measured ratio between the time of a message and that of a larger one for which NCCL chooses
-/// another kernel. Over NVLink no table shows such a step. On eight RTX PRO 6000, an all-gather of 512 KiB takes 1.21
-/// times as long as one of 1 MiB, and an all-to-all of 128 KiB 1.57 times as long as one of 256 KiB (NVIDIA
+/// Returns the largest measured ratio between the time of a message and the time of a larger message for which NCCL
+/// chooses another kernel. Over NVLink no table shows such a step. On eight RTX PRO 6000, an all-gather of 512 KiB
+/// takes 1.21 times as long as one of 1 MiB, and an all-to-all of 128 KiB 1.57 times as long as one of 256 KiB (NVIDIA
 /// aiconfigurator). Across nodes, an all-reduce of 20.2 MB takes 1.94 times as long as one of 21.1 MB (Vidur, sixteen
 /// A100), and an all-gather of 2 MiB 1.88 times as long as one of 4 MiB (two GKE nodes of B200).
 double measured_step(NcclWire wire);

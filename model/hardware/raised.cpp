@@ -69,14 +69,14 @@ void visit(Link& link, const std::string& at, const Visit& visitor) {
   visit(collective, at + "collective.", visitor);
 }
 
-/// Where a visit goes: to all parameters, or only where one of a name can be.
+/// Parts of a machine to visit: all, or only those that may hold the parameter called `name`.
 struct Parts {
-  std::string_view name;  // empty: everywhere
+  std::string_view name;  // empty: all parts
 
   [[nodiscard]] bool hold(std::string_view prefix) const { return name.empty() || name.starts_with(prefix); }
 };
 
-/// Visits the parameters that the files give.
+/// Visits the parameters that the files state.
 template <class Visit>
 void visit_given(Machine& machine, const Parts& parts, const Visit& visitor) {
   if (parts.hold("accelerator.")) {
@@ -99,7 +99,7 @@ void visit_given(Machine& machine, const Parts& parts, const Visit& visitor) {
   }
 }
 
-/// Visits the parameters that are derived from those, under the same names.
+/// Visits the parameters that are derived from the stated ones, under the same names.
 template <class Visit>
 void visit_derived(Machine& machine, const Parts& parts, const Visit& visitor) {
   if (parts.hold("link.peer.")) {
@@ -169,7 +169,7 @@ namespace {
 constexpr std::string_view units = "accelerator.matrix_units.";
 
 FeltBy who_feels(std::string_view name) {
-  if (name.ends_with(".ctas")) {  // Kernels beside have fewer SMs.
+  if (name.ends_with(".ctas")) {  // concurrent kernels have fewer SMs
     return FeltBy::anything;
   }
   if (name.starts_with(units)) {

@@ -13,7 +13,7 @@
 
 namespace commfuse {
 
-/// Parameter by its place in the file: "accelerator.matrix_units.bf16.gemm.ramp", "network.collective.rate".
+/// Parameter with its path in the file as name: "accelerator.matrix_units.bf16.gemm.ramp", "network.collective.rate".
 struct NamedParameter {
   std::string name;
   double standard_error = 0.0;
@@ -22,34 +22,34 @@ struct NamedParameter {
 };
 
 /// Returns all parameters in the order of the files. Parameters that are derived from a link for pairs or groups of
-/// GPUs have no entry of their own: they change with the link's.
+/// GPUs have no separate entry: they change with the parameter of the link.
 std::vector<NamedParameter> parameters_of(const Machine& machine);
 
 /// Returns the machine with the named parameter raised by `share` (0.01 is 1%), rounded to whole picoseconds and bytes.
 /// Aborts if there is no such parameter.
 Machine raised(const Machine& machine, std::string_view name, double share);
 
-/// The only ops whose times can depend on a parameter; `anything` if its kind does not tell.
+/// The only ops whose times can depend on a parameter; `anything` if the parameter's name does not decide.
 enum class FeltBy : std::uint8_t {
   anything,
   products,   ///< GEMMs of one dtype, and attention.
-  attention,  ///< Attention, by one kernel.
+  attention,  ///< Attention with the fused kernel.
   collectives,
-  all_reduces,  ///< All-reduces, by one kernel.
-  all_to_alls,  ///< All-to-alls, by one kernel.
+  all_reduces,  ///< All-reduces with NVLS or a tree.
+  all_to_alls,  ///< All-to-alls with AllToAllParameters.
   exchanges,    ///< Exchanges inside a node.
 };
 
 /// Machine with one parameter raised by its own standard error.
 struct RaisedMachine {
-  std::size_t parameter = 0;  ///< Its place in parameters_of.
+  std::size_t parameter = 0;  ///< Index in the result of parameters_of.
   Machine machine;
   FeltBy felt_by = FeltBy::anything;
-  std::optional<DType> dtype{};   ///< Dtype of products.
-  bool is_between_nodes = false;  ///< Ranks of one node do not depend on it.
+  std::optional<DType> dtype{};   ///< Dtype of the GEMMs for FeltBy::products.
+  bool is_between_nodes = false;  ///< True if ranks of one node do not depend on the parameter.
 };
 
-/// Returns one machine per parameter that has an error.
+/// Returns one machine for each parameter with a standard error.
 std::vector<RaisedMachine> raised_by_error(const Machine& machine);
 
 }  // namespace commfuse

@@ -56,8 +56,8 @@ struct Segments {
   }
 };
 
-/// Returns the segments of a topology of equal nodes. Ways across nodes are taken from the first node to the second;
-/// all other pairs of nodes have the same. A topology without edges has only ports. Requires GPUs that reach each
+/// Returns the segments of a topology of equal nodes. Ways across nodes are computed from the first node to the second;
+/// all other pairs of nodes have the same ways. A topology without edges has only ports. Requires GPUs that reach each
 /// other.
 Segments segments_of(const Topology& topology, int gpus_per_node);
 

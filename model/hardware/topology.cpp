@@ -116,7 +116,7 @@ class Builder {
     roots.push_back(root);
   }
 
-  /// Returns the capacity of a bridge's wire: that of a GPU's, unless a file says that it carries more.
+  /// Returns the capacity of a bridge's wire: the capacity of a GPU's wire, unless the file states a higher rate.
   [[nodiscard]] BytesPerSecond bridge_capacity() const {
     return {std::max(plan_.gpu_rate.value, plan_.bridge_rate.value.value)};
   }
@@ -152,7 +152,8 @@ class Builder {
     }
   }
 
-  /// Returns the NIC of GPU i: i x nics / GPUs, so its own if there are as many, else one shared with its neighbours.
+  /// Returns the NIC of GPU i: i x nics / GPUs, rounded down. So each GPU has its own NIC if there are as many NICs as
+  /// GPUs; otherwise neighbours share one.
   [[nodiscard]] int nic_of(int i) const {
     const bool is_told = plan_.wires && !plan_.wires->nic_of_gpu.empty();
     return is_told ? plan_.wires->nic_of_gpu[static_cast<std::size_t>(i)]
@@ -161,7 +162,7 @@ class Builder {
 
   const TopologyPlan& plan_;
   Topology topology_;
-  std::vector<int> switches_;  // switches that NICs are joined to, by rail
+  std::vector<int> switches_;  // switches to which NICs are joined, by rail
 };
 
 constexpr std::array node_kinds{NodeKind::nvswitch, NodeKind::full_mesh, NodeKind::pcie_tree, NodeKind::ring};

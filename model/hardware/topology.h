@@ -46,7 +46,7 @@ struct Topology {
 
 enum class NodeKind : std::uint8_t {
   nvswitch,   ///< Every GPU on one crossbar: a single peer gets the whole rate.
-  full_mesh,  ///< A wire from every GPU to every other: a single peer gets one of them.
+  full_mesh,  ///< A wire from every GPU to every other: a single peer gets one wire.
   pcie_tree,  ///< GPUs under bridges, bridges under roots, roots joined to each other.
   ring,       ///< A wire from every GPU to the next, and from the last to the first: GPUs in between pass data on.
 };
@@ -63,7 +63,7 @@ std::optional<FabricKind> fabric_kind_named(std::string_view name);
 
 /// Wires of one node, as a file describes them.
 struct NodeWires {
-  std::string file;  ///< Name from the user.
+  std::string file;  ///< Name that the user gave.
   int gpus = 0;
   std::vector<VertexKind> others;  ///< Vertices with the numbers `gpus`, `gpus` + 1 and so on.
   std::vector<Edge> edges;         ///< Without latencies.
@@ -76,23 +76,24 @@ struct TopologyPlan {
   HostLink host_link;              ///< One for each GPU.
   std::optional<NodeWires> wires;  ///< If present, they describe the node, whatever its kind.
   int gpus_per_node = 1;
-  BytesPerSecond gpu_rate;  ///< One direction: to the crossbar, to one peer of the mesh or ring, or to the bridge.
+  BytesPerSecond gpu_rate;  ///< In one direction: to the crossbar, to one peer of the mesh or ring, or to the bridge.
   Duration hop_latency{};   ///< Latency of every wire inside a node.
   // For a PCIe tree:
   int gpus_per_bridge = 1;
   int bridges_per_root = 1;
   Parameter<BytesPerSecond> bridge_rate;  ///< From a bridge to its root.
-  /// Between two roots; without it they are not joined.
+  /// Rate between two roots; without it, they are not joined.
   std::optional<Parameter<BytesPerSecond>> root_rate;
   // For several nodes:
   int nodes = 1;
-  /// The GPUs share the NICs evenly unless `wires` says otherwise. 0: the nodes are not joined.
+  /// The GPUs share the NICs evenly unless `wires` states otherwise. 0: the nodes are not joined.
   int nics_per_node = 0;
   BytesPerSecond nic_rate;
   /// Latency from a GPU to its NIC, and again from the NIC to the fabric.
   Duration nic_latency{};
   FabricKind fabric = FabricKind::one_switch;
-  /// For rails: rate from a leaf to all spines together; the NICs of a leaf at full rate need their sum.
+  /// For rails: rate from a leaf to all spines together; the leaf's NICs reach full rate only if this is the sum of
+  /// their rates.
   BytesPerSecond leaf_rate;
 };
 
@@ -108,14 +109,14 @@ struct Route {
 };
 
 /// Returns the shortest route by latency, then by hops, then by the lowest vertices; nullopt if there is none. GPUs on
-/// the way only pass data on between wires of GPUs: data for another node leave by the sender's own NIC and arrive by
-/// the receiver's. Requires two different GPUs.
+/// the way only pass data on between wires of GPUs: data for another node leave through the sender's NIC and arrive
+/// through the receiver's. Requires two different GPUs.
 std::optional<Route> route_between(const Topology& topology, int gpu_a, int gpu_b);
 
 /// Returns the routes from one GPU to each, by GPU; nullopt for itself and for unreachable GPUs.
 std::vector<std::optional<Route>> routes_from(const Topology& topology, int gpu);
 
-/// Cache of the links of routes: those from a GPU to all others are computed when one of them is first asked for.
+/// Cache of the links of routes: the links from a GPU to all others are computed when any of them is first requested.
 class KnownRoutes {
  public:
   explicit KnownRoutes(std::shared_ptr<const Topology> topology);

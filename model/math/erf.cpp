@@ -7,9 +7,9 @@
 // software is freely granted, provided that this notice
 // is preserved.
 // ====================================================
-// Below 0.5 and above 3 from FreeBSD's msun (s_erf.c) by way of musl 1.2.3, without floating-point exceptions. Above 3,
-// erfc is one exp of a sum in two doubles, where msun multiplies two exps. From 0.5 to 3 it is a Taylor series around
-// points of a table, where msun's rational functions are off by more than 2 ulp.
+// Below 0.5 and above 3 the code comes from FreeBSD's msun (s_erf.c) by way of musl 1.2.3, without floating-point
+// exceptions. Above 3, erfc is one exp of a sum in two doubles; msun multiplies two exps. From 0.5 to 3, erfc is a
+// Taylor series around the points of a table, because msun's rational functions are off by more than 2 ulp there.
 #include <array>
 #include <cstddef>
 
@@ -22,9 +22,9 @@ namespace commfuse::math {
 
 namespace {
 
-// Coefficients of numerators and denominators, from the constant on.
+// Coefficients of numerators and denominators, the constant term first.
 constexpr double slope_at_zero_times_8 = 1.02703333676410069053e+00;  // 8 (2/sqrt(pi) - 1)
-// They approximate (erf(x) - x) / x below 0.84375, in x^2.
+// small_p / small_q, in x^2, approximates (erf(x) - x) / x for |x| < 0.84375.
 constexpr std::array<double, 5> small_p = {1.28379167095512558561e-01, -3.25042107247001499370e-01,
                                            -2.84817495755985104766e-02, -5.77027029648944159157e-03,
                                            -2.37630166566501626084e-05};
@@ -34,7 +34,7 @@ constexpr std::array<double, 6> small_q = {1.0,
                                            5.08130628187576562776e-03,
                                            1.32494738004321644526e-04,
                                            -3.96022827877536812320e-06};
-// They are for x from 1/0.35 to 28, in 1/x^2.
+// tail_p / tail_q, in 1/x^2, is for x from 1/0.35 to 28.
 constexpr std::array<double, 7> tail_p = {
     -9.86494292470009928597e-03, -7.99283237680523006574e-01, -1.77579549177547519889e+01, -1.60636384855821916062e+02,
     -6.37566443368389627722e+02, -1.02509513161107724954e+03, -4.83519191608651397019e+02};
@@ -63,7 +63,7 @@ double small_ratio(double x) {
 }
 
 /// Returns erfc for x from 0.5 to 3. With r the nearest point of the table and d = x - r, erfc(x) = erfc(r) - slope *
-/// (integral of exp(-2rt - t^2) from 0 to d), and the coefficients of that exp follow from one another.
+/// (integral of exp(-2rt - t^2) from 0 to d), and each Taylor coefficient of that exp follows from the ones before it.
 double middle(double x) {
   constexpr double steps = 64.0;
   constexpr int terms = 10;
@@ -89,7 +89,7 @@ double middle(double x) {
 double tail(double x) {
   const double s = 1.0 / (x * x);
   const double ratio = polynomial(tail_p, s) / polynomial(tail_q, s);
-  // The exponent in two doubles: the square of z is exact.
+  // Computes the exponent in two doubles; the square of z is exact.
   const double z = detail::upper_half(x);
   const double high = -z * z - 0.5625;
   const double low = (z - x) * (z + x) + ratio;

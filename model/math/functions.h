@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transcendental functions that return the same bits on every machine, with every compiler and in WebAssembly.
-// The C library's functions do not, because glibc picks other code on processors with FMA. So no other exp or log may
-// be called; tests/house checks that.
+// Transcendental functions that return the same bits on every machine, with every compiler and in WebAssembly. The C
+// library's functions do not, because glibc uses different code on processors with FMA. So code must not call any other
+// exp or log; tests/house checks that.
 //
 // All functions are pure: no errno, no global state, round to nearest. Compile them with -ffp-contract=off. A NaN
 // result is always the positive quiet NaN without payload, because machines differ in its sign. Errors are in units
@@ -17,10 +17,10 @@ double exp(double x);
 /// Returns the natural logarithm within 0.53 ulp. log(0) = -inf, log(inf) = inf; NaN for x < 0.
 double log(double x);
 
-/// Returns the logarithm to base 2 within 0.56 ulp. Special values are those of log.
+/// Returns the logarithm to base 2 within 0.56 ulp. It has the special values of log.
 double log2(double x);
 
-/// Returns the logarithm to base 10 within 1 ulp. Special values are those of log.
+/// Returns the logarithm to base 10 within 1 ulp. It has the special values of log.
 double log10(double x);
 
 /// Returns x^y within 0.53 ulp. Special values are those of C: pow(x, 0) = 1 and pow(1, y) = 1 even for NaN; NaN for x

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 AND MIT
 // Copyright (c) 2018, Arm Limited. The MIT licence of this file is in model/math/LICENSES.
-// How log, log2 and pow take an argument apart, from musl 1.2.3 (log.c, log2.c, pow.c).
+// Splits the arguments of log, log2 and pow into exponent and mantissa; from musl 1.2.3 (log.c, log2.c, pow.c).
 #pragma once
 
 #include <cstddef>
@@ -34,7 +34,7 @@ inline std::uint64_t normalized_bits(double x) {
 
 /// Returns true if log(x) is a special value or undefined: for 0, negative, infinite or NaN.
 inline bool has_special_log(double x) { return !(x > 0.0) || x == infinity; }
-/// Returns log(x) for such an x.
+/// Returns log(x) for an x with has_special_log(x).
 inline double special_log(double x) { return x == 0.0 ? -infinity : (x == infinity ? infinity : nan); }
 
 }  // namespace commfuse::math::detail

@@ -35,7 +35,7 @@ inline LogSeries log_series(double f) {
   return {.half_square = half_square, .remainder = s * (half_square + (t2 + t1))};
 }
 
-/// Added to the high word of x, it makes the exponent that of x / sqrt(1/2).
+/// Offset for the high word of x: the sum has the exponent of x / sqrt(1/2).
 constexpr unsigned to_sqrt_half = 0x3ff00000 - 0x3fe6a09e;
 
 }  // namespace commfuse::math::detail

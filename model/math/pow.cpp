@@ -32,7 +32,7 @@ TwoDoubles precise_log(std::uint64_t x) {
 
   const detail::LogParts parts = detail::log_parts(x, origin, detail::pow_table_bits);
   const detail::PowEntry& entry = detail::pow_table[parts.interval];
-  // Splits the mantissa in two parts and rounds the upper half, so that the square of r_high is exact.
+  // Splits the mantissa into two parts and rounds the upper one, so that the square of r_high is exact.
   const double z_high =
       detail::from_bits((detail::to_bits(parts.mantissa) + (std::uint64_t{1} << 31)) & ~std::uint64_t{0xffffffff});
   const double z_low = parts.mantissa - z_high;
@@ -60,7 +60,7 @@ TwoDoubles precise_log(std::uint64_t x) {
 
 enum class Parity { fraction, odd, even };
 
-/// Requires a finite value other than 0.
+/// Returns whether y is an even integer, an odd integer or a fraction. Requires a finite y other than 0.
 Parity parity_of(double y) {
   const std::uint32_t exponent = detail::top_12(y) & 0x7ff;
   if (exponent < 0x3ff) {

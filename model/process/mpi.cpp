@@ -55,7 +55,7 @@ MpiModule load_mpi_module() {
   if (!std::filesystem::exists(path)) {
     return {.missing = fmt::format("this build has no MPI ({}); {}", build_info().mpi, remedy)};
   }
-  // RTLD_GLOBAL is needed because Open MPI loads modules of its own that look for its symbols among all loaded ones.
+  // RTLD_GLOBAL is needed because Open MPI loads its own modules, which look for its symbols in the global scope.
   void* module = ::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (module == nullptr) {
     return {.missing = fmt::format("MPI cannot be loaded: {}; {}", ::dlerror(), remedy)};
@@ -64,7 +64,7 @@ MpiModule load_mpi_module() {
   if (entry == nullptr) {
     return {.missing = fmt::format("{} is of another version of this program; install both anew", path.string())};
   }
-  return {.open = reinterpret_cast<OpenMpiWorld>(entry)};  // NOLINT(*-reinterpret-cast): what dlsym() is for
+  return {.open = reinterpret_cast<OpenMpiWorld>(entry)};  // NOLINT(*-reinterpret-cast): dlsym() returns void*
 }
 
 std::unique_ptr<World> open_world(const Started& started) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Detects whether mpirun or srun started this process as one of several, and opens the module that knows MPI.
+// Detects whether mpirun or srun started this process as one of several, and loads the module that calls MPI.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 
 namespace commfuse {
 
-/// Number of this process, and number of processes.
+/// Number of this process, from 0, and number of all processes.
 struct Started {
   int process = 0;
   int processes = 1;
@@ -23,16 +23,16 @@ struct Started {
 /// shell. `variable` is getenv().
 std::optional<Started> started_by_mpi(const std::function<const char*(const char*)>& variable);
 
-/// The module that knows MPI, if it is installed and this machine has the library that it needs; otherwise the reason
-/// and the remedy.
+/// Entry point of the module that calls MPI, if the module is installed and this machine has the library that it needs;
+/// otherwise `missing` states the reason and the remedy.
 struct MpiModule {
   World* (*open)() = nullptr;
   std::string missing{};
 };
 MpiModule load_mpi_module();
 
-/// Starts MPI. Throws std::runtime_error when the module is missing, or when MPI reports another number of processes
-/// than were started.
+/// Starts MPI. Throws std::runtime_error when the module is missing, or when the number of processes that MPI reports
+/// differs from the number in `started`.
 std::unique_ptr<World> open_world(const Started& started);
 
 }  // namespace commfuse

@@ -18,7 +18,7 @@ struct Parcel {
   Payload bytes;
 };
 
-/// One process's view. Only one thread may use it.
+/// Communication as one process sees it. Only one thread may use it.
 class World {
  public:
   World() = default;
@@ -28,8 +28,8 @@ class World {
 
   [[nodiscard]] virtual int process() const = 0;
   [[nodiscard]] virtual int processes() const = 0;
-  /// Sends without waiting for the receiver, which may be this process. Throws std::runtime_error when it cannot be
-  /// sent.
+  /// Sends without waiting for the receiver, which may be this process. Throws std::runtime_error when the message
+  /// cannot be sent.
   virtual void send(int to, Payload bytes) = 0;
   /// Returns at once, with nullopt if nothing has arrived. The parcels of one sender arrive in the order in which they
   /// were sent.
@@ -38,9 +38,9 @@ class World {
   [[nodiscard]] virtual std::string library() const = 0;
   /// Returns the name of the machine on which this process runs.
   [[nodiscard]] virtual std::string host() const = 0;
-  /// Ends in order; nothing may be sent after it, and all processes must call it.
+  /// Ends communication in order. All processes must call it, and none may send afterwards.
   virtual void close() = 0;
-  /// Ends all processes, even those that no longer respond.
+  /// Terminates all processes, even those that no longer respond.
   [[noreturn]] virtual void abort(int code) = 0;
 };
 

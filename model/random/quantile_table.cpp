@@ -20,8 +20,8 @@ double rough_upper_quantile(double p) {
   return t - (2.515517 + t * (0.802853 + t * 0.010328)) / (1.0 + t * (1.432788 + t * (0.189269 + t * 0.001308)));
 }
 
-/// Returns the z below which a standard normal variable is with probability p, within 1e-15 + 1e-15 |z|. Uses two steps
-/// of Halley's method, each of which cubes the error. Requires 0 < p < 1.
+/// Returns the p-quantile z of the standard normal distribution, within 1e-15 + 1e-15 |z|. Uses two steps of Halley's
+/// method, each of which cubes the error. Requires 0 < p < 1.
 double normal_quantile(double p) {
   const double tail = std::min(p, 1.0 - p);
   double z = rough_upper_quantile(tail);
@@ -94,7 +94,7 @@ void QuantileTable::fill(const Quantile& quantile, bool from_top, double beyond)
   }
 }
 
-// The bits of a positive double are its exponent and then its mantissa: their top is the number of the cell.
+// The bits of a positive double are its exponent followed by its mantissa, so the upper bits number the cell.
 double QuantileTable::at(std::uint32_t word) const {
   constexpr int mantissa_bits = 52;
   constexpr std::uint64_t first_cell = std::uint64_t{1023 + first_exponent} << cell_bits;

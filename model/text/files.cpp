@@ -25,8 +25,8 @@ constexpr std::size_t largest_config = std::size_t{1} << 20;
   throw ConfigError(fmt::format("{}: {}", with_escapes(path), message));
 }
 
-/// Returns true if the program was given the file open, as a shell names it for <(cat file) and >(cat): 5 of
-/// "/dev/fd/5".
+/// Returns true if the path names a file that the program inherited open, such as "/dev/fd/5", which a shell passes for
+/// <(cat file) and >(cat).
 bool is_given_open(const std::filesystem::path& path) {
   const std::string name = path.filename().string();
   const bool is_number = !name.empty() && name.find_first_not_of("0123456789") == std::string::npos;
@@ -90,7 +90,7 @@ std::string read_small_file(const std::string& path) {
 }
 
 void refuse_twice(std::span<const std::filesystem::path> files) {
-  std::map<std::filesystem::path, std::filesystem::path> given;  // path as it was written, by the file that it leads to
+  std::map<std::filesystem::path, std::filesystem::path> given;  // path as written, by the file to which it leads
   for (const std::filesystem::path& file : files) {
     std::error_code error;
     const std::filesystem::path target = std::filesystem::canonical(file, error);

@@ -10,8 +10,8 @@
 
 namespace commfuse {
 
-/// Returns true if a path is a pipe that lies in a folder, because opening it waits for a process at its other end,
-/// perhaps for ever. Pipes that the program was given open, such as /dev/stdin or /dev/fd/63, do not count.
+/// Returns true if the path is a named pipe. Opening such a pipe waits, perhaps forever, for a process at its other
+/// end. Pipes that the program inherited open, such as /dev/stdin or /dev/fd/63, are not named pipes.
 bool is_named_pipe(const std::filesystem::path& path);
 
 /// Throws ConfigError if a file to read is a named pipe.
@@ -20,14 +20,14 @@ void refuse_named_pipe(const std::string& path);
 /// Returns the text without the byte order mark that Windows editors put before it.
 std::string_view without_byte_order_mark(std::string_view text);
 
-/// Returns the whole file without such a mark, or `limit` + 1 bytes if it has more than `limit`. Throws ConfigError
-/// when it cannot be read or is a named pipe.
+/// Returns the whole file without a byte order mark, or its first `limit` + 1 bytes if it is larger than `limit`.
+/// Throws ConfigError when the file cannot be read or is a named pipe.
 std::string read_file(const std::string& path, std::size_t limit);
 
 /// Returns the whole file. Throws ConfigError like read_file, and when it is larger than 1 MiB.
 std::string read_small_file(const std::string& path);
 
-/// Throws ConfigError if two of the paths name one file, even through links or another spelling.
+/// Throws ConfigError if two of the paths lead to the same file, even through links or another spelling.
 void refuse_twice(std::span<const std::filesystem::path> files);
 
 /// Returns true if a path leads out of a folder. Links are followed as far as they exist.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Feeds nlohmann's JSON parser from a source that yields one character after the other, so that the whole text need not
-// be in memory.
+// Feeds nlohmann's JSON parser from a source that yields one character at a time, so that the whole text need not be in
+// memory.
 #pragma once
 
 #include <algorithm>
@@ -15,11 +15,11 @@
 
 namespace commfuse {
 
-/// Largest number of bytes between two values that are visited and forgotten: the parser keeps a longer number or word
-/// until it ends.
+/// Largest number of bytes between two calls of forget(). Without this limit, the parser would hold a number or text of
+/// any length in memory.
 inline constexpr std::size_t longest_json_piece = std::size_t{16} << 20U;
 
-/// Iterator that the parser asks for, over a source with at_end(), front() and pop(). A null source marks the end.
+/// Iterator that the parser requires, over a source with at_end(), front() and pop(). A null source marks the end.
 template <class Source>
 class JsonCharacter {
  public:
@@ -46,14 +46,14 @@ class JsonCharacter {
 /// Tracks the line and column of the characters of a source.
 class JsonPlaces {
  public:
-  /// Advances past `front`, which the source has popped.
+  /// Advances past `front`, the character that the source pops.
   void pass(char front) {
     before_ = last_;
     last_ = next_;
     next_ = front == '\n' ? Spot{next_.line + 1, 1} : Spot{next_.line, next_.column + 1};
     ++passed_;
   }
-  /// Returns the line of the front.
+  /// Returns the line of the source's front.
   [[nodiscard]] std::size_t line() const { return next_.line; }
   /// Returns "line:col", both from 1, of the byte at which the parser stopped: the last one, the one before it when the
   /// parser looked ahead, or the end.
@@ -76,9 +76,10 @@ class JsonPlaces {
   std::size_t passed_ = 0;
 };
 
-/// Characters with their places, one after the other, of a source that fills a buffer. `Source` has
+/// Yields the characters of a source that fills a buffer, one at a time, and tracks their places. `Source` has
 ///   std::size_t fill(std::span<char>), which returns how many characters it has read, 0 at the end, and may throw;
-///   void refuse_long_piece(const JsonPlaces&), which throws once about longest_json_piece came without forget().
+///   void refuse_long_piece(const JsonPlaces&), which throws; called after about longest_json_piece bytes without
+///   forget().
 /// A byte order mark at the beginning is skipped.
 template <class Source>
 class BufferedCharacters {
@@ -124,7 +125,7 @@ class BufferedCharacters {
   std::vector<char> buffer_ = std::vector<char>(1 << 17);
   std::size_t at_ = 0;
   std::size_t count_ = 0;
-  std::size_t since_ = 0;  // since the last piece
+  std::size_t since_ = 0;  // bytes read since the last piece
   JsonPlaces places_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one sentence for a text that is not the expected quantity.
+// Words the message about a text that is not the expected quantity.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace commfuse {
 
-/// Returns "'4 GB' is not a bandwidth; write a number and a unit", or, for a text such as 010, the correct form. `what`
-/// includes its article.
+/// Returns "'4 GB' is not a bandwidth; write a number and a unit", or, for a text such as 010, a message with the form
+/// to write. `what` includes its article.
 std::string misread(std::string_view text, std::string_view what, std::string_view remedy);
 
 }  // namespace commfuse

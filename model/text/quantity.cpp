@@ -97,7 +97,8 @@ std::optional<std::int64_t> whole(std::optional<double> value) {
   return static_cast<std::int64_t>(*value);
 }
 
-/// Uses the largest of `units`, smallest first, that leaves at least 1; the number is the shortest that reads back.
+/// Formats the value in the largest of `units` (smallest first) that leaves at least 1, with the fewest digits that
+/// read back to the same value.
 std::string format_scaled(double value, std::span<const Unit> units, bool (*same)(double, std::string_view)) {
   std::size_t chosen = 0;
   for (std::size_t i = 0; i < units.size(); ++i) {

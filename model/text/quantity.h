@@ -18,7 +18,7 @@ namespace commfuse {
 
 /// Parses "5 us" or "2.5ms"; units ps, ns, us, ms, s. Rounds to the nearest picosecond; the limit is 9.2e6 s.
 std::optional<Duration> parse_duration(std::string_view text);
-/// Returns true if the text is a time in one of those units that is merely too long.
+/// Returns true if the text is a time in one of those units, but exceeds the limit.
 bool is_too_long(std::string_view time);
 /// Parses "32 KiB", "128M", "80 GB" or "512 B"; whole bytes only.
 std::optional<Bytes> parse_size(std::string_view text);

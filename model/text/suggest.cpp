@@ -18,7 +18,7 @@ bool swapped(std::string_view a, std::string_view b, std::size_t i, std::size_t 
   return i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) && lower(a[i - 2]) == lower(b[j - 1]);
 }
 
-constexpr std::size_t longest_word = 64;  // A longer word is near to no known word.
+constexpr std::size_t longest_word = 64;  // Longer words get no suggestion.
 constexpr std::size_t longest_quotation = 60;
 
 }  // namespace

@@ -14,8 +14,8 @@ namespace commfuse {
 /// neighbours (optimal string alignment). Upper and lower case count as equal.
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
-/// Returns the known word nearest to the wrong one, the first on ties; nullopt when no word is near enough to be the
-/// intended one (more than a third of its letters, at least one, would have to change).
+/// Returns the known word nearest to the wrong one, the first on ties; nullopt when none is near enough. Near means at
+/// most one edit per three letters of the longer word, or one edit in shorter words.
 std::optional<std::string> nearest(std::string_view wrong, std::span<const std::string_view> known);
 
 /// Returns the remedy of a message about a wrong word: "did you mean 'latency'?", or "known keys: a, b" with `what` =

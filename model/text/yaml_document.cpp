@@ -26,8 +26,8 @@ constexpr std::size_t deepest_nesting = 32;
 
 YamlPlace place_of(const YAML::Mark& mark) { return {std::max(mark.line, 0) + 1, std::max(mark.column, 0) + 1}; }
 
-/// Builds the tree from yaml-cpp's events, because its own nodes lose the places of keys, hide aliases, and silently
-/// keep the first of two equal keys.
+/// Builds the tree from yaml-cpp's events, because the library's own nodes lose the places of keys, hide aliases, and
+/// silently keep the first of two equal keys.
 class TreeBuilder final : public YAML::EventHandler {
  public:
   explicit TreeBuilder(YamlDocument& document) : document_(document) {}
@@ -197,7 +197,7 @@ int transplanted(YamlDocument& document, const YamlDocument& base, int from, Yam
   return static_cast<int>(document.nodes.size()) - 1;
 }
 
-/// Returns, from names such as "topology.kind", those below a key: "kind".
+/// Returns the names below `key`, without the key: "kind" for "topology.kind" and the key "topology".
 std::vector<std::string_view> below(std::span<const std::string_view> names, std::string_view key) {
   std::vector<std::string_view> rest;
   for (const std::string_view name : names) {
@@ -210,7 +210,7 @@ std::vector<std::string_view> below(std::span<const std::string_view> names, std
 
 void graft_map(YamlDocument& document, int into, const YamlDocument& base, int from, YamlPlace place,
                std::span<const std::string_view> own_keys) {
-  std::vector<YamlField> taken;  // put in at the end, because fields are out of order while the map grows
+  std::vector<YamlField> taken;  // inserted at the end, because find_field() sorts again whenever the map has grown
   for (const YamlField& field : base.nodes[static_cast<std::size_t>(from)].fields) {
     if (std::find(own_keys.begin(), own_keys.end(), field.key) != own_keys.end()) {
       continue;

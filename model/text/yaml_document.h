@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tree of a YAML file with the place of everything in it; loaders use yaml_reader.h.
+// Tree of a YAML file with the place of every node; loaders use yaml_reader.h.
 #pragma once
 
 #include <cstdint>
@@ -32,15 +32,15 @@ struct YamlNode {
   std::vector<YamlField> fields;   ///< fields of a map, in the file's order
   std::vector<int> items;          ///< items of a list
   std::vector<int> by_key;         ///< places of a map's fields in the order of their keys, for find_field
-  std::vector<std::string> known;  ///< keys that a reader asked this map for
+  std::vector<std::string> known;  ///< keys of this map that a reader requested
   bool quoted = false;             ///< for a scalar: its text begins one column later
 };
 
 struct YamlMistake {
   YamlPlace place;
   std::string message;
-  int map = -1;         ///< for a missing key: the node that lacks it,
-  std::string missing;  ///< and the key.
+  int map = -1;         ///< for a missing key: index of the map that lacks it
+  std::string missing;  ///< for a missing key: the key
 };
 
 /// nodes[0] is the map at the top.
@@ -54,8 +54,8 @@ struct YamlDocument {
 /// keys become mistakes.
 YamlDocument parse_yaml(const std::string& path, const std::string& text);
 
-/// Adds to `document` what `base` has and it lacks, map by map, as if it stood at `place`. Fields named in `own_keys`
-/// are not taken: "name" of the top, "topology.kind" of a map that both have.
+/// Adds to `document` the fields that it lacks and `base` has, map by map, as if they were written at `place`. Fields
+/// named in `own_keys` are not added: "name" at the top, "topology.kind" inside a map that both have.
 void graft(YamlDocument& document, const YamlDocument& base, YamlPlace place,
            std::span<const std::string_view> own_keys);
 

@@ -22,10 +22,10 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-/// A file, gzipped or not, for a parser that takes one character after the other.
+/// Source of characters for BufferedCharacters: a file, gzipped or not.
 class TraceFile {
  public:
-  /// Throws ConfigError where the file cannot be read.
+  /// Throws ConfigError if the file cannot be read.
   explicit TraceFile(const fs::path& path) : path_(path), file_(::gzopen(path.c_str(), "rb"), &::gzclose) {
     if (!file_) {
       throw ConfigError(fmt::format("{}: cannot be read; check the path", path.string()));
@@ -56,7 +56,7 @@ std::string beginning_of(const fs::path& path) {
   return head;
 }
 
-/// A list of events without anything around it, as Chrome reads them too.
+/// Returns true if the file is a bare list of events, a form that Chrome also reads.
 bool is_bare_list(std::string_view head) {
   constexpr std::string_view blank = " \t\r\n";
   const std::size_t list = head.find_first_not_of(blank);
@@ -80,10 +80,10 @@ bool is_kineto_trace(const fs::path& path) {
 
 void visit_kineto(const fs::path& path, const KinetoVisitor& visitor) {
   Characters characters{TraceFile(path)};
-  // Events are objects inside a list inside the file, as are the parts of distributedInfo, or inside a bare list; each
-  // is looked at and forgotten.
+  // Events are in a list inside the top object, as deep as the keys of distributedInfo, or in a bare list. Each value
+  // at that depth is visited and then dropped.
   const int depth_of_events = is_bare_list(beginning_of(path)) ? 1 : 2;
-  std::array<std::string, 3> keys;  // that lead to what is read, by depth
+  std::array<std::string, 3> keys;  // keys of the objects around the current value, by depth
   const auto take = [&](json::parse_event_t what, const json& parsed) {
     characters.forget();
     if (keys[1] == "distributedInfo") {
@@ -107,7 +107,7 @@ void visit_kineto(const fs::path& path, const KinetoVisitor& visitor) {
   } catch (const json::parse_error& error) {
     throw ConfigError(fmt::format("{}:{}: is not a whole trace of PyTorch's profiler; export it again", path.string(),
                                   characters.places().place(error.byte)));
-  } catch (const json::exception&) {  // A number that fits no double.
+  } catch (const json::exception&) {  // a number that no double can hold
     throw ConfigError(fmt::format("{}:{}: a number is out of range; export the trace again", path.string(),
                                   characters.places().last()));
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events of a trace of PyTorch's profiler (Kineto), plain or gzipped, one after the other, however large.
+// Reads a trace of PyTorch's profiler (Kineto) event by event. The file may be gzipped, and of any size.
 #pragma once
 
 #include <filesystem>
@@ -10,17 +10,17 @@
 
 namespace commfuse {
 
-/// True if the file begins as a Kineto trace does.
+/// Returns true if the file begins like a Kineto trace.
 bool is_kineto_trace(const std::filesystem::path& path);
 
 /// Receives the parts of a trace. Either function may be empty.
 struct KinetoVisitor {
   std::function<void(const nlohmann::json& event)> event;
-  /// A key of distributedInfo ("rank", "world_size", "pg_config") and its value.
+  /// Receives a key of distributedInfo ("rank", "world_size", "pg_config") and its value.
   std::function<void(std::string_view key, const nlohmann::json& value)> distributed;
 };
 
-/// Throws ConfigError where the file cannot be read, is cut off, or is not such a trace.
+/// Visits the whole trace. Throws ConfigError if the file cannot be read, is cut off, or is not a Kineto trace.
 void visit_kineto(const std::filesystem::path& path, const KinetoVisitor& visitor);
 
 }  // namespace commfuse

@@ -54,7 +54,7 @@ std::string lower(std::string text) {
   return text;
 }
 
-/// The N of ProfilerStep#N.
+/// Returns the N of "ProfilerStep#N"; nullopt for another name.
 std::optional<std::int64_t> step_named(const std::string& name) {
   constexpr std::string_view mark = "ProfilerStep#";
   return name.starts_with(mark) ? parse_integer(std::string_view(name).substr(mark.size())) : std::nullopt;
@@ -66,7 +66,7 @@ bool is_communication(const std::string& name, const json& args) {
          small.find("rccl") != std::string::npos;
 }
 
-/// Time that at least one of the spans covers. Sorts them.
+/// Returns the time that at least one of the spans covers. Sorts the spans.
 double covered(std::vector<Span>& spans) {
   std::sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) { return a.begin < b.begin; });
   double sum = 0.0;
@@ -98,7 +98,7 @@ class Collector {
     } else if (const std::optional<std::int64_t> step = step_named(name)) {
       std::map<std::int64_t, Span>& steps = category == "gpu_user_annotation" ? gpu_steps_ : host_steps_;
       const auto [place, is_new] = steps.emplace(*step, span);
-      if (!is_new) {  // one on each stream
+      if (!is_new) {  // the step has a span on every stream
         place->second = {std::min(place->second.begin, span.begin), std::max(place->second.end, span.end)};
       }
     }
@@ -116,7 +116,7 @@ class Collector {
     }
     std::stable_sort(kernels_.begin(), kernels_.end(),
                      [](const Kernel& a, const Kernel& b) { return a.span.begin < b.span.begin; });
-    // The GPU runs behind the host, so its own steps are the better ones.
+    // The GPU lags behind the host, so steps that were recorded on the GPU are preferred.
     std::map<std::int64_t, Span> steps = gpu_steps_.empty() ? host_steps_ : gpu_steps_;
     if (steps.empty()) {
       double end = kernels_.front().span.end;

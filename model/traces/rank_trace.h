@@ -10,18 +10,18 @@
 
 namespace commfuse {
 
-/// Microseconds. A step is the time of the profiler's ProfilerStep#N; a trace without them is one step.
+/// Times of one step, in microseconds. A step is a ProfilerStep#N of the profiler; a trace without these is one step.
 struct TracedStep {
   std::int64_t step = 0;
   double time_us = 0.0;
-  double compute_us = 0.0;        ///< Kernels of no collective run.
-  double communication_us = 0.0;  ///< Kernels of collectives and exchanges run, waiting included.
+  double compute_us = 0.0;        ///< Kernels outside of collectives run.
+  double communication_us = 0.0;  ///< Kernels of collectives and exchanges run, including their waiting.
   double idle_us = 0.0;           ///< No kernel and no copy runs.
 };
 
-/// One kernel of a collective or exchange, in the order of their begin.
+/// One kernel of a collective or exchange.
 struct TracedCall {
-  std::string group;  ///< Equal on all ranks of a group: collective, its group's name and ranks.
+  std::string group;  ///< Collective, name and ranks of its group, and its size: equal on all ranks of the group.
   std::int64_t step = 0;
   double duration_us = 0.0;
 };
@@ -29,11 +29,11 @@ struct TracedCall {
 struct RankTrace {
   std::optional<std::int64_t> rank;  ///< From distributedInfo.
   std::vector<TracedStep> steps;     ///< In ascending order.
-  std::vector<TracedCall> calls;
+  std::vector<TracedCall> calls;     ///< By step, then by begin.
 };
 
-/// Kernels count for the step in which they begin; those outside of all steps for none. Throws ConfigError as
-/// visit_kineto does, and where the trace has no kernel.
+/// Reads the trace of one rank. A kernel belongs to the step in which it begins; kernels outside of all steps are
+/// ignored. Throws ConfigError like visit_kineto, and if the trace has no kernel.
 RankTrace read_rank_trace(const std::filesystem::path& path);
 
 }  // namespace commfuse

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model that is a single MLP without a gate, for questions about one M x N x K. Scope gate_up is tokens x hidden
-// times hidden x ffn after an all-gather, scope down is tokens x ffn times ffn x hidden before a reduce-scatter.
+// A model that is a single MLP without a gate, for questions about a single GEMM of M x N x K. Scope gate_up is tokens
+// x hidden times hidden x ffn after an all-gather, scope down is tokens x ffn times ffn x hidden before a
+// reduce-scatter.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,7 @@ struct MlpWidths {
 /// Returns a model named "8192x28672".
 Transformer bare_mlp(const MlpWidths& widths);
 
-/// Returns the model of a name such as "8192x28672", with sizes up to 2^20; nullopt for another text.
+/// Returns the model of a name such as "8192x28672", with sizes up to 2^20; nullopt for any other text.
 std::optional<Transformer> bare_mlp_named(std::string_view name);
 
 }  // namespace commfuse

@@ -89,7 +89,7 @@ LayerKind first_attending(const Transformer& model) {
 
 namespace {
 
-/// Returns the mean for a sliding window; a window of 0 or more than `seq` holds all keys.
+/// Returns the mean number of keys in a sliding window; a window of 0 or more than `seq` holds all keys.
 double mean_in_window(std::int64_t window, std::int64_t seq) {
   const auto length = static_cast<double>(seq);
   const auto width = static_cast<double>(window);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers of a model, in order: with attention, with an MLP, with a state space, or with two of them.
+// Layers of a model, in order. Each has one or more of these parts: attention, a state space, an MLP.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@
 
 namespace commfuse {
 
-/// Kinds of layers as letters. Letters of Megatron-LM's --hybrid-override-pattern, each a layer of its own: M state
-/// space, * attention, - MLP, E experts. Letters of this project: m, a state space, and a, attention, followed by
-/// experts, or by an MLP in a model without experts.
+/// Letters for kinds of layers. Letters of Megatron-LM's --hybrid-override-pattern stand for layers of one part: M
+/// state space, * attention, - MLP, E experts. Letters of this project stand for layers of two parts: m (state space)
+/// and a (attention), each followed by experts, or by an MLP in a model without experts.
 inline constexpr std::string_view layer_letters = "M*-Ema";
 /// Returns the kinds. Requires letters of `layer_letters`.
 std::vector<LayerKind> kinds_of_letters(std::string_view letters, bool has_experts);
@@ -30,7 +30,7 @@ struct LayerRun {
 std::vector<LayerRun> layer_runs(const Transformer& model, std::int64_t first, std::int64_t count);
 std::vector<LayerRun> layer_runs(const Transformer& model);
 
-/// Numbers of layers that have each part.
+/// Number of layers with each part.
 struct LayerCounts {
   std::int64_t attention = 0;
   std::int64_t state_space = 0;
@@ -43,10 +43,10 @@ LayerCounts layer_counts(const Transformer& model);
 LayerKind first_attending(const Transformer& model);
 
 /// Returns about how many keys a query of this kind of layer sees on average over a sequence of `seq` tokens under a
-/// causal mask: seq / 2; w - w^2 / (2 seq) for a window w; half a chunk. With an indexer, at most as many as it
-/// chooses.
+/// causal mask: seq / 2; w - w^2 / (2 seq) for a window w; half a chunk. With an indexer, at most the number of keys
+/// that it selects.
 double mean_keys(const Transformer& model, const LayerKind& kind, std::int64_t seq);
-/// Returns how many keys the last of `seq` tokens sees, its own among them.
+/// Returns how many keys the last of `seq` tokens sees, including its own.
 std::int64_t last_keys(const Transformer& model, const LayerKind& kind, std::int64_t seq);
 /// Returns how many of `seq` tokens a cache has to keep.
 std::int64_t kept_keys(const LayerKind& kind, std::int64_t seq);

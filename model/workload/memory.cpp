@@ -16,17 +16,18 @@ namespace commfuse {
 
 namespace {
 
-constexpr std::int64_t width = 2;  // bytes of an activation that is no input of an fp8 GEMM
+constexpr std::int64_t width = 2;  // bytes of an activation that is not an input of an fp8 GEMM
 
-/// Returns the bytes of an element of a GEMM's input, as it is kept for the gradient of the weights.
+/// Returns the bytes per element of a GEMM's input that is kept for the gradient of the weights.
 std::int64_t input_bytes(const TrainingPlan& plan) { return plan.dtype == DType::fp8 ? 1 : width; }
 
 std::int64_t optimizer_bytes(Optimizer optimizer) { return optimizer == Optimizer::adam ? 12 : 8; }
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-/// Returns the bytes of a token in front of a part of a layer: the norm's input and output, and the mask of a dropout
-/// behind the part. A router reads the norm's output in 16 bits, and shared experts a narrow copy of it.
+/// Returns the bytes per token that are kept around a part of a layer: input and output of the norm before the part,
+/// and the mask of the dropout after it. A router reads the norm's output in 16 bits, and shared experts read a narrow
+/// copy of it.
 std::int64_t norm_bytes(const Transformer& model, const TrainingPlan& plan, bool mixture) {
   const std::int64_t input = input_bytes(plan);
   const bool copied = mixture && input < width && model.experts->shared_ffn > 0;
@@ -34,16 +35,17 @@ std::int64_t norm_bytes(const Transformer& model, const TrainingPlan& plan, bool
   return (width + output + (plan.dropout ? 1 : 0)) * model.hidden;
 }
 
-/// Returns the bytes of a token's MLP that tensor ranks share: the output of each first product and the input of the
-/// last.
+/// Returns the bytes per token of an MLP that tensor ranks share: the output of each first GEMM and the input of the
+/// last one.
 std::int64_t mlp_bytes(const Transformer& model, const TrainingPlan& plan, bool mixture) {
   const std::int64_t ffn = mixture ? model.experts->active * model.experts->ffn + model.experts->shared_ffn : model.ffn;
   const std::int64_t first_products = model.gated_mlp ? 2 : 1;
   return (width * first_products + input_bytes(plan)) * ffn;
 }
 
-/// Returns the bytes of a token's attention that tensor ranks share: queries, keys, values, output, and scores that are
-/// kept. A fused kernel's backward pass reads its output in 16 bits, so the input of an fp8 out-projection is a copy.
+/// Returns the bytes per token of the attention that tensor ranks share: queries, keys, values, output, and scores that
+/// are kept. A fused kernel's backward pass reads its output in 16 bits, so the input of an fp8 out-projection is a
+/// copy.
 std::int64_t attention_bytes(const Transformer& model, const TrainingPlan& plan) {
   const std::int64_t heads =
       model.latent ? model.heads * (model.head_dim + model.latent->position_dim) : model.heads * model.head_dim;
@@ -81,7 +83,7 @@ std::vector<std::vector<LayerRun>> layers_by_stage(const Transformer& model, con
   return stages;
 }
 
-/// A number of a layer, worked out once for each kind.
+/// A number per layer that is computed once for each kind of layer.
 template <class Of>
 class ByKind {
  public:
@@ -112,16 +114,16 @@ class ByKind {
   std::vector<std::pair<LayerKind, std::int64_t>> known_;
 };
 
-/// A moment of a stage's step: the micro-batches whose activations it keeps, and the share of its pieces whose
-/// gradients have been allocated.
+/// A moment in the step of a stage: the number of micro-batches whose activations are kept, and the share of the
+/// stage's pieces whose gradients have been allocated.
 struct Moment {
   double passes = 0.0;
   double share = 1.0;
 };
 
-/// Returns what a stage keeps while the first backward pass of a piece runs. Forward passes run ahead of backward
-/// passes as in Megatron-LM's schedules (sim/step/pipeline.cpp), until there are none left. `piece` counts in the order
-/// of backward passes: 0 is the piece nearest to the loss.
+/// Returns the moment of a stage at which the first backward pass of a piece runs. Forward passes run ahead of backward
+/// passes as in Megatron-LM's schedules (sim/step/pipeline.cpp), until none are left. `piece` counts in the order of
+/// backward passes: 0 is the piece nearest to the loss.
 Moment moment_of(const TrainingPlan& plan, std::int64_t stage, std::int64_t piece) {
   const std::int64_t forwards = plan.micro_batches() * plan.interleave;
   const std::int64_t behind = plan.pipeline - stage - 1;
@@ -136,7 +138,7 @@ Moment moment_of(const TrainingPlan& plan, std::int64_t stage, std::int64_t piec
 /// Returns the largest number of micro-batches whose activations a piece keeps.
 double passes_under_way(const TrainingPlan& plan, std::int64_t stage) {
   if (plan.schedule == PipelineSchedule::zero_bubble) {
-    // Passes of a stage's warm-up, and passes that wait for the gradients of their weights.
+    // Counts the passes of the stage's warm-up, and the passes that wait for the gradients of their weights.
     return static_cast<double>(std::min(plan.micro_batches(), plan.pipeline));
   }
   return moment_of(plan, stage, 0).passes;
@@ -147,10 +149,10 @@ std::int64_t routed_width(const Transformer& model) {
   return model.experts->latent > 0 ? model.experts->latent : model.hidden;
 }
 
-/// Returns the bytes of a weight; products in fp8 keep their weights in 16 bits.
+/// Returns the bytes of a weight; fp8 GEMMs keep their weights in 16 bits.
 std::int64_t weight_bytes(DType dtype) { return bytes_of(dtype) == 1 ? width : bytes_of(dtype); }
 
-/// Returns true if replicas that could share gradients sum those of several micro-batches whole.
+/// Returns true if gradients are summed whole over several micro-batches before replicas share them (ZeRO 2).
 bool adds_up_whole(const TrainingPlan& plan) {
   return plan.replicas() > 1 && plan.zero == Zero::gradients && plan.micro_batches() > 1 && !plan.scatters_each_pass();
 }
@@ -245,7 +247,7 @@ std::int64_t experts_on_gpu(const Transformer& model, const TrainingPlan& plan, 
 
 namespace {
 
-/// Works out the memory of the stages of one plan; what layers of one kind need is worked out once.
+/// Computes the memory of the stages of one plan; the needs of a kind of layer are computed only once.
 class StageMemories {
  public:
   StageMemories(const Transformer& model, const TrainingPlan& plan)
@@ -278,13 +280,14 @@ class StageMemories {
   }
   [[nodiscard]] const StageParameters& held(std::int64_t stage) const { return held_[static_cast<std::size_t>(stage)]; }
 
-  /// Returns the bytes of the one layer whose activations are whole for its backward pass, if only inputs are kept.
+  /// Returns the bytes of the activations of the largest layer, which its backward pass recomputes if only inputs are
+  /// kept.
   std::int64_t computed_again_bytes(std::int64_t stage) {
     return plan_.recompute == Recompute::full ? whole_activations_.largest(layers(stage)) : 0;
   }
 
-  /// Returns the bytes of the gradients of one layer, or of embedding or logits, and of the weights of two layers: the
-  /// one under way and the next.
+  /// Returns the bytes that are whole at a time: gradients of one layer, or of embedding or logits, and weights of two
+  /// layers, the current one and the next.
   Bytes gathered_bytes(std::int64_t stage) {
     if (plan_.replicas() == 1 || plan_.zero < Zero::gradients || adds_up_whole(plan_)) {
       return {};
@@ -297,11 +300,11 @@ class StageMemories {
                                          : gradients + Bytes{std::max(2 * layer, table) * weight_bytes(plan_.dtype)};
   }
 
-  /// Returns the moment at which activations and gradients take most, where the gradients of a piece are allocated by
-  /// its first backward pass, as PyTorch's FSDP does where it does not reduce them yet.
+  /// Returns the moment at which activations and gradients together need the most memory. The first backward pass of a
+  /// piece allocates the piece's gradients, as in PyTorch's FSDP while it does not reduce them.
   Moment fullest_moment(std::int64_t stage, Bytes gradients) {
     if (plan_.schedule == PipelineSchedule::zero_bubble) {
-      return {passes_under_way(plan_, stage)};  // passes over weights come later than those counted here
+      return {passes_under_way(plan_, stage)};  // gradients of weights come after the passes that are counted here
     }
     const auto of_layers = static_cast<double>(activations_.sum(layers(stage)));
     const auto bytes_at = [&](const Moment& moment) {
@@ -315,7 +318,8 @@ class StageMemories {
     return fullest;
   }
 
-  /// Returns the bytes that a stage keeps for this many micro-batches, at the outputs of its layers and inside them.
+  /// Returns the bytes of the activations that a stage keeps for this many micro-batches, plus the largest transient
+  /// ones: those of a recomputed layer, or those around the logits.
   double activation_bytes(std::int64_t stage, double passes) {
     const auto of_layers = static_cast<double>(activations_.sum(layers(stage)));
     const std::int64_t tokens = plan_.tokens_per_pass();
@@ -327,7 +331,8 @@ class StageMemories {
     }
     std::int64_t passing = computed_again_bytes(stage);
     if (stage == plan_.pipeline - 1) {
-      // Last norm, input of the logits, logits in fp32: all are freed before a layer is computed again.
+      // Counts the last norm, the input of the logits, and the logits in fp32. All are freed before a layer is
+      // recomputed.
       passing = std::max(passing, ceil_div(2 * width * tokens * model_.hidden, sharers) +
                                       ceil_div(4 * tokens * model_.vocab, plan_.tensor));
     }

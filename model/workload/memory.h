@@ -17,8 +17,8 @@ struct StepMemory {
   Bytes weights;
   Bytes gradients;
   Bytes optimizer;
-  Bytes activations;  ///< at their maximum: of all micro-batches under way
-  Bytes gathered;     ///< weights and gradients that replicas share, while they are whole
+  Bytes activations;  ///< their maximum, for all micro-batches under way
+  Bytes gathered;     ///< weights and gradients that replicas share, while they are gathered
   [[nodiscard]] Bytes total() const { return weights + gradients + optimizer + activations + gathered; }
 };
 
@@ -32,26 +32,28 @@ struct StepMemory {
 ///
 /// A layer with a single part keeps half of the first line, and the part's own activations. A state space
 /// (state-spaces/mamba, ops/triton/ssd_combined.py, which computes the states of its chunks again) keeps, shared by t
-/// ranks, the projected 2 P, the convolved 2 C, and the output of the scan and the gated one 4 I.
+/// ranks, 2 P for the output of the projection, 2 C for the output of the convolution, and 4 I for the outputs of the
+/// scan and the gate.
 ///
 /// Sequence parallelism shares the first line as well. Full recomputation keeps only the layer's input, 2 h, whole on
 /// every rank or, with sequence parallelism, shared. Each routed expert that a token is sent to keeps its input, 2 h or
-/// twice the latent width, whole on every tensor rank, since all have a part of every expert (Megatron-LM,
-/// transformer/moe/experts.py: the permuted tokens are the input of a product whose weights have gradients).
+/// twice the latent width, whole on every tensor rank, because every tensor rank has a part of every expert
+/// (Megatron-LM, transformer/moe/experts.py: the permuted tokens are the input of a GEMM whose weights have gradients).
 ///
-/// With fp8 GEMMs, what is kept as the input of one has 8 bits and everything else 16 (TransformerEngine,
-/// pytorch/module/linear.py: only the quantized input is saved, by row or by column). So of the 4 h in front of a part
-/// 3 h are left; of the MLP's 4 ffn 3 (gated: of 6 ffn 5); of the input of an expert h. What two kernels read in
-/// different widths is kept twice: a fused core's output (H d more), the input of shared experts beside a router's.
-/// torchao's float8 layers, which keep inputs in 16 bits, are not covered.
+/// With fp8 GEMMs, values that are kept as the input of a GEMM have 8 bits, and all others have 16 (TransformerEngine,
+/// pytorch/module/linear.py: only the quantized input is saved, by row or by column). So the 4 h in front of a part
+/// become 3 h, the 4 ffn of the MLP become 3 ffn (gated: the 6 ffn become 5 ffn), and the 2 h of an expert's input
+/// become h. Values that two kernels read in different widths are kept twice: the output of a fused core (H d more),
+/// and the input of shared experts beside the input of the router. torchao's float8 layers, which keep inputs in 16
+/// bits, are not covered.
 Bytes layer_activations(const Transformer& whole, const TrainingPlan& plan, const LayerKind& kind);
 
-/// Returns the parameters of a layer on one GPU: expert ranks and tensor ranks share those of experts, and norms are
-/// whole.
+/// Returns the parameters of a layer on one GPU. Tensor ranks share all parameters except norms, which each holds
+/// whole; expert ranks share routed experts as well.
 std::int64_t parameters_on_gpu(const Transformer& model, const TrainingPlan& plan, const LayerKind& kind);
 
 /// Returns the parameters that one GPU of a stage holds before data-parallel ranks share them: its layers and, on the
-/// first and last stage, the embedding, the logits and the norm before these. Tensor ranks share everything except
+/// first and last stage, the embedding, the logits and the norm before the logits. Tensor ranks share everything except
 /// norms, which they all hold. If the embedding is tied and the pipeline has several stages, the first and the last
 /// hold a copy each.
 std::int64_t parameters_on_gpu(const Transformer& model, const TrainingPlan& plan, std::int64_t stage);
@@ -61,27 +63,27 @@ struct StageParameters {
   std::int64_t whole = 0;    ///< parameters_on_gpu.
   std::int64_t experts = 0;  ///< Routed experts alone: experts_on_gpu.
 };
-/// Returns them for every stage, in order, in about the time that one takes.
+/// Returns the parameters of every stage, in order, in about the time that one stage takes.
 std::vector<StageParameters> parameters_by_stage(const Transformer& model, const TrainingPlan& plan);
 
-/// Returns the bytes of these weights on one GPU that serves, in the format of the model's checkpoint, or else in
-/// `dtype`.
+/// Returns the bytes of a stage's weights on one GPU for inference, in the format of the model's checkpoint if it has
+/// one, else in the plan's `dtype`.
 Bytes stored_weights(const Transformer& model, const TrainingPlan& plan, std::int64_t stage);
 
-/// Returns how many of these belong to routed experts: there are replicas / expert ranks copies of each, and `replicas`
-/// copies of the others.
+/// Returns how many parameters of a stage on one GPU belong to routed experts. Each of these has replicas / expert
+/// ranks copies; all other parameters have `replicas` copies.
 std::int64_t experts_on_gpu(const Transformer& model, const TrainingPlan& plan, std::int64_t stage);
 
 /// Returns the memory of a stage in mixed precision (Rajbhandari et al. 2020, section 3.1): weights and gradients in
-/// their dtypes; Adam 12 bytes per parameter, SGD 8. `zero` says which of them the ranks with copies share. Of shared
-/// weights two layers are gathered at a time. Of shared gradients one layer is whole until it is scattered (all, if
-/// those of several micro-batches are: TrainingPlan::scatters_each_pass), or embedding or logits if those are larger.
-/// Where all are whole, a piece's are allocated by its first backward pass, and gradients and activations are those of
-/// the moment at which both together take most.
-/// Activations are those of the micro-batches that 1F1B has under way on that stage: pipeline - stage; zero-bubble:
-/// pipeline; interleaved: as in Korthikanti et al. 2022, section 4.2.3. Stages with an embedding or logits also hold
-/// the embedding's dropout, the last norm and the logits (their section 4.3), or under full recomputation the one layer
-/// that is computed again if that is more. Requires a possible plan and 0 <= stage < pipeline.
+/// their dtypes; Adam 12 bytes per parameter, SGD 8. `zero` decides which of them the replicas share. Shared weights
+/// are gathered for two layers at a time. Shared gradients are whole for one layer, or for embedding or logits if these
+/// are larger, until they are scattered. Gradients that are summed over several micro-batches first (see
+/// TrainingPlan::scatters_each_pass) are whole for all layers; the first backward pass of a piece allocates them, and
+/// gradients and activations are counted at the moment at which both together need the most memory. Activations are
+/// kept for the micro-batches under way on that stage. Their number is pipeline - stage with 1F1B, pipeline with
+/// zero-bubble, and as in Korthikanti et al. 2022, section 4.2.3, with interleaving. Stages with an embedding or logits
+/// also hold the embedding's dropout, the last norm and the logits (their section 4.3), or under full recomputation the
+/// recomputed layer if that is larger. Requires a possible plan and 0 <= stage < pipeline.
 StepMemory step_memory(const Transformer& model, const TrainingPlan& plan, std::int64_t stage);
 
 /// Returns the memory of the stage that needs the most.

@@ -9,7 +9,7 @@ namespace commfuse {
 
 namespace {
 
-/// Returns the weights of products that a token passes through in a layer, without biases and norms.
+/// Returns the GEMM weights that a token passes through in a layer, without biases and norms.
 std::int64_t attention_weights(const Transformer& model) {
   if (!model.latent) {
     return model.hidden * (model.qkv_columns() + model.attended_columns());
@@ -79,7 +79,7 @@ ForwardFlops forward_flops(const Transformer& model, const Tokens& tokens, Atten
   const double masked = count == AttentionCount::causal ? 1.0 : 2.0;
   ForwardFlops flops;
   double weights = 0.0;
-  double scores = 0.0;  // for a token: keys it sees x cost of a score
+  double scores = 0.0;  // per token: keys that it sees x cost of a score
   for (const LayerRun& run : layer_runs(model)) {
     const auto layers = static_cast<double>(run.count);
     weights += layers * static_cast<double>(layer_weights(model, run.kind));

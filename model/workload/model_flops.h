@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// FLOPs of a model: those that a training step or a forward pass must do (model FLOPs), and those that the machine does
-// when it computes activations again (hardware FLOPs).
+// FLOPs of a model: the FLOPs that a training step or a forward pass requires (model FLOPs), and the FLOPs that the
+// machine does when it recomputes activations (hardware FLOPs).
 #pragma once
 
 #include <array>
@@ -13,11 +13,11 @@
 
 namespace commfuse {
 
-/// Count of the scores behind a causal mask. Papers differ: Narayanan et al. 2021 and Korthikanti et al. 2022 count all
-/// of them; this project's layers count half.
+/// Number of scores that count under a causal mask. Papers differ: Narayanan et al. 2021 and Korthikanti et al. 2022
+/// count all of them; this project's layers count half.
 enum class AttentionCount : std::uint8_t { full, causal };
 
-/// Activations that the backward pass computes again. none: nothing. selective: the attention core (Korthikanti et al.
+/// Activations that the backward pass recomputes. none: nothing. selective: the attention core (Korthikanti et al.
 /// 2022, section 5). full: every layer, from its input.
 enum class Recompute : std::uint8_t { none, selective, full };
 
@@ -33,13 +33,13 @@ struct Tokens {
   [[nodiscard]] std::int64_t count() const { return sequences * seq; }
 };
 
-/// FLOPs of one forward pass, by part. Products: 2 x tokens x weights that a token passes through. The attention core:
-/// 4 x tokens x seq x heads x head_dim (both products; half of it if causal; Korthikanti et al. 2022, appendix A; with
-/// windows and chosen keys only the keys that a query sees, mean_keys). An indexer: 2 x tokens x seq x its heads x
-/// head_dim, half of it if causal. A Mamba-2 layer: its two projections and 2 x 3 x tokens x inner x state for its
-/// recurrence (Dao and Gu 2024, section 6: state update and output, one multiply-add each, and the decay). A gated
-/// delta network: 2 x 4 instead, because it reads the state before it writes it. Norms, activations and embeddings are
-/// not counted.
+/// FLOPs of one forward pass, by part, as follows. GEMMs: 2 x tokens x weights that a token passes through. The
+/// attention core: 4 x tokens x seq x heads x head_dim (both GEMMs; half of it if causal; Korthikanti et al. 2022,
+/// appendix A; with windows and chosen keys only the keys that a query sees, mean_keys). An indexer: 2 x tokens x seq x
+/// its heads x head_dim, half of it if causal. A Mamba-2 layer: its two projections and 2 x 3 x tokens x inner x state
+/// for its recurrence (Dao and Gu 2024, section 6: state update and output, one multiply-add each, and the decay). A
+/// gated delta network: 2 x 4 instead, because it reads the state before it writes it. Norms, activations and
+/// embeddings are not counted.
 struct ForwardFlops {
   Flops layers;     ///< FLOPs without the attention core
   Flops attention;  ///< FLOPs of the attention core

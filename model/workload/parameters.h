@@ -25,8 +25,8 @@ struct LayerParameters {
 /// Returns the parameters of a layer. Requires experts for a mixture, and a state space for a layer that has one.
 ///
 /// Attention: hidden x (heads + 2 kv_heads) x head_dim, and heads x head_dim x hidden; for multi-head latent attention
-/// two narrow products each for queries and for keys with values (DeepSeek-V2, 2024, appendix C). MLP: 2 or, if gated,
-/// 3 x hidden x ffn. Biases and norms as the model has them. An indexer: its queries, one key, a weight per head, and
+/// two narrow GEMMs each for queries and for keys with values (DeepSeek-V2, 2024, appendix C). MLP: 2 or, if gated, 3 x
+/// hidden x ffn. Biases and norms count if the model has them. An indexer: its queries, one key, a weight per head, and
 /// the key's norm (deepseek-ai/DeepSeek-V3.2-Exp, inference/model.py).
 LayerParameters layer_parameters(const Transformer& whole, const LayerKind& kind);
 

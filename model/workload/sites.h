@@ -19,7 +19,7 @@ namespace commfuse {
 /// and reduce-scatter of the gradient. mlp_ar is both GEMMs of an MLP and an all-reduce: tensor parallelism without
 /// sequence parallelism. attention_rs is the attention core and the gemm_rs after it. Under Ulysses sequence
 /// parallelism, where every rank keeps its tokens and has all weights, gemm_a2a gives each rank its heads of all
-/// tokens, and attention_a2a gives them back.
+/// tokens, and attention_a2a returns the outputs to the ranks of their tokens.
 enum class SiteKind : std::uint8_t {
   ag_gemm,
   gemm_rs,
@@ -59,19 +59,19 @@ Flops flops_of(const Site& site);
 
 /// Treatment of kv heads if there are more tensor ranks than kv heads.
 enum class KeyHeads : std::uint8_t {
-  split,  ///< Such ranks are refused, because gradients of copies would have to be added up.
-  /// Every rank has a copy of one, as in inference engines (vllm-project/vllm, QKVParallelLinear).
+  split,  ///< Refused, because gradients of copies would have to be summed.
+  /// Every rank has a copy of one kv head, as in inference engines (vllm-project/vllm, QKVParallelLinear).
   copied
 };
 
-/// Returns the model as tensor ranks hold it if they have copies of kv heads, or of a state space's groups (vLLM,
-/// extra_groups_for_head_shards): with one of them per rank. Returns nullopt if no rank has a copy.
+/// Returns the model as tensor ranks hold it if they have copies of kv heads, or of groups of a state space (vLLM,
+/// extra_groups_for_head_shards): with one head or group per rank. Returns nullopt if no rank has a copy.
 std::optional<Transformer> with_copied_heads(const Transformer& model, std::int64_t ranks);
 
 /// Throws ConfigError, one sentence with the remedy, unless the site can be split evenly over the ranks: tokens over
 /// the sequence shards; heads and kv heads (qkv), heads (out_proj), or ffn (gate_up, down) over the ranks.
 void require_divisible(const Transformer& model, SiteName name, std::int64_t tokens, int ranks, KeyHeads key_heads);
-/// Throws likewise unless a weight's hidden columns can be spread evenly over the ranks.
+/// Throws ConfigError likewise unless the hidden columns of a weight can be split evenly over the ranks.
 void require_divisible_hidden(const Transformer& model, int ranks);
 
 }  // namespace commfuse

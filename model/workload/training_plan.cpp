@@ -77,7 +77,7 @@ void require_experts(const Transformer& model, const TrainingPlan& plan) {
   }
 }
 
-/// Checks every MLP of some layer.
+/// Checks that tensor ranks divide the columns of every MLP.
 void require_columns(const Transformer& model, const Named& tensor) {
   const auto require_shared = [&](std::string_view what, std::int64_t columns) {
     require_multiple({what, columns}, tensor, "choose tensor ranks that divide it");
@@ -126,7 +126,7 @@ void require_heads(const Transformer& whole, const TrainingPlan& plan, KeyHeads 
   }
 }
 
-/// Bytes of one token in all layers, estimated and never too low: those kept, and the widest row that a kernel moves.
+/// Upper estimate of the bytes of one token in all layers: the bytes kept, and the widest row that a kernel moves.
 struct TokenBytes {
   double kept = 0.0;
   double widest = 0.0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layout of a training step over GPUs and over time: degrees of parallelism, batches, and which data are kept and which
-// computed again. A new setting of it is a member and its entry in run_settings::of_plan.
+// Layout of a training step over GPUs and over time: degrees of parallelism, batches, and which data are kept or
+// recomputed. A new setting is a member here and an entry in run_settings::of_plan.
 #pragma once
 
 #include <array>
@@ -17,8 +17,8 @@
 
 namespace commfuse {
 
-/// Data of which each data-parallel rank holds only a part (Rajbhandari et al., "ZeRO", 2020, section 5): nothing, the
-/// optimizer's state, its gradients too, the weights too.
+/// Data that data-parallel ranks shard (Rajbhandari et al., "ZeRO", 2020, section 5): nothing; the optimizer's state;
+/// also the gradients; also the weights.
 enum class Zero : std::uint8_t { none, optimizer, gradients, weights };
 
 enum class Optimizer : std::uint8_t {
@@ -52,7 +52,7 @@ struct TrainingPlan {
   std::int64_t data = 1;     ///< replicas
   std::int64_t context = 1;  ///< ranks that share the tokens of a sequence, and gather its keys and values
   /// Ranks that share the tokens of a sequence, and its heads during attention (Jacobs et al., "DeepSpeed Ulysses",
-  /// 2023). Together with context ranks, both apply (Fang and Zhao, "USP", 2024).
+  /// 2023). Can be combined with context ranks (Fang and Zhao, "USP", 2024).
   std::int64_t ulysses = 1;
   std::int64_t expert = 1;  ///< ranks among the replicas that share the experts
   Zero zero = Zero::none;
@@ -67,7 +67,7 @@ struct TrainingPlan {
   Optimizer optimizer = Optimizer::adam;
   DType dtype = DType::bf16;           ///< dtype of weights, activations and the wire
   DType gradient_dtype = DType::fp32;  ///< dtype in which gradients are summed
-  bool overlap_gradients = true;       ///< reduced beside the backward pass, bucket by bucket; otherwise after it
+  bool overlap_gradients = true;       ///< reduced during the backward pass, bucket by bucket; otherwise after it
 
   /// Returns the product of all degrees, limited to 2^53.
   [[nodiscard]] std::int64_t gpus() const {
@@ -86,8 +86,9 @@ struct TrainingPlan {
   }
   [[nodiscard]] std::int64_t micro_batches() const { return global_batch / (data * micro_batch); }
   /// Returns true if replicas scatter the gradients of every micro-batch: with ZeRO 3, or with ZeRO 2 without a
-  /// pipeline, as in DeepSpeed. With a pipeline, whose stages have several micro-batches under way, they are summed
-  /// whole and shared after the last, as in PyTorch's FSDP (pytorch/torchtitan, distributed/pipeline_parallel.py).
+  /// pipeline, as in DeepSpeed. With a pipeline, whose stages have several micro-batches under way, gradients are
+  /// summed whole and shared after the last micro-batch, as in PyTorch's FSDP (pytorch/torchtitan,
+  /// distributed/pipeline_parallel.py).
   [[nodiscard]] bool scatters_each_pass() const {
     return zero == Zero::weights || (zero == Zero::gradients && pipeline == 1 && micro_batches() > 1);
   }
@@ -260,9 +261,9 @@ inline constexpr std::array of_plan{
 /// Throws ConfigError, one sentence that names the two conflicting settings and a remedy.
 void require_possible(const Transformer& model, const TrainingPlan& plan, KeyHeads key_heads = KeyHeads::split);
 
-/// Returns the layers of each piece of the model, in order; the stage of piece i is i mod pipeline. The split is even,
-/// or has one layer less in the first and in the last piece, whose embedding and logits count as a layer each, even if
-/// none is left (as in Llama 3 405B: Llama team, 2024, section 3.3.2). Requires a possible plan.
+/// Returns the layers of each piece of the model, in order; the stage of piece i is i mod pipeline. The split is even
+/// if possible. Otherwise the first and the last piece have one layer less than the others, or none, because embedding
+/// and logits count as a layer each (as in Llama 3 405B: Llama team, 2024, section 3.3.2). Requires a possible plan.
 std::vector<std::int64_t> layers_by_piece(const Transformer& model, const TrainingPlan& plan);
 
 }  // namespace commfuse

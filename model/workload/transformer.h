@@ -17,12 +17,12 @@ enum class Norm : std::uint8_t {
 
 enum class MlpKind : std::uint8_t { none, dense, mixture };
 
-/// Parts of a layer, each after a norm of its own.
+/// Parts of a layer, each after its own norm.
 struct LayerKind {
   bool attention = false;
   bool state_space = false;
   MlpKind mlp = MlpKind::none;
-  /// Keys that a query sees, its own among them: the last `window` keys. 0: all before it.
+  /// Number of last keys that a query sees, including its own. 0: its own and all before it.
   std::int64_t window = 0;
   bool chunked = false;       ///< The window does not slide: a query sees its own block of `window` keys (Llama 4).
   std::int64_t ffn = 0;       ///< width of a dense MLP; 0: Transformer::ffn
@@ -51,8 +51,8 @@ struct Experts {
   std::int64_t latent = 0;
 };
 
-/// A small separate attention that selects, from all earlier keys, those that a query attends to. Source: DeepSeek-AI,
-/// "DeepSeek-V3.2", 2025, section 2.1 (lightning indexer).
+/// A small separate attention that selects, from all earlier keys, the keys that a query attends to. Source:
+/// DeepSeek-AI, "DeepSeek-V3.2", 2025, section 2.1 (lightning indexer).
 struct Indexer {
   std::int64_t heads = 0;
   std::int64_t head_dim = 0;
@@ -98,8 +98,8 @@ struct StateSpace {
   [[nodiscard]] std::int64_t heads() const { return inner / head_dim; }
   /// Returns the channels of the convolution: the input of the state, and the inputs with which it is written and read.
   [[nodiscard]] std::int64_t convolved() const { return inner + 2 * groups * state; }
-  /// Returns the columns of the in-projection: those of the convolution, the gate, and per head one step width, or
-  /// decay and strength of writing.
+  /// Returns the columns of the in-projection: the convolution's, the gate's, and per head one step width, or the decay
+  /// and the strength of writing.
   [[nodiscard]] std::int64_t projected() const {
     return inner + convolved() + (recurrence == Recurrence::gated_delta ? 2 : 1) * heads();
   }
@@ -150,8 +150,8 @@ struct Transformer {
 
   // Fields that affect only parameters and memory:
   Norm norm = Norm::rms;
-  bool biases = false;           ///< in all products of a layer
-  bool qkv_biases = false;       ///< only in the product of queries, keys and values
+  bool biases = false;           ///< in all GEMMs of a layer
+  bool qkv_biases = false;       ///< only in the GEMM of queries, keys and values
   bool tied_embeddings = false;  ///< the logits use the weight of the embedding
   std::int64_t positions = 0;    ///< learned positions; 0: none
   QkNorm qk_norm = QkNorm::none;
@@ -160,16 +160,16 @@ struct Transformer {
   std::optional<Experts> experts = std::nullopt;
   std::optional<LatentAttention> latent = std::nullopt;
   std::optional<StateSpace> state_space = std::nullopt;
-  /// One per layer. Empty: all have attention, and experts if there are any, else a dense MLP.
+  /// One per layer. Empty: all layers have attention, and experts if the model has any, else a dense MLP.
   std::vector<LayerKind> kinds{};
-  /// Format of the weights, if it differs from that of activations.
+  /// Format of the weights, if it differs from the format of activations.
   std::optional<WeightFormat> weights = std::nullopt;
 
   /// Returns the width of a head's value.
   [[nodiscard]] std::int64_t value_dim() const {
     return latent ? latent->value_dim : value_head_dim > 0 ? value_head_dim : head_dim;
   }
-  /// Returns the columns of the product that makes queries, keys and values, and gates.
+  /// Returns the columns of the GEMM that computes queries, keys and values, and gates.
   [[nodiscard]] std::int64_t qkv_columns() const {
     return (gated_attention ? 2 : 1) * heads * head_dim + kv_heads * (head_dim + value_dim());
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The only source that knows MPI. Every call is nonblocking, so that a lost process never keeps another one waiting.
+// The only source that includes MPI. Every call is nonblocking, so that a lost process never keeps another one waiting.
 #include "model/process/mpi_module.h"
 
 #include <mpi.h>
@@ -28,8 +28,8 @@ void require(int status, const char* call) {
 class MpiWorld final : public World {
  public:
   MpiWorld() {
-    // Containers forbid processes to read each other's memory, which Open MPI detects too late. A value that the user
-    // set stays; other MPI libraries ignore the variable.
+    // Containers forbid processes from reading each other's memory, which Open MPI detects too late. A value that the
+    // user has set is kept; other MPI libraries ignore the variable.
     ::setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 0);  // NOLINT(concurrency-mt-unsafe): before threads
     int provided = MPI_THREAD_SINGLE;
     require(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
@@ -46,7 +46,7 @@ class MpiWorld final : public World {
     const int count = count_of(bytes);
     outgoing_.push_back({.bytes = std::move(bytes)});
     Transfer& out = outgoing_.back();
-    // NOLINTNEXTLINE(clang-analyzer-optin.mpi.MPI-Checker): forget_sent() tests it until it is over
+    // NOLINTNEXTLINE(clang-analyzer-optin.mpi.MPI-Checker): forget_sent() tests the request until it completes
     require(MPI_Isend(out.bytes.data(), count, MPI_BYTE, to, 0, MPI_COMM_WORLD, &out.request), "MPI_Isend");
     forget_sent();
   }
@@ -111,7 +111,8 @@ class MpiWorld final : public World {
     return over != 0;
   }
 
-  /// Begins to receive everything that has arrived. Large parcels take time, and later ones wait.
+  /// Starts receiving every parcel that has arrived. A large parcel that is still on its way holds back the sender's
+  /// later parcels.
   void accept() {
     for (;;) {
       int has_message = 0;
