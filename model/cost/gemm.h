@@ -9,7 +9,7 @@
 //   memory = (cached share of k n + cached share of m k + cost of m n) bytes / HBM rate
 //   beside: greater + unhidden x lesser^2 / greater
 //   join   = split overhead + join cost x partial products / HBM rate    only when the k loop is split
-//   conversion = conversion passes x m k bytes / HBM rate                of the activations, into this dtype
+//   conversion = conversion passes x cost of a byte x m k bytes / HBM rate    of the activations, into this dtype
 //
 // Weights are cold except in benchmarks that use a few copies in turn. Copies that fit with input and output into
 // `resident_share` of the L2 stay there; from a tenth above that none stays, and the share falls linearly in between.

@@ -50,7 +50,8 @@ constexpr std::array power_knobs{GemmKnob{"burst_efficiency", &P::burst_efficien
                                  GemmKnob{"burst_time", &P::burst_time, 1000.0, 10.0, 100'000.0}};
 constexpr std::array resident_knobs{GemmKnob{"cached_weight_cost", &P::cached_weight_cost, 0.5, 0.01, 1.0}};
 constexpr std::array resident_output_knobs{GemmKnob{"cached_output_cost", &P::cached_output_cost, 0.5, 0.01, 5.0}};
-constexpr std::array conversion_knobs{GemmKnob{"conversion_passes", &P::conversion_passes, 6.0, 0.1, 20.0}};
+constexpr std::array conversion_knobs{GemmKnob{"conversion_passes", &P::conversion_passes, 6.0, 0.1, 20.0},
+                                      GemmKnob{"cached_conversion_cost", &P::cached_conversion_cost, 0.6, 0.01, 2.0}};
 
 std::vector<GemmKnob> knobs_of(const GemmFitOptions& options) {
   std::vector<GemmKnob> knobs(base_knobs.begin(), base_knobs.end());

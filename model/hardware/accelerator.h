@@ -45,6 +45,7 @@ struct GemmParameters {
 
   /// Passes over the m x k input at HBM speed before the GEMM, to convert the input into this dtype.
   Parameter<double> conversion_passes{0.0};
+  Parameter<double> cached_conversion_cost{1.0};  ///< Time of such a byte that L2 holds, relative to one from HBM.
 
   /// Weights that a benchmark reuses stay in L2 if they fit, with input and output, into this share of it (0: not
   /// measured, no weights stay). The other value is the time of a byte of these weights relative to a weight byte from

@@ -69,6 +69,9 @@ struct Described<GemmParameters> {
       entry("conversion_passes", &G::conversion_passes, "Passes over the input to convert its dtype")
           .optional()
           .within(0.0, relative_most),
+      entry("cached_conversion_cost", &G::cached_conversion_cost, "Time to convert a byte that L2 holds, in HBM bytes")
+          .optional()
+          .within(0.0, relative_most),
       entry("resident_share", &G::resident_share, "Share of L2 in which weights used again survive")
           .optional()
           .within(0.0, relative_most),

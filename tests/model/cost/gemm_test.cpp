@@ -137,6 +137,25 @@ TEST(EstimateGemm, ConvertingTheActivationsComesFirst) {
   EXPECT_EQ(estimate_gemm(accelerator, size, 10).time, without + Duration{3 * 2 * 1280 * 1024});
 }
 
+TEST(EstimateGemm, ActivationsInL2AreConvertedFaster) {
+  Accelerator accelerator = ten_sms();
+  accelerator.hbm_bandwidth.value = BytesPerSecond{1e12};
+  const GemmSize size{.m = 1280, .n = 256, .k = 1024};
+  const Duration without = estimate_gemm(accelerator, size, 10).time;
+  bf16_of(accelerator).conversion_passes.value = 4.0;
+  bf16_of(accelerator).cached_conversion_cost.value = 0.25;
+  // Four passes over 2 x 1280 x 1024 bytes, one byte per picosecond. As many again are read, and 0.6 of the L2 holds
+  // what lies between two uses: all of it, then half of it, of which a quarter stays.
+  constexpr std::int64_t bytes = 2 * 1280 * 1024;
+  accelerator.l2_capacity = Bytes{4 * bytes};
+  EXPECT_EQ(estimate_gemm(accelerator, size, 10).time, without + Duration{bytes});
+  accelerator.l2_capacity = Bytes{bytes / 3 * 5};
+  EXPECT_NEAR(to_microseconds(estimate_gemm(accelerator, size, 10).time - without),
+              static_cast<double>(4 * bytes) * (0.25 * 0.25 + 0.75) * 1e-6, 1e-4);
+  accelerator.l2_capacity = Bytes{0};
+  EXPECT_EQ(estimate_gemm(accelerator, size, 10).time, without + Duration{4 * bytes});
+}
+
 TEST(EstimateGemm, RampComesOnceAndTheFloorHolds) {
   Accelerator accelerator = ten_sms();
   accelerator.matrix_units[index_of(DType::bf16)]->gemm.ramp.value = 2us;
