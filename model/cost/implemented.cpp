@@ -26,7 +26,7 @@ std::optional<NcclGeneration> generation_of(const Machine& machine) {
   return nccl == nullptr ? std::nullopt : std::optional(nccl->tuning.generation);
 }
 
-/// Returns the buffer that holds an operand. Requires one with a region.
+/// Returns the buffer that holds an operand. Requires an operand with a region.
 BufferId buffer_of(const Program& program, Slice operand) { return program.regions_of(operand).front().buffer; }
 
 /// Separates the ops of a GEMM whose input is gathered from those of one whose partial sums are scattered.
@@ -88,8 +88,7 @@ Duration implemented_gemm(const SliceTimes& times, const ImplementedSite& site, 
                  "a GEMM of an implementation");
 }
 
-/// Returns the time of a part of a kernel if the kernel went shard by shard, each as a GEMM of its own; zero for other
-/// ops.
+/// Returns the time of a part of a kernel if every shard were a separate GEMM; zero for other ops.
 Duration own_time(const Program& program, const Sizes& sizes, const Accelerator& accelerator, const GemmShape& gemm) {
   if (gemm.kernel_m.blocks == 0) {
     return {};

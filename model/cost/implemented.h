@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
-// Costs of an implementation's kernels compared with the ideal kernels of its schedule. A file of
-// configs/implementations gives them once for every GPU, and again for generations of GPUs on which they were measured.
+// SPDX-License-Identifier: Apache-2.0 Costs of an implementation's kernels compared with the ideal kernels of its
+// schedule. A file of configs/implementations states them once for all GPUs, and again for each GPU generation on which
+// they were measured.
 //
 //   GEMM       product_time x (part + cut_cost x (own - part)) x SMs / (SMs - sms), and per_call once per call
 //              part: the op's share of the time of its one whole kernel; own: its time if every shard were a separate
@@ -44,7 +44,7 @@ struct ImplementedSites {
   std::string name;  ///< Name of the implementation.
   ImplementedSite ag_gemm;
   ImplementedSite gemm_rs;
-  Parameter<double> residual{0.25};  ///< Relative standard error of times that remains after the fit.
+  Parameter<double> residual{0.25};  ///< Relative standard error that the fit leaves in times.
 };
 
 /// Costs by generation of GPUs, indexed as NcclGeneration.
@@ -52,7 +52,7 @@ struct ImplementationCosts {
   std::array<ImplementedSites, all_nccl_generations.size()> generations;
   std::array<bool, all_nccl_generations.size()> measured{};  ///< True for generations on which it was measured.
 
-  /// Returns the costs on the machine; a machine of no known generation gets those of Hopper.
+  /// Returns the costs on the machine; a machine of unknown generation gets the costs of Hopper.
   [[nodiscard]] const ImplementedSites& on(const Machine& machine) const;
   [[nodiscard]] bool was_measured_on(const Machine& machine) const;
 };
