@@ -45,7 +45,7 @@ double tree_seconds(const TreeProtocol& tree, double levels, double moving) {
   return to_seconds(tree.base_latency.value) + levels * to_seconds(tree.level_latency.value) + moving;
 }
 
-/// Data that climb a tree: the ranks of a node together, each with its share.
+/// Input of a sum by a tree over nodes; the ranks of a node take part together, each with its share of the tensor.
 struct Climb {
   int nodes = 2;
   int ranks_per_node = 1;
@@ -53,13 +53,13 @@ struct Climb {
   double links = 1.0;
 };
 
-/// Returns the time by the protocol Simple.
+/// Returns the time of a tree with protocol Simple, in seconds.
 double simple_tree_seconds(const TreeParameters& tree, const Climb& climb) {
   const double filled = climb.total + ramp(climb.total, tree.ramp_size_per_rank, climb.ranks_per_node);
   return tree_seconds(tree, math::log2(climb.nodes), filled / (rate_over(tree, climb.nodes).value.value / climb.links));
 }
 
-/// Returns the time by another protocol, or by Simple if that one is unknown.
+/// Returns the time of a tree with `protocol`, or with Simple if the protocol is unknown, in seconds.
 double other_tree_seconds(const TreeParameters& tree, const std::optional<TreeProtocol>& protocol, const Climb& climb) {
   return protocol ? tree_seconds(*protocol, math::log2(climb.nodes),
                                  climb.total / (rate_over(*protocol, climb.nodes).value.value / climb.links))
@@ -79,7 +79,7 @@ Duration by_tree(const TreeParameters& tree, NcclKernel kernel, const Climb& cli
   return op_time(seconds, "a collective");
 }
 
-/// Returns the time by one of NCCL's kernels.
+/// Returns the time of `kernel`, one of NCCL's kernels.
 Duration by_kernel(const CollectiveParameters& parameters, NcclKernel kernel, const NcclTask& task, double links) {
   const int steps = task.passes * (task.ranks - 1);
   const int ranks = task.ranks;
@@ -137,7 +137,7 @@ struct LinkSpeeds {
 };
 
 Choices choices_of(const CollectiveParameters& parameters, const NcclTask& task, const LinkSpeeds& speeds) {
-  constexpr double step = std::numbers::sqrt2;  // small enough not to skip a kernel that counts
+  constexpr double step = std::numbers::sqrt2;  // small enough not to skip a kernel that NCCL would choose
   Choices choices;
   NcclTuning tuning = parameters.nccl->tuning;
   for (double times = 1.0; times == 1.0 || times <= speeds.fastest; times *= step) {
@@ -163,7 +163,7 @@ Choices choices_of(const CollectiveParameters& parameters, const NcclTask& task,
   return choices;
 }
 
-/// Returns the product, rounded down.
+/// Returns factor x time, rounded down.
 Duration times(double factor, Duration time) {
   return factor == 1.0 ? time : Duration{static_cast<std::int64_t>(factor * static_cast<double>(time.count()))};
 }
@@ -176,8 +176,8 @@ Priced on_real_links(const CollectiveParameters& parameters, const NcclTask& tas
   return chosen.time <= limit ? chosen : Priced{cheapest.kernel, limit};
 }
 
-/// Requires at least two ranks and known kernels. On slower links E is no less than on the file's, so on wires without
-/// steps nothing else counts.
+/// Requires at least two ranks and known kernels. On slower links E is no less than on the file's links, so on wires
+/// whose measured step is 1, E alone is the price.
 Priced by_nccl(const CollectiveParameters& parameters, const NcclTask& task) {
   const double faster = parameters.nccl->tuning.hypothetical;
   const bool is_slower_without_steps = faster < 1.0 && measured_step(parameters.nccl->tuning.wire) == 1.0;
@@ -189,7 +189,7 @@ Priced by_nccl(const CollectiveParameters& parameters, const NcclTask& task) {
   return {cheapest.kernel, std::max(cheapest.time, times(1.0 / std::max(1.0, faster), real.time))};
 }
 
-/// Returns the time of a ring. `passes` is the number of times that the data pass it; 2 for all-reduce.
+/// Returns the time of a ring. `passes` is how often the data go round the ring: 2 for all-reduce, otherwise 1.
 Duration ring_time(const CollectiveParameters& parameters, int ranks, Bytes total, int passes, int nodes = 1) {
   require_sizes(ranks, total);
   if (ranks == 1) {

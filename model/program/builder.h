@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// The only way to make a Program. Ops wait only for ids given earlier, so a program is acyclic by construction.
+// SPDX-License-Identifier: Apache-2.0 The only way to make a Program. An op can wait only for ops with earlier ids, so
+// a program is acyclic by construction.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ namespace commfuse {
 
 /// Regions stacked by rows.
 using Operand = Few<Region>;
-/// Ops that must have ended before another is posted.
+/// Ops that must have ended before another op is posted.
 using Waits = Few<OpId>;
 
 /// Definition of a tensor as the product of two others.
@@ -93,16 +93,16 @@ struct CollectiveSpec {
 };
 
 /// Aborts (check) on mistakes that only the author of a generator can make: empty operands, regions wider than their
-/// buffer, operands whose extents do not fit each other, waits for later ops. Throws ConfigError when operands stack
-/// more regions than memory holds.
+/// buffer, operands with incompatible extents, waits for later ops. Throws ConfigError when operands stack more regions
+/// than memory holds.
 class ProgramBuilder {
  public:
   ProgramBuilder(std::string name, Mesh mesh);
 
   [[nodiscard]] const Mesh& mesh() const { return program_.mesh; }
 
-  /// Returns a dimension of that name, cut into `blocks`. Asking again for the same name returns the same dimension and
-  /// requires the same blocks.
+  /// Returns a dimension of that name, cut into `blocks`. A second call with the same name returns the same dimension
+  /// and requires the same number of blocks.
   DimensionId dimension(std::string_view name, std::int32_t blocks);
 
   TensorId input_tensor(std::string name, Extent rows, Extent columns, DType dtype);
@@ -179,10 +179,10 @@ class ProgramBuilder {
   Program program_;
   std::vector<std::array<Slice, 2>> recent_;  // by buffer: the last two operands of one region, the later one last
   std::unordered_multimap<std::size_t, std::uint32_t> shape_ids_;       // by hash; only looked up, never iterated
-  std::array<std::uint32_t, std::variant_size_v<Shape>> last_shape_{};  // by kind: the last one asked for
+  std::array<std::uint32_t, std::variant_size_v<Shape>> last_shape_{};  // by kind: the last one requested
 };
 
-/// Returns the program with no region shared between operands, so that one can be changed alone.
+/// Returns the program with no region shared between operands, so that one operand can be changed without others.
 Program unshared(Program program);
 
 }  // namespace commfuse

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// Number of elements per block: everything that a point adds to the structure of a schedule.
+// SPDX-License-Identifier: Apache-2.0 Number of elements per block: all that a point adds to the structure of a
+// schedule.
 #pragma once
 
 #include <span>
@@ -28,7 +28,7 @@ struct Quantity {
 /// of queries would split a position of a batch; aborts when a quantity is missing.
 Sizes bind_sizes(const Program& program, std::span<const Quantity> quantities);
 
-/// Returns the memory that the buffers of one rank take together.
+/// Returns the total memory of one rank's buffers.
 Bytes bytes_per_rank(const Program& program, const Sizes& sizes);
 
 }  // namespace commfuse

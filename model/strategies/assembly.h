@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// Builds one program from the stages of an operation; each stage takes the output of the one before.
+// SPDX-License-Identifier: Apache-2.0 Builds one program from the stages of an operation; the input of each stage is
+// the output of the previous one.
 #pragma once
 
 #include <string>
@@ -64,9 +64,9 @@ class Assembly {
   void end_with(Index row, Index column);
   /// Adds the gradient of a weight as unfused work: rows x columns, summed over `tokens`.
   void unfused_gradient(Extent rows, Extent columns, Extent tokens);
-  /// Adds one op over all rows, which the unfused operator has too.
+  /// Adds one op over all rows that the unfused operator also has.
   void map(const Mapping& mapping, const std::vector<Value>& of, Extent columns, bool last);
-  /// Adds causal attention of this rank's heads: all queries at once, or in the parts that later ops ask for.
+  /// Adds causal attention of this rank's heads: all queries at once, or in the parts that later ops request.
   void attend(const std::string& dimension);
   /// Buffers and dimensions of an attention.
   struct Core {
@@ -96,7 +96,7 @@ class Assembly {
   std::int32_t cuts_;
   TokenOrder order_;
   Extent tokens_;
-  Value made_;    // output of the stage before
+  Value made_;    // output of the previous stage
   Value stream_;  // tensor that residuals add to
   /// Data parallelism: a layer whose backward pass is still to come.
   struct Layer {

@@ -13,10 +13,10 @@
 // GEMM c, pull p, sum s: makespan m + c + (N-1) max(c, p) for ag_gemm; c + (N-1) max(c, p) + s for gemm_rs, and
 // min(c, p) more for an odd N > 1, where the own GEMM follows the last pull on its stream.
 //
-// Backward, the compiler pass that fuses (torch/_inductor/fx_passes/micro_pipeline_tp.py) finds dx = dy w^T behind its
-// gather or before its scatter. A gather whose result is transposed into dw = x^T dy is not fused: x is gathered again
-// by a collective with nothing beside it, or was saved, since the forward pass returns it (return_A). dy stays gathered
-// for dw; the own shard is copied to the others beside the last product:
+// In the backward pass, the fusing compiler pass (torch/_inductor/fx_passes/micro_pipeline_tp.py) finds dx = dy w^T
+// after its gather or before its scatter. A gather whose result is transposed into dw = x^T dy is not fused: x is
+// gathered again by a collective that overlaps nothing, or was saved, since the forward pass returns it (return_A). dy
+// stays gathered for dw; the own shard is copied next to the other shards during the last product:
 //
 //   ag_gemm_backward   compute  |(as gemm_rs: dx)|+|          |dw ...........|
 //                      comm                        |= ag x ==|
@@ -28,8 +28,8 @@
 // rank takes c + w.
 //
 // The source says that "cp" of different streams cannot overlap, so they share a lane; that lane's kind costs no SMs.
-// Its barriers appear here as the wait of a pull for its source: a pull starts when both ranks are ready for it. GEMMs
-// of the two streams do not run at the same time here.
+// Barriers of the source are modelled as the wait of a pull for its sender: a pull starts when both ranks are ready for
+// it. GEMMs of the two streams do not run at the same time here.
 #include <functional>
 
 #include "model/strategies/fuse_steps.h"
@@ -43,9 +43,9 @@ namespace {
 
 constexpr Lane copy_engine{LaneKind::copy, 0};
 
-/// Puts the input into memory that the others reach, `symmetric`, and pulls their shards, each under the product of the
-/// one before. `pulled` is the place of the shard of rank r + step, `multiply` adds the product of an operand of that
-/// shard. Returns the products. Requires more than one rank.
+/// Copies the input into `symmetric`, memory that other ranks can read, and pulls their shards, each under the product
+/// of the previous shard. `pulled` returns the place of the shard of rank r + step; `multiply` adds the product of an
+/// operand of that shard. Returns the products. Requires more than one rank.
 std::vector<OpId> pull_and_multiply(
     const Stage& stage, const StrategyOptions& options, BufferId symmetric,
     const std::function<Region(std::int32_t step)>& pulled,
@@ -106,7 +106,7 @@ Done scatter(const Stage& stage, const StrategyOptions& options, bool transposed
   const BufferId own_product = stage.scratch("own", 1, stage.output);
   std::vector<Operand> parts;
   std::vector<OpId> pulls;
-  /// Returns the pull of two steps before, which the stream of this step does first.
+  /// Returns the pull that precedes this step on the same stream, two steps earlier.
   const auto stream = [&](std::int32_t step) {
     return step < 3 ? std::vector<OpId>{} : std::vector{pulls[static_cast<std::size_t>(step) - 3]};
   };
@@ -158,7 +158,7 @@ Done async_tp_gemm_rs_backward(const Stage& stage, const StrategyOptions& option
                              .waits = waits,
                              .transpose_b = true});
       });
-  // The copy is on the stream of the last but one product, so it runs beside the last.
+  // The copy is on the stream of the last product but one, so it runs concurrently with the last product.
   const OpId copied = copy_own_shard(stage, stage.input, dy, {products[products.size() - 2]});
   whole_gradient(stage, stage.saved, dy, {copied});
   return {products.back()};
