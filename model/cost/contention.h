@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Contention on the wires between collectives and concurrent transfers.
+// SPDX-License-Identifier: Apache-2.0
+// Contention on the wires between collectives and concurrent transfers.
 #pragma once
 
 #include <vector>

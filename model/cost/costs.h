@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Costs of every op of a program at one point. A simulator needs no other
-// information about hardware and shapes.
+// SPDX-License-Identifier: Apache-2.0
+// Costs of every op of a program at one point. A simulator needs no other information about hardware and shapes.
 #pragma once
 
 #include <compare>

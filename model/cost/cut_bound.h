@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Lower bound of every run: its bytes over a wire at the wire's nominal rate. A
-// result below the bound is a mistake in this program, whichever part computed it. docs/decisions/0042 defines the
-// capacity and what the bound omits.
+// SPDX-License-Identifier: Apache-2.0
+// Lower bound of every run: its bytes over a wire at the wire's nominal rate. A result below the bound is a mistake in
+// this program, whichever part computed it. docs/decisions/0042 defines the capacity and what the bound omits.
 #pragma once
 
 #include <cstdint>

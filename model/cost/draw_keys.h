@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Random draws of ops. The draw depends neither on the point nor on the id of the
-// op, so that strategies, options and sizes are compared under common draws: a slow rank or a slow first GEMM is slow
-// in all of them.
+// SPDX-License-Identifier: Apache-2.0
+// Random draws of ops. The draw depends neither on the point nor on the id of the op, so that strategies, options and
+// sizes are compared under common draws: a slow rank or a slow first GEMM is slow in all of them.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Reduces wiring without changing rates: a few ranks stand for all, and links that
-// never limit a transfer are dropped.
+// SPDX-License-Identifier: Apache-2.0
+// Reduces wiring without changing rates: a few ranks stand for all, and links that never limit a transfer are dropped.
 #pragma once
 
 #include <optional>

@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Costs of an implementation's kernels compared with the ideal kernels of its
-// schedule. A file of configs/implementations states them once for all GPUs, and again for each GPU generation on which
-// they were measured.
+// SPDX-License-Identifier: Apache-2.0
+// Costs of an implementation's kernels compared with the ideal kernels of its schedule. A file of
+// configs/implementations states them once for all GPUs, and again for each GPU generation on which they were measured.
 //
 //   GEMM       product_time x (part + cut_cost x (own - part)) x SMs / (SMs - sms), and per_call once per call
 //              part: the op's share of the time of its one whole kernel; own: its time if every shard were a separate

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 An op described by the sizes of the cost model, the fit that covers it, and
-// whether that fit included such sizes.
+// SPDX-License-Identifier: Apache-2.0
+// An op described by the sizes of the cost model, the fit that covers it, and whether that fit included such sizes.
 #pragma once
 
 #include <array>

@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Sizes of a program's shapes at a point, in the form that the cost model needs.
+// SPDX-License-Identifier: Apache-2.0
+// Sizes of a program's shapes at a point, in the form that the cost model needs.
 #pragma once
 
 #include "model/cost/attention.h"

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Durations of a program's exchanges on a machine, concurrent with the exchanges of
-// other lanes.
+// SPDX-License-Identifier: Apache-2.0
+// Durations of a program's exchanges on a machine, concurrent with the exchanges of other lanes.
 #pragma once
 
 #include <vector>

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 The only way to make a Program. An op can wait only for ops with earlier ids, so
-// a program is acyclic by construction.
+// SPDX-License-Identifier: Apache-2.0
+// The only way to make a Program. An op can wait only for ops with earlier ids, so a program is acyclic by
+// construction.
 #pragma once
 
 #include <array>

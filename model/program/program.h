@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 The Program: one schedule as plain data, written once for all ranks. Generators
-// make it, check() proves it, and one lowering passes it to simulators and executors, which do not depend on the
-// generator.
+// SPDX-License-Identifier: Apache-2.0
+// The Program: one schedule as plain data, written once for all ranks. Generators make it, check() proves it, and one
+// lowering passes it to simulators and executors, which do not depend on the generator.
 //
 // Positions and extents are whole blocks of named dimensions, not elements: the structure of a schedule is built,
 // checked and digested once, and a point adds only the number of elements per block (Sizes).

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Number of elements per block: all that a point adds to the structure of a
-// schedule.
+// SPDX-License-Identifier: Apache-2.0
+// Number of elements per block: all that a point adds to the structure of a schedule.
 #pragma once
 
 #include <span>

@@ -57,7 +57,7 @@ class HazardTable::Walk {
 
   const Order* order_ = nullptr;
   OpId writer_ = nobody;
-  std::vector<std::int32_t> readers_;  // by lane: the place of the last reader since the last write, or -1
+  std::vector<std::int32_t> readers_;  // by lane: place of the last reader since the last write, or -1
 };
 
 HazardTable::HazardTable(const Program& program, const CellMap& cells)

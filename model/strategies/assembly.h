@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Builds one program from the stages of an operation; the input of each stage is
-// the output of the previous one.
+// SPDX-License-Identifier: Apache-2.0
+// Builds one program from the stages of an operation; the input of each stage is the output of the previous one.
 #pragma once
 
 #include <string>

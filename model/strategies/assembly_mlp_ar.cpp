@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 MLPs under tensor parallelism without sequence parallelism: every rank holds all
-// tokens, both normalised and as the stream before the norm. The sum of the ranks' contributions is added to the stream
-// and normalised for the next MLP.
+// SPDX-License-Identifier: Apache-2.0
+// MLPs under tensor parallelism without sequence parallelism: every rank holds all tokens, both normalised and as the
+// stream before the norm. The sum of the ranks' contributions is added to the stream and normalised for the next MLP.
 #include "model/check.h"
 #include "model/strategies/assembly.h"
 

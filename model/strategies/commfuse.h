@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Properties of commfuse for the list of strategies: the generator for a set of
-// options, the options that have an effect, and the schedules to try and to prove.
+// SPDX-License-Identifier: Apache-2.0
+// Properties of commfuse for the list of strategies: the generator for a set of options, the options that have an
+// effect, and the schedules to try and to prove.
 #pragma once
 
 #include <string>

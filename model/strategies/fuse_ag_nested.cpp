@@ -1,6 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0 FuseAG in nested rings, for nodes joined by a slow network. Inside its node, a
-// shard moves round the inner ring. Across nodes, it moves on the outer ring to the rank at the same position, and then
-// round the inner ring of that node. It enters every node once.
+// SPDX-License-Identifier: Apache-2.0
+// FuseAG in nested rings, for nodes joined by a slow network. Inside its node, a shard moves round the inner ring.
+// Across nodes, it moves on the outer ring to the rank at the same position, and then round the inner ring of that
+// node. It enters every node once.
 //
 //            round 0               round 1                    (2 nodes of 3; rank t of node n; n-1.t: of node n-1)
 //   compute  n.t   n.t-1  n.t-2    n-1.t   n-1.t-1  n-1.t-2

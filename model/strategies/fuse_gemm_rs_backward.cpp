@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 CommFuse for the backward pass of a row-parallel GEMM: FuseAG over dy; every
-// arriving shard is multiplied into its rows of dx = dy w^T. The weight's gradient dw = x^T dy sums over all shards,
-// either in one GEMM at the end:
+// SPDX-License-Identifier: Apache-2.0
+// CommFuse for the backward pass of a row-parallel GEMM: FuseAG over dy; every arriving shard is multiplied into its
+// rows of dx = dy w^T. The weight's gradient dw = x^T dy sums over all shards, either in one GEMM at the end:
 //
 //            step 0     step 1     step 2     step 3                     (4 ranks, seen from rank r)
 //   compute  dx[r]      dx[r-1]    dx[r-2]    dx[r-3]    dw ...........

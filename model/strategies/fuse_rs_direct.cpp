@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 FuseRS, direct form with N buffers (CommFuse Fig 9b): every partial product is
-// sent directly to the rank that owns its shard, while the next one is computed; the owner sums its N buffers at the
-// end.
+// SPDX-License-Identifier: Apache-2.0
+// FuseRS, direct form with N buffers (CommFuse Fig 9b): every partial product is sent directly to the rank that owns
+// its shard, while the next one is computed; the owner sums its N buffers at the end.
 //
 //            step 0     step 1       step 2       step 3          (4 ranks, seen from rank r)
 //   compute  p[r+1]     p[r+2]       p[r+3]       p[r]   sum

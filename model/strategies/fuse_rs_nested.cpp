@@ -1,7 +1,8 @@
-// SPDX-License-Identifier: Apache-2.0 FuseRS in nested rings, for nodes joined by a slow network: FuseAG's schedule
-// (fuse_ag_nested.cpp) run backwards. A round computes the shards of one node; the rank's own node comes last. The
-// inner ring adds up this node's contributions, then the outer ring carries the sum to the next node, where it is added
-// to that node's sum at the end of a round. The sum of a shard enters each node on its route once.
+// SPDX-License-Identifier: Apache-2.0
+// FuseRS in nested rings, for nodes joined by a slow network: FuseAG's schedule (fuse_ag_nested.cpp) run backwards. A
+// round computes the shards of one node; the rank's own node comes last. The inner ring adds up this node's
+// contributions, then the outer ring carries the sum to the next node, where it is added to that node's sum at the end
+// of a round. The sum of a shard enters each node on its route once.
 //
 //            round 0                     round 1                   (2 nodes of 3; rank t of node n; n-1.t: of node n-1)
 //   compute  n-1.t-1  n-1.t-2+  n-1.t+   n.t-1  n.t-2+  n.t++      + adds what came in, ++ also what came across

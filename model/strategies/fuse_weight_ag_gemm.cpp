@@ -1,6 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0 FuseAG over the shards of a weight instead of the shards of the tokens: every
-// rank multiplies its own tokens by the shard that it holds while the next shard arrives. Each shard produces separate
-// columns, so no sum is split. w[r] is the shard of rank r:
+// SPDX-License-Identifier: Apache-2.0
+// FuseAG over the shards of a weight instead of the shards of the tokens: every rank multiplies its own tokens by the
+// shard that it holds while the next shard arrives. Each shard produces separate columns, so no sum is split. w[r] is
+// the shard of rank r:
 //
 //            step 0     step 1     step 2     step 3          (4 ranks, seen from rank r)
 //   compute  y[:,r]     y[:,r-1]   y[:,r-2]   y[:,r-3]

@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Computation of an mlp_ar site, for a range of token rows at a time.
+// SPDX-License-Identifier: Apache-2.0
+// Computation of an mlp_ar site, for a range of token rows at a time.
 #pragma once
 
 #include "model/strategies/stage.h"

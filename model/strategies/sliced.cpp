@@ -1,6 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0 Data slicing: every rank's shard is cut into k slices; slice i of all ranks is
-// gathered, or scattered, under the GEMM of a neighbouring slice. An ag_gemm communicates first and a gemm_rs computes
-// first, as Ascend CoC (COCParallel) and Megatron's pipelined chunks do. k = 4:
+// SPDX-License-Identifier: Apache-2.0
+// Data slicing: every rank's shard is cut into k slices; slice i of all ranks is gathered, or scattered, under the GEMM
+// of a neighbouring slice. An ag_gemm communicates first and a gemm_rs computes first, as Ascend CoC (COCParallel) and
+// Megatron's pipelined chunks do. k = 4:
 //
 //   ag_gemm   comm     |ag0|ag1|ag2|ag3|
 //             compute      |y0 |y1 |y2 |y3 |          ag0 is the head

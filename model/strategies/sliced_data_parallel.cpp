@@ -1,7 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0 Data parallelism with sharded weights in k slices per weight, which frameworks
-// call buckets. A slice is gathered under the GEMM of the previous slice, even across layers; a gradient is scattered
-// under the next computation, even of the next layer (Rajbhandari et al. 2020, ZeRO; Zhao et al. 2023, FSDP, section
-// 3.3). Two layers, k = 2:
+// SPDX-License-Identifier: Apache-2.0
+// Data parallelism with sharded weights in k slices per weight, which frameworks call buckets. A slice is gathered
+// under the GEMM of the previous slice, even across layers; a gradient is scattered under the next computation, even of
+// the next layer (Rajbhandari et al. 2020, ZeRO; Zhao et al. 2023, FSDP, section 3.3). Two layers, k = 2:
 //
 //   comm     |ag1|ag1|ag2|ag2|                   |rs2|rs2|           |rs1|rs1|
 //   compute      |y1 |y1 |y2 |y2 |dx2    |dw2|dw2|dx1    |dw1|dw1|

@@ -1,7 +1,8 @@
-// SPDX-License-Identifier: Apache-2.0 TokenWeave (arXiv 2505.11329; microsoft/tokenweave, tokenweave_overlap): the
-// tokens are split into two halves, and the all-reduce of one half runs under the MLP of the other half. The all-reduce
-// contains the residual and the norm: it is a reduce-scatter, residual and norm on the rank's own rows, and an
-// all-gather. Two MLPs A and B, halves 0 and 1:
+// SPDX-License-Identifier: Apache-2.0
+// TokenWeave (arXiv 2505.11329; microsoft/tokenweave, tokenweave_overlap): the tokens are split into two halves, and
+// the all-reduce of one half runs under the MLP of the other half. The all-reduce contains the residual and the norm:
+// it is a reduce-scatter, residual and norm on the rank's own rows, and an all-gather. Two MLPs A and B, halves 0 and
+// 1:
 //
 //   compute  |A0       |A1       |B0       |B1       |
 //   aux               n         n         n         n           residual and norm of 1/N of a half

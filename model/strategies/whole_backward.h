@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 The column-parallel backward pass with one gather and one scatter, its parts, and
-// both kinds of backward pass on a single rank.
+// SPDX-License-Identifier: Apache-2.0
+// The column-parallel backward pass with one gather and one scatter, its parts, and both kinds of backward pass on a
+// single rank.
 #pragma once
 
 #include "model/strategies/options.h"
