@@ -21,7 +21,7 @@ struct ExplainedOp {
   std::string how;    ///< for example "tile 128 x 256, 26 waves, the last 48% full; power sets the time"
   PathKind kind = PathKind::essential;
   std::size_t count = 0;  ///< on the critical rank
-  Duration shortest{};    ///< price of the shortest
+  Duration shortest{};    ///< price of the shortest op
   Duration longest{};
   Duration together{};
 };

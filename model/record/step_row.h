@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Result for a whole model with one strategy: a training step, a prefill or a decoding step. Its columns are those of
+// Result for a whole model with one strategy: a training step, a prefill or a decoding step. It has the columns of
 // all_columns() (columns.h) that apply.
 #pragma once
 
@@ -21,7 +21,7 @@ struct StepRow {
   /// Returns null if the row has no value of that name.
   [[nodiscard]] const Value* find(std::string_view name) const;
   [[nodiscard]] bool has(std::string_view name) const { return find(name) != nullptr; }
-  /// Return the value of that name. Require that it exists and has that type.
+  /// Return the value of that name. They require that it exists and has that type.
   [[nodiscard]] const std::string& text(std::string_view name) const;
   [[nodiscard]] std::int64_t count(std::string_view name) const;
   [[nodiscard]] double number(std::string_view name) const;
