@@ -5,9 +5,8 @@
 //   failures            L = GPUs x failures per GPU and hour / 3600 per second   M = 1 / L, the mean time between them
 //   checkpoints         every T of work, each takes d; T by Daly (2006), who improves Young's (1974) sqrt(2 d M):
 //                       T = sqrt(2 d M) (1 + sqrt(d / 2 M) / 3 + (d / 2 M) / 9) - d   where d < 2 M, else M
-//   goodput             g = T / (M exp(R / M) (exp((T + d) / M) - 1))            Daly (2006): work over wall time, R
-//   the
-//                       time from a failure to work again; 1 without failures
+//   goodput             g = T / (M exp(R / M) (exp((T + d) / M) - 1))            Daly (2006): work over wall time;
+//                       R is the time from a failure to work again; 1 without failures
 //   days                tokens / (tokens per second x g) / 86400
 //   cost                GPUs x hours x price + energy x its price
 //   energy              GPUs x power of one GPU x PUE x hours

@@ -8,7 +8,7 @@
 //   compute  = products / (dense peak x loop efficiency)
 //   memory   = bytes / (HBM bandwidth x efficiency)
 //   products = tokens x (2 Q N groups + Q P heads + 4 N P heads)             Q chunk, N state, P head_dim
-//              half of the products inside a chunk (mask), then into states and out of states
+//              inner products of a chunk; outputs inside it, half of them masked; into states and out of states
 //   bytes    = tokens x (2 (3 P heads + 4 N groups) + 8 Q groups + 16 N P heads / Q)
 //              inputs and output in 16 bits, the first two read twice; the chunks' inner products and states in fp32
 //

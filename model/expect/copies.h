@@ -56,7 +56,7 @@ struct CopyJudgement {
   double odds = 0.0;                      ///< See evidence.h.
   double healthy_probability = 1.0;       ///< See Judgement.
   Severity severity = Severity::none;     ///< From the likeliest suspect; none if healthy.
-  double rate_share = 1.0;                ///< Of the likeliest suspect if bad, otherwise of all copies.
+  double rate_share = 1.0;                ///< Share of the likeliest suspect if bad, otherwise of all copies.
   std::vector<SuspectedCopies> suspects;  ///< Suspects above 1%, the likeliest first.
   std::size_t copies = 0;                 ///< Number of copies judged.
   BytesPerSecond expected;                ///< Median over the copies.
