@@ -22,7 +22,7 @@ constexpr double bytes_a_score = 8.0;  // Unfused: two kernels write and read a 
 
 bool is_narrow(const AttentionSize& size) { return size.head_dim <= narrow_head; }
 
-/// Returns true if heads that share keys lie in common tiles, as in FlashAttention-3.
+/// Returns true if heads that share keys share tiles, as in FlashAttention-3.
 bool is_packed(const AttentionParameters& parameters) { return parameters.split_cost.value > 0.0; }
 
 /// Returns an overhead in seconds, scaled by `narrow_overhead` for narrow heads.

@@ -63,7 +63,7 @@ struct AttentionWindow {
 AttentionWindow window_of(const LayerKind& kind);
 
 /// Returns the approximate number of scores of the queries from `first` to `last` under a window, when each query sees
-/// itself and the keys before it. A query is taken to see half of its own row.
+/// itself and the keys before it. A query is assumed to see half of its own row.
 double scores_in_window(const AttentionWindow& window, double first, double last);
 
 /// Returns how many of the queries from `first` to `last` see only some of the keys before them, under a sliding

@@ -25,7 +25,7 @@ double ramp(double wire, const Parameter<Bytes>& size, int shares = 1) {
   return limit > 0.0 ? wire * limit / (wire + limit) : 0.0;
 }
 
-// In the functions below, `links` is the speed of the wires relative to those that are priced.
+// In the functions below, `links` is the speed of the parameters' wires relative to the wires that are priced.
 
 /// `own_bytes` is a rank's share of the whole in bytes; the wire carries `steps` times that.
 Duration by_protocol(const ProtocolParameters& protocol, int steps, double own_bytes, double links = 1.0) {
@@ -114,7 +114,7 @@ struct Priced {
 
 const Priced& cheaper(const Priced& first, const Priced& other) { return other.time < first.time ? other : first; }
 
-/// Returns a time that no kernel undercuts.
+/// Returns the lowest price of all kernels, whether or not NCCL would choose them.
 Duration least_of_any(const CollectiveParameters& parameters, const NcclTask& task, double links) {
   Duration least = Duration::max();
   for (const NcclKernel kernel : all_nccl_kernels) {
@@ -130,10 +130,10 @@ struct Choices {
   Priced cheapest;
 };
 
-/// Speeds of links, relative to those of the file.
+/// Speeds of links, to price NCCL's choices on links other than those of the parameters.
 struct LinkSpeeds {
-  double priced = 1.0;   ///< Links on which every choice is priced.
-  double fastest = 1.0;  ///< Fastest links for which NCCL's choice is considered.
+  double priced = 1.0;   ///< Speed of the parameters' links relative to the priced ones.
+  double fastest = 1.0;  ///< Fastest links for which NCCL's choices are considered, relative to those of NCCL's tuning.
 };
 
 Choices choices_of(const CollectiveParameters& parameters, const NcclTask& task, const LinkSpeeds& speeds) {

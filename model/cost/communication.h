@@ -16,7 +16,7 @@ namespace commfuse {
 Duration p2p_time(const PeerParameters& peer, Bytes bytes);
 
 /// Returns the time of an exchange that shares its wires and gets at most the rate `limit` on them. If small messages
-/// are faster than large ones, `limit` applies to large ones, and small ones may be faster by the same factor.
+/// are faster than large ones, `limit` applies to large messages, and small messages may be faster by the same factor.
 Duration p2p_time(const PeerParameters& peer, Bytes bytes, BytesPerSecond limit);
 
 // A ring by one protocol, in one launch:

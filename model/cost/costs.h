@@ -46,9 +46,9 @@ struct Costs {
 
 /// Returns true if the costs have the program's number of ops, and rows for this number of ranks.
 bool belongs(const Costs& costs, const Program& program, std::size_t ranks);
-/// Returns the number of ranks with a row of their own: rank r has the costs of rank r modulo that number.
+/// Returns the number of ranks with their own row: rank r has the costs of rank r modulo that number.
 Rank rows_of(const Costs& costs);
-/// Gives every rank a row of its own in by_rank.
+/// Gives every rank its own row in by_rank.
 void spread_rows(Costs& costs, std::size_t ranks);
 
 /// Returns the costs with free communication (it still interferes and still has issue costs): the `ideal` bound.

@@ -44,7 +44,7 @@ class CutBound {
  private:
   /// A wire that may be the busiest.
   struct Wire {
-    std::vector<std::pair<std::uint32_t, double>> shapes;  // shape, and seconds per byte of it
+    std::vector<std::pair<std::uint32_t, double>> shapes;  // shape, and seconds per byte of the shape
     std::string name;
   };
   /// Adds the ports of a machine with one switch.

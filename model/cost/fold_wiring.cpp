@@ -126,7 +126,8 @@ class WiringFolder {
 
   [[nodiscard]] double capacity(std::int32_t link) const { return wiring_.capacity[static_cast<std::size_t>(link)]; }
 
-  /// Numbers the links. Links that no transfer crosses get numbers too; they have no equals and are never looked up.
+  /// Numbers the links. Links that no transfer crosses also get numbers; each is a class by itself and is never looked
+  /// up.
   void number_links() {
     number_.assign(wiring_.capacity.size(), -1);
     for (std::int32_t link = 0; link < std::ssize(number_); ++link) {

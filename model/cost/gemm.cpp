@@ -50,7 +50,7 @@ constexpr double overhead_cells = 128.0 * 128.0;  // the tile that `wave_overhea
 
 constexpr std::int64_t cells_of(const Tile& tile) { return std::int64_t{lengths[tile.m]} * lengths[tile.n]; }
 
-/// Inputs to the choice of a tile besides the GEMM.
+/// Inputs to the choice of a tile, in addition to the GEMM.
 struct Speeds {
   int sms = 0;
   double per_sm = 0.0;                         // 1 / sms

@@ -43,11 +43,11 @@ struct GemmSize {
   std::int64_t k = 0;
   DType dtype = DType::bf16;      ///< Dtype of the inputs.
   std::optional<DType> out = {};  ///< Dtype of the output, if it differs.
-  double weight_bits = 0.0;       ///< Bits of a weight in memory; 0: those of dtype.
+  double weight_bits = 0.0;       ///< Bits of a weight in memory; 0: the bits of dtype.
   bool accumulate = false;        ///< Adds to the output, which is therefore read as well.
   Flops run{};  ///< FLOPs of all GEMMs that run back to back, if it is one of several; they set how hot the chip is.
-  /// Most copies of the weights between which a benchmark alternates; it uses as many as fill the L2, up to this
-  /// number. 0: the weights are cold, as in a model.
+  /// Largest number of copies of the weights between which a benchmark alternates; it uses as many as fill the L2. 0:
+  /// the weights are cold, as in a model.
   int weight_copies = 0;
 };
 
@@ -56,7 +56,7 @@ struct GemmEstimate {
   Duration time{};  ///< Time on the device without launch; never below the kernel floor.
   int tile_m = 0;   ///< Fastest of a few tiles and splits.
   int tile_n = 0;
-  int splits = 1;               ///< Parts of the k loop, each on an SM of its own.
+  int splits = 1;               ///< Parts of the k loop, each on a separate SM.
   std::int64_t waves = 0;       ///< Rounds over the SM budget; the last one may be partly full.
   double last_wave_fill = 0.0;  ///< Share of the SM budget that the last wave uses, in (0, 1].
   bool memory_bound = false;    ///< HBM traffic takes longer than the k loops and than the power limit.

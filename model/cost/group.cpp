@@ -17,7 +17,7 @@ Duration stretched(Duration time, double factor) {
   return factor == 1.0 ? time : op_time(factor * to_seconds(time), "a collective");
 }
 
-/// Returns `time`, which must not be shorter than `least` seconds per byte allow.
+/// Returns `time`, which must be at least `total` x `least`, the least seconds per byte.
 Duration at_least(Duration time, Bytes total, double least) {
   require_above_cut(
       time,

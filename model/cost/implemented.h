@@ -27,7 +27,7 @@
 
 namespace commfuse {
 
-/// Costs at one kind of site. The defaults are those of the ideal schedule.
+/// Costs at one kind of site. The defaults are the costs of the ideal schedule.
 struct ImplementedSite {
   Parameter<Duration> per_call;         ///< Barriers, symmetric memory and signals: once per call, on the compute lane.
   Parameter<Duration> per_step;         ///< Signal and wait, once per transfer.
@@ -107,7 +107,7 @@ struct RaisedImplementation {
 /// Returns one entry for each parameter that has an error, except the residual.
 std::vector<RaisedImplementation> raised_by_error(const ImplementedSites& sites);
 
-/// Costs that may hold an implementation back.
+/// Costs that may slow an implementation down.
 enum class Handicap : std::uint8_t { gemm, transfers, calls, sums };
 inline constexpr std::array all_handicaps{Handicap::gemm, Handicap::transfers, Handicap::calls, Handicap::sums};
 /// Returns "its GEMM", "its transfers", "its cost per call" or "its separate sums".
@@ -115,7 +115,7 @@ std::string_view in_words(Handicap handicap);
 /// Returns the costs without one handicap.
 ImplementedSites without(ImplementedSites sites, Handicap handicap);
 
-/// Changes prices of the ideal schedule into those of the implementation; issue costs stay. Requires costs of the
+/// Changes prices of the ideal schedule into prices of the implementation; issue costs stay. Requires costs of the
 /// program at these sizes on the machine.
 void implement(const Program& program, const Sizes& sizes, const Machine& machine, const ImplementedSites& sites,
                Costs& costs);

@@ -16,7 +16,7 @@
 
 namespace commfuse {
 
-/// All that decides the draws of a program: equal values give equal draws.
+/// All inputs to the draws of a program: equal values produce equal draws.
 struct JitterDraws {
   std::shared_ptr<const JitterTables> tables;
   std::uint64_t seed = 1;
@@ -24,8 +24,8 @@ struct JitterDraws {
 };
 
 /// Draws the times. A draw is Philox4x32-10: key = seed, counter = (sample / 4, rank, step, purpose), word = sample mod
-/// 4. Words below JitterTables::stalls() stall, the others are looked up. Times are doubles that hold whole
-/// picoseconds, below 2^52. Each thread needs a sampler of its own.
+/// 4. A word below JitterTables::stalls() is a stall; other words are looked up in a table. Times are doubles that hold
+/// whole picoseconds, below 2^52. Each thread needs its own sampler.
 class JitterSampler {
  public:
   /// Samples come in batches of `lanes`, a multiple of four. Requires ranks >= 1.

@@ -49,8 +49,8 @@ class Pricer {
         is_bound_(std::ranges::any_of(program.shapes, has_parts)),
         run_(unfused_products(program, sizes)) {}
 
-  /// Under a causal mask, a query of block row j of N sees j blocks of keys and half of its own: (2j + 1) / 2N^2 of all
-  /// scores (method.md 1.4).
+  /// Under a causal mask, a query of block row j of N sees j blocks of keys and half of its own block: (2j + 1) / 2N^2
+  /// of all scores (method.md 1.4).
   [[nodiscard]] Duration attention(const Op& op, const Coordinates& coordinates, int sms) const {
     const auto& shape = std::get<AttentionShape>(program_.shapes[op.shape]);
     const auto queries = program_.regions_of(program_.inputs_of(op).front());
@@ -278,10 +278,10 @@ class KernelParts {
   std::vector<std::int32_t> before_;  // by op: rows of its kernel in the parts before it
 };
 
-/// Ensures that a GEMM cut into several kernels takes no less than uncut. Prices alone could be lower when its parts
-/// fill waves that the whole GEMM leaves half empty, but no available table shows a gain, and the uncut GEMM could be
-/// launched in parts as well. All essential GEMMs of the program are compared together. Parts of one kernel are
-/// excluded, because they are a bound.
+/// Ensures that a GEMM cut into several kernels takes at least as long as the uncut GEMM. Prices alone could be lower
+/// when its parts fill waves that the whole GEMM leaves half empty, but no available table shows a gain, and the uncut
+/// GEMM could be launched in parts as well. All essential GEMMs of the program are compared together. Parts of one
+/// kernel are excluded, because they are a bound.
 void hold_to_whole(const Program& program, const KernelParts& parts, Duration whole, Costs& costs) {
   const Coordinates first = program.mesh.coordinates(0);
   const auto is_meant = [&](std::size_t op) {

@@ -19,8 +19,8 @@
 namespace commfuse {
 
 /// none: every kernel has all SMs; lanes still share the wires. constant ("static"): a kernel loses the SMs of
-/// communication that may run beside it, at any time, so that prices stay fixed. dynamic: prices assume that each op
-/// has all SMs and wires to itself; the simulated run determines which ops meet (fluid.h).
+/// communication that may run concurrently, for its whole duration, so that prices stay fixed. dynamic: prices assume
+/// that each op has all SMs and wires to itself; the simulated run determines which ops meet (fluid.h).
 enum class Interference : std::uint8_t { none, constant, dynamic };
 
 /// stream: the host issues op by op, and the device waits before each GEMM and memory-bound kernel. graph: one launch,

@@ -16,8 +16,8 @@
 namespace commfuse {
 
 /// Wires whose loads are counted: each link in each direction, the port of each GPU, out and in, and the NICs of each
-/// node together, out and in. If the transfers of every node repeat those of the first, only the wires of the fabric
-/// and of one node are counted, and stand for all nodes.
+/// node together, out and in. If the transfers of every node repeat the first node's transfers, only the wires of the
+/// fabric and of one node are counted, and stand for all nodes.
 class CountedWires {
  public:
   /// Rank r runs on GPU r. Requires a topology.

@@ -19,7 +19,7 @@ struct PriceOptions;
 /// ranks at the same op. It gets an equal part of each segment that it crosses, and never more than its own rate. So
 /// prices stay fixed and assume that all lanes are busy: exchanges that seldom meet are priced too high. Sharing is a
 /// property of the wire and not interference, so it also holds without interference; docs/decisions/0040 gives the
-/// reason. Requires durations of all ops, undisturbed ones too.
+/// reason. Requires durations of all ops, including undisturbed durations.
 void price_exchanges(const Program& program, const std::vector<Meetings>& meetings, const Sizes& sizes,
                      const Machine& machine, Costs& costs);
 /// Sets the same durations as if every exchange had its wires to itself.

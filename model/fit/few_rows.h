@@ -27,7 +27,7 @@ namespace commfuse {
 /// left it undecided.
 inline constexpr double unknown_error = 0.3;
 /// Factor that turns FitScope::residual, a p68, into a standard deviation: errors of formulas have longer tails than
-/// normal ones.
+/// normal errors.
 inline constexpr double tails = 1.3;
 /// Parameters whose prior the rows narrow by less than a tenth keep the base's value.
 inline constexpr double decided_by_few = 0.9;

@@ -119,7 +119,8 @@ std::vector<bool> stuck_of(const Problem& problem, const VectorXd& logs, const M
   return stuck;
 }
 
-/// Replaces rows and columns of stuck parameters with those of the unit matrix, so that they get no step and no error.
+/// Replaces rows and columns of stuck parameters with rows and columns of the unit matrix, so that they get no step and
+/// no error.
 void leave_out(MatrixXd& normal, VectorXd& gradient, const std::vector<bool>& stuck) {
   for (Index i = 0; i < normal.rows(); ++i) {
     if (stuck[static_cast<std::size_t>(i)]) {

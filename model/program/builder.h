@@ -22,7 +22,7 @@ using Operand = Few<Region>;
 /// Ops that must have ended before another op is posted.
 using Waits = Few<OpId>;
 
-/// Definition of a tensor as the product of two others.
+/// Definition of a tensor as the product of two other tensors.
 struct ProductSpec {
   bool transpose_a = false;
   bool transpose_b = false;
@@ -74,7 +74,7 @@ struct ExchangeSpec {
   Waits waits;
 };
 
-/// A push without data from every rank to coordinate + shift, which tells the target how far the source has come.
+/// A push without data from every rank to coordinate + shift, which signals the progress of the source to the target.
 struct CreditSpec {
   Lane lane{LaneKind::comm, 0};
   int axis = 0;
@@ -159,7 +159,7 @@ class ProgramBuilder {
     const Operand& b;
     const Operand& out;
   };
-  /// Adds a GEMM with the operands of `factors`, not those of `how`.
+  /// Adds a GEMM with the operands of `factors`, not the operands of `how`.
   OpId multiply(const Factors& factors, const Waits& waits, const GemmSpec& how);
   Slice store(const Region& region);
   Slice store(const Operand& operand);

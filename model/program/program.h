@@ -147,7 +147,7 @@ struct GemmShape {
   bool accumulate = false;
   DType dtype = DType::bf16;  // dtype of the factors
   DType accumulator = DType::fp32;
-  Extent kernel_m;  // a multiple of m; 0 blocks: the GEMM is a kernel of its own
+  Extent kernel_m;  // a multiple of m; 0 blocks: the GEMM is a separate kernel
   bool transpose_a = false;
   bool transpose_b = false;
   std::optional<DType> out;  // dtype of the output, if it differs from the factors: fp32 gradients
@@ -196,7 +196,7 @@ struct ExchangeShape {
   friend bool operator==(const ExchangeShape&, const ExchangeShape&) = default;
 };
 
-/// Returns true for a push without data, which tells the target how far the source has come, for example that its
+/// Returns true for a push without data, which signals the progress of the source to the target, for example that
 /// memory may be written or read.
 constexpr bool is_credit(const ExchangeShape& exchange) { return exchange.rows.blocks == 0; }
 

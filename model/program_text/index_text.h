@@ -29,7 +29,7 @@ inline constexpr std::uint16_t most_lane_number = 255;
 /// Declared names and their indices in the program.
 using Names = std::map<std::string, std::int32_t, std::less<>>;
 
-/// Returns the remedy for a name that is not among the declared ones.
+/// Returns the remedy for an undeclared name.
 std::string remedy_for_name(std::string_view wrong, const Names& names, std::string_view what);
 
 /// Returns true if a dimension, tensor, buffer or axis may have this name: up to 100 letters, digits, '_' and '.',

@@ -385,8 +385,8 @@ class Contents {
 
   // --- where rank 0 stands for all ---------------------------------------------------------------------------------
 
-  /// Returns true if other ranks attend correctly when rank 0 does: key i is row i on every rank, and a mask, which
-  /// hides other keys on other ranks, must not hide a wrong key.
+  /// Returns true if other ranks attend correctly when rank 0 does: key i is row i on every rank, and the mask hides no
+  /// wrong key on rank 0, which other ranks might see.
   [[nodiscard]] bool other_ranks_attend(Slice keys, const Values& queries, const Values& out) const {
     const Rotation moves = *symmetry_->rows_inside(program_.regions_of(keys));
     for (std::size_t i = 0; i < queries.size(); ++i) {

@@ -35,14 +35,14 @@ struct Trace {
 /// Runs the events twice, the second time on the memory that the first run left (unless it is clear that nothing would
 /// change), and compares the memory at the end of each run with the final contents. GEMMs require complete factors of a
 /// GEMM of the operation; nonlinear functions require complete sums; adds require disjoint contributions, which they
-/// unite. A wrong value is reported once and not followed further. Requires a program without other findings: then
+/// unite. A wrong value is reported once; its consequences are not. Requires a program without other findings: then
 /// every order of events leads to these values. `trace` may be null.
 void check_contents(const Program& program, const CellMap& cells, const std::vector<Event>& events, Sums& sums,
                     Findings& findings, Trace* trace);
 
-/// Checks all ranks of a rotation-symmetric program by rank 0, whose cells are `first`. The events are those of
-/// Ranks::first, and data from another rank are derived from what rank 0 holds, moved to that rank. Returns false when
-/// rank 0 cannot stand for all ranks, because a causal mask lets other ranks see other keys.
+/// Checks all ranks of a rotation-symmetric program through rank 0, whose cells are `first`. The events are from a run
+/// with Ranks::first, and data from another rank are derived from what rank 0 holds, moved to that rank. Returns false
+/// when rank 0 cannot stand for all ranks, because a causal mask lets other ranks see other keys.
 bool check_contents(const Program& program, const CellMap& cells, const RankCells& first,
                     const std::vector<Event>& events, const Symmetry& symmetry, Sums& sums, Findings& findings);
 

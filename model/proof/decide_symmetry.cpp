@@ -329,7 +329,7 @@ class Symmetry::Decision {
            tied(input(op, 0), output(program_.ops[static_cast<std::size_t>(receiver)]));
   }
 
-  /// Checks a collective. If parts come from or go to ranks, the digit of these parts rotates with the ranks.
+  /// Checks a collective. If its parts belong to ranks, the digit of these parts rotates with the ranks.
   bool collects(const Op& op, const CollectiveShape& shape) {
     Side in = rows(input(op, 0));
     Side out = rows(output(op));

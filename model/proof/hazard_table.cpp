@@ -91,7 +91,7 @@ void HazardTable::touch(const Program& program, const Coordinates& coordinates, 
     read.clear();
     for_each_cell(operand, [&](Cell cell) { read.push_back(cell); });
     const bool in_place = perhaps_in_place && may_work_in_place(program, op, coordinates, read, written);
-    // A reduce-scatter leaves a part of what it reads unchanged.
+    // A reduce-scatter leaves a part of its input unchanged.
     const bool replaces_all = in_place && read.size() <= written.size();
     for (const Cell cell : read) {
       const bool replaced =

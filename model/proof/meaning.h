@@ -79,7 +79,7 @@ class Meaning {
   /// Returns the sum of two different tensors, in either order.
   Value add_residual(Where where, const Value& a, const Value& b);
   /// Computes one block of queries, at `row` of its sequence, against key rows 0, 1, 2 and so on of the same heads: all
-  /// rows of the tensor, or with a causal mask those up to `row`. Masked keys are ignored.
+  /// rows of the tensor, or with a causal mask the rows up to `row`. Masked keys are ignored.
   Value attended(Where where, const Value& query, std::int32_t row, std::vector<Value>& keys, bool causal);
 
   const Program& program_;

@@ -145,8 +145,8 @@ MutantProof::Verdict MutantProof::other_order(const Mutation& mutation) {
   return hazard_in(mutation.program, mutation.now);
 }
 
-/// The remaining ops wait for no more than before, so nothing deadlocks, and the events of the original can happen in
-/// the same order.
+/// The remaining ops wait for no additional ops, so nothing deadlocks, and the events of the original can happen in the
+/// same order.
 MutantProof::Verdict MutantProof::removed(const Mutation& mutation) {
   std::vector<OpId> now(original_.ops.size());
   for (std::size_t i = 0; i < now.size(); ++i) {

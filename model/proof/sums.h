@@ -19,7 +19,7 @@ class Sums {
   /// Returns {first, ..., end - 1}. Requires first < end.
   SumId range(std::int32_t first, std::int32_t end);
 
-  /// The union of sets; if two of them overlap, instead the first block that both contain.
+  /// The union of sets, or `twice`, the first block that two of them contain.
   struct Union {
     SumId sum = 0;
     std::optional<std::int32_t> twice;

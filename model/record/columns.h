@@ -11,7 +11,7 @@
 namespace commfuse {
 
 struct Column {
-  std::string_view name;  ///< the unit comes last: "time_ms"
+  std::string_view name;  ///< ends with the unit: "time_ms"
   std::string_view doc;   ///< description, one line
   ColumnType type = ColumnType::text;
   ColumnRole role = ColumnRole::outcome;

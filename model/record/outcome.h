@@ -24,7 +24,7 @@ using OutcomeMember =
     std::variant<Duration Outcome::*, double Outcome::*, std::int64_t Outcome::*, std::optional<double> Outcome::*>;
 
 struct OutcomeColumn {
-  std::string_view name;  ///< the unit comes last: "ideal_us"
+  std::string_view name;  ///< ends with the unit: "ideal_us"
   std::string_view doc;   ///< description, one line
   OutcomeMember member;
 };

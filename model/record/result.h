@@ -107,7 +107,7 @@ inline constexpr std::array repeated_settings{
 };
 
 struct ResultColumn {
-  std::string_view name;  // the unit comes last: makespan_us
+  std::string_view name;  // ends with the unit: makespan_us
   std::string_view doc;   // description, one line
   ColumnType type;
   Value (*value)(const ResultRow&);

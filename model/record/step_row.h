@@ -12,8 +12,8 @@
 
 namespace commfuse {
 
-/// Named values in the order of every output; the unit comes last in a name (time_ms). A row has only the values that
-/// apply to its scope; a row that could not be run has its `reason` instead.
+/// Named values in the order of every output; a name ends with the unit (time_ms). A row has only the values that apply
+/// to its scope; a row that could not be run has its `reason` instead.
 struct StepRow {
   using Value = std::variant<bool, std::int64_t, double, std::string>;
 

@@ -16,7 +16,7 @@ namespace commfuse {
 /// Dtype of gradients, whatever the dtype of their tensors.
 inline constexpr DType gradient_dtype = DType::fp32;
 
-/// Assembly of a program. Every kind of site has a file of its own: assembly_*.cpp.
+/// Assembly of a program. Every kind of site has its own file: assembly_*.cpp.
 class Assembly {
  public:
   Assembly(std::string name, const Mesh& mesh, const ShardAxes& axes, const Operation& operation,

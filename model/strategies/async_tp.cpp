@@ -27,9 +27,9 @@
 // With a gather g (0 if x was saved) and dw's GEMM w: the time of gemm_rs + g + w, and m + c + (N-1) max(c, p) + w. One
 // rank takes c + w.
 //
-// The source says that "cp" of different streams cannot overlap, so they share a lane; that lane's kind costs no SMs.
-// Barriers of the source are modelled as the wait of a pull for its sender: a pull starts when both ranks are ready for
-// it. GEMMs of the two streams do not run at the same time here.
+// According to the source, "cp" of different streams cannot overlap, so they share a lane; this kind of lane needs no
+// SMs. Barriers of the source are modelled as the wait of a pull for its sender: a pull starts when both ranks are
+// ready for it. GEMMs of the two streams do not run at the same time here.
 #include <functional>
 
 #include "model/strategies/fuse_steps.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// FuseAG, direct form: every rank sends its own shard straight to each of the others, nearest follower first.
+// FuseAG, direct form: every rank sends its own shard directly to each other rank, the nearest following rank first.
 //
 //            step 0     step 1     step 2     step 3          (4 ranks, seen from rank r)
 //   compute  shard r    shard r-1  shard r-2  shard r-3

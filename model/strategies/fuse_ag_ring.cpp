@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// FuseAG, ring form (CommFuse Alg 1, Fig 6): a rank multiplies the shard it holds while that same shard moves on.
+// FuseAG, ring form (CommFuse Alg 1, Fig 6): a rank multiplies the shard that it holds while sending this shard to the
+// next rank.
 //
 //            step 0     step 1     step 2     step 3          (4 ranks, seen from rank r)
 //   compute  shard r    shard r-1  shard r-2  shard r-3

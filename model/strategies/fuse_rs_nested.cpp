@@ -5,7 +5,7 @@
 // of a round. The sum of a shard enters each node on its route once.
 //
 //            round 0                     round 1                   (2 nodes of 3; rank t of node n; n-1.t: of node n-1)
-//   compute  n-1.t-1  n-1.t-2+  n-1.t+   n.t-1  n.t-2+  n.t++      + adds what came in, ++ also what came across
+//   compute  n-1.t-1  n-1.t-2+  n-1.t+   n.t-1  n.t-2+  n.t++      + adds the inner arrival, ++ also the outer one
 //   comm              ->        ->              ->      ->         inner ring
 //   comm1                                n-1.t ===========>        outer ring, under all products of the next round
 //

@@ -12,7 +12,7 @@
 // N GEMMs, N-1 transfers, N-1 adds. Parts of shards and rings in both directions are as in FuseAG (fuse_ag_ring.cpp),
 // run backwards. With m parts there are m times as many transfers, adds and GEMMs, except for the own shard's GEMM.
 // With halves there are two transfers per step, makespan c + (N-1) (max(c, p/2) + a). With shards there is one add
-// less, and the last add has three terms. Groups multiply g shards at once, then the remainder, then the own shard;
+// fewer, and the last add has three terms. Groups multiply g shards at once, then the remainder, then the own shard;
 // sums still travel and are added one by one.
 #include <algorithm>
 #include <functional>

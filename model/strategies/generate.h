@@ -17,7 +17,7 @@ namespace commfuse {
 struct OperationStage {
   std::string name;  // name of the site, and of the tensor that it computes: gate_up
   SiteKind kind = SiteKind::ag_gemm;
-  std::string contraction;  // dimension of K: whole for *_gemm and gemm_a2a, one block per rank for the others
+  std::string contraction;  // dimension of K: whole for *_gemm and gemm_a2a, one block per rank for other kinds
   std::string columns;      // dimension of the output: one block per rank if `contraction` is whole
   std::int32_t columns_per_rank = 1;  // ag_gemm: 2 when gate and up are side by side
   // In the backward pass the dimensions are those of the forward GEMM.
@@ -36,7 +36,7 @@ struct Operation {
   std::vector<OperationStage> stages;
 };
 
-/// Returns true if each rank has its own tokens and the weights are sharded (data parallelism), not tensor parallelism.
+/// Returns true for data parallelism: each rank has its own tokens, and the weights are sharded.
 bool is_data_parallel(const Operation& operation);
 
 /// Returns the ranks of a schedule as a mesh: {tp: ranks}, or {node: ranks / inner, tp: inner} for nested rings.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Options that select one schedule of a strategy. Options that several strategies share are described here; an option
-// of a single strategy is described in the file of the strategy (Strategy::own_options). One list of them serves
-// settings, flags, result columns and tests.
+// of a single strategy is described in the file of the strategy (Strategy::own_options). Settings, flags, result
+// columns and tests use one list of all options.
 #pragma once
 
 #include <array>

@@ -29,7 +29,7 @@ struct Track {
 ///   halves   m tracks with two ways each: parts of the first half of every shard move to the next rank, parts of the
 ///            second half to the previous rank, N-1 times
 ///   shards   2 m tracks: whole shards move in both directions; a rank receives floor(N/2) shards from previous ranks,
-///            the others from next ranks
+///            the rest from next ranks
 std::vector<Track> tracks_of(const Stage& stage, Directions directions);
 /// Returns the number of ways in all tracks.
 std::int32_t chains_of(const std::vector<Track>& tracks);

@@ -143,7 +143,7 @@ OptionSet slicing_options(SiteKind kind, const StrategyOptions& options) {
 }
 
 std::vector<StrategyOptions> slice_counts(const StrategyOptions& base, OptionSet fixed) {
-  // Every slice holds queries from all over the sequence, so zig-zag would balance nothing.
+  // Every slice holds queries from all over the sequence, so zig-zag would not change the balance.
   return expanded(expanded({base}, fixed, Option::slices, &StrategyOptions::slices, {2, 4, 8}), fixed,
                   Option::attention, &StrategyOptions::attention, {AttentionCut::whole, AttentionCut::by_query});
 }

@@ -17,8 +17,8 @@ struct RingSteps {
   std::int32_t outer = 0;
 };
 
-/// Axes of a mesh that shards are spread over: one ring, or nested rings with a second axis across nodes. Shards are in
-/// the order of the ranks' coordinate, or of extent(inner) * outer coordinate + inner coordinate.
+/// Axes of a mesh over which shards are spread: one ring, or nested rings with a second axis across nodes. Shards are
+/// in the order of the ranks' coordinate, or of extent(inner) * outer coordinate + inner coordinate.
 struct ShardAxes {
   int inner = 0;
   std::optional<int> outer;
@@ -28,10 +28,10 @@ struct ShardAxes {
   [[nodiscard]] Index place(const Mesh& mesh, const RingSteps& steps = {}) const;
 };
 
-/// Computes rows of a stage's input when an op needs them.
+/// Adds the op that computes rows of a stage's input, when another op needs them.
 using MakeRows = std::function<OpId(const Operand& rows)>;
 
-/// The buffers of one site. Rows are tokens; `cuts` of them make one rank's shard.
+/// The buffers of one site. Rows are tokens; `cuts` cuts make one rank's shard.
 ///
 ///   ag_gemm        input: own shard (cuts x K)          output: all tokens (ranks*cuts) x own columns
 ///   gemm_rs        input: all tokens x own share of K   output: own shard (cuts x columns), complete sums
