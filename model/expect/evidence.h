@@ -17,7 +17,7 @@
 //   odds = sum over faults of weight x (sum over its patterns of likelihood / patterns) / likelihood of no fault
 //
 // Over healthy nodes the mean of `odds` is 1, so at most a share a of them has odds above 1 / a (Markov's inequality).
-// If only nodes above that are called bad, the share of false alarms is at most a, whatever the faults are.
+// If only such nodes are called bad, the share of false alarms is at most a, whatever the faults are.
 // docs/decisions/0065 has details.
 #pragma once
 

@@ -39,9 +39,9 @@ constexpr std::array texts{
 /// Least differences between healthy ranks of a job, as standard errors: assumed. Larger differences between the ranks
 /// of the job itself replace them.
 constexpr double least_spread = 0.025;          // standard error of ln(time)
-constexpr double least_spread_of_share = 0.02;  // as a share of the step
+constexpr double least_spread_of_share = 0.02;  // share of the step
 constexpr double spread_of_few_steps = 0.03;    // per step, used if there are too few steps to estimate it
-constexpr double pattern_error = 0.15;          // as in evidence.cpp
+constexpr double pattern_error = 0.15;          // equals pattern_error of evidence.cpp
 /// A step is late if it exceeds the rank's own median by more than `late_from` and by more than `late_noise` times the
 /// noise of all ranks.
 constexpr double late_from = 0.08;

@@ -63,7 +63,7 @@ struct SuspectedRank {
 struct StepJudgement {
   Health health = Health::undecided;    ///< Healthy only with at least three ranks and three steps.
   double odds = 0.0;                    ///< See evidence.h.
-  double healthy_probability = 1.0;     ///< As in Judgement, but for a job.
+  double healthy_probability = 1.0;     ///< See Judgement; the probability of a healthy job.
   Severity severity = Severity::none;   ///< From the time that the worst rank costs the step.
   double slowdown = 1.0;                ///< Slowdown of the step by the worst rank; 1 if healthy.
   std::vector<SuspectedRank> suspects;  ///< Bad ranks, the likeliest first; empty for a healthy job.

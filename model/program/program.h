@@ -177,7 +177,7 @@ struct ElementwiseShape {
   friend bool operator==(const ElementwiseShape&, const ElementwiseShape&) = default;
 };
 
-/// Which ends of an exchange must be posted before data move.
+/// Ends of an exchange that must be posted before data move.
 enum class Protocol : std::uint8_t {
   rendezvous,  // both ends: each half starts when both are posted, and both ops last until it ends
   push,        // the sender: writes to the receiver's memory as soon as it is posted; the receive waits for the data

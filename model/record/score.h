@@ -139,7 +139,7 @@ struct TableScore {
   std::vector<OverlapPair> pairs;
   std::vector<PenaltyScore> penalties;
   std::optional<StepScore> steps;
-  std::optional<MemoryScore> memory;      ///< of tables of training steps, all of which ran, and of facts about memory
+  std::optional<MemoryScore> memory;      ///< from tables of training steps, all of which ran, and of memory facts
   std::vector<CheckedKind> checked;       ///< by kind and machine: rows that no fit has seen, with their intervals
   std::vector<FitRows> fits;              ///< if residuals are requested: all rows of tables that a fit read
   std::vector<JudgedPairs> judged;        ///< pairs of the same rows, by ways and machine
