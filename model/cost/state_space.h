@@ -40,8 +40,8 @@ struct ScanSize {
   DType dtype = DType::bf16;
 };
 
-/// Returns the kernels of a scan: sums inside chunks, their states, states passed on, inner products, outputs; for a
-/// gated delta network also scales of keys and queries, and the inverse.
+/// Returns the number of kernels of a scan: sums inside chunks, their states, states passed on, inner products,
+/// outputs; for a gated delta network also scales of keys and queries, and the inverse.
 constexpr int scan_kernels(Recurrence recurrence) { return recurrence == Recurrence::mamba2 ? 5 : 7; }
 
 Flops scan_flops(const ScanSize& size);

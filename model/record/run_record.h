@@ -99,7 +99,7 @@ struct MicroBenchmark {
   /// schedule.
   std::string beside;
   std::string dtype;   ///< dtype of the data that are multiplied or moved; empty without data
-  std::int64_t m = 0;  ///< sizes of a product
+  std::int64_t m = 0;  ///< sizes of a GEMM
   std::int64_t n = 0;
   std::int64_t k = 0;
   /// Bytes read and written; for an exchange, bytes sent one way; for a collective, the nccl-tests size.

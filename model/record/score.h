@@ -90,11 +90,11 @@ struct OverlapPair {
   std::string command;
 };
 
-/// Price of cutting the rows of a product into `parts`: parts x T(m / parts) / T(m).
+/// Relative cost of cutting the rows of a GEMM into `parts`: parts x T(m / parts) / T(m).
 struct PenaltyScore {
   int parts = 0;
   std::vector<double> errors;
-  std::vector<double> of_no_penalty;  ///< errors of the prediction "penalty = 1" on the same products
+  std::vector<double> of_no_penalty;  ///< errors of the prediction "penalty = 1" for the same GEMMs
   std::vector<double> held_out;       ///< both kinds of errors, for GEMMs that every fit held out
   std::vector<double> held_out_of_no_penalty;
 };

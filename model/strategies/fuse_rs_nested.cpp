@@ -7,7 +7,7 @@
 //            round 0                     round 1                   (2 nodes of 3; rank t of node n; n-1.t: of node n-1)
 //   compute  n-1.t-1  n-1.t-2+  n-1.t+   n.t-1  n.t-2+  n.t++      + adds the inner arrival, ++ also the outer one
 //   comm              ->        ->              ->      ->         inner ring
-//   comm1                                n-1.t ===========>        outer ring, under all products of the next round
+//   comm1                                n-1.t ===========>        outer ring, under all GEMMs of the next round
 //
 // With O nodes of I ranks: O I GEMMs, O (I-1) inner and O-1 outer transfers, O (I-1) adds, O-1 of them of three terms.
 // GEMM c, inner transfer p, outer transfer P, adds a of two and b of three terms, on the compute lane: makespan

@@ -9,8 +9,8 @@
 //   gemm_rs   compute  |y0 |y1 |y2 |y3 |
 //             comm         |rs0|rs1|rs2|rs3|          rs3 is the tail
 //
-//   mlp_ar    compute  |up |act|d0 |d1 |d2 |d3 |           |r|n|    only the second product is sliced; the slices of
-//             comm                   |ar0|ar1|ar2|ar3|            all tokens lie together
+//   mlp_ar    compute  |up |act|d0 |d1 |d2 |d3 |           |r|n|    only the second GEMM is sliced; a slice is a
+//             comm                   |ar0|ar1|ar2|ar3|            contiguous part of all tokens
 //
 // With r = T_coll(V/k) and c' one slice's GEMM: makespan c' + (k-1) max(c', r) + r (method.md 1.6). One rank has
 // nothing to hide, so its GEMM is whole.
