@@ -37,7 +37,7 @@ struct RunTotals {
   double gpu_hours = 0.0;
   double energy_kwh = 0.0;
   double cost = 0.0;
-  double cost_per_mtok = 0.0;  ///< Cost of a million tokens.
+  double cost_per_mtok = 0.0;  ///< Cost per million tokens.
 };
 
 RunTotals totals_of(const RunTerms& terms);

@@ -56,7 +56,7 @@ Traffic traffic_of(const Accelerator& accelerator, const AttentionSize& size, co
           .keys = accelerator.attention.key_cost.value * keys / rate};
 }
 
-/// Returns the tiles of one sequence in all its heads.
+/// Returns the number of tiles of one sequence, over all its heads.
 std::int64_t tiles_of_sequence(const Accelerator& accelerator, const AttentionSize& size, const QueryRows& rows) {
   const std::int64_t packed =
       is_packed(accelerator.attention) ? std::max<std::int64_t>(1, size.heads / size.kv_heads) : 1;

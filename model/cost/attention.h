@@ -75,7 +75,7 @@ struct QueryRows {
   std::int64_t queries = 0;  // per sequence
   std::int64_t keys = 0;     // per sequence: keys that some of the queries see
   double share = 0.0;  // share of the seq x seq scores that the mask leaves; all rows together have 1, or 1/2 if causal
-  AttentionWindow window{};  // a tile visits no more keys
+  AttentionWindow window{};  // limits the keys that a tile visits
   double beyond = 0.0;       // queries with a second edge of the mask, behind the window
 };
 

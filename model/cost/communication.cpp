@@ -19,7 +19,7 @@ void require_sizes(int ranks, Bytes total) {
   check(ranks >= 1 && total.count >= 0, "a collective has at least one rank and no negative size");
 }
 
-/// Returns the cost of filling the pipeline, in bytes at the rate; at most `shares` times the size.
+/// Returns the cost of filling the pipeline, as bytes at the link's rate; at most `shares` x `size`.
 double ramp(double wire, const Parameter<Bytes>& size, int shares = 1) {
   const double limit = static_cast<double>(size.value.count) * shares;
   return limit > 0.0 ? wire * limit / (wire + limit) : 0.0;
@@ -40,7 +40,7 @@ Duration in_the_switch(const SwitchParameters& nvls, int ranks, double total, do
   return nvls.base_latency.value + op_time(moving, "a collective");
 }
 
-/// Returns seconds.
+/// Returns the time in seconds; `moving` is the time of the data without latencies.
 double tree_seconds(const TreeProtocol& tree, double levels, double moving) {
   return to_seconds(tree.base_latency.value) + levels * to_seconds(tree.level_latency.value) + moving;
 }

@@ -67,9 +67,9 @@ Duration p2p_time(const PeerParameters& peer, Bytes bytes, BytesPerSecond limit)
 // NCCL's estimates also choose between ring and tree and their protocols if the network has parameters of NCCL's
 // kernels; if it has only a tree, the tree's fastest protocol is used.
 
-/// Returns the kernel whose price counts: NCCL's choice, or the choice for a larger message. Returns nullopt when
-/// NCCL's kernels are unknown or there is one rank; then the ring counts, or across nodes the fastest tree of an
-/// all-reduce.
+/// Returns the kernel that sets the price: NCCL's choice, or the choice for a larger message. Returns nullopt when
+/// NCCL's kernels are unknown or there is one rank; then the ring sets the price, or for an all-reduce across nodes the
+/// fastest tree.
 std::optional<NcclKernel> kernel_taken(const CollectiveParameters& parameters, const NcclTask& task);
 
 /// Returns the time of an all-gather: ranks - 1 steps; wire = total x (ranks - 1) / ranks.
@@ -89,7 +89,7 @@ Duration all_to_all_time(const CollectiveParameters& parameters, int ranks, Byte
 /// Layout of a group over nodes: the same number of its GPUs on each node, perhaps except the last.
 struct Spread {
   int gpus_of_a_node = 1;
-  /// Rates inside the nodes for the GPUs of one node; null when there is one per node.
+  /// Parameters inside a node for the group's GPUs on one node; null when there is one GPU per node.
   const CollectiveParameters* inside = nullptr;
   BytesPerSecond rate_out;  ///< Rate of each GPU to other nodes while all send (model/hardware/machine.h, rate_across).
 };

@@ -25,7 +25,7 @@ struct Costs {
   /// Essential compute of one rank, unsliced and undisturbed.
   Duration compute{};
 
-  /// Returns the duration of an op on a rank; for an exchange, that of its send half.
+  /// Returns the duration of an op on a rank; for an exchange, the duration of its send half.
   [[nodiscard]] Duration of(Rank rank, std::size_t op) const {
     return by_rank.empty() ? duration[op] : by_rank[place(by_rank, rank, op)];
   }

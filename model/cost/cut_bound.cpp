@@ -21,7 +21,7 @@ constexpr double rounding = 1e-6;  // The engine rounds its events, and sums of 
 
 bool has_wires(const Machine& machine) { return machine.topology != nullptr && !machine.topology->edges.empty(); }
 
-/// Returns true if ports are the only wires that count.
+/// Returns true if only ports can limit transfers.
 bool is_on_a_switch(const Program& program, const Machine& machine) {
   return program.mesh.ranks() <= machine.gpus_per_node && machine.pair_peers == nullptr &&
          machine.group_collectives == nullptr;

@@ -27,7 +27,7 @@ struct LatentDecodeSize {
   std::int64_t heads = 1;
   std::int64_t key_width = 576;    ///< Width of a query and of a key.
   std::int64_t value_width = 512;  ///< Width of a head's output and of a value.
-  bool shared = true;  ///< All heads share one key that contains the values; otherwise each head has its own of both.
+  bool shared = true;              ///< All heads share one key that contains the values; otherwise each head has both.
   DType dtype = DType::bf16;
 };
 Duration latent_decode_time(const Accelerator& accelerator, const LatentDecodeSize& size);

@@ -199,7 +199,7 @@ void price_stages(const Program& program, const Sizes& sizes, const Wiring& wiri
   }
 }
 
-/// Returns ratios by op, or like by_rank if costs differ by rank.
+/// Returns time alone / time beside communication, by op, or in the layout of by_rank if costs differ by rank.
 std::vector<double> ratios(const Costs& alone, const Costs& beside) {
   const std::size_t ops = alone.duration.size();
   const std::size_t places = std::max(ops, alone.by_rank.size());

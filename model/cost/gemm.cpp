@@ -46,7 +46,7 @@ constexpr int most_split_shift = 6;              // at most 64 parts
 constexpr double cached_share_of_l2 = 0.6;       // prior: the part of L2 that still holds what the previous op wrote
 constexpr double spill = 0.1;                    // no weights stay once the excess reaches this share of the space
 constexpr double accumulator_bytes = 4.0;
-constexpr double overhead_cells = 128.0 * 128.0;  // the tile that `wave_overhead` refers to
+constexpr double overhead_cells = 128.0 * 128.0;  // cells of the tile to which `wave_overhead` refers
 
 constexpr std::int64_t cells_of(const Tile& tile) { return std::int64_t{lengths[tile.m]} * lengths[tile.n]; }
 

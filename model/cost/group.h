@@ -21,12 +21,12 @@ struct Group {
   int ranks = 1;
   int nodes = 1;
   std::vector<Spread> spreads;  ///< For several nodes: one entry per distinct number of its GPUs on a node.
-  double stretch = 1.0;         ///< Factor on its price; the largest time among its members counts.
+  double stretch = 1.0;         ///< Factor on its price, for the wait for the slowest member.
   /// Least seconds per byte of the whole at nominal rates, through a member's port or the NICs of one of its nodes: for
   /// collectives in which every byte crosses once, and for an all-to-all.
   double least_once = 0.0;
   double least_to_all = 0.0;
-  /// Owns the parameters that `wires` and `inside` point to if the group gets a part of the machine's.
+  /// Owns the parameters to which `wires` and `inside` point if the group gets only a part of the machine's rates.
   std::vector<std::shared_ptr<const CollectiveParameters>> parts;
 
   [[nodiscard]] Duration all_gather(Bytes total) const;

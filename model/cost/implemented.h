@@ -31,7 +31,7 @@ namespace commfuse {
 struct ImplementedSite {
   Parameter<Duration> per_call;         ///< Barriers, symmetric memory and signals: once per call, on the compute lane.
   Parameter<Duration> per_step;         ///< Signal and wait, once per transfer.
-  Parameter<double> product_time{1.0};  ///< Time of its GEMM relative to the library's.
+  Parameter<double> product_time{1.0};  ///< Time of its GEMM relative to the library's GEMM.
   Parameter<double> cut_cost{0.0};      ///< 0: parts of its GEMM share one kernel's time; 1: each is a kernel.
   Parameter<double> rate_share{1.0};    ///< Largest share of the link's nominal rate that its transfers reach.
   std::optional<Parameter<BytesPerSecond>> rate{};  ///< Largest rate of its transfers, whatever the link.
@@ -50,7 +50,8 @@ struct ImplementedSites {
 /// Costs by generation of GPUs, indexed as NcclGeneration.
 struct ImplementationCosts {
   std::array<ImplementedSites, all_nccl_generations.size()> generations;
-  std::array<bool, all_nccl_generations.size()> measured{};  ///< True for generations on which it was measured.
+  /// True for generations on which the implementation was measured.
+  std::array<bool, all_nccl_generations.size()> measured{};
 
   /// Returns the costs on the machine; a machine of unknown generation gets the costs of Hopper.
   [[nodiscard]] const ImplementedSites& on(const Machine& machine) const;
@@ -96,7 +97,7 @@ struct Described<ImplementedSites> {
       entry("residual", &I::residual, "Relative error of a time that is still left").optional().within(0.0, 2.0)};
 };
 
-/// The costs with one parameter raised to 1 + error times its value.
+/// The costs with one parameter multiplied by 1 + its relative error.
 struct RaisedImplementation {
   std::string name;  ///< For example "ag_gemm.per_call".
   double standard_error = 0.0;

@@ -34,7 +34,7 @@ struct Jitter {
   Parameter<double> stall_probability;       ///< Per op, in [0, highest_stall_probability].
   Parameter<Duration> stall_scale;           ///< Shortest stall, in [1 ps, 1 s].
   Parameter<double> stall_shape;             ///< Pareto shape, at least least_stall_shape.
-  std::vector<double> compute_ratios;        ///< Measured over nominal times, sorted, > 0; they replace the lognormal.
+  std::vector<double> compute_ratios;        ///< Measured / nominal times, sorted, above 0; they replace the lognormal.
   std::vector<double> communication_ratios;  ///< Measured ratios of communication, likewise.
 };
 

@@ -31,7 +31,7 @@ void words_portable(const PhiloxRun& run, std::uint32_t* words) {
   }
 }
 
-// A stalling word wraps around, to a distance of at least 2^31 from both ends, where the table has 1.
+// A stalling word wraps around, to a distance of at least 2^31 from both ends of the table, where the factor is 1.
 bool stretch_portable(const StretchRun& run, const std::uint32_t* words, const double* rank_factors, std::size_t count,
                       double* times) {
   std::uint32_t distances = 0;

@@ -43,7 +43,7 @@ struct JitterLanes {
 
 /// Returns the loops in plain C++.
 JitterLanes portable_jitter_lanes();
-/// Returns the loops that the processor has the instructions for, the fastest last: plain C++, AVX2, AVX-512.
+/// Returns the loops whose instructions the processor supports, the fastest last: plain C++, AVX2, AVX-512.
 std::vector<JitterLanes> supported_jitter_lanes();
 /// Returns the last of supported_jitter_lanes().
 JitterLanes fastest_jitter_lanes();

@@ -79,7 +79,8 @@ class Pricer {
     return std::visit([&](const auto& kind) { return of(kind, sms); }, shape);
   }
 
-  /// Returns the part of a transfer's time in which it needs no wire; zero for other ops. An exchange stays in a node.
+  /// Returns the part of a transfer's time in which it needs no wire; zero for other ops. Assumes that an exchange
+  /// stays inside a node.
   [[nodiscard]] Duration latency(const Shape& shape) const {
     if (const auto* collective = std::get_if<CollectiveShape>(&shape)) {
       return of(*collective, Bytes{});
@@ -595,7 +596,7 @@ void add_contention_if_any(const Program& program, const Pricer& pricer, const s
   add_contention(program, meetings, machine, latencies, costs);
 }
 
-/// Empties the costs and keeps their memory.
+/// Empties the costs but keeps their allocated memory.
 void clear(Costs& costs) {
   for (std::vector<Duration>* times :
        {&costs.duration, &costs.by_rank, &costs.undisturbed, &costs.undisturbed_by_rank, &costs.issue}) {

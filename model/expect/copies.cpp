@@ -74,7 +74,7 @@ bool is_pcie(const Machine& machine) { return machine.plan != nullptr && machine
 /// A copy and its expectation. The GPUs of a pair are in ascending order; `turned` if the table has them in descending
 /// order.
 struct Cell {
-  int low = 0;  ///< Or host_side.
+  int low = 0;  ///< A GPU, or host_side.
   int high = 0;
   bool turned = false;
   double off = 0.0;

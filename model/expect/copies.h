@@ -79,7 +79,7 @@ struct CopyFloors {
   BytesPerSecond between_gpus;  ///< Rate of the slowest pair, by copy engines; 0 if a node has one GPU.
   BytesPerSecond with_host;     ///< 0 if the machine's host wires are unknown.
 };
-/// Requires 0 < false_alarms < 0.5.
+/// Returns the floors. Requires 0 < false_alarms < 0.5.
 CopyFloors copy_floors(const Machine& machine, double false_alarms);
 
 /// Returns one judgement for each kind of copies in the tables; copies between GPUs come first. Ignores copies of GPUs

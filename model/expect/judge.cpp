@@ -178,7 +178,7 @@ void Judge::decide(Judgement& judgement, const Known& known) const {
     sum += ratio;
     weights += fault->weight;
   }
-  constexpr double largest = 600.0;  // e^600 is still a double
+  constexpr double largest = 600.0;  // e^600 is still in the range of a double
   judgement.odds = math::exp(std::min(largest, *likeliest)) * sum / weights;
   judgement.healthy_probability = 1.0 / (1.0 + judgement.odds * bad_share / (1.0 - bad_share));
   for (const auto& [fault, ratio] : by_fault) {

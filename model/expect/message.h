@@ -33,7 +33,7 @@ struct Message {
   LinkOp op = LinkOp::all_gather;
   std::int64_t gpus = 1;
   std::int64_t nodes = 1;
-  Bytes bytes;  ///< size in nccl-tests' convention
+  Bytes bytes;  ///< the nccl-tests size
 };
 
 /// Returns the parameters of a collective over the message's GPUs: inside a node, for a group of this size; across

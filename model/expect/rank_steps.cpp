@@ -36,8 +36,8 @@ constexpr std::array texts{
     RankFaultText{RankFault::slow, "slow", "takes longer; the file does not say whether it computes, sends or waits",
                   "commfuse-validate doctor"}};
 
-/// Least differences between healthy ranks of a job, as standard errors: assumed. Larger differences between the ranks
-/// of the job itself replace them.
+/// Smallest differences between healthy ranks of a job, as standard errors: assumed. Larger differences between the
+/// job's own ranks replace them.
 constexpr double least_spread = 0.025;          // standard error of ln(time)
 constexpr double least_spread_of_share = 0.02;  // share of the step
 constexpr double spread_of_few_steps = 0.03;    // per step, used if there are too few steps to estimate it

@@ -40,7 +40,7 @@ inline constexpr double most_spreads_of_few = 2.0;
 /// logarithms.
 inline std::vector<double> distances_from_base() { return {0.0, 0.02, 0.03, 0.05, 0.07, 0.1, 0.14, 0.2, 0.3}; }
 
-/// Rows of one such fit.
+/// Rows of a fit to few sizes.
 struct FewRows {
   std::size_t count = 0;
   std::function<double(std::size_t row)> log_ratio;  ///< ln(predicted / measured) with the latest values

@@ -42,7 +42,7 @@ FrameworkKernelFit fit_framework_kernels(const Accelerator& accelerator, std::sp
                                          const std::string& machine, const std::string& source);
 
 /// Returns the lines of a hardware file's `framework_kernels:` map that the fit decided, each indented by `indent`
-/// spaces; if the accelerator has no such map, its own lines.
+/// spaces; if the accelerator has no such map, the lines of the accelerator itself.
 std::string framework_kernels_yaml(const FrameworkKernelFit& fit, int indent);
 
 }  // namespace commfuse

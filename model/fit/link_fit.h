@@ -49,7 +49,7 @@ struct LinkFitOptions {
 
 /// Quality of a fit.
 struct LinkFitReport {
-  std::vector<FittedParameter> parameters;  ///< parameters that some row depends on, by their name in a file
+  std::vector<FittedParameter> parameters;  ///< parameters on which some row depends, by their name in a file
   std::vector<double> errors;               ///< per row: predicted / measured - 1
   std::vector<std::string> left;  ///< names of parameters that few rows do not decide; their values are unchanged
   double spread = 0.0;            ///< robust spread of the rows' logarithms
@@ -57,7 +57,7 @@ struct LinkFitReport {
 };
 
 struct CollectiveFit {
-  CollectiveParameters parameters;  ///< parameters that no row depends on are unchanged
+  CollectiveParameters parameters;  ///< parameters on which no row depends are unchanged
   LinkFitReport report;
 };
 

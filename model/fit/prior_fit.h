@@ -41,7 +41,7 @@ struct PriorFitOptions {
   bool has_few = true;
   double decided = 0.5;
   double noise = residual_of_a_row;  ///< standard deviation of a row around the formula
-  double most_spreads = 10.0;        ///< a parameter moves from its start by at most this many of its spreads
+  double most_spreads = 10.0;        ///< largest move of a parameter from its start, in spreads
   /// If true, `noise` defines outliers. Otherwise the scatter of the residuals defines them, which needs more rows than
   /// parameters.
   bool is_noise_known = false;
@@ -54,7 +54,7 @@ struct PriorFitOptions {
 struct PriorFit {
   std::vector<FittedParameter> parameters;  ///< parameters that the rows move, in the given order
   std::vector<std::size_t> places;          ///< index of each of these in the given list
-  std::vector<std::string> left;  ///< names of parameters that rows depend on but do not decide; they keep their start
+  std::vector<std::string> left;  ///< names of parameters that affect rows but are not decided; they keep their start
   double spread = 0.0;            ///< robust spread of the rows' logarithms
   double distance = 0.0;          ///< chosen from PriorFitOptions::distances
   bool converged = false;

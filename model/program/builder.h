@@ -36,7 +36,7 @@ struct GemmSpec {
   Waits waits;
   Purpose purpose = Purpose::essential;
   DType accumulator = DType::fp32;
-  std::int32_t kernel_rows = 0;  // block rows of the kernel that this GEMM is a part of; 0: its own kernel
+  std::int32_t kernel_rows = 0;  // block rows of the kernel of which this GEMM is a part; 0: its own kernel
   bool transpose_a = false;
   bool transpose_b = false;
 };
@@ -135,7 +135,7 @@ class ProgramBuilder {
 
   [[nodiscard]] const Tensor& tensor(TensorId id) const { return program_.tensors[position(id)]; }
   [[nodiscard]] const Buffer& buffer_of(BufferId id) const { return program_.buffers[position(id)]; }
-  /// Returns the whole of a buffer.
+  /// Returns a buffer as one region.
   [[nodiscard]] Region whole(BufferId id) const;
   /// Returns `rows` block rows of a buffer from `row` on, over all its columns.
   [[nodiscard]] Region rows_of(BufferId id, Index row, std::int32_t rows = 1) const;

@@ -33,8 +33,8 @@ struct Command {
   std::vector<std::vector<Rectangle>> outputs;  // stacked by rows
   // Attention: the block row of its sequence at which each region of queries begins.
   std::vector<std::int32_t> positions;
-  Rank target = -1;         // exchange: the rank it sends to; -1: this half is absent
-  Rank source = -1;         // exchange: the rank it receives from; -1: this half is absent
+  Rank target = -1;         // exchange: the rank to which it sends; -1: this half is absent
+  Rank source = -1;         // exchange: the rank from which it receives; -1: this half is absent
   OpId target_op{-1};       // the target's op whose receive half matches this send
   OpId source_op{-1};       // the source's op whose send half matches this receive
   std::vector<Rank> group;  // collective: its members, by coordinate

@@ -21,7 +21,7 @@ bool sends(const Program& program, OpId op) {
 
 bool is_collective(const Program& program, OpId op) { return program.ops[position(op)].kind == OpKind::collective; }
 
-/// Returns, for each lane that has any, the ops for which `chosen` is true, in order.
+/// Returns the ops for which `chosen` is true, in order, for each lane with such ops.
 template <class Chosen>
 std::vector<Ops> by_lane(const Program& program, const Order& order, const Chosen& chosen) {
   std::vector<Ops> lanes;

@@ -24,8 +24,8 @@ struct Quantity {
   std::int64_t elements = 0;
 };
 
-/// Returns the sizes. Throws ConfigError when a quantity does not divide into its dimension's blocks, or when a slice
-/// of queries would split a position of a batch; aborts when a quantity is missing.
+/// Returns the sizes. Throws ConfigError when a quantity is not divisible by its dimension's number of blocks, or when
+/// a slice of queries would split a position of a batch; aborts when a quantity is missing.
 Sizes bind_sizes(const Program& program, std::span<const Quantity> quantities);
 
 /// Returns the total memory of one rank's buffers.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads typed values from a YAML tree. Every function here throws Wrong with the place and the remedy.
+// Reads typed values from a YAML tree. Every function of this file throws Wrong with the place and the remedy.
 #pragma once
 
 #include <cstdint>

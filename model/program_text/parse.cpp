@@ -26,7 +26,7 @@ namespace commfuse::text {
 namespace {
 
 constexpr std::size_t most_dimensions = 1000;
-constexpr std::int64_t most_cells = std::int64_t{1} << 24;  // blocks of all buffers of a rank together
+constexpr std::int64_t most_cells = std::int64_t{1} << 24;  // total blocks of all buffers of a rank
 constexpr std::size_t longest_title = 200;
 constexpr std::string_view earlier = "tensors above";
 

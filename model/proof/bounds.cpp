@@ -140,7 +140,7 @@ class Bounds {
     }
   }
 
-  /// Checks that the queries of an attention lie among its keys.
+  /// Checks that the queries of an attention are among its keys.
   void positions(OpId id) {
     const Op& op = program_.ops[position(id)];
     if (op.kind != OpKind::attention) {

@@ -53,7 +53,7 @@ class CellMap {
   [[nodiscard]] std::string in_words(Cell cell) const;
 
  private:
-  /// Cells of a buffer, whose rows lie one after another.
+  /// Cells of a buffer, row after row.
   struct Grid {
     Cell first = 0;
     std::int32_t width = 1;  // cells per row

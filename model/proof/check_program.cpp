@@ -35,7 +35,7 @@ std::string_view name_of(FindingKind kind) {
 
 namespace {
 
-/// Counts collectives that their predicate splits: match() lists their problems last, one each.
+/// Counts the collectives whose predicate splits their group: match() lists one problem for each, after all others.
 std::size_t split_collectives(const Program& program) {
   return static_cast<std::size_t>(std::count_if(program.ops.begin(), program.ops.end(), [&](const Op& op) {
     const auto* collective = std::get_if<CollectiveShape>(&program.shapes[op.shape]);

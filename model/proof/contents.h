@@ -15,7 +15,7 @@ namespace commfuse {
 
 /// Inputs and outputs of one op on one rank.
 struct OpValues {
-  std::vector<Values> inputs;  // by operand; for an accumulating GEMM also the values that it adds to
+  std::vector<Values> inputs;  // by operand; for an accumulating GEMM also the values to which it adds
   Values output;
   friend bool operator==(const OpValues&, const OpValues&) = default;
 };

@@ -61,7 +61,7 @@ class Symmetry::Decision {
     Moves& grid = symmetry_.grids_[position(region.buffer)];
     return of_columns ? grid.columns : grid.rows;
   }
-  /// Returns the region of a rectangle of a tensor; the ids of tensors follow those of the buffers.
+  /// Returns the region of a rectangle of a tensor; the ids of tensors follow the ids of buffers.
   [[nodiscard]] Region label(TensorId tensor, const Content& content) const {
     const BufferId grid{static_cast<std::int32_t>(symmetry_.buffers_ + position(tensor))};
     return {grid, content.row, content.column, content.here.rows, content.here.columns};
@@ -133,7 +133,7 @@ class Symmetry::Decision {
 
   /// Returns true if both sides move in step or can be made to.
   bool tied(const Side& a, const Side& b) {
-    if (stays(a) && stays(b)) {  // true for most
+    if (stays(a) && stays(b)) {  // true for most operands
       return true;
     }
     const std::optional<Rotation> left = inside(a);

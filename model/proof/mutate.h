@@ -55,7 +55,7 @@ void for_each_mutation(const Program& program, const std::function<void(const Mu
 /// Returns all mutations together.
 std::vector<Mutation> mutations_of(const Program& program);
 
-/// Reasons why two programs provably do the same.
+/// Reasons why two programs are provably equivalent.
 enum class Equivalence : std::uint8_t {
   same_accesses,  // equal ops in equal order, on equal lanes and regions on every rank, with equal waits
   same_order,  // equal ops on equal regions with equal partners, and the same order between them on every rank, through

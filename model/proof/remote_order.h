@@ -31,10 +31,11 @@ struct Occurrence {
 
 class RemoteOrder {
  public:
-  /// Requires the posts of a complete run. With Ranks::first these are the posts of rank 0, which stands for all.
+  /// Requires the posts of a complete run. With Ranks::first, these are the posts of rank 0, which stands for all
+  /// ranks.
   RemoteOrder(const Program& program, const Matching& matching, std::span<const Post> posts, Ranks which);
 
-  /// Returns false if the clocks would take more than a quarter of a gigabyte.
+  /// Returns false if the clocks would need more than 256 MiB.
   static bool fits(const Program& program, Ranks which);
 
   /// Returns true if `first` has ended before `second` is posted. Requires that both ranks take part in their ops.

@@ -95,7 +95,7 @@ struct CapacityKind {
   std::optional<double> network_gb_s;
   std::vector<CapacityInput> inputs;
 
-  std::size_t layouts = 0, fitting = 0, priced = 0, played = 0;  ///< For all counts of GPUs together.
+  std::size_t layouts = 0, fitting = 0, priced = 0, played = 0;  ///< Total over all counts of GPUs.
   std::vector<CapacityRun> runs;                                 ///< One run per count of GPUs, ascending.
   std::optional<std::size_t> answer;                             ///< Index in `runs`.
   std::string reason;                                            ///< The limit that binds, if there is no answer.
@@ -103,7 +103,7 @@ struct CapacityKind {
   std::string single;                                            ///< Best strategy that is the same at all sites.
   /// Relative standard error of the step's time, from the parameters and the model's residual together.
   double step_error = 0.0;
-  std::vector<CapacityDoubt> doubts;  ///< The few largest, in descending order.
+  std::vector<CapacityDoubt> doubts;  ///< The largest doubts, in descending order.
   /// Price of one GPU per hour at which this kind costs as much as the cheapest other kind.
   std::optional<double> break_even_price;
 
@@ -157,7 +157,7 @@ struct CapacityPlan {
   double parameters = 0.0;
   double active_parameters = 0.0;
   double flops_per_token = 0.0;  ///< Model FLOPs, forward and backward, with attention counted under the causal mask.
-  double six_n = 0.0;            ///< 6 x active parameters, the usual estimate.
+  double six_n = 0.0;            ///< 6 x active parameters, the usual estimate of FLOPs per token.
   double tokens = 0.0;
   std::int64_t batch = 0;  ///< Sequences per step.
   std::int64_t seq = 0;
@@ -181,13 +181,13 @@ struct CapacityPlan {
 
   std::vector<CapacityKind> kinds;
   std::optional<std::size_t> answer;  ///< Index in `kinds`.
-  /// Other runs that meet the limits and tie with the best one in the objective.
+  /// Other runs that meet the limits and tie with the best run in the objective.
   std::vector<RunPlace> ties;
   /// Rule that chose the answer among runs that tie: "fewer GPUs"; empty without ties.
   std::string tie_rule;
   std::vector<RunPlace> pareto;     ///< Runs that no other run beats in both days and cost, the shortest first.
   std::optional<std::size_t> knee;  ///< Index in `pareto`; bend over the logarithm of days.
-  std::vector<WhatIf> what_ifs;     ///< For the answer, like the members below.
+  std::vector<WhatIf> what_ifs;     ///< Computed for the answer, like the members below.
   std::vector<RateCurve> curves;
   std::vector<Sensitivity> sensitivities;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Results of simulating a schedule other than its breakdown and percentiles. A member and its entry in the table make a
+// Results of simulating a schedule, except its breakdown and percentiles. A member and its entry in the table make a
 // column of results; sim/point/predict.cpp fills it.
 #pragma once
 

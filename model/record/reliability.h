@@ -30,7 +30,7 @@ using ShapeKey = std::array<std::int64_t, 3>;
 /// One measured time and the standard error of its prediction.
 struct CheckedTime {
   double distance = 0.0;  ///< ln(measured / predicted)
-  double error = 0.0;     ///< one standard error of ln(predicted), as runs state it
+  double error = 0.0;     ///< one standard error of ln(predicted), as predictions state it
   ShapeKey shape{};
 };
 

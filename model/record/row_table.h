@@ -91,7 +91,7 @@ class RowTable {
   /// Puts rows of one point together, in the order in which points and rows first occur. In a sweep with an axis over
   /// strategies, they arrive apart.
   void order_by_point();
-  /// Puts rows of one setting together; its points keep their order.
+  /// Puts rows of one setting together; the points of a setting keep their order.
   void order_by_setting();
 
  private:

@@ -71,7 +71,7 @@ struct Environment {
   std::string compiler;
   std::string build;                     ///< Release or Debug
   std::string mpi{};                     ///< "Open MPI v4.1.4"; empty if all ranks were in one process
-  std::vector<std::string> hosts{};      ///< by rank, if each is a process; else empty
+  std::vector<std::string> hosts{};      ///< by rank, if each rank is a process; otherwise empty
   std::string gpu{};                     ///< "NVIDIA H200, 132 SMs, ..., driver 13.0"; empty without a GPU
   std::string attention{};               ///< library that computed attention on the GPU: "cuDNN 9.19.0"; empty if none
   Words variables{};                     ///< NCCL_* and CUDA_* variables of the environment, by name; only with a GPU
@@ -117,7 +117,7 @@ struct RunRecord {
   std::string executor;  ///< "cpu" or "mpi"
   std::string compute;   ///< "real", or "emulated": ops last as long as their price
   std::string links;     ///< "copied", "paced", "emulated" or "mpi"
-  /// Factor by which everything emulated was slowed down; the times here are divided by it.
+  /// Factor by which all emulated work was slowed down; the times in this record are divided by it.
   double dilation = 1.0;
   std::string version;       ///< version of the program
   std::string git_revision;  ///< revision of the program

@@ -97,7 +97,7 @@ class Assembly {
   TokenOrder order_;
   Extent tokens_;
   Value made_;    // output of the previous stage
-  Value stream_;  // tensor that residuals add to
+  Value stream_;  // tensor to which residuals add
   /// Data parallelism: a layer whose backward pass is still to come.
   struct Layer {
     Value input, weight;

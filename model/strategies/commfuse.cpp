@@ -248,7 +248,7 @@ OptionSet two_forms(SiteKind kind, const StrategyOptions& options) {
   return set;
 }
 
-/// Returns rings with either sum, because it makes a difference to the gradients of row-parallel GEMMs.
+/// Returns each ring with both values of `sum`, because they differ for the gradients of row-parallel GEMMs.
 std::vector<StrategyOptions> in_both_sums(const std::vector<StrategyOptions>& candidates, OptionSet fixed) {
   std::vector<StrategyOptions> expanded_candidates;
   for (const StrategyOptions& candidate : candidates) {

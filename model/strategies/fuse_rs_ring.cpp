@@ -31,7 +31,7 @@ struct Partial {
   std::vector<Track> tracks;
   [[nodiscard]] const Track& track() const { return tracks.front(); }
   [[nodiscard]] bool is_own() const { return distance == 0; }
-  [[nodiscard]] bool first() const { return distance == track().reach; }  // no sum arrives to add it to
+  [[nodiscard]] bool first() const { return distance == track().reach; }  // no sum arrives to which it is added
 };
 
 /// Returns the partial products in the reverse of FuseAG's order.

@@ -32,7 +32,7 @@ std::int32_t number_in(std::string_view text) {
 }
 
 struct OptionList {
-  std::vector<Option> order;                    // options, as every listing has them
+  std::vector<Option> order;                    // options, in the order of every listing
   std::vector<const DescribedOption*> entries;  // by the number of the option
 };
 

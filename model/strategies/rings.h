@@ -40,7 +40,7 @@ struct Flight {
   std::uint16_t lane = 0;
 };
 
-/// Returns the ops to wait for until all flights have ended: the last op of each lane.
+/// Returns the ops after which all flights have ended: the last op of each lane.
 Waits landed(std::span<const Flight> flights);
 
 /// Communication lanes, used in rotation.

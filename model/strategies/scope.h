@@ -66,7 +66,7 @@ struct Load {
 std::string_view name_of(Scope scope);
 std::optional<Scope> scope_named(std::string_view name);
 
-/// Returns the GEMM sites of a scope, in order; under data parallelism, the sites whose splits it depends on.
+/// Returns the GEMM sites of a scope, in order; under data parallelism, the sites on whose splits the scope depends.
 std::vector<SiteName> sites_of(Scope scope);
 
 /// Returns the operation of a scope, which depends on the model only through its kind of MLP.

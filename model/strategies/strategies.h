@@ -25,7 +25,7 @@ struct Strategy {
   bool bound = false;        // a limit that no implementation reaches: shown next to other strategies, never the winner
   OptionSet uses;            // the shared options that select one of its schedules
   std::span<const DescribedOption> own_options{};  // the options that only this strategy has, described in its file
-  /// Number of blocks that one rank's shard of tokens is cut into.
+  /// Number of blocks into which one rank's shard of tokens is cut.
   std::int32_t (*cuts)(const StrategyOptions&);
   /// Generators by kind of site; nullptr if the strategy has no schedule. At an attention site, the options state how
   /// its core is cut, if the strategy uses Option::attention.
@@ -43,7 +43,7 @@ struct Strategy {
   /// Schedules to try, which have the value of `base` for each fixed option, and schedules to prove.
   std::vector<StrategyOptions> (*tried)(const StrategyOptions& base, OptionSet fixed);
   std::vector<StrategyOptions> (*proved)(const StrategyOptions& base);
-  /// Own parameters in words: "k=8", "ring, add on aux"; empty if there are none.
+  /// The schedule's parameters in words: "k=8", "ring, add on aux"; empty if there are none.
   std::string (*describe)(const StrategyOptions&);
   /// Reason why these options have no schedule on `ranks` ranks, as a sentence with its remedy; empty if they have one.
   /// May be null.

@@ -12,7 +12,7 @@ Operand by_head_group(const Stage& stage, BufferId own_tokens, std::int32_t firs
 
 /// Returns one head group, which may depend on the rank, of all rows of a buffer that holds all groups side by side.
 Region head_group(const Stage& stage, BufferId all_heads, const Index& group);
-/// Returns the rows of one head group in a weight that contracts all heads.
+/// Returns the rows of one head group in a weight whose contraction runs over all heads.
 Region head_group_rows(const Stage& stage, BufferId weight, const Index& group);
 
 /// Returns the ops after which rows of the input of an attention_a2a exist; `first` is true if no other rows of the
