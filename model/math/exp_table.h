@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
-// AND MIT Copyright (c) 2018, Arm Limited. The MIT licence of this file is in model/math/LICENSES. The part that exp
-// and pow share: exp of a sum, from musl 1.2.3 (exp.c, pow.c).
+// SPDX-License-Identifier: Apache-2.0 AND MIT
+// Copyright (c) 2018, Arm Limited. The MIT licence of this file is in model/math/LICENSES.
+// The part that exp and pow share: exp of a sum, from musl 1.2.3 (exp.c, pow.c).
 #pragma once
 
 #include <array>

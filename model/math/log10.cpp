@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
-// AND SunPro ==================================================== Copyright (C) 1993 by Sun Microsystems, Inc. All
-// rights reserved.
+// SPDX-License-Identifier: Apache-2.0 AND SunPro
+// ====================================================
+// Copyright (C) 1993 by Sun Microsystems, Inc. All rights reserved.
 //
 // Developed at SunPro, a Sun Microsystems, Inc. business.
 // Permission to use, copy, modify, and distribute this

@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
-// AND MIT Copyright (c) 2018, Arm Limited. The MIT licence of this file is in model/math/LICENSES. From musl 1.2.3
-// (log2.c), without FMA and floating-point exceptions.
+// SPDX-License-Identifier: Apache-2.0 AND MIT
+// Copyright (c) 2018, Arm Limited. The MIT licence of this file is in model/math/LICENSES.
+// From musl 1.2.3 (log2.c), without FMA and floating-point exceptions.
 #include "model/math/bits.h"
 #include "model/math/functions.h"
 #include "model/math/log_parts.h"

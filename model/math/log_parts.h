@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
-// AND MIT Copyright (c) 2018, Arm Limited. The MIT licence of this file is in model/math/LICENSES. How log, log2 and
-// pow take an argument apart, from musl 1.2.3 (log.c, log2.c, pow.c).
+// SPDX-License-Identifier: Apache-2.0 AND MIT
+// Copyright (c) 2018, Arm Limited. The MIT licence of this file is in model/math/LICENSES.
+// How log, log2 and pow take an argument apart, from musl 1.2.3 (log.c, log2.c, pow.c).
 #pragma once
 
 #include <cstddef>

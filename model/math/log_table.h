@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
-// AND MIT Copyright (c) 2018, Arm Limited. The MIT licence of this file is in model/math/LICENSES. Tables of log, log2
-// and pow, from musl 1.2.3 (log_data.h, log2_data.h, pow_data.h).
+// SPDX-License-Identifier: Apache-2.0 AND MIT
+// Copyright (c) 2018, Arm Limited. The MIT licence of this file is in model/math/LICENSES.
+// Tables of log, log2 and pow, from musl 1.2.3 (log_data.h, log2_data.h, pow_data.h).
 #pragma once
 
 #include <array>

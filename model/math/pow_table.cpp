@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
-// AND MIT Copyright (c) 2018, Arm Limited. The MIT licence of this file is in model/math/LICENSES. Table of pow, from
-// musl 1.2.3 (pow_data.c).
+// SPDX-License-Identifier: Apache-2.0 AND MIT
+// Copyright (c) 2018, Arm Limited. The MIT licence of this file is in model/math/LICENSES.
+// Table of pow, from musl 1.2.3 (pow_data.c).
 #include "model/math/log_table.h"
 
 namespace commfuse::math::detail {
