@@ -74,7 +74,7 @@ CriticalPath PathFinder::find(const RunTimes& times) const {
   return path;
 }
 
-/// Returns the op itself, or the nearest earlier op on its lane that the rank takes part in; -1 when there is none.
+/// Returns the op itself, or the nearest earlier op on its lane in which the rank takes part; -1 when there is none.
 OpId PathFinder::taking_part(Rank rank, std::int32_t op) const {
   while (op >= 0 && !lowered_.takes_part(rank, OpId{op})) {
     op = before_on_lane_[static_cast<std::size_t>(op)];
@@ -123,8 +123,8 @@ PathFinder::Cause PathFinder::cause_of(const RunTimes& times, Place place) const
 }
 
 /// Returns the half that ended later, because send and receive of one exchange may have different partners. A one-sided
-/// exchange also lasts until it is posted; a push waits for one end, its sender, and the sender of a pull waits for
-/// nothing.
+/// exchange also lasts until it is posted; a push waits only for its sender, and the sender of a pull waits for no
+/// other end.
 PathFinder::Cause PathFinder::cause_of_exchange(const RunTimes& times, Place place,
                                                 const ExchangeShape& exchange) const {
   Cause latest{.running = place, .posted = place};
@@ -168,7 +168,7 @@ PathFinder::Cause PathFinder::cause_of_collective(const RunTimes& times, Place p
   return cause;
 }
 
-/// Searches the last op of each lane, since no other op can end last.
+/// Compares the last op of each lane, since no other op can end last.
 PathFinder::Place PathFinder::last_end(const RunTimes& times) const {
   Place last{.op = OpId{-1}};
   Instant latest;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The chain of ops whose times add up to a run's makespan. It shows which op on which rank must become faster if the
-// run is to end sooner.
+// The chain of ops whose times add up to a run's makespan. It shows which op on which rank must become faster to
+// shorten the run.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 
 namespace commfuse {
 
-/// Kinds of work on a stretch of the path: those of Purpose, and the time until the host lane had issued the op.
+/// Kinds of work on the path: the kinds of Purpose, and the time until the host lane had issued an op.
 enum class PathKind : std::uint8_t { essential, local, communication, issue };
 inline constexpr std::size_t path_kinds = 4;
 
@@ -29,9 +29,9 @@ constexpr std::string_view name_of(PathKind kind) {
   return "";
 }
 
-/// One stretch of the path. An exchange stands for the sender's op, whose price decides; a collective for the op of the
-/// slowest member. A step of kind issue names the op that was issued at `to`, after the host had been busy since the
-/// release.
+/// One step of the path. For an exchange, it names the sender's op, whose price sets the time; for a collective, the op
+/// of the slowest member. A step of kind issue names the op that was issued at `to`, after the host had been busy since
+/// the release.
 struct PathStep {
   Rank rank = 0;
   OpId op{};
@@ -41,7 +41,7 @@ struct PathStep {
   friend bool operator==(const PathStep&, const PathStep&) = default;
 };
 
-/// Steps in order of time, without gaps from the release to the makespan, and without ops that took no time.
+/// Steps in order of time, from the release to the makespan, without gaps and without ops that took no time.
 using CriticalPath = std::vector<PathStep>;
 
 /// Time on a path, by kind and by rank. Each of the two sums equals the makespan.
@@ -52,25 +52,25 @@ struct PathShares {
 PathShares shares_of(const CriticalPath& path, std::int32_t ranks);
 
 /// Times of one run with its jitter: the end of an op on a rank that takes part in it, and the op's price (Costs::of:
-/// the send half of an exchange, or that member's share of a collective).
+/// the price of the send half of an exchange, or of the member's part of a collective).
 struct RunTimes {
   std::function<Instant(Rank, OpId)> end;
   std::function<Duration(Rank, OpId)> price;
 };
 
-/// Finds critical paths of one program, run after run. It walks back from the last end. An op began when it was posted:
-/// at the latest end among its waits and the op before it on its lane, or when it was issued. A half of an exchange
-/// began when the later end was posted (a push when its sender was), a collective when its last member was. Anything
-/// else that delayed an op (shared rates, faults) counts as time of that op. Ties are resolved in this order: an op
-/// before the host, waits in their order before the lane, the own end of an exchange before the partner's, its send
-/// half before the receive half, the lower rank before the higher.
+/// Finds critical paths of one program, run after run. The finder walks back from the last end. An op began when it was
+/// posted: at the latest end among its waits and the previous op on its lane, or when it was issued. A half of an
+/// exchange began when its later end was posted (a push when its sender was posted), and a collective when its last
+/// member was posted. Any other delay of an op (shared rates, faults) counts as time of that op. Ties are resolved in
+/// this order: an op before the host, waits in their order before the lane, the rank's own end of an exchange before
+/// the partner's end, the send half before the receive half, the lower rank before the higher.
 class PathFinder {
  public:
   /// `lowered` must outlive the finder. `issue` is Costs::issue.
   PathFinder(const Lowered& lowered, const std::vector<Duration>& issue);
 
-  /// Returns the critical path. Requires the times of a run of that program. Takes O(length of the path) and a look at
-  /// the lanes of all ranks.
+  /// Returns the critical path. Requires the times of a run of that program. Takes O(length of the path + ranks x
+  /// lanes).
   [[nodiscard]] CriticalPath find(const RunTimes& times) const;
 
  private:
@@ -78,12 +78,12 @@ class PathFinder {
     Rank rank = 0;
     OpId op{};
   };
-  /// Time at which an op was posted, and the end that allowed it; without an op, the host allowed it.
+  /// Time at which an op was posted, and the op whose end allowed it; -1: the host allowed it.
   struct Posted {
     Instant at;
     OpId by{-1};
   };
-  /// Op that ran until an end, its start, and the post that let it start.
+  /// The op that ran until an end, and the op whose post let it start.
   struct Cause {
     Place running;
     Place posted;
@@ -101,11 +101,12 @@ class PathFinder {
 
   const Lowered& lowered_;
   std::vector<std::vector<Instant>> issued_;  // by rank and op; a single row when all ranks run all ops
-  std::vector<std::int32_t> before_on_lane_;  // by op; -1 when the op is the first
+  std::vector<std::int32_t> before_on_lane_;  // by op; -1 for the first op
   std::vector<std::int32_t> last_on_lane_;    // by lane; -1 when the lane is empty
 };
 
-/// Returns the critical path of one recorded run. Requires its whole timeline and the costs that it was simulated with.
+/// Returns the critical path of one recorded run. Requires the run's whole timeline and the costs with which it was
+/// simulated.
 CriticalPath critical_path(const Lowered& lowered, const Costs& costs, const Timeline& timeline);
 
 }  // namespace commfuse

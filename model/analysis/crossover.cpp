@@ -123,7 +123,7 @@ class Builder {
   }
 
   void locate(Crossing& crossing, const Times& below, const Times& above) const {
-    const auto lower = below.find(crossing.above);  // entry at the lower neighbour of the family that wins above
+    const auto lower = below.find(crossing.above);  // entry of the upper winner at the lower neighbour
     const auto upper = above.find(crossing.below);
     if (lower == below.end() || upper == above.end()) {
       return;

@@ -32,9 +32,9 @@ using MapPoint = std::array<MapValue, all_map_axes.size()>;
 
 /// Time of a strategy at one point.
 struct MapEntry {
-  std::string setting;  ///< All other settings, in words; only entries with equal ones compare.
+  std::string setting;  ///< All other settings, in words; only entries with equal settings are compared.
   MapPoint at;
-  std::string strategy;           ///< The schedules of a strategy count as one family; the fastest stands for it.
+  std::string strategy;           ///< The schedules of a strategy count as one family, represented by the fastest.
   Duration time{};                ///< Above 0.
   std::optional<double> error{};  ///< Relative standard error, see Contender.
   std::optional<double> win_probability{};
@@ -48,7 +48,7 @@ struct MapCell {
   std::string winner;
   Duration time{};
   std::string second;             ///< Fastest other family; empty when there is no other.
-  std::optional<double> saved{};  ///< Share of the second's time that the winner saves.
+  std::optional<double> saved{};  ///< Share of the time of `second` that the winner saves.
   /// Share of serial's time that the winner saves, also where serial wins; nullopt when serial was not run.
   std::optional<double> of_serial{};
   /// Families that tie with the fastest one, which is `winner`; empty when `winner` wins.
@@ -61,14 +61,14 @@ struct MapCell {
 /// Two neighbours on an axis between which the winner changes.
 struct Crossing {
   MapAxis axis = MapAxis::seq;
-  MapPlace place{};  ///< Place of the lower neighbour; the upper one is next on the axis.
+  MapPlace place{};  ///< Place of the lower neighbour; the upper neighbour is next on the axis.
   std::string below;
   std::string above;
-  /// Value at which both take the same time, by straight lines between the neighbours in the logarithms of value and
-  /// time. Empty on the axis of ranks, which has no values between; when one of the two was not run at both neighbours;
-  /// and when a third family would be faster at that value, so that the winner does not change there.
+  /// Value at which both winners take the same time, interpolated linearly between the neighbours in the logarithms of
+  /// value and time. Empty on the axis of ranks, which has no values in between; when one of the two was not run at
+  /// both neighbours; and when a third family would be faster at that value, so that the winner does not change there.
   std::optional<double> at{};
-  bool clear = false;  ///< At both neighbours the winner wins against the other of the two.
+  bool clear = false;  ///< At both neighbours, the winner wins against the winner at the other neighbour.
 };
 
 struct CrossoverMap {
@@ -83,8 +83,8 @@ struct CrossoverMap {
   [[nodiscard]] const MapCell* at(const MapPlace& place) const;
 };
 
-/// Test of whether the entries of one setting make a map: several families along an axis. The answer may be known
-/// before all entries were added.
+/// Tests whether the entries of one setting make a map: several families along an axis. The result may be known before
+/// all entries are added.
 class MapTest {
  public:
   /// Adds an entry and returns true once the entries make a map.

@@ -9,7 +9,8 @@ namespace commfuse {
 
 namespace {
 
-/// Quantile of Student's t with four degrees of freedom at 84.13%, the share of a normal distribution below 1.
+/// Quantile of Student's t with four degrees of freedom at 84.13%, the share of the standard normal distribution below
+/// 1.
 constexpr double one_standard_error = 1.1416266290909542;
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the bend in a curve of diminishing returns, and the offers that no other offer beats.
+// Finds the bend in a curve of diminishing returns, and the Pareto-optimal points.
 #pragma once
 
 #include <cstddef>
@@ -15,12 +15,12 @@ struct CurvePoint {
 };
 
 /// Returns the point farthest from the chord between the first and the last point, with both axes scaled to the curve's
-/// own range; the first on ties. Returns nullopt when there are fewer than three points or the line is straight or
-/// flat. Requires ascending x.
+/// own range; the first point on ties. Returns nullopt when there are fewer than three points or the curve is straight
+/// or flat. Requires ascending x.
 std::optional<std::size_t> knee_of(std::span<const CurvePoint> curve);
 
-/// Returns the least x at which y has covered `share` of its way from 0 to its last value, linear between points;
-/// nullopt when the last value is not above 0. Requires ascending x and at least one point.
+/// Returns the least x at which y reaches `share` of its last value, interpolated linearly between points; nullopt when
+/// the last value is not above 0. Requires ascending x and at least one point.
 std::optional<double> plateau_of(std::span<const CurvePoint> curve, double share);
 
 /// Returns the indices of the Pareto-optimal points, ascending in x: no other point is lower in x or y without being

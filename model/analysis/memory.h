@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Warning that a GPU's memory cannot hold what a rank needs. Results carry it among their warnings; tables and pages
-// begin with it.
+// Warning that a GPU's memory cannot hold what a rank needs. Results include it among their warnings; tables and pages
+// show it first.
 #pragma once
 
 #include <cstddef>

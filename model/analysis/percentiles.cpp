@@ -14,7 +14,7 @@ namespace {
 
 constexpr double beyond_an_end = 0.025;  // either side of a 95% range
 
-/// Binomial distribution: the probabilities of all counts that are not negligible, from `first` on.
+/// Binomial distribution: the probabilities of the counts from `first` on, without negligible ones.
 struct Binomial {
   std::size_t first = 0;
   std::vector<double> probabilities;
@@ -42,7 +42,7 @@ Binomial binomial(std::size_t trials, double p) {
 }
 
 /// Returns the number of values, from `begin` on, whose sum stays at or below `limit`. Requires that the sum of all
-/// exceeds `limit`.
+/// values exceeds `limit`.
 template <class Iterator>
 std::size_t count_within(Iterator begin, double limit) {
   std::size_t count = 0;
@@ -65,11 +65,11 @@ Estimate percentile(std::span<const Duration> sorted, int per_mille) {
   const std::size_t count = sorted.size();
   Estimate estimate{.value = sorted[order_of(count, per_mille) - 1]};
   if (per_mille == 1000) {
-    return estimate;  // No sample lies above the largest possible value, so it has no range.
+    return estimate;  // No sample is above the largest possible value, so the estimate has no range.
   }
   const auto [first, probabilities] = binomial(count, per_mille / 1000.0);
-  // The low-th smallest lies above the percentile when fewer than `low` samples lie below the percentile; the high-th
-  // smallest lies below it when at least `high` samples do.
+  // The low-th smallest sample is above the percentile when fewer than `low` samples are below the percentile; the
+  // high-th smallest is below the percentile when at least `high` samples are.
   const std::size_t low = first + count_within(probabilities.begin(), beyond_an_end);
   const std::size_t high = first + probabilities.size() - count_within(probabilities.rbegin(), beyond_an_end);
   if (low >= 1 && high <= count) {
@@ -78,7 +78,7 @@ Estimate percentile(std::span<const Duration> sorted, int per_mille) {
   return estimate;
 }
 
-// Sums differences from one sample: they are small, so the sum is exact or nearly exact.
+// Sums the differences from one sample: they are small, so the sum is exact or nearly exact.
 Estimate mean(std::span<const Duration> samples) {
   check(!samples.empty(), "a mean needs at least one sample");
   const auto count = static_cast<double>(samples.size());

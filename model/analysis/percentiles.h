@@ -18,7 +18,7 @@ struct TimeRange {
   friend bool operator==(const TimeRange&, const TimeRange&) = default;
 };
 
-/// Number estimated from a sample, and the range that holds the true one with 95% confidence. No range means that the
+/// A time estimated from a sample, and the range that contains the true value with 95% confidence. Without a range, the
 /// sample is too small.
 struct Estimate {
   Duration value{};
@@ -30,15 +30,16 @@ struct Estimate {
 /// per_mille / 1000. Requires samples >= 1 and 1 <= per_mille <= 1000.
 std::size_t order_of(std::size_t samples, int per_mille);
 
-/// Returns the percentile: the order_of()-th smallest sample. Its range runs between two samples, by order statistics:
-/// whatever the distribution of n samples, the number below the true percentile is binomial. Each end is as near as it
-/// can be while the true percentile lies beyond it with a probability of at most 2.5%. There is no range when an end
-/// would lie beyond the smallest or the largest sample. The range is exact, a sum of binomial probabilities without a
-/// normal approximation (Hahn and Meeker, Statistical Intervals, 5.2). Requires sorted samples, at least one.
+/// Returns the percentile: the order_of()-th smallest sample. Its range extends between two samples, by order
+/// statistics: whatever the distribution of n samples, the number of samples below the true percentile is binomial.
+/// Each end is as close as possible such that the true percentile is beyond it with a probability of at most 2.5%.
+/// There is no range when an end would be beyond the smallest or the largest sample. The range is exact: it uses sums
+/// of binomial probabilities, not a normal approximation (Hahn and Meeker, Statistical Intervals, 5.2). Requires sorted
+/// samples, at least one.
 Estimate percentile(std::span<const Duration> sorted, int per_mille);
 
 /// Returns the mean to the nearest picosecond, with Student's range, mean +- t s / sqrt(n). A single sample has no
-/// range. When stalls are rare and long, the range is too narrow until the sample holds some. Requires at least one
+/// range. When stalls are rare and long, the range is too narrow until the sample contains some. Requires at least one
 /// sample.
 Estimate mean(std::span<const Duration> samples);
 
@@ -52,7 +53,7 @@ struct Percentiles {
   friend bool operator==(const Percentiles&, const Percentiles&) = default;
 };
 
-/// Returns all percentiles of results. Requires at least one sample, in any order.
+/// Returns all percentiles that results contain. Requires at least one sample, in any order.
 Percentiles percentiles_of(std::vector<Duration> samples);
 
 }  // namespace commfuse

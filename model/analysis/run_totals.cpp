@@ -14,7 +14,7 @@ namespace {
 constexpr double hour = 3600.0;
 constexpr double day = 86400.0;
 
-/// Returns work over wall time for a run with failures.
+/// Returns the share of wall time that is work, for a run with failures.
 double goodput_of(Seconds every, Seconds checkpoint, Seconds restart, Seconds between_failures) {
   const double m = between_failures.count();
   return every.count() / (m * math::exp(restart.count() / m) * math::expm1((every + checkpoint).count() / m));

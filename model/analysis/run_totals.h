@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time, cost and energy of a whole training run, from those of one step and from failures. `docs/plan.md` has a worked
+// Time, cost and energy of a whole training run, from its throughput and its failures. `docs/plan.md` has a worked
 // example.
 //
 //   failures            L = GPUs x failures per GPU and hour / 3600 per second   M = 1 / L, the mean time between them
-//   checkpoints         every T of work, each taking d; T by Daly (2006), who improves Young's (1974) sqrt(2 d M):
+//   checkpoints         every T of work, each takes d; T by Daly (2006), who improves Young's (1974) sqrt(2 d M):
 //                       T = sqrt(2 d M) (1 + sqrt(d / 2 M) / 3 + (d / 2 M) / 9) - d   where d < 2 M, else M
-//   goodput             g = T / (M exp(R / M) (exp((T + d) / M) - 1))            Daly (2006): work over wall time, R
-//                       from a failure to work again; 1 without failures
+//   goodput             g = T / (M exp(R / M) (exp((T + d) / M) - 1))            Daly (2006): work over wall time;
+//                       R is the time from a failure to work again; 1 without failures
 //   days                tokens / (tokens per second x g) / 86400
 //   cost                GPUs x hours x price + energy x its price
-//   energy              GPUs x power of one x PUE x hours
+//   energy              GPUs x power of one GPU x PUE x hours
 #pragma once
 
 #include "model/units.h"
@@ -22,7 +22,7 @@ struct RunTerms {
   double gpus = 1.0;
   double price = 0.0;         ///< Price of one GPU for one hour.
   double per_gpu_hour = 0.0;  ///< Failures per GPU and hour that stop the run.
-  Seconds checkpoint{};       ///< Time that training stands still for one checkpoint.
+  Seconds checkpoint{};       ///< Time that training pauses for one checkpoint.
   Seconds restart{};
   Watts power{};  ///< Power of one GPU with its share of the node; 0 when unknown.
   double pue = 1.0;
@@ -31,25 +31,25 @@ struct RunTerms {
 
 struct RunTotals {
   double goodput = 1.0;
-  Seconds checkpoint_every{};  ///< Work between two checkpoints; 0 when none is needed.
-  double failures = 0.0;       ///< Expected number in the whole run.
+  Seconds checkpoint_every{};  ///< Working time between two checkpoints; 0 when none is needed.
+  double failures = 0.0;       ///< Expected number of failures in the whole run.
   double days = 0.0;
   double gpu_hours = 0.0;
   double energy_kwh = 0.0;
   double cost = 0.0;
-  double cost_per_mtok = 0.0;  ///< Cost of a million tokens.
+  double cost_per_mtok = 0.0;  ///< Cost per million tokens.
 };
 
 RunTotals totals_of(const RunTerms& terms);
 
 /// Times on which the best interval between checkpoints depends.
 struct CheckpointTimes {
-  Seconds checkpoint{};        ///< Time that training stands still for one.
+  Seconds checkpoint{};        ///< Time that training pauses for one checkpoint.
   Seconds between_failures{};  ///< Mean time between failures; above 0.
 };
 
-/// Returns the work between two checkpoints that loses least time (Daly, "A higher order estimate of the optimum
-/// checkpoint interval for restart dumps", Future Generation Computer Systems 22, 2006).
+/// Returns the working time between two checkpoints that loses the least time (Daly, "A higher order estimate of the
+/// optimum checkpoint interval for restart dumps", Future Generation Computer Systems 22, 2006).
 Seconds checkpoint_interval(const CheckpointTimes& times);
 
 }  // namespace commfuse

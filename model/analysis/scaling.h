@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scaling efficiency: the gain from more ranks, for fixed work and for work that grows with the ranks.
+// Scaling efficiency: the gain from more ranks, for fixed work and for work proportional to the ranks.
 #pragma once
 
 #include <cstdint>

@@ -53,7 +53,7 @@ P99Causes P99Collector::causes() const {
   for (const auto part : parts) {
     causes.mean.*part = sum_.*part / count;
   }
-  // The sum is taken over rounded parts so that the parts still add up.
+  // Sums the rounded parts, so that the parts still add up.
   Breakdown& mean = causes.mean;
   mean.exposed = mean.head + mean.bubble + mean.tail - mean.local;
   mean.makespan = mean.compute + mean.slicing + mean.stretch + mean.local + mean.exposed;

@@ -13,19 +13,20 @@
 
 namespace commfuse {
 
-/// Causes of the p99, from the runs between the percentiles 98.5 and 99.5, or from some of them, evenly spread.
+/// Causes of the p99, from the runs between the percentiles 98.5 and 99.5, or from an evenly spaced selection of these
+/// runs.
 struct P99Causes {
   std::size_t samples = 0;
-  Breakdown mean;  ///< mean over their critical ranks, part by part, rounded down
+  Breakdown mean;  ///< mean over the runs' critical ranks, part by part, rounded down
   /// By kind of op: share of the samples with an op of the kind on the critical path.
   std::array<double, path_kinds> on_path{};
   std::array<Duration, path_kinds> time_on_path{};  ///< mean time on the path
   std::vector<double> rank_on_path;         ///< by rank: share of the samples with one of its ops on the critical path
   std::vector<Duration> rank_time_on_path;  ///< by rank: mean time on the path
 
-  /// Returns the rank with the most time on the path, the lowest on ties.
+  /// Returns the rank with the most time on the path; the lowest rank on ties.
   [[nodiscard]] Rank worst_rank() const;
-  /// Returns the rank's share of the time of the paths.
+  /// Returns the rank's share of the total time on the paths.
   [[nodiscard]] double share_of_path(Rank rank) const;
   friend bool operator==(const P99Causes&, const P99Causes&) = default;
 };
@@ -36,7 +37,7 @@ struct Tails {
   friend bool operator==(const Tails&, const Tails&) = default;
 };
 
-/// Collects the causes run by run.
+/// Collects the causes of the p99 run by run.
 class P99Collector {
  public:
   explicit P99Collector(std::int32_t ranks);
@@ -54,8 +55,8 @@ class P99Collector {
   std::vector<Duration> time_of_rank_;
 };
 
-/// Returns the samples near the p99 as indices into `makespans`: at most `limit`, by rising makespan. Requires at least
-/// one sample.
+/// Returns the samples near the p99 as indices into `makespans`: at most `limit`, by ascending makespan. Requires at
+/// least one sample.
 std::vector<std::size_t> near_p99(const std::vector<Duration>& makespans, std::size_t limit);
 
 }  // namespace commfuse

@@ -11,7 +11,7 @@ namespace commfuse {
 
 namespace {
 
-/// Visits every doubt that either has, with both effects, in order.
+/// Visits every doubt of either prediction, with both effects, in order.
 template <typename Visit>
 void each_doubt(const Uncertainty& a, const Uncertainty& b, Visit&& visit) {
   auto left = a.doubts.begin();

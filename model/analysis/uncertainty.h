@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Uncertainty of predicted times, and the probability that one of two is shorter.
 //
-//   error(T)^2       = sum over doubts of effect^2                   effect = ln(T one standard error up / T)
+//   error(T)^2         = sum over doubts of effect^2             effect = ln(T one standard error up / T)
 //   error(T_a / T_b)^2 = sum over doubts of (effect_a - effect_b)^2
-//   P(T_a < T_b)     = S(ln(T_b / T_a) / error(T_a / T_b))           S: share_below() of error_tail.h
+//   P(T_a < T_b)       = S(ln(T_b / T_a) / error(T_a / T_b))     S: share_below() of error_tail.h
 //
-// This is first-order propagation of independent errors (JCGM 100:2008, 5.1.2) on logarithms. An error that affects
-// both times alike cancels in their ratio: a link's rate is as wrong for one schedule as for another.
+// This is first-order propagation of independent errors (JCGM 100:2008, 5.1.2) in logarithms. An error that affects
+// both times alike cancels in their ratio: the error of a link's rate, for example, is the same for both schedules.
 #pragma once
 
 #include <compare>
@@ -20,21 +20,21 @@
 
 namespace commfuse {
 
-/// Parameter of an implementation, such as "ag_gemm.per_call"; an empty name stands for the residual of its fit.
+/// Parameter of an implementation, such as "ag_gemm.per_call"; an empty `parameter` stands for the residual of its fit.
 struct ImplementationDoubt {
   std::string implementation;
   std::string parameter;
   friend auto operator<=>(const ImplementationDoubt&, const ImplementationDoubt&) = default;
 };
 
-/// Residual of the model of training steps: of all steps on a machine (empty), or of one layout.
+/// Residual of the model of training steps: of all steps on a machine (empty `layout`), or of one layout.
 struct StepDoubt {
   std::string layout;
   friend auto operator<=>(const StepDoubt&, const StepDoubt&) = default;
 };
 
-/// Source of a doubt: a parameter of the machine by its place in parameters_of, the residual of the fit for one shape,
-/// or one of the two above.
+/// Source of a doubt: a parameter of the machine by its index in parameters_of, the residual of the fit for one shape,
+/// or one of the two structs above.
 using DoubtOf = std::variant<std::size_t, PricedShape, ImplementationDoubt, StepDoubt>;
 
 struct Doubt {
@@ -42,7 +42,7 @@ struct Doubt {
   double effect = 0.0;  ///< change of ln(makespan) per standard error
 };
 
-/// Doubts of one prediction: sorted by `of`, each once, none without effect.
+/// Doubts of one prediction: sorted by `of`, without duplicates, and all with an effect.
 struct Uncertainty {
   std::vector<Doubt> doubts;
 };
@@ -60,14 +60,15 @@ struct Evidence {
 };
 
 /// Returns the value of ln(time / predicted) that the evidence implies for another prediction on the machine: 0 when
-/// the two share no doubt, and log_ratio when they share all. It is the mean of a normal distribution given a sum of
-/// its coordinates (Bishop, "Pattern Recognition and Machine Learning", 2006, equation 2.81).
+/// the two share no doubt, and log_ratio when they share all. It is the conditional mean of a normal distribution given
+/// a sum of its coordinates (Bishop, "Pattern Recognition and Machine Learning", 2006, equation 2.81).
 double expected_log_ratio(const Uncertainty& uncertainty, const Evidence& evidence);
-/// Returns the doubts that remain (equation 2.82): errors and ratios of the result are those given the evidence.
+/// Returns the remaining doubts (equation 2.82): the errors and ratio errors of the result are conditional on the
+/// evidence.
 Uncertainty given(const Uncertainty& uncertainty, const Evidence& evidence);
 
-/// Returns the probability that `a` is the shorter: 1/2 for equal times; 0 or 1 for different times without doubts.
-/// Requires times above 0.
+/// Returns the probability that `a` is shorter than `b`: 1/2 for equal times; 0 or 1 for different times without
+/// doubts. Requires times above 0.
 double probability_shorter(Duration a, const Uncertainty& of_a, Duration b, const Uncertainty& of_b);
 
 }  // namespace commfuse

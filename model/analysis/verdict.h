@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides which of several results wins. Every table, map, figure and page asks this one function; docs/metrics.md has
+// Decides which of several results wins. Every table, map, figure and page uses this one function; docs/metrics.md has
 // the rule with an example.
 #pragma once
 
@@ -15,10 +15,10 @@
 
 namespace commfuse {
 
-/// Conditions of a win. A result that misses either of them ties.
+/// Conditions of a win. If the fastest result misses one of them against another result, the two tie.
 struct VerdictRule {
   double difference = 0.02;   ///< Every other result must take longer by more than this share of the winner's time.
-  double probability = 0.80;  ///< Least probability that the winner is faster than every other.
+  double probability = 0.80;  ///< Least probability that the winner is faster than each other result.
 };
 
 namespace run_settings {
@@ -55,20 +55,20 @@ inline constexpr std::array of_verdicts{SettingEntry<VerdictRule>{.key = "verdic
 struct Contender {
   double time = 0.0;              ///< Time or cost: less is better. All contenders of one verdict use the same unit.
   std::optional<double> error{};  ///< One standard error of the time, relative.
-  /// Probability of winning against the fastest result that was predicted with it.
+  /// Probability of winning against the fastest result that was predicted together with this one.
   std::optional<double> win_probability{};
 };
 
 /// Returns the probability that `fastest` is faster than `other`. Errors that both share cancel when both were
-/// predicted together (`other.win_probability`); otherwise they are taken as independent, which understates the
-/// probability. Returns nullopt when an error is unknown. Requires that `other` is not the faster one.
+/// predicted together (`other.win_probability`); otherwise errors are assumed to be independent, which understates the
+/// probability. Returns nullopt when an error is unknown. Requires that `other` is not faster.
 std::optional<double> probability_faster(const Contender& fastest, const Contender& other);
 
 struct Verdict {
   std::vector<std::size_t> order;  ///< Indices of all contenders, fastest first; equal times keep their order.
-  std::vector<std::size_t> front;  ///< The fastest of `order` and those that tie with it; a single entry wins.
-  /// Least probability that the fastest is faster than another one; nullopt when one is unknown or there is only one
-  /// contender.
+  std::vector<std::size_t> front;  ///< The fastest contender and all that tie with it; a single entry wins.
+  /// Least probability that the fastest contender is faster than another; nullopt when a probability is unknown or
+  /// there is only one contender.
   std::optional<double> probability{};
 
   [[nodiscard]] bool wins() const { return front.size() == 1; }

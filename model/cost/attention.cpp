@@ -22,15 +22,15 @@ constexpr double bytes_a_score = 8.0;  // Unfused: two kernels write and read a 
 
 bool is_narrow(const AttentionSize& size) { return size.head_dim <= narrow_head; }
 
-/// Returns true if heads that share keys lie in common tiles, as in FlashAttention-3.
+/// Returns true if heads that share keys share tiles, as in FlashAttention-3.
 bool is_packed(const AttentionParameters& parameters) { return parameters.split_cost.value > 0.0; }
 
-/// Returns the seconds of an overhead; narrow heads have their own.
+/// Returns an overhead in seconds, scaled by `narrow_overhead` for narrow heads.
 double overhead_seconds(const AttentionParameters& parameters, const AttentionSize& size, Duration overhead) {
   return to_seconds(overhead) * (is_narrow(size) ? parameters.narrow_overhead.value : 1.0);
 }
 
-/// Returns the seconds that one SM needs for a score: both products of its row, and its exponential.
+/// Returns the seconds that one SM needs for one score: its part of both GEMMs, and its exponential.
 double seconds_a_score(const Accelerator& accelerator, const AttentionSize& size) {
   const AttentionParameters& parameters = accelerator.attention;
   const double rate = accelerator.dense_peak(size.dtype).value * parameters.loop_efficiency.value;
@@ -56,14 +56,15 @@ Traffic traffic_of(const Accelerator& accelerator, const AttentionSize& size, co
           .keys = accelerator.attention.key_cost.value * keys / rate};
 }
 
-/// Returns the tiles of one sequence in all its heads.
+/// Returns the number of tiles of one sequence, over all its heads.
 std::int64_t tiles_of_sequence(const Accelerator& accelerator, const AttentionSize& size, const QueryRows& rows) {
   const std::int64_t packed =
       is_packed(accelerator.attention) ? std::max<std::int64_t>(1, size.heads / size.kv_heads) : 1;
   return (size.heads + packed - 1) / packed * ((rows.queries * packed + tile_rows - 1) / tile_rows);
 }
 
-/// Applies FlashAttention-3's rule, which takes the other sequences for short and uses the device's full number of SMs.
+/// Applies FlashAttention-3's rule, which assumes that all other sequences are short and uses the device's full number
+/// of SMs.
 bool splits_keys(const Accelerator& accelerator, const AttentionSize& size, const QueryRows& rows) {
   return is_packed(accelerator.attention) && static_cast<double>(size.seq) > accelerator.attention.unsplit_keys.value &&
          static_cast<double>(tiles_of_sequence(accelerator, size, rows)) < well_filled * accelerator.sms;
@@ -103,7 +104,7 @@ AttentionWindow window_of(const LayerKind& kind) { return {.keys = kind.window, 
 
 double scores_in_window(const AttentionWindow& window, double first, double last) {
   const auto width = static_cast<double>(window.keys);
-  // Returns the scores of all queries before one.
+  // Returns the number of scores of all queries before `query`.
   const auto before = [&](double query) {
     if (window.keys == 0) {
       return 0.5 * query * query;

@@ -6,18 +6,18 @@
 //   all    = heads x (scores + edges x masked width / 2) x a score / sms
 //   a score = sms x ((4 head_dim / (dense peak x loop efficiency))^4 + (1 / exponentials)^4)^(1/4)
 //   longest = 128 x keys x a score
-//   edges   = queries, once more those that see only the last keys of a window; 0 without a causal mask
+//   edges   = queries + queries that see only the last keys of a window; 0 without a causal mask
 //
-// GEMMs and exponentials of different tiles run beside each other, so the slower of them nearly decides; the fourth
-// root is this project's approximation. Heads no wider than 64 use other kernels and have an overhead of their own
-// (narrow overhead). A tile that has an SM to itself (lone tile) cannot hide its exponentials behind another's GEMMs,
-// or its keys are split.
+// GEMMs and exponentials of different tiles run concurrently, so the slower of the two nearly determines the time; the
+// fourth root is this project's approximation. Heads no wider than 64 use other kernels and have an overhead of their
+// own (narrow overhead). A tile that has an SM to itself (lone tile) cannot hide its exponentials behind the GEMMs of
+// another tile. If keys are split, no tile counts as alone.
 //
-// FlashAttention-3 (split cost above 0) differs: a tile holds 128 queries of all heads that share keys, tiles are begun
-// as SMs come free, and queries and output move beside the tiles (the fourth root of both). A sequence of more than
+// FlashAttention-3 (split cost above 0) differs: a tile holds 128 queries of all heads that share keys, tiles start as
+// SMs become free, and queries and output move while tiles run (the fourth root of both). A sequence of more than
 // `unsplit keys` whose tiles are fewer than 0.8 of the SMs has its keys split: a score takes `split cost` times as
-// long, and no tile is alone. This is the rule of its num_splits_heuristic, which takes all sequences but one for
-// short.
+// long, and no tile is alone. This is the rule of its num_splits_heuristic, which assumes that all sequences but one
+// are short.
 //
 // A tile is 128 queries of a head, as in Dao, "FlashAttention-2", 2023, section 3. Exponentials bound it as well as
 // GEMMs (Shah et al., "FlashAttention-3", 2024, section 3.2), and on B200 more than GEMMs do. Public tables time what a
@@ -33,7 +33,7 @@
 
 namespace commfuse {
 
-/// Size of one rank's heads. `seq` counts the query rows of a sequence, and the keys.
+/// Size of the attention in one rank's heads. `seq` is the number of query rows per sequence, and of keys.
 struct AttentionSize {
   std::int64_t batch = 1;
   std::int64_t seq = 1;
@@ -51,9 +51,9 @@ Duration attention_time(const Accelerator& accelerator, const AttentionSize& siz
 /// then the longer of traffic and scores.
 Limit limit_of(const Accelerator& accelerator, const AttentionSize& size);
 
-/// Keys that a query sees, its own among them: a sliding window of the last `keys` keys, or the keys of its own block
-/// of that length. 0: all keys. Sources: Beltagy et al., "Longformer", 2020; Jiang et al., "Mistral 7B", 2023; Meta,
-/// Llama 4, 2025 (blocks).
+/// Keys that a query sees, including its own: a sliding window of the last `keys` keys, or the keys of its own block of
+/// that length. 0: all keys. Sources: Beltagy et al., "Longformer", 2020; Jiang et al., "Mistral 7B", 2023; Meta, Llama
+/// 4, 2025 (blocks).
 struct AttentionWindow {
   std::int64_t keys = 0;
   bool chunked = false;
@@ -63,7 +63,7 @@ struct AttentionWindow {
 AttentionWindow window_of(const LayerKind& kind);
 
 /// Returns the approximate number of scores of the queries from `first` to `last` under a window, when each query sees
-/// itself and the keys before it. A query is taken to see half of its own row.
+/// itself and the keys before it. A query is assumed to see half of its own row.
 double scores_in_window(const AttentionWindow& window, double first, double last);
 
 /// Returns how many of the queries from `first` to `last` see only some of the keys before them, under a sliding
@@ -75,7 +75,7 @@ struct QueryRows {
   std::int64_t queries = 0;  // per sequence
   std::int64_t keys = 0;     // per sequence: keys that some of the queries see
   double share = 0.0;  // share of the seq x seq scores that the mask leaves; all rows together have 1, or 1/2 if causal
-  AttentionWindow window{};  // a tile visits no more keys
+  AttentionWindow window{};  // limits the keys that a tile visits
   double beyond = 0.0;       // queries with a second edge of the mask, behind the window
 };
 
@@ -84,7 +84,7 @@ struct QueryRows {
 Duration attention_time(const Accelerator& accelerator, const AttentionSize& size, const QueryRows& rows, int sms);
 
 /// Returns the time of attention as three kernels: the GEMM of queries and keys, a softmax that reads and writes every
-/// score, and the GEMM with the values, as Megatron-LM's core attention before FlashAttention (Korthikanti et al.,
+/// score, and the GEMM with the values, as in Megatron-LM's core attention before FlashAttention (Korthikanti et al.,
 /// 2022, figure 2). A mask saves nothing, since all `keys` are multiplied. Scores are 16 bits wide; softmax and dropout
 /// move 8 bytes per score.
 Duration unfused_attention_time(const Accelerator& accelerator, const AttentionSize& size, int sms);

@@ -19,13 +19,13 @@ void require_sizes(int ranks, Bytes total) {
   check(ranks >= 1 && total.count >= 0, "a collective has at least one rank and no negative size");
 }
 
-/// Returns the cost of filling the pipeline, in bytes at the rate; at most `shares` times the size.
+/// Returns the cost of filling the pipeline, as bytes at the link's rate; at most `shares` x `size`.
 double ramp(double wire, const Parameter<Bytes>& size, int shares = 1) {
   const double limit = static_cast<double>(size.value.count) * shares;
   return limit > 0.0 ? wire * limit / (wire + limit) : 0.0;
 }
 
-// In the functions below, `links` is the speed of the wires relative to those that are priced.
+// In the functions below, `links` is the speed of the parameters' wires relative to the wires that are priced.
 
 /// `own_bytes` is a rank's share of the whole in bytes; the wire carries `steps` times that.
 Duration by_protocol(const ProtocolParameters& protocol, int steps, double own_bytes, double links = 1.0) {
@@ -40,12 +40,12 @@ Duration in_the_switch(const SwitchParameters& nvls, int ranks, double total, do
   return nvls.base_latency.value + op_time(moving, "a collective");
 }
 
-/// Returns seconds.
+/// Returns the time in seconds; `moving` is the time of the data without latencies.
 double tree_seconds(const TreeProtocol& tree, double levels, double moving) {
   return to_seconds(tree.base_latency.value) + levels * to_seconds(tree.level_latency.value) + moving;
 }
 
-/// Data that climb a tree: the ranks of a node together, each with its share.
+/// Input of a sum by a tree over nodes; the ranks of a node take part together, each with its share of the tensor.
 struct Climb {
   int nodes = 2;
   int ranks_per_node = 1;
@@ -53,13 +53,13 @@ struct Climb {
   double links = 1.0;
 };
 
-/// Returns the time by the protocol Simple.
+/// Returns the time of a tree with protocol Simple, in seconds.
 double simple_tree_seconds(const TreeParameters& tree, const Climb& climb) {
   const double filled = climb.total + ramp(climb.total, tree.ramp_size_per_rank, climb.ranks_per_node);
   return tree_seconds(tree, math::log2(climb.nodes), filled / (rate_over(tree, climb.nodes).value.value / climb.links));
 }
 
-/// Returns the time by another protocol, or by Simple if that one is unknown.
+/// Returns the time of a tree with `protocol`, or with Simple if the protocol is unknown, in seconds.
 double other_tree_seconds(const TreeParameters& tree, const std::optional<TreeProtocol>& protocol, const Climb& climb) {
   return protocol ? tree_seconds(*protocol, math::log2(climb.nodes),
                                  climb.total / (rate_over(*protocol, climb.nodes).value.value / climb.links))
@@ -79,7 +79,7 @@ Duration by_tree(const TreeParameters& tree, NcclKernel kernel, const Climb& cli
   return op_time(seconds, "a collective");
 }
 
-/// Returns the time by one of NCCL's kernels.
+/// Returns the time of `kernel`, one of NCCL's kernels.
 Duration by_kernel(const CollectiveParameters& parameters, NcclKernel kernel, const NcclTask& task, double links) {
   const int steps = task.passes * (task.ranks - 1);
   const int ranks = task.ranks;
@@ -114,7 +114,7 @@ struct Priced {
 
 const Priced& cheaper(const Priced& first, const Priced& other) { return other.time < first.time ? other : first; }
 
-/// Returns a time that no kernel undercuts.
+/// Returns the lowest price of all kernels, whether or not NCCL would choose them.
 Duration least_of_any(const CollectiveParameters& parameters, const NcclTask& task, double links) {
   Duration least = Duration::max();
   for (const NcclKernel kernel : all_nccl_kernels) {
@@ -130,14 +130,14 @@ struct Choices {
   Priced cheapest;
 };
 
-/// Speeds of links, relative to those of the file.
+/// Speeds of links, to price NCCL's choices on links other than those of the parameters.
 struct LinkSpeeds {
-  double priced = 1.0;   ///< Links on which every choice is priced.
-  double fastest = 1.0;  ///< Fastest links for which NCCL's choice is considered.
+  double priced = 1.0;   ///< Speed of the parameters' links relative to the priced ones.
+  double fastest = 1.0;  ///< Fastest links for which NCCL's choices are considered, relative to those of NCCL's tuning.
 };
 
 Choices choices_of(const CollectiveParameters& parameters, const NcclTask& task, const LinkSpeeds& speeds) {
-  constexpr double step = std::numbers::sqrt2;  // small enough not to skip a kernel that counts
+  constexpr double step = std::numbers::sqrt2;  // small enough not to skip a kernel that NCCL would choose
   Choices choices;
   NcclTuning tuning = parameters.nccl->tuning;
   for (double times = 1.0; times == 1.0 || times <= speeds.fastest; times *= step) {
@@ -163,7 +163,7 @@ Choices choices_of(const CollectiveParameters& parameters, const NcclTask& task,
   return choices;
 }
 
-/// Returns the product, rounded down.
+/// Returns factor x time, rounded down.
 Duration times(double factor, Duration time) {
   return factor == 1.0 ? time : Duration{static_cast<std::int64_t>(factor * static_cast<double>(time.count()))};
 }
@@ -176,8 +176,8 @@ Priced on_real_links(const CollectiveParameters& parameters, const NcclTask& tas
   return chosen.time <= limit ? chosen : Priced{cheapest.kernel, limit};
 }
 
-/// Requires at least two ranks and known kernels. On slower links E is no less than on the file's, so on wires without
-/// steps nothing else counts.
+/// Requires at least two ranks and known kernels. On slower links E is no less than on the file's links, so on wires
+/// whose measured step is 1, E alone is the price.
 Priced by_nccl(const CollectiveParameters& parameters, const NcclTask& task) {
   const double faster = parameters.nccl->tuning.hypothetical;
   const bool is_slower_without_steps = faster < 1.0 && measured_step(parameters.nccl->tuning.wire) == 1.0;
@@ -189,7 +189,7 @@ Priced by_nccl(const CollectiveParameters& parameters, const NcclTask& task) {
   return {cheapest.kernel, std::max(cheapest.time, times(1.0 / std::max(1.0, faster), real.time))};
 }
 
-/// Returns the time of a ring. `passes` is the number of times that the data pass it; 2 for all-reduce.
+/// Returns the time of a ring. `passes` is how often the data go round the ring: 2 for all-reduce, otherwise 1.
 Duration ring_time(const CollectiveParameters& parameters, int ranks, Bytes total, int passes, int nodes = 1) {
   require_sizes(ranks, total);
   if (ranks == 1) {

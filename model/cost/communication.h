@@ -11,12 +11,12 @@
 namespace commfuse {
 
 /// Returns the time of one direction of an exchange with one peer: latency + bytes / rate, with the protocol for its
-/// size. A small message with a longer latency takes no longer than the smallest large one. Requires bytes >= 0. Throws
-/// ConfigError for an exchange over `longest_op_seconds`, as do the collectives below.
+/// size. A small message never takes longer than the smallest large one, even if its latency is longer. Requires bytes
+/// >= 0. Throws ConfigError for an exchange over `longest_op_seconds`, as do the collectives below.
 Duration p2p_time(const PeerParameters& peer, Bytes bytes);
 
 /// Returns the time of an exchange that shares its wires and gets at most the rate `limit` on them. If small messages
-/// are faster than large ones, `limit` applies to large ones, and small ones may be faster by the same factor.
+/// are faster than large ones, `limit` applies to large messages, and small messages may be faster by the same factor.
 Duration p2p_time(const PeerParameters& peer, Bytes bytes, BytesPerSecond limit);
 
 // A ring by one protocol, in one launch:
@@ -24,17 +24,17 @@ Duration p2p_time(const PeerParameters& peer, Bytes bytes, BytesPerSecond limit)
 //   time = base + steps x step latency + (wire + ramp) / rate + own / own copy rate
 //   ramp = wire x ramp size / (wire + ramp size)
 //
-// `wire` is what each rank sends and `own` its share, total / ranks, copied from input to output (out of place).
-// `total` is the nccl-tests size: for all-gather what every rank ends with, for reduce-scatter and all-reduce what
-// every rank starts with, for all-to-all one rank's whole buffer. One rank takes 0. Requires ranks >= 1, total >= 0.
-// Source: NVIDIA/nccl-tests doc/PERFORMANCE.md (wire bytes); NVIDIA/nccl src/graph/tuning.cc (base and latency per ring
-// step). This project adds the own copy, which makes few ranks slower, and the ramp: filling the pipeline costs more
-// the larger its chunks, up to the largest.
+// `wire` is the bytes that each rank sends, and `own` is its share, total / ranks, copied from input to output (out of
+// place). `total` is the nccl-tests size: for all-gather what every rank ends with, for reduce-scatter and all-reduce
+// what every rank starts with, for all-to-all one rank's whole buffer. With one rank the time is 0. Requires ranks >=
+// 1, total >= 0. Source: NVIDIA/nccl-tests doc/PERFORMANCE.md (wire bytes); NVIDIA/nccl src/graph/tuning.cc (base and
+// latency per ring step). This project adds the own copy, which makes groups of few ranks slower, and the ramp: the
+// time to fill the pipeline grows with the chunks, up to the largest chunk.
 //
 // If a link has parameters of NCCL's kernels, NCCL's own estimates choose the kernel (model/hardware/nccl_tuning.h) and
 // its parameters price it. LL counts a share below `ll_fill` as `ll_fill`, down to a `ctas`-th of it: in that range
-// NCCL takes more channels for more bytes, and the time stays (src/enqueue.cc, thread thresholds). The time in the
-// switch (NVLS), and across nodes by a tree, is
+// NCCL uses more channels for more bytes, and the time stays the same (src/enqueue.cc, thread thresholds). The time in
+// the switch (NVLS), and across nodes by a tree, is
 //
 //   time = base + (total + ramp) / rate
 //   time = base + log2(nodes) x level latency + (total + ramp) / rate
@@ -52,23 +52,24 @@ Duration p2p_time(const PeerParameters& peer, Bytes bytes, BytesPerSecond limit)
 // takes longer on a faster link, and a larger message is faster by no more than the step that it has on the file's
 // links. docs/decisions/0041-the-cheapest-protocol.md gives the reasons.
 //
-// Serving frameworks sum in a node by kernels of their own, in which ranks read each other's memory: in one shot the
-// whole tensors of all others, in two their shares of one's own part and then their sums. The faster of the two counts,
-// and between two ranks one shot, because two would read as much and wait once more:
+// Serving frameworks have their own all-reduce kernels inside a node, in which ranks read each other's memory. In one
+// shot, each rank reads the whole tensors of all other ranks. In two shots, it reads their values of its own part, and
+// then the parts that they have summed. The faster of the two counts; two ranks always use one shot, because two shots
+// would read as many bytes and wait once more:
 //
 //   time = one-shot latency + (ranks - 1) x one-shot step + (ranks - 1) x total / one-shot rate
 //   time = two-shot latency + (ranks - 1) x two-shot step + 2 (ranks - 1) / ranks x total / two-shot rate
 //
-// or NCCL's time if that is less, and always for tensors above `up_to`. Source: vllm-project/vllm,
-// csrc/custom_all_reduce.cuh; NVIDIA/TensorRT-LLM, allreducePlugin.cpp. Above two ranks frameworks choose by sizes and
-// ranks of their own, which lie near the crossing.
+// or NCCL's time if that is shorter or the tensor is larger than `up_to`. Source: vllm-project/vllm,
+// csrc/custom_all_reduce.cuh; NVIDIA/TensorRT-LLM, allreducePlugin.cpp. Above two ranks, frameworks choose by their own
+// limits of size and ranks, which are close to the size at which both times are equal.
 //
 // NCCL's estimates also choose between ring and tree and their protocols if the network has parameters of NCCL's
-// kernels; if it has only a tree, the tree's fastest protocol counts.
+// kernels; if it has only a tree, the tree's fastest protocol is used.
 
-/// Returns the kernel whose price counts: NCCL's choice, or the choice for a larger message. Returns nullopt when
-/// NCCL's kernels are unknown or there is one rank; then the ring counts, or across nodes the fastest tree of an
-/// all-reduce.
+/// Returns the kernel that sets the price: NCCL's choice, or the choice for a larger message. Returns nullopt when
+/// NCCL's kernels are unknown or there is one rank; then the ring sets the price, or for an all-reduce across nodes the
+/// fastest tree.
 std::optional<NcclKernel> kernel_taken(const CollectiveParameters& parameters, const NcclTask& task);
 
 /// Returns the time of an all-gather: ranks - 1 steps; wire = total x (ranks - 1) / ranks.
@@ -77,30 +78,30 @@ Duration all_gather_time(const CollectiveParameters& parameters, int ranks, Byte
 Duration reduce_scatter_time(const CollectiveParameters& parameters, int ranks, Bytes total, int nodes = 1);
 /// Returns the time of a reduce-scatter and an all-gather in one launch: 2 (ranks - 1) steps; wire = 2 x total x (ranks
 /// - 1) / ranks. It runs in the switch when NCCL would choose that, and on several nodes by the tree if only a tree is
-/// known or NCCL would choose it. Inside a node, kernels of a framework take its place where all_reduce_kernel names
-/// one that they undercut.
+/// known or NCCL would choose it. Inside a node, the framework's kernels that all_reduce_kernel names are used where
+/// they are faster.
 Duration all_reduce_time(const CollectiveParameters& parameters, int ranks, Bytes total, int nodes = 1);
-/// Returns the time of an all-to-all: ranks - 1 steps, each to another peer; wire = total x (ranks - 1) / ranks. If the
-/// link has two protocols, the bytes per peer choose one; a small message takes at most the measured step times the
+/// Returns the time of an all-to-all: ranks - 1 steps, each to a different peer; wire = total x (ranks - 1) / ranks. If
+/// the link has two protocols, the bytes per peer choose one; a small message takes at most the measured step times the
 /// smallest large one.
 Duration all_to_all_time(const CollectiveParameters& parameters, int ranks, Bytes total);
 
 /// Layout of a group over nodes: the same number of its GPUs on each node, perhaps except the last.
 struct Spread {
   int gpus_of_a_node = 1;
-  /// Rates inside the nodes for the GPUs of one node; null when there is one per node.
+  /// Parameters inside a node for the group's GPUs on one node; null when there is one GPU per node.
   const CollectiveParameters* inside = nullptr;
   BytesPerSecond rate_out;  ///< Rate of each GPU to other nodes while all send (model/hardware/machine.h, rate_across).
 };
 
-/// Returns the time of an all-to-all across nodes. If `across` has parameters of grouped sends and receives, they give
-/// it. Otherwise data for the own node and for other nodes move at once, each over its own wires, and the longer time
-/// counts. The time to other nodes, with m GPUs on each node, is
+/// Returns the time of an all-to-all across nodes. If `across` has parameters of grouped sends and receives, these
+/// determine it. Otherwise data for the own node and for other nodes move at once, each over its own wires, and the
+/// longer time counts. The time to other nodes, with m GPUs on each node, is
 ///
 ///   base + (ranks - 1) x step latency + total x (ranks - m) / ranks / rate out + own / own copy rate
 ///
 /// Requires 1 <= m < ranks and rate_out > 0. The only available table of an all-to-all across nodes is DeepEP's, whose
-/// GPUs send 43 to 58 GB/s each over NICs of 50 (deepseek-ai/DeepEP, docs/legacy.md).
+/// GPUs each send 43 to 58 GB/s over NICs of 50 GB/s (deepseek-ai/DeepEP, docs/legacy.md).
 Duration all_to_all_time(const CollectiveParameters& across, int ranks, Bytes total, const Spread& spread);
 
 // Overloads for the link inside a node; model/hardware/machine.h chooses between it and the network.

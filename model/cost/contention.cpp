@@ -16,7 +16,7 @@ namespace commfuse {
 
 namespace {
 
-/// Transfers from every rank that the predicate admits to the rank `shift` further on the axis.
+/// Transfers from every rank that satisfies `where` to the rank `shift` further on the axis.
 struct Move {
   std::int8_t axis = 0;
   std::int32_t shift = 0;
@@ -51,7 +51,7 @@ class SharedWires {
     }
   }
 
-  /// Returns true if two ops cross a common wire. Requires transfers.
+  /// Returns true if two ops cross a common wire. Both must be transfers.
   [[nodiscard]] bool meet(std::size_t op, std::size_t other) const {
     const std::vector<bool>& by_op = crossed_[move_of_op_[op]];
     const std::vector<bool>& by_other = crossed_[move_of_op_[other]];
@@ -89,7 +89,7 @@ class SharedWires {
   std::vector<std::vector<bool>> crossed_;  // by move and segment
 };
 
-/// Returns the time that an op is held up; `moving` gives the time in which an op needs its wires.
+/// Returns how long an op is held up; `moving` returns the time during which an op needs its wires.
 template <class Moving>
 Duration held_up(const Program& program, std::size_t op, const std::vector<OpId>& contenders, const Moving& moving) {
   Duration delay{};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Costs of every op of a program at one point. A simulator knows nothing else of hardware and shapes.
+// Costs of every op of a program at one point. A simulator needs no other information about hardware and shapes.
 #pragma once
 
 #include <compare>
@@ -14,7 +14,7 @@ struct Costs {
   /// By op; for an exchange, the duration of one half, priced with the sender's op.
   std::vector<Duration> duration;
   /// By rank and op, if ranks differ (a ring that crosses nodes, queries under a causal mask); else empty. If ranks
-  /// repeat, as nodes do, only the first of them have a row: rank r uses row r modulo the number of rows.
+  /// repeat, as nodes do, only the first ranks have a row: rank r uses row r modulo the number of rows.
   std::vector<Duration> by_rank;
   /// By op: duration without interference; anything beyond it is `stretch`. Empty if nothing interferes.
   std::vector<Duration> undisturbed;
@@ -25,7 +25,7 @@ struct Costs {
   /// Essential compute of one rank, unsliced and undisturbed.
   Duration compute{};
 
-  /// Returns the duration of an op on a rank; for an exchange, that of its send half.
+  /// Returns the duration of an op on a rank; for an exchange, the duration of its send half.
   [[nodiscard]] Duration of(Rank rank, std::size_t op) const {
     return by_rank.empty() ? duration[op] : by_rank[place(by_rank, rank, op)];
   }
@@ -46,12 +46,12 @@ struct Costs {
 
 /// Returns true if the costs have the program's number of ops, and rows for this number of ranks.
 bool belongs(const Costs& costs, const Program& program, std::size_t ranks);
-/// Returns the number of ranks with a row of their own: rank r costs what rank r modulo that number does.
+/// Returns the number of ranks with their own row: rank r has the costs of rank r modulo that number.
 Rank rows_of(const Costs& costs);
-/// Gives every rank a row of its own in by_rank.
+/// Gives every rank its own row in by_rank.
 void spread_rows(Costs& costs, std::size_t ranks);
 
-/// Returns the costs with free communication (it still meets and is still issued): the `ideal` bound.
+/// Returns the costs with free communication (it still interferes and still has issue costs): the `ideal` bound.
 Costs with_free_communication(const Program& program, Costs costs);
 /// Returns the costs with everything but communication free: the `link` bound.
 Costs with_free_compute(const Program& program, Costs costs);

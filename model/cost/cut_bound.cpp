@@ -21,7 +21,7 @@ constexpr double rounding = 1e-6;  // The engine rounds its events, and sums of 
 
 bool has_wires(const Machine& machine) { return machine.topology != nullptr && !machine.topology->edges.empty(); }
 
-/// Returns true if ports are the only wires that count.
+/// Returns true if only ports can limit transfers.
 bool is_on_a_switch(const Program& program, const Machine& machine) {
   return program.mesh.ranks() <= machine.gpus_per_node && machine.pair_peers == nullptr &&
          machine.group_collectives == nullptr;
@@ -54,7 +54,7 @@ Part part_of(const Program& program, const CollectiveShape& shape, Rank rank, in
             .out = shape.kind != CollectiveKind::all_gather,
             .in = shape.kind != CollectiveKind::reduce_scatter};
   if (shape.kind != CollectiveKind::all_to_all) {
-    part.nics /= members;  // together they bring in once what the node lacks
+    part.nics /= members;  // together they receive once what the node lacks
   }
   return part;
 }
@@ -155,7 +155,7 @@ CutBound::CutBound(const Program& program, const Machine& machine) : ops_(progra
   }
   LoadsMaker loads(program, machine);
   loads.add_all();
-  std::map<std::vector<double>, std::size_t> known;  // seconds per byte by shape, and the first wire with those
+  std::map<std::vector<double>, std::size_t> known;  // seconds per byte by shape, and the first wire with them
   for (std::size_t wire = 0; wire < loads.wires().count(); ++wire) {
     const double capacity = loads.wires().capacity(wire);
     std::vector<double> seconds;
@@ -257,7 +257,7 @@ std::vector<double> seconds_a_byte_in_kernel(const Program& program, const Machi
   }
   std::vector<double> by_op(program.ops.size(), 0.0);
   const CountedWires wires(program, machine);
-  // By whether the set gathers, and by its shifts.
+  // Keyed by whether the set gathers, and by its shifts.
   std::map<std::vector<std::pair<std::int8_t, std::int32_t>>, double> known;
   for (const KernelSet& set : kernel_sets_of(program)) {
     std::vector<std::pair<std::int8_t, std::int32_t>> shifts{{0, set.gathers ? 1 : 0}};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lower bound of every run: its bytes over a wire at the wire's nominal rate. A result below the bound is a mistake in
-// this program, whichever part computed it. docs/decisions/0042 defines the capacity and what is left out.
+// this program, whichever part computed it. docs/decisions/0042 defines the capacity and what the bound omits.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace commfuse {
 /// Least time of a number of bytes, and the wire that needs it.
 struct Cut {
   double seconds = 0.0;
-  double rounding = 0.0;  ///< total seconds that the times of ops may be rounded by
+  double rounding = 0.0;  ///< largest sum of the rounding of all ops, in seconds
   std::string_view wire;  ///< valid as long as its bound
 };
 
@@ -44,7 +44,7 @@ class CutBound {
  private:
   /// A wire that may be the busiest.
   struct Wire {
-    std::vector<std::pair<std::uint32_t, double>> shapes;  // shape, and seconds per byte of it
+    std::vector<std::pair<std::uint32_t, double>> shapes;  // shape, and seconds per byte of the shape
     std::string name;
   };
   /// Adds the ports of a machine with one switch.

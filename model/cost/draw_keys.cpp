@@ -41,7 +41,7 @@ class Signature {
   const Program& program_;
 };
 
-/// Equal works, and the features that tell them apart, each in order of first use.
+/// Works of equal signature, and the buffers that tell them apart, each in order of first use.
 struct Alike {
   std::vector<std::uint32_t> works;
   std::vector<BufferId> marks;
@@ -90,7 +90,7 @@ class Keys {
 
   std::uint32_t work_of(const Op& op) {
     Alike& alike = alike_[of_shape_[op.shape]];
-    if (alike.works.empty()) {  // a file may leave its unfused work open
+    if (alike.works.empty()) {  // a schedule file may omit its unfused work
       alike.works.push_back(works_++);
     }
     const BufferId mark = mark_of(op);

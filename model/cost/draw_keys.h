@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random draws of ops. Neither the point nor the id of the op enters the choice of a draw, so that strategies, options
-// and sizes are compared under common draws: a slow rank or a slow first GEMM is slow in all of them.
+// Random draws of ops. The draw depends neither on the point nor on the id of the op, so that strategies, options and
+// sizes are compared under common draws: a slow rank or a slow first GEMM is slow in all of them.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@ namespace commfuse {
 
 struct DrawKey {
   std::uint32_t step = 0;  ///< Number of earlier kernels with the same purpose.
-  /// 4 x work + Draw; the work is the entry of Program::unfused that the op belongs to, else 0.
+  /// 4 x work + Draw; the work is the entry of Program::unfused to which the op belongs, else 0.
   std::uint32_t purpose = 0;
-  /// False for the second and later parts of one kernel: they take its draw, and do not stall again.
+  /// False for the second and later parts of one kernel: they share the kernel's draw, and do not stall again.
   bool can_stall = true;
 
   [[nodiscard]] Draw draw() const { return static_cast<Draw>(purpose % 4); }
@@ -24,9 +24,9 @@ struct DrawKey {
 
 /// Returns the keys by op. An essential op belongs to the unfused work of the same kind, function, transposes and names
 /// of dimensions; so the one GEMM of `serial` and the first partial GEMM of `commfuse` share a draw. Several equal
-/// works are told apart by the weights of such ops (without a weight, by the output), in order of first use. Inside a
-/// work, among local ops and among communication ops, steps count in program order, so every kernel of a rank has a
-/// draw of its own. The halves of an exchange take the draw of the sender's op, at the sender.
+/// works are told apart by the weights of such ops (without a weight, by the output), in order of first use. Steps are
+/// numbered in program order, separately inside each work, among local ops and among communication ops, so every kernel
+/// of a rank has its own draw. Both halves of an exchange use the draw of the sender's op on the sending rank.
 std::vector<DrawKey> draw_keys(const Program& program);
 
 }  // namespace commfuse

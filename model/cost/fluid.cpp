@@ -21,7 +21,7 @@ const ExchangeShape* exchange_of(const Program& program, std::size_t op) {
   return std::get_if<ExchangeShape>(&program.shapes[program.ops[op].shape]);
 }
 
-/// Axis and shift of a transfer; a transfer to oneself is not a move.
+/// Axis and shift of a transfer; a transfer from a rank to itself is not a move.
 using Move = std::pair<std::int8_t, std::int32_t>;
 
 class WiringMaker {
@@ -135,7 +135,7 @@ class WiringMaker {
     wiring_.capacity[link] = std::max({wiring_.capacity[link], capacity, stage.cap});
   }
 
-  /// Limits the open stage to the rate that its port lets pass.
+  /// Limits the open stage to the rate of its port.
   void set_cap(double cap) {
     WireStage& stage = wiring_.stages.back();
     stage.cap = cap;
@@ -165,7 +165,7 @@ class WiringMaker {
   Forwarding forwarding_;
   KnownRoutes* known_routes_;
   std::optional<KnownRoutes> own_routes_;
-  std::vector<int> links_;  // links of the last route asked for
+  std::vector<int> links_;  // links of the last requested route
   std::size_t ports_ = 0;   // first link that is a port
   std::vector<Move> moves_;
   Wiring wiring_;
@@ -199,7 +199,7 @@ void price_stages(const Program& program, const Sizes& sizes, const Wiring& wiri
   }
 }
 
-/// Returns ratios by op, or like by_rank if costs differ by rank.
+/// Returns time alone / time beside communication, by op, or in the layout of by_rank if costs differ by rank.
 std::vector<double> ratios(const Costs& alone, const Costs& beside) {
   const std::size_t ops = alone.duration.size();
   const std::size_t places = std::max(ops, alone.by_rank.size());

@@ -40,12 +40,13 @@ struct WirePath {
 /// Links that the exchanges of a program use. Links are directed: first the edges of the topology (number 2 x edge +
 /// direction), then the four ports of every GPU (out and in, for transfers inside the node and across nodes).
 ///
-/// The measured rate of its peer limits a transfer, so an undisturbed transfer takes the time that price() gives. All
-/// transfers over one wire together are limited to the wire's nominal rate, scaled by the ratio of the peer's rate to
-/// the slowest wire of its route. All transfers through a port together are limited to the peer's aggregate rate.
+/// A transfer is limited to the measured rate of its peer, so an undisturbed transfer takes the time that price()
+/// returns. All transfers over one wire together are limited to the wire's nominal rate, scaled by the ratio of the
+/// peer's rate to the slowest wire of its route. All transfers through a port together are limited to the peer's
+/// aggregate rate.
 struct Wiring {
   std::vector<std::int32_t> move_of_op;  ///< by op: a row of paths; -1 if it holds no wires (a compute op, a
-                                         ///< collective, a transfer to oneself or inside a kernel)
+                                         ///< collective, a transfer within a rank or inside a kernel)
   std::vector<WirePath> paths;           ///< by move and rank
   std::vector<WireStage> stages;         ///< pool of all paths
   std::vector<std::int32_t> links;       ///< pool of all stages; distinct inside a stage
@@ -71,7 +72,7 @@ struct Wiring {
 /// Returns the wiring, which depends on the structure of a program and not on sizes. Rank r runs on GPU r. Requires
 /// GPUs that reach each other.
 Wiring wiring_of(const Program& program, const Machine& machine, Forwarding forwarding = Forwarding::cut_through);
-/// Returns the wiring with the help of `routes`, a cache that later programs of the same machine share.
+/// Returns the wiring. `routes` is a cache that later programs on the same machine can reuse.
 Wiring wiring_of(const Program& program, const Machine& machine, KnownRoutes& routes);
 
 struct Fluid {
@@ -92,9 +93,9 @@ struct Fluid {
   }
 };
 
-/// Prices every op as if it ran alone, except collectives and the transfers beside them: collectives hold no links, so
-/// their contention is priced before the run (contention.h). Requires meetings_of(program), and wiring of this program
-/// and machine.
+/// Prices every op as if it ran alone, except collectives and the transfers concurrent with them: collectives hold no
+/// links, so their contention is priced before the run (contention.h). Requires meetings_of(program), and wiring of
+/// this program and machine.
 Fluid price_fluid(const Program& program, const std::vector<Meetings>& meetings, const Sizes& sizes,
                   const Machine& machine, PriceOptions options, std::shared_ptr<const Wiring> wiring);
 

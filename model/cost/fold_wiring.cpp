@@ -15,20 +15,21 @@ namespace commfuse {
 
 namespace {
 
-/// Classes of equal links: two links are alike when moving all ranks to their images moves one to the other.
+/// Classes of equal links: two links are alike when a move of all ranks to their images takes one link to the other.
 class Likes {
  public:
   explicit Likes(std::size_t links) : parent_(links), image_(links), origin_(links) {
     std::iota(parent_.begin(), parent_.end(), 0);
   }
 
-  /// Begins with another way to move all ranks.
+  /// Begins another move of all ranks.
   void begin() {
     std::fill(image_.begin(), image_.end(), none);
     std::fill(origin_.begin(), origin_.end(), none);
   }
 
-  /// Notes that the move takes a link to another. Returns false when it takes one link to two, or two links to one.
+  /// Notes that the move takes a link to another. Returns false when the move would take one link to two links, or two
+  /// links to one.
   bool note(std::int32_t link, std::int32_t to) {
     std::int32_t& image = image_[place(link)];
     std::int32_t& origin = origin_[place(to)];
@@ -41,7 +42,7 @@ class Likes {
     return image == to && origin == link;
   }
 
-  /// Returns the link that stands for all its equals.
+  /// Returns the link that stands for its class.
   [[nodiscard]] std::int32_t first(std::int32_t link) {
     while (parent_[place(link)] != link) {
       parent_[place(link)] = parent_[place(parent_[place(link)])];
@@ -125,7 +126,8 @@ class WiringFolder {
 
   [[nodiscard]] double capacity(std::int32_t link) const { return wiring_.capacity[static_cast<std::size_t>(link)]; }
 
-  /// Numbers the links. Links that no transfer crosses get numbers too; they have no equals and are never looked up.
+  /// Numbers the links. Links that no transfer crosses also get numbers; each is a class by itself and is never looked
+  /// up.
   void number_links() {
     number_.assign(wiring_.capacity.size(), -1);
     for (std::int32_t link = 0; link < std::ssize(number_); ++link) {
@@ -209,7 +211,7 @@ class CrossedAlike {
   [[nodiscard]] std::uint32_t of(std::int32_t link) const { return group_[static_cast<std::size_t>(link)]; }
 
  private:
-  /// Splits a group: the links that the stage crosses become a group of their own.
+  /// Splits a group: the links that the stage crosses become a separate group.
   struct Split {
     std::uint32_t stage = std::numeric_limits<std::uint32_t>::max();
     std::uint32_t group = 0;

@@ -8,8 +8,9 @@
 //   blocks = ceil(rows / (2 sms)) x ceil(width / 1024) x step
 //
 // Two blocks of 1024 threads are resident on an SM; each walks its row 1024 elements at a time and waits for memory at
-// every step (vLLM, csrc/activation_kernels.cu and csrc/layernorm_kernels.cu, 2023), so with few rows the steps decide
-// and not the bytes. Public tables show the waves: an H100 normalises 192 rows of 4,096 in 4 us and 320 in 7 us.
+// every step (vLLM, csrc/activation_kernels.cu and csrc/layernorm_kernels.cu, 2023), so with few rows the number of
+// steps determines the time, and not the bytes. Public tables show the waves: an H100 normalises 192 rows of 4,096 in 4
+// us and 320 in 7 us.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +27,7 @@ struct FrameworkKernelSize {
   FrameworkKernel kernel = FrameworkKernel::sum;
   std::int64_t rows = 1;
   std::int64_t width = 1;  ///< Elements of a row that one block writes.
-  Bytes traffic{};         ///< Bytes read and written for all rows, each once.
+  Bytes traffic{};         ///< Bytes read and written for all rows, each counted once.
 };
 
 /// Returns the time on all SMs. If the accelerator has no `framework_kernels`, returns `memory_bound_time`.

@@ -43,14 +43,14 @@ constexpr int loop_step_shift = 6;               // a k loop runs in whole steps
 constexpr std::int64_t least_split_depth = 128;  // a part of a split k loop is at least this deep
 constexpr std::int64_t deep_part = 2560;         // parts this deep are split even when tiles already fill the SMs
 constexpr int most_split_shift = 6;              // at most 64 parts
-constexpr double cached_share_of_l2 = 0.6;       // prior: the part of L2 that still holds what the op before wrote
-constexpr double spill = 0.1;                    // nothing stays once the excess reaches this share of the space
+constexpr double cached_share_of_l2 = 0.6;       // prior: the part of L2 that still holds what the previous op wrote
+constexpr double spill = 0.1;                    // no weights stay once the excess reaches this share of the space
 constexpr double accumulator_bytes = 4.0;
-constexpr double overhead_cells = 128.0 * 128.0;  // the tile that `wave_overhead` refers to
+constexpr double overhead_cells = 128.0 * 128.0;  // cells of the tile to which `wave_overhead` refers
 
 constexpr std::int64_t cells_of(const Tile& tile) { return std::int64_t{lengths[tile.m]} * lengths[tile.n]; }
 
-/// Inputs to the choice of a tile besides the GEMM.
+/// Inputs to the choice of a tile, in addition to the GEMM.
 struct Speeds {
   int sms = 0;
   double per_sm = 0.0;                         // 1 / sms
@@ -80,7 +80,7 @@ double share_kept(double between, double room) {
   return room > 0.0 ? std::clamp(1.0 + (1.0 - between / room) / spill, 0.0, 1.0) : 0.0;
 }
 
-/// Returns the part of `weights` bytes that the L2 still holds from the last time. `rest` is the bytes of input and
+/// Returns the part of `weights` bytes that the L2 still holds from the previous call. `rest` is the bytes of input and
 /// output.
 double warm_share(const Accelerator& accelerator, const GemmParameters& parameters, const GemmSize& size,
                   double weights, double rest) {
@@ -123,7 +123,8 @@ double conversion_seconds(const Accelerator& accelerator, const GemmParameters& 
   return parameters.conversion_passes.value * cost * converted / rate;
 }
 
-/// Returns the least time that power allows the whole chip: from the burst's share of the peak to the sustained one.
+/// Returns the shortest time that the chip's power limit allows: the rate falls from the burst share of the peak to the
+/// sustained share.
 double power_seconds(const GemmParameters& parameters, const GemmSize& size, double peak) {
   if (parameters.burst_efficiency.value <= 0.0) {
     return 0.0;
@@ -170,7 +171,8 @@ std::int64_t waves_of(std::int64_t units, const Speeds& speeds) {
   return waves - ((waves - 1) * speeds.sms >= units ? 1 : 0);
 }
 
-/// Returns the waves that count in the time: of a last wave that is partly full, `wave_quantum` decides the part.
+/// Returns the number of waves that the time includes; `wave_quantum` determines how much of a partly full last wave
+/// counts.
 double effective_waves(std::int64_t units, const Speeds& speeds) {
   if (units <= speeds.sms) {
     return 1.0;
@@ -180,8 +182,8 @@ double effective_waves(std::int64_t units, const Speeds& speeds) {
   return share + speeds.wave_quantum * (waves - share);
 }
 
-/// Returns the fastest tile. With the k loop split, only tiles whose parts fit one wave, or are deep, are considered,
-/// and there may be none.
+/// Returns the fastest tile. If the k loop is split, only tiles whose parts fit in one wave or are deep are considered,
+/// and there may be no such tile.
 Choice fastest_tile(const TileCounts& counts, const Speeds& speeds, std::int64_t k, int split_shift) {
   const int shift = loop_step_shift + split_shift;
   const std::int64_t steps = (k + (std::int64_t{1} << shift) - 1) >> shift;

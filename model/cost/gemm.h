@@ -11,20 +11,21 @@
 //   join   = split overhead + join cost x partial products / HBM rate    only when the k loop is split
 //   conversion = conversion passes x cost of a byte x m k bytes / HBM rate    of the activations, into this dtype
 //
-// Weights are cold except in benchmarks that use a few copies in turn. Copies that fit with input and output into
-// `resident_share` of the L2 stay there; from a tenth above that none stays, and the share falls linearly in between.
-// An output stays in the L2 by the same rule, if it fits with input and weights into `resident_output_share`: a byte
-// then takes `cached_output_cost` instead of `output_cost`. Public times of GDDR GPUs jump at three quarters of the L2.
+// Weights are cold except in benchmarks that alternate between a few copies. Copies that fit into `resident_share` of
+// the L2 together with input and output stay there; from a tenth above that size nothing stays, and the share falls
+// linearly in between.
+// By the same rule an output stays in the L2 if it fits into `resident_output_share` with input and weights. A byte then
+// takes `cached_output_cost` instead of `output_cost`. Public times of GDDR GPUs jump at three quarters of the L2.
 //
 // s = (burst time + sustained share x t) / (burst time + t), t = FLOPs / dense peak of the GEMM, or of all GEMMs of its
 // run: long runs heat the chip, and slicing a GEMM does not cool it.
 //
 // Tile and wave quantisation: NVIDIA, "Matrix Multiplication Background User's Guide", 2023, sections 3.2 and 3.3.
 // Splitting k over idle SMs: Osama et al., "Stream-K", PPoPP 2023, section 4. The k loop is split over SMs that would
-// idle, or into parts at least 2,560 deep, where public A100 times jump from whole waves to half ones. Power, not full
-// waves, limits large GEMMs on H100 and B200, whose times show hardly any steps. The fourth roots, the form of `beside`
-// and the cached share are this project's approximations. A GEMM that adds to its output also reads m n at full price,
-// because what an earlier GEMM left there has gone to HBM.
+// idle, or into parts at least 2,560 deep: from that depth, public A100 times step by half waves instead of whole ones.
+// Power, not full waves, limits large GEMMs on H100 and B200, whose times show hardly any steps. The fourth roots, the
+// form of `beside` and the cached share are this project's approximations. A GEMM that adds to its output also reads m
+// n elements from HBM at full cost, because the L2 no longer holds what an earlier GEMM wrote.
 #pragma once
 
 #include <cstdint>
@@ -36,19 +37,19 @@
 
 namespace commfuse {
 
-/// GEMM of m x k times k x n (activations times weight). A factor may lie transposed in memory, because the matrix
-/// units take both orders.
+/// GEMM of m x k times k x n (activations times weight). A factor may be transposed in memory, because the matrix units
+/// support both orders.
 struct GemmSize {
   std::int64_t m = 0;
   std::int64_t n = 0;
   std::int64_t k = 0;
   DType dtype = DType::bf16;      ///< Dtype of the inputs.
   std::optional<DType> out = {};  ///< Dtype of the output, if it differs.
-  double weight_bits = 0.0;       ///< Bits of a weight in memory; 0: those of dtype.
+  double weight_bits = 0.0;       ///< Bits of a weight in memory; 0: the bits of dtype.
   bool accumulate = false;        ///< Adds to the output, which is therefore read as well.
-  Flops run{};  ///< FLOPs of all GEMMs that run back to back, if it is one of several; they decide how hot the chip is.
-  /// Copies of the weights that a benchmark uses in turn: as many as fill the L2, but no more than this. 0: the weights
-  /// are cold, as in a model.
+  Flops run{};  ///< FLOPs of all GEMMs that run back to back, if it is one of several; they set how hot the chip is.
+  /// Largest number of copies of the weights between which a benchmark alternates; it uses as many as fill the L2. 0:
+  /// the weights are cold, as in a model.
   int weight_copies = 0;
 };
 
@@ -57,7 +58,7 @@ struct GemmEstimate {
   Duration time{};  ///< Time on the device without launch; never below the kernel floor.
   int tile_m = 0;   ///< Fastest of a few tiles and splits.
   int tile_n = 0;
-  int splits = 1;               ///< Parts of the k loop, each on an SM of its own.
+  int splits = 1;               ///< Parts of the k loop, each on a separate SM.
   std::int64_t waves = 0;       ///< Rounds over the SM budget; the last one may be partly full.
   double last_wave_fill = 0.0;  ///< Share of the SM budget that the last wave uses, in (0, 1].
   bool memory_bound = false;    ///< HBM traffic takes longer than the k loops and than the power limit.
@@ -66,7 +67,7 @@ struct GemmEstimate {
 
 /// Estimates a GEMM. Communication kernels hold SMs, so `sms` may be fewer than the accelerator has. Requires m, n, k
 /// >= 1, 1 <= sms <= accelerator.sms, and a supported dtype. Throws ConfigError for a GEMM over `longest_op_seconds`.
-/// Allocates nothing and uses only correctly rounded arithmetic, so every machine gives the same picoseconds.
+/// Allocates nothing and uses only correctly rounded arithmetic, so every machine computes the same picoseconds.
 GemmEstimate estimate_gemm(const Accelerator& accelerator, const GemmSize& size, int sms);
 
 /// Returns what limits the GEMM: latency up to twice the longer of the ramp and the kernel floor, then HBM traffic,

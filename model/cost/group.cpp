@@ -17,7 +17,7 @@ Duration stretched(Duration time, double factor) {
   return factor == 1.0 ? time : op_time(factor * to_seconds(time), "a collective");
 }
 
-/// Returns `time`, which must not be shorter than `least` seconds per byte allow.
+/// Returns `time`, which must be at least `total` x `least`, the least seconds per byte.
 Duration at_least(Duration time, Bytes total, double least) {
   require_above_cut(
       time,
@@ -40,7 +40,7 @@ struct EqualGroups {
 };
 
 /// Returns the position of the members first, first + stride and so on. The pattern over nodes repeats, so that even
-/// for a billion members only one period and the end are looked at.
+/// for a billion members only one period and the end are examined.
 Lie lie_of(std::int64_t first, const EqualGroups& groups) {
   const std::int64_t stride = groups.stride;
   const std::int64_t ranks = groups.ranks;
@@ -78,7 +78,7 @@ bool is_faster(const Lie& first, const Lie& other) {
              : std::pair(first.least, -first.nodes) > std::pair(other.least, -other.nodes);
 }
 
-/// Returns true if all groups lie like the first.
+/// Returns true if all groups have the same position on their nodes as the first.
 bool lie_alike(const EqualGroups& groups) {
   const auto [stride, ranks, gpus_per_node] = groups;
   const std::int64_t block = stride * ranks;
@@ -86,8 +86,8 @@ bool lie_alike(const EqualGroups& groups) {
          (gpus_per_node % stride == 0 && block % gpus_per_node == 0);
 }
 
-/// Returns the slowest position among the groups of the first `gpus` GPUs. A group that begins a whole node later lies
-/// alike.
+/// Returns the slowest position among the groups of the first `gpus` GPUs. A group that begins a whole number of nodes
+/// later has the same position.
 Lie slowest_lie(const EqualGroups& groups, std::int64_t gpus) {
   Lie slowest = lie_of(0, groups);
   if (lie_alike(groups)) {
@@ -113,7 +113,7 @@ const CollectiveParameters& inside_a_node(const Machine& machine, std::int64_t s
     return collective_over(machine, 0, members);
   }
   const auto apart = static_cast<int>(std::min<std::int64_t>(stride, machine.gpus_per_node));
-  const int counted = std::min(members, machine.gpus_per_node / apart);  // a stride may leave a remainder
+  const int counted = std::min(members, machine.gpus_per_node / apart);  // the stride may not divide the node
   const double part = machine.strided_rates == nullptr || counted < 2
                           ? 1.0
                           : machine.strided_rates->of_whole({.stride = apart, .ranks = counted});
@@ -125,8 +125,8 @@ const CollectiveParameters& inside_a_node(const Machine& machine, std::int64_t s
   return *group.parts.back();
 }
 
-/// Returns the GPUs of a node, of all groups, that send across at once. If most groups lie inside a node, the others
-/// are taken to be alone.
+/// Returns the number of GPUs of a node, over all groups, that send to other nodes at once. If most groups are inside a
+/// node, a group across nodes is assumed to send alone.
 int busy_across(const Machine& machine, const EqualGroups& groups, std::int64_t gpus) {
   const bool few = groups.stride == 1 && groups.ranks < machine.gpus_per_node;
   return few ? 1 : static_cast<int>(std::min<std::int64_t>(gpus, machine.gpus_per_node));
@@ -144,8 +144,9 @@ const CollectiveParameters& across_nodes(const Machine& machine, const SendingGp
   return *group.parts.back();
 }
 
-/// Sets the least time per byte. A port passes on all but a rank's own share. A node with m of n members receives what
-/// the others have, or in an all-to-all what each of them has for each of its m.
+/// Sets the least time per byte. A port carries all bytes except the rank's own share. A node with m of n members
+/// receives the shares of the n - m other members, or in an all-to-all what each of these has for each of its m
+/// members.
 void set_least(const Machine& machine, const Lie& lie, Group& group) {
   const double ranks = group.ranks;
   const bool across = lie.nodes > 1;

@@ -14,18 +14,19 @@
 
 namespace commfuse {
 
-/// Ranks of one collective while all equal groups are busy at once. Points into its machine, which must outlive it.
+/// Ranks of one collective while all groups of the same layout run it at once. Points into its machine, which must
+/// outlive it.
 struct Group {
   const CollectiveParameters* wires = nullptr;  ///< Parameters inside a node, or across nodes.
   int ranks = 1;
   int nodes = 1;
   std::vector<Spread> spreads;  ///< For several nodes: one entry per distinct number of its GPUs on a node.
-  double stretch = 1.0;         ///< Factor on its price; the largest time among its members counts.
+  double stretch = 1.0;         ///< Factor on its price, for the wait for the slowest member.
   /// Least seconds per byte of the whole at nominal rates, through a member's port or the NICs of one of its nodes: for
   /// collectives in which every byte crosses once, and for an all-to-all.
   double least_once = 0.0;
   double least_to_all = 0.0;
-  /// Owns the parameters that `wires` and `inside` point to if the group gets a part of the machine's.
+  /// Owns the parameters to which `wires` and `inside` point if the group gets only a part of the machine's rates.
   std::vector<std::shared_ptr<const CollectiveParameters>> parts;
 
   [[nodiscard]] Duration all_gather(Bytes total) const;
@@ -35,7 +36,7 @@ struct Group {
 };
 
 /// Groups of equal size and stride over the first GPUs of a machine: stride x ranks GPUs make `stride` groups, and the
-/// next GPUs repeat that.
+/// following GPUs repeat this pattern.
 struct GroupLayout {
   std::int64_t stride = 1;
   std::int64_t ranks = 1;
@@ -43,13 +44,13 @@ struct GroupLayout {
   std::optional<std::int64_t> gpus = std::nullopt;
 };
 
-/// Returns the slowest of the groups. Inside a node the group has the node's collective or a part of
-/// it; across nodes the network's for a group with as many members per node as this one has where it has the fewest
-/// (collective_across). So a group that lies across two nodes counts, and so does a last node that is not full.
+/// Returns the slowest of the groups. Inside a node, the group uses the node's collective parameters or a part of them.
+/// Across nodes, it uses the network's (collective_across), for as many members per node as the node with the fewest
+/// members has. So groups that span two nodes and a last node that is not full are included.
 Group group_of(const Machine& machine, const GroupLayout& layout);
 
-/// Returns the group of a collective on an axis: rank r runs on GPU r, and the groups at all other coordinates are as
-/// busy. Requires a GPU for each rank.
+/// Returns the group of a collective on an axis: rank r runs on GPU r, and the groups at all other coordinates run the
+/// collective at the same time. Requires a GPU for each rank.
 Group group_on_axis(const Mesh& mesh, int axis, const Machine& machine);
 
 }  // namespace commfuse

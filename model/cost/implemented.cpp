@@ -26,10 +26,10 @@ std::optional<NcclGeneration> generation_of(const Machine& machine) {
   return nccl == nullptr ? std::nullopt : std::optional(nccl->tuning.generation);
 }
 
-/// Returns the buffer that holds an operand. Requires one with a region.
+/// Returns the buffer that holds an operand. Requires an operand with a region.
 BufferId buffer_of(const Program& program, Slice operand) { return program.regions_of(operand).front().buffer; }
 
-/// Separates the ops of a GEMM whose input is gathered from those of one whose partial sums are scattered.
+/// Separates the ops of a GEMM whose input is gathered from the ops of a GEMM whose partial sums are scattered.
 class Sides {
  public:
   explicit Sides(const Program& program) : program_(program) {
@@ -77,7 +77,7 @@ void for_each_price(Costs& costs, std::size_t op, const Change& change) {
 /// Times of a slice of a GEMM.
 struct SliceTimes {
   Duration part{};        ///< Time as a part of one kernel.
-  Duration own_kernel{};  ///< Time as a kernel of its own.
+  Duration own_kernel{};  ///< Time as a separate kernel.
 };
 
 Duration implemented_gemm(const SliceTimes& times, const ImplementedSite& site, const Accelerator& accelerator) {
@@ -88,8 +88,7 @@ Duration implemented_gemm(const SliceTimes& times, const ImplementedSite& site, 
                  "a GEMM of an implementation");
 }
 
-/// Returns the time of a part of a kernel if the kernel went shard by shard, each as a GEMM of its own; zero for other
-/// ops.
+/// Returns the time of a part of a kernel if every shard were a separate GEMM; zero for other ops.
 Duration own_time(const Program& program, const Sizes& sizes, const Accelerator& accelerator, const GemmShape& gemm) {
   if (gemm.kernel_m.blocks == 0) {
     return {};
@@ -198,7 +197,7 @@ ImplementedSites without(ImplementedSites sites, Handicap handicap) {
 void implement(const Program& program, const Sizes& sizes, const Machine& machine, const ImplementedSites& sites,
                Costs& costs) {
   if (program.mesh.ranks() == 1) {
-    return;  // nothing is overlapped
+    return;  // nothing overlaps
   }
   const Sides sides(program);
   const Accelerator& accelerator = machine.accelerator;

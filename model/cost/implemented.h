@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Costs of an implementation's kernels compared with the ideal kernels of its schedule. A file of
-// configs/implementations gives them once for every GPU, and again for generations of GPUs on which they were measured.
+// configs/implementations states them once for all GPUs, and again for each GPU generation on which they were measured.
 //
 //   GEMM       product_time x (part + cut_cost x (own - part)) x SMs / (SMs - sms), and per_call once per call
 //              part: the op's share of the time of its one whole kernel; own: its time if every shard were a separate
@@ -27,11 +27,11 @@
 
 namespace commfuse {
 
-/// Costs at one kind of site. The defaults are those of the ideal schedule.
+/// Costs at one kind of site. The defaults are the costs of the ideal schedule.
 struct ImplementedSite {
   Parameter<Duration> per_call;         ///< Barriers, symmetric memory and signals: once per call, on the compute lane.
   Parameter<Duration> per_step;         ///< Signal and wait, once per transfer.
-  Parameter<double> product_time{1.0};  ///< Time of its GEMM relative to the library's.
+  Parameter<double> product_time{1.0};  ///< Time of its GEMM relative to the library's GEMM.
   Parameter<double> cut_cost{0.0};      ///< 0: parts of its GEMM share one kernel's time; 1: each is a kernel.
   Parameter<double> rate_share{1.0};    ///< Largest share of the link's nominal rate that its transfers reach.
   std::optional<Parameter<BytesPerSecond>> rate{};  ///< Largest rate of its transfers, whatever the link.
@@ -44,15 +44,16 @@ struct ImplementedSites {
   std::string name;  ///< Name of the implementation.
   ImplementedSite ag_gemm;
   ImplementedSite gemm_rs;
-  Parameter<double> residual{0.25};  ///< Relative standard error of times that remains after the fit.
+  Parameter<double> residual{0.25};  ///< Relative standard error that the fit leaves in times.
 };
 
 /// Costs by generation of GPUs, indexed as NcclGeneration.
 struct ImplementationCosts {
   std::array<ImplementedSites, all_nccl_generations.size()> generations;
-  std::array<bool, all_nccl_generations.size()> measured{};  ///< True for generations on which it was measured.
+  /// True for generations on which the implementation was measured.
+  std::array<bool, all_nccl_generations.size()> measured{};
 
-  /// Returns the costs on the machine; a machine of no known generation gets those of Hopper.
+  /// Returns the costs on the machine; a machine of unknown generation gets the costs of Hopper.
   [[nodiscard]] const ImplementedSites& on(const Machine& machine) const;
   [[nodiscard]] bool was_measured_on(const Machine& machine) const;
 };
@@ -96,7 +97,7 @@ struct Described<ImplementedSites> {
       entry("residual", &I::residual, "Relative error of a time that is still left").optional().within(0.0, 2.0)};
 };
 
-/// The costs with one parameter raised to 1 + error times its value.
+/// The costs with one parameter multiplied by 1 + its relative error.
 struct RaisedImplementation {
   std::string name;  ///< For example "ag_gemm.per_call".
   double standard_error = 0.0;
@@ -107,7 +108,7 @@ struct RaisedImplementation {
 /// Returns one entry for each parameter that has an error, except the residual.
 std::vector<RaisedImplementation> raised_by_error(const ImplementedSites& sites);
 
-/// Costs that may hold an implementation back.
+/// Costs that may slow an implementation down.
 enum class Handicap : std::uint8_t { gemm, transfers, calls, sums };
 inline constexpr std::array all_handicaps{Handicap::gemm, Handicap::transfers, Handicap::calls, Handicap::sums};
 /// Returns "its GEMM", "its transfers", "its cost per call" or "its separate sums".
@@ -115,7 +116,7 @@ std::string_view in_words(Handicap handicap);
 /// Returns the costs without one handicap.
 ImplementedSites without(ImplementedSites sites, Handicap handicap);
 
-/// Changes prices of the ideal schedule into those of the implementation; issue costs stay. Requires costs of the
+/// Changes prices of the ideal schedule into prices of the implementation; issue costs stay. Requires costs of the
 /// program at these sizes on the machine.
 void implement(const Program& program, const Sizes& sizes, const Machine& machine, const ImplementedSites& sites,
                Costs& costs);

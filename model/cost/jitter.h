@@ -6,8 +6,7 @@
 // The price is the median, since benchmarks report medians: all factors are lognormal with median 1, or drawn from a
 // measured sample. The rank factor is one draw for each rank and run, for all of its ops except communication: a GPU
 // that clocks lower is slower throughout. A stall (a host or network hiccup) is rare and Pareto distributed; an op that
-// stalls has no kernel factor besides. An op whose price is zero takes no time and never stalls. Issue costs have no
-// jitter.
+// stalls has no kernel factor. An op whose price is zero takes no time and never stalls. Issue costs have no jitter.
 #pragma once
 
 #include <array>
@@ -35,14 +34,14 @@ struct Jitter {
   Parameter<double> stall_probability;       ///< Per op, in [0, highest_stall_probability].
   Parameter<Duration> stall_scale;           ///< Shortest stall, in [1 ps, 1 s].
   Parameter<double> stall_shape;             ///< Pareto shape, at least least_stall_shape.
-  std::vector<double> compute_ratios;        ///< Measured over nominal times, sorted, > 0; they replace the lognormal.
+  std::vector<double> compute_ratios;        ///< Measured / nominal times, sorted, above 0; they replace the lognormal.
   std::vector<double> communication_ratios;  ///< Measured ratios of communication, likewise.
 };
 
-/// Returns the provenances of the jitter's parameters, by Provenance; parameters without an effect do not count.
+/// Returns the provenances of the jitter's parameters, by Provenance; parameters without an effect are ignored.
 std::array<bool, all_provenances.size()> leans_on(const Jitter& jitter);
 
-/// Kinds of draws. Each has words of its own: the purpose in a Philox counter.
+/// Kinds of draws. Each has its own random words, because the kind is part of the purpose in a Philox counter.
 enum class Draw : std::uint8_t { essential, local, communication, rank };
 
 /// Tables of one Jitter, built once and shared by threads.
@@ -52,7 +51,7 @@ class JitterTables {
 
   /// Returns true if nothing varies.
   [[nodiscard]] bool is_still() const { return !compute_ && !communication_ && !rank_; }
-  /// Returns the number of words that stall: those below it.
+  /// Returns the number of words that stall: all words below this number.
   [[nodiscard]] std::uint32_t stalls() const { return stalls_; }
   /// Returns the factors of a kernel, indexed by the word minus stalls(); nullptr if the factor is always 1 and nothing
   /// stalls.

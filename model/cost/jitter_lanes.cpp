@@ -31,7 +31,7 @@ void words_portable(const PhiloxRun& run, std::uint32_t* words) {
   }
 }
 
-// A stalling word wraps around, to a distance of at least 2^31 from both ends, where the table has 1.
+// A stalling word wraps around, to a distance of at least 2^31 from both ends of the table, where the factor is 1.
 bool stretch_portable(const StretchRun& run, const std::uint32_t* words, const double* rank_factors, std::size_t count,
                       double* times) {
   std::uint32_t distances = 0;
@@ -137,7 +137,7 @@ COMMFUSE_AVX2 bool stretch_avx2(const StretchRun& run, const std::uint32_t* word
 
 #undef COMMFUSE_AVX2
 
-// g++ 12 warns of its own headers, which begin some AVX-512 intrinsics from a vector that nobody set.
+// g++ 12 warns of its own headers, in which some AVX-512 intrinsics start from an uninitialised vector.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #if !defined(__clang__)

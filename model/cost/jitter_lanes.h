@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inner loops of sampling, specialised for the processor. All variants give the same bits: integers are exact, and
-// doubles see the same multiplications and additions in the same order, never contracted.
+// Inner loops of sampling, specialised for the processor. All variants compute the same bits: integers are exact, and
+// doubles go through the same multiplications and additions in the same order, never contracted.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ struct PhiloxRun {
   std::uint64_t key = 0;
 };
 
-/// Constants that every time of a run shares.
+/// Constants that all times of a run share.
 struct StretchRun {
   std::span<const QuantileTable::Cell> cells;
   std::uint32_t stalls = 0;  ///< words below it stall; their factor is 1 here
@@ -43,9 +43,9 @@ struct JitterLanes {
 
 /// Returns the loops in plain C++.
 JitterLanes portable_jitter_lanes();
-/// Returns the loops that the processor has the instructions for, the fastest last: plain C++, AVX2, AVX-512.
+/// Returns the loops whose instructions the processor supports, the fastest last: plain C++, AVX2, AVX-512.
 std::vector<JitterLanes> supported_jitter_lanes();
-/// Returns the last of them.
+/// Returns the last of supported_jitter_lanes().
 JitterLanes fastest_jitter_lanes();
 
 /// Returns the nearest whole number, half to even, for 0 <= value < 2^52.

@@ -16,7 +16,7 @@
 
 namespace commfuse {
 
-/// All that decides the draws of a program: equal values give equal draws.
+/// All inputs to the draws of a program: equal values produce equal draws.
 struct JitterDraws {
   std::shared_ptr<const JitterTables> tables;
   std::uint64_t seed = 1;
@@ -24,8 +24,8 @@ struct JitterDraws {
 };
 
 /// Draws the times. A draw is Philox4x32-10: key = seed, counter = (sample / 4, rank, step, purpose), word = sample mod
-/// 4. Words below JitterTables::stalls() stall, the others are looked up. Times are doubles that hold whole
-/// picoseconds, below 2^52. Each thread needs a sampler of its own.
+/// 4. A word below JitterTables::stalls() is a stall; other words are looked up in a table. Times are doubles that hold
+/// whole picoseconds, below 2^52. Each thread needs its own sampler.
 class JitterSampler {
  public:
   /// Samples come in batches of `lanes`, a multiple of four. Requires ranks >= 1.
@@ -36,13 +36,13 @@ class JitterSampler {
   void begin(std::uint64_t first);
 
   /// Writes the times of an op in this batch, [rank][lane]. `nominal` is its price: one for all ranks, or one per rank.
-  /// For an exchange it is the duration of the send half, for a collective the share of that member. Requires begin().
+  /// For an exchange it is the duration of the send half, for a collective the rank's own part of it. Requires begin().
   void sample(std::size_t op, std::span<const double> nominal, double* times);
 
   [[nodiscard]] std::size_t lanes() const { return lanes_; }
 
  private:
-  /// Consecutive ranks from `first` on, as many as words fit.
+  /// Consecutive ranks from `first` on, as many as the buffer of words allows.
   struct RankRun {
     std::size_t first = 0;
     std::size_t count = 0;
@@ -63,8 +63,9 @@ class JitterSampler {
   std::vector<std::uint32_t> words_;           // words of a run of ranks, by rank and lane
 };
 
-/// Returns the costs of one sample, by rank: to the picosecond what JitterSampler draws for it, computed one at a time.
-/// The prices of the ops stay as `undisturbed`, so that `stretch` holds the jitter; issue costs stay unchanged.
+/// Returns the costs of one sample, by rank, computed op by op: equal to the picosecond to what JitterSampler draws for
+/// the sample. The prices of the ops are kept as `undisturbed`, so that `stretch` holds the jitter; issue costs stay
+/// unchanged.
 Costs jittered(const Program& program, Costs costs, const JitterDraws& draws, std::uint64_t sample);
 
 }  // namespace commfuse

@@ -19,7 +19,7 @@ inline constexpr double longest_op_seconds = 1e5;
 /// seconds >= 0.
 Duration op_time(double seconds, std::string_view what);
 
-/// Returns (a^4 + b^4)^(1/4) of seconds: little more than the greater one. Requires one of them above 0.
+/// Returns (a^4 + b^4)^(1/4), in seconds: little more than the greater of the two. Requires at least one above 0.
 inline double root_of_fourths(double a, double b) {
   const double greater = std::max(a, b);
   const double ratio = std::min(a, b) / greater;

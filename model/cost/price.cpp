@@ -35,7 +35,7 @@ bool has_parts(const Shape& shape) {
   return gemm != nullptr && gemm->kernel_m.blocks > 0;
 }
 
-/// Prices one shape at a given SM budget, and an attention also by the position of its queries.
+/// Prices one shape at a given SM budget; the price of attention also depends on the position of its queries.
 class Pricer {
  public:
   Pricer(const Program& program, const Sizes& sizes, const Machine& machine, const PriceOptions& options)
@@ -49,8 +49,8 @@ class Pricer {
         is_bound_(std::ranges::any_of(program.shapes, has_parts)),
         run_(unfused_products(program, sizes)) {}
 
-  /// Under a causal mask, a query of block row j of N sees j blocks of keys and half of its own: (2j + 1) / 2N^2 of all
-  /// scores (method.md 1.4).
+  /// Under a causal mask, a query of block row j of N sees j blocks of keys and half of its own block: (2j + 1) / 2N^2
+  /// of all scores (method.md 1.4).
   [[nodiscard]] Duration attention(const Op& op, const Coordinates& coordinates, int sms) const {
     const auto& shape = std::get<AttentionShape>(program_.shapes[op.shape]);
     const auto queries = program_.regions_of(program_.inputs_of(op).front());
@@ -79,7 +79,8 @@ class Pricer {
     return std::visit([&](const auto& kind) { return of(kind, sms); }, shape);
   }
 
-  /// Returns the part of a transfer's time in which it needs no wire; zero for other ops. An exchange stays in a node.
+  /// Returns the part of a transfer's time in which it needs no wire; zero for other ops. Assumes that an exchange
+  /// stays inside a node.
   [[nodiscard]] Duration latency(const Shape& shape) const {
     if (const auto* collective = std::get_if<CollectiveShape>(&shape)) {
       return of(*collective, Bytes{});
@@ -87,7 +88,7 @@ class Pricer {
     return std::holds_alternative<ExchangeShape>(shape) ? p2p_time(machine_.link, Bytes{}) : Duration{};
   }
 
-  /// Returns the time on a lane of kind kernel, where sums are added in passing.
+  /// Returns the time on a lane of kind kernel, where sums add no time.
   [[nodiscard]] Duration time_in_kernel(const Shape& shape, double seconds_a_byte) const {
     const auto* exchange = std::get_if<ExchangeShape>(&shape);
     const double bytes = exchange != nullptr ? static_cast<double>(load_of(*exchange, sizes_).count) : 0.0;
@@ -95,8 +96,8 @@ class Pricer {
   }
 
  private:
-  /// Narrows the rows of causal attention with a window: the scores of these queries, and the keys from the first that
-  /// one of them sees on.
+  /// Limits the rows of causal attention to a window: the scores of these queries, and the keys from the first one that
+  /// any of them sees.
   void see_window(QueryRows& rows, const AttentionShape& shape, const AttentionSize& size,
                   std::span<const Region> queries, const std::vector<std::int32_t>& first) const {
     const auto block = static_cast<double>(sizes_.elements({shape.keys.dimension, 1}) / size.batch);
@@ -127,8 +128,8 @@ class Pricer {
   }
 
   /// Returns the time of all queries, cut evenly into the number of parts that takes the least. Unfused attention
-  /// computes the scores of all keys up to the last query of a part, so under a causal mask parts compute fewer scores
-  /// than the whole does, and a bound has to count what the best cut counts.
+  /// computes the scores of all keys up to the last query of a part, so under a causal mask the parts compute fewer
+  /// scores than the whole, and a bound has to assume the best cut.
   [[nodiscard]] Duration attention_in_parts(const AttentionShape& shape, int sms) const {
     const AttentionSize size = attention_size(shape, sizes_);
     const std::int32_t blocks = shape.keys.blocks;
@@ -152,8 +153,8 @@ class Pricer {
     return least;
   }
 
-  /// Returns the time of a kernel whose parts are other ops. It is a bound, so it takes the least time of its rows:
-  /// uncut, cut evenly into a number of its blocks, or cut anywhere between the shards of the ranks.
+  /// Returns the time of a kernel whose parts are other ops. It is a bound, so it is the least time of the kernel's
+  /// rows: uncut, cut evenly into a number of its blocks, or cut anywhere between the shards of the ranks.
   [[nodiscard]] Duration of_kernel(GemmSize size, const Extent& cut, int sms) const {
     const std::int32_t blocks = cut.blocks;
     const std::int64_t rows = size.m;
@@ -278,10 +279,10 @@ class KernelParts {
   std::vector<std::int32_t> before_;  // by op: rows of its kernel in the parts before it
 };
 
-/// Ensures that a GEMM cut into several kernels takes no less than uncut. Prices alone could say otherwise when its
-/// parts fill waves that the whole GEMM leaves half empty, but no available table shows a gain, and the uncut GEMM
-/// could be launched in parts as well. All essential GEMMs of the program count together. Parts of one kernel are a
-/// bound.
+/// Ensures that a GEMM cut into several kernels takes at least as long as the uncut GEMM. Prices alone could be lower
+/// when its parts fill waves that the whole GEMM leaves half empty, but no available table shows a gain, and the uncut
+/// GEMM could be launched in parts as well. All essential GEMMs of the program are compared together. Parts of one
+/// kernel are excluded, because they are a bound.
 void hold_to_whole(const Program& program, const KernelParts& parts, Duration whole, Costs& costs) {
   const Coordinates first = program.mesh.coordinates(0);
   const auto is_meant = [&](std::size_t op) {
@@ -331,7 +332,7 @@ bool differs_by_rank(const Program& program, const Op& op) {
                      [](const Index& position) { return position.terms != Index{}.terms; });
 }
 
-/// Returns the coordinates where an op first takes part.
+/// Returns the coordinates of the first rank that takes part in an op.
 Coordinates first_taking_part(const Program& program, const Op& op) {
   Rank rank = 0;
   while (rank + 1 < program.mesh.ranks() && !op.where.holds(program.mesh.coordinates(rank))) {
@@ -457,7 +458,7 @@ void lean_on_all_to_all(const AllToAllParameters& direct, const Lean& lean) {
   lean_on(large, lean);
 }
 
-/// Counts every kernel that some size would take.
+/// Counts the parameters of every kernel that some message size would use.
 template <class Lean>
 void lean_on_collective(const Group& group, CollectiveKind kind, const Lean& lean) {
   const CollectiveParameters& collective = *group.wires;
@@ -493,7 +494,7 @@ void lean_on_collective(const Group& group, CollectiveKind kind, const Lean& lea
   }
 }
 
-/// Counts the rates of a PCIe tree if no file of wires gives them.
+/// Counts the rates of a PCIe tree unless a file of wires states them.
 template <class Lean>
 void lean_on_tree(const Machine& machine, const Lean& lean) {
   if (machine.plan == nullptr || machine.plan->kind != NodeKind::pcie_tree || machine.plan->wires) {
@@ -529,7 +530,7 @@ Flops unfused_products(const Program& program, const Sizes& sizes) {
 
 namespace {
 
-/// Returns whether ops of the shape move values between ranks.
+/// Returns true if ops of the shape move values between ranks.
 bool is_transfer(const Shape& shape) {
   return std::holds_alternative<ExchangeShape>(shape) || std::holds_alternative<CollectiveShape>(shape);
 }
@@ -600,7 +601,7 @@ void add_contention_if_any(const Program& program, const Pricer& pricer, const s
   add_contention(program, meetings, machine, latencies, costs);
 }
 
-/// Empties the costs and keeps their memory.
+/// Empties the costs but keeps their allocated memory.
 void clear(Costs& costs) {
   for (std::vector<Duration>* times :
        {&costs.duration, &costs.by_rank, &costs.undisturbed, &costs.undisturbed_by_rank, &costs.issue}) {

@@ -17,9 +17,8 @@
 
 namespace commfuse {
 
-/// Returns the costs. Exchanges of several lanes share the wires (wires.h), with and without interference, but not when
-/// it is dynamic. Requires meetings_of(program), sizes bound to it, and a machine that supports the dtypes of its
-/// GEMMs.
+/// Returns the costs. Exchanges of several lanes share the wires (wires.h), except when interference is dynamic.
+/// Requires meetings_of(program), sizes bound to it, and a machine that supports the dtypes of its GEMMs.
 Costs price(const Program& program, const std::vector<Meetings>& meetings, const Sizes& sizes, const Machine& machine,
             const PriceOptions& options);
 
@@ -29,40 +28,39 @@ struct KernelTimes {
   static constexpr Duration unknown{-1};
   /// Times of one attention op.
   struct Attention {
-    Duration met = unknown;    ///< beside the ops that may run then
-    Duration alone = unknown;  ///< beside no other op
+    Duration met = unknown;    ///< concurrent with the ops that may run then
+    Duration alone = unknown;  ///< without a concurrent op
   };
   std::vector<std::array<Duration, 4>> shapes;  ///< by shape, and whether it meets an exchange, a collective or both
   std::vector<Attention> attention;             ///< by op, on the first rank that takes part
   std::vector<Attention> attention_by_rank;     ///< by rank, then op, where queries differ by rank
-  std::vector<Duration> unfused;                ///< by place in Program::unfused, beside no other op
+  std::vector<Duration> unfused;                ///< by place in Program::unfused, without a concurrent op
 
   /// Forgets the times of GEMMs and attention, of attention, or of everything but transfers.
   void forget_products(const Program& program);
   void forget_attention(const Program& program);
   void forget_kernels(const Program& program);
-  /// Forgets everything and keeps the memory.
+  /// Forgets everything but keeps the allocated memory.
   void forget_all();
   /// Forgets the times of exchanges and collectives.
   void forget_transfers(const Program& program);
 };
-/// Returns the same costs. Uses the times that are known, and adds those that are not. Requires interference that is
-/// not dynamic.
+/// Returns the same costs. Uses the times in `known`, and adds missing ones. Requires interference other than dynamic.
 Costs price(const Program& program, const std::vector<Meetings>& meetings, const Sizes& sizes, const Machine& machine,
             const PriceOptions& options, KernelTimes& known);
 
-/// Puts the same costs into `costs`, whose memory is used again.
+/// Writes the same costs into `costs` and reuses its memory.
 void price(const Program& program, const std::vector<Meetings>& meetings, const Sizes& sizes, const Machine& machine,
            const PriceOptions& options, KernelTimes& known, Costs& costs);
 
-/// Adds to `known` the times of the shapes that `nominal` knows, on this machine, and returns whether all of them are
-/// those of `nominal`: then a machine that differs in nothing but kernels has the same costs. Returns false without
-/// adding any for programs with attention, whose times are not by shape, and for implementations, which price kernels
-/// of their own.
+/// Adds to `known` the times on this machine of the shapes in `nominal`, and returns true if all of them equal the
+/// times in `nominal`: then a machine that differs only in kernels has the same costs. Returns false without adding
+/// times for programs with attention, whose times are not by shape, and for implementations, which have their own
+/// prices of kernels.
 bool kernels_are_the_same(const Program& program, const Sizes& sizes, const Machine& machine,
                           const PriceOptions& options, const KernelTimes& nominal, KernelTimes& known);
 
-/// Returns the SMs left to a kernel beside the communication that it may meet.
+/// Returns the number of SMs left to a kernel by the communication that it may meet.
 int sms_left(const Program& program, const Machine& machine, const Meetings& meetings, Interference interference);
 
 /// Returns the FLOPs of a rank's unsliced GEMMs, which decide how hot the chip runs.

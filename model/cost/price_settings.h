@@ -19,8 +19,8 @@
 namespace commfuse {
 
 /// none: every kernel has all SMs; lanes still share the wires. constant ("static"): a kernel loses the SMs of
-/// communication that may run beside it, at any time, so that prices stay fixed. dynamic: prices are those of ops that
-/// run alone, on SMs and wires; the run itself finds out which ops meet (fluid.h).
+/// communication that may run concurrently, for its whole duration, so that prices stay fixed. dynamic: prices assume
+/// that each op has all SMs and wires to itself; the simulated run determines which ops meet (fluid.h).
 enum class Interference : std::uint8_t { none, constant, dynamic };
 
 /// stream: the host issues op by op, and the device waits before each GEMM and memory-bound kernel. graph: one launch,
@@ -115,7 +115,7 @@ inline constexpr std::array price_settings{
                  .told = &PricedAs::attention_kernel,
                  .value = price_word<attention_choices, &PriceOptions::attention>}};
 
-/// Returns the place of a member among price_settings.
+/// Returns the index of a member's entry in price_settings.
 consteval std::size_t price_place(std::string PricedAs::*told) {
   std::size_t place = 0;
   while (price_settings[place].told != told) {

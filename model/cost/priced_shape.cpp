@@ -29,7 +29,7 @@ PricedKind kind_of(CollectiveKind kind) {
   return PricedKind::all_gather;
 }
 
-/// Assumes cold weights and all SMs, whatever the op has, so that ops and rows of tables are classed alike.
+/// Assumes cold weights and all SMs, whatever the op uses, so that ops and rows of tables are classed alike.
 Limit limit_of_product(const PricedShape& shape, const Accelerator& accelerator) {
   GemmSize size{
       .m = get(shape, FitSize::m), .n = get(shape, FitSize::n), .k = get(shape, FitSize::k), .dtype = shape.dtype};
@@ -40,7 +40,7 @@ Limit limit_of_product(const PricedShape& shape, const Accelerator& accelerator)
   return limit_of(accelerator, estimate_gemm(accelerator, size, accelerator.sms), size.dtype);
 }
 
-/// Assumes whole masked sequences, as many as the query rows make, even when the op computes a part of them.
+/// Assumes whole masked sequences, as many as the query rows fill, even when the op computes only a part of them.
 Limit limit_of_attention(const PricedShape& shape, const Accelerator& accelerator) {
   AttentionSize size{.batch = 1,
                      .seq = get(shape, FitSize::seq),
@@ -84,7 +84,8 @@ std::string in_words(FitSize size, std::int64_t value) {
   return size == FitSize::bytes ? format_size(Bytes{value}) : format_count(value);
 }
 
-/// Shapes of one kind in a program that lie outside the measured sizes; at most one sentence, on the farthest.
+/// Collects the shapes of a program outside the measured sizes: at most one sentence per kind, size and direction, for
+/// the most distant value.
 class Leaving {
  public:
   void note(PricedKind kind, FitSize size, std::int64_t value, const SeenRange& seen) {

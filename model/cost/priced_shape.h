@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An op in the sizes of the cost model, the fit that answers for it, and whether that fit saw such sizes.
+// An op described by the sizes of the cost model, the fit that covers it, and whether that fit included such sizes.
 #pragma once
 
 #include <array>
@@ -46,7 +46,7 @@ PricedShape priced_shape(const Program& program, const Shape& shape, const Sizes
 /// Returns a text such as "product 4,096 x 3,584 x 8,192" or "all-gather of 64 MiB".
 std::string in_words(const PricedShape& shape);
 
-/// Returns the fit that answers for a shape among this many ranks. Memory-bound kernels have none and get the default.
+/// Returns the fit that covers a shape among `ranks` ranks. Memory-bound kernels have no fit and get the default.
 FitScope fit_of(const PricedShape& shape, const Machine& machine, int ranks);
 
 /// Returns what limits the op at its price on the machine; compute if a shape has no sizes.
@@ -56,9 +56,9 @@ Limit limit_of(const PricedShape& shape, const Machine& machine, int ranks);
 /// limit.
 double residual_of(const PricedShape& shape, const Machine& machine, int ranks);
 
-/// Lists the shapes of a program below half of the sizes that a fit saw, above twice them, or among a number of ranks
-/// that it did not see: one sentence per kind and size, "m 131,072: products were measured up to 16,384". Shapes
-/// without a fit are not reported here; the default residual covers them.
+/// Lists the shapes of a program below half of the smallest or above twice the largest size of a fit, or among a number
+/// of ranks that the fit did not include: one sentence per kind and size, "m 131,072: products were measured up to
+/// 16,384". Shapes without a fit are not reported here; the default residual covers them.
 std::vector<std::string> outside_fit(const Program& program, const Sizes& sizes, const Machine& machine);
 
 }  // namespace commfuse

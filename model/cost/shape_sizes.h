@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sizes of a program's shapes at a point, as the cost model takes them.
+// Sizes of a program's shapes at a point, in the form that the cost model needs.
 #pragma once
 
 #include "model/cost/attention.h"
@@ -9,7 +9,7 @@
 
 namespace commfuse {
 
-/// Returns the size of a GEMM; for a part, the size of its whole kernel. `run` stays zero.
+/// Returns the size of a GEMM; for a part of a kernel, the size of the whole kernel. `run` stays zero.
 GemmSize gemm_size(const GemmShape& gemm, const Sizes& sizes);
 
 AttentionSize attention_size(const AttentionShape& attention, const Sizes& sizes);

@@ -8,15 +8,15 @@
 //   compute  = products / (dense peak x loop efficiency)
 //   memory   = bytes / (HBM bandwidth x efficiency)
 //   products = tokens x (2 Q N groups + Q P heads + 4 N P heads)             Q chunk, N state, P head_dim
-//              inside a chunk, of which a mask leaves half; into states, and out of them
+//              inner products of a chunk; outputs inside it, half of them masked; into states and out of states
 //   bytes    = tokens x (2 (3 P heads + 4 N groups) + 8 Q groups + 16 N P heads / Q)
 //              inputs and output in 16 bits, the first two read twice; the chunks' inner products and states in fp32
 //
-// A gated delta network also has products among keys and an inverse: tokens x heads x (Q (5 N + 2 P) + Q^2 + 6 N P) of
+// A gated delta network also has products among keys and an inverse: tokens x heads x (Q (5 N + 2 P) + Q^2 + 6 N P)
 // products, and 2 (6 N + 6 P) + 4 Q + 16 N P / Q bytes per token and head.
 //
-// Both efficiencies are those of other kernels (attention's loop; memory-bound ones). They are priors, because no table
-// has been fitted.
+// Both efficiencies come from other kernels (the loop of attention; memory-bound kernels). They are priors, because no
+// table of these kernels has been fitted.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@
 
 namespace commfuse {
 
-/// Size of one rank's heads.
+/// Size of the recurrence in one rank's heads.
 struct ScanSize {
   std::int64_t tokens = 1;  ///< Tokens of all sequences.
   std::int64_t heads = 1;
@@ -40,8 +40,8 @@ struct ScanSize {
   DType dtype = DType::bf16;
 };
 
-/// Returns the kernels of a scan: sums inside chunks, their states, states passed on, inner products, outputs; for a
-/// gated delta network also scales of keys and queries, and the inverse.
+/// Returns the number of kernels of a scan: sums inside chunks, their states, states passed on, inner products,
+/// outputs; for a gated delta network also scales of keys and queries, and the inverse.
 constexpr int scan_kernels(Recurrence recurrence) { return recurrence == Recurrence::mamba2 ? 5 : 7; }
 
 Flops scan_flops(const ScanSize& size);

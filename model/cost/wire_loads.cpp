@@ -15,7 +15,7 @@ namespace commfuse {
 
 namespace {
 
-/// Returns true if the first ranks of a node do what all others do, seen from their own place.
+/// Returns true if the ranks of every node repeat the transfers of the first node's ranks, relative to their own node.
 bool repeats_every(const Program& program, int gpus_per_node) {
   return program.mesh.ranks() % gpus_per_node == 0 && folded(program.mesh, gpus_per_node) &&
          std::ranges::all_of(program.ops, [](const Op& op) { return op.where.relation == Relation::always; });
@@ -93,8 +93,8 @@ bool CountedWires::is_of_network(std::size_t wire) const {
   return edge && touches_network(topology_.edges[*edge]);
 }
 
-/// Returns the rate of a wire. A port carries what the links of its GPU carry together, and a node's NICs what its
-/// links to the fabric carry.
+/// Returns the rate of a wire. The rate of a port is the sum over the links of its GPU, and the rate of a node's NICs
+/// is the sum over its links to the fabric.
 double CountedWires::of(std::size_t wire, bool built_for) const {
   const auto rate_of = [&](const Edge& edge) { return built_for ? edge.capacity.value : edge.rate.value; };
   if (const std::optional<std::size_t> edge = edge_of(wire)) {
@@ -133,7 +133,7 @@ namespace {
 /// Fields of a sent region by which ops are sorted before their regions are compared.
 using BlockKey = std::tuple<std::int32_t, std::int32_t, std::int32_t, std::int32_t>;
 
-/// Sorts transfers into sets: those that send the same block, and the others in order.
+/// Sorts transfers into sets: transfers that send the same block form one, and summed transfers are assigned in order.
 class SetMaker {
  public:
   explicit SetMaker(const Program& program) : program_(program) {
@@ -174,7 +174,7 @@ class SetMaker {
     return program_.regions_of(program_.inputs_of(program_.ops[op]).front()).front();
   }
 
-  /// Puts the op among those that send the same region.
+  /// Adds the op to the ops that send the same region.
   void add_to_equals(std::size_t op) {
     const Region& region = sent(op);
     auto& groups =

@@ -16,8 +16,8 @@
 namespace commfuse {
 
 /// Wires whose loads are counted: each link in each direction, the port of each GPU, out and in, and the NICs of each
-/// node together, out and in. If the transfers of every node repeat those of the first, only the wires of the fabric
-/// and of one node are counted, and stand for all.
+/// node together, out and in. If the transfers of every node repeat the first node's transfers, only the wires of the
+/// fabric and of one node are counted, and stand for all nodes.
 class CountedWires {
  public:
   /// Rank r runs on GPU r. Requires a topology.
@@ -70,11 +70,11 @@ class CountedWires {
   std::size_t ports_ = 0;  // first wire that is a port
 };
 
-/// Transfers inside kernels that belong together: one block from every rank to every other, or what every rank adds to
-/// one block of each.
+/// Transfers inside kernels that belong together: one block from every rank to every other rank, or what every rank
+/// adds to one block of each other rank.
 struct KernelSet {
   std::vector<std::size_t> ops;
-  bool gathers = true;  ///< otherwise they are summed on their way
+  bool gathers = true;  ///< otherwise blocks are summed on their way
 };
 std::vector<KernelSet> kernel_sets_of(const Program& program);
 

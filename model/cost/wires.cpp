@@ -21,7 +21,7 @@ const ExchangeShape* exchange_of(const Program& program, std::size_t op) {
   return std::get_if<ExchangeShape>(&program.shapes[program.ops[op].shape]);
 }
 
-/// Returns true if the op holds wires; a transfer to oneself or inside a kernel holds none.
+/// Returns true if the op holds wires; a transfer within a rank or inside a kernel holds none.
 bool holds_wires(const Program& program, std::size_t op) {
   const ExchangeShape* exchange = exchange_of(program, op);
   return exchange != nullptr && exchange->shift != 0 && program.lanes[program.ops[op].lane].kind != LaneKind::kernel;
@@ -31,7 +31,8 @@ Bytes bytes_of(const Sizes& sizes, const ExchangeShape& exchange) {
   return Bytes{sizes.elements(exchange.rows) * sizes.elements(exchange.columns) * bytes_of(exchange.wire)};
 }
 
-/// Returns the rate if all pairs are alike: each peer has one wire, and all of them together the port.
+/// Returns the rate if all pairs are alike: exchanges with one peer share its wire, and exchanges with all peers share
+/// the port.
 BytesPerSecond share_of_port(const Program& program, const PeerParameters& peer, std::size_t op,
                              const std::vector<OpId>& rivals) {
   const ExchangeShape& exchange = *exchange_of(program, op);
@@ -52,8 +53,8 @@ bool nodes_repeat(const Program& program, const Machine& machine) {
   return folded(program.mesh, machine.gpus_per_node).has_value();
 }
 
-/// Shares of exchanges in the segments that they cross beside the exchanges at their position on other lanes, on all
-/// ranks at once: an equal part of each.
+/// Shares of exchanges in the segments that they cross: an equal part for each exchange at the same position on all
+/// lanes, on all ranks at once.
 class Shares {
  public:
   Shares(const Program& program, const std::vector<Meetings>& meetings, const Machine& machine)
@@ -83,14 +84,14 @@ class Shares {
  private:
   static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
 
-  /// Transfers from every rank that the predicate admits to the rank `shift` further.
+  /// Transfers from every rank that satisfies `where` to the rank `shift` further.
   struct Move {
     std::int8_t axis = 0;
     std::int32_t shift = 0;
     Predicate where{};
     friend bool operator==(const Move&, const Move&) = default;
   };
-  using Company = std::vector<std::size_t>;  // moves: its own, then those beside it in order
+  using Company = std::vector<std::size_t>;  // moves: its own, then the concurrent ones in order
 
   void number_moves() {
     for (std::size_t op = 0; op < program_.ops.size(); ++op) {
@@ -122,7 +123,7 @@ class Shares {
     return program_.mesh.shifted(rank, move.axis, move.shift);
   }
 
-  /// Returns where its rows begin in limits_.
+  /// Returns the index in limits_ at which the rows of the op's company begin.
   std::size_t company_of(std::size_t op, const std::vector<OpId>& rivals) {
     asked_.assign(1, move_of_op_[op]);
     for (const OpId rival : rivals) {
@@ -142,7 +143,7 @@ class Shares {
     return known->second;
   }
 
-  /// Calls `visit` with the segment and the kind of it, for each that a transfer crosses.
+  /// Calls `visit` with each segment that a transfer crosses, and the segment's kind.
   template <class Visit>
   void each_segment(const Move& move, Rank rank, const Visit& visit) const {
     const Rank to = target(move, rank);
@@ -191,7 +192,7 @@ class Shares {
   std::vector<int> loads_;  // by segment: transfers at once
   std::map<Company, std::size_t> companies_;
   Company asked_;                                                // scratch
-  const std::pair<const Company, std::size_t>* last_ = nullptr;  // entry of companies_ that was asked for last
+  const std::pair<const Company, std::size_t>* last_ = nullptr;  // entry of companies_ requested last
   std::vector<std::size_t> company_;                             // by op
   std::vector<double> limits_;                                   // by company and rank
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Durations of a program's exchanges on a machine, beside the exchanges of other lanes.
+// Durations of a program's exchanges on a machine, concurrent with the exchanges of other lanes.
 #pragma once
 
 #include <vector>
@@ -16,13 +16,13 @@ struct PriceOptions;
 /// Sets the durations of exchanges, and the durations of all ops by rank if pairs of GPUs differ. Rank r runs on GPU r.
 ///
 /// An exchange shares the wires with those that run at the same position on other lanes (Meetings::rivals), with all
-/// ranks at the same op: of each segment that it crosses it gets an equal part, and never more than its own rate. So
-/// prices stay fixed, and are those of lanes that are all busy: exchanges that seldom meet are priced too high. Sharing
-/// is a property of the wire and not interference, so it also holds without interference; docs/decisions/0040 gives the
-/// reason. Requires durations of all ops, undisturbed ones too.
+/// ranks at the same op. It gets an equal part of each segment that it crosses, and never more than its own rate. So
+/// prices stay fixed and assume that all lanes are busy: exchanges that seldom meet are priced too high. Sharing is a
+/// property of the wire and not interference, so it also holds without interference; docs/decisions/0040 gives the
+/// reason. Requires durations of all ops, including undisturbed durations.
 void price_exchanges(const Program& program, const std::vector<Meetings>& meetings, const Sizes& sizes,
                      const Machine& machine, Costs& costs);
-/// Sets the durations as if every exchange had its wires to itself.
+/// Sets the same durations as if every exchange had its wires to itself.
 void price_exchanges_alone(const Program& program, const Sizes& sizes, const Machine& machine, Costs& costs);
 
 /// Returns the latencies of exchanges by rank, in the layout of costs.by_rank; empty if costs.by_rank is empty. Other
@@ -30,7 +30,8 @@ void price_exchanges_alone(const Program& program, const Sizes& sizes, const Mac
 std::vector<Duration> latencies_by_rank(const Program& program, const Machine& machine,
                                         const std::vector<Duration>& by_op, const Costs& costs);
 
-/// Does what price() does, with exchanges that have the wires to themselves; kernels lose SMs as `meetings` say.
+/// Does what price() does, but every exchange has its wires to itself; kernels lose SMs to the communication in
+/// `meetings`.
 Costs price_alone(const Program& program, const std::vector<Meetings>& meetings, const Sizes& sizes,
                   const Machine& machine, const PriceOptions& options);
 

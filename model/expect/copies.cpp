@@ -21,8 +21,9 @@ namespace commfuse {
 
 namespace {
 
-/// The share of the nominal rate of its wires that a copy gets, and the errors of ln(rate) around it: what all copies
-/// of a node are off by together, and each by itself. docs/decisions/0070 lists the published matrices behind them.
+/// The share of its wires' nominal rate that a copy gets, and the standard errors of ln(rate) around it: the error that
+/// all copies of a node share, and the error of each copy. docs/decisions/0070 lists the published matrices from which
+/// they are estimated.
 struct CopyShare {
   double share = 1.0;
   double shared_error = 0.0;
@@ -33,14 +34,14 @@ constexpr CopyShare over_nvlink_by_sms{.share = 0.84, .shared_error = 0.06, .own
 constexpr CopyShare below_a_root{.share = 0.83, .shared_error = 0.10, .own_error = 0.05};
 constexpr CopyShare across_roots{.share = 0.70, .shared_error = 0.15, .own_error = 0.08};
 constexpr CopyShare to_the_host{.share = 0.87, .shared_error = 0.08, .own_error = 0.05};
-/// In place of to_the_host where the wires are not known: any common rate is as likely.
+/// Used instead of to_the_host if the wires are unknown: all common rates are equally likely.
 constexpr double unknown_error = 3.0;
 
-/// Relative error of the degree of a fault: assumed. It covers the degrees between those that are tried.
+/// Relative error of the degree of a fault: assumed. It covers degrees between the tried ones.
 constexpr double pattern_error = 0.2;
 constexpr std::array degrees{0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.25, 0.2, 0.1, 0.05};
 
-/// The wire of the data sheet that limits a copy, and what passes of it.
+/// The wire of the data sheet that limits a copy, and the share of its rate that a copy gets.
 struct Wire {
   BytesPerSecond rate;
   CopyShare gets;
@@ -70,9 +71,10 @@ Wire wire_between(const Machine& machine, int gpu_a, int gpu_b, bool by_sms) {
 
 bool is_pcie(const Machine& machine) { return machine.plan != nullptr && machine.plan->kind == NodeKind::pcie_tree; }
 
-/// A copy beside its expectation. GPUs of a pair in ascending order; `turned` where the table has them the other way.
+/// A copy and its expectation. The GPUs of a pair are in ascending order; `turned` if the table has them in descending
+/// order.
 struct Cell {
-  int low = 0;  ///< Or host_side.
+  int low = 0;  ///< A GPU, or host_side.
   int high = 0;
   bool turned = false;
   double off = 0.0;
@@ -87,7 +89,8 @@ struct Part {
   std::vector<std::size_t> cells;
 };
 
-/// Above how many standard errors a share of normal errors lies, to 1e-9. Requires 0 < share < 0.5.
+/// Returns the number of standard errors above which `share` of normal errors lies, to within 1e-9. Requires 0 < share
+/// < 0.5.
 double normal_errors_with_share_above(double share) {
   double low = 0.0;
   double high = 40.0;
@@ -104,7 +107,8 @@ double middle(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[half] : 0.5 * (values[half - 1] + values[half]);
 }
 
-/// Sums over cells, each over the square of its own error, of which the likelihood of normal errors is made.
+/// Sums over cells, each term divided by the square of the cell's own error; the likelihood of normal errors is
+/// computed from them.
 struct Sums {
   double weight = 0.0;         ///< Sum of 1.
   double off = 0.0;            ///< Sum of off.
@@ -124,10 +128,10 @@ struct Sums {
   }
 };
 
-/// Returns ln of the likelihood of the node's cells with a fault in some of them over their likelihood in health. The
-/// fault slows each cell of the part by `fault`; its error, pattern_error of it, is common to them. The matrix of
-/// errors is diagonal except for two ranks, the error that all cells share and the degree, so Woodbury's identity
-/// inverts it.
+/// Returns ln(likelihood of the node's cells with a fault in `part` / their likelihood without one). The fault slows
+/// each cell of the part by `fault`; its error, pattern_error x fault, is common to these cells. The covariance matrix
+/// is diagonal plus two terms of rank one (the error that all cells share, and the degree of the fault), so Woodbury's
+/// identity inverts it.
 double log_ratio(const Sums& node, const Sums& part, double fault) {
   const double degree = pattern_error * fault;
   const double squares = node.off_square - 2.0 * fault * part.off + fault * fault * part.weight;
@@ -148,7 +152,7 @@ std::string name_of_pair(int low, int high) {
   return low == host_side ? fmt::format("GPU {}", high) : fmt::format("GPU {} – GPU {}", low, high);
 }
 
-/// All cells, those of each GPU, of each pair, and of each direction of a pair.
+/// Returns the parts: all cells, and the cells of each GPU, of each pair, and of each direction of a pair.
 std::vector<Part> parts_of(const std::vector<Cell>& cells) {
   Part whole{.kind = Part::Kind::every_gpu, .subject = "all GPUs"};
   std::map<int, Part> by_gpu;
@@ -202,10 +206,10 @@ Severity severity_of(double share) {
   return share <= 1.0 / 1.5 ? Severity::critical : share <= 1.0 / 1.15 ? Severity::major : Severity::minor;
 }
 
-/// Returns for each part ln of the likelihood of the cells over that in health, averaged over the degrees of its fault
-/// and divided among the parts of its kind.
+/// Returns, for each part, ln(likelihood of the cells with its fault / likelihood without a fault), averaged over the
+/// degrees of the fault and divided by the number of parts of its kind.
 std::vector<double> log_ratios(const std::vector<Cell>& cells, const std::vector<Part>& parts) {
-  std::array<double, 4> of_kind{};  // parts of each kind share the weight of one
+  std::array<double, 4> of_kind{};  // number of parts by kind: the parts of a kind share the weight of one fault
   Sums node;
   for (const Cell& cell : cells) {
     node.add(cell);
@@ -244,7 +248,7 @@ void decide(const Machine& machine, const std::vector<Cell>& cells, bool of_host
     sum += math::exp(ratios[i] - likeliest);
     kinds.insert(parts[i].kind);
   }
-  constexpr double largest = 600.0;  // e^600 is still a number
+  constexpr double largest = 600.0;  // e^600 is still in the range of a double
   judgement.odds = math::exp(std::min(largest, likeliest)) * sum / static_cast<double>(kinds.size());
   judgement.healthy_probability = 1.0 / (1.0 + judgement.odds * bad_share / (1.0 - bad_share));
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -264,7 +268,7 @@ void decide(const Machine& machine, const std::vector<Cell>& cells, bool of_host
   }
 }
 
-/// Every GPU that the machine has was timed with the host, or with every other.
+/// Returns true if every GPU of the machine was timed with the host, or with every other GPU.
 bool is_complete(const Machine& machine, const std::vector<Cell>& cells, bool of_host) {
   std::set<std::pair<int, int>> pairs;
   for (const Cell& cell : cells) {
@@ -280,7 +284,7 @@ struct ExpectedCells {
   std::vector<double> measured;
 };
 
-/// Rates of one pair are those of its wire; asked once, since routes take long.
+/// Computes the expected rate of each pair once, because finding routes takes long.
 class CopyRates {
  public:
   explicit CopyRates(const Machine& machine) : machine_(machine) {}
@@ -344,7 +348,7 @@ BytesPerSecond expected_host_copy(const Machine& machine) { return {to_the_host.
 
 CopyFloors copy_floors(const Machine& machine, double false_alarms) {
   check(false_alarms > 0.0 && false_alarms < 0.5, "a rate of false alarms is a share below one half");
-  // All copies of a kind share the false alarms.
+  // The probability of a false alarm is divided among all copies of a kind.
   const auto floor_of = [&](const Wire& wire, int copies) {
     const double error =
         std::sqrt(wire.gets.shared_error * wire.gets.shared_error + wire.gets.own_error * wire.gets.own_error);

@@ -45,10 +45,10 @@ void judge(ClassHalf& half, std::span<const MeasuredMessage> measured, std::span
 }
 
 /// Relative distance of a real fault from its pattern: no link is slow by exactly one of the tried degrees, and no
-/// fault is only what its pattern says. Assumed.
+/// fault matches its pattern exactly. Assumed.
 constexpr double pattern_error = 0.15;
 
-/// A half under a pattern: the rest of its median, and the errors around it.
+/// A half under a pattern: the part of its median that the pattern does not explain, and its errors.
 struct Left {
   double off = 0.0;
   double shared = 0.0;
@@ -67,9 +67,9 @@ std::vector<Left> left_of(std::span<const ClassHalf> halves, const FaultPattern&
   return left;
 }
 
-/// Returns the likelihood of normal errors, one of which all halves share. Errors are taken as normal because of 133
-/// medians of bandwidth-limited rows on healthy machines none is 1.7 standard errors off (docs/accuracy.md). The matrix
-/// of errors is diagonal plus one rank, so the formula of Sherman and Morrison applies.
+/// Returns the likelihood of normal errors, one of which all halves share. Errors are assumed to be normal because none
+/// of 133 medians of bandwidth-limited rows on healthy machines is off by 1.7 standard errors (docs/accuracy.md). The
+/// covariance matrix is diagonal plus a term of rank one, so the formula of Sherman and Morrison applies.
 double bandwidth_likelihood(const std::vector<Left>& left) {
   double squares = 0.0;
   double along = 0.0;
@@ -86,7 +86,7 @@ double bandwidth_likelihood(const std::vector<Left>& left) {
 }
 
 /// Returns the likelihood of errors with the tails of error_tail.h, Student's t with four degrees of freedom,
-/// integrated over the part that the node shares by the trapezoid rule.
+/// integrated by the trapezoid rule over the error that the whole node shares.
 double latency_likelihood(const std::vector<Left>& left) {
   constexpr double one_standard_error = 1.1416266290909542;  // see error_tail.cpp
   constexpr int steps = 32;
@@ -144,7 +144,7 @@ std::vector<ClassHalf> class_halves(std::span<const MeasuredMessage> measured, s
   }
   std::vector<ClassHalf> halves;
   for (auto& [key, half] : by_class) {
-    if (half.rows.size() >= 2) {  // one row decides nothing
+    if (half.rows.size() >= 2) {  // a single row is ignored
       judge(half, measured, expected, spread);
       halves.push_back(std::move(half));
     }

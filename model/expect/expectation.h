@@ -11,7 +11,7 @@
 
 namespace commfuse {
 
-/// Errors are standard errors of ln(time).
+/// Expected time of a message. Errors are standard errors of ln(time).
 struct Expected {
   Message message;
   Duration time{};
@@ -20,10 +20,10 @@ struct Expected {
   Limit limit = Limit::bandwidth;
 };
 
-/// Returns one standard error of ln(time) of one measurement.
+/// Returns one standard error of ln(time) for a single measurement.
 double error_of(const Expected& expected);
 
-/// Range of all but a share of healthy measurements: `false_alarms` lie above and as many below.
+/// Range of healthy measurements: a share of `false_alarms` is above it, and an equal share below.
 struct ExpectedRange {
   Duration fast{};
   Duration slow{};
@@ -36,15 +36,17 @@ ExpectedRange range_of(const Expected& expected, double false_alarms);
 BytesPerSecond algorithm_bandwidth(const Message& message, Duration time);
 BytesPerSecond bus_bandwidth(const Message& message, Duration time);
 
-/// The parameters of a machine whose errors count.
+/// The parameters of a machine whose errors are included.
 enum class ParameterErrors : std::uint8_t {
   every,
-  undecided,  ///< only those that no fit decided; the residual of a fit on held-out rows contains the others
+  undecided,  ///< only parameters that no fit decided; the residual of a fit on held-out rows includes the errors of
+              ///< all others
 };
 
-/// Standard errors of ln(time) that software of another version than the fit's adds, common to all messages.
+/// Standard errors of ln(time), common to all messages, that are added if the software version differs from that of the
+/// fit.
 struct SoftwareErrors {
-  double bandwidth = 0.0;  ///< messages that bandwidth limits
+  double bandwidth = 0.0;  ///< bandwidth-limited messages
   double latency = 0.0;
 };
 
@@ -58,16 +60,17 @@ class Expectation {
   [[nodiscard]] Expected of(const Message& message) const;
   [[nodiscard]] const Machine& machine() const { return *machine_; }
 
-  /// Returns the least power of two whose bus bandwidth is 90% of that of 16 GiB. Has the same requirement.
+  /// Returns the least power of two of bytes whose bus bandwidth is at least 90% of that of 16 GiB. Requires a message
+  /// for which fits() is true.
   [[nodiscard]] Bytes saturation(const Message& message) const;
 
  private:
   std::shared_ptr<const Machine> machine_;
   SoftwareErrors software_;
-  std::vector<Machine> raised_;  ///< one for each parameter of its links, raised by its error
+  std::vector<Machine> raised_;  ///< one for each parameter of the links, with this parameter raised by its error
 };
 
-/// Returns whether the fit of the message's kind covers such sizes and groups.
+/// Returns true if the fit of the message's kind covers its size and group.
 bool is_seen(const Machine& machine, const Message& message);
 
 /// Returns true if the machine has the GPUs, the same number on each node, and for several nodes a network.

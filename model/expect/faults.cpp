@@ -27,7 +27,8 @@ bool is_pcie(const Machine& machine) {
   return says_nccl || (machine.plan != nullptr && machine.plan->kind == NodeKind::pcie_tree);
 }
 
-/// Returns machines whose rates and latencies are all slower alike, as with another board, a power cap or a second job.
+/// Returns machines whose rates and latencies are all worse by the same factor, as with another board, a power cap or a
+/// second job.
 std::vector<Machine> uniform(const Machine& machine) {
   return at({0.9, 0.85, 0.8, 0.7, 0.6, 0.5, 0.35}, [&](double times) {
     Machine slow = with_latencies(with_link_rates(machine, times), 1.0 / times);
@@ -47,7 +48,8 @@ std::vector<Machine> pcie_generation(const Machine& machine) {
   return at({0.5, 0.25}, [&](double times) { return with_link_rates(machine, times); });
 }
 
-/// Returns machines that copy through host memory. Both ways of the copy share the wires, so less than half is left.
+/// Returns machines that copy through host memory. Both directions of the copy share the wires, so less than half of
+/// the rate is left.
 std::vector<Machine> host_path(const Machine& machine) {
   return at({0.4, 0.3, 0.2, 0.1, 0.05},
             [&](double times) { return with_latencies(with_link_rates(machine, times), 1.5); });
@@ -86,7 +88,7 @@ std::vector<Machine> dead_rail(const Machine& machine) {
   return machines;
 }
 
-/// Returns machines with a slow NIC. Rings pass every NIC of a node, so the slowest decides.
+/// Returns machines with a slow NIC. Rings pass every NIC of a node, so the slowest NIC sets the rate.
 std::vector<Machine> degraded_nic(const Machine& machine) {
   if (!machine.network) {
     return {};
@@ -109,7 +111,7 @@ std::vector<Machine> sockets(const Machine& machine) {
             [&](double times) { return with_latencies(with_network_rates(machine, times), 2.0); });
 }
 
-/// Weight of a fault that is a setting. It is low because all nodes of a cluster usually have the same settings.
+/// Weight of a fault that is a wrong setting. It is low because all nodes of a cluster usually have the same settings.
 constexpr double of_a_setting = 0.5;
 
 constexpr std::array faults{

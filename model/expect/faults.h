@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Faults of a node or between nodes. Every fault is a change of the machine, at several degrees, so the model itself
-// predicts how each collective and size would suffer.
+// predicts how it slows each collective and size.
 #pragma once
 
 #include <span>
@@ -18,15 +18,15 @@ struct Fault {
   /// Returns the machine at each degree of the fault; empty if the machine cannot have it.
   std::vector<Machine> (*degrees)(const Machine& machine);
   double weight = 1.0;  ///< frequency relative to other faults before any measurement: assumed
-  /// True if transfers may hide it: a launch delays only kernels that take less time than it, so messages that
-  /// bandwidth limits keep their time.
+  /// True if transfers may hide the fault: a slow launch delays only kernels that are shorter than the launch, so
+  /// bandwidth-limited messages keep their time.
   bool hides_behind_transfers = false;
 };
 
 /// Returns the faults of one node, then those of a network.
 std::span<const Fault> all_faults();
 
-/// Returns null if there is no fault of that name.
+/// Returns null if no fault has that name.
 const Fault* fault_named(std::string_view name);
 
 }  // namespace commfuse

@@ -15,13 +15,13 @@ namespace commfuse {
 
 namespace {
 
-/// A half that a fault slows by less than this says nothing about its degree.
+/// A half that a fault slows by less than this does not determine its degree.
 constexpr double least_effect = 0.03;
 
-/// For a file fitted to nodes of the fleet that is judged. Errors of parameters that a fit decided are not independent
-/// of each other: together they cost no more than this share of the residual that differs between siblings, squared, as
-/// bandwidth_shares.node.
-/// Taken as independent, 36 fits to one node stated 6 to 50% where its siblings were off by 2% (docs/decisions/0065).
+/// Used for a file fitted to nodes of the judged fleet. Errors of parameters that a fit decided are not independent of
+/// each other: together their squared error is at most this share of the square of the residual that differs between
+/// siblings. When treated as independent, the parameters of 36 fits to one node stated errors of 6 to 50% where its
+/// siblings were off by 2% (docs/decisions/0065).
 constexpr double decided_share = 0.10;
 
 double middle(std::vector<double> values) {
@@ -43,7 +43,7 @@ double slowdown_of(std::span<const ClassHalf> halves, const FaultPattern& patter
   return medians.empty() ? 1.0 : math::exp(std::max(0.0, middle(std::move(medians))));
 }
 
-/// Returns the pattern of the model's times; of a hidden fault only in messages that latency limits.
+/// Returns the pattern of the model's times on a machine; a hidden fault affects only latency-limited messages.
 FaultPattern pattern_of(const Machine& machine, bool is_hidden, std::span<const MeasuredMessage> measured,
                         std::span<const Expected> expected, std::span<const ClassHalf> halves) {
   FaultPattern pattern;
@@ -153,8 +153,8 @@ const Judge::Known& Judge::known_of(std::span<const MeasuredMessage> measured) {
   return known;
 }
 
-/// Returns, for each degree, ln of how much likelier than no fault it makes the medians, times its share of its fault's
-/// weight.
+/// Returns, for each degree, ln(weight x likelihood of the medians with the fault / likelihood without a fault), where
+/// weight is the degree's share of its fault's weight.
 std::vector<double> Judge::log_ratios(std::span<const ClassHalf> halves, const Known& known) const {
   const double none = log_likelihood(halves, FaultPattern(halves.size(), 0.0));
   std::vector<double> ratios;
@@ -168,7 +168,7 @@ std::vector<double> Judge::log_ratios(std::span<const ClassHalf> halves, const K
 void Judge::decide(Judgement& judgement, const Known& known) const {
   const std::vector<double> ratios = log_ratios(judgement.halves, known);
   const auto likeliest = std::max_element(ratios.begin(), ratios.end());
-  std::map<const Fault*, double> by_fault;  // relative to the likeliest degree, so that nothing overflows
+  std::map<const Fault*, double> by_fault;  // relative to the likeliest degree, to avoid overflow
   for (std::size_t i = 0; i < degrees_.size(); ++i) {
     by_fault[degrees_[i].fault] += math::exp(ratios[i] - *likeliest);
   }
@@ -178,7 +178,7 @@ void Judge::decide(Judgement& judgement, const Known& known) const {
     sum += ratio;
     weights += fault->weight;
   }
-  constexpr double largest = 600.0;  // e^600 is still a double
+  constexpr double largest = 600.0;  // e^600 is still in the range of a double
   judgement.odds = math::exp(std::min(largest, *likeliest)) * sum / weights;
   judgement.healthy_probability = 1.0 / (1.0 + judgement.odds * bad_share / (1.0 - bad_share));
   for (const auto& [fault, ratio] : by_fault) {
@@ -243,7 +243,7 @@ Reference reference_of(std::span<const std::vector<MeasuredMessage>> nodes, cons
       distances.push_back(std::abs(middle(std::move(node_distances))));
     }
   }
-  constexpr double of_normal = 1.4826;  // standard deviation over the median distance
+  constexpr double of_normal = 1.4826;  // standard deviation / median distance, for normal errors
   if (!distances.empty()) {
     reference.spread = std::max(repeat_error, of_normal * middle(std::move(distances)));
   }

@@ -23,7 +23,7 @@ std::string_view name_of(Severity severity);
 
 struct SuspectedFault {
   const Fault* fault = nullptr;
-  double probability = 0.0;  ///< probability that the node is bad for this reason
+  double probability = 0.0;  ///< probability that the node is bad because of this fault
   std::string subject{};     ///< "GPU 3 – GPU 5"; empty if only the node is known
 };
 
@@ -33,9 +33,9 @@ struct Judgement {
   double healthy_probability = 1.0;  ///< given that 5% of nodes are bad before any measurement
   double slowdown = 1.0;  ///< median slowdown of the messages that the likeliest fault affects; 1 without a fault
   Severity severity = Severity::none;
-  std::vector<SuspectedFault> suspects;  ///< the likeliest first; those above 1%
+  std::vector<SuspectedFault> suspects;  ///< suspects above 1%, the likeliest first
   std::vector<ClassHalf> halves;
-  std::vector<Expected> expected;  ///< one for each row: the model's, or the reference's
+  std::vector<Expected> expected;  ///< one for each row: from the model, or from the reference
 };
 
 /// Share of nodes that are bad before any measurement: assumed.
@@ -44,14 +44,14 @@ inline constexpr double bad_share = 0.05;
 /// The nodes to whose measurements the machine's file was fitted.
 enum class FittedTo : std::uint8_t {
   other_nodes,  ///< nodes of another cluster, or none
-  this_fleet,   ///< nodes of the judged fleet, on which errors of the formulas by size are fitted away
+  this_fleet,   ///< nodes of the judged fleet: only a share of the residual differs between nodes
 };
 
-/// Judges many nodes against one machine. Keeps results for rows that several nodes have.
+/// Judges many nodes against one machine. Reuses results for nodes with the same rows.
 class Judge {
  public:
-  /// Requires 0 < false_alarms < 0.5. With a reference, the messages that it contains are judged against it. `shares`
-  /// count where the file was fitted to this fleet.
+  /// Requires 0 < false_alarms < 0.5. Messages that the reference contains are judged against it. `shares` are used if
+  /// the file was fitted to this fleet.
   Judge(Expectation expectation, double false_alarms, Reference reference = {},
         FittedTo fitted_to = FittedTo::other_nodes, const SiblingShares& shares = shipped_shares());
 
@@ -66,9 +66,9 @@ class Judge {
     const Fault* fault = nullptr;
     std::size_t degrees = 1;  ///< number of degrees of the fault
     Machine machine;
-    bool is_hidden = false;  ///< Messages that bandwidth limits keep their time.
+    bool is_hidden = false;  ///< Bandwidth-limited messages keep their time.
   };
-  /// Results for rows of these messages.
+  /// Reusable results for rows with these messages.
   struct Known {
     std::vector<Expected> expected;
     std::vector<FaultPattern> patterns;  ///< in the order of degrees_
@@ -77,11 +77,11 @@ class Judge {
   [[nodiscard]] std::vector<double> log_ratios(std::span<const ClassHalf> halves, const Known& known) const;
   void decide(Judgement& judgement, const Known& known) const;
 
-  /// With less doubt where the fit saw such sizes.
+  /// Returns the expectation, with smaller errors where the fit included such sizes.
   [[nodiscard]] Expected expected_of(const Message& message) const;
 
   Expectation expectation_;
-  Expectation undecided_;  ///< With the errors of other parameters alone.
+  Expectation undecided_;  ///< Includes only errors of parameters that no fit decided.
   double false_alarms_;
   Reference reference_;
   FittedTo fitted_to_;
@@ -90,8 +90,9 @@ class Judge {
   std::map<std::string, Known> known_;
 };
 
-/// Returns the common part of several nodes: for each message that at least `least` of them measured, the median of
-/// ln(measured / expected); and the spread of nodes around it by the median distance of theirs, at least repeat_error.
+/// Returns what several nodes have in common: for each message that at least `least` of them measured, the median of
+/// ln(measured / expected), and the spread of the nodes around it, estimated from the median of their distances and at
+/// least repeat_error.
 Reference reference_of(std::span<const std::vector<MeasuredMessage>> nodes, const Expectation& expectation,
                        std::size_t least = 1);
 

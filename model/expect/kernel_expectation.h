@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times of a GEMM and of a copy in HBM on a healthy GPU, with the same errors as messages.
+// Times of a GEMM and of a copy in HBM on a healthy GPU, with errors as for messages.
 #pragma once
 
 #include <vector>
@@ -10,7 +10,7 @@
 
 namespace commfuse {
 
-/// Errors are standard errors of ln(time).
+/// Expected time of a kernel. Errors are standard errors of ln(time).
 struct ExpectedKernel {
   Duration time{};
   double shared_error = 0.0;
@@ -20,7 +20,7 @@ struct ExpectedKernel {
 
 double error_of(const ExpectedKernel& expected);
 
-/// Returns the range, see range_of of a message.
+/// Returns the range, as range_of() of a message does (expectation.h).
 ExpectedRange range_of(const ExpectedKernel& expected, double false_alarms);
 
 /// Expectations of one machine for many kernels, on all SMs and with cold weights.
@@ -28,10 +28,10 @@ class KernelExpectation {
  public:
   explicit KernelExpectation(const Machine& machine);
 
-  /// Returns the expectation. Requires sizes above 0 and a dtype that the machine has.
+  /// Returns the expectation. Requires sizes above 0 and a dtype that the machine supports.
   [[nodiscard]] ExpectedKernel gemm(const GemmSize& size) const;
-  /// Returns the expectation for copying `copied` bytes from HBM to HBM, which is twice the traffic. Requires bytes
-  /// above 0.
+  /// Returns the expectation for copying `copied` bytes from HBM to HBM, whose traffic is twice as many bytes. Requires
+  /// copied > 0.
   [[nodiscard]] ExpectedKernel copy(Bytes copied) const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Changes that turn a machine of the catalogue into the operator's own, as input of `expect` and of verdicts. Every
+// Changes that turn a machine of the catalogue into the operator's machine, as input to `expect` and to verdicts. Every
 // parameter that is not named stays unchanged.
 #pragma once
 
@@ -15,27 +15,28 @@ Machine with_link_rates(Machine machine, double times);
 Machine with_network_rates(Machine machine, double times);
 
 /// Returns the machine with only `rails` of a node's NICs, which all GPUs of the node share (share_of_nics). Requires 1
-/// <= rails <= the NICs.
+/// <= rails <= NICs of a node.
 Machine with_rails(Machine machine, int rails);
 
 /// Returns the machine with every latency of exchanges and collectives, inside a node and between nodes, multiplied by
 /// `times`.
 Machine with_latencies(Machine machine, double times);
 
-/// Returns true if all-reduces of a node may be summed in the switch.
+/// Returns true if all-reduces inside a node may be summed in the switch.
 bool has_nvls(const Machine& machine);
-/// Returns the machine with NCCL_NVLS_ENABLE=0: if NCCL would sum in the switch, the ring by Simple takes over.
-/// Requires has_nvls.
+/// Returns the machine with NCCL_NVLS_ENABLE=0: where NCCL would sum in the switch, it uses the ring with protocol
+/// Simple instead. Requires has_nvls.
 Machine without_nvls(Machine machine);
 
-/// Returns the machine with NCCL_MAX_CTAS. NCCL's own estimate has the rate of a ring proportional to its channels
-/// (NVIDIA/nccl 2.28.9, src/graph/tuning.cc), so rings and trees lose the same share of rate as of CTAs; sums in the
-/// switch do not, since they reach 98% of their rate with 4 CTAs. More CTAs than the machine's change nothing. Requires
-/// ctas >= 1.
+/// Returns the machine with NCCL_MAX_CTAS=ctas. NCCL's own estimate makes the rate of a ring proportional to its
+/// channels (NVIDIA/nccl 2.28.9, src/graph/tuning.cc), so the rates of rings and trees fall in proportion to the CTAs;
+/// sums in the switch do not, since they reach 98% of their rate with 4 CTAs. A limit above the machine's number of
+/// CTAs changes nothing. Requires ctas >= 1.
 Machine with_ctas(Machine machine, int ctas);
 
-/// Returns the machine with the SMs at a lower clock, a share of the usual one: latencies are longer, and data that SMs
-/// copy and unpack themselves (LL, LL128, the own share) are slower; the wires stay. Requires 0 < share <= 1.
+/// Returns the machine with SMs at a lower clock, a share of the usual clock: latencies are longer, and data that SMs
+/// copy and unpack themselves (LL, LL128, a rank's own share) are slower; the wires are unchanged. Requires 0 < share
+/// <= 1.
 Machine with_clock(Machine machine, double share);
 
 }  // namespace commfuse

@@ -28,29 +28,30 @@ std::optional<CollectiveKind> collective_kind(LinkOp op);
 /// other operations.
 std::optional<LinkOp> link_op_named(std::string_view word);
 
-/// Participants, and amount of data.
+/// Participants and amount of data of a collective or an exchange.
 struct Message {
   LinkOp op = LinkOp::all_gather;
   std::int64_t gpus = 1;
   std::int64_t nodes = 1;
-  Bytes bytes;  ///< size in nccl-tests' convention
+  Bytes bytes;  ///< the nccl-tests size
 };
 
-/// Returns the parameters of a collective of this many GPUs: those of a group smaller than its node if such groups are
-/// faster, or of fewer NICs (machine.h). Requires a network if the message has several nodes.
+/// Returns the parameters of a collective over the message's GPUs: inside a node, for a group of this size; across
+/// nodes, for this number of GPUs per node, which may use only some of the NICs (machine.h). Requires a network if the
+/// message has several nodes.
 const CollectiveParameters& collective_of(const Machine& machine, const Message& message);
 
-/// Returns the time as nccl-tests measures it. Requires a machine with as many whole nodes as the message has, and GPUs
-/// that divide into them.
+/// Returns the time as nccl-tests measures it. Requires a machine with as many whole nodes as the message has, and a
+/// number of GPUs that is divisible by the nodes.
 Duration message_time(const Machine& machine, const Message& message);
 
-/// Returns nccl-tests' bus bandwidth over its algorithm bandwidth (NVIDIA/nccl-tests, doc/PERFORMANCE.md). Requires two
-/// GPUs.
+/// Returns the bus bandwidth of nccl-tests divided by its algorithm bandwidth (NVIDIA/nccl-tests, doc/PERFORMANCE.md).
+/// Requires at least two GPUs.
 double bus_factor(LinkOp op, std::int64_t gpus);
 
 PricedShape shape_of(const Message& message);
 
-/// Returns the ranks with which to call fit_of: an exchange between nodes has the fit of the network.
+/// Returns the number of ranks to pass to fit_of: an exchange between nodes is covered by the fit of the network.
 int ranks_for_fit(const Machine& machine, const Message& message);
 
 }  // namespace commfuse

@@ -36,16 +36,17 @@ constexpr std::array texts{
     RankFaultText{RankFault::slow, "slow", "takes longer; the file does not say whether it computes, sends or waits",
                   "commfuse-validate doctor"}};
 
-/// Least differences between healthy ranks of a job, as standard errors: assumed. Larger differences between the ranks
-/// of the job itself replace them.
+/// Smallest differences between healthy ranks of a job, as standard errors: assumed. Larger differences between the
+/// job's own ranks replace them.
 constexpr double least_spread = 0.025;          // standard error of ln(time)
-constexpr double least_spread_of_share = 0.02;  // in shares of the step
-constexpr double spread_of_few_steps = 0.03;    // per step, where too few steps tell
-constexpr double pattern_error = 0.15;          // equals that of evidence.cpp
-/// A step is late from here on, in what it is longer than the rank's own median, and in noise of all ranks.
+constexpr double least_spread_of_share = 0.02;  // share of the step
+constexpr double spread_of_few_steps = 0.03;    // per step, used if there are too few steps to estimate it
+constexpr double pattern_error = 0.15;          // equals pattern_error of evidence.cpp
+/// A step is late if it exceeds the rank's own median by more than `late_from` and by more than `late_noise` times the
+/// noise of all ranks.
 constexpr double late_from = 0.08;
 constexpr double late_noise = 4.0;
-/// A healthy rank is late in so many steps at least: assumed, since few steps do not tell.
+/// Smallest share of late steps assumed for a healthy rank, since a few steps do not show it.
 constexpr double least_late_share = 0.01;
 
 double middle(std::vector<double> values) {
@@ -54,7 +55,7 @@ double middle(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[half] : 0.5 * (values[half - 1] + values[half]);
 }
 
-/// Standard deviation by the median distance.
+/// Returns the standard deviation, estimated from the median distance.
 double spread_of(const std::vector<double>& values) {
   constexpr double of_normal = 1.4826;
   const double center = middle(values);
@@ -67,16 +68,16 @@ double spread_of(const std::vector<double>& values) {
 
 using Get = std::optional<double> (*)(const RankStep& step);
 
-/// One number of all ranks and steps.
+/// A number that every rank has in every step.
 struct RankNumber {
   RankFault fault = RankFault::slow;
   Get get = nullptr;
-  bool is_share = false;  ///< Differences count, as shares of the step; else logarithms.
-  bool is_less = false;   ///< The rank at fault has less than the others.
+  bool is_share = false;  ///< Compare differences, as shares of the step; otherwise compare logarithms.
+  bool is_less = false;   ///< The number of the rank at fault is smaller than that of others.
   bool has_jitter = false;
 };
 
-/// Numbers of the steps of a rank beside the median of all ranks.
+/// Numbers of one rank by step, relative to the median of all ranks.
 struct RankSeries {
   std::int64_t rank = 0;
   std::vector<double> steps;
@@ -86,9 +87,9 @@ struct RankSeries {
 
 struct Series {
   std::vector<RankSeries> ranks;
-  double spread = 0.0;  ///< Between healthy ranks.
-  double noise = 0.0;   ///< Median over the ranks of the noise of a step.
-  double usual = 0.0;   ///< Median of the number over the median step.
+  double spread = 0.0;  ///< Standard deviation between healthy ranks.
+  double noise = 0.0;   ///< Noise of a step: median over the ranks.
+  double usual = 0.0;   ///< Median of the number divided by the median step time.
 };
 
 void add_medians(Series& series, bool is_share) {
@@ -101,14 +102,14 @@ void add_medians(Series& series, bool is_share) {
   }
   series.noise = middle(noises);
   for (std::size_t i = 0; i < series.ranks.size(); ++i) {
-    constexpr double of_median = 1.2533;  // its standard error over that of a mean
+    constexpr double of_median = 1.2533;  // standard error of a median divided by that of a mean
     const double noise = std::max(noises[i], series.noise);
     series.ranks[i].noise = of_median * noise / std::sqrt(static_cast<double>(series.ranks[i].steps.size()));
   }
   series.spread = std::max(is_share ? least_spread_of_share : least_spread, spread_of(medians));
 }
 
-/// Empty if some step lacks the number, or where it is 0 and logarithms count.
+/// Returns the series; empty if the number is missing in some step, or is 0 although logarithms are compared.
 Series series_of(std::span<const RankStep> measured, const RankNumber& quantity, double step_us) {
   std::map<std::int64_t, std::vector<double>> by_step;
   std::vector<double> numbers;
@@ -140,11 +141,11 @@ Series series_of(std::span<const RankStep> measured, const RankNumber& quantity,
   return series;
 }
 
-/// A rank, a fault, and how much likelier the fault makes the rank's numbers than health does.
+/// A rank, a fault, and how much likelier the rank's numbers are with the fault than without.
 struct Candidate {
   SuspectedRank suspect;
   double log_ratio = 0.0;  ///< Averaged over the degrees.
-  double cost = 0.0;       ///< Time that the others wait, as a share of the step.
+  double cost = 0.0;       ///< Time that other ranks wait, as a share of the step.
 };
 
 template <class Degrees, class LogRatio>
@@ -230,7 +231,7 @@ void add_jitter(const Series& series, std::vector<Candidate>& candidates) {
   }
 }
 
-/// Returns the numbers to compare. The more columns the file has, the better they tell the cause.
+/// Returns the numbers to compare. More columns in the file identify the cause better.
 std::vector<RankNumber> quantities_of(const RankStep& step) {
   std::vector<RankNumber> quantities;
   const auto add = [&](RankFault fault, Get get, bool is_share, bool is_less, bool has_jitter) {
@@ -263,7 +264,8 @@ Severity severity_of(double slowdown) {
   return slowdown >= 1.5 ? Severity::critical : slowdown >= 1.15 ? Severity::major : Severity::minor;
 }
 
-/// Each rank with its likeliest fault, where that alone is enough, or where it is the likeliest of all.
+/// Names each rank whose likeliest fault is sufficient evidence by itself, and the rank with the likeliest fault of
+/// all.
 void name_ranks(const std::vector<Candidate>& candidates, const std::vector<double>& odds, double false_alarms,
                 StepJudgement& judgement) {
   std::map<std::int64_t, std::size_t> of_rank;
@@ -329,7 +331,7 @@ StepJudgement judge_steps(std::span<const RankStep> measured, double false_alarm
   }
   std::vector<double> odds;
   for (const Candidate& candidate : candidates) {
-    constexpr double largest = 600.0;  // e^600 is still a number
+    constexpr double largest = 600.0;  // e^600 is still in the range of a double
     odds.push_back(math::exp(std::min(largest, candidate.log_ratio)) / static_cast<double>(candidates.size()));
     judgement.odds += odds.back();
   }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names the rank that holds the others of a job up, from the times of every rank in every step, and tells whether it
-// computes, sends, launches or comes to its collectives slowly.
+// Names the rank that holds up the other ranks of a job, from the times of every rank in every step, and tells whether
+// it computes, sends or launches slowly, or is late for its collectives.
 //
-// A number of a rank in a step is held against the median of all ranks in that step, so what slows all ranks alike
-// cancels. A rank is judged by its median over the steps:
+// Each number of a rank in a step is compared with the median of all ranks in that step, so effects common to all ranks
+// cancel. A rank is judged by its median over the steps:
 //
-//   median_r = fault_r + e_r      e_r normal, by what healthy ranks differ by and by what steps of a rank differ by
+//   median_r = fault_r + e_r      e_r normal: differences between healthy ranks, and between steps of a rank
 //
-// and how often one of its steps is late, against how often those of the others are. Odds are as in evidence.h, over
-// ranks, faults and their degrees. docs/decisions/0071 says what is assumed.
+// and by how often its steps are late, compared with the steps of other ranks. Odds are as in evidence.h, over ranks,
+// faults and their degrees. docs/decisions/0071 states the assumptions.
 #pragma once
 
 #include <cstddef>
@@ -22,16 +22,16 @@
 
 namespace commfuse {
 
-/// Microseconds of one rank in one step. What a file does not say is missing.
+/// Times of one rank in one step, in microseconds. Values that the file does not state are missing.
 struct RankStep {
   std::int64_t rank = 0;
   std::int64_t step = 0;
-  double time_us = 0.0;                ///< From the step's begin to its end on this rank.
-  std::optional<double> compute_us{};  ///< Its GPU computes.
+  double time_us = 0.0;                ///< From the start of the step to its end on this rank.
+  std::optional<double> compute_us{};  ///< Time that its GPU computes.
   std::optional<double>
-      communication_us{};           ///< It is inside collectives and exchanges: transfers, and waiting for others.
-  std::optional<double> send_us{};  ///< Its own transfers, without waiting.
-  std::optional<double> idle_us{};  ///< Its GPU has nothing to do: launches are late.
+      communication_us{};           ///< Time in collectives and exchanges: transfers, and waiting for other ranks.
+  std::optional<double> send_us{};  ///< Time of its own transfers, without waiting.
+  std::optional<double> idle_us{};  ///< Time that its GPU is idle because launches are late.
 };
 
 enum class RankFault : std::uint8_t {
@@ -39,15 +39,15 @@ enum class RankFault : std::uint8_t {
   slow_send,
   slow_host,
   jitter,
-  late,  ///< The others wait for it; the file does not say why.
-  slow,  ///< Its steps take longer; the file does not say why.
+  late,  ///< Other ranks wait for it; the file does not show why.
+  slow,  ///< Its steps take longer; the file does not show why.
 };
 
 struct RankFaultText {
   RankFault fault = RankFault::slow;
   std::string_view name;     ///< "slow_compute"
-  std::string_view summary;  ///< A verb and what it points to: "computes slowly: ..."
-  std::string_view next;     ///< The command that tells more.
+  std::string_view summary;  ///< A verb, and the likely cause: "computes slowly: ..."
+  std::string_view next;     ///< A command that gives more information.
 };
 const RankFaultText& text_of(RankFault fault);
 
@@ -55,24 +55,25 @@ struct SuspectedRank {
   std::int64_t rank = 0;
   RankFault fault = RankFault::slow;
   double probability = 0.0;  ///< Probability that this rank has this fault.
-  /// Its number over the others' where it computes, sends or is slow; else what it costs the others, as a share of the
-  /// step; of jitter the share of its steps that are late.
+  /// For slow_compute, slow_send and slow: its number divided by that of other ranks. For jitter: the share of its
+  /// steps that are late. Otherwise: the time that it costs other ranks, as a share of the step.
   double degree = 1.0;
 };
 
 struct StepJudgement {
-  Health health = Health::undecided;    ///< Healthy only of three ranks and three steps or more.
-  double odds = 0.0;                    ///< evidence.h
-  double healthy_probability = 1.0;     ///< See Judgement; this one is of a job.
-  Severity severity = Severity::none;   ///< By what the worst rank costs the step.
-  double slowdown = 1.0;                ///< Slowdown of the step by the worst rank; 1 where healthy.
-  std::vector<SuspectedRank> suspects;  ///< Bad ranks, the likeliest first; of a healthy job none.
+  Health health = Health::undecided;    ///< Healthy only with at least three ranks and three steps.
+  double odds = 0.0;                    ///< See evidence.h.
+  double healthy_probability = 1.0;     ///< See Judgement; the probability of a healthy job.
+  Severity severity = Severity::none;   ///< From the time that the worst rank costs the step.
+  double slowdown = 1.0;                ///< Slowdown of the step by the worst rank; 1 if healthy.
+  std::vector<SuspectedRank> suspects;  ///< Bad ranks, the likeliest first; empty for a healthy job.
   std::size_t ranks = 0;
   std::size_t steps = 0;
-  double step_us = 0.0;  ///< Median of all ranks and steps.
+  double step_us = 0.0;  ///< Median over all ranks and steps.
 };
 
-/// Requires times above 0, other numbers of 0 and more, each rank once a step, and 0 < false_alarms < 0.5.
+/// Returns the judgement of a job. Requires times above 0, other numbers of at least 0, each rank once per step, and 0
+/// < false_alarms < 0.5.
 StepJudgement judge_steps(std::span<const RankStep> measured, double false_alarms);
 
 }  // namespace commfuse

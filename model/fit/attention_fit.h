@@ -23,18 +23,18 @@ struct MeasuredAttention {
 struct AttentionFit {
   AttentionParameters parameters;                  ///< each with its standard error and provenance
   std::vector<FittedParameter> fitted_parameters;  ///< all parameters, or with few sizes those that moved
-  std::vector<std::string> left;           ///< names of those that few sizes do not decide; they stay as they were
-  double distance = 0.0;                   ///< with few sizes: distance of the machine from its base (prior_fit.h)
-  bool has_few = false;                    ///< every row is fitted, none is held out
+  std::vector<std::string> left;  ///< names of parameters that few sizes do not decide; their values are unchanged
+  double distance = 0.0;          ///< with few sizes: distance of the machine from its base (prior_fit.h)
+  bool has_few = false;           ///< all rows are fitted, none is held out
   std::vector<MeasuredAttention> medians;  ///< with few sizes: the fitted rows, one per size
   FitQuality fitted;                       ///< on the rows of the fit
   FitQuality held_back;  ///< on one layer (heads, kv_heads, head_dim) in five, which the fit has not seen
 };
 
 /// Fits by robust least squares on log(predicted / measured); rows of one layer count as one observation in the
-/// standard errors. `machine` is the table's name of it (part of the key that chooses the held-out rows), `source` the
-/// table's name. If fewer than 30 sizes are left to fit, all rows are fitted with the accelerator's own parameters as
-/// the prior (few_rows.h). Requires a row, times above 0 and supported dtypes.
+/// standard errors. `machine` is the machine's name in the table (part of the key that selects the held-out rows),
+/// `source` the table's name. If fewer than 30 sizes are left to fit, all rows are fitted with the accelerator's own
+/// parameters as the prior (few_rows.h). Requires at least one row, times above 0 and supported dtypes.
 AttentionFit fit_attention(const Accelerator& accelerator, std::span<const MeasuredAttention> rows,
                            const std::string& machine, const std::string& source);
 

@@ -22,20 +22,21 @@ using Eigen::Index;
 using Eigen::MatrixXd;
 
 /// Numbers that the search moves: latency and step of one shot in microseconds, its rate as a share of the capacity,
-/// the latency and the step of two shots as multiples of those of one, and their rate as a share.
+/// latency and step of two shots as multiples of the values of one shot, and the rate of two shots as a share of the
+/// capacity.
 constexpr std::size_t size = 6;
 using Values = std::array<double, size>;
 enum Place : std::uint8_t { latency, step, rate, latency_ratio, step_ratio, two_shot_rate };
 
 constexpr std::array<const char*, size> names{"one_shot_latency", "one_shot_step", "one_shot_rate",
                                               "two_shot_latency", "two_shot_step", "two_shot_rate"};
-constexpr Values lower{0.1, 0.005, 1e-3, 1.0, 1.0, 1e-3};  // a step below 5 ns is lost in the error of a clock
+constexpr Values lower{0.1, 0.005, 1e-3, 1.0, 1.0, 1e-3};  // a step below 5 ns is smaller than a clock's error
 constexpr Values upper{1e3, 1e3, 1.0, 1e3, 1e3, 1.0};
-/// Change of a logarithm for derivatives: times are whole picoseconds, and a step has few of them.
+/// Change of a logarithm for derivatives: times are whole picoseconds, and a step is only a few of them.
 constexpr double nudge = 0.01;
-constexpr double least_noise = 0.01;  // clocks are off by as much where a row takes some microseconds
+constexpr double least_noise = 0.01;  // error of clocks for a row of a few microseconds
 
-/// The rows with the parameters that the search tries.
+/// The rows, and the parameters that the search tries.
 class Problem {
  public:
   Problem(std::span<const CustomAllReduceRow> rows, BytesPerSecond capacity, CustomAllReduce& kernels)
@@ -59,7 +60,8 @@ class Problem {
     }
   }
 
-  /// Returns the best of several fits, because a row may belong to either kernel. They start around the fastest row.
+  /// Returns the best of several fits, because a row may belong to either kernel. The fits start around the fastest
+  /// row.
   RobustFit fit() {
     double fastest_us = upper[latency];
     for (const CustomAllReduceRow& row : rows_) {
@@ -80,8 +82,8 @@ class Problem {
     return *std::move(best);
   }
 
-  /// Returns the standard deviations of the six logarithms by Bayes' rule: each may be off by a factor of e before the
-  /// rows are seen, and the noise is one for all rows, because either kernel may have very few.
+  /// Returns the standard deviations of the six logarithms by Bayes' rule: each has a prior standard deviation of 1 (a
+  /// factor of e), and all rows have the same noise, because either kernel may have very few rows.
   [[nodiscard]] Values errors(const Values& values, double noise) {
     MatrixXd slopes(static_cast<Index>(rows_.size()), static_cast<Index>(size));
     for (std::size_t i = 0; i < size; ++i) {

@@ -30,12 +30,12 @@ struct CustomAllReduceFit {
   bool converged = false;
 };
 
-/// Fits the latency, step and rate of one shot and of two, each from the rows alone, so that rows of one machine give
-/// the same values whatever file they extend. The search starts at several points, because a row may belong to either
-/// kernel, and the fit with the least loss counts. Two shots pass one barrier more than one and read every rank twice,
-/// so their latency and step are not less. Rates are at most `capacity`, the physical rate of the wires. Errors are at
-/// most 1, that of a parameter that no row depends on. `up_to` is copied. Requires least_custom_all_reduces rows with 2
-/// ranks or more and times above 0, and a finite capacity.
+/// Fits the latency, step and rate of one shot and of two shots from the rows alone, so that the values do not depend
+/// on the file that is extended. The search starts at several points, because a row may belong to either kernel; the
+/// fit with the smallest loss is returned. Two shots pass one more barrier than one shot and read every rank twice, so
+/// their latency and step are not smaller. Rates are at most `capacity`, the physical rate of the wires. Errors are at
+/// most 1, the error of a parameter on which no row depends. `up_to` is copied. Requires least_custom_all_reduces rows
+/// with 2 ranks or more and times above 0, and a finite capacity.
 CustomAllReduceFit fit_custom_all_reduce(std::span<const CustomAllReduceRow> rows, const Parameter<Bytes>& up_to,
                                          BytesPerSecond capacity, const std::string& source);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fits to fewer sizes than an ordinary fit of a kernel's formula needs. The machine that the fit starts from is the
-// prior (prior_fit.h), so that a profile with a handful of sizes moves only the parameters that it informs. Decision 49
-// gives the origin of the constants.
+// Fits to fewer sizes than an ordinary fit of a kernel's formula needs. The base (the machine from which the fit
+// starts) is the prior (prior_fit.h), so that a profile with a handful of sizes moves only the parameters that it
+// informs. Decision 49 states the origin of the constants.
 #pragma once
 
 #include <algorithm>
@@ -23,24 +23,24 @@
 
 namespace commfuse {
 
-/// Relative standard deviation of a base's parameter that states no error, or a larger one because its own fit left it
-/// undecided.
+/// Relative standard deviation of a base's parameter without a stated error, or with a larger one because its own fit
+/// left it undecided.
 inline constexpr double unknown_error = 0.3;
 /// Factor that turns FitScope::residual, a p68, into a standard deviation: errors of formulas have longer tails than
-/// normal ones.
+/// normal errors.
 inline constexpr double tails = 1.3;
 /// Parameters whose prior the rows narrow by less than a tenth keep the base's value.
 inline constexpr double decided_by_few = 0.9;
 
-/// Limit on the distance from the start in spreads: one row that is off by a factor must not move a parameter to an
-/// implausible value, because other sizes depend on it too.
+/// Limit on the distance from the start, in spreads: one row that is off by a large factor must not move a parameter to
+/// an implausible value, because other sizes also depend on that parameter.
 inline constexpr double most_spreads_of_few = 2.0;
 
-/// Returns the possible distances of a machine from its base in all parameters alike, as standard deviations of
+/// Returns the possible distances of a machine from its base, common to all parameters, as standard deviations of
 /// logarithms.
 inline std::vector<double> distances_from_base() { return {0.0, 0.02, 0.03, 0.05, 0.07, 0.1, 0.14, 0.2, 0.3}; }
 
-/// Rows of one such fit.
+/// Rows of a fit to few sizes.
 struct FewRows {
   std::size_t count = 0;
   std::function<double(std::size_t row)> log_ratio;  ///< ln(predicted / measured) with the latest values
@@ -49,11 +49,11 @@ struct FewRows {
 };
 
 /// Moves the parameters that the rows decide, each with its error and provenance. A parameter that stopped at the limit
-/// of its prior keeps the prior's error and is marked as undecided. The others stay unchanged to the last digit and are
-/// listed in `left`, including those that no row depends on.
+/// of its prior keeps the prior's error and is marked as undecided. All other parameters stay unchanged to the last
+/// digit and are listed in `left`, including parameters on which no row depends.
 template <class Parameters>
 PriorFit fit_few(std::span<const Knob<Parameters>> knobs, Parameters& parameters, const FewRows& rows) {
-  std::vector<Knob<Parameters>> present;  // a value of 0 has no share to move
+  std::vector<Knob<Parameters>> present;  // a value of 0 has no logarithm to move
   std::vector<PriorParameter> priors;
   for (const Knob<Parameters>& knob : knobs) {
     const auto [start, error] = std::visit(
@@ -102,8 +102,8 @@ PriorFit fit_few(std::span<const Knob<Parameters>> knobs, Parameters& parameters
   return fit;
 }
 
-/// Returns one row per size with the median of its times, in the order of the keys, because many calls of a profile
-/// inform no more than their sizes do.
+/// Returns one row per size with the median of its times, in the order of the keys, because repeated calls of one size
+/// add no information.
 template <class Row, class KeyOf>
 std::vector<Row> one_a_size(std::span<const Row> rows, const KeyOf& key_of) {
   std::map<decltype(key_of(rows.front())), std::vector<Row>> sizes;
@@ -128,7 +128,7 @@ std::size_t count_sizes(std::span<const Row> rows, const KeyOf& key_of) {
   return sizes.size();
 }
 
-/// Returns the knobs that a fit moved, by their names in a file.
+/// Returns the knobs that a fit moved; they are matched by their names in a file.
 template <class Parameters>
 std::vector<Knob<Parameters>> knobs_in(std::span<const Knob<Parameters>> knobs,
                                        const std::vector<FittedParameter>& fitted) {

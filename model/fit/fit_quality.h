@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Accuracy of a fit: errors of single rows, summarised in the project's standard way.
+// Accuracy of a fit: errors of single rows, as median and percentiles.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace commfuse {
 struct FitQuality {
   std::size_t rows = 0;
   double median = 0.0;
-  double p68 = 0.0;  ///< like a standard error: two thirds are off by no more
+  double p68 = 0.0;  ///< like a standard error: 68% of the errors are no larger
   double p90 = 0.0;
   double max = 0.0;
 };

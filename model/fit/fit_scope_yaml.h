@@ -11,16 +11,15 @@
 
 namespace commfuse {
 
-/// Widens the range of a size so that it holds the value.
+/// Widens the range of a size to include the value.
 void widen(FitScope& scope, FitSize size, std::int64_t value);
 
-/// Returns the residual of the held-out rows, or of the fitted rows if none were held out: two thirds are off by no
-/// more.
+/// Returns the residual: the p68 of the held-out rows, or of the fitted rows if none were held out.
 double residual_of(const FitQuality& fitted, const FitQuality& held_back);
 
-/// Returns the residual to write for a fit to few rows, which lie closer to it than others do: at least the residual of
-/// the base's formula, combined with half of the machine's distance from the base (prior_fit.h), because parameters
-/// that few rows do not decide stay there.
+/// Returns the residual to write for a fit to few rows, which are closer to the fit than other rows: at least the
+/// residual of the base's formula, combined with half of the machine's distance from the base (prior_fit.h), because
+/// parameters that few rows do not decide stay at the base's values.
 double residual_of_few(double of_rows, const FitScope& base, double distance);
 
 /// Returns `{latency: 0.7, bandwidth: 1, few_tiles: 1.4, compute: 1.1}`.

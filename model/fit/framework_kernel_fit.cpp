@@ -20,7 +20,7 @@ namespace commfuse {
 namespace {
 
 constexpr std::size_t fewest_sizes = 100;
-constexpr double residual_of_kernels = 0.1;  // two thirds of the rows held out of public tables are off by no more
+constexpr double residual_of_kernels = 0.1;  // p68 of the held-out rows of public tables
 
 using P = FrameworkKernels;
 constexpr std::array knobs{Knob<P>{"floor", &P::floor, 1.5, 0.05, 20.0},

@@ -14,7 +14,7 @@
 
 namespace commfuse {
 
-/// One call on all SMs, without launch. `op` is the table's word: part of the key that chooses the held-out rows.
+/// One call on all SMs, without launch. `op` is the table's word: part of the key that selects the held-out rows.
 struct MeasuredFrameworkKernel {
   std::string op;
   FrameworkKernelSize size;
@@ -22,26 +22,27 @@ struct MeasuredFrameworkKernel {
 };
 
 struct FrameworkKernelFit {
-  Accelerator accelerator;  ///< the given one with the fitted parameters, each with its standard error and provenance
+  /// The given accelerator with the fitted parameters, each with its standard error and provenance.
+  Accelerator accelerator;
   std::vector<FittedParameter> fitted_parameters;  ///< all parameters, or with few sizes those that moved
-  std::vector<std::string> left;  ///< names of those that few sizes do not decide; they stay as they were
+  std::vector<std::string> left;  ///< names of parameters that few sizes do not decide; their values are unchanged
   double distance = 0.0;          ///< with few sizes: distance of the machine from its base (prior_fit.h)
-  bool has_few = false;           ///< every row is fitted, none is held out
+  bool has_few = false;           ///< all rows are fitted, none is held out
   std::vector<MeasuredFrameworkKernel> medians;  ///< with few sizes: the fitted rows, one per size
   FitQuality fitted;                             ///< on the rows of the fit
   FitQuality held_back;                          ///< on one (op, width) in five, which the fit has not seen
 };
 
 /// Fits by robust least squares on log(predicted / measured); rows of one op and width count as one observation in the
-/// standard errors. `machine` is the table's name of it (part of the key), `source` the table's name. If fewer than 100
-/// sizes are left to fit, or none of one of the four kernels, all rows are fitted with the accelerator's own parameters
-/// as the prior (few_rows.h); without framework_kernels, the prior is its memory_bound_efficiency. Requires a row, and
-/// times above 0.
+/// standard errors. `machine` is the machine's name in the table (part of the key), `source` the table's name. If fewer
+/// than 100 sizes remain for the fit, or one of the four kernels has none, all rows are fitted with the accelerator's
+/// own parameters as the prior (few_rows.h); without framework_kernels, the prior is the accelerator's
+/// memory_bound_efficiency. Requires at least one row, and times above 0.
 FrameworkKernelFit fit_framework_kernels(const Accelerator& accelerator, std::span<const MeasuredFrameworkKernel> rows,
                                          const std::string& machine, const std::string& source);
 
 /// Returns the lines of a hardware file's `framework_kernels:` map that the fit decided, each indented by `indent`
-/// spaces; if the accelerator has no such map, its own lines.
+/// spaces; if the accelerator has no such map, the lines of the accelerator itself.
 std::string framework_kernels_yaml(const FrameworkKernelFit& fit, int indent);
 
 }  // namespace commfuse

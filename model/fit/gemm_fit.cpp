@@ -21,8 +21,8 @@ namespace {
 
 constexpr std::size_t fewest_sizes = 50;
 
-// The cost of slicing decides between strategies, so the fit emphasises it: GEMMs large enough to slice count double,
-// and the ratio of a part's time to the whole's, if both were measured, counts four times.
+// The cost of slicing decides between strategies, so the fit emphasises it: GEMMs large enough to slice have weight 2,
+// and the ratio of a part's time to the time of the whole GEMM, if both were measured, has weight 4.
 constexpr double large_weight = 2.0;
 constexpr double slicing_weight = 4.0;
 constexpr std::int64_t large_rows = 512;
@@ -70,8 +70,8 @@ std::vector<GemmKnob> knobs_of(const GemmFitOptions& options) {
   return knobs;
 }
 
-/// A minimum over tiles has several valleys, so a fit may end beside the deepest; it therefore starts from weak and
-/// from strong power ceilings.
+/// A minimum over tiles has several valleys, so a fit may miss the deepest; it therefore starts from a low and from a
+/// high power ceiling.
 constexpr std::array burst_starts{0.85, 1.05};
 
 std::vector<FitParameter> parameters_of(std::span<const GemmKnob> knobs, double burst_start) {
@@ -116,7 +116,7 @@ FitQuality quality_on(const Accelerator& accelerator, const std::vector<Measured
   return fit_quality(errors);
 }
 
-/// Rows of the fit with the group of each, and the rows held out.
+/// Rows of the fit with their groups, and the held-out rows.
 struct Parted {
   std::vector<MeasuredGemm> kept;
   std::vector<int> groups;
@@ -125,7 +125,7 @@ struct Parted {
 
 bool is_large(const GemmSize& size) { return size.m >= large_rows && size.n >= large_width && size.k >= large_width; }
 
-/// A row, and one of the rows of the same n and k with a part of its m.
+/// A row (`whole`), and a row of the same n and k with a part of its m.
 struct Slicing {
   std::size_t part = 0;
   std::size_t whole = 0;

@@ -21,7 +21,7 @@ struct MeasuredGemm {
 };
 
 struct GemmFitOptions {
-  std::string machine;  ///< the table's name of it: part of the key that chooses the held-out rows
+  std::string machine;  ///< the machine's name in the table: part of the key that selects the held-out rows
   std::string source;   ///< table, for the provenance: "gemm_h100_bf16_aic.csv"
   bool has_power_ceiling = true;
   bool has_conversion = false;  ///< the times include the conversion of the activations into the dtype
@@ -34,19 +34,19 @@ struct GemmFitOptions {
 struct GemmFit {
   GemmParameters parameters;                       ///< each with its standard error and provenance
   std::vector<FittedParameter> fitted_parameters;  ///< all parameters, or with few sizes those that moved
-  std::vector<std::string> left;      ///< names of those that few sizes do not decide; they stay as they were
+  std::vector<std::string> left;      ///< names of parameters that few sizes do not decide; their values are unchanged
   double distance = 0.0;              ///< with few sizes: distance of the machine from its base (prior_fit.h)
-  bool has_few = false;               ///< every row is fitted, none is held out
+  bool has_few = false;               ///< all rows are fitted, none is held out
   std::vector<MeasuredGemm> medians;  ///< with few sizes: the fitted rows, one per size
   FitQuality fitted;                  ///< on the rows of the fit
   FitQuality held_back;               ///< on one (n, k) in five, which the fit has not seen (model/fit/holdout.h)
 };
 
 /// Fits by robust least squares on log(predicted / measured), and on the same logarithm of P T(m/P) / T(m), the cost of
-/// slicing, for P of 4 and 8 if both were measured. All rows are of `dtype`; its peak and the rest of the accelerator
-/// stay unchanged. Standard errors count rows of one (n, k) as one observation. If fewer than 50 sizes are left to fit,
-/// all rows are fitted with the accelerator's own parameters as the prior (few_rows.h). Requires a row, and times above
-/// 0.
+/// slicing, for P of 4 and 8 if both were measured. All rows have dtype `dtype`; its peak and the rest of the
+/// accelerator stay unchanged. Standard errors count rows of one (n, k) as one observation. If fewer than 50 sizes
+/// remain for the fit, all rows are fitted with the accelerator's own parameters as the prior (few_rows.h). Requires at
+/// least one row, and times above 0.
 GemmFit fit_gemm(const Accelerator& accelerator, DType dtype, std::span<const MeasuredGemm> rows,
                  const GemmFitOptions& options);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooses the rows of a public table that every fit leaves out, so that scores show how the model does with unseen
-// shapes. Whole groups are left out, by the text of their key, because rows that differ only in m predict each other.
+// Selects the rows of a public table that every fit excludes, so that scores show how well the model predicts unseen
+// shapes. Whole groups are held out, by the text of their key, because rows that differ only in m predict each other.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ namespace commfuse {
 /// Returns the 64-bit FNV-1a hash, with the offset 14695981039346656037 and the prime 1099511628211 (Fowler, Noll, Vo).
 std::uint64_t fnv1a(std::string_view text);
 
-/// Returns true for one group in five. Only the text of the key decides, so the choice is the same on every machine and
-/// in every order of rows.
+/// Returns true for one group in five. The result depends only on the text of the key, so it is the same on every
+/// machine and in every order of rows.
 bool held_back(std::string_view key);
 
 // The keys. `kind` is the word that `commfuse-sim score` uses: gemm, gemm_layer, attention, collective, p2p. `machine`

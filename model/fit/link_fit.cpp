@@ -31,7 +31,7 @@ void put(double number, Duration& duration) { duration = from_seconds(1e-6 * num
 void put(double number, BytesPerSecond& rate) { rate = {number}; }
 void put(double number, Bytes& size) { size = {std::llround(number)}; }
 
-/// A parameter of a machine as a parameter of a fit.
+/// A parameter of a machine that a fit may move.
 struct Slot {
   std::string name;
   double start = 0.0;
@@ -49,7 +49,7 @@ class Slots {
   void add(const std::string& name, Parameter<T>& parameter) {
     const double start = number_of(parameter.value);
     if (start <= 0.0) {
-      return;  // A value of 0 has no share to move.
+      return;  // A value of 0 has no logarithm to move.
     }
     slots_.push_back({name, start, start * widest,
                       [&parameter](double number) { commfuse::put(number, parameter.value); },
@@ -61,7 +61,7 @@ class Slots {
                       }});
   }
 
-  /// Adds a rate over the wires, limited to their physical rate in the options.
+  /// Adds a rate of the wires, limited to the physical rate in the options.
   void add_wires(const std::string& name, Parameter<BytesPerSecond>& rate) {
     rate.value.value = std::min(rate.value.value, limit_.value);
     add(name, rate);
@@ -87,7 +87,7 @@ class Slots {
   std::vector<Slot> slots_;
 };
 
-/// Rows of one fit: predictions with the current values of the slots.
+/// Rows of one fit, predicted with the current values of the slots.
 struct Rows {
   std::size_t count = 0;
   std::function<double(std::size_t)> predicted_us;
@@ -132,7 +132,7 @@ LinkFitReport fit(Slots& slots, const Rows& rows, const LinkFitOptions& options)
   return report;
 }
 
-/// Returns a copy of a part that several machines may share, for a change; null stays null.
+/// Returns a copy, which may be changed, of a part that several machines may share; null stays null.
 template <class T>
 std::shared_ptr<T> copy_of(std::shared_ptr<const T>& shared) {
   std::shared_ptr<T> copy = shared == nullptr ? nullptr : std::make_shared<T>(*shared);

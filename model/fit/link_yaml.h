@@ -12,7 +12,7 @@ namespace commfuse {
 std::string peer_yaml(const PeerParameters& peer, int indent);
 
 /// Returns the lines of a `collective:` map with all the maps in it, each indented by `indent` spaces. Values have four
-/// digits.
+/// significant digits.
 std::string collective_yaml(const CollectiveParameters& collective, int indent);
 
 /// Returns the lines of one framework's map below `custom_all_reduce:`, each indented by `indent` spaces.

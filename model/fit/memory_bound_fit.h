@@ -19,8 +19,8 @@ struct MeasuredTraffic {
 };
 
 struct MemoryBoundFit {
-  /// The given one, with kernel_floor and memory_bound_efficiency fitted, and with the fastest of all rows as
-  /// hbm_bandwidth and sm_bandwidth.
+  /// The given accelerator, with kernel_floor and memory_bound_efficiency fitted, and with the rate of the fastest row
+  /// as hbm_bandwidth and sm_bandwidth.
   Accelerator accelerator;
   RobustFit fit;
 };
@@ -30,7 +30,7 @@ struct MemoryBoundFit {
 MemoryBoundFit fit_memory_bound(const Accelerator& accelerator, std::span<const MeasuredTraffic> rows,
                                 const std::string& source);
 
-/// Returns the lines of a hardware file's `accelerator:` map that it changes, each indented by `indent` spaces.
+/// Returns the lines of a hardware file's `accelerator:` map that the fit changes, each indented by `indent` spaces.
 std::string memory_bound_yaml(const Accelerator& accelerator, int indent);
 
 }  // namespace commfuse

@@ -20,8 +20,8 @@ using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
-constexpr double nudge = 0.01;            // change of a logarithm that shows what depends on a parameter
-constexpr double normal_spread = 1.4826;  // standard deviation over median absolute deviation, for normal errors
+constexpr double nudge = 0.01;            // change of a logarithm that shows which rows depend on a parameter
+constexpr double normal_spread = 1.4826;  // standard deviation / median absolute deviation, for normal errors
 
 class Problem {
  public:
@@ -66,8 +66,8 @@ class Problem {
     }
   }
 
-  /// Returns the derivatives of the rows' weighted logarithms with respect to each parameter. The rows keep the values
-  /// passed in.
+  /// Returns the derivatives of the rows' weighted logarithms with respect to each parameter. Leaves the rows with the
+  /// given values.
   [[nodiscard]] MatrixXd slopes(std::span<const double> values) const {
     put(values);
     MatrixXd slopes(static_cast<Index>(rows_.count), static_cast<Index>(size()));
@@ -95,8 +95,8 @@ class Problem {
     }
   }
 
-  /// Fits. The residuals are one per row, weighted, then one per parameter, its distance from the start. Leaves the
-  /// fitted values set.
+  /// Fits the parameters. The residuals are one weighted residual per row, then one per parameter: its distance from
+  /// the start. Leaves the rows with the fitted values.
   [[nodiscard]] RobustFit fit() const {
     std::vector<FitParameter> parameters;
     for (std::size_t i = 0; i < size(); ++i) {
@@ -123,7 +123,7 @@ class Problem {
     return fitted;
   }
 
-  /// Returns the spread of rows around the current fit, at least their known noise.
+  /// Returns the spread of rows around the current fit, at least `options_.noise`.
   [[nodiscard]] double noise() const { return std::max(spread_of_rows(), options_.noise); }
 
   /// Returns the spread of the rows' logarithms around the current fit.
@@ -157,12 +157,12 @@ class Problem {
   std::vector<PriorParameter> parameters_;
   const PriorRows& rows_;
   const PriorFitOptions& options_;
-  std::vector<std::size_t> free_;  // places of the fitted parameters
+  std::vector<std::size_t> free_;  // indices of the fitted parameters
 };
 
 /// Returns the distance with the largest likelihood of the rows, linearised in the parameters (type II maximum
-/// likelihood; MacKay, "Bayesian Interpolation", Neural Computation 4, 1992). It is the smallest one for rows that the
-/// base prices within their noise.
+/// likelihood; MacKay, "Bayesian Interpolation", Neural Computation 4, 1992). It is the smallest distance if the base
+/// prices the rows within their noise.
 double likeliest(const Problem& problem, const PriorFitOptions& options) {
   const MatrixXd slopes = problem.slopes(problem.starts()) / options.noise;
   const VectorXd rows = problem.weighted_logs() / options.noise;
@@ -189,13 +189,14 @@ double likeliest(const Problem& problem, const PriorFitOptions& options) {
   return best;
 }
 
-/// With few rows, keeps only the parameters that they decide; the others return to their starts. Returns the names of
-/// those. The least decided one is dropped first, so that of two that rows know only together (a base latency and a
-/// step's) not both are lost.
+/// With few rows, keeps only the parameters that they decide; all others return to their starts. Returns the names of
+/// the dropped parameters. The least decided parameter is dropped first, so that of two that the rows determine only
+/// together (a base latency and a step latency) one is kept.
 std::vector<std::string> drop_undecided(Problem& problem, const PriorFitOptions& options) {
   std::vector<std::string> left;
   while (problem.size() > 0) {
-    // Rows of another machine, which no values near the base fit, still move the parameters that they depend on.
+    // Rows of a very different machine, which no values near the base fit, still move the parameters on which they
+    // depend.
     const std::vector<double> values = problem.fit().values();
     const std::vector<double> errors = problem.errors(values, options.is_noise_known ? options.noise : problem.noise());
     problem.put_starts();
@@ -240,7 +241,7 @@ PriorFit prior_fit(std::vector<PriorParameter> parameters, const PriorRows& rows
     }
     const std::vector<double> errors = problem.errors(values, problem.noise());
     for (std::size_t i = 0; i < errors.size(); ++i) {
-      // A parameter that stopped at a limit has a slope that does not show how far it would have moved.
+      // The slope of a parameter that stopped at a limit does not show how far it would have moved.
       FittedParameter& parameter = result.parameters[i];
       parameter.standard_error = parameter.undecided ? std::max(errors[i], problem.spread(i)) : errors[i];
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Least squares that starts from a machine's parameters and moves them only as far as the rows require: ridge
-// regression (Hoerl and Kennard, Technometrics 12, 1970) on logarithms, which is Bayes' rule with a normal prior. A
+// regression (Hoerl and Kennard, Technometrics 12, 1970) on logarithms, which equals Bayes' rule with a normal prior. A
 // formula with many parameters can thus be fitted to a small number of rows.
 #pragma once
 
@@ -17,10 +17,10 @@ namespace commfuse {
 /// Relative error that remains for a row after a good fit.
 inline constexpr double residual_of_a_row = 0.05;
 
-/// A parameter before any row is seen. Requires 0 < lower <= start <= upper and spread > 0.
+/// The prior of a parameter, before any row is used. Requires 0 < lower <= start <= upper and spread > 0.
 struct PriorParameter {
   std::string name;
-  double start = 1.0;  ///< value in the machine that the fit starts from (the base)
+  double start = 1.0;  ///< value in the machine from which the fit starts (the base)
   double lower = 1e-12;
   double upper = 1e12;
   double spread = 0.7;  ///< standard deviation of its logarithm around the start
@@ -35,33 +35,34 @@ struct PriorRows {
 };
 
 struct PriorFitOptions {
-  /// If true, a parameter keeps its start unless the rows reduce its error below `decided` times its spread. Errors are
-  /// those of Bayes' rule, but the error of a parameter that stops at a limit (`undecided`) is at least its spread. If
-  /// false, all parameters that some row depends on are fitted, and errors are those of robust_fit.
+  /// If true, a parameter keeps its start unless the rows reduce its error below `decided` times its spread. Errors
+  /// follow from Bayes' rule, but the error of a parameter that stops at a limit (`undecided`) is at least its spread.
+  /// If false, all parameters on which some row depends are fitted, and errors come from robust_fit.
   bool has_few = true;
   double decided = 0.5;
   double noise = residual_of_a_row;  ///< standard deviation of a row around the formula
-  double most_spreads = 10.0;        ///< a parameter moves from its start by at most this many of its spreads
-  /// If true, `noise` defines outliers. Otherwise the scatter of the residuals does, which needs more rows than
+  double most_spreads = 10.0;        ///< largest move of a parameter from its start, in spreads
+  /// If true, `noise` defines outliers. Otherwise the scatter of the residuals defines them, which needs more rows than
   /// parameters.
   bool is_noise_known = false;
   /// Candidates for the distance between the machine and the base. The rows choose the likeliest, which is added in
-  /// quadrature to the spread of every parameter. Empty: only the parameters' spreads count.
+  /// quadrature to the spread of every parameter. Empty: only the parameters' spreads are used.
   std::vector<double> distances = {};
   FitOptions fit = {};
 };
 
 struct PriorFit {
   std::vector<FittedParameter> parameters;  ///< parameters that the rows move, in the given order
-  std::vector<std::size_t> places;          ///< index of each in the given list
-  std::vector<std::string> left;  ///< names of parameters that rows depend on but do not decide; they keep their start
+  std::vector<std::size_t> places;          ///< index of each of these in the given list
+  std::vector<std::string> left;  ///< names of parameters that affect rows but are not decided; they keep their start
   double spread = 0.0;            ///< robust spread of the rows' logarithms
   double distance = 0.0;          ///< chosen from PriorFitOptions::distances
   bool converged = false;
 };
 
 /// Fits the parameters. Leaves the rows with the fitted values, and with the start of every other parameter. A
-/// parameter that no row depends on is neither in `parameters` nor in `left`. Requires a row. Deterministic.
+/// parameter on which no row depends is neither in `parameters` nor in `left`. Requires at least one row.
+/// Deterministic.
 PriorFit prior_fit(std::vector<PriorParameter> parameters, const PriorRows& rows, const PriorFitOptions& options);
 
 }  // namespace commfuse

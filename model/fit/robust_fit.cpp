@@ -18,7 +18,7 @@ using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
-constexpr double normal_spread = 1.4826;  // standard deviation over median absolute deviation, for normal errors
+constexpr double normal_spread = 1.4826;  // standard deviation / median absolute deviation, for normal errors
 constexpr double least_spread = 1e-12;    // in an exact fit, rounding must not look like outliers
 constexpr double first_damping = 1e-3;
 constexpr double most_damping = 1e12;
@@ -31,12 +31,12 @@ double spread_of(const VectorXd& residuals) {
   return std::max(least_spread, normal_spread * quantile(std::move(sizes), 0.5));
 }
 
-/// Returns the size beyond which residuals count only by their sign.
+/// Returns the size above which only the sign of a residual counts.
 double threshold_of(const VectorXd& residuals, const FitOptions& options) {
   return options.huber * (options.spread > 0.0 ? options.spread : spread_of(residuals));
 }
 
-/// Returns Huber's loss: half the square up to `threshold`, its tangent beyond.
+/// Returns Huber's loss: half the square of a residual up to `threshold`, and the tangent beyond.
 double loss(const VectorXd& residuals, double threshold) {
   double sum = 0.0;
   for (const double residual : residuals) {
@@ -107,7 +107,7 @@ VectorXd weights_of(const VectorXd& residuals, double threshold) {
       [threshold](double residual) { return std::abs(residual) <= threshold ? 1.0 : threshold / std::abs(residual); });
 }
 
-/// Finds parameters that the objective would push through the bound they lie on, or that change nothing.
+/// Finds parameters that the objective would push beyond the bound on which they are, or that have no effect.
 std::vector<bool> stuck_of(const Problem& problem, const VectorXd& logs, const MatrixXd& slopes,
                            const VectorXd& gradient) {
   std::vector<bool> stuck(static_cast<std::size_t>(problem.size()));
@@ -119,7 +119,8 @@ std::vector<bool> stuck_of(const Problem& problem, const VectorXd& logs, const M
   return stuck;
 }
 
-/// Replaces rows and columns of stuck parameters with those of the unit matrix, so that they get no step and no error.
+/// Replaces rows and columns of stuck parameters with rows and columns of the unit matrix, so that they get no step and
+/// no error.
 void leave_out(MatrixXd& normal, VectorXd& gradient, const std::vector<bool>& stuck) {
   for (Index i = 0; i < normal.rows(); ++i) {
     if (stuck[static_cast<std::size_t>(i)]) {
@@ -139,8 +140,8 @@ struct State {
   bool converged = false;
 };
 
-/// Makes one accepted step of Levenberg-Marquardt at a fixed threshold. Returns the share by which the loss fell, or 0
-/// if no step helps.
+/// Makes one accepted step of Levenberg-Marquardt at a fixed threshold. Returns the relative decrease of the loss, or 0
+/// if no step reduces it.
 double improve(const Problem& problem, double threshold, double& damping, State& state) {
   const MatrixXd slopes = problem.jacobian(state.logs);
   const VectorXd weights = weights_of(state.residuals, threshold);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fits the parameters of a cost formula to measured times, by least squares that a few bad rows cannot distort.
+// Fits the parameters of a cost formula to measured times, by least squares that are robust to a few bad rows.
 #pragma once
 
 #include <functional>
@@ -19,28 +19,28 @@ struct FitParameter {
 };
 
 struct FitOptions {
-  /// Residuals beyond this many times their spread count only by their sign (Huber); 1.345 keeps 95% of the efficiency
-  /// if errors are normal. Infinity gives plain least squares.
+  /// Only the sign of residuals beyond this multiple of their spread counts (Huber); 1.345 keeps 95% of the efficiency
+  /// if errors are normal. Infinity means plain least squares.
   double huber = 1.345;
-  double spread = 0.0;  ///< spread of the residuals if known; 0: estimated from them, as RobustFit::spread
+  double spread = 0.0;  ///< spread of the residuals if known; 0: estimated from the residuals, like RobustFit::spread
   int most_iterations = 200;
-  double tolerance = 1e-9;        ///< Stop when a step improves the objective by less than this share of it.
+  double tolerance = 1e-9;        ///< Stop when a step improves the objective by less than this share.
   double difference_step = 1e-4;  ///< step of a logarithm, for the derivatives
-  /// One per residual: rows of a group have correlated errors; empty: every row is its own group.
+  /// Group of each residual: rows of a group have correlated errors; empty: every row is its own group.
   std::vector<int> groups = {};
 };
 
-/// Fills one residual per row for these values, in the order of the parameters. Use log(predicted / measured), so that
-/// a microsecond and a second count alike. Residuals must be finite everywhere inside the bounds.
+/// Writes one residual per row for these values, which are in the order of the parameters. Use log(predicted /
+/// measured), so that short and long times have equal weight. Residuals must be finite everywhere inside the bounds.
 using Residuals = std::function<void(std::span<const double> values, std::span<double> residuals)>;
 
 struct FittedParameter {
   std::string name;
   double value = 0.0;
   double standard_error = 0.0;  ///< relative to value; 0 if it was fixed or ended on a bound
-  bool undecided = false;       ///< ended on a bound that the data would push it through, or changes no residual
+  bool undecided = false;       ///< ended on a bound beyond which the data would push it, or changes no residual
   double start = 0.0;           ///< start of the search
-  /// True for a rate on the physical rate of the wires, which the data would push it through.
+  /// True for a rate at the physical rate of the wires, beyond which the data would push it.
   bool at_capacity = false;
 };
 
@@ -48,7 +48,7 @@ struct RobustFit {
   std::vector<FittedParameter> parameters;  ///< in the given order
   std::vector<double> residuals;            ///< at the fitted values
   double spread = 0.0;  ///< 1.4826 x the median of |residual|: a standard deviation that ignores outliers
-  double loss = 0.0;    ///< Huber's, at the fitted values; lower is better between fits with one FitOptions::spread
+  double loss = 0.0;    ///< Huber's loss at the fitted values; lower is better between fits with one FitOptions::spread
   int iterations = 0;
   bool converged = false;
 
@@ -57,13 +57,13 @@ struct RobustFit {
 
 /// Fits by Levenberg-Marquardt on iteratively reweighted residuals (Huber, "Robust Statistics", 1981, chapter 7), with
 /// the Jacobian by central differences. Standard errors come from the sandwich (J' D J)^-1 (sum over groups of s s')
-/// (J' D J)^-1, where s is the group's summed influence; with every row its own group these are White's errors
+/// (J' D J)^-1, where s is the group's summed influence; if every row is its own group, these are White's errors
 /// (Econometrica 48, 1980). Requires at least one parameter and more residuals than parameters. Deterministic.
 RobustFit robust_fit(std::span<const FitParameter> parameters, std::size_t rows, const Residuals& residuals,
                      const FitOptions& options = {});
 
-/// Returns the value at a share of the ordered list, by linear interpolation; 0.5 is the median. Requires a value and 0
-/// <= share <= 1.
+/// Returns the quantile of `values` at `share`, by linear interpolation; 0.5 is the median. Requires at least one value
+/// and 0 <= share <= 1.
 double quantile(std::vector<double> values, double share);
 
 }  // namespace commfuse

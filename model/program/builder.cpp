@@ -42,7 +42,7 @@ std::size_t hash_of(const Shape& shape) {
   return static_cast<std::size_t>(hash ^ (hash >> 32U));
 }
 
-/// Compares only constants if positions are equal on all ranks, as most are.
+/// Compares only constants if both positions are the same on all ranks, as most are.
 inline bool same(const Index& a, const Index& b) {
   return a.constant == b.constant && ((a.fixed() && b.fixed()) || (a.terms[0] == b.terms[0] && a.terms == b.terms));
 }
@@ -150,8 +150,8 @@ void ProgramBuilder::finally(const Region& region, TensorId tensor, Index row, I
   program_.final.push_back({region, tensor, row, column});
 }
 
-/// The output of an op is often an input of the next ones, so an operand like one of the last two of its buffer shares
-/// its region.
+/// The output of an op is often an input of the next ops, so an operand shares the stored region of an equal one among
+/// the last two operands of its buffer.
 Slice ProgramBuilder::store(const Region& region) {
   auto& [before, last] = recent_[position(region.buffer)];
   if (last.count == 1 && same(program_.regions[last.first], region)) {
@@ -261,7 +261,7 @@ OpId ProgramBuilder::attention(const AttentionSpec& spec) {
              spec.lane, spec.waits);
 }
 
-/// The usual positions are not stored, so that there is only one way to write them.
+/// The usual positions are not stored, so that they have only one representation.
 Slice ProgramBuilder::store_positions(const AttentionSpec& spec) {
   check(spec.positions.empty() || spec.positions.size() == spec.queries.size(),
         "each region of queries has a position");
@@ -421,7 +421,7 @@ Slice ProgramBuilder::store_all(std::initializer_list<const Operand*> operands) 
   return slice;
 }
 
-/// Looks at the last shape first, because most ops have it.
+/// Compares with the last shape first, because most ops repeat it.
 template <class Of>
 std::uint32_t ProgramBuilder::shape_id(const Of& shape) {
   constexpr std::size_t kind = Shape(std::in_place_type<Of>).index();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The only way to make a Program. Ops wait only for ids given earlier, so a program is acyclic by construction.
+// The only way to make a Program. An op can wait only for ops with earlier ids, so a program is acyclic by
+// construction.
 #pragma once
 
 #include <array>
@@ -18,10 +19,10 @@ namespace commfuse {
 
 /// Regions stacked by rows.
 using Operand = Few<Region>;
-/// Ops that must have ended before another is posted.
+/// Ops that must have ended before another op is posted.
 using Waits = Few<OpId>;
 
-/// Definition of a tensor as the product of two others.
+/// Definition of a tensor as the product of two other tensors.
 struct ProductSpec {
   bool transpose_a = false;
   bool transpose_b = false;
@@ -35,7 +36,7 @@ struct GemmSpec {
   Waits waits;
   Purpose purpose = Purpose::essential;
   DType accumulator = DType::fp32;
-  std::int32_t kernel_rows = 0;  // block rows of the kernel that this GEMM is a part of; 0: its own kernel
+  std::int32_t kernel_rows = 0;  // block rows of the kernel of which this GEMM is a part; 0: its own kernel
   bool transpose_a = false;
   bool transpose_b = false;
 };
@@ -73,7 +74,7 @@ struct ExchangeSpec {
   Waits waits;
 };
 
-/// A push without data from every rank to coordinate + shift, which tells the target how far the source has come.
+/// A push without data from every rank to coordinate + shift, which signals the progress of the source to the target.
 struct CreditSpec {
   Lane lane{LaneKind::comm, 0};
   int axis = 0;
@@ -93,16 +94,16 @@ struct CollectiveSpec {
 };
 
 /// Aborts (check) on mistakes that only the author of a generator can make: empty operands, regions wider than their
-/// buffer, operands whose extents do not fit each other, waits for later ops. Throws ConfigError when operands stack
-/// more regions than memory holds.
+/// buffer, operands with incompatible extents, waits for later ops. Throws ConfigError when operands stack more regions
+/// than memory holds.
 class ProgramBuilder {
  public:
   ProgramBuilder(std::string name, Mesh mesh);
 
   [[nodiscard]] const Mesh& mesh() const { return program_.mesh; }
 
-  /// Returns a dimension of that name, cut into `blocks`. Asking again for the same name returns the same dimension and
-  /// requires the same blocks.
+  /// Returns a dimension of that name, cut into `blocks`. A second call with the same name returns the same dimension
+  /// and requires the same number of blocks.
   DimensionId dimension(std::string_view name, std::int32_t blocks);
 
   TensorId input_tensor(std::string name, Extent rows, Extent columns, DType dtype);
@@ -134,7 +135,7 @@ class ProgramBuilder {
 
   [[nodiscard]] const Tensor& tensor(TensorId id) const { return program_.tensors[position(id)]; }
   [[nodiscard]] const Buffer& buffer_of(BufferId id) const { return program_.buffers[position(id)]; }
-  /// Returns the whole of a buffer.
+  /// Returns a buffer as one region.
   [[nodiscard]] Region whole(BufferId id) const;
   /// Returns `rows` block rows of a buffer from `row` on, over all its columns.
   [[nodiscard]] Region rows_of(BufferId id, Index row, std::int32_t rows = 1) const;
@@ -158,7 +159,7 @@ class ProgramBuilder {
     const Operand& b;
     const Operand& out;
   };
-  /// Adds a GEMM with the operands of `factors`, not those of `how`.
+  /// Adds a GEMM with the operands of `factors`, not the operands of `how`.
   OpId multiply(const Factors& factors, const Waits& waits, const GemmSpec& how);
   Slice store(const Region& region);
   Slice store(const Operand& operand);
@@ -179,10 +180,10 @@ class ProgramBuilder {
   Program program_;
   std::vector<std::array<Slice, 2>> recent_;  // by buffer: the last two operands of one region, the later one last
   std::unordered_multimap<std::size_t, std::uint32_t> shape_ids_;       // by hash; only looked up, never iterated
-  std::array<std::uint32_t, std::variant_size_v<Shape>> last_shape_{};  // by kind: the last one asked for
+  std::array<std::uint32_t, std::variant_size_v<Shape>> last_shape_{};  // by kind: the last one requested
 };
 
-/// Returns the program with no region shared between operands, so that one can be changed alone.
+/// Returns the program with no region shared between operands, so that one operand can be changed without others.
 Program unshared(Program program);
 
 }  // namespace commfuse

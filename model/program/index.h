@@ -26,7 +26,7 @@ constexpr std::int32_t wrapped(std::int32_t number, std::int32_t extent) {
 class IndexTerm {
  public:
   constexpr IndexTerm() = default;
-  // NOLINTNEXTLINE(bugprone-easily-swappable-parameters): the numbers stand in the order of the formula above
+  // NOLINTNEXTLINE(bugprone-easily-swappable-parameters): the numbers are in the order of the formula above
   constexpr IndexTerm(std::int32_t factor, std::int32_t offset, int sign = 1)
       : scale(factor), start_(sign < 0 ? ~offset : offset) {}
 

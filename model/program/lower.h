@@ -21,7 +21,7 @@ struct Rectangle {
   friend bool operator==(const Rectangle&, const Rectangle&) = default;
 };
 
-/// One op on one rank with everything computed. Lists are run by list position; `waits` are positions too.
+/// One op on one rank with everything computed. `waits` refers to commands by their position in the list.
 struct Command {
   OpId op{};
   OpKind kind = OpKind::gemm;
@@ -33,14 +33,14 @@ struct Command {
   std::vector<std::vector<Rectangle>> outputs;  // stacked by rows
   // Attention: the block row of its sequence at which each region of queries begins.
   std::vector<std::int32_t> positions;
-  Rank target = -1;         // exchange: the rank it sends to; -1: this half is absent
-  Rank source = -1;         // exchange: the rank it receives from; -1: this half is absent
-  OpId target_op{-1};       // the target's op whose receive half takes this send
-  OpId source_op{-1};       // the source's op whose send half fills this receive
+  Rank target = -1;         // exchange: the rank to which it sends; -1: this half is absent
+  Rank source = -1;         // exchange: the rank from which it receives; -1: this half is absent
+  OpId target_op{-1};       // the target's op whose receive half matches this send
+  OpId source_op{-1};       // the source's op whose send half matches this receive
   std::vector<Rank> group;  // collective: its members, by coordinate
 };
 
-/// The common part of all ranks' lists. Simulators use it without creating the lists.
+/// The part that the lists of all ranks have in common. Simulators use it without creating the lists.
 struct Lowered {
   std::shared_ptr<const Program> program{};
   Matching matching;
@@ -50,8 +50,8 @@ struct Lowered {
   }
 };
 
-/// Aborts when sends and receives do not match; run check(program) first. `matching` is that of the program, if it is
-/// already known.
+/// Aborts when sends and receives do not match; run check(program) first. `matching` is the program's matching, if the
+/// caller already has it.
 Lowered lower(std::shared_ptr<const Program> program);
 Lowered lower(std::shared_ptr<const Program> program, Matching matching);
 

@@ -158,7 +158,7 @@ std::string who_joins(const Program& program, const Op& op, const CollectiveShap
   return fmt::format("rank {} does, rank {} does not", *joins, *stays);
 }
 
-/// Checks that a collective's group joins as a whole or not at all.
+/// Checks that either all ranks of a collective's group take part in it or none does.
 void match_collectives(const Program& program, Matching& matching) {
   if (matching.uniform) {
     return;

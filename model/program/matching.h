@@ -19,7 +19,7 @@ struct Matching {
   std::vector<std::int32_t> receive_of_send;  // op at the target whose receive half meets this send half; -1: none
   std::vector<std::int32_t> send_of_receive;  // op at the source whose send half meets this receive half; -1: none
   /// One sentence for each mistake: a send or a receive without a partner, halves of different sizes, a collective that
-  /// only a part of its group joins. Empty without mistakes.
+  /// only a part of its group joins. Empty if there is no mistake.
   std::vector<std::string> problems;
 
   [[nodiscard]] std::int32_t receiver(Rank rank, OpId op) const { return receive_of_send[place(rank, op)]; }
@@ -37,7 +37,7 @@ Matching match(const Program& program);
 /// that is always true, such as "tp >= 0", splits no group.
 bool splits_groups(const Program& program, const Op& op, const CollectiveShape& collective);
 
-/// Return the rank that an exchange sends to from `rank`, and the rank that it receives from.
+/// Return the rank to which `rank` sends in an exchange, and the rank from which it receives.
 Rank target_of(const Program& program, const ExchangeShape& exchange, Rank rank);
 Rank source_of(const Program& program, const ExchangeShape& exchange, Rank rank);
 

@@ -40,7 +40,7 @@ struct Mesh {
 
 /// The first ranks of a mesh, each of which stands for all ranks that have the same id modulo `ranks`. Inner axes are
 /// whole, at most one axis keeps a divisor of its extent, and outer axes keep one coordinate. So if every rank does the
-/// same, seen from its own place, a shift along an axis of the mesh is the same shift along that axis of the folded
+/// same relative to its own position, a shift along an axis of the mesh is the same shift along that axis of the folded
 /// mesh.
 struct FoldedMesh {
   Rank ranks = 1;

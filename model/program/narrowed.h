@@ -6,9 +6,9 @@
 
 namespace commfuse {
 
-/// Returns the program with exchanges, all-gathers and all-to-alls in dtype `wire` if theirs is wider: receivers get
-/// values rounded to `wire`. Collectives that add keep their dtype, since each of their hops would round again. Credits
-/// carry no data.
+/// Returns the program with exchanges, all-gathers and all-to-alls in dtype `wire` if their own dtype is wider:
+/// receivers get values rounded to `wire`. Collectives that add keep their dtype, since each hop would round the sum
+/// once more. Credits carry no data.
 Program narrowed(Program program, DType wire);
 
 }  // namespace commfuse

@@ -18,7 +18,7 @@ Order::Order(const Program& program, Rank rank)
   const auto learn = [&](std::int32_t* known, OpId earlier) {
     const std::size_t from = commfuse::position(earlier);
     if (known[lane_[from]] > place_[from]) {
-      return;  // the earlier op, and everything that had ended before it, are known already
+      return;  // the earlier op, and everything that had ended before it, are already included
     }
     const std::int32_t* its = finished_.data() + from * lanes;
     for (std::size_t lane = 0; lane < lanes; ++lane) {
@@ -59,7 +59,7 @@ bool holds_sms(const Program& program, const Op& op, OpKind kind) {
   return op.kind == kind && communication_holds_sms(program.lanes[op.lane].kind);
 }
 
-/// One lane, with the number of ops of either kind of communication among its first ops.
+/// The ops of one lane, and prefix counts of its exchanges and collectives that hold SMs.
 struct Queue {
   const std::vector<OpId>& ops;
   std::vector<std::int32_t> exchanges{0};
@@ -74,8 +74,8 @@ struct Queue {
   }
 };
 
-/// Adds the ops of one lane that may run beside `op`. Along a lane come first the ops that end before it, then those
-/// that run beside it, then those that start after it.
+/// Adds the ops of one lane that may run concurrently with `op`. A lane contains first the ops that end before `op`,
+/// then the concurrent ops, then the ops that start after it.
 void meet_lane(const Order& order, OpId op, std::size_t lane, const Queue& queue, Meetings& met) {
   const auto first = static_cast<std::size_t>(order.finished(op, lane));
   const auto end =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Order that a rank's waits and in-order lanes guarantee: which op has surely ended before another starts.
+// Order that a rank's waits and in-order lanes guarantee: which ops have certainly ended before another starts.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ class Order {
   /// Ignores ops whose predicate is false on `rank`.
   Order(const Program& program, Rank rank);
 
-  /// Returns true when `first` has ended before `second` starts, whatever the durations. Requires both to take part.
+  /// Returns true when `first` has ended before `second` starts, whatever the durations. Requires that both take part.
   [[nodiscard]] bool before(OpId first, OpId second) const {
     return finished(second, lane_[commfuse::position(first)]) > place_[commfuse::position(first)];
   }
@@ -25,7 +25,7 @@ class Order {
   [[nodiscard]] std::size_t lane(OpId op) const { return lane_[commfuse::position(op)]; }
   /// Returns the ops of a lane, in order.
   [[nodiscard]] const std::vector<OpId>& on_lane(std::size_t lane) const { return on_lane_[lane]; }
-  /// Returns how many ops of `lane`, from its first, have ended before `op` starts.
+  /// Returns how many ops at the front of `lane` have ended before `op` starts.
   [[nodiscard]] std::int32_t finished(OpId op, std::size_t lane) const { return finished(op)[lane]; }
   /// Returns these counts for every lane.
   [[nodiscard]] const std::int32_t* finished(OpId op) const {
@@ -40,14 +40,14 @@ class Order {
   std::vector<std::vector<OpId>> on_lane_;
 };
 
-/// Returns true unless copy engines, or a kernel that runs anyway, move the data of communication on such a lane
-/// without SMs.
+/// Returns true unless the lane's data are moved without SMs of their own, by copy engines or by a kernel that runs
+/// anyway.
 bool communication_holds_sms(LaneKind lane);
 
 /// Ops that may run at the same time as an op, because neither is ordered before the other. For a compute op: the kinds
-/// of communication that hold SMs meanwhile (those on lanes of kind copy or kernel hold none). For an exchange that
-/// sends: the send of every other lane that runs beside it (`rivals`), and the collectives beside it. For a collective:
-/// the sends and collectives of other lanes beside it (`contenders`).
+/// of concurrent communication that hold SMs (lanes of kind copy or kernel hold none). For an exchange that sends: one
+/// concurrent send of each other lane (`rivals`), and the concurrent collectives (`contenders`). For a collective: the
+/// concurrent sends and collectives of other lanes (`contenders`).
 struct Meetings {
   bool exchange = false;
   bool collective = false;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Program: one schedule as plain data, written once for all ranks. Generators make it, check() proves it, one
-// lowering hands it to simulators and executors; later code does not know which generator made it.
+// The Program: one schedule as plain data, written once for all ranks. Generators make it, check() proves it, and one
+// lowering passes it to simulators and executors, which do not depend on the generator.
 //
 // Positions and extents are whole blocks of named dimensions, not elements: the structure of a schedule is built,
-// checked and digested once, and a point only gives the number of elements per block (Sizes).
+// checked and digested once, and a point adds only the number of elements per block (Sizes).
 #pragma once
 
 #include <cstdint>
@@ -59,7 +59,8 @@ constexpr std::size_t inputs_of(Function function) {
   return function == Function::residual ? 2 : function == Function::zero ? 0 : 1;
 }
 
-/// A whole tensor of the unfused operation, as if one rank held it all. check() proves its definition.
+/// A whole tensor of the unfused operation, as if one rank held all of it. check() proves that a program computes what
+/// the definition states.
 struct Tensor {
   enum class Definition : std::uint8_t { input, product, function, attention };
   std::string name;
@@ -76,8 +77,8 @@ struct Tensor {
   friend bool operator==(const Tensor&, const Tensor&) = default;
 };
 
-/// Returns the dimension that the product of `a` and another tensor sums over; its blocks are the contributions to a
-/// block of the product.
+/// Returns the extent over which the product of `a` and another tensor sums; its number of blocks is the number of
+/// contributions to a block of the product.
 constexpr Extent contraction_of(const Tensor& product, const Tensor& a) {
   return product.transpose_a ? a.rows : a.columns;
 }
@@ -114,14 +115,14 @@ struct Content {
   friend bool operator==(const Content&, const Content&) = default;
 };
 
-/// An in-order queue on a rank. Every rank also has a `host` lane, which no op names: it issues the ops in program
-/// order, one issue cost after another.
+/// An in-order queue on a rank. Every rank also has a `host` lane, which is not listed in Program::lanes: it issues the
+/// ops in program order, one issue cost after another.
 enum class LaneKind : std::uint8_t {
   compute,
   aux,     // small kernels
   comm,    // communication by SMs
   copy,    // copy engines: exchanges on it hold no SMs
-  kernel,  // data that a running GEMM kernel moves and adds up itself, at its bound: no launch, no latency, no SMs
+  kernel,  // data that a running GEMM kernel moves and sums itself; a bound: no launch, no latency, no SMs
 };
 struct Lane {
   LaneKind kind = LaneKind::compute;
@@ -129,7 +130,7 @@ struct Lane {
   friend bool operator==(const Lane&, const Lane&) = default;
 };
 
-/// Purpose of an op, which decides how its time is counted.
+/// Purpose of an op; determines how its time is counted.
 enum class Purpose : std::uint8_t {
   essential,      // compute of the unfused operator, however sliced
   local,          // made by the strategy: adds, packs, shuffles, copies
@@ -138,15 +139,15 @@ enum class Purpose : std::uint8_t {
 
 enum class OpKind : std::uint8_t { gemm, attention, elementwise, exchange, collective };
 
-/// out (m x n) = or += op(a) (m x k) x op(b) (k x n). A transposed factor lies in memory the other way round: a as k x
-/// m, b as n x k. The GEMM may be one of the equal parts, in sequence in program order, of one kernel of `kernel_m`
-/// rows: then it takes its share of that kernel's time, and only the first part is launched.
+/// out (m x n) = or += op(a) (m x k) x op(b) (k x n). A transposed factor is stored in memory as k x m (a) or n x k
+/// (b). The GEMM may be one of several equal parts of one kernel of `kernel_m` rows, which follow one another in
+/// program order: then it takes its share of that kernel's time, and only the first part is launched.
 struct GemmShape {
   Extent m, n, k;
   bool accumulate = false;
   DType dtype = DType::bf16;  // dtype of the factors
   DType accumulator = DType::fp32;
-  Extent kernel_m;  // a multiple of m; 0 blocks: the GEMM is a kernel of its own
+  Extent kernel_m;  // a multiple of m; 0 blocks: the GEMM is a separate kernel
   bool transpose_a = false;
   bool transpose_b = false;
   std::optional<DType> out;  // dtype of the output, if it differs from the factors: fp32 gradients
@@ -156,8 +157,8 @@ struct GemmShape {
 /// softmax(q k^T / sqrt(head)) v for `queries` rows against `keys` rows. One block of `qkv` columns holds the q, k and
 /// v of a rank's heads and becomes one block of `columns`. Rows are tokens, sequence-major: row = position * batch +
 /// sequence, where `batch` and `head` are dimensions of one block that hold the number of sequences and the size of a
-/// head. The keys are block rows 0, 1, 2 and so on of the sequence; Op::positions gives the places of the queries, and
-/// with a causal mask a query sees the keys up to its own.
+/// head. The keys are block rows 0, 1, 2 and so on of the sequence; Op::positions contains the positions of the
+/// queries, and under a causal mask a query sees the keys up to its own position.
 struct AttentionShape {
   Extent queries, keys, columns, qkv;
   DimensionId batch{};
@@ -167,7 +168,7 @@ struct AttentionShape {
   friend bool operator==(const AttentionShape&, const AttentionShape&) = default;
 };
 
-/// Takes `inputs` rectangles of rows x columns and writes one (swiglu: the input has twice the columns).
+/// Reads `inputs` rectangles of rows x columns and writes one (swiglu: the input has twice as many columns).
 struct ElementwiseShape {
   Function function = Function::add;
   std::int32_t inputs = 1;
@@ -176,11 +177,11 @@ struct ElementwiseShape {
   friend bool operator==(const ElementwiseShape&, const ElementwiseShape&) = default;
 };
 
-/// Ends of an exchange that must be posted before a half of it moves data.
+/// Ends of an exchange that must be posted before data move.
 enum class Protocol : std::uint8_t {
-  rendezvous,  // both ends: each half starts when both are posted, and both ops last until it is over
-  push,        // the sender: it writes to the receiver's memory as soon as it is posted; the receive waits for that
-  pull,        // both ends, but the sender only shows that its data are ready, and goes on; the receiver fetches them
+  rendezvous,  // both ends: each half starts when both are posted, and both ops last until it ends
+  push,        // the sender: writes to the receiver's memory as soon as it is posted; the receive waits for the data
+  pull,        // both ends; the sender only signals that its data are ready and continues, the receiver fetches them
 };
 
 /// Sends to coordinate + shift, receives from coordinate - shift, along one axis; either half may be absent.
@@ -195,14 +196,14 @@ struct ExchangeShape {
   friend bool operator==(const ExchangeShape&, const ExchangeShape&) = default;
 };
 
-/// Returns true for a push without data, which tells the target how far the source has come, for example that its
+/// Returns true for a push without data, which signals the progress of the source to the target, for example that
 /// memory may be written or read.
 constexpr bool is_credit(const ExchangeShape& exchange) { return exchange.rows.blocks == 0; }
 
 enum class CollectiveKind : std::uint8_t { all_gather, reduce_scatter, all_reduce, all_to_all };
 
-/// A collective over the ranks that differ only in their coordinate on `axis`. rows x columns is the larger of input
-/// and output.
+/// A collective over the ranks that differ only in their coordinate on `axis`. rows x columns is the size of the larger
+/// of input and output.
 struct CollectiveShape {
   CollectiveKind kind = CollectiveKind::all_gather;
   std::int8_t axis = 0;
@@ -214,16 +215,16 @@ struct CollectiveShape {
 /// Inputs to the price of an op; ops of one shape cost the same (under a causal mask the positions matter too).
 using Shape = std::variant<GemmShape, AttentionShape, ElementwiseShape, ExchangeShape, CollectiveShape>;
 
-/// A range of a pool of the program.
+/// A range in one of the program's pools.
 struct Slice {
   std::uint32_t first = 0;
   std::uint32_t count = 0;
   friend bool operator==(const Slice&, const Slice&) = default;
 };
 
-/// A flat record; its lists lie in the program's pools. Inputs by kind: gemm a, b; elementwise its inputs; exchange the
-/// sent data; collective the given data; attention the rows of the queries and those of the keys, both of q, k and v.
-/// Outputs: one operand (an exchange that only sends has none). A credit has neither.
+/// A flat record; its lists are in the program's pools. Inputs by kind: gemm a, b; elementwise its inputs; exchange the
+/// sent data; collective its input; attention the rows of the queries and the rows of the keys, both in the buffer of
+/// q, k and v. Outputs: one operand (an exchange that only sends has none). A credit has neither.
 struct Op {
   OpKind kind = OpKind::gemm;
   Purpose purpose = Purpose::essential;
@@ -252,7 +253,7 @@ struct Program {
   std::vector<Shape> unfused;  // essential compute of one rank, unsliced, from which `compute` is priced
 
   std::vector<OpId> waits;       // pool
-  std::vector<Slice> operands;   // pool: each a list of regions stacked by rows
+  std::vector<Slice> operands;   // pool: each operand is a range of regions, stacked by rows
   std::vector<Region> regions;   // pool; operands may share them
   std::vector<Index> positions;  // pool: block rows of a sequence
 

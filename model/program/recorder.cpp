@@ -58,9 +58,10 @@ RankSummary Recorder::summary(Rank rank) const {
   return summary;
 }
 
-// Evaluators record the ops of a rank in an order near that of their ids, so counting ranks leaves little to sort.
+// Evaluators record the ops of a rank nearly in the order of their ids, so after distribution by rank little is left to
+// sort.
 Timeline Recorder::timeline() const {
-  std::vector<std::size_t> next(last_end_.size() + 1, 0);  // by rank: where its next span goes
+  std::vector<std::size_t> next(last_end_.size() + 1, 0);  // by rank: index of its next span
   for (const OpSpan& span : timeline_) {
     ++next[static_cast<std::size_t>(span.rank) + 1];
   }

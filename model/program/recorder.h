@@ -34,19 +34,19 @@ struct RankSummary {
 class Recorder {
  public:
   enum class Keep { ends, summaries, timeline };
-  /// Keep::ends: only makespan() will be asked for.
+  /// Keep::ends: keeps only what makespan() needs.
   explicit Recorder(Keep keep = Keep::summaries) : keep_(keep) {}
 
-  /// Forgets everything but keeps the memory.
+  /// Forgets everything but keeps the allocated memory.
   void start(std::int32_t ranks);
   void record(Rank rank, OpId op, Purpose purpose, Instant start, Instant end);
 
   [[nodiscard]] bool keeps_timeline() const { return keep_ == Keep::timeline; }
   [[nodiscard]] std::int32_t ranks() const { return static_cast<std::int32_t>(last_end_.size()); }
-  /// Returns the last end on any rank.
+  /// Returns the latest end of an op on any rank.
   [[nodiscard]] Instant makespan() const;
   [[nodiscard]] RankSummary summary(Rank rank) const;
-  /// Returns the spans, sorted. Empty unless they were asked for.
+  /// Returns the spans, sorted. Empty unless constructed with Keep::timeline.
   [[nodiscard]] Timeline timeline() const;
 
  private:

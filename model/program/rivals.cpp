@@ -21,7 +21,7 @@ bool sends(const Program& program, OpId op) {
 
 bool is_collective(const Program& program, OpId op) { return program.ops[position(op)].kind == OpKind::collective; }
 
-/// Returns, for each lane that has any, the ops for which `chosen` is true, in order.
+/// Returns the ops for which `chosen` is true, in order, for each lane with such ops.
 template <class Chosen>
 std::vector<Ops> by_lane(const Program& program, const Order& order, const Chosen& chosen) {
   std::vector<Ops> lanes;
@@ -35,22 +35,22 @@ std::vector<Ops> by_lane(const Program& program, const Order& order, const Chose
   return lanes;
 }
 
-/// Returns a lane's ops that may run beside `op`: along a lane come first the ops that end before it, then those that
-/// run beside it, then those that start after it.
+/// Returns a lane's ops that may run concurrently with `op`. A lane contains first the ops that end before `op`, then
+/// the concurrent ops, then the ops that start after it.
 std::span<const OpId> beside(const Order& order, OpId op, const Ops& ops) {
   const auto first = std::partition_point(ops.begin(), ops.end(), [&](OpId other) { return order.before(other, op); });
   const auto last = std::partition_point(first, ops.end(), [&](OpId other) { return !order.before(op, other); });
   return std::span(ops).subspan(static_cast<std::size_t>(first - ops.begin()), static_cast<std::size_t>(last - first));
 }
 
-/// Sends of two lanes, and the places where they began to run beside each other.
+/// Sends of two lanes, and the positions at which they begin to run concurrently.
 class TwoLanes {
  public:
   TwoLanes(const Order& order, const Ops& lane, const Ops& other)
       : order_(order), own_lane_(lane), other_(other), begins_(other.size(), unknown) {}
 
-  /// Returns the send of the other lane that runs beside `op`, the own send at `place`; nullopt if there is none. Both
-  /// lanes are counted from the place where they began to run beside each other.
+  /// Returns the send of the other lane that is paired with `op`, this lane's send at `place`; nullopt if there is
+  /// none. Both lanes are counted from the position at which they begin to run concurrently.
   std::optional<OpId> abreast(OpId op, std::size_t place) {
     const std::span<const OpId> met = beside(order_, op, other_);
     if (met.empty()) {
@@ -69,7 +69,7 @@ class TwoLanes {
     return static_cast<std::size_t>(beside(order_, beside_it, ops).data() - ops.data());
   }
 
-  /// Returns the begin of the run of sends that contains the other lane's send at `place`. Every place is visited once.
+  /// Returns the beginning of the run of sends that contains the other lane's send at `place`. Visits every place once.
   std::size_t begin_of(std::size_t place) {
     std::size_t begin = place;
     walked_.clear();

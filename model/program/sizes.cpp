@@ -21,8 +21,8 @@ std::string remedy(std::int64_t elements, std::int64_t blocks) {
   return fmt::format("choose a multiple of {}, such as {} or {}", blocks, below, below + blocks);
 }
 
-/// Attention of all queries is one kernel over whole sequences; a slice of them must be whole positions of each
-/// sequence.
+/// Attention of all queries is one kernel over whole sequences; a slice of queries must consist of whole positions of
+/// each sequence.
 void require_whole_positions(const Program& program, const Sizes& sizes) {
   for (const Shape& shape : program.shapes) {
     const auto* attention = std::get_if<AttentionShape>(&shape);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Number of elements per block: everything that a point adds to the structure of a schedule.
+// Number of elements per block: all that a point adds to the structure of a schedule.
 #pragma once
 
 #include <span>
@@ -24,11 +24,11 @@ struct Quantity {
   std::int64_t elements = 0;
 };
 
-/// Returns the sizes. Throws ConfigError when a quantity does not divide into its dimension's blocks, or when a slice
-/// of queries would split a position of a batch; aborts when a quantity is missing.
+/// Returns the sizes. Throws ConfigError when a quantity is not divisible by its dimension's number of blocks, or when
+/// a slice of queries would split a position of a batch; aborts when a quantity is missing.
 Sizes bind_sizes(const Program& program, std::span<const Quantity> quantities);
 
-/// Returns the memory that the buffers of one rank take together.
+/// Returns the total memory of one rank's buffers.
 Bytes bytes_per_rank(const Program& program, const Sizes& sizes);
 
 }  // namespace commfuse

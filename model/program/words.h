@@ -52,7 +52,7 @@ inline constexpr Table<Credit, 3> credits{
 inline constexpr Table<Relation, 4> relations{
     {{Relation::equal, "="}, {Relation::not_equal, "!="}, {Relation::less, "<"}, {Relation::at_least, ">="}}};
 
-/// Returns the purpose of ops of a kind if the text gives none.
+/// Returns the purpose of ops of a kind if the text states none.
 constexpr Purpose usual_purpose(OpKind kind) {
   switch (kind) {
     case OpKind::gemm:

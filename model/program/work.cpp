@@ -14,7 +14,7 @@ namespace commfuse {
 
 namespace {
 
-/// Numbers the tensors that the final contents need, inputs first, and describes each by those before it.
+/// Numbers the tensors that the final contents need, inputs first, and describes each by the tensors before it.
 class Work {
  public:
   explicit Work(const Program& program)
@@ -32,7 +32,7 @@ class Work {
   std::string text() && { return text_ + shares("begin", program_.initial) + shares("end", program_.final); }
 
  private:
-  /// Returns the deeper one first, so that x + f(x) equals f(x) + x.
+  /// Returns the tensors of a definition; in a sum the deeper one comes first, so that x + f(x) equals f(x) + x.
   [[nodiscard]] std::vector<TensorId> operands(const Tensor& tensor) const {
     std::vector<TensorId> operands_of_tensor;
     for (const TensorId of : {tensor.a, tensor.b}) {
@@ -48,7 +48,7 @@ class Work {
     return operands_of_tensor;
   }
 
-  /// Uses a stack of its own, because a file may define a tensor a hundred thousand steps deep.
+  /// Uses an explicit stack, because a file may define a tensor a hundred thousand steps deep.
   void visit(TensorId last) {
     std::vector<TensorId> open{last};
     while (!open.empty()) {
@@ -74,7 +74,7 @@ class Work {
       what += fmt::format(" {}", number_[position(operand)]);
     }
     const auto [known, added] = numbers_.try_emplace(what, count_);
-    const bool input = tensor.definition == Tensor::Definition::input;  // two inputs stay two, however alike
+    const bool input = tensor.definition == Tensor::Definition::input;  // two inputs stay separate, however alike
     number_[position(id)] = input || added ? count_ : known->second;
     if (number_[position(id)] == count_) {
       text_ += fmt::format("{}: {}\n", count_++, what);

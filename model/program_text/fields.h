@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads typed values from a YAML tree. Every function here throws Wrong with the place and the remedy.
+// Reads typed values from a YAML tree. Every function of this file throws Wrong with the place and the remedy.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace commfuse::text {
 /// The keys of one map.
 class Fields {
  public:
-  /// Throws unless `node` is a map; notes the keys that are not known.
+  /// Throws unless `node` is a map; reports unknown keys to `mistakes`.
   Fields(const Node& node, std::span<const std::string_view> known, Mistakes& mistakes);
 
   [[nodiscard]] const Node& node() const { return node_; }
@@ -41,12 +41,12 @@ bool boolean_of(const Node& node);
 /// Returns false if the key is absent.
 bool flag_of(const Fields& fields, std::string_view key);
 DType dtype_of(const Node& node);
-/// Returns the place of a declared name.
+/// Returns the index of a declared name.
 std::int32_t named(const Node& node, const Names& names, std::string_view what);
 /// Reads a name to declare.
 const std::string& name_of(const Node& node);
 
-/// Returns the Wrong for an unknown word: "'gem' is none of the op kinds; did you mean 'gemm'?"
+/// Returns the mistake of an unknown word: "'gem' is none of the op kinds; did you mean 'gemm'?"
 Wrong unknown_word(const Node& node, std::span<const std::string_view> known, std::string_view what);
 
 template <class Kind, std::size_t count>
@@ -62,7 +62,7 @@ Kind word_of(const Node& node, const words::Table<Kind, count>& table, std::stri
   return *kind;
 }
 
-/// Returns the result of `read` on the scalar's text; its TextError becomes a Wrong at that letter.
+/// Returns the result of `read` on the scalar's text; a TextError becomes a Wrong at the same letter.
 template <class Read>
 auto text_of(const Node& node, const Read& read) {
   const std::string& scalar = scalar_of(node);

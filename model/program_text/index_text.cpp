@@ -67,7 +67,7 @@ class IndexReader {
     bool wrapped = false;  // by a '%'
   };
 
-  /// Returns the sign of the next item; "+:" does not count as one.
+  /// Returns the sign of the next item; "+:" is not a sign.
   std::optional<int> take_sign() {
     if (!cursor_.next_is("+:") && cursor_.take("+")) {
       return 1;
@@ -143,7 +143,7 @@ class IndexReader {
     return read;
   }
 
-  /// Reads '%' and the extent, which only a plain coordinate can omit.
+  /// Reads '%' and the extent, which may be omitted only after a plain coordinate.
   void wrap(Term& term) {
     const Axis& axis = mesh_.axes[term.axis];
     if (!cursor_.take("%")) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The small grammar inside the schedule text: extents, indices, regions, predicates, lanes. text.h shows what they look
-// like.
+// The small grammar inside the schedule text: extents, indices, regions, predicates, lanes. text.h has examples.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +14,7 @@
 
 namespace commfuse::text {
 
-/// Mistake in a text, and the letter at which it is. Every function here throws it.
+/// Mistake in a text, and its position. Every function of this file throws it.
 struct TextError {
   std::size_t at = 0;
   std::string message;  // "sentence; remedy"
@@ -27,14 +26,14 @@ inline constexpr std::int64_t most_ranks = std::int64_t{1} << 20;
 inline constexpr std::int64_t most_distance = std::int64_t{1} << 28;  // limit of an index's constant, and of each term
 inline constexpr std::uint16_t most_lane_number = 255;
 
-/// Declared names and their places in the program.
+/// Declared names and their indices in the program.
 using Names = std::map<std::string, std::int32_t, std::less<>>;
 
-/// Returns the remedy for a name that is not among the declared ones.
+/// Returns the remedy for an undeclared name.
 std::string remedy_for_name(std::string_view wrong, const Names& names, std::string_view what);
 
-/// Returns true if a dimension, tensor, buffer or axis may have this name: letters, digits, '_' and '.', at most 100 of
-/// them, beginning with a letter or '_'.
+/// Returns true if a dimension, tensor, buffer or axis may have this name: up to 100 letters, digits, '_' and '.',
+/// beginning with a letter or '_'.
 bool is_name(std::string_view text);
 
 /// Parses "tokens*4".
@@ -55,8 +54,8 @@ struct Surroundings {
 
 /// Parses "x", "y[(tp+3)%4]" or "y[2*tp +: 2, 0]". Positions that are equal on all ranks must lie inside the buffer.
 Region parse_region(std::string_view text, const Surroundings& around);
-/// Parses "y[0]; y[4]": one region or more, of equal width, over the same dimensions, of at most most_blocks rows
-/// together.
+/// Parses "y[0]; y[4]": one or more regions of equal width, over the same dimensions, with a total of at most
+/// most_blocks rows.
 Operand parse_operand(std::string_view text, const Surroundings& around);
 
 }  // namespace commfuse::text

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // parse_program: reads the declarations of a schedule, then its ops. ProgramBuilder aborts on mistakes, so everything
-// is checked here before it is passed on.
+// is checked here first.
 #include <fmt/format.h>
 
 #include <array>
@@ -26,7 +26,7 @@ namespace commfuse::text {
 namespace {
 
 constexpr std::size_t most_dimensions = 1000;
-constexpr std::int64_t most_cells = std::int64_t{1} << 24;  // blocks of all buffers of a rank together
+constexpr std::int64_t most_cells = std::int64_t{1} << 24;  // total blocks of all buffers of a rank
 constexpr std::size_t longest_title = 200;
 constexpr std::string_view earlier = "tensors above";
 
@@ -291,7 +291,7 @@ class DeclarationReader {
     return builder_.function_tensor(name, function, of);
   }
 
-  /// The size of a product or function may be omitted, but a given one must be right.
+  /// The size of a product or function may be omitted; a stated size must be correct.
   void require_agreement(const Fields& fields, const Tensor& follows) const {
     const auto agree = [&](std::string_view key, bool same, const std::string& must) {
       if (!same) {
@@ -334,8 +334,8 @@ class DeclarationReader {
             inside(fields, "column", of.columns.blocks, region.columns, of.name)};
   }
 
-  /// Reads an index, 0 if it is omitted, from which `count` blocks lie inside the tensor, checked as far as all ranks
-  /// agree on it.
+  /// Reads an index; 0 if it is omitted. Checks that `count` blocks from it are inside the tensor, unless it differs
+  /// between ranks.
   Index inside(const Fields& fields, std::string_view key, std::int32_t blocks, std::int32_t count,
                const std::string& name) const {
     const Node* node = fields.find(key);

@@ -152,7 +152,7 @@ class OpReader {
     add(where, [&] { return builder_.attention(spec); });
   }
 
-  /// Reads one position per region of the queries; those that are equal on all ranks must lie among the keys.
+  /// Reads one position per region of the queries; positions that are equal on all ranks must be among the keys.
   [[nodiscard]] std::vector<Index> positions_of(const Node& node, const Operand& queries, const Stack& keys) const {
     require_list(node);
     if (node.items.size() != queries.size()) {
@@ -320,7 +320,7 @@ class OpReader {
     return purpose;
   }
 
-  /// Reads the axis; the only axis of a mesh need not be named.
+  /// Reads the axis; it may be omitted if the mesh has only one.
   [[nodiscard]] int axis(const Fields& fields) const {
     if (around_.mesh.axes.size() == 1 && fields.find("axis") == nullptr) {
       return 0;

@@ -10,15 +10,15 @@
 
 namespace commfuse::text {
 
-/// Reads the ops and notes every mistake; adds to `builder` only while there is none.
+/// Reads the ops and collects all mistakes; adds ops to `builder` only until the first mistake.
 void read_ops(const Node& list, const Surroundings& around, std::span<const Dimension> dimensions,
               ProgramBuilder& builder, Mistakes& mistakes);
 
 /// Returns "tokens*4".
 std::string in_words(Extent extent, std::span<const Dimension> dimensions);
 
-/// Returns a declared dimension of one block; attention takes the number of sequences and the size of a head from such
-/// dimensions.
+/// Returns a declared dimension of one block; such dimensions hold the number of sequences and the size of a head of an
+/// attention.
 DimensionId one_block_of(const Node& node, const Names& names, std::span<const Dimension> dimensions);
 
 }  // namespace commfuse::text

@@ -44,7 +44,7 @@ class Steps {
     return lane_free_[static_cast<std::size_t>(rank) * program_.lanes.size() + program_.ops[position(op)].lane];
   }
 
-  /// Returns the step before which neither waits nor lane let the op begin.
+  /// Returns the earliest step in which the op's waits and lane let it begin.
   int posted(Rank rank, OpId op) {
     int step = std::max(begin_[place(rank, op)], lane_free(rank, op));
     for (const OpId wait : program_.waits_of(program_.ops[position(op)])) {
@@ -70,7 +70,7 @@ class Steps {
     }
   }
 
-  /// An op of two halves comes here twice; the later half counts.
+  /// Called twice for an op with two halves; the later half sets its step.
   void send(const Event& event) {
     const int step = std::max(first_posted(event.rank, event.op), first_posted(event.target, event.target_op));
     for (const auto& [rank, op] : {std::pair(event.rank, event.op), std::pair(event.target, event.target_op)}) {

@@ -8,9 +8,9 @@
 
 namespace commfuse {
 
-/// Returns the table, made from the lowered commands and their symbolic contents. Steps are those of the paper: GEMMs,
-/// exchanges and collectives take one each; local ops take none and appear in the step whose end they wait for.
-/// Requires a program that passed check_program().
+/// Returns the table, made from the lowered commands and their symbolic contents. Steps are counted as in the paper:
+/// GEMMs, exchanges and collectives take one step each; local ops take none and appear in the step for whose end they
+/// wait. Requires a program that passed check_program().
 std::string step_table(const Program& program);
 
 }  // namespace commfuse

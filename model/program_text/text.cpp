@@ -39,7 +39,7 @@ std::string quoted_text(std::string_view text) {
   return result + "\"";
 }
 
-/// Returns the keys of a product, a tensor or a gemm that say which factor is transposed.
+/// Returns the keys of a tensor or a gemm that state which factor is transposed.
 template <class Product>
 std::string transposes_text(const Product& product) {
   return fmt::format("{}{}", product.transpose_a ? ", transpose_a: true" : "",
@@ -145,7 +145,7 @@ std::string shape_text(const Program& program, const Op& op) {
   return std::visit(Writer{program, op}, program.shapes[op.shape]);
 }
 
-/// Writes the keys of the operands, by kind: gemm a, b, out; exchange send, receive; the others in, out.
+/// Writes the keys of the operands, by kind: gemm a, b, out; exchange send, receive; other ops in, out.
 void write_operands(const Program& program, const Op& op, Out out) {
   const std::span<const Slice> inputs = program.inputs_of(op);
   if (op.kind == OpKind::gemm) {

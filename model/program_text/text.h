@@ -7,8 +7,8 @@
 //   region   y[2*tp +: 2, 0]     block rows from 2*tp, two of them; block column 0. One block if the count is omitted,
 //                                all columns if only rows are given, the whole buffer if only its name is given
 //   operand  "y[0]; y[4]"        regions stacked by rows, top to bottom
-//   product  transpose_a: true   the first factor lies transposed in memory; transpose_b likewise; for tensors and
-//   gemms where    "tp < 3"            ranks on which an op takes part; also =, !=, >=
+//   product  transpose_a: true   the first factor is stored transposed; transpose_b likewise; for tensors and gemms
+//   where    "tp < 3"            ranks on which an op takes part; also =, !=, >=
 //
 // An attention has in: [queries, keys]; its positions: ["2*tp"] are the block rows of the sequence at which the regions
 // of its queries begin, omitted if the queries are block rows 0, 1, 2 and so on, as the keys always are.
@@ -26,7 +26,7 @@ std::string to_text(const Program& program);
 /// Returns the lower-case hexadecimal SHA-256 of to_text(program).
 std::string digest_of(const Program& program);
 
-/// Reads what to_text writes; spacing, comments and key order are free. These keys may be omitted if they have their
+/// Reads the output of to_text; spacing, comments and key order are free. These keys may be omitted if they have their
 /// usual values: waits, purpose, lane and wire of an op; the axis if the mesh has one; dtype, which is bf16; the role
 /// of a buffer, which is scratch; row and column of a content, which are 0; the positions of queries. `path` is for
 /// messages only. Throws ConfigError with one line per mistake, `path:line:col: sentence; remedy`. The result still has

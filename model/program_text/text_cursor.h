@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks over one short text of a schedule, token by token. For index_text.cpp.
+// Reads one short text of a schedule, token by token. Used by index_text.cpp.
 #pragma once
 
 #include <fmt/format.h>
@@ -20,7 +20,7 @@ inline bool begins_name(char letter) {
 }
 inline bool continues_name(char letter) { return begins_name(letter) || is_digit(letter) || letter == '.'; }
 
-/// Spaces between tokens are skipped. A function that fails throws TextError.
+/// Skips spaces between tokens. Functions that fail throw TextError.
 class Cursor {
  public:
   explicit Cursor(std::string_view text) : text_(text) { skip_spaces(); }

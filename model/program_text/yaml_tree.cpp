@@ -17,7 +17,7 @@ std::string line_of(const std::string& path, const Wrong& wrong) {
   return at_place(path, {wrong.place.line, wrong.place.column}, wrong.message);
 }
 
-/// Makes nodes of a document, and finds the places of its scalars' letters in the text.
+/// Makes the nodes of a document, and finds the positions of its scalars' letters in the text.
 class TreeMaker {
  public:
   TreeMaker(const YamlDocument& document, std::string_view text) : document_(document), text_(text) {
@@ -51,7 +51,7 @@ class TreeMaker {
               {Node::Kind::scalar, {field.place.line, field.place.column}, 0, false, field.key, {}, {}});
           made.items.push_back(node(static_cast<std::size_t>(field.value)));
           if (made.items.back().kind == Node::Kind::empty) {
-            made.items.back().place = made.keys.back().place;  // an empty value has no place of its own
+            made.items.back().place = made.keys.back().place;  // an empty value has no position
           }
         }
         break;
@@ -78,8 +78,8 @@ class TreeMaker {
   std::vector<std::size_t> line_starts_{0};
 };
 
-/// Control characters are refused here, because yaml-cpp takes some for the end of the file and reads NULs as another
-/// encoding.
+/// Control characters are refused here, because yaml-cpp treats some as the end of the file and interprets NULs as
+/// another encoding.
 void refuse_control_characters(const std::string& text) {
   Place place;
   for (const char letter : text) {

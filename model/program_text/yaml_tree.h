@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Untrusted YAML text as a tree in which every node knows its place, and the mistakes in it.
+// Untrusted YAML text as a tree in which every node has its position, and the mistakes in it.
 #pragma once
 
 #include <cstdint>
@@ -22,13 +22,13 @@ struct Node {
   enum class Kind : std::uint8_t { empty, scalar, list, map };
   Kind kind = Kind::empty;
   Place place;              // place of its first character, a quote included
-  std::int32_t quotes = 0;  // 1 when the scalar stands between quotes
-  bool verbatim = false;    // the scalar's letters stand in the file unchanged and in sequence
+  std::int32_t quotes = 0;  // 1 if the scalar is quoted
+  bool verbatim = false;    // the scalar's letters are in the file unchanged and in sequence
   std::string scalar;
   std::vector<Node> keys;   // for a map: scalars, all different
-  std::vector<Node> items;  // for a list; for a map the values, one per key
+  std::vector<Node> items;  // for a list: its items; for a map: the values, one per key
 
-  /// Returns the place of letter `at` of the scalar, as nearly as possible.
+  /// Returns the position of letter `at` of the scalar, as precisely as possible.
   [[nodiscard]] Place place_of(std::size_t at) const {
     const std::int32_t moved = verbatim ? quotes + static_cast<std::int32_t>(at) : 0;
     return {place.line, place.column + moved};
@@ -47,7 +47,7 @@ struct Wrong {
   std::string message;  // "sentence; remedy"; empty if it was reported elsewhere
 };
 
-/// Collects mistakes, so that a file shows all of them at once; the twentieth ends the reading.
+/// Collects mistakes, so that all mistakes of a file are shown at once; reading stops at the twentieth.
 class Mistakes {
  public:
   static constexpr std::size_t limit = 20;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values of a proved program at every event, so that a program that differs from it in one op is run only where its
-// values differ.
+// Values of a proved program at every event. A program that differs in one op is run only where its values differ from
+// these.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +22,8 @@ using Place = std::size_t;
 
 class Baseline {
  public:
-  /// Keeps references to all arguments but the events, which are those of all ranks. Requires a program that passed
-  /// check_program(). Memory: two values per op, rank and block of its operands.
+  /// Keeps references to all arguments except `events`, which contains the events of all ranks. Requires a program that
+  /// passed check_program(). Memory: two values per op, rank and block of its operands.
   Baseline(const Program& program, const CellMap& cells, std::vector<Event> events, Sums& sums);
 
   [[nodiscard]] const Program& program() const { return program_; }
@@ -31,27 +31,28 @@ class Baseline {
   [[nodiscard]] Sums& sums() const { return sums_; }
   [[nodiscard]] const Trace& trace() const { return trace_; }
   [[nodiscard]] const std::vector<Event>& events() const { return events_; }
-  /// Returns the first event that an op takes part in.
+  /// Returns the first event in which an op takes part.
   [[nodiscard]] std::size_t first_event(OpId op) const { return first_event_[position(op)]; }
 
-  /// Returns the places that an op reads on a rank, also those to which it adds, and those that it writes.
+  /// Return the places that an op reads on a rank (including places to which it adds), and the places that it writes.
   [[nodiscard]] std::span<const Place> read_by(Rank rank, OpId op) const { return part({node(rank, op), Half::read}); }
   [[nodiscard]] std::span<const Place> written_by(Rank rank, OpId op) const {
     return part({node(rank, op), Half::written});
   }
 
-  /// Memory before the first op, where it matters, and the places whose last values matter.
+  /// Initial values that affect the result, and the places whose final values are checked.
   [[nodiscard]] const std::vector<std::pair<Place, Value>>& initial() const { return initial_; }
   [[nodiscard]] const std::vector<Place>& final() const { return final_; }
 
-  /// Returns the memory of all ranks before an event of the first iteration. Cheap if asked for in ascending order.
+  /// Returns the memory of all ranks before an event of the first iteration. Cheap if events are requested in ascending
+  /// order.
   [[nodiscard]] const std::vector<Value>& memory_before(std::size_t event);
 
  private:
   [[nodiscard]] std::size_t node(Rank rank, OpId op) const {
     return static_cast<std::size_t>(rank) * program_.ops.size() + position(op);
   }
-  /// The places that an op of a rank reads, or those that it writes.
+  /// Selects the places that an op reads on a rank, or the places that it writes.
   struct Half {
     static constexpr std::size_t read = 0;
     static constexpr std::size_t written = 1;
@@ -82,18 +83,18 @@ class Baseline {
   std::size_t at_ = 0;
 };
 
-/// The difference of a program from the one of a baseline.
+/// The difference between a program and the program of a baseline.
 struct Change {
-  const Program& program;  // the changed program, or with `left_out` the original
+  const Program& program;  // the changed program; the original program if `left_out`
   OpId op{};               // the changed op
   bool left_out = false;   // the op does nothing
-  /// Events of the changed program in an order in which they can happen, or null for those of the baseline.
+  /// Events of the changed program in an order in which they can happen, or null for the events of the baseline.
   const std::vector<Event>* events = nullptr;
 };
 
-/// Finds out whether check_contents() finds something in the changed program; adds one finding then. Requires a program
-/// without other findings in which, on every rank, the ops access the same blocks in the same order as in the original,
-/// except for the changed one.
+/// Adds one finding if check_contents() has any finding for the changed program. Requires a program without other
+/// findings in which, on every rank, all ops except the changed one access the same blocks in the same order as in the
+/// original.
 void check_change(Baseline& before, const Change& change, Findings& findings);
 
 }  // namespace commfuse

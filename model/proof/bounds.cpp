@@ -81,7 +81,7 @@ class Bounds {
   }
 
   /// Checks that all ops and unfused work of an attention tensor agree on its sequences and heads, which the tensor
-  /// itself does not give.
+  /// itself does not define.
   void attention() {
     std::vector<const AttentionShape*> attentions;
     for (const auto* shapes : {&program_.shapes, &program_.unfused}) {
@@ -104,7 +104,7 @@ class Bounds {
     }
   }
 
-  /// Checks what holds on all ranks alike.
+  /// Checks the properties of an op that are the same on all ranks.
   void op(OpId id) {
     const Op& op = program_.ops[position(id)];
     if (!refers(op)) {
@@ -140,7 +140,7 @@ class Bounds {
     }
   }
 
-  /// Checks that the queries of an attention lie among its keys.
+  /// Checks that the queries of an attention are among its keys.
   void positions(OpId id) {
     const Op& op = program_.ops[position(id)];
     if (op.kind != OpKind::attention) {
@@ -248,7 +248,7 @@ class Bounds {
            (pools_refer_ || (operands_refer(program_.inputs_of(op)) && operands_refer(program_.outputs_of(op))));
   }
 
-  /// Returns true if an attention has no position or one per region of queries, and other ops have none.
+  /// Returns true if the op has no positions, or is an attention with one position per region of queries.
   [[nodiscard]] bool positions_refer(const Op& op) const {
     if (op.positions.count == 0) {
       return true;
@@ -257,7 +257,8 @@ class Bounds {
            program_.inputs_of(op).front().count == op.positions.count;
   }
 
-  /// Returns true if all operands and regions are valid, even those of no op; otherwise every op's are looked at.
+  /// Returns true if all operands and regions are valid, including unused ones; otherwise the operands of every op are
+  /// checked.
   [[nodiscard]] bool pools_refer() const {
     return std::all_of(program_.regions.begin(), program_.regions.end(),
                        [&](const Region& region) { return region_refers(region); }) &&
@@ -328,7 +329,7 @@ class Bounds {
     std::size_t outputs = 1;
     Extents output;
   };
-  /// Returns nullopt if no operands could fit.
+  /// Returns nullopt if no operands can fit the shape.
   [[nodiscard]] std::optional<Wanted> expected(const Shape& shape) const {
     if (const auto* gemm = std::get_if<GemmShape>(&shape)) {
       const Extent kernel = gemm->kernel_m;
@@ -412,7 +413,7 @@ class Bounds {
   std::size_t axes_;
   bool pools_refer_;
   std::vector<bool> shape_refers_;
-  std::vector<std::pair<DimensionId, DimensionId>> dimensions_;  // by buffer: of its rows and columns
+  std::vector<std::pair<DimensionId, DimensionId>> dimensions_;  // by buffer: dimensions of its rows and columns
   std::vector<std::optional<std::optional<Wanted>>> wanted_;     // by shape, set once an op has it
   std::int32_t nameless_ = no_op;
 };

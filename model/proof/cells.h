@@ -12,7 +12,7 @@ namespace commfuse {
 
 using Cell = std::int32_t;
 
-/// Cells of a region on one rank: rows of adjacent cells, each row `width` after the one before.
+/// Cells of a region on one rank: rows of adjacent cells, each row starts `width` cells after the previous one.
 struct CellBlock {
   Cell first = 0;
   std::int32_t width = 0;
@@ -38,7 +38,7 @@ class CellMap {
 
   /// Returns the number of cells of one rank.
   [[nodiscard]] Cell count() const { return count_; }
-  /// Returns the cells of a region. Requires the region inside its buffer.
+  /// Returns the cells of a region. Requires that the region lies inside its buffer.
   [[nodiscard]] CellBlock block_of(const Region& region, const Coordinates& coordinates) const {
     const Grid& grid = grids_[position(region.buffer)];
     const Cell row = region.row.at(program_.mesh, coordinates) * grid.width;
@@ -53,7 +53,7 @@ class CellMap {
   [[nodiscard]] std::string in_words(Cell cell) const;
 
  private:
-  /// Cells of a buffer, whose rows lie one after another.
+  /// Cells of a buffer, row after row.
   struct Grid {
     Cell first = 0;
     std::int32_t width = 1;  // cells per row
@@ -69,7 +69,7 @@ class RankCells {
  public:
   RankCells(const Program& program, const CellMap& cells, const Coordinates& coordinates);
 
-  /// Returns the cell of an operand that has a single one; else -1.
+  /// Returns the cell of an operand that consists of a single cell; otherwise -1.
   [[nodiscard]] Cell only_cell(Slice operand) const {
     const CellBlock& block = blocks_[operand.first];
     return operand.count == 1 && block.rows == 1 && block.columns == 1 ? block.first : -1;

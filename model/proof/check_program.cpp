@@ -35,7 +35,7 @@ std::string_view name_of(FindingKind kind) {
 
 namespace {
 
-/// Counts collectives that their predicate splits: match() lists their problems last, one each.
+/// Counts the collectives whose predicate splits their group: match() lists one problem for each, after all others.
 std::size_t split_collectives(const Program& program) {
   return static_cast<std::size_t>(std::count_if(program.ops.begin(), program.ops.end(), [&](const Op& op) {
     const auto* collective = std::get_if<CollectiveShape>(&program.shapes[op.shape]);
@@ -52,7 +52,7 @@ void check_matching(const Program& program, const Matching& matching, Findings& 
 }
 
 /// Checks everything from deadlock to contents. `first` is null for all ranks, or has the cells of rank 0, which then
-/// stands for them.
+/// stands for all ranks.
 std::vector<Event> check_order(const Program& program, const Matching& matching, const CellMap& cells,
                                const RankCells* first, Findings& findings) {
   const Ranks ranks = first == nullptr ? Ranks::all : Ranks::first;
@@ -92,7 +92,7 @@ Matching check_all(const Program& program, Findings& findings) {
   return matching;
 }
 
-/// Makes the checks from deadlock on, given that the symmetry implies bounds and matching. Returns false when rank 0
+/// Runs the checks from deadlock on, given that the symmetry implies bounds and matching. Returns false when rank 0
 /// cannot stand for all.
 bool check_first(const Program& program, const Matching& matching, const Symmetry& symmetry, Findings& findings) {
   const CellMap cells(program);
@@ -102,7 +102,8 @@ bool check_first(const Program& program, const Matching& matching, const Symmetr
   return !findings.empty() || check_contents(program, cells, first, events, symmetry, sums, findings);
 }
 
-/// Tests for predicates: with one, the program cannot be symmetric, and its matching is as large as all ranks are.
+/// Returns true if no op has a predicate. A program with a predicate is not symmetric, and its matching has an entry
+/// for every rank and op.
 bool same_on_all_ranks(const Program& program) {
   return std::all_of(program.ops.begin(), program.ops.end(),
                      [](const Op& op) { return op.where.relation == Relation::always; });
@@ -150,7 +151,7 @@ Proof prove(const Program& program) {
 
 namespace {
 
-/// Returns true if the only finding is about no op: the ranks differ, and all of them together are too much to look at.
+/// Returns true if the only finding is about no op: the ranks differ, and all ranks together are too large to prove.
 bool is_only_too_large(const Program& program, const CheckReport& report) {
   return std::all_of(report.findings.begin(), report.findings.end(),
                      [](const Finding& finding) { return finding.kind == FindingKind::bounds; }) &&

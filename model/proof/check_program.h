@@ -11,19 +11,20 @@
 namespace commfuse {
 
 /// Proves the following in this order, and stops after the first stage that fails, since the next ones build on it:
-///   bounds      the program is well-formed; on every rank every region lies inside its buffer; waits are for earlier
-///   ops matching    every send meets a receive of the same extents; collectives are joined by their whole group
+///   bounds      the program is well-formed; on every rank every region lies inside its buffer; an op waits only for
+///               earlier ops
+///   matching    every send meets a receive of the same extents; every collective is joined by its whole group
 ///   deadlock    with in-order lanes and rendezvous every op ends
 ///   hazards     no cell is read before it is written, overwritten while in use, or written twice at once, where only
 ///               the waits and lanes of its own rank count as order; a push or a pull accesses another rank's memory,
-///               so for them the order that messages give counts too (remote_hazards.h)
+///               so for these the order that messages create counts too (remote_hazards.h)
 ///   contents    every rank ends with exactly the result of the unfused operation, each contribution counted once, in
 ///               the first iteration and in a second one that starts from the memory that the first left
-/// Deterministic. Takes O(ops) cells, one per block, if the program is rotation-symmetric and correct; otherwise
-/// O(ops x ranks), so that findings can name ranks.
+/// Deterministic. Needs O(ops) cells, one per block, if the program is rotation-symmetric and correct; otherwise O(ops
+/// x ranks), so that findings can name ranks.
 CheckReport check_program(const Program& program);
 
-/// Findings of check_program(), and the matching that it used, for the next reader of the program.
+/// Findings of check_program(), and the program's matching, which later steps can reuse.
 struct Proof {
   CheckReport report;
   Matching matching;  // set if there are no findings
@@ -31,14 +32,14 @@ struct Proof {
 Proof prove(const Program& program);
 
 /// Proves a program that is correct by construction, so that only its size can be wrong. Throws ConfigError if it is
-/// too large to look at.
+/// too large to prove.
 Proof prove_generated(const Program& program);
 
-/// Makes the same proof on every rank, even if all are alike.
+/// Runs the same proof on every rank, even if all ranks are alike.
 CheckReport check_every_rank(const Program& program);
 
-/// Makes the same proof on rank 0 only, which stands for all; returns nullopt unless the program is recognised as
-/// rotation-symmetric. Finds something exactly when check_every_rank() does.
+/// Runs the same proof on rank 0 only, which stands for all ranks; returns nullopt unless the program is recognised as
+/// rotation-symmetric. Has findings exactly when check_every_rank() does.
 std::optional<CheckReport> check_one_rank(const Program& program);
 
 }  // namespace commfuse

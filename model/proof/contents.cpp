@@ -18,7 +18,8 @@ namespace {
 
 class Contents {
  public:
-  /// `symmetry` and `first`, the cells of rank 0, come together; then rank 0 stands for all ranks.
+  /// `symmetry` and `first`, the cells of rank 0, are both null or both set; if they are set, rank 0 stands for all
+  /// ranks.
   Contents(const Program& program, const CellMap& cells, const RankCells* first, const Symmetry* symmetry, Sums& sums,
            Findings& findings, Trace* trace)
       : program_(program),
@@ -53,7 +54,7 @@ class Contents {
     return !undecided_;
   }
 
-  /// Runs both iterations of a changed program from the first event that the change concerns, up to the first finding.
+  /// Runs both iterations of a changed program from the first event that the change affects, up to the first finding.
   void run_change(Baseline& before, const Change& change) {
     before_ = &before;
     change_ = &change;
@@ -77,7 +78,8 @@ class Contents {
  private:
   // --- a changed program -------------------------------------------------------------------------------------------
 
-  /// Gives the event's results, which are those of the baseline unless it takes part in the change or sees its effects.
+  /// Computes the event's results, which equal those of the baseline unless the event is part of the change or sees its
+  /// effects.
   void run_changed(const Event& event) {
     const bool changed = event.op == change_->op || (event.kind == Event::Kind::sent && event.target_op == change_->op);
     switch (event.kind) {
@@ -93,13 +95,13 @@ class Contents {
     }
   }
 
-  /// Returns true if everything that the op reads is what it reads in the baseline.
+  /// Returns true if the op reads the same values as in the baseline.
   [[nodiscard]] bool as_before(Rank rank, OpId op) const {
     const std::span<const Place> places = before_->read_by(rank, op);
     return std::all_of(places.begin(), places.end(), [&](Place place) { return memory_[place] == expected_[place]; });
   }
 
-  /// Writes the baseline's output to `expected_`; to the memory too if it `holds`, else runs `make`.
+  /// Writes the baseline's output to `expected_`. If `holds`, writes it to the memory too; otherwise runs `make`.
   template <class Make>
   void expect(Rank rank, OpId op, bool holds, const Make& make) {
     if (!holds && !(change_->left_out && op == change_->op)) {
@@ -131,8 +133,8 @@ class Contents {
     }
   }
 
-  /// Adds a finding and returns true unless every place ends an iteration with what it ends with in the baseline, where
-  /// that matters.
+  /// Adds a finding and returns true if a place whose final value is checked ends an iteration with another value than
+  /// in the baseline.
   bool ends_otherwise() {
     const std::vector<Place>& places = before_->final();
     const bool same =
@@ -287,7 +289,7 @@ class Contents {
     }
   }
 
-  /// Returns the cell of rank 0 that is the whole operand, if rank 0 stands for all ranks and no trace is asked for.
+  /// Returns the cell of rank 0 that is the whole operand, if rank 0 stands for all ranks and no trace is requested.
   [[nodiscard]] Cell only_cell(Slice operand) const { return first_ == nullptr ? -1 : first_->only_cell(operand); }
 
   void multiply(Rank rank, OpId op, const GemmShape& shape) {
@@ -349,7 +351,7 @@ class Contents {
     for (std::int32_t i = 0; i < extent; ++i) {
       given.push_back(read(program_.mesh.member(first, shape.axis, i), op, program_.inputs_of(record(op)).front()));
     }
-    Values total;  // the value that every member gets, computed once
+    Values total;  // the value that every member receives, computed once
     const bool reduces = shape.kind == CollectiveKind::reduce_scatter || shape.kind == CollectiveKind::all_reduce;
     if (shape.kind == CollectiveKind::all_gather) {
       total = stacked(given);
@@ -383,8 +385,8 @@ class Contents {
 
   // --- where rank 0 stands for all ---------------------------------------------------------------------------------
 
-  /// Returns true if other ranks attend correctly when rank 0 does: key i is row i on every rank, and a mask that hides
-  /// other keys on other ranks must hide no wrong one.
+  /// Returns true if other ranks attend correctly when rank 0 does: key i is row i on every rank, and the mask hides no
+  /// wrong key on rank 0, which other ranks might see.
   [[nodiscard]] bool other_ranks_attend(Slice keys, const Values& queries, const Values& out) const {
     const Rotation moves = *symmetry_->rows_inside(program_.regions_of(keys));
     for (std::size_t i = 0; i < queries.size(); ++i) {
@@ -397,7 +399,7 @@ class Contents {
     return true;
   }
 
-  /// Receives what the rank that sends to rank 0 sends.
+  /// Receives the data of the rank that sends to rank 0.
   void arrive(const Event& event) {
     const auto& exchange = std::get<ExchangeShape>(program_.shapes[record(event.op).shape]);
     const Slice sent = program_.inputs_of(record(event.op)).front();
@@ -406,7 +408,7 @@ class Contents {
     source[axis] = exchange.shift == 0 ? 0 : program_.mesh.axes[axis].extent - exchange.shift;
     const Cell from = only_cell(sent);
     const Cell to = only_cell(program_.outputs_of(record(event.target_op)).front());
-    if (from >= 0 && to >= 0) {  // true for most; nothing moves inside a single cell
+    if (from >= 0 && to >= 0) {  // true for most transfers; nothing moves inside a single cell
       at(0, to) = moved(program_, *symmetry_, sums_, at(0, from), source);
       return;
     }
@@ -415,7 +417,7 @@ class Contents {
     write(0, event.target_op, made_);
   }
 
-  /// Gives rank 0 its result of a collective in which it is the member at coordinate 0.
+  /// Writes rank 0's result of a collective in which rank 0 is the member at coordinate 0.
   void collect_on_first(OpId op) {
     const auto& shape = std::get<CollectiveShape>(program_.shapes[record(op).shape]);
     const Slice in = program_.inputs_of(record(op)).front();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contents of every cell, from the first op to the end of a second iteration, and whether they are the expected ones.
+// Computes the contents of every cell, from the first op to the end of a second iteration, and checks them.
 #pragma once
 
 #include <vector>
@@ -15,7 +15,7 @@ namespace commfuse {
 
 /// Inputs and outputs of one op on one rank.
 struct OpValues {
-  std::vector<Values> inputs;  // by operand; for an accumulating GEMM also the values that it adds to
+  std::vector<Values> inputs;  // by operand; for an accumulating GEMM also the values to which it adds
   Values output;
   friend bool operator==(const OpValues&, const OpValues&) = default;
 };
@@ -32,17 +32,17 @@ struct Trace {
   friend bool operator==(const Trace&, const Trace&) = default;
 };
 
-/// Runs the events twice, the second time on the memory that the first left (unless it is clear that nothing would
-/// change), and compares the end of each run with the final contents. GEMMs demand complete factors that meet in a GEMM
-/// of the operation; nonlinear functions demand complete sums; adding unites disjoint contributions. A wrong value is
-/// reported once and not followed further. Requires a program without other findings: then every order of events gives
-/// these values. `trace` may be null.
+/// Runs the events twice, the second time on the memory that the first run left (unless it is clear that nothing would
+/// change), and compares the memory at the end of each run with the final contents. GEMMs require complete factors of a
+/// GEMM of the operation; nonlinear functions require complete sums; adds require disjoint contributions, which they
+/// unite. A wrong value is reported once; its consequences are not. Requires a program without other findings: then
+/// every order of events leads to these values. `trace` may be null.
 void check_contents(const Program& program, const CellMap& cells, const std::vector<Event>& events, Sums& sums,
                     Findings& findings, Trace* trace);
 
-/// Checks all ranks of a rotation-symmetric program by rank 0, whose cells are `first`. The events are those of
-/// Ranks::first, and data from another rank are what rank 0 holds, moved. Returns false when rank 0 cannot stand for
-/// all: a causal mask shows other ranks other keys.
+/// Checks all ranks of a rotation-symmetric program through rank 0, whose cells are `first`. The events are from a run
+/// with Ranks::first, and data from another rank are derived from what rank 0 holds, moved to that rank. Returns false
+/// when rank 0 cannot stand for all ranks, because a causal mask lets other ranks see other keys.
 bool check_contents(const Program& program, const CellMap& cells, const RankCells& first,
                     const std::vector<Event>& events, const Symmetry& symmetry, Sums& sums, Findings& findings);
 

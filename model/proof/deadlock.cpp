@@ -18,7 +18,7 @@ struct Progress {
   bool sent = false;
   bool received = false;
   bool ended = false;
-  std::int32_t joined = 0;  // collective, at the member at coordinate 0: how many have posted
+  std::int32_t joined = 0;  // collective: number of members that have posted; counted at the member at coordinate 0
 };
 
 class Run {
@@ -55,8 +55,8 @@ class Run {
     return std::move(events_);
   }
 
-  /// Returns the first op of a rank that has not ended. All ops before it have, so it is posted and waits for other
-  /// ranks.
+  /// Returns the first op of a rank that has not ended. All ops before it have ended, so it is posted and waits for
+  /// other ranks.
   [[nodiscard]] std::optional<OpId> stuck(Rank rank) const {
     bool all_ended = true;
     for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
@@ -74,7 +74,7 @@ class Run {
     return std::nullopt;
   }
 
-  /// Returns the end of the range of ranks that run.
+  /// Returns one past the last rank that runs.
   [[nodiscard]] Rank end() const { return together_ ? 1 : program_.mesh.ranks(); }
 
   [[nodiscard]] std::string stuck_in_words(Rank rank, OpId op) const {
@@ -163,13 +163,13 @@ class Run {
     }
   }
 
-  /// Returns true if all ranks move on together, so that their sends meet their own receives of the same op.
+  /// Returns true if all ranks advance together and the op's send meets its own receive.
   [[nodiscard]] bool meets_itself(Rank rank, OpId op) const {
     return together_ && matching_.receiver(rank, op) == static_cast<std::int32_t>(op) &&
            matching_.sender(rank, op) == static_cast<std::int32_t>(op);
   }
 
-  /// Ends an exchange that is over as soon as it is posted.
+  /// Completes an exchange that ends as soon as it is posted.
   void pass(Rank rank, OpId op, const ExchangeShape& exchange) {
     Progress& progress = at(rank, op);
     progress.sent = progress.received = true;

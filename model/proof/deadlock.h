@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a program without time, data or hardware, to see whether every op ends and in which order events can happen.
+// Runs a program without time, data or hardware, to determine whether every op ends, and an order in which events can
+// happen.
 #pragma once
 
 #include <vector>
@@ -11,7 +12,7 @@
 
 namespace commfuse {
 
-/// One event, placed after everything that it needs.
+/// One event; it follows all events on which it depends.
 struct Event {
   enum class Kind : std::uint8_t { computed, sent, credited, collected };
   Kind kind = Kind::computed;
@@ -28,14 +29,15 @@ struct Post {
 };
 
 /// Runs the program. Lanes are in-order; an op is posted when its waits have ended and its lane is free, and holds its
-/// lane to its end. One half of an exchange happens when both its ends are posted (a push: when its sender is), and an
-/// exchange ends with both its halves (a pull ends at its sender no later than it is posted); a collective ends when
-/// its whole group has posted it. The order of posting does not matter: posting never takes anything away, so if this
-/// order ends, every order does. A second iteration cannot deadlock either, because every rank ends its first.
+/// lane to its end. One half of an exchange happens when both its ends are posted (a push: when its sender is posted),
+/// and an exchange ends when both its halves have happened (a pull ends at its sender as soon as it is posted); a
+/// collective ends when its whole group has posted it. The order of posting does not matter: posting an op never blocks
+/// another, so if this order completes, every order does. A second iteration cannot deadlock either, because every rank
+/// completes its first.
 ///
 /// Adds one finding when ranks are stuck. Requires a program that passed check_bounds() and matches.
 ///
-/// With Ranks::first all ranks move on together: rank 0 meets itself, as source and target, in place of its neighbours.
+/// With Ranks::first all ranks advance together: rank 0 meets itself, as source and target, in place of its neighbours.
 /// `posts`, unless null, receives every op in the order of posting.
 std::vector<Event> run_abstractly(const Program& program, const Matching& matching, Findings& findings,
                                   Ranks ranks = Ranks::all, std::vector<Post>* posts = nullptr);

@@ -16,11 +16,11 @@ using Operand = std::span<const Region>;
 }  // namespace
 
 /// The structured bindings below name every field of the structs that they decompose, so a new field does not compile:
-/// decide here how it moves when all ranks turn, or treat programs that use it as not symmetric.
+/// when one is added, decide here how it moves when all ranks turn, or treat programs that use it as not symmetric.
 ///
-/// Finds the rotations: first those that indices name; then, until nothing changes, those that follow because two
-/// operands of an op, a content and its label, or a tensor and its factors move in step. Whatever is still then stays
-/// still. The last pass changes nothing, so it has verified everything.
+/// Finds the rotations: first those that indices state; then, until nothing changes, those that follow because two
+/// operands of an op, a content and its label, or a tensor and its factors move in step. Anything without a rotation by
+/// then does not move. The last pass changes nothing, so it has verified everything.
 class Symmetry::Decision {
  public:
   Decision(const Program& program, const Matching& matching)
@@ -45,8 +45,8 @@ class Symmetry::Decision {
   struct Side {
     Operand regions;
     bool columns = false;
-    std::int32_t times = 1;  // this many of its blocks correspond to one of the other side's
-    int counted = -1;        // axis whose digit counts the ranks of a collective; left out of the comparison
+    std::int32_t times = 1;  // number of its blocks that correspond to one block of the other side
+    int counted = -1;        // axis whose digit counts the ranks of a collective; excluded from the comparison
   };
   static Side rows(Operand regions) { return {regions, false}; }
   static Side columns(Operand regions) { return {regions, true}; }
@@ -61,7 +61,7 @@ class Symmetry::Decision {
     Moves& grid = symmetry_.grids_[position(region.buffer)];
     return of_columns ? grid.columns : grid.rows;
   }
-  /// Returns the region of a rectangle of a tensor; the ids of tensors follow those of the buffers.
+  /// Returns the region of a rectangle of a tensor; the ids of tensors follow the ids of buffers.
   [[nodiscard]] Region label(TensorId tensor, const Content& content) const {
     const BufferId grid{static_cast<std::int32_t>(symmetry_.buffers_ + position(tensor))};
     return {grid, content.row, content.column, content.here.rows, content.here.columns};
@@ -72,7 +72,7 @@ class Symmetry::Decision {
             tensor.columns.blocks};
   }
 
-  // --- rotations that indices name ---------------------------------------------------------------------------------
+  // --- rotations that indices state --------------------------------------------------------------------------------
 
   bool named_by_indices() {
     for (const auto* contents : {&program_.initial, &program_.final}) {
@@ -85,7 +85,7 @@ class Symmetry::Decision {
     return std::all_of(program_.regions.begin(), program_.regions.end(),
                        [&](const Region& region) { return !refers(region) || named_by(region); });
   }
-  /// Returns false for a region of no operand, which may refer to no buffer.
+  /// Returns false for a region without a valid buffer, which can only be an unused one.
   [[nodiscard]] bool refers(const Region& region) const { return position(region.buffer) < symmetry_.buffers_; }
   bool named_by(const Region& region) {
     return (region.row.fixed() || named_by(region.row, direction(region, false))) &&
@@ -122,7 +122,7 @@ class Symmetry::Decision {
     return rotation;
   }
 
-  /// Returns true for one region, equal on all ranks, of something that does not move.
+  /// Returns true for a single region that is the same on all ranks, of a buffer or tensor that does not move.
   bool stays(const Side& side) {
     const Region& region = side.regions.front();
     const Index& first = side.columns ? region.column : region.row;
@@ -133,7 +133,7 @@ class Symmetry::Decision {
 
   /// Returns true if both sides move in step or can be made to.
   bool tied(const Side& a, const Side& b) {
-    if (stays(a) && stays(b)) {  // true for most
+    if (stays(a) && stays(b)) {  // true for most operands
       return true;
     }
     const std::optional<Rotation> left = inside(a);
@@ -150,7 +150,7 @@ class Symmetry::Decision {
     return true;
   }
 
-  /// Makes the blocks of a side, which an axis does not move yet, move by `step`. The next pass checks whether they do.
+  /// Makes the blocks of a side, which an axis does not move yet, move by `step`. The next pass verifies it.
   bool moved(const Side& side, std::size_t axis, std::int32_t step) {
     if (side.columns || side.regions.size() == 1) {
       return std::all_of(side.regions.begin(), side.regions.end(), [&](const Region& region) {
@@ -180,7 +180,7 @@ class Symmetry::Decision {
     return true;
   }
 
-  /// Checks that labels move as those of the tensors that they are computed from.
+  /// Checks that the labels of a tensor move like the labels of the tensors from which it is computed.
   bool follows(TensorId id, const Tensor& tensor) {
     [[maybe_unused]] const auto& [name, row, column, dtype, definition, of, times, function, causal, transpose_a,
                                   transpose_b] = tensor;
@@ -246,7 +246,7 @@ class Symmetry::Decision {
     });
   }
 
-  /// Operands whose contents stay in place move in step, so if all do, most ops hold without a look.
+  /// Operands whose contents stay in place move in step, so if this is true of all operands, most ops need no check.
   bool ops() {
     still_ = all_still();
     for (std::size_t i = 0; i < program_.ops.size(); ++i) {
@@ -286,7 +286,7 @@ class Symmetry::Decision {
            tied(along_m(a, !transpose_a), along_n(b, !transpose_b));
   }
 
-  /// Checks the keys, which are the rows of a sequence: the places of the queries move as the keys do.
+  /// Checks that the keys are the rows of a sequence, and that the positions of the queries move like the keys.
   bool attends(const Op& op, const AttentionShape& shape) {
     [[maybe_unused]] const auto& [queries, key_extent, columns_out, qkv, batch, head, causal, dtype] = shape;
     const Operand keys = input(op, 1);
@@ -323,13 +323,13 @@ class Symmetry::Decision {
     return true;
   }
 
-  /// `receiver` is the op that receives what this one sends; -1 when it only receives. A credit carries no data.
+  /// `receiver` is the op that receives the data that `op` sends; -1 when `op` only receives. A credit carries no data.
   bool exchanges(const Op& op, std::int32_t receiver) {
     return receiver < 0 || op.inputs.count == 0 ||
            tied(input(op, 0), output(program_.ops[static_cast<std::size_t>(receiver)]));
   }
 
-  /// Checks a collective. If parts come from or go to ranks, the digit of these parts rotates with the ranks.
+  /// Checks a collective. If its parts belong to ranks, the digit of these parts rotates with the ranks.
   bool collects(const Op& op, const CollectiveShape& shape) {
     Side in = rows(input(op, 0));
     Side out = rows(output(op));
@@ -339,7 +339,7 @@ class Symmetry::Decision {
     const bool puts_together = shape.kind == CollectiveKind::all_gather || shape.kind == CollectiveKind::all_to_all;
     const std::int64_t cells = std::int64_t{shape.rows.blocks} * shape.columns.blocks;
     if (!takes_apart && !puts_together && cells * ranks > most_cells) {
-      return false;  // rank 0 would get too much data to look at
+      return false;  // rank 0 would receive too much data to prove
     }
     if ((takes_apart && !counts_ranks(in, static_cast<std::size_t>(shape.axis), part)) ||
         (puts_together && !counts_ranks(out, static_cast<std::size_t>(shape.axis), part))) {
@@ -348,7 +348,7 @@ class Symmetry::Decision {
     return tied(in, out) && tied(columns(in.regions), columns(out.regions));
   }
 
-  /// Returns true if the side's digit of `part` blocks moves with `axis` or can be made to. Leaves the digit out of
+  /// Returns true if the side's digit of `part` blocks moves with `axis` or can be made to. Excludes the digit from
   /// comparisons.
   bool counts_ranks(Side& side, std::size_t axis, std::int32_t part) {
     if (extent(axis) == 1) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Estimates the amount of work of a proof before it begins, because a few lines of text can ask for days of it.
+// Estimates the amount of work of a proof before it begins, because a few lines of text can require days of work.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,11 @@
 
 namespace commfuse {
 
-/// Largest number of blocks that a proof looks at, each under 10 ns: the limit for one rank of a file or for all ranks.
+/// Largest number of blocks that a proof examines, each in under 10 ns: the limit for one rank of a file or for all
+/// ranks.
 inline constexpr std::int64_t most_effort = std::int64_t{1} << 27U;
 
-/// Limit for one rank of a generated schedule, whose regular slices make its proof quicker.
+/// Limit for one rank of a generated schedule, whose regular slices make its proof faster.
 inline constexpr std::int64_t most_effort_generated = std::int64_t{1} << 29U;
 
 /// Limit for all ranks when every value is kept to compare two programs: about 64 bytes per block.
@@ -21,9 +22,9 @@ inline constexpr std::int64_t most_effort_kept = std::int64_t{1} << 24U;
 /// Limit for all ranks when they are shown step by step, with a line per rank and step.
 inline constexpr std::int64_t most_effort_shown = std::int64_t{1} << 26U;
 
-/// Returns the approximate number of blocks of one rank that check_program() looks at: blocks of contents and operands,
-/// GEMMs and attention by their factors, and memory by the lanes that may hold it. `ranks` says whether the rank is one
-/// of all, or stands for all and does their part of reductions. At most 2^62. Requires valid ids and pools
+/// Returns the approximate number of blocks of one rank that check_program() examines: blocks of contents and operands,
+/// of GEMMs and attention by their factors, and of memory by the lanes that may hold it. With Ranks::first, the rank
+/// stands for all ranks and also does their part of reductions. At most 2^62. Requires valid ids and pools
 /// (check_references).
 std::int64_t effort_of(const Program& program, Ranks ranks);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Findings of check_program(): one sentence per mistake, and the number of further ones.
+// Findings of check_program(): one sentence per mistake, and the number of mistakes that are not listed.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ enum class FindingKind : std::uint8_t {
   collective_order,  // a collective that only a part of its group joins
   deadlock,
   hazard,    // reads and writes of one cell without an order between them
-  contents,  // a rank computes, or ends with, other values than the unfused operation
+  contents,  // a rank computes or ends with values that differ from those of the unfused operation
 };
 
 std::string_view name_of(FindingKind kind);
@@ -30,20 +30,20 @@ struct Finding {
 
 struct CheckReport {
   std::vector<Finding> findings;
-  std::int64_t more = 0;  // not listed: beyond the limit, or the same op again on another rank or in another cell
+  std::int64_t more = 0;  // findings not listed: beyond the limit, or of the same op on another rank or in another cell
 
   [[nodiscard]] bool ok() const { return findings.empty(); }
 };
 
-/// Collects findings: of each kind one per op, and twenty in all; the others are counted.
+/// Collects findings: lists one per kind and op, up to twenty in all, and counts the rest.
 class Findings {
  public:
   static constexpr std::size_t listed = 20;
 
-  /// `worded` says whether findings get sentences. Without them only their kinds are known, which takes less time.
+  /// If `worded` is false, findings have kinds but no sentences, which takes less time.
   explicit Findings(bool worded = true) : worded_(worded) {}
 
-  /// `about` is the op, or -1 - i for the i-th content. `sentence()` is called only when it will be listed.
+  /// `about` is the op, or -1 - i for the i-th content. `sentence()` is called only for a finding that is listed.
   template <class Sentence>
   void add(FindingKind kind, std::int32_t about, const Sentence& sentence) {
     if (report_.findings.size() < listed && seen_.insert({kind, about}).second) {
@@ -54,7 +54,7 @@ class Findings {
   }
 
   [[nodiscard]] bool empty() const { return report_.ok(); }
-  /// Returns the kind of the first finding. Requires one.
+  /// Returns the kind of the first finding. Requires at least one finding.
   [[nodiscard]] FindingKind first_kind() const { return report_.findings.front().kind; }
   [[nodiscard]] CheckReport report() && { return std::move(report_); }
 

@@ -57,7 +57,7 @@ class HazardTable::Walk {
 
   const Order* order_ = nullptr;
   OpId writer_ = nobody;
-  std::vector<std::int32_t> readers_;  // by lane: the place of the last reader since the last write, or -1
+  std::vector<std::int32_t> readers_;  // by lane: place of the last reader since the last write, or -1
 };
 
 HazardTable::HazardTable(const Program& program, const CellMap& cells)
@@ -91,7 +91,7 @@ void HazardTable::touch(const Program& program, const Coordinates& coordinates, 
     read.clear();
     for_each_cell(operand, [&](Cell cell) { read.push_back(cell); });
     const bool in_place = perhaps_in_place && may_work_in_place(program, op, coordinates, read, written);
-    // A reduce-scatter leaves a part of what it reads unchanged.
+    // A reduce-scatter leaves a part of its input unchanged.
     const bool replaces_all = in_place && read.size() <= written.size();
     for (const Cell cell : read) {
       const bool replaced =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Accesses of every cell by a proved program, so that hazards of programs that differ from it in one op are found
-// without a visit to all others.
+// Accesses of every cell by a proved program, so that hazards of a program that differs in one op are found without
+// visiting all other ops.
 #pragma once
 
 #include <cstdint>
@@ -13,26 +13,26 @@
 
 namespace commfuse {
 
-/// The use that check_hazards() makes of a cell that an op accesses.
+/// Kind of an op's access to a cell, as in check_hazards().
 enum class AccessKind : std::uint8_t {
-  read,           // the value must be there, and stay until the op ends
-  read_in_place,  // the value must be there; the op itself replaces it
+  read,           // the value must exist, and stay until the op ends
+  read_in_place,  // the value must exist; the op itself replaces it
   write,
 };
 
-/// Finds what check_hazards() finds, as yes or no. A hazard of a cell depends on the accesses of that cell and on the
-/// order of ops, so only cells that a change concerns are looked at.
+/// Tells whether check_hazards() would find a hazard. A hazard of a cell depends on the accesses of that cell and on
+/// the order of ops, so only the cells that a change affects are examined.
 class HazardTable {
  public:
   /// Keeps references to both. Requires a program that passed check_bounds().
   HazardTable(const Program& program, const CellMap& cells);
 
   /// Returns true if a program that differs only in what `op` reads and writes has a hazard. Requires that the original
-  /// has none.
+  /// has no hazard.
   [[nodiscard]] bool has_hazard(const Program& changed, OpId op) const;
 
   /// Returns true if a program whose ops make the same accesses, under other waits, lanes or ids, has a hazard. `now`
-  /// gives, by op of the original, its id in `changed`, or `left_out`; empty means equal ids. Requires that ops that
+  /// contains, by op of the original, its id in `changed`, or `left_out`; empty means equal ids. Requires that ops that
   /// conflict have kept their order.
   [[nodiscard]] bool has_hazard(const Program& changed, std::span<const OpId> now) const;
   static constexpr OpId left_out{-1};
@@ -51,10 +51,10 @@ class HazardTable {
   };
   struct RankTable {
     Coordinates coordinates{};
-    std::vector<bool> written_before;    // by cell: an initial content lies in it
-    std::vector<std::uint32_t> of_op;    // by op: where its touches begin
+    std::vector<bool> written_before;    // by cell: it has initial content
+    std::vector<std::uint32_t> of_op;    // by op: index of its first touch
     std::vector<Touch> touches;          // by op, then by cell
-    std::vector<std::uint32_t> of_cell;  // by cell: where its accesses begin
+    std::vector<std::uint32_t> of_cell;  // by cell: index of its first access
     std::vector<Access> accesses;        // by cell, in program order
   };
   class Walk;

@@ -17,7 +17,7 @@ namespace {
 constexpr OpId nobody{-1};
 constexpr OpId there_before{-2};  // value that existed before the first op
 
-/// Returns true if `part` is the one at `place` among the equal parts of `whole`.
+/// Returns true if `part` is part number `place` of `whole`, cut into parts of equal size.
 bool is_part(const std::vector<Cell>& part, const std::vector<Cell>& whole, std::size_t place) {
   const std::size_t part_begin = place * part.size();
   return part_begin + part.size() <= whole.size() &&
@@ -25,8 +25,8 @@ bool is_part(const std::vector<Cell>& part, const std::vector<Cell>& whole, std:
 }
 
 /// Visits one rank's ops in program order, which respects its local order. If there was no earlier hazard, then an op
-/// ordered after a cell's last writer is ordered after all ops that touched the cell before that writer. So only the
-/// last writer and the readers since then must be kept, for each lane the last.
+/// ordered after a cell's last writer is ordered after all ops that touched the cell before that writer. So it is
+/// enough to keep the last writer and, for each lane, the last reader since then.
 class RankHazards {
  public:
   /// `mine` has the cells of this rank.
@@ -95,13 +95,13 @@ class RankHazards {
     }
   }
 
-  /// Returns true if the op in hand, which works in place, writes a cell of `touched_`: a reduce-scatter leaves the
-  /// others unchanged.
+  /// Returns true if the current op, which works in place, writes this cell of `touched_`: a reduce-scatter leaves some
+  /// of its input unchanged.
   [[nodiscard]] bool is_written(Cell cell) const {
     return touched_.size() <= written_.size() || std::find(written_.begin(), written_.end(), cell) != written_.end();
   }
 
-  /// Returns true if another op has ended before the op in hand starts.
+  /// Returns true if `op` has ended before the current op starts.
   [[nodiscard]] bool ended(OpId op) const { return order_.place(op) < finished_[order_.lane(op)]; }
 
   void read(OpId op, Cell cell) {
@@ -176,10 +176,10 @@ class RankHazards {
   Findings& findings_;
   std::size_t lanes_;
   std::vector<std::int32_t> touched_by_;    // see touched_by()
-  std::vector<Cell> touched_;               // cells of the operand in hand
-  std::vector<Cell> written_;               // cells that the op in hand writes
-  const std::int32_t* finished_ = nullptr;  // finished ops before the op in hand, see Order
-  std::int32_t place_ = 0;                  // place of the op in hand, see Order
+  std::vector<Cell> touched_;               // cells of the current operand
+  std::vector<Cell> written_;               // cells that the current op writes
+  const std::int32_t* finished_ = nullptr;  // finished ops before the current op, see Order
+  std::int32_t place_ = 0;                  // place of the current op, see Order
 };
 
 bool same_on_all_ranks(const Program& program) {

@@ -11,9 +11,9 @@
 namespace commfuse {
 
 /// Finds cells read before they are written, read while being written, overwritten while being read, written by two ops
-/// at once, and ops whose own reads and writes collide. Only waits and lanes of one rank order its ops (Order). This is
-/// enough for accesses of other ranks too: by rendezvous they happen inside an op of the owner (remote_hazards.h covers
-/// the others). One iteration is also enough, because a rank joins its lanes between iterations.
+/// at once, and ops whose own reads and writes collide. Only waits and lanes of one rank order its ops (Order). This
+/// also covers accesses by other ranks: with rendezvous, they happen during an op of the owner (remote_hazards.h covers
+/// pushes and pulls). One iteration is also enough, because a rank joins its lanes between iterations.
 ///
 /// An op reads and writes its operands from start to end. Allowed are: a GEMM that accumulates (it reads its output);
 /// an elementwise op or an all-reduce whose input is exactly its output; an all-gather whose input is exactly its own
@@ -21,8 +21,8 @@ namespace commfuse {
 /// program that passed check_bounds().
 void check_hazards(const Program& program, const CellMap& cells, Findings& findings);
 
-/// Returns true if an op, elementwise or collective, may write the cells `written` in place of those that it reads from
-/// an operand on the rank at these coordinates.
+/// Returns true if an op, elementwise or collective, may write the cells `written` in place of the cells `read` of an
+/// operand, on the rank at these coordinates.
 bool may_work_in_place(const Program& program, const Op& op, const Coordinates& coordinates,
                        const std::vector<Cell>& read, const std::vector<Cell>& written);
 

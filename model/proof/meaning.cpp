@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums, elementwise functions and attention; GEMMs have a file of their own.
+// Sums, elementwise functions and attention; GEMMs are in meaning_products.cpp.
 #include "model/proof/meaning.h"
 
 #include <fmt/format.h>
@@ -78,7 +78,7 @@ Values Meaning::map(Where where, const ElementwiseShape& shape, const std::vecto
         }
         out.push_back(sum(where, column));
         break;
-      case Function::swiglu:  // a row of the input is twice as wide: block i of the output takes blocks 2i and 2i + 1
+      case Function::swiglu:  // a row of the input is twice as wide: block i of the output needs blocks 2i and 2i + 1
       case Function::gelu:
       case Function::norm:
         out.push_back(apply(where, shape.function, std::span(inputs[0]).subspan(width * i, width)));

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Results of ops on symbolic values: the block of a tensor of the operation that comes out, or the mistake in the
-// inputs.
+// Results of ops on symbolic values: the computed block of a tensor of the operation, or the mistake in the inputs.
 #pragma once
 
 #include <fmt/format.h>
@@ -17,9 +16,9 @@
 
 namespace commfuse {
 
-/// GEMMs demand complete factors that meet in a GEMM of the operation; nonlinear functions demand complete sums; adding
-/// unites disjoint contributions. A violation is reported and gives a wrong value, about which nothing more is
-/// reported.
+/// GEMMs require complete factors of a GEMM of the operation; nonlinear functions require complete sums; adds require
+/// disjoint contributions, which they unite. A violation is reported and results in a wrong value, whose consequences
+/// are not reported.
 class Meaning {
  public:
   struct Where {
@@ -30,26 +29,26 @@ class Meaning {
   /// Keeps references to all arguments. `symmetry` may be null; with it, rank 0 stands for all ranks.
   Meaning(const Program& program, const Symmetry* symmetry, Sums& sums, Findings& findings);
 
-  /// Assigns later findings to this iteration.
+  /// Assigns all later findings to `iteration`.
   void begin(std::size_t iteration) { iteration_ = iteration; }
   [[nodiscard]] std::string_view when() const { return iteration_ == 0 ? "" : "in a second iteration, "; }
 
-  /// Returns the sum of every contribution to a tensor.
+  /// Returns the sum of all contributions to a block of a tensor.
   [[nodiscard]] SumId complete(TensorId tensor) const { return complete_[position(tensor)]; }
   [[nodiscard]] std::string words(const Value& value) const { return in_words(program_, sums_, value); }
-  /// Returns true if rank 0's rows of the tensor are not those of other ranks.
+  /// Returns true if rank 0 has other rows of the tensor than other ranks.
   [[nodiscard]] bool rows_move(TensorId tensor) const {
     return symmetry_ != nullptr && static_cast<std::int32_t>(tensor) >= 0 &&
            !symmetry_->of(tensor).rows.rotation.still();
   }
 
-  /// Computes op(a) op(b), added to `old` unless that is empty, into `out`. Factors arrive as they lie, transposed or
-  /// not, and are left in the order that the GEMM needs.
+  /// Computes op(a) op(b) into `out`, added to `old` unless `old` is empty. Factors are passed as they are stored,
+  /// transposed or not, and are left in the order that the GEMM needs.
   void multiply(Where where, const GemmShape& shape, Values& a, Values& b, const Values& old, Values& out);
   /// Multiplies single blocks.
   Value multiply(Where where, const GemmShape& shape, const Value& a, const Value& b);
   Values map(Where where, const ElementwiseShape& shape, const std::vector<Values>& inputs);
-  /// Computes attention; `rows` are the places of the query rows in their sequence.
+  /// Computes attention; `rows` are the positions of the query rows in their sequence.
   Values attend(Where where, const AttentionShape& shape, std::span<const std::int32_t> rows, const Values& queries,
                 const Values& keys);
   /// Returns the sums over ranks, block by block.
@@ -80,7 +79,7 @@ class Meaning {
   /// Returns the sum of two different tensors, in either order.
   Value add_residual(Where where, const Value& a, const Value& b);
   /// Computes one block of queries, at `row` of its sequence, against key rows 0, 1, 2 and so on of the same heads: all
-  /// rows of the tensor, or with a causal mask those up to `row`. Masked keys are not looked at.
+  /// rows of the tensor, or with a causal mask the rows up to `row`. Masked keys are ignored.
   Value attended(Where where, const Value& query, std::int32_t row, std::vector<Value>& keys, bool causal);
 
   const Program& program_;

@@ -22,7 +22,8 @@ Values transposed(const Values& values, std::size_t columns) {
   return result;
 }
 
-/// A factor as its GEMM sees it: `outer` is its place in the result, `inner` its place along the contraction.
+/// A factor in the order of its GEMM: `outer` is its position in the result, `inner` its position along the
+/// contraction.
 struct Factor {
   const Value& value;
   std::int32_t outer;
@@ -72,7 +73,7 @@ Value Meaning::multiply(Where where, const GemmShape& shape, const Value& a, con
       return {product, here_a.outer, here_b.outer, sums_.range(here_a.inner, here_a.inner + 1)};
     }
   }
-  return contract(where, shape, {&a, 1}, {&b, 1});  // reports what is wrong
+  return contract(where, shape, {&a, 1}, {&b, 1});  // reports the mistake
 }
 
 Value Meaning::contract(Where where, const GemmShape& shape, std::span<const Value> a, std::span<const Value> b) {

@@ -13,7 +13,7 @@ namespace commfuse {
 
 namespace {
 
-constexpr bool worded = false;  // only kinds of findings count
+constexpr bool worded = false;  // only the kinds of findings are needed
 
 std::vector<Event> events_of(const Program& program, const Matching& matching, std::vector<Post>& posts) {
   Findings findings(worded);
@@ -47,7 +47,7 @@ MutantProof::MutantProof(const Program& original, Sums& sums)
       hazards_(original, cells_),
       remote_(accesses_remotely(original)),
       self_meets_(meets_itself(original, matching_)),
-      // One more input, or one more sum, makes an op at most twice as much to look at.
+      // One more input, or one more sum, at most doubles the effort of an op.
       roomy_(all_ranks_within(original, most_effort / 2)) {}
 
 std::optional<FindingKind> MutantProof::first_finding(const Mutation& mutation) {
@@ -62,7 +62,7 @@ std::optional<FindingKind> MutantProof::first_finding(const Mutation& mutation) 
     case MutationKind::accumulate:
     case MutationKind::add_input: return other_accesses(mutation);
     case MutationKind::shift: return self_meets_ && !remote_ ? other_shift(mutation) : checked_whole(mutation.program);
-    // One wait fewer allows every order that the original allows, so without hazards the values are the same.
+    // With one wait fewer, every order of the original is still possible, so without hazards the values are the same.
     case MutationKind::wait: return remote_ ? checked_whole(mutation.program) : hazard_in(mutation.program, {});
     case MutationKind::lane:
       return remote_ || (is_exchange && !self_meets_) ? checked_whole(mutation.program) : other_lane(mutation);
@@ -73,7 +73,8 @@ std::optional<FindingKind> MutantProof::first_finding(const Mutation& mutation) 
   return checked_whole(mutation.program);
 }
 
-/// Matching, order and deadlock depend on no region, no number of inputs and not on what a GEMM does with its output.
+/// Matching, order and deadlock do not depend on regions, on the number of inputs, or on whether a GEMM adds to its
+/// output.
 MutantProof::Verdict MutantProof::other_accesses(const Mutation& mutation) {
   Findings findings(worded);
   check_places(mutation.program, mutation.op, findings);
@@ -116,7 +117,8 @@ MutantProof::Verdict MutantProof::other_shift(const Mutation& mutation) {
   return contents_of({.program = mutation.program, .op = mutation.op, .events = &events_});
 }
 
-/// On every rank the ops stay in program order. So without hazards every op reads what the same op wrote before.
+/// On every rank the ops stay in program order. So without hazards every op reads what the same op wrote in the
+/// original.
 MutantProof::Verdict MutantProof::other_lane(const Mutation& mutation) {
   if (const Verdict deadlock = deadlock_in(mutation.program, matching_)) {
     return deadlock;
@@ -130,8 +132,8 @@ MutantProof::Verdict MutantProof::other_order(const Mutation& mutation) {
   const Op& a = original_.ops[position(first)];
   const Op& b = original_.ops[position(second)];
   if (a.lane != b.lane) {
-    // Neither waits for the other, in either program, and since the original has no hazard they access nothing
-    // together: waits, lanes and values are the same.
+    // Neither op waits for the other in either program, and since the original has no hazard they share no cell: waits,
+    // lanes and values are the same.
     return std::nullopt;
   }
   const bool both_exchange = a.kind == OpKind::exchange && b.kind == OpKind::exchange;
@@ -144,8 +146,8 @@ MutantProof::Verdict MutantProof::other_order(const Mutation& mutation) {
   return hazard_in(mutation.program, mutation.now);
 }
 
-/// The remaining ops wait for no more than before, so nothing deadlocks, and the events of the original can happen in
-/// the same order.
+/// The remaining ops wait for no additional ops, so nothing deadlocks, and the events of the original can happen in the
+/// same order.
 MutantProof::Verdict MutantProof::removed(const Mutation& mutation) {
   std::vector<OpId> now(original_.ops.size());
   for (std::size_t i = 0; i < now.size(); ++i) {

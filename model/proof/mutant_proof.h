@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the verdict of check_program() on programs that differ from a proved one by one mutation, from the difference.
+// Finds the verdict of check_program() on a program that differs from a proved one by one mutation, by checking only
+// the difference.
 #pragma once
 
 #include <memory>
@@ -15,11 +16,11 @@
 
 namespace commfuse {
 
-/// Keeps what the proof of one program found out: its order, its accesses and its values. A mutation leaves most of
-/// that as it is, and only the rest is proved again.
+/// Keeps the results of the proof of one program: its order, its accesses and its values. A mutation leaves most of
+/// them unchanged, and only the rest is proved again.
 class MutantProof {
  public:
-  /// Keeps references. Requires a program that passed check_program(), whose values go to `sums`.
+  /// Keeps references. Requires a program that passed check_program(). Its values are stored in `sums`.
   MutantProof(const Program& original, Sums& sums);
 
   /// Returns the kind of the first finding of check_program() in a mutant of the original; nullopt if it passes.
@@ -31,15 +32,15 @@ class MutantProof {
  private:
   using Verdict = std::optional<FindingKind>;
 
-  /// Changes of what one op reads and writes.
+  /// Judges a mutation that changes what one op reads or writes.
   Verdict other_accesses(const Mutation& mutation);
   Verdict other_shift(const Mutation& mutation);
   Verdict other_lane(const Mutation& mutation);
   Verdict other_order(const Mutation& mutation);
   Verdict removed(const Mutation& mutation);
-  /// Changes of waits, lanes and ids alone; `now` as in HazardTable.
+  /// Judges a mutation that changes only waits, lanes or ids; `now` is as in HazardTable.
   Verdict hazard_in(const Program& program, std::span<const OpId> now) const;
-  /// Returns a deadlock; otherwise the events are in events_.
+  /// Returns the deadlock of a program; if there is none, stores its events in events_.
   Verdict deadlock_in(const Program& program, const Matching& matching);
   Verdict contents_of(const Change& change);
 
@@ -49,9 +50,9 @@ class MutantProof {
   std::vector<Post> posts_;  // by rank
   Baseline baseline_;
   HazardTable hazards_;
-  bool remote_;      // data of other ranks are accessed in their memory
+  bool remote_;      // pushes or pulls access the memory of other ranks
   bool self_meets_;  // every exchange sends and receives on every rank, so that it meets itself whatever its shift
-  bool roomy_;       // no mutant takes more effort than a proof may
+  bool roomy_;       // no mutant exceeds the effort limit of a proof
   std::vector<Event> events_;
 };
 

@@ -49,7 +49,7 @@ std::string_view name_of(Equivalence equivalence) {
 
 namespace {
 
-/// Gives one op a shape of its own.
+/// Gives one op its own shape and changes it.
 template <class Change>
 void reshape(Program& program, OpId op, const Change& change) {
   Op& record = program.ops[position(op)];
@@ -81,8 +81,8 @@ class Mutator {
   }
 
  private:
-  /// Visits a copy that `change` has changed, described as "op 3 (gemm): ...". All mutants use one copy, so that its
-  /// memory is allocated once.
+  /// Visits a copy of the program to which `change` was applied, described as "op 3 (gemm): ...". All mutants use one
+  /// copy, so that its memory is allocated once.
   template <class Change>
   void mutant(MutationKind kind, OpId op, const std::string& what, const Change& change) {
     mutation_.kind = kind;
@@ -97,7 +97,7 @@ class Mutator {
   [[nodiscard]] const Op& record(OpId op) const { return program_.ops[position(op)]; }
   [[nodiscard]] std::int32_t extent(std::size_t axis) const { return program_.mesh.axes[axis].extent; }
 
-  /// Returns value + 1 and value - 1 mod extent, each once and without the value itself.
+  /// Returns value + 1 and value - 1 mod extent, without duplicates and without the value itself.
   [[nodiscard]] static std::vector<std::int32_t> neighbours(std::int32_t value, std::int32_t extent) {
     std::vector<std::int32_t> neighbouring;
     for (const std::int32_t next : {(value + 1) % extent, (value + extent - 1) % extent}) {
@@ -150,7 +150,7 @@ class Mutator {
     }
   }
 
-  /// `place` finds the index in the copy.
+  /// `place` returns the corresponding index of the copy.
   template <class Place>
   void offsets(OpId op, const std::string& which, const Index& index, const Place& place) {
     for (std::size_t axis = 0; axis < program_.mesh.axes.size(); ++axis) {
@@ -255,7 +255,7 @@ class Mutator {
     }
   }
 
-  /// Appends the new list to the others; the replaced list is no longer referred to.
+  /// Appends the new list to the pool; nothing refers to the replaced list any more.
   static void replace_inputs(Program& program, OpId op, const std::vector<Slice>& inputs) {
     const auto count = static_cast<std::uint32_t>(inputs.size());
     program.ops[position(op)].inputs = {static_cast<std::uint32_t>(program.operands.size()), count};
@@ -270,7 +270,7 @@ class Mutator {
       changed.ops.erase(changed.ops.begin() + static_cast<std::ptrdiff_t>(position(removed)));
       changed.waits.clear();
       for (Op& op : changed.ops) {
-        const auto waits = program_.waits_of(op);  // its slice is still that of the original
+        const auto waits = program_.waits_of(op);  // its slice is still the original's
         const auto first = static_cast<std::uint32_t>(changed.waits.size());
         for (const OpId wait : waits) {
           if (wait == removed) {
@@ -339,7 +339,7 @@ bool same_places(const Program& a, std::span<const Slice> left, const Program& b
                     [&](Slice our, Slice their) { return same_places(a, our, b, their, coordinates); });
 }
 
-/// Returns the local order of every rank; one order if it is the same on all.
+/// Returns the local order of every rank; a single order if it is the same on all ranks.
 std::vector<Order> orders_of(const Program& program, const Matching& matching) {
   std::vector<Order> orders;
   for (Rank rank = 0; rank < (matching.uniform ? 1 : program.mesh.ranks()); ++rank) {
@@ -375,7 +375,7 @@ class Pair {
  public:
   Pair(const Program& a, const Program& b, std::span<const OpId> now) : a_(a), b_(b), now_(now) {}
 
-  /// Returns true if ops correspond, by `same(shape, shape)`, with equal purposes.
+  /// Returns true if all ops correspond: `same(shape, shape)` is true and purposes are equal.
   template <class Same>
   [[nodiscard]] bool same_ops(const Same& same) const {
     return a_.ops.size() == b_.ops.size() && each_op([&](OpId op) {
@@ -386,7 +386,7 @@ class Pair {
            });
   }
 
-  /// Returns true if ops correspond, with equal shapes and regions.
+  /// Returns true if all ops correspond, with equal shapes and regions.
   [[nodiscard]] bool same_work() const { return same_ops(std::equal_to<>{}) && same_regions(); }
   /// Requires the same work.
   [[nodiscard]] bool same_accesses() const { return same_ids() && same_lanes() && same_waits(); }
@@ -423,7 +423,7 @@ class Pair {
     });
   }
 
-  /// `orders` and `matching` are those of `a`.
+  /// `orders` and `matching` belong to `a`.
   [[nodiscard]] bool same_order(const std::vector<Order>& orders, const Matching& matching) const {
     const Matching right = match(b_);
     if (right.uniform != matching.uniform) {
@@ -458,9 +458,9 @@ class Pair {
 
   /// Proves same_values, same_sums or same_outputs. A program that passes check_program() has no hazards, so its values
   /// do not depend on time, and every op of one program works on the same contributions to the same blocks as in the
-  /// other: the same sums, though perhaps added in another order. Only the parts that a sum growing in place has taken
-  /// in so far may differ; every other op that reads it agrees with its twin on the value read, and the end of both
-  /// programs is proved. `left` has the values of `a`. Requires that both passed check_program().
+  /// other: the same sums, though perhaps added in another order. Only the parts that a sum growing in place contains
+  /// so far may differ; every other op that reads the sum reads the same value as its counterpart, and the final
+  /// contents of both programs are proved. `left` has the values of `a`. Requires that both passed check_program().
   [[nodiscard]] std::optional<Equivalence> by_values(const Trace& left, Sums& sums) const {
     if (!same_ops(alike)) {
       return std::nullopt;

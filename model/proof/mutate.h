@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every small mistake that the author of a generator could make, one at a time: the test of check_program().
+// Makes every small mistake that the author of a generator could make, one at a time, to test check_program().
 #pragma once
 
 #include <array>
@@ -21,15 +21,15 @@ namespace commfuse {
 
 enum class MutationKind : std::uint8_t {
   shift,       // an exchange with another peer
-  offset,      // an index off by one on the ring
+  offset,      // an index that is off by one on the ring
   position,    // a region one row or column further, or an attention's queries one row further
   buffer,      // another buffer of the same extents
   wait,        // a dropped wait
-  accumulate,  // adding in place of overwriting, or the reverse
-  add_input,   // an input of an add dropped or taken twice
-  removal,     // an op left out; ops that waited for it wait for its waits instead
+  accumulate,  // adding instead of overwriting, or the reverse
+  add_input,   // an input of an add dropped or used twice
+  removal,     // an op removed; ops that waited for it wait for its waits instead
   lane,        // an op on another lane of the program
-  order,       // two neighbours swapped, unless the second waits for the first
+  order,       // two neighbouring ops swapped, unless the second waits for the first
 };
 
 inline constexpr std::array all_mutation_kinds{MutationKind::shift,     MutationKind::offset,  MutationKind::position,
@@ -48,38 +48,38 @@ struct Mutation {
 };
 
 /// Calls visit(mutation) for all single mutations of a program that passed check_program(), in the order of its ops.
-/// Each is still well-formed: ids, extents and shapes fit; regions may leave their buffers only by a term of their
-/// index. Only one mutant exists at a time: it is gone when visit returns.
+/// Each mutant is still well-formed: ids, extents and shapes fit; regions may leave their buffers only through a term
+/// of their index. Only one mutant exists at a time: it is valid until visit returns.
 void for_each_mutation(const Program& program, const std::function<void(const Mutation&)>& visit);
 
 /// Returns all mutations together.
 std::vector<Mutation> mutations_of(const Program& program);
 
-/// Reasons why two programs provably do the same.
+/// Reasons why two programs are provably equivalent.
 enum class Equivalence : std::uint8_t {
-  same_accesses,  // equal ops in equal order on equal lanes and regions on every rank, with equal waits
-  same_order,     // equal ops on equal regions with equal partners, and the same order between them on every rank, by
-                  // whatever waits and lanes
-  same_values,    // both pass check_program(), and op for op have equal symbolic inputs and outputs in both iterations:
-                  // only the places of these values differ
-  same_sums,      // same_values, except that sums that grow in place take in their parts in another order
+  same_accesses,  // equal ops in equal order, on equal lanes and regions on every rank, with equal waits
+  same_order,  // equal ops on equal regions with equal partners, and the same order between them on every rank, through
+               // whatever waits and lanes
+  same_values,   // both pass check_program(), and op for op have equal symbolic inputs and outputs in both iterations:
+                 // only the places of these values differ
+  same_sums,     // same_values, except that sums that grow in place add their parts in another order
   same_outputs,  // both pass check_program(), and op for op have equal symbolic outputs in both iterations; an exchange
-                 // may use another shift and an add may take another number of inputs, as zeros may
+                 // may have another shift, and an add may have another number of inputs, for example zeros
 };
 
 std::string_view name_of(Equivalence equivalence);
 
-/// Returns nullopt when no proof is found that they do the same. Requires programs of one mesh, tensors and buffers.
-/// `now` gives, by op of `a`, its id in `b`; empty means equal ids.
+/// Returns nullopt when no proof of equivalence is found. Requires programs with the same mesh, tensors and buffers.
+/// `now` contains, by op of `a`, its id in `b`; empty means equal ids.
 std::optional<Equivalence> equivalence_of(const Program& a, const Program& b, std::span<const OpId> now = {});
 
-/// Compares one program with many.
+/// Compares one program with many others.
 class Equivalences {
  public:
   /// Keeps references. `trace` has the values of `a`, made with `sums`. Requires that `a` passed check_program().
   Equivalences(const Program& a, const Trace& trace, Sums& sums);
 
-  /// Returns what equivalence_of() does. Requires that `b` passed check_program().
+  /// Returns the result of equivalence_of(). Requires that `b` passed check_program().
   [[nodiscard]] std::optional<Equivalence> with(const Program& b, std::span<const OpId> now) const;
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fate of every single mutation of schedules: the proof of the proof. A mutant has survived if it passes
-// check_program() and does not provably do the same as the original, and none may survive.
+// Fate of every single mutation of schedules: the test of the proof. A mutant has survived if it passes check_program()
+// and is not provably equivalent to the original. No mutant may survive.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace commfuse {
 
 enum class Fate : std::uint8_t {
   caught,      // by check_program()
-  equivalent,  // provably does the same
+  equivalent,  // provably equivalent to the original
   survived,
 };
 
@@ -39,14 +39,14 @@ struct MutationReport {
   std::map<MutationKind, std::map<Outcome, std::int64_t>> counts;
   std::vector<MutantResult> listed;  // in the order of schedules and ops
 
-  /// Return the number of mutants with a fate, over all kinds of mutation or of one kind.
+  /// Return the number of mutants with this fate, of all kinds of mutation or of one kind.
   [[nodiscard]] std::int64_t count(Fate fate) const;
   [[nodiscard]] std::int64_t count(MutationKind kind, Fate fate) const;
   MutationReport& operator+=(MutationReport&& other);
 };
 
-/// Judges all single mutations of one schedule, one at a time. `list` says which fates are listed one by one. Requires
-/// a program that passed check_program().
+/// Judges all single mutations of one schedule, one at a time. `list` returns true for the fates whose mutants are
+/// listed. Requires a program that passed check_program().
 MutationReport mutate(const Program& program, const std::function<bool(Fate)>& list);
 
 }  // namespace commfuse

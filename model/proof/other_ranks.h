@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contents of other ranks of a rotation-symmetric program, derived from those of rank 0.
+// Contents of other ranks of a rotation-symmetric program, derived from the contents of rank 0.
 #pragma once
 
 #include "model/proof/symmetry.h"
@@ -12,7 +12,7 @@ Value moved(const Program& program, const Symmetry& symmetry, Sums& sums, Value 
 
 class OtherRanks {
  public:
-  /// Gives the values of other ranks in one operand. Keeps references to the program, the symmetry and the sums.
+  /// Derives the values of other ranks in one operand. Keeps references to the program, the symmetry and the sums.
   OtherRanks(const Program& program, const Symmetry& symmetry, Sums& sums, Slice operand);
 
   /// Writes into `values` the top `rows` rows of the operand on the rank to which a turn moves rank 0; `first_values`

@@ -98,7 +98,7 @@ class RemoteHazards {
     }
   }
 
-  /// Returns true if an access is over before another begins, `later` iterations on.
+  /// Returns true if `first` is over before `second` begins, `later` iterations afterwards.
   [[nodiscard]] bool before(const Access& first, const Access& second, std::int32_t later) const {
     return std::any_of(first.ends.begin(), first.ends.end(), [&](const Occurrence& end) {
       return std::any_of(second.starts.begin(), second.starts.end(), [&](Occurrence start) {

@@ -98,7 +98,7 @@ void RemoteOrder::learn_from_partners(const Occurrence& ended, Clock clock) {
   }
 }
 
-/// Learns what a rank `shift` further on `axis` knows, translated to this rank's point of view.
+/// Merges the clock of the rank `shift` further on `axis`, translated to displacements from this rank.
 void RemoteOrder::learn(Clock clock, const std::int32_t* other, int axis, std::int32_t shift) {
   if (shift == 0) {
     std::transform(clock, clock + width_, other, clock, [](std::int32_t a, std::int32_t b) { return std::max(a, b); });
@@ -122,7 +122,7 @@ std::int32_t RemoteOrder::count_of(const Occurrence& of) const {
          of.iteration * length_[static_cast<std::size_t>(stored(of.rank)) * lanes_ + lane];
 }
 
-/// Returns `to` seen from `from`: the rank at the differences of their coordinates.
+/// Returns `to` relative to `from`: the rank at the differences of their coordinates.
 Rank RemoteOrder::displacement(Rank from, Rank to) const {
   const Coordinates from_coordinates = program_.mesh.coordinates(from);
   for (std::size_t axis = 0; axis < program_.mesh.axes.size(); ++axis) {

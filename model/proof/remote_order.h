@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Order across ranks: the pairs of ops of which one has surely ended on its rank before the other is posted on another
-// rank, whatever the durations. The order follows from the waits and lanes of each rank (order.h) and from the messages
+// Order across ranks: tells whether an op on one rank has certainly ended before an op on another rank is posted,
+// whatever the durations. The order follows from the waits and lanes of each rank (order.h) and from the messages
 // between ranks.
 //
 // Vector clocks (Fidge 1988, Mattern 1988): the clock of an op counts, for each lane of each rank, the ops that have
-// ended before it is posted. At its end an op knows what it knew when it was posted, and
-//   rendezvous   what each of its partners knew when it was posted
-//   push, pull   as receiver, what the sender knew when it was posted; the sender learns nothing
-//   collective   what all of its group knew
+// ended before it is posted. At its end, the clock of an op also includes the following clocks:
+//   rendezvous   the clock of each of its partners when it was posted
+//   push, pull   as receiver, the clock of the sender when it was posted; as sender, none
+//   collective   the clocks of its whole group when posted
 #pragma once
 
 #include <cstdint>
@@ -31,17 +31,19 @@ struct Occurrence {
 
 class RemoteOrder {
  public:
-  /// Requires the posts of a complete run. With Ranks::first these are the posts of rank 0, which stands for all.
+  /// Requires the posts of a complete run. With Ranks::first, these are the posts of rank 0, which stands for all
+  /// ranks.
   RemoteOrder(const Program& program, const Matching& matching, std::span<const Post> posts, Ranks which);
 
-  /// Returns false if the clocks would take more than a quarter of a gigabyte.
+  /// Returns false if the clocks would need more than 256 MiB.
   static bool fits(const Program& program, Ranks which);
 
-  /// Returns true if `first` has ended before `second` is posted. Requires both to take part.
+  /// Returns true if `first` has ended before `second` is posted. Requires that both ranks take part in their ops.
   [[nodiscard]] bool before(const Occurrence& first, const Occurrence& second) const;
 
  private:
-  /// Clock of one occurrence: how many ops have ended, by lane and by displacement of the other rank from its own.
+  /// Clock of one occurrence: how many ops have ended, by lane and by displacement of a rank from the occurrence's
+  /// rank.
   using Clock = std::int32_t*;
 
   void post(const Occurrence& occurrence);
@@ -49,7 +51,7 @@ class RemoteOrder {
   void learn_from_partners(const Occurrence& ended, Clock clock);
   void learn(Clock clock, const std::int32_t* other, int axis, std::int32_t shift);
 
-  /// Returns the rank that holds the clock: 0 if it stands for all, because then everything happens on it.
+  /// Returns the rank that holds the clock: 0 if rank 0 stands for all, because then all events happen on it.
   [[nodiscard]] Rank stored(Rank rank) const { return together_ ? 0 : rank; }
   [[nodiscard]] std::size_t node(Rank rank, OpId op) const {
     return static_cast<std::size_t>(stored(rank)) * program_.ops.size() + position(op);
@@ -58,7 +60,7 @@ class RemoteOrder {
   [[nodiscard]] std::size_t place_of(const Occurrence& of) const {
     return (static_cast<std::size_t>(of.iteration) * ended_.size() + node(of.rank, of.op)) * width_;
   }
-  /// Returns how many ops of its lane have ended once it has ended.
+  /// Returns how many ops of an occurrence's lane have ended once the occurrence has ended.
   [[nodiscard]] std::int32_t count_of(const Occurrence& of) const;
   [[nodiscard]] Rank displacement(Rank from, Rank to) const;
 
@@ -71,7 +73,7 @@ class RemoteOrder {
   std::vector<std::int32_t> length_;  // by rank and lane: ops per iteration
   std::vector<OpId> last_;            // by rank and lane: the last posted op
   std::vector<std::int32_t> clocks_;  // by iteration, rank and op
-  // By axis and shift: the other rank of every rank.
+  // By axis and shift: for every rank, the rank `shift` further.
   std::map<std::pair<int, std::int32_t>, std::vector<Rank>> shifted_;
 };
 

@@ -16,8 +16,9 @@ std::int32_t period(const Mesh& mesh, std::size_t axis, std::int32_t step) {
 /// Returns one form for both directions on an axis of two, where up and down are the same.
 std::int64_t normal(std::int32_t extent, std::int64_t step) { return extent == 2 ? std::abs(step) : step; }
 
-/// Start of a span on rank 0, and the part of it that no term gives: a term is the digit of its axis times its unit,
-/// where the digit counts down from the top when the scale is negative. Empty when a term and the direction disagree.
+/// Start of a span on rank 0, and the part of the start that comes from no term: a term is the digit of its axis times
+/// its unit, where the digit counts down from the top when the scale is negative. Empty when a term and the direction
+/// disagree.
 struct Start {
   std::int64_t position = 0;
   std::int64_t rest = 0;
@@ -100,7 +101,7 @@ std::optional<Rotation> moving_inside(const Mesh& mesh, const Span& span, const 
     if (step == 0) {
       continue;
     }
-    if (span.first.terms[axis].scale != 0) {  // one unit, chosen: only the terms give this digit
+    if (span.first.terms[axis].scale != 0) {  // one unit is chosen: only the terms determine this digit
       const std::int64_t unit = std::abs(step);
       const std::int64_t other_digits = start->rest == 0 ? 0 : start->rest / unit % mesh.axes[axis].extent;
       const std::int64_t inside_unit = unit == 1 ? 0 : start->position % unit;

@@ -15,10 +15,10 @@ namespace commfuse {
 /// which rank 0 moves.
 using Turn = Coordinates;
 
-/// Returns the turn that undoes another.
+/// Returns the turn that reverses `turn`.
 Turn inverse(const Mesh& mesh, const Turn& turn);
 
-/// Positions go up by `by` blocks, modulo `period`, inside each period; by lies inside [0, period).
+/// Positions increase by `by` blocks, modulo `period`, inside each period; `by` is in [0, period).
 struct Cycle {
   std::int32_t period = 1;
   std::int32_t by = 0;
@@ -31,14 +31,14 @@ struct Cycle {
 };
 
 /// Movement of positions along a direction (the rows or the columns of a buffer, a tensor or an operand) when all ranks
-/// turn. When the coordinate on an axis goes up by one, a position goes up by the step of that axis and stays inside
-/// its period, the |step| * extent blocks between two multiples of that number: one digit of the position rotates. Rows
-/// that belong to ranks by 8*node+tp have the steps 8 and 1.
+/// turn. When the coordinate on an axis increases by one, a position increases by the step of that axis and stays
+/// inside its period, the |step| * extent blocks between two multiples of that number: one digit of the position
+/// rotates. Rows that are assigned to ranks by 8*node+tp have the steps 8 and 1.
 struct Rotation {
   std::array<std::int32_t, max_axes> step{};  // by axis; 0 if nothing moves; never negative on an axis of two ranks
 
   [[nodiscard]] bool still() const { return (step[0] | step[1] | step[2]) == 0; }
-  /// Returns the share of one axis in a turn.
+  /// Returns the cycle by which one axis contributes to a turn.
   [[nodiscard]] Cycle cycle(const Mesh& mesh, std::size_t axis, const Turn& turn) const;
   /// Returns the position to which `place` moves.
   [[nodiscard]] std::int32_t at(const Mesh& mesh, std::int32_t place, const Turn& turn) const {
@@ -68,9 +68,9 @@ struct Span {
   std::int32_t count = 1;
 };
 
-/// Returns how the blocks of a span move inside it, counted from its first. Returns nullopt unless on every rank the
-/// span lies inside the direction and is the image of rank 0's span when all ranks turn. That holds if each digit that
-/// moves is either chosen by a term of the index with the step of that axis, or left whole.
+/// Returns how the blocks of a span move inside it, counted from its first block. Returns nullopt unless on every rank
+/// the span lies inside the direction and is the image of rank 0's span when all ranks turn. That holds if each digit
+/// that moves is either chosen by a term of the index with the step of that axis, or left whole.
 std::optional<Rotation> moving_inside(const Mesh& mesh, const Span& span, const Direction& direction);
 /// Returns true if the span is one block of a direction that one ring of ranks shares, block by block: rank r has block
 /// r + offset.
@@ -82,7 +82,7 @@ inline bool one_of_a_ring(const Mesh& mesh, const Span& span, const Direction& d
 }
 /// Returns true if the span lies inside the direction and nothing moves inside it.
 inline bool still_inside(const Mesh& mesh, const Span& span, const Direction& direction) {
-  if (!direction.rotation.still() || !span.first.fixed()) {  // one_of_a_ring answers for most of them
+  if (!direction.rotation.still() || !span.first.fixed()) {  // one_of_a_ring decides most cases
     return one_of_a_ring(mesh, span, direction) || moving_inside(mesh, span, direction) == Rotation{};
   }
   return span.first.constant >= 0 && span.first.constant <= direction.blocks - span.count;
@@ -91,7 +91,7 @@ inline std::optional<Rotation> rotation_inside(const Mesh& mesh, const Span& spa
   if (!direction.rotation.still() || !span.first.fixed()) {
     return moving_inside(mesh, span, direction);
   }
-  const std::int32_t first = span.first.constant;  // true of most spans: only the bounds are left to check
+  const std::int32_t first = span.first.constant;  // true for most spans: only the bounds need a check
   return first >= 0 && first <= direction.blocks - span.count ? std::optional(Rotation{}) : std::nullopt;
 }
 

@@ -46,7 +46,7 @@ Sums::Union Sums::unite(std::span<const SumId> parts) {
   return {twice ? 0 : intern(joined_), twice};
 }
 
-/// Sorts and merges joined_; returns the first block that lies in two of its intervals.
+/// Sorts and merges joined_; returns the first block that is in two of its intervals.
 std::optional<std::int32_t> Sums::join() {
   std::sort(joined_.begin(), joined_.end(), [](const Interval& a, const Interval& b) { return a.first < b.first; });
   std::size_t kept = 0;

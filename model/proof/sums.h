@@ -19,15 +19,15 @@ class Sums {
   /// Returns {first, ..., end - 1}. Requires first < end.
   SumId range(std::int32_t first, std::int32_t end);
 
-  /// The union, or the first block that two sets contain.
+  /// The union of sets, or `twice`, the first block that two of them contain.
   struct Union {
     SumId sum = 0;
     std::optional<std::int32_t> twice;
   };
-  /// Unites sets. Requires at least one.
+  /// Unites sets. Requires at least one set.
   Union unite(std::span<const SumId> parts);
 
-  /// Returns the images of the blocks.
+  /// Returns the set of the images of the blocks under `cycle`.
   SumId moved(SumId sum, const Cycle& cycle);
 
   /// Returns, for example, "{0,3}" or "{0-3,6}".
@@ -57,9 +57,9 @@ class Sums {
 
   std::vector<Interval> runs_;    // intervals of all sets, one set after another
   std::vector<Place> sets_;       // by id
-  std::vector<SumId> ids_;        // a hash table: a set's id stands at the first free place from its hash on
+  std::vector<SumId> ids_;        // a hash table: a set's id is at the first free place from its hash on
   std::vector<Interval> joined_;  // scratch space
-  Interval last_range_;           // the last range asked for, since the same one is often asked for again
+  Interval last_range_;           // the last requested range, since it is often requested again
   SumId last_range_id_ = 0;
 };
 

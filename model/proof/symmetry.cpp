@@ -94,8 +94,8 @@ std::optional<Rotation> Symmetry::stacked(Operand operand, bool across) const {
   return stack.rotation;
 }
 
-/// Returns true if no rank changes the region's place and it moves in one piece: with `across` its columns too, not
-/// only its rows.
+/// Returns true if the region's place is the same on all ranks and the region moves in one piece: its rows, and with
+/// `across` also its columns.
 bool Symmetry::stays_together(const Region& region, bool across) const {
   const Moves& moves = grid(region);
   const std::int32_t column = region.column.constant;

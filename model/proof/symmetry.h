@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rotation symmetry of a program: all ranks do the same, each seen from its own place, so rank 0 stands for all.
+// Rotation symmetry of a program: all ranks do the same relative to their own position, so rank 0 stands for all.
 //
 //           rank 0   rank 1   rank 2   rank 3      (FuseAG, ring, step 1, 4 ranks)
 //   reads   x[3]     x[0]     x[1]     x[2]        turned by one: every column becomes the next one,
@@ -22,7 +22,7 @@ struct Moves {
   Direction rows, columns;
 };
 
-/// Ranks whose part of a program is looked at.
+/// Ranks whose part of a program is checked.
 enum class Ranks : std::uint8_t {
   all,
   first,  // rank 0, which stands for all ranks of a rotation-symmetric program
@@ -31,12 +31,12 @@ enum class Ranks : std::uint8_t {
 /// Movement of everything when all ranks turn, such that the program is mapped to itself. On every rank r of the turn,
 /// an operand's cells are those of rank 0, each moved as its buffer moves, and their place in the operand follows the
 /// operand's rotation; the initial and final labels of cells move as their tensors do; and for every op, the operands
-/// that it takes move in step with those that it writes. So rank r at all times holds what rank 0 holds, moved.
+/// that it reads move in step with the operands that it writes. So rank r at all times holds what rank 0 holds, moved.
 class Symmetry {
  public:
   [[nodiscard]] const Moves& of(BufferId id) const { return grids_[position(id)]; }
   [[nodiscard]] const Moves& of(TensorId id) const { return grids_[buffers_ + position(id)]; }
-  /// Returns the dimension that a GEMM sums over.
+  /// Returns the direction over which a GEMM sums.
   [[nodiscard]] const Direction& contraction_of(const Tensor& product) const {
     return product.transpose_a ? of(product.a).rows : of(product.a).columns;
   }
@@ -53,7 +53,7 @@ class Symmetry {
   explicit Symmetry(const Program& program);
   [[nodiscard]] const Moves& grid(const Region& region) const { return grids_[position(region.buffer)]; }
 
-  /// Row at which a part of a stack begins, if no rank changes its place.
+  /// Row and column at which a part of a stack begins, if its place is the same on all ranks.
   struct Place {
     std::int32_t row = 0;
     std::int32_t column = 0;

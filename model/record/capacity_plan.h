@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Result of planning (commfuse.capacity/1): GPUs, time and money of a whole training run, by kind of GPUs, and the
-// effect of changes. Seconds, days, hours and money of the user's currency are doubles, because they are answers and
-// not clocks.
+// Result of planning (commfuse.capacity/1): GPUs, time and money of a whole training run, by kind of GPU, and the
+// effect of changes. Seconds, days, hours and amounts in the user's currency are doubles, because they are results and
+// not clock times.
 #pragma once
 
 #include <cstddef>
@@ -18,14 +18,14 @@ namespace commfuse {
 
 inline constexpr std::string_view capacity_schema = "commfuse.capacity/1";
 
-/// Result with the inputs as given, and the range that holds it nine times in ten: 5% of all draws are below, 5% above.
+/// Result for the inputs as given, and its 90% range: 5% of all draws are below it, 5% above.
 struct Interval {
   double value = 0.0;
   double low = 0.0;
   double high = 0.0;
 };
 
-/// A number of GPUs of one kind with their best layout.
+/// A number of GPUs of one kind, with its best layout.
 struct CapacityRun {
   std::string kind;
   std::int64_t gpus = 1;
@@ -48,13 +48,13 @@ struct CapacityRun {
   double checkpoint_every_s = 0.0;
   double failures = 0.0;
   Interval days, gpu_hours, cost, cost_per_mtok;
-  std::optional<Interval> energy_mwh;  ///< Present if the power is known, like the next.
+  std::optional<Interval> energy_mwh;  ///< Present if the power is known, like the next member.
   std::optional<double> power_mw;
   double confidence = 0.0;  ///< Probability that deadline and budget are met.
-  std::string misses;       ///< Limits that it does not meet: "deadline, budget"; empty if none.
+  std::string misses;       ///< Limits that the run does not meet: "deadline, budget"; empty if none.
 };
 
-/// A product that meets a collective, for one micro-batch.
+/// A GEMM next to a collective, for one micro-batch.
 struct CapacitySite {
   std::string name;
   std::string strategy;
@@ -62,7 +62,7 @@ struct CapacitySite {
   double serial_us = 0.0;
   double best_us = 0.0;
   double compute_us = 0.0;
-  std::optional<double> rate_to_hide;  ///< Factor on the node's links; nullopt if 16 is not enough.
+  std::optional<double> rate_to_hide;  ///< Factor on the node's links; nullopt if a factor of 16 is not enough.
 };
 
 /// Parameter of the machine whose error affects the step.
@@ -95,16 +95,16 @@ struct CapacityKind {
   std::optional<double> network_gb_s;
   std::vector<CapacityInput> inputs;
 
-  std::size_t layouts = 0, fitting = 0, priced = 0, played = 0;  ///< For all counts of GPUs together.
+  std::size_t layouts = 0, fitting = 0, priced = 0, played = 0;  ///< Total over all counts of GPUs.
   std::vector<CapacityRun> runs;                                 ///< One run per count of GPUs, ascending.
   std::optional<std::size_t> answer;                             ///< Index in `runs`.
   std::string reason;                                            ///< The limit that binds, if there is no answer.
   std::vector<CapacitySite> sites;                               ///< Sites of the answer.
   std::string single;                                            ///< Best strategy that is the same at all sites.
-  /// Relative standard error of the step's time: its parameters' and the model's own together.
+  /// Relative standard error of the step's time, from the parameters and the model's residual together.
   double step_error = 0.0;
-  std::vector<CapacityDoubt> doubts;  ///< The few largest, in descending order.
-  /// Price at which it costs as much as the cheapest other kind.
+  std::vector<CapacityDoubt> doubts;  ///< The largest doubts, in descending order.
+  /// Price of one GPU per hour at which this kind costs as much as the cheapest other kind.
   std::optional<double> break_even_price;
 
   [[nodiscard]] const CapacityRun* best() const { return answer ? &runs[*answer] : nullptr; }
@@ -116,14 +116,14 @@ struct WhatIf {
   TrainingPlan layout;
   double step_s = 0.0;
   Interval days, cost;
-  double days_share = 0.0;  ///< Additional time as a share of the answer's; negative if shorter.
+  double days_share = 0.0;  ///< Additional time as a share of the answer's time; negative if shorter.
   double cost_share = 0.0;
-  /// Additional price at which the change stops paying: per GPU and hour, and per GPU over the whole run.
+  /// Additional price at which the change stops paying off: per GPU and hour, and per GPU over the whole run.
   std::optional<double> break_even_gpu_hour;
   std::optional<double> break_even_gpu;
 };
 
-/// Tokens per second over the rate of a kind of links.
+/// Tokens per second as a function of the rate of one kind of link.
 struct RateCurve {
   struct Point {
     double times = 1.0;
@@ -133,15 +133,15 @@ struct RateCurve {
   std::vector<Point> points;
   std::optional<double> knee;     ///< Rate farthest from the chord.
   std::optional<double> plateau;  ///< Rate that reaches 95% of the last point's tokens.
-  /// Least rate that comes within 1% of what any rate reaches; nullopt above 16.
+  /// Lowest rate whose tokens per second are within 1% of the maximum over all rates; nullopt above 16.
   std::optional<double> to_hide;
   std::optional<double> to_hide_gb_s;
 };
 
-/// One input changed either way, with every other input unchanged.
+/// One input raised and lowered, with every other input unchanged.
 struct Sensitivity {
   std::string input;
-  double days_low = 0.0, days_high = 0.0;  ///< With the input lower, and higher.
+  double days_low = 0.0, days_high = 0.0;  ///< Days with the lower input, and with the higher.
   double cost_low = 0.0, cost_high = 0.0;
 };
 
@@ -156,8 +156,8 @@ struct CapacityPlan {
   std::string shape;  ///< For example "80 layers, hidden 8192, 64 heads, 8 of keys and values, FFN 28672".
   double parameters = 0.0;
   double active_parameters = 0.0;
-  double flops_per_token = 0.0;  ///< Model FLOPs, forward and backward, attention counted causally.
-  double six_n = 0.0;            ///< 6 x active parameters, the usual estimate.
+  double flops_per_token = 0.0;  ///< Model FLOPs, forward and backward, with attention counted under the causal mask.
+  double six_n = 0.0;            ///< 6 x active parameters, the usual estimate of FLOPs per token.
   double tokens = 0.0;
   std::int64_t batch = 0;  ///< Sequences per step.
   std::int64_t seq = 0;
@@ -181,13 +181,13 @@ struct CapacityPlan {
 
   std::vector<CapacityKind> kinds;
   std::optional<std::size_t> answer;  ///< Index in `kinds`.
-  /// Other runs that meet the limits and tie with the best one in the objective.
+  /// Other runs that meet the limits and tie with the best run in the objective.
   std::vector<RunPlace> ties;
   /// Rule that chose the answer among runs that tie: "fewer GPUs"; empty without ties.
   std::string tie_rule;
-  std::vector<RunPlace> pareto;     ///< Runs that no other beats in both days and cost, the shortest first.
+  std::vector<RunPlace> pareto;     ///< Runs that no other run beats in both days and cost, the shortest first.
   std::optional<std::size_t> knee;  ///< Index in `pareto`; bend over the logarithm of days.
-  std::vector<WhatIf> what_ifs;     ///< For the answer, like the members below.
+  std::vector<WhatIf> what_ifs;     ///< Computed for the answer, like the members below.
   std::vector<RateCurve> curves;
   std::vector<Sensitivity> sensitivities;
 

@@ -12,7 +12,7 @@ namespace commfuse {
 
 namespace {
 
-/// A column of rows of whole models. Without a doc it is the column of layers with that name.
+/// A column of rows of whole models. Without a doc, it is the column of that name in rows of layers.
 struct ModelColumn {
   std::string_view name;
   std::string_view doc{};
@@ -38,7 +38,7 @@ constexpr std::array model_columns{
     ModelColumn{"scope"},
     asked("gpus", "GPUs of all replicas"),
     asked("tensor", "tensor-parallel ranks"),
-    // Strategies and sums of whole outputs are compared, so this belongs to the schedule.
+    // Strategies with sequence parallelism compete with all-reduces of whole outputs, so this is part of the schedule.
     flag("sequence_parallel", "whether tensor ranks share tokens between their layers"),
     asked("pipeline", "pipeline stages"),
     asked("interleave", "parts of the model on each stage"),

@@ -11,17 +11,17 @@
 namespace commfuse {
 
 struct Column {
-  std::string_view name;  ///< the unit comes last: "time_ms"
+  std::string_view name;  ///< ends with the unit: "time_ms"
   std::string_view doc;   ///< description, one line
   ColumnType type = ColumnType::text;
   ColumnRole role = ColumnRole::outcome;
-  bool is_asked = false;  ///< Tells points, or runs of one point, apart.
+  bool is_asked = false;  ///< True for a column that distinguishes points, or runs of one point.
   bool of_layers = false;
   bool of_models = false;
 };
 
-/// Returns all columns: settings, the strategy, results. Columns of layers are in the order of result_columns(), those
-/// of whole models in the order of their rows.
+/// Returns all columns: settings, the strategy, results. Columns of layers are in the order of result_columns(), and
+/// columns of whole models in the order of their rows.
 std::span<const Column> all_columns();
 /// Returns the column, or null if no column has that name.
 const Column* find_column(std::string_view name);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Difference between default predictions, whose prices are fixed, and those of the dynamic engine.
+// Difference between default predictions, whose prices are fixed, and predictions of the dynamic engine.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ struct EngineAgreement {
   std::vector<std::int64_t> ranks;
   std::int64_t points = 0;
   std::vector<double> differences;  ///< |static / dynamic - 1| of the time of each pair
-  std::int64_t winners = 0;         ///< points where at least one of the two names a winner
-  /// For example "8 ranks, seq 2K: commfuse wins, dynamic sliced"; the other side does not even tie.
+  std::int64_t winners = 0;         ///< points where at least one of the two ways of simulation names a winner
+  /// For example "8 ranks, seq 2K: commfuse wins, dynamic sliced"; the winner of one does not even tie in the other.
   std::vector<std::string> conflicts;
 };
 

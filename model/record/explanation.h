@@ -21,7 +21,7 @@ struct ExplainedOp {
   std::string how;    ///< for example "tile 128 x 256, 26 waves, the last 48% full; power sets the time"
   PathKind kind = PathKind::essential;
   std::size_t count = 0;  ///< on the critical rank
-  Duration shortest{};    ///< price of the shortest
+  Duration shortest{};    ///< price of the shortest op
   Duration longest{};
   Duration together{};
 };
@@ -31,7 +31,7 @@ struct Hold {
   std::string name;                      ///< "link.peer.rate", or for a shape "product 4K x 7K x 8K"
   std::optional<Provenance> provenance;  ///< provenance of a parameter
   std::string source;
-  std::optional<double> elasticity;  ///< change of ln(makespan) by a 1% higher parameter, in units of that 1%
+  std::optional<double> elasticity;  ///< change of ln(makespan) / 0.01, for a parameter that is 1% higher
   double standard_error = 0.0;       ///< relative, of the parameter or of the shape's price
   double effect = 0.0;               ///< change of ln(makespan) per standard error
 };

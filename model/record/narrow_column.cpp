@@ -11,7 +11,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "the low bytes of a number stand first");
 
-/// Space after a block, because its values are read eight bytes at a time.
+/// Space after a block, because values are read eight bytes at a time.
 constexpr std::size_t padding = sizeof(std::uint64_t);
 
 }  // namespace

@@ -12,8 +12,8 @@
 
 namespace commfuse {
 
-/// Column of whole numbers. Each takes as many bytes as the range of a thousand neighbours needs: none if they are
-/// equal, five if they are times of a layer.
+/// Column of whole numbers. The bytes per number follow from the range of values in its block of about a thousand
+/// neighbours: none if all are equal, five if they are times of a layer.
 class NarrowColumn {
  public:
   void push_back(std::int64_t value) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Results of simulating a schedule other than its breakdown and percentiles. A member and its entry in the table make a
+// Results of simulating a schedule, except its breakdown and percentiles. A member and its entry in the table make a
 // column of results; sim/point/predict.cpp fills it.
 #pragma once
 
@@ -24,7 +24,7 @@ using OutcomeMember =
     std::variant<Duration Outcome::*, double Outcome::*, std::int64_t Outcome::*, std::optional<double> Outcome::*>;
 
 struct OutcomeColumn {
-  std::string_view name;  ///< the unit comes last: "ideal_us"
+  std::string_view name;  ///< ends with the unit: "ideal_us"
   std::string_view doc;   ///< description, one line
   OutcomeMember member;
 };

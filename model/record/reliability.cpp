@@ -17,7 +17,7 @@ constexpr std::array<double, coverage_levels.size()> half_widths{0.6488085204376
 
 constexpr double two_sided_95 = 1.959963984540054;
 
-/// Sums of yes and no by shape, for the design effect.
+/// Counts of yes and no by shape, for the design effect.
 class ClusteredShare {
  public:
   /// Requires rows of one shape in sequence.
@@ -79,7 +79,8 @@ double median_of(std::vector<double> values) {
   return (*middle + *std::max_element(values.begin(), middle)) / 2.0;
 }
 
-/// Returns the coverage of the held-out rows with the residuals of `scope` instead of the file's.
+/// Returns the coverage of the held-out rows with the residuals of `scope` instead of the residuals of the hardware
+/// file.
 Coverage coverage_with(const FitRows& fit, const FitScope& scope) {
   std::vector<CheckedTime> times;
   for (const FitRow& row : fit.rows) {
@@ -91,13 +92,13 @@ Coverage coverage_with(const FitRows& fit, const FitScope& scope) {
   return coverage_of(std::move(times));
 }
 
-/// Returns the least residual with which a 68% interval holds this row.
+/// Returns the smallest residual with which a 68% interval contains the measured time of this row.
 double residual_needed(const FitRow& row) {
   const double scaled = row.distance / half_widths[1];
   return math::expm1(std::sqrt(std::max(0.0, scaled * scaled - row.parameters * row.parameters)));
 }
 
-/// Returns the ceil(0.68 (n + 1))-th of n residuals, limited to least_residual to 1. Requires at least one.
+/// Returns the ceil(0.68 (n + 1))-th smallest of n residuals, limited to [least_residual, 1]. Requires at least one.
 double conformal(std::vector<double> needed) {
   const auto rank = static_cast<std::size_t>(std::ceil(coverage_levels[1] * static_cast<double>(needed.size() + 1)));
   const auto place = needed.begin() + static_cast<std::ptrdiff_t>(std::min(rank, needed.size()) - 1);

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reliability of the stated errors: how often intervals hold the measured time, and how often a likely result came
+// Reliability of the stated errors: how often intervals contain the measured time, and how often a likely result came
 // true.
 //
 //   an interval of level p is  predicted x exp(+- z(p) x standard error)      z(p): of model/analysis/error_tail.h
-//   coverage of level p        share of the rows whose measured time lies inside
+//   coverage of level p        share of the rows whose measured time is inside the interval
 //   sampling band              1.96 x sqrt(design effect x p (1 - p) / n)
-//   Brier score                mean of (probability - outcome)^2              0.25: a coin
+//   Brier score                mean of (probability - outcome)^2              0.25: a coin toss
 //
-// Rows of one shape have correlated errors, so n rows say less than n independent ones. The design effect is the
-// variance of the share summed by shape over that of independent rows (Kish, "Survey Sampling", 1965, 5.4 and 8.2), and
-// at least 1. If every row has the same outcome it has its largest value, that of shapes whose rows are all alike.
+// Rows of one shape have correlated errors, so n rows carry less information than n independent rows. The design effect
+// is the variance of the share with rows grouped by shape, divided by its variance with independent rows (Kish, "Survey
+// Sampling", 1965, 5.4 and 8.2), and at least 1. If every row has the same outcome, it has its largest value: the value
+// for shapes whose rows are all alike.
 #pragma once
 
 #include <array>
@@ -29,7 +30,7 @@ using ShapeKey = std::array<std::int64_t, 3>;
 /// One measured time and the standard error of its prediction.
 struct CheckedTime {
   double distance = 0.0;  ///< ln(measured / predicted)
-  double error = 0.0;     ///< one standard error of ln(predicted), as runs state it
+  double error = 0.0;     ///< one standard error of ln(predicted), as predictions state it
   ShapeKey shape{};
 };
 
@@ -44,7 +45,7 @@ struct CheckedKind {
 /// A row of a table that a fit read or held out.
 struct FitRow {
   double distance = 0.0;    ///< ln(measured / predicted)
-  double parameters = 0.0;  ///< part of its standard error that comes from parameters
+  double parameters = 0.0;  ///< part of the prediction's standard error that comes from parameters
   ShapeKey shape{};
   bool held_out = false;
   Limit limit = Limit::compute;
@@ -61,7 +62,7 @@ struct FitRows {
 
 /// Two ways to do the same work, both measured.
 struct JudgedPair {
-  double probability = 0.5;  ///< probability, at least one half, that the way predicted to be faster is
+  double probability = 0.5;  ///< probability, at least one half, that the way predicted to be faster is the faster one
   bool came_true = false;
   ShapeKey shape{};
 };
@@ -98,39 +99,40 @@ struct Coverage {
 /// Returns the coverage; all 0 without times.
 Coverage coverage_of(std::vector<CheckedTime> times);
 
-/// Returns how far the worst level differs from its promise beyond chance: |share - level| - band, at least 0.
+/// Returns the largest difference of a level's share from its nominal value beyond chance: |share - level| - band, at
+/// least 0.
 double beyond_chance(const Coverage& coverage);
 
-/// Rows that a residual needs. A fit adapts to its rows: fewer of them look closer to it than others will, and say
-/// nothing about its residual.
+/// Rows that a new residual needs. A fit adapts to its rows: fewer rows would be closer to it than other rows will be,
+/// and so do not determine its residual.
 inline constexpr std::int64_t least_rows_for_residual = 500;
 
-/// A limit with fewer rows keeps the residual of all rows.
+/// A limit (Limit) with fewer rows keeps the residual of all rows.
 inline constexpr std::int64_t least_rows_for_limit = 100;
 
-/// Smallest residual: repeated runs on one node differ by as much.
+/// Smallest residual: repeated runs on one node differ by this much.
 inline constexpr double least_residual = 0.005;
 
-/// A residual from the rows that the fit read, and its effect on the rows held out.
+/// A residual computed from the rows that the fit read, and its effect on the held-out rows.
 struct NewResidual {
   std::int64_t read = 0;
   std::array<std::int64_t, all_limits.size()> read_by_limit{};
   std::int64_t held_out = 0;
   double residual = 0.0;
   ByLimit by_limit = alike_by_limit;
-  bool enough = false;  ///< At least least_rows_for_residual were read.
-  Coverage now;         ///< coverage of the rows held out, with the residuals of the file
+  bool enough = false;  ///< At least least_rows_for_residual rows were read.
+  Coverage now;         ///< coverage of the held-out rows, with the residuals of the file
   Coverage then;
 };
 
 /// Returns a residual by split conformal prediction (Lei et al., "Distribution-Free Predictive Inference for
-/// Regression", JASA 113, 2018) on distances scaled by their errors: the least residual with which 68% intervals hold
-/// the ceil(0.68 (n + 1))-th of the n rows that the fit read. The same value for the rows with one limit, divided by
-/// it, is the limit's factor. Rows held out have no part in it. Neither is below least_residual. With no rows read, the
-/// residual stays.
+/// Regression", JASA 113, 2018) on distances scaled by their errors: the smallest residual with which 68% intervals
+/// contain ceil(0.68 (n + 1)) of the n rows that the fit read. The factor of a limit is the same value for the rows
+/// with that limit, divided by the residual. Held-out rows are not used. Neither value is below least_residual. If the
+/// fit read no rows, the residual is unchanged.
 NewResidual new_residual(const FitRows& fit);
 
-/// Probabilities from `from` up to below `to`; the last bin also holds 1.
+/// Pairs with a probability from `from` to below `to`; the last bin also contains 1.
 struct ReliabilityBin {
   double from = 0.5;
   double to = 1.0;

@@ -337,7 +337,7 @@ constexpr std::array columns_of_tails{
                  [](const Row& row) -> Value { return unless_empty(row.evaluator); }, put_text<&Row::evaluator>},
 };
 
-/// Columns of the random draws, behind the settings that rows repeat.
+/// Columns of the random draws, after the settings that rows repeat.
 constexpr std::array columns_of_draws{
     ResultColumn{
         "seed", "of the draws; where there are samples", ColumnType::count,

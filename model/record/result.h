@@ -21,7 +21,7 @@
 
 namespace commfuse {
 
-/// Results change only together with this number.
+/// Results change only when this number does.
 inline constexpr int model_version = 17;
 /// Schema of rows, of layers and of whole models. Rows of "commfuse.result/1" (layers only) and of "commfuse.step/1"
 /// (whole models only) can be read as well.
@@ -33,16 +33,16 @@ struct ResultRow : Outcome, PricedAs {
   std::string hardware;
   std::string link_bandwidth = "x1";       ///< the user's text: "x2", "450 GB/s"
   std::string network_bandwidth = "x1";    ///< the user's text
-  std::string all_reduce_kernel = "nccl";  ///< owner of the kernels that sum in a node
-  std::optional<double> link_rate{};       ///< its nominal rate of one direction, bytes per second
-  std::optional<double> network_rate{};    ///< likewise between nodes; nullopt for one node
+  std::string all_reduce_kernel = "nccl";  ///< library whose kernels sum inside a node
+  std::optional<double> link_rate{};       ///< nominal rate of the link in one direction, bytes per second
+  std::optional<double> network_rate{};    ///< nominal rate between nodes; nullopt for one node
   std::string scope;
   std::int64_t ranks = 0;
   std::int64_t batch = 0;
   std::int64_t seq = 0;
   std::string dtype;
   // The schedule:
-  std::string strategy;    // name without parameters; for an implementation its own name
+  std::string strategy;    // name without parameters; for an implementation, its name
   std::string implements;  // for an implementation: the strategy whose schedule it realises; else empty
   std::string parameters;  // in words, for tables: "k=8"; empty when there are none
   bool bound = false;      // a limit, not an available schedule, so it cannot win
@@ -54,7 +54,7 @@ struct ResultRow : Outcome, PricedAs {
   Analysis analysis;
   Bytes buffers;
   std::optional<Tails> tails{};  // percentiles of runs under jitter
-  // Uncertainty, if it was asked for:
+  // Uncertainty, if it was requested:
   std::optional<double> makespan_error{};   // one standard error, relative
   std::optional<double> win_probability{};  // probability of being faster than the fastest other schedule of the point
   std::optional<double> beats_serial{};     // for an implementation: probability of being faster than serial
@@ -71,7 +71,7 @@ struct ResultRow : Outcome, PricedAs {
   [[nodiscard]] bool feasible() const { return reason.empty(); }
 };
 
-/// Returns "h100-sxm", or "h100-sxm, links x2" if other links were asked for.
+/// Returns "h100-sxm", or "h100-sxm, links x2" if the user changed the links.
 std::string machine_in_words(const ResultRow& row);
 /// Returns the machine in words from the settings: "dgx-h100-x2, network x0.5".
 std::string machine_in_words(std::string_view hardware, std::string_view link, std::string_view network);
@@ -87,7 +87,7 @@ enum class ColumnRole : std::uint8_t {
   outcome,  ///< a result, or the schedule that the row belongs to
   setting,  ///< a setting of the same name that does not distinguish points: the time without jitter is the same
   point,    ///< a setting of the same name that distinguishes points
-  axis,     ///< such a setting whose values all belong in one map and one table of a report
+  axis,     ///< such a setting, all of whose values appear in one map and one table of a report
 };
 
 /// A setting that rows repeat as text under its own key. A member of ResultRow and an entry in repeated_settings make a
@@ -99,15 +99,15 @@ struct RepeatedSetting {
   std::string ResultRow::*member;
 };
 
-/// In the order of every output. Settings with a place of their own among the columns are in result.cpp, those that
-/// change the price of an op in price_settings.
+/// In the order of every output. Settings with a separate place among the columns are in result.cpp; settings that
+/// change the price of an op are in price_settings.
 inline constexpr std::array repeated_settings{
     RepeatedSetting{"jitter", "jitter of op times", ColumnRole::setting, &ResultRow::jitter},
     RepeatedSetting{"faults", "what goes wrong", ColumnRole::point, &ResultRow::faults},
 };
 
 struct ResultColumn {
-  std::string_view name;  // the unit comes last: makespan_us
+  std::string_view name;  // ends with the unit: makespan_us
   std::string_view doc;   // description, one line
   ColumnType type;
   Value (*value)(const ResultRow&);
@@ -129,12 +129,12 @@ bool same_but_for_axes(const ResultRow& a, const ResultRow& b);
 /// Returns the values by column.
 std::vector<Value> values_of(const ResultRow& row);
 void append_values_of(const ResultRow& row, std::vector<Value>& values);
-/// Returns the row with these values, one per column. It has everything that a column contains, the schedule's
-/// parameters in words, and percentiles without the causes of the p99. Requires values of a row; rates may differ in
-/// their last bit.
+/// Returns the row with these values, one per column. The row contains all that the columns contain, the schedule's
+/// parameters in words, and percentiles without the causes of the p99. Requires the values of a row; rates may differ
+/// in their last bit.
 ResultRow row_of(std::span<const Value> values);
-/// Fills in the times that no column contains, for a row whose columns were written: the busy time of its rank, as in
-/// row_of().
+/// Fills in the times that no column contains, for a row whose columns were written: the busy time of the row's rank,
+/// as in row_of().
 void complete_times(ResultRow& row);
 /// Fills in the schedule's parameters in words, and whether it is a bound.
 void complete_schedule(ResultRow& row);

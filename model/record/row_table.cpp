@@ -113,7 +113,7 @@ struct Add {
   }
 };
 
-/// Reads members from a place of the columns.
+/// Reads members from row `place` of the columns.
 struct Read {
   void operator()(const WordColumn& column, std::string& word) const { word = column[place]; }
   template <class T>
@@ -243,7 +243,7 @@ RowTable::Columns RowTable::setting_columns() const {
 }
 
 RowTable::Groups RowTable::groups(const Columns& columns) const {
-  using Key = std::pair<std::uint32_t, std::int64_t>;  // the group by the columns before, and the value in this one
+  using Key = std::pair<std::uint32_t, std::int64_t>;  // the group by previous columns, and the value in this one
   const auto hash = [](const Key& key) {
     constexpr std::uint64_t odd = 0x9e3779b97f4a7c15;
     return static_cast<std::size_t>((static_cast<std::uint64_t>(key.second) * odd) ^ (key.first * (odd >> 7U)));
@@ -287,8 +287,8 @@ void RowTable::order_by(const Groups& groups) {
   if (std::is_sorted(groups.begin(), groups.end())) {
     return;
   }
-  // Counts the rows of each group, then puts them in their places: groups are numbered in the order in which they first
-  // occur.
+  // Counts the rows of each group, then moves the rows to their places: groups are numbered in the order in which they
+  // first occur.
   Groups next(*std::max_element(groups.begin(), groups.end()) + 2, 0);
   for (const std::uint32_t group : groups) {
     ++next[group + 1];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of results by column: about 80 bytes per row, where a ResultRow takes more than a kilobyte.
+// Rows of results by column: about 80 bytes per row, whereas a ResultRow takes more than a kilobyte.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 
 namespace commfuse {
 
-/// Returns the place of a member among outcome_columns.
+/// Returns the index of a member's entry in outcome_columns.
 template <class Member>
 consteval std::size_t outcome_place(Member Outcome::*member) {
   std::size_t place = 0;
@@ -25,29 +25,29 @@ consteval std::size_t outcome_place(Member Outcome::*member) {
   return place;
 }
 
-/// One column per member of a ResultRow, under its name. Numbers that are not whole are stored by their bits; a flag is
+/// One column per member of a ResultRow, under its name. Numbers that are not whole are stored as their bits; a flag is
 /// 0 or 1.
 struct RowColumns {
   WordColumn model, hardware, link_bandwidth, network_bandwidth, all_reduce_kernel, scope, dtype;
   WordColumn strategy, implements, held_back, parameters, schedule_sha256, reason, warnings;
   WordColumn evaluator;
-  std::array<WordColumn, repeated_settings.size()> repeated;  ///< by place among repeated_settings
+  std::array<WordColumn, repeated_settings.size()> repeated;  ///< by index in repeated_settings
   WordColumn leans_on;
-  std::array<WordColumn, price_settings.size()> priced_as;  ///< by place among price_settings
+  std::array<WordColumn, price_settings.size()> priced_as;  ///< by index in price_settings
   NarrowColumn link_rate, network_rate, ranks, batch, seq, seed, bound, buffers, makespan_error, win_probability,
       beats_serial, saving_error;
-  std::array<NarrowColumn, outcome_columns.size()> outcome;  ///< by place among outcome_columns
+  std::array<NarrowColumn, outcome_columns.size()> outcome;  ///< by index in outcome_columns
   NarrowColumn critical_rank, mean_exposed, max_exposed;
   NarrowColumn makespan, compute, slicing, stretch, local, exposed, head, bubble, tail, busy;
-  NarrowColumn options, tails;  ///< places in lists of the table
+  NarrowColumn options, tails;  ///< indices into lists of the table
 };
 
 /// Value of a column for a missing number.
 inline constexpr std::int64_t no_number = -1;
-/// Returns the number that a column stores by its bits; NaN if it is missing.
+/// Returns the number that a column stores as its bits; NaN if it is missing.
 double number_of_bits(std::int64_t bits);
 
-/// Rows, in an order of their own.
+/// Table of rows, whose order may differ from the order of arrival.
 class RowTable {
  public:
   using Groups = std::vector<std::uint32_t>;  ///< by row
@@ -61,7 +61,7 @@ class RowTable {
   RowTable& operator=(RowTable&&) = default;
   ~RowTable() = default;
 
-  /// Appends a row. Requires that the rows were not ordered.
+  /// Appends a row. Requires that the table was not ordered before.
   void push_back(const ResultRow& row);
   [[nodiscard]] std::size_t size() const { return size_; }
   [[nodiscard]] bool empty() const { return size_ == 0; }
@@ -78,7 +78,8 @@ class RowTable {
   /// Returns the place of a row in the columns.
   [[nodiscard]] std::size_t place_of(std::size_t row) const { return order_.empty() ? row : order_[row]; }
 
-  /// Return the columns that distinguish points, or without axes those that distinguish settings (ColumnRole).
+  /// Return the columns that distinguish points, and those of them that are not axes, which distinguish settings
+  /// (ColumnRole).
   [[nodiscard]] Columns point_columns() const;
   [[nodiscard]] Columns setting_columns() const;
   /// Numbers the rows so that rows that agree in these columns have the same number, counted from 0 in the order of
@@ -87,10 +88,10 @@ class RowTable {
   /// Returns the first row of each run of neighbours that agree in these columns and, last, the number of rows.
   [[nodiscard]] Groups runs(const Columns& columns) const;
 
-  /// Puts rows of one point together, in the order in which points and rows first occur. An axis over strategies leaves
-  /// them apart.
+  /// Puts rows of one point together, in the order in which points and rows first occur. In a sweep with an axis over
+  /// strategies, they arrive apart.
   void order_by_point();
-  /// Puts rows of one setting together; its points keep their order.
+  /// Puts rows of one setting together; the points of a setting keep their order.
   void order_by_setting();
 
  private:

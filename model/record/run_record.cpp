@@ -183,7 +183,7 @@ class Reader {
   }
   [[nodiscard]] std::string text() const {
     require(value_.is_string(), "it is not text");
-    return with_escapes(value_.get<std::string>(), "\t\n");  // It will be shown to people.
+    return with_escapes(value_.get<std::string>(), "\t\n");  // Users will see it.
   }
   [[nodiscard]] bool truth() const {
     require(value_.is_boolean(), "it is neither true nor false");
@@ -366,7 +366,7 @@ Json parsed(const std::string& text, const std::string& path) {
   } catch (const Json::parse_error& error) {
     throw ConfigError(fmt::format("{}:{}: not valid JSON; have it written anew by commfuse-validate run --out", path,
                                   line_and_column(text, error.byte)));
-  } catch (const Json::exception&) {  // a number that fits no double
+  } catch (const Json::exception&) {  // a number outside the range of a double
     throw ConfigError(fmt::format("{}: a number is out of range; have it written anew", path));
   }
 }

@@ -18,7 +18,7 @@ inline constexpr std::string_view run_record_schema = "commfuse.record/1";
 
 enum class RunStatus : std::uint8_t {
   done,
-  wrong,   ///< it finished, but its numbers missed a level
+  wrong,   ///< it finished, but its numbers failed a level of correctness
   failed,  ///< it did not finish
 };
 std::string_view name_of(RunStatus status);
@@ -32,19 +32,19 @@ struct LevelResult {
   friend bool operator==(const LevelResult&, const LevelResult&) = default;
 };
 
-/// Names and values, both as a user writes them: {"seq", "8K"}.
+/// Names and values, both as users write them: {"seq", "8K"}.
 using Words = std::vector<std::pair<std::string, std::string>>;
 
-/// One schedule, iteration after iteration.
+/// Measurements of one schedule, iteration by iteration.
 struct MeasuredRun {
   std::string strategy;         ///< name without parameters
   Words options;                ///< options of the strategy that make a difference
   std::string parameters;       ///< the options in words, for tables: "k=8"
   std::string schedule_sha256;  ///< digest of the schedule's canonical text
   RunStatus status = RunStatus::done;
-  std::string message;                ///< reason of a failure; else empty
-  std::vector<Duration> makespans{};  ///< per iteration, in the order of running: the largest of all ranks
-  /// Spans of one traced iteration, which is not in `makespans`; empty if none was traced.
+  std::string message;                ///< reason for a failure; otherwise empty
+  std::vector<Duration> makespans{};  ///< per iteration, in the order of the runs: the largest of all ranks
+  /// Spans of one traced iteration, which is not in `makespans`; empty if no iteration was traced.
   Timeline spans{};
   std::vector<LevelResult> levels{};  ///< empty if nothing was compared
   friend bool operator==(const MeasuredRun&, const MeasuredRun&) = default;
@@ -71,16 +71,16 @@ struct Environment {
   std::string compiler;
   std::string build;                     ///< Release or Debug
   std::string mpi{};                     ///< "Open MPI v4.1.4"; empty if all ranks were in one process
-  std::vector<std::string> hosts{};      ///< by rank, if each is a process; else empty
-  std::string gpu{};                     ///< "NVIDIA H200, 132 SMs, ..., driver 13.0"; empty if none took part
-  std::string attention{};               ///< library that computed it on the GPU: "cuDNN 9.19.0"; empty if none did
+  std::vector<std::string> hosts{};      ///< by rank, if each rank is a process; otherwise empty
+  std::string gpu{};                     ///< "NVIDIA H200, 132 SMs, ..., driver 13.0"; empty without a GPU
+  std::string attention{};               ///< library that computed attention on the GPU: "cuDNN 9.19.0"; empty if none
   Words variables{};                     ///< NCCL_* and CUDA_* variables of the environment, by name; only with a GPU
   std::vector<DeviceReading> devices{};  ///< by rank, before and after the measurement; empty without a GPU
   friend bool operator==(const Environment&, const Environment&) = default;
 };
 
-/// Real time of an op of `stated` duration, on as many ranks at once as the runs have, measured before anything else
-/// was run.
+/// Real time of an op of `stated` duration, on as many concurrent ranks as the runs have, measured before all other
+/// runs.
 struct NoiseFloor {
   Duration stated{};
   std::vector<Duration> samples{};
@@ -89,27 +89,27 @@ struct NoiseFloor {
 
 inline constexpr std::string_view inside_schedule = "schedule";
 
-/// One op on every rank at once, repeated, alone or beside another one. It serves to fit the prices of ops, so it
-/// contains no makespan of a schedule.
+/// One op on every rank at once, repeated, alone or concurrently with another op. The prices of ops are fitted to it,
+/// so it contains no makespan of a schedule.
 struct MicroBenchmark {
   /// "product", "add", "copy", "exchange", "all_gather" and so on; "next", "wake", "transfer": see micro_program.h;
   /// "host_to_device_memcpy_ce" and so on: see copies.h.
   std::string op;
-  /// Work of another lane of the rank meanwhile: "product", "exchange"; empty: none; inside_schedule: everything that a
-  /// schedule does.
+  /// Concurrent work of another lane of the rank: "product", "exchange"; empty: none; inside_schedule: all ops of a
+  /// schedule.
   std::string beside;
-  std::string dtype;   ///< dtype of the data that are multiplied or moved; empty if there are none
-  std::int64_t m = 0;  ///< sizes of a product
+  std::string dtype;   ///< dtype of the data that are multiplied or moved; empty without data
+  std::int64_t m = 0;  ///< sizes of a GEMM
   std::int64_t n = 0;
   std::int64_t k = 0;
-  /// Read and written; for an exchange sent one way; for a collective as nccl-tests counts.
+  /// Bytes read and written; for an exchange, bytes sent one way; for a collective, the nccl-tests size.
   std::int64_t bytes = 0;
   std::int64_t ranks = 1;
-  /// Rank whose time alone this is; for a "transfer" the sender. -1: no single rank.
+  /// Rank to which the times belong; for a "transfer" the sender. -1: no single rank.
   std::int64_t rank = -1;
   std::int64_t peer = -1;           ///< receiver of a "transfer"
   bool in_place = false;            ///< a collective whose smaller buffer is its own part of the larger one
-  std::vector<Duration> samples{};  ///< one per repetition: the longest of all ranks; for "next" and "wake" every one
+  std::vector<Duration> samples{};  ///< one per repetition: the longest of all ranks; for "next" and "wake" all times
   friend bool operator==(const MicroBenchmark&, const MicroBenchmark&) = default;
 };
 
@@ -117,14 +117,14 @@ struct RunRecord {
   std::string executor;  ///< "cpu" or "mpi"
   std::string compute;   ///< "real", or "emulated": ops last as long as their price
   std::string links;     ///< "copied", "paced", "emulated" or "mpi"
-  /// Factor by which everything emulated was slowed down; the times here are divided by it.
+  /// Factor by which all emulated work was slowed down; the times in this record are divided by it.
   double dilation = 1.0;
   std::string version;       ///< version of the program
   std::string git_revision;  ///< revision of the program
   Environment environment;
   Words settings;            ///< settings of the point, by key
-  std::uint64_t seed = 0;    ///< seed of the order in which schedules took turns
-  std::int64_t warm_up = 0;  ///< iterations of every schedule before the first that counts
+  std::uint64_t seed = 0;    ///< seed of the order in which schedules alternated
+  std::int64_t warm_up = 0;  ///< iterations of every schedule before the first measured one
   NoiseFloor noise{};
   std::vector<MeasuredRun> runs{};
   std::vector<MicroBenchmark> micro_benchmarks{};  ///< empty for a record of schedules

@@ -18,7 +18,7 @@ inline constexpr std::string_view score_schema = "commfuse.score/1";
 struct ErrorSummary {
   std::int64_t n = 0;
   double median = 0.0;
-  double p68 = 0.0;  ///< like a standard error: two thirds are off by no more
+  double p68 = 0.0;  ///< like a standard error: 68% of the errors are no larger
   double p90 = 0.0;
   double max = 0.0;
 };
@@ -37,8 +37,8 @@ struct ScoredPart {
 /// One time of a row.
 struct ScoredTime {
   std::int64_t line = 0;    ///< 1-based line of the file
-  std::size_t machine = 0;  ///< its place in TableScore::machines
-  std::string part;         ///< first part that contains its error; empty if there is none
+  std::size_t machine = 0;  ///< index in TableScore::machines
+  std::string part;         ///< first part that contains its error; empty if none does
   double measured_us = 0.0;
   double predicted_us = 0.0;
 };
@@ -57,28 +57,28 @@ struct RowFault {
 
 /// Score of tables that compare variants of the same work.
 struct VariantScore {
-  std::vector<double> ratio_errors;  ///< error of a variant's time over the first one's
+  std::vector<double> ratio_errors;  ///< error of a variant's time divided by the time of the first variant
   std::int64_t compared = 0;         ///< pieces of work whose fastest variant was predicted
-  std::int64_t agreed = 0;           ///< number of these with the measured winner predicted
+  std::int64_t agreed = 0;           ///< number of these for which the measured winner was predicted
 };
 
-/// Score of the question whether overlap pays: overlapped kernels against serial, for pairs that differ by more than
+/// Score of predictions whether overlap pays off: overlapped kernels against serial, for pairs that differ by more than
 /// `least_difference`.
 struct PayScore {
   static constexpr double least_difference = 0.05;
   static constexpr double is_sure = 0.9;
-  std::int64_t wins = 0, wins_told = 0;      ///< Overlap is faster; and was predicted to be.
-  std::int64_t losses = 0, losses_told = 0;  ///< Serial is faster; and was predicted to be.
+  std::int64_t wins = 0, wins_told = 0;      ///< Pairs where overlap is faster; number of these predicted.
+  std::int64_t losses = 0, losses_told = 0;  ///< Pairs where serial is faster; number of these predicted.
   std::int64_t sure = 0,
-               sure_told = 0;  ///< Predictions with a probability of at least `is_sure`; and those that were right.
+               sure_told = 0;  ///< Predictions with a probability of at least `is_sure`; number that were right.
 
   PayScore& operator+=(const PayScore& other);
-  /// Returns the mean of the shares of wins and of losses that were predicted; a share without pairs does not count.
-  /// Requires a pair.
+  /// Returns the mean of the shares of wins and of losses that were predicted; a share without pairs is ignored.
+  /// Requires at least one pair.
   [[nodiscard]] double balanced_accuracy() const;
 };
 
-/// One overlapped kernel beside serial, and the command that runs it again.
+/// One overlapped kernel compared with serial, and the command that runs the prediction again.
 struct OverlapPair {
   std::int64_t line = 0;  ///< 1-based line of the file
   std::string implementation;
@@ -86,16 +86,16 @@ struct OverlapPair {
   double predicted_us = 0.0;
   double serial_measured_us = 0.0;
   double serial_predicted_us = 0.0;
-  double sure = 0.5;  ///< probability that the one predicted to be faster is
+  double sure = 0.5;  ///< probability that the one predicted to be faster is the faster one
   std::string command;
 };
 
-/// Price of cutting the rows of a product into `parts`: parts x T(m / parts) / T(m).
+/// Relative cost of cutting the rows of a GEMM into `parts`: parts x T(m / parts) / T(m).
 struct PenaltyScore {
   int parts = 0;
   std::vector<double> errors;
-  std::vector<double> of_no_penalty;  ///< errors of the prediction "penalty = 1" on the same products
-  std::vector<double> held_out;       ///< both, for products that every fit held out
+  std::vector<double> of_no_penalty;  ///< errors of the prediction "penalty = 1" for the same GEMMs
+  std::vector<double> held_out;       ///< both kinds of errors, for GEMMs that every fit held out
   std::vector<double> held_out_of_no_penalty;
 };
 
@@ -106,10 +106,10 @@ struct StepScore {
   double rank_correlation = 0.0;  ///< Spearman's, of measured and predicted times
   /// Pairs of layouts of one model, batch and number of GPUs whose measured times differ by more than 5%.
   std::int64_t layout_pairs = 0;
-  std::int64_t better_named = 0;  ///< number of these with the faster one predicted
+  std::int64_t better_named = 0;  ///< number of these for which the faster layout was predicted
 };
 
-/// Steps that ran, or ran out of memory, and whether the same was predicted.
+/// Steps that ran or ran out of memory, and the number for which this was predicted.
 struct MemoryScore {
   std::int64_t facts = 0;
   std::int64_t agreed = 0;
@@ -118,14 +118,14 @@ struct MemoryScore {
 struct TableScore {
   std::string table;                  ///< name of the file
   std::string path;                   ///< the user's text, or the folder that contains it
-  std::string source;                 ///< origin, from its first lines; empty if they do not give it
+  std::string source;                 ///< origin, from its first lines; empty if they do not state it
   std::string kind;                   ///< empty for an unknown kind of table
-  std::string note;                   ///< reason why nothing of it is scored; empty if rows were looked at
-  bool brought_along = false;         ///< one of configs/published
+  std::string note;                   ///< reason why no row is scored; empty if rows were examined
+  bool brought_along = false;         ///< a table of configs/published
   bool degraded = false;              ///< Its comments call the machine degraded, so it does not measure the model.
-  std::vector<std::string> machines;  ///< hardware files that its rows were predicted on
-  std::int64_t rows = 0;              ///< scored, skipped and faulty ones together
-  std::int64_t scored = 0;            ///< rows; one row may hold several times
+  std::vector<std::string> machines;  ///< hardware files with which its rows were predicted
+  std::int64_t rows = 0;              ///< scored, skipped and faulty rows together
+  std::int64_t scored = 0;            ///< scored rows; one row may contain several times
   std::vector<ScoredTime> times;      ///< every predicted time, in the order of rows
   std::vector<double> errors;         ///< one per time
   std::vector<double> held_out;       ///< errors of rows that every fit held out
@@ -139,13 +139,13 @@ struct TableScore {
   std::vector<OverlapPair> pairs;
   std::vector<PenaltyScore> penalties;
   std::optional<StepScore> steps;
-  std::optional<MemoryScore> memory;      ///< of tables of training steps, all of which ran, and of facts about memory
+  std::optional<MemoryScore> memory;      ///< from tables of training steps, all of which ran, and of memory facts
   std::vector<CheckedKind> checked;       ///< by kind and machine: rows that no fit has seen, with their intervals
-  std::vector<FitRows> fits;              ///< if residuals are asked for: all rows of tables that a fit read
-  std::vector<JudgedPairs> judged;        ///< by ways and machine, the same rows
+  std::vector<FitRows> fits;              ///< if residuals are requested: all rows of tables that a fit read
+  std::vector<JudgedPairs> judged;        ///< pairs of the same rows, by ways and machine
   std::vector<Observation> observations;  ///< from tables of single values
-  std::optional<double> gain_distance{};  ///< largest error of a step's gain by overlap: 0.02 is two points
-  std::optional<double> mfu_distance;     ///< largest difference of predicted from published MFU, if a table has it
+  std::optional<double> gain_distance{};  ///< largest error of a step's gain by overlap: 0.02 is two percentage points
+  std::optional<double> mfu_distance;     ///< largest difference of predicted and published MFU, if the table has MFU
 
   [[nodiscard]] std::int64_t skipped_rows() const {
     std::int64_t rows_skipped = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Result for a whole model with one strategy: a training step, a prefill or a decoding step. Its columns are those of
+// Result for a whole model with one strategy: a training step, a prefill or a decoding step. It has the columns of
 // all_columns() (columns.h) that apply.
 #pragma once
 
@@ -12,8 +12,8 @@
 
 namespace commfuse {
 
-/// Named values in the order of every output; the unit comes last in a name (time_ms). A row has only the values that
-/// apply to its scope; a row that could not be run has its `reason` instead.
+/// Named values in the order of every output; a name ends with the unit (time_ms). A row has only the values that apply
+/// to its scope; a row that could not be run has its `reason` instead.
 struct StepRow {
   using Value = std::variant<bool, std::int64_t, double, std::string>;
 
@@ -21,7 +21,7 @@ struct StepRow {
   /// Returns null if the row has no value of that name.
   [[nodiscard]] const Value* find(std::string_view name) const;
   [[nodiscard]] bool has(std::string_view name) const { return find(name) != nullptr; }
-  /// Return the value of that name. Require that it exists and has that type.
+  /// Return the value of that name. They require that it exists and has that type.
   [[nodiscard]] const std::string& text(std::string_view name) const;
   [[nodiscard]] std::int64_t count(std::string_view name) const;
   [[nodiscard]] double number(std::string_view name) const;

@@ -56,7 +56,7 @@ constexpr auto written = std::to_array<std::string_view>({
 });
 constexpr std::array<std::string_view, 2> read{"commfuse.result/1", "commfuse.step/1"};
 
-/// Without the prefix that all have: "sweep/1".
+/// Returns the name without the prefix that all schemas have: "sweep/1".
 std::string short_name(std::string_view schema) { return std::string(schema.substr(schema.find('.') + 1)); }
 
 }  // namespace

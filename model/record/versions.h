@@ -8,15 +8,17 @@
 
 namespace commfuse {
 
-/// Schemas that this build writes, and of files also reads, in order: "commfuse.capacity/1". A test holds the list to
-/// the sources.
+/// Returns the schemas that this build writes, in order: "commfuse.capacity/1". The build can also read those of files.
+/// A test compares the list with the sources.
 std::span<const std::string_view> written_schemas();
-/// Older ones that it reads as well.
+/// Returns the older schemas that this build can still read.
 std::span<const std::string_view> read_schemas();
 
-/// "commfuse-sim 0.1.0 (0123456789ab), model version 15" and a line each for compiler, build, libraries and schemas.
+/// Returns "commfuse-sim 0.1.0 (0123456789ab), model version 15" and a line each for compiler, build, libraries and
+/// schemas.
 std::string versions_as_text(std::string_view program);
-/// {"schema": "commfuse.version/1", "program": ..., "version": ..., "model_version": ..., "schemas": [...], ...}
+/// Returns {"schema": "commfuse.version/1", "program": ..., "version": ..., "model_version": ..., "schemas": [...],
+/// ...}
 std::string versions_as_json(std::string_view program);
 
 }  // namespace commfuse

@@ -56,7 +56,7 @@ void Assembly::begin_with(const Value& value, Index row, Index column) {
 
 void Assembly::end_with(Index row, Index column) { hold(made_, row, column, &ProgramBuilder::finally); }
 
-/// The buffer holds these rows of all tokens; their order in the sequence may differ.
+/// Declares that the buffer holds these rows of all tokens; their order in the sequence may differ.
 void Assembly::hold(const Value& value, Index row, Index column, Moment moment) {
   std::int32_t above = 0;
   for (const TokenRun& run : order_.runs(row, builder_.buffer_of(value.buffer).rows.blocks)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builds one program from the stages of an operation; each stage takes the output of the one before.
+// Builds one program from the stages of an operation; the input of each stage is the output of the previous one.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ namespace commfuse {
 /// Dtype of gradients, whatever the dtype of their tensors.
 inline constexpr DType gradient_dtype = DType::fp32;
 
-/// Assembly of a program. Every kind of site has a file of its own: assembly_*.cpp.
+/// Assembly of a program. Every kind of site has its own file: assembly_*.cpp.
 class Assembly {
  public:
   Assembly(std::string name, const Mesh& mesh, const ShardAxes& axes, const Operation& operation,
@@ -64,9 +64,9 @@ class Assembly {
   void end_with(Index row, Index column);
   /// Adds the gradient of a weight as unfused work: rows x columns, summed over `tokens`.
   void unfused_gradient(Extent rows, Extent columns, Extent tokens);
-  /// Adds one op over all rows, which the unfused operator has too.
+  /// Adds one op over all rows that the unfused operator also has.
   void map(const Mapping& mapping, const std::vector<Value>& of, Extent columns, bool last);
-  /// Adds causal attention of this rank's heads: all queries at once, or in the parts that later ops ask for.
+  /// Adds causal attention of this rank's heads: all queries at once, or in the parts that later ops request.
   void attend(const std::string& dimension);
   /// Buffers and dimensions of an attention.
   struct Core {
@@ -96,8 +96,8 @@ class Assembly {
   std::int32_t cuts_;
   TokenOrder order_;
   Extent tokens_;
-  Value made_;    // output of the stage before
-  Value stream_;  // tensor that residuals add to
+  Value made_;    // output of the previous stage
+  Value stream_;  // tensor to which residuals add
   /// Data parallelism: a layer whose backward pass is still to come.
   struct Layer {
     Value input, weight;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention and the site after it. All queries run at once, or by query slice (CommFuse Alg 4, Fig 9): the attention of
-// just some queries to all keys precedes the site's GEMM of the same tokens, so that a step hides its transfer under
-// core and GEMM. With FuseRS, direct form, the own slice comes last:
+// one slice of queries to all keys precedes the site's GEMM of the same tokens, so that a step hides its transfer under
+// core and GEMM. With FuseRS, direct form, a rank's own slice comes last:
 //
 //            step 0            step 1            step 2            step 3          (4 ranks, seen from rank r)
 //   compute  core p[r+1]       core p[r+2]       core p[r+3]       core p[r]   sum
 //   comm     idle              p[r+1] ->         p[r+2] ->         p[r+3] ->
 //
 // Core e and GEMM c of a slice, transfer p, sum s: makespan e + c + (N-1) max(e + c, p) + s if all cores cost the same.
-// Under a causal mask slice j of N holds (2j+1)/N^2 of the work: in order of the sequence, ranks are at different
-// slices in one step, so their steps take unequally long; in zig-zag (TokenOrder) all slices cost the same.
+// Under a causal mask slice j of N has (2j+1)/N^2 of the work. In order of the sequence, ranks compute different slices
+// in one step, so the length of a step differs between ranks; in zig-zag (TokenOrder) all slices cost the same.
 #include <utility>
 
 #include "model/check.h"
@@ -42,7 +42,7 @@ void Assembly::attend(const std::string& dimension) {
                                   .dtype = options_.dtype});
 }
 
-/// The first op waits for q, k and v; the others follow on the same lane.
+/// The first op waits for q, k and v; later ops follow on the same lane.
 MakeRows Assembly::core_of(const Core& core) {
   return [=, this, keys = order_.in_sequence(builder_, core.qkv), ready = done_](const Operand& rows) mutable {
     AttentionSpec spec{.keys = keys,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The backward pass of GEMMs under tensor parallelism with sequence parallelism (Korthikanti et al. 2022, figure 5):
-// for y = x w it computes dx = dy w^T for the layer before and dw = x^T dy, which sums over all tokens and is kept in
+// for y = x w it computes dx = dy w^T for the previous layer and dw = x^T dy, which sums over all tokens and is kept in
 // fp32.
 #include <optional>
 

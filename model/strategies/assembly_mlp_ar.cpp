@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// MLPs under tensor parallelism without sequence parallelism: every rank holds all tokens, normalised, and the stream
-// before the norm. The sum of the ranks' contributions is added to the stream and normalised for the next MLP.
+// MLPs under tensor parallelism without sequence parallelism: every rank holds all tokens, both normalised and as the
+// stream before the norm. The sum of the ranks' contributions is added to the stream and normalised for the next MLP.
 #include "model/check.h"
 #include "model/strategies/assembly.h"
 
@@ -31,8 +31,8 @@ void Assembly::add_mlp_ar(const OperationStage& stage, bool last) {
   const TensorId added = builder_.function_tensor(stage.name + ".added", Function::residual, down, stream_.tensor);
   const TensorId normed = builder_.function_tensor(stage.name + ".normed", Function::norm, added);
 
-  // The buffers are added in separate statements, because compilers evaluate arguments in different orders, and buffers
-  // are numbered.
+  // The buffers are added in separate statements, because compilers evaluate arguments in different orders, which would
+  // change the numbers of the buffers.
   const BufferId output = add_buffer(stage.name, last ? BufferRole::output : BufferRole::scratch);
   const BufferId w_up_part = builder_.buffer(stage.name + ".up.weight", BufferRole::weight, hidden, own_up, dtype);
   Stage site = this->site(stage, made_.buffer, w_up_part, output);

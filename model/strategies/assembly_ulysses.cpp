@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The attention block under Ulysses sequence parallelism (DeepSpeed-Ulysses, Jacobs et al. 2023): every rank keeps its
-// tokens and has all weights. An all-to-all turns all heads of the own tokens into own heads of all tokens, and another
-// one turns the output of attention back.
+// tokens and has all weights. An all-to-all turns all heads of a rank's own tokens into its own heads of all tokens,
+// and a second one reverses this for the output of attention.
 #include "model/strategies/assembly.h"
 
 namespace commfuse {

@@ -5,7 +5,7 @@
 // m is the copy into symmetric memory, + the sum of the N partial products:
 //
 //   ag_gemm   compute  |m|x[r]    |x[r+1]   |x[r+2]   |x[r+3] |
-//             copy       |<- r+1  |<- r+2   |<- r+3   |           the pull of x[r+3] follows the product of x[r+1]
+//             copy       |<- r+1  |<- r+2   |<- r+3   |           the pull of x[r+3] follows the GEMM of x[r+1]
 //
 //   gemm_rs   compute  |p[r+1]   |p[r+2]   |p[r+3]    |p[r]     |+|
 //             copy               |<- r-1   |<- r-2    |<- r-3   |    p[r+3] follows the first pull: one buffer a stream
@@ -13,10 +13,10 @@
 // GEMM c, pull p, sum s: makespan m + c + (N-1) max(c, p) for ag_gemm; c + (N-1) max(c, p) + s for gemm_rs, and
 // min(c, p) more for an odd N > 1, where the own GEMM follows the last pull on its stream.
 //
-// Backward, the compiler pass that fuses (torch/_inductor/fx_passes/micro_pipeline_tp.py) finds dx = dy w^T behind its
-// gather or before its scatter. A gather whose result is transposed into dw = x^T dy is not fused: x is gathered again
-// by a collective with nothing beside it, or was saved, since the forward pass returns it (return_A). dy stays gathered
-// for dw; the own shard is copied to the others beside the last product:
+// In the backward pass, the fusing compiler pass (torch/_inductor/fx_passes/micro_pipeline_tp.py) finds dx = dy w^T
+// after its gather or before its scatter. A gather whose result is transposed into dw = x^T dy is not fused: x is
+// gathered again by a collective that overlaps nothing, or was saved, since the forward pass returns it (return_A). dy
+// stays gathered for dw; the own shard is copied next to the other shards during the last GEMM of dx:
 //
 //   ag_gemm_backward   compute  |(as gemm_rs: dx)|+|          |dw ...........|
 //                      comm                        |= ag x ==|
@@ -27,9 +27,9 @@
 // With a gather g (0 if x was saved) and dw's GEMM w: the time of gemm_rs + g + w, and m + c + (N-1) max(c, p) + w. One
 // rank takes c + w.
 //
-// The source says that "cp" of different streams cannot overlap, so they share a lane; that lane's kind costs no SMs.
-// Its barriers appear here as the wait of a pull for its source: a pull starts when both ranks are ready for it. GEMMs
-// of the two streams do not run at the same time here.
+// According to the source, "cp" of different streams cannot overlap, so they share a lane; this kind of lane needs no
+// SMs. Barriers of the source are modelled as the wait of a pull for its sender: a pull starts when both ranks are
+// ready for it. GEMMs of the two streams do not run at the same time here.
 #include <functional>
 
 #include "model/strategies/fuse_steps.h"
@@ -43,9 +43,9 @@ namespace {
 
 constexpr Lane copy_engine{LaneKind::copy, 0};
 
-/// Puts the input into memory that the others reach, `symmetric`, and pulls their shards, each under the product of the
-/// one before. `pulled` is the place of the shard of rank r + step, `multiply` adds the product of an operand of that
-/// shard. Returns the products. Requires more than one rank.
+/// Copies the input into `symmetric`, memory that other ranks can read, and pulls their shards, each under the GEMM of
+/// the previous shard. `pulled` returns the place of the shard of rank r + step; `multiply` adds the GEMM of an operand
+/// of that shard. Returns the GEMMs. Requires more than one rank.
 std::vector<OpId> pull_and_multiply(
     const Stage& stage, const StrategyOptions& options, BufferId symmetric,
     const std::function<Region(std::int32_t step)>& pulled,
@@ -86,7 +86,7 @@ Done async_tp_ag_gemm(const Stage& stage, const StrategyOptions& options) {
   return {pull_and_multiply(stage, options, symmetric, pulled, product).back()};
 }
 
-/// Adds the products of all shards and their scatter; `transposed`: the second factor is w^T.
+/// Adds the GEMMs of all shards and the scatter of their results; `transposed`: the second factor is w^T.
 Done scatter(const Stage& stage, const StrategyOptions& options, bool transposed) {
   ProgramBuilder& builder = stage.builder;
   const std::int32_t ranks = stage.ranks;
@@ -106,7 +106,7 @@ Done scatter(const Stage& stage, const StrategyOptions& options, bool transposed
   const BufferId own_product = stage.scratch("own", 1, stage.output);
   std::vector<Operand> parts;
   std::vector<OpId> pulls;
-  /// Returns the pull of two steps before, which the stream of this step does first.
+  /// Returns the pull that precedes this step on the same stream, two steps earlier.
   const auto stream = [&](std::int32_t step) {
     return step < 3 ? std::vector<OpId>{} : std::vector{pulls[static_cast<std::size_t>(step) - 3]};
   };
@@ -158,7 +158,7 @@ Done async_tp_gemm_rs_backward(const Stage& stage, const StrategyOptions& option
                              .waits = waits,
                              .transpose_b = true});
       });
-  // The copy is on the stream of the last but one product, so it runs beside the last.
+  // The copy is on the stream of the last GEMM but one, so it runs concurrently with the last GEMM.
   const OpId copied = copy_own_shard(stage, stage.input, dy, {products[products.size() - 2]});
   whole_gradient(stage, stage.saved, dy, {copied});
   return {products.back()};

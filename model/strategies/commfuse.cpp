@@ -16,12 +16,12 @@ namespace fused {
 
 namespace {
 
-/// Returns the sub-slices of a shard, or of a half; groups and nested rings move whole ones.
+/// Returns the number of sub-slices of a shard, or of each half; groups and nested rings move whole shards.
 std::int32_t parts(const StrategyOptions& options) {
   return options.group == 1 && (options.form == Form::direct || options.inner == 1) ? options.sub_slices : 1;
 }
 
-/// Returns the number of transfers of one ring step that need not wait for each other.
+/// Returns the number of transfers of one ring step that do not wait for each other.
 std::int32_t chains(const StrategyOptions& options) {
   return parts(options) * (options.directions == Directions::one ? 1 : 2);
 }
@@ -61,7 +61,8 @@ StrategyOptions merged(const StrategyOptions& preset, const StrategyOptions& bas
   return options;
 }
 
-/// Returns true if a preset's additions to its form would make a fixed option meaningless: groups have no sub-slices.
+/// Returns true if a preset's additions to its form would make a fixed option meaningless; for example, groups have no
+/// sub-slices.
 bool defies(const StrategyOptions& options, const StrategyOptions& base, OptionSet fixed) {
   const StrategyOptions plain = merged({.form = options.form}, base, fixed);
   const OptionSet matter = relevant(SiteKind::gemm_rs, options);
@@ -247,7 +248,7 @@ OptionSet two_forms(SiteKind kind, const StrategyOptions& options) {
   return set;
 }
 
-/// Returns rings with either sum, because it makes a difference to the gradients of row-parallel GEMMs.
+/// Returns each ring with both values of `sum`, because they differ for the gradients of row-parallel GEMMs.
 std::vector<StrategyOptions> in_both_sums(const std::vector<StrategyOptions>& candidates, OptionSet fixed) {
   std::vector<StrategyOptions> expanded_candidates;
   for (const StrategyOptions& candidate : candidates) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Properties of commfuse for the list of strategies: the generator for a set of options, the options that matter, and
-// the schedules that are tried and proved.
+// Properties of commfuse for the list of strategies: the generator for a set of options, the options that have an
+// effect, and the schedules to try and to prove.
 #pragma once
 
 #include <string>
@@ -23,7 +23,8 @@ inline constexpr OptionSet uses{Option::sub_slices, Option::form,       Option::
 Done ag_gemm(const Stage& stage, const StrategyOptions& options);
 Done gemm_rs(const Stage& stage, const StrategyOptions& options);
 
-/// Returns the blocks of a shard: its sub-slices, in each half if halves go both ways.
+/// Returns the number of blocks of a shard: its sub-slices, counted in both halves if the halves move in opposite
+/// directions.
 std::int32_t cuts(const StrategyOptions& options);
 OptionSet relevant(SiteKind kind, const StrategyOptions& options);
 std::vector<StrategyOptions> tried(const StrategyOptions& base, OptionSet fixed);

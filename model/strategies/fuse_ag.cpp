@@ -17,7 +17,7 @@ class Products {
              Waits(stage_.ready));
   }
 
-  /// Multiplies when the group is full. The contents of `piece` may be moved out.
+  /// Adds a piece, and multiplies when the group is full. The contents of `piece` may be moved out.
   void take(Piece& piece) {
     const bool full = --to_come_ % group_ == 0;
     if (next_.rows.empty()) {
@@ -47,7 +47,7 @@ class Products {
 
   const Stage& stage_;
   std::int32_t group_;
-  std::int32_t to_come_;  // pieces that have not come yet
+  std::int32_t to_come_;  // pieces that have not arrived yet
   Operand weight_;
   Piece next_;
   OpId last_{};

@@ -6,8 +6,9 @@
 //   compute  own        what 1     what 2 brought
 //            shard      brought
 //
-// With groups of g shards per GEMM: the own shard alone, then the remainder of the N-1 others, then g at a time.
-// N = 8, g = 3:  own | 1 | 2 3 4 | 5 6 7.  The short group comes first, because only one GEMM hides its transfers.
+// With groups of g shards per GEMM: the own shard alone, then the remainder of the N-1 other shards divided by g, then
+// g shards at a time. N = 8, g = 3: own | 1 | 2 3 4 | 5 6 7. The short group comes first, because only one GEMM hides
+// its transfers.
 #pragma once
 
 #include <functional>
@@ -17,7 +18,7 @@
 
 namespace commfuse {
 
-/// Rows of one shard, or of a part of one, that arrived, and the rows of the output that they produce.
+/// Arrived rows of one shard, or of a part of a shard, and the rows of the output that they produce.
 struct Piece {
   Operand rows;
   Operand results;
@@ -25,7 +26,7 @@ struct Piece {
 };
 using Pieces = std::vector<Piece>;
 
-/// Fills the empty `pieces` with what step 1, 2, ... multiplies, and leaves it empty after the last step.
+/// Fills the empty `pieces` with the rows that step 1, 2, ... multiplies, and leaves it empty after the last step.
 using Bring = std::function<void(std::int32_t step, Pieces& pieces)>;
 
 /// Adds the GEMMs: N of them, or fewer in groups. With groups of more than one shard, pieces are whole shards.

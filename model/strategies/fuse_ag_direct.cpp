@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// FuseAG, direct form: every rank sends its own shard straight to each of the others, nearest follower first.
+// FuseAG, direct form: every rank sends its own shard directly to each other rank, the nearest following rank first.
 //
 //            step 0     step 1     step 2     step 3          (4 ranks, seen from rank r)
 //   compute  shard r    shard r-1  shard r-2  shard r-3
 //   comm     r -> r+1   r -> r+2   r -> r+3   idle
 //
-// A transfer depends on no other rank's progress than the receiver's. Makespan c + (N-1) max(c, p), as in the ring
+// A transfer depends on the progress of its sender and its receiver only. Makespan c + (N-1) max(c, p), as in the ring
 // form.
 //
 // On L lanes, for which a mesh has wires, L shards start together; 2 lanes:
@@ -13,8 +13,8 @@
 //   comm     r -> r+1   r -> r+3
 //   comm1    r -> r+2
 //
-// N GEMMs, N-1 transfers. With p the time of a transfer beside the others, transfer s ends at ceil(s/L) p, and the
-// makespan is the largest of N c, p + (N-1) c and B p + (N-1-(B-1)L) c, where B = ceil((N-1)/L) is the last round.
+// N GEMMs, N-1 transfers. If p is the time of a transfer while all lanes are busy, transfer s ends at ceil(s/L) p, and
+// the makespan is the largest of N c, p + (N-1) c and B p + (N-1-(B-1)L) c, where B = ceil((N-1)/L) is the last round.
 #include <algorithm>
 
 #include "model/strategies/fuse_ag.h"
@@ -46,7 +46,7 @@ Done fuse_ag_direct(const Stage& stage, const StrategyOptions& options) {
   };
   std::vector<Pieces> sent;  // by distance - 1
   return multiply_what_comes(stage, options.group, [&](std::int32_t step, Pieces& pieces) {
-    // One transfer per lane is under way before the first of them is waited for.
+    // One transfer per lane is under way before the first is awaited.
     const std::int32_t ahead = std::min(stage.ranks - 1, step + options.lanes - 1);
     while (static_cast<std::int32_t>(sent.size()) < ahead) {
       sent.push_back(send(static_cast<std::int32_t>(sent.size()) + 1));

@@ -3,7 +3,7 @@
 // the steps of FuseAG gather x. dw = x^T dy follows as one GEMM, which hides the rest of the scatter. One GEMM per
 // shard would instead read and write the whole fp32 gradient for every shard.
 //
-// The gather is first on the comm lane, because dw needs the whole x. p[j] is the rank's part of dx for shard j, x[j]
+// The gather comes first on the comm lane, because dw needs all of x. p[j] is the rank's part of dx for shard j, x[j]
 // is shard j of x. With 4 ranks, on rank r:
 //
 //            step 0     step 1     step 2     step 3
@@ -12,17 +12,17 @@
 //
 // With the times c of a GEMM of dx, p of a transfer (gather or scatter), w of the GEMM of dw, and s of the sum:
 //   makespan max(max(N c, (N-1) p) + w, E(N-1)) + s    with E(0) = (N-1) p, E(i) = max(E(i-1), i c) + p
-// so nothing is exposed while p <= c and 2 (N-1) p <= N c + w. The ring form is the same with its adds a on their own
-// lane: E(i) = max(E(i-1) + p, (i+1) c) + a from E(0) = max(c, (N-1) p), makespan max(... + w, E(N-1)). If the whole x
+// so nothing is exposed as long as p <= c and 2 (N-1) p <= N c + w. The ring form is the same with its adds a on their
+// own lane: E(i) = max(E(i-1) + p, (i+1) c) + a from E(0) = max(c, (N-1) p), makespan max(... + w, E(N-1)). If all of x
 // was saved, there is no gather; (N-1) p in E(0) and in the makespan is then 0.
 //
-// Adds on the compute lane cannot run during dw. In that case each GEMM hides one step of the gather and one of the
-// scatter in turn, and dw hides only the last step of the scatter:
+// Adds on the compute lane cannot run during dw. In that case each GEMM hides one step of the gather followed by one
+// step of the scatter, and dw hides only the last step of the scatter:
 //
 //   compute  p[r-1]     p[r-2] +   p[r-3] +   p[r]       dw ....... +                          (ring)
 //   comm     x[r] m     x[r-1] m   x[r-2] m
 //
-// which exposes nothing while 2 p <= c + a.
+// which exposes nothing as long as 2 p <= c + a.
 #include "model/strategies/fuse_steps.h"
 #include "model/strategies/strategies.h"
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// FuseAG in nested rings, for nodes joined by a slow network. Inside its node a shard goes round the inner ring; across
-// nodes it takes the outer ring to the rank at the same place, and goes round the inner ring of that node. It enters
-// every node once.
+// FuseAG in nested rings, for nodes joined by a slow network. Inside its node, a shard moves round the inner ring.
+// Across nodes, it moves on the outer ring to the rank at the same position, and then round the inner ring of that
+// node. It enters every node once.
 //
 //            round 0               round 1                    (2 nodes of 3; rank t of node n; n-1.t: of node n-1)
 //   compute  n.t   n.t-1  n.t-2    n-1.t   n-1.t-1  n-1.t-2
 //   comm     ->    ->              ->      ->                 inner ring: what this rank holds of the round
-//   comm1    n.t ===========>                                 outer ring, under all products of the round
+//   comm1    n.t ===========>                                 outer ring, under all GEMMs of the round
 //
 // With O nodes of I ranks: O I GEMMs, O (I-1) inner and O-1 outer transfers. GEMM c, inner transfer p, outer transfer
 // P: makespan N c if p <= c and P <= I c. In general outer shard j arrives at j P; inner transfers follow each other,
-// those of round j not before j P.
+// and those of round j start no earlier than j P.
 #include "model/strategies/fuse_ag.h"
 #include "model/strategies/strategies.h"
 
@@ -44,7 +44,7 @@ Done fuse_ag_nested(const Stage& stage, const StrategyOptions& options) {
       pieces.back().arrived = {{crossed, 1}};
       return;
     }
-    std::vector<OpId> waits;  // the first of a round passes on what came across
+    std::vector<OpId> waits;  // the first transfer of a round forwards what the outer ring delivered
     if (place == 1) {
       waits = round == 0 ? stage.ready : std::vector<OpId>{crossed};
       if ((round + 1) * inner < stage.ranks) {

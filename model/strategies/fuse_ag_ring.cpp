@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// FuseAG, ring form (CommFuse Alg 1, Fig 6): a rank multiplies the shard it holds while that same shard moves on.
+// FuseAG, ring form (CommFuse Alg 1, Fig 6): a rank multiplies the shard that it holds while sending this shard to the
+// next rank.
 //
 //            step 0     step 1     step 2     step 3          (4 ranks, seen from rank r)
 //   compute  shard r    shard r-1  shard r-2  shard r-3
@@ -7,8 +8,8 @@
 //
 // Per rank N GEMMs and N-1 transfers of one shard. GEMM c, transfer p: makespan c + (N-1) max(c, p).
 //
-// In m parts per shard: 1 + (N-1) m GEMMs, (N-1) m transfers, makespan max(N c, (N-1) p + c/m). Both ways round, each
-// on lanes of its own (method.md 1.6):
+// In m parts per shard: 1 + (N-1) m GEMMs, (N-1) m transfers, makespan max(N c, (N-1) p + c/m). Both directions, each
+// on its own lanes (method.md 1.6):
 //
 //   halves   compute  r | first half of r-1, second half of r+1 | r-2, r+2 | ...   2 (N-1) transfers of half a shard
 //            c + (N-1) max(c, p/2)
@@ -30,7 +31,7 @@ Region further(Region region, const Stage& stage, std::int32_t steps) {
 
 /// State of one chain.
 struct Chain {
-  // Its last exchange; the next one passes on what that received, and their lane keeps them in order.
+  // The chain's last exchange; the next one forwards what it received, and their lane keeps them in order.
   ExchangeSpec exchange;
   Region own_rows;  // output rows of the rank's own block
 };

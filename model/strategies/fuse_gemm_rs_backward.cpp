@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// CommFuse for the backward pass of a row-parallel GEMM: FuseAG over dy, and every shard that has arrived is multiplied
-// into its rows of dx = dy w^T. The weight's gradient dw = x^T dy sums over all shards, either in one GEMM at the end:
+// CommFuse for the backward pass of a row-parallel GEMM: FuseAG over dy; every arriving shard is multiplied into its
+// rows of dx = dy w^T. The weight's gradient dw = x^T dy sums over all shards, either in one GEMM at the end:
 //
 //            step 0     step 1     step 2     step 3                     (4 ranks, seen from rank r)
 //   compute  dx[r]      dx[r-1]    dx[r-2]    dx[r-3]    dw ...........
 //   comm     r   ->     r-1 ->     r-2 ->     idle
 //
-// GEMMs c and w, transfer p: makespan c + (N-1) max(c, p) + w. Or with every shard as it arrives:
+// GEMMs c and w, transfer p: makespan c + (N-1) max(c, p) + w. Or shard by shard, as each arrives:
 //
 //   compute  dx[r] dw=          dx[r-1] dw+=       dx[r-2] dw+=       dx[r-3] dw+=
 //   comm     r   ->             r-1 ->             r-2 ->             idle
 //
-// Now w is one shard's GEMM: makespan (c + w) + (N-1) max(c + w, p). Two GEMMs hide one transfer, but every dw+= reads
-// and writes the whole gradient in fp32, which its price includes. This pays when links are slow and shards long.
+// Here w is the time of one shard's GEMM: makespan (c + w) + (N-1) max(c + w, p). Two GEMMs hide one transfer, but
+// every dw+= reads and writes the whole gradient in fp32, which its price includes. This pays off when links are slow
+// and shards are long.
 #include "model/strategies/fuse_steps.h"
 #include "model/strategies/strategies.h"
 
@@ -20,8 +21,8 @@ namespace commfuse {
 
 namespace {
 
-/// Returns the places of the shards of dy, for gather_step. dw in one GEMM needs them together and in order; otherwise
-/// the own shard stays in its buffer.
+/// Returns the places of the shards of dy, for gather_step. A single GEMM for dw needs them together and in order;
+/// otherwise the own shard stays in its buffer.
 std::vector<Operand> places_of(const Stage& stage, bool together) {
   ProgramBuilder& builder = stage.builder;
   std::vector<Operand> places{{builder.whole(stage.input)}};
@@ -36,7 +37,7 @@ std::vector<Operand> places_of(const Stage& stage, bool together) {
   return places;
 }
 
-/// Returns all of dy: the own shard is copied to the others.
+/// Returns all of dy, after copying the own shard next to the other shards.
 BufferId whole_of(const Stage& stage, const std::vector<Operand>& places, std::vector<OpId>& waits) {
   if (stage.ranks == 1) {
     return stage.input;

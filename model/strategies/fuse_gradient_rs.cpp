@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // FuseRS over the shards of a weight's gradient: dw = dy^T x sums over the tokens of all ranks. Every rank computes its
-// part of one shard after the other, the own one last, and sends each part under the next one. dx follows and hides the
-// rest, with the next layer if dx is not long enough. p[j] is the rank's part of shard j of dw, m[j] a running sum:
+// part of one shard after another, its own shard last, and sends each part while it computes the next one. dx follows
+// and hides the rest; if dx is not long enough, the next layer hides it too. p[j] is the rank's part of shard j of dw,
+// m[j] a running sum:
 //
 //            step 0     step 1     step 2     step 3                          (4 ranks, seen from rank r)
 //   compute  p[r-1]     p[r-2]     p[r-3]     p[r]       dx ....       (ring; direct: p[r+1], p[r+2], p[r+3], p[r])
@@ -10,7 +11,7 @@
 //
 // The direct form adds up all parts at the end, on the aux lane. GEMM c, transfer p, add a, dx d: the ring with its
 // adds on aux has dw at E(N-1), E(0) = c, E(i) = max((i+1) c, E(i-1) + p) + a; makespan max(N c + d, E(N-1)). Adds on
-// the compute lane cost time between the GEMMs, and the last comes after dx.
+// the compute lane take time between the GEMMs, and the last add comes after dx.
 #include "model/strategies/fuse_steps.h"
 #include "model/strategies/strategies.h"
 #include "model/strategies/weight_shards.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// FuseRS, direct form with N buffers (CommFuse Fig 9b): every partial product goes straight to the rank that owns it,
-// while the next one is computed; the owner sums its N buffers at the end.
+// FuseRS, direct form with N buffers (CommFuse Fig 9b): every partial product is sent directly to the rank that owns
+// its shard, while the next one is computed; the owner sums its N buffers at the end.
 //
 //            step 0     step 1       step 2       step 3          (4 ranks, seen from rank r)
 //   compute  p[r+1]     p[r+2]       p[r+3]       p[r]   sum
@@ -12,8 +12,8 @@
 // per shard: 1 + (N-1) m GEMMs, (N-1) m transfers, makespan max(N c, (N-1) p + c/m) + s. Groups multiply g shards at
 // once, then the remainder, then the own shard.
 //
-// With sums on arrival, the data that arrived under a GEMM are added after it, or at once on a lane of their own. From
-// 3 ranks on there are N-2 adds, the last one with the own product (aux lane; in[i] arrives during step i+1):
+// With sums on arrival, the data that arrived during a GEMM are added after it, or at once on a separate lane. From 3
+// ranks on there are N-2 adds; the last one includes the own product (aux lane; in[i] arrives during step i+1):
 //
 //   aux                            in[0]+in[1]  ...      +in[2]+p[r]
 #include <algorithm>
@@ -32,7 +32,8 @@ class DirectSum {
         builder_(stage.builder),
         options_(options),
         peers_(stage.ranks - 1),
-        // One that is being computed and one on each lane, in whole groups and at least two of these.
+        // One slot for the product being computed and one for each lane, rounded up to whole groups, and at least two
+        // groups.
         slots_(((std::max(options.lanes, options.group) - 1) / options.group + 2) * options.group),
         partial_(stage.scratch("partial", slots_ * stage.cuts, stage.output)),
         inbox_(stage.scratch("inbox", peers_ * stage.cuts, stage.output)),  // one slot per sender
@@ -67,7 +68,7 @@ class DirectSum {
     return stage_.rows_of(partial_, step % slots_ * stage_.cuts + part);
   }
 
-  /// Computes one part for the owners of steps first to end - 1.
+  /// Computes one part of the partial products of steps first to end - 1.
   OpId multiply(std::int32_t first, std::int32_t end, std::int32_t part) {
     Operand input;
     Operand results;
@@ -100,7 +101,7 @@ class DirectSum {
     sent_.push_back({exchange, lane});
   }
 
-  /// Adds up the sum so far, which lies in the first slot of the inbox, the slots after it up to `end`, and
+  /// Adds up the sum so far, which is in the first slot of the inbox, the slots after it up to `end`, and
   /// `own_product`.
   OpId add_up(std::int32_t end, const Operand& own_product, const Region& out) {
     std::vector<Operand> inputs{{stage_.rows_of(inbox_, 0, stage_.cuts)}};

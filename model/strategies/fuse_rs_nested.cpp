@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // FuseRS in nested rings, for nodes joined by a slow network: FuseAG's schedule (fuse_ag_nested.cpp) run backwards. A
-// round computes the shards of one node, the own node's last: the inner ring adds up this node's contributions, then
-// the outer ring takes the sum to the next node, where it joins that node's sum at the end of a round. A shard's sum
-// enters every node on its way once.
+// round computes the shards of one node; the rank's own node comes last. The inner ring adds up this node's
+// contributions, then the outer ring carries the sum to the next node, where it is added to that node's sum at the end
+// of a round. The sum of a shard enters each node on its route once.
 //
 //            round 0                     round 1                   (2 nodes of 3; rank t of node n; n-1.t: of node n-1)
-//   compute  n-1.t-1  n-1.t-2+  n-1.t+   n.t-1  n.t-2+  n.t++      + adds what came in, ++ also what came across
+//   compute  n-1.t-1  n-1.t-2+  n-1.t+   n.t-1  n.t-2+  n.t++      + adds the inner arrival, ++ also the outer one
 //   comm              ->        ->              ->      ->         inner ring
-//   comm1                                n-1.t ===========>        outer ring, under all products of the next round
+//   comm1                                n-1.t ===========>        outer ring, under all GEMMs of the next round
 //
 // With O nodes of I ranks: O I GEMMs, O (I-1) inner and O-1 outer transfers, O (I-1) adds, O-1 of them of three terms.
 // GEMM c, inner transfer p, outer transfer P, adds a of two and b of three terms, on the compute lane: makespan
@@ -53,7 +53,7 @@ class NestedSum {
   void pass_on(std::int32_t step) {
     std::vector<OpId> waits{summed_};
     if (on_aux() && step % inner_ == 1 && step > 1) {
-      waits.push_back(last_add_);  // the last add of the round before may still be reading the slot
+      waits.push_back(last_add_);  // the last add of the previous round may still be reading the slot
     }
     passed_ = builder_.exchange({.axis = stage_.axis,
                                  .send = {slot(sum_, step - 1)},
@@ -118,7 +118,7 @@ class NestedSum {
   OpId product_{};
   OpId passed_{};   // the last transfer inside the node
   OpId crossed_{};  // the last transfer across nodes
-  OpId summed_{};   // made the sum that is passed on next
+  OpId summed_{};   // the op that made the sum that is sent next
   OpId last_add_{};
   std::array<std::optional<OpId>, 2> used_;  // by slot: the last add that read a partial product in it
 };

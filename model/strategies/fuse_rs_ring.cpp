@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// FuseRS, ring-accumulate form (CommFuse Alg 2, Fig 7): running sums travel round the ring, each rank adds its
-// partial product to the sum that has just come in; the own shard comes last.
+// FuseRS, ring-accumulate form (CommFuse Alg 2, Fig 7): running sums travel round the ring, and each rank adds its
+// partial product to the sum that has just arrived; a rank's own shard comes last.
 //
 //            step 0     step 1       step 2       step 3          (4 ranks, seen from rank r)
 //   compute  p[r-1]     p[r-2] +     p[r-3] +     p[r] +          + adds what came in during the step
@@ -9,11 +9,11 @@
 // GEMM c, transfer p, add a: makespan c + (N-1) (max(c, p) + a) with the add on the compute lane; with the add on its
 // own lane E(0) = c, E(i) = max((i+1) c, E(i-1) + p) + a, makespan E(N-1) (method.md 1.6).
 //
-// N GEMMs, N-1 transfers, N-1 adds. Parts of shards and rings both ways are those of FuseAG (fuse_ag_ring.cpp) run
-// backwards. With m parts there are m times as many transfers, adds and GEMMs, except for the own shard's GEMM. With
-// halves there are two transfers per step, makespan c + (N-1) (max(c, p/2) + a); with shards one add less, the last one
-// of three terms. Groups multiply g shards at once, then the remainder, then the own shard; sums still travel and are
-// added one by one.
+// N GEMMs, N-1 transfers, N-1 adds. Parts of shards and rings in both directions are as in FuseAG (fuse_ag_ring.cpp),
+// run backwards. With m parts there are m times as many transfers, adds and GEMMs, except for the own shard's GEMM.
+// With halves there are two transfers per step, makespan c + (N-1) (max(c, p/2) + a). With shards there is one add
+// fewer, and the last add has three terms. Groups multiply g shards at once, then the remainder, then the own shard;
+// sums still travel and are added one by one.
 #include <algorithm>
 #include <functional>
 
@@ -24,17 +24,17 @@ namespace commfuse {
 
 namespace {
 
-/// A partial product for the rank that is `distance` transfers further along a track. At distance 0, the own shard,
-/// tracks end: if whole shards come both ways, two of them end in the same rows.
+/// A partial product for the rank that is `distance` transfers further along a track. Tracks end at distance 0, the own
+/// shard: if whole shards move in both directions, two tracks end in the same rows.
 struct Partial {
   std::int32_t distance = 0;
   std::vector<Track> tracks;
   [[nodiscard]] const Track& track() const { return tracks.front(); }
   [[nodiscard]] bool is_own() const { return distance == 0; }
-  [[nodiscard]] bool first() const { return distance == track().reach; }  // no sum arrives to add it to
+  [[nodiscard]] bool first() const { return distance == track().reach; }  // no sum arrives to which it is added
 };
 
-/// Returns FuseAG's order backwards.
+/// Returns the partial products in the reverse of FuseAG's order.
 std::vector<Partial> partials_of(const std::vector<Track>& tracks) {
   std::vector<Partial> partials;
   const std::vector<Track> backwards(tracks.rbegin(), tracks.rend());
@@ -94,7 +94,7 @@ class RingSum {
     }
   }
 
-  /// Returns the blocks of a partial product.
+  /// Returns the number of blocks of a partial product.
   [[nodiscard]] std::int32_t blocks() const { return static_cast<std::int32_t>(tracks_.front().ways.size()); }
   [[nodiscard]] Region slot(std::size_t i) const {
     return stage_.rows_of(partial_, static_cast<std::int32_t>(i % slots_) * blocks(), blocks());
@@ -109,7 +109,8 @@ class RingSum {
     }
     return rows;
   }
-  /// Returns the rows of the shards that the ways lead to, given where their first one lies.
+  /// Returns the rows at which the ways end: those of their shards in the input, or of their blocks in a buffer of one
+  /// shard.
   [[nodiscard]] Operand rows(BufferId buffer, const Partial& partial) const {
     Operand rows;
     for (const Way& way : partial.track().ways) {
@@ -119,7 +120,7 @@ class RingSum {
     return rows;
   }
 
-  /// Receives the running sums that a partial product is added to.
+  /// Receives the running sums to which a partial product is added.
   std::vector<Flight> receive(const Partial& partial) {
     std::vector<Flight> flights;
     if (partial.first()) {
@@ -139,8 +140,8 @@ class RingSum {
     return flights;
   }
 
-  /// Multiplies the group of partial products that begins at `first`, or all of the own shard. Returns the one after
-  /// them.
+  /// Multiplies the group of partial products that begins at `first`, or all partial products of the own shard. Returns
+  /// the index of the next partial product.
   std::size_t multiply(std::size_t first) {
     const std::size_t end =
         first == first_own_ ? partials_.size() : std::min(first_own_, first + static_cast<std::size_t>(options_.group));
@@ -184,12 +185,12 @@ class RingSum {
   const StrategyOptions& options_;
   std::vector<Track> tracks_;
   std::vector<Partial> partials_;
-  std::size_t first_own_;  // index of the own shard's first one
+  std::size_t first_own_;  // index of the own shard's first partial product
   std::size_t slots_;      // slots for partial products
   BufferId sum_;
   BufferId partial_;
   CommLanes lanes_;
-  std::vector<OpId> summed_;  // by chain: made the sum that goes on next
+  std::vector<OpId> summed_;  // by chain: the op that made the sum that is sent next
   std::vector<OpId> added_;   // by partial product
   OpId product_{};
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exchanges of FuseAG and FuseRS, ring and direct, without GEMMs: for schedules that combine them with more than
-// one GEMM per step.
+// The exchanges of FuseAG and FuseRS, ring and direct, without GEMMs: for schedules that combine these exchanges with
+// more than one GEMM per step.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +11,19 @@
 
 namespace commfuse {
 
-/// Adds step `step` of ranks-1 in which a rank gathers all shards. places[i] is the place on this rank for the shard of
-/// the i-th rank before it, once step i-1 has ended; places[0] is the own shard, which exists from the start or after
-/// `ready`. The ring form passes on the shard that came last; the direct form sends the own shard to the rank step+1
-/// further. Requires the steps in order, on one lane.
+/// Adds step `step` of the ranks-1 steps in which a rank gathers all shards. places[i] is the place on this rank for
+/// the shard of the i-th rank before it, once step i-1 has ended; places[0] is the own shard, which exists from the
+/// start or after `ready`. The ring form forwards the shard that arrived last; the direct form sends the own shard to
+/// the rank step+1 further. Steps must be added in order, on one lane.
 OpId gather_step(const Stage& stage, const StrategyOptions& options, std::int32_t step,
                  const std::vector<Operand>& places, const std::vector<OpId>& ready);
 
-/// Copies the own shard to its place among all shards, beside the GEMMs.
+/// Copies the own shard to its place among all shards, concurrently with the GEMMs.
 OpId copy_own_shard(const Stage& stage, BufferId own_shard, BufferId all_shards, const std::vector<OpId>& waits);
 
 /// A reduce-scatter in ranks-1 exchanges. In every step the caller computes the partial product of one shard, the own
-/// one last. The ring form adds it to the sum that comes from the rank before and passes the sum on; the direct form
-/// sends it to the owner of the shard, which adds up all of them at the end.
+/// shard last. The ring form adds it to the sum that arrives from the previous rank and sends the sum to the next rank;
+/// the direct form sends it to the owner of the shard, which adds up all partial products at the end.
 class ScatterSteps {
  public:
   /// Number of partial products that can wait to be sent or added: two, so that a third must wait for them, or all.
@@ -37,9 +37,9 @@ class ScatterSteps {
   [[nodiscard]] Region place(std::int32_t step) const;
   /// Returns the ops that must end before those rows are free.
   [[nodiscard]] std::vector<OpId> free(std::int32_t step) const;
-  /// Takes over the partial product of a step: adds and sends as far as possible. Requires the steps in order.
+  /// Accepts the partial product of a step: adds and sends as far as possible. Steps must be taken in order.
   void take(std::int32_t step, OpId product);
-  /// Makes the last addition; in the direct form it runs on `sum_lane`. Requires all steps taken.
+  /// Adds the last addition; in the direct form it runs on `sum_lane`. Requires that all steps were taken.
   Done finish(LaneKind sum_lane = LaneKind::compute);
 
  private:

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// FuseAG over the shards of a weight instead of those of the tokens: every rank multiplies its own tokens by the shard
-// it holds while the next one comes, each into columns of its own, so no sum is cut. w[r] is the shard of rank r:
+// FuseAG over the shards of a weight instead of the shards of the tokens: every rank multiplies its own tokens by the
+// shard that it holds while the next shard arrives. Each shard produces separate columns, so no sum is split. w[r] is
+// the shard of rank r:
 //
 //            step 0     step 1     step 2     step 3          (4 ranks, seen from rank r)
 //   compute  y[:,r]     y[:,r-1]   y[:,r-2]   y[:,r-3]
 //   comm     w[r] ->    w[r-1] ->  w[r-2] ->  idle
 //
-// In the direct form every rank sends its own shard straight to each of the others. No transfer waits for a GEMM, so
-// the next layer's shards arrive under this layer's GEMMs. GEMM c, transfer p: makespan c + (N-1) max(c, p).
+// In the direct form every rank sends its own shard directly to each other rank. No transfer waits for a GEMM, so the
+// next layer's shards arrive under this layer's GEMMs. GEMM c, transfer p: makespan c + (N-1) max(c, p).
 #include "model/strategies/fuse_steps.h"
 #include "model/strategies/strategies.h"
 #include "model/strategies/weight_shards.h"

@@ -40,7 +40,7 @@ Program generate_on(const Operation& operation, const Mesh& mesh, const ShardAxe
   return std::move(assembly).build();
 }
 
-/// Returns the options in canonical form for this many ranks. Aborts unless they give a schedule.
+/// Returns the options in canonical form for this many ranks. Aborts unless the strategy has a schedule for them.
 StrategyOptions possible(const Operation& operation, std::int32_t ranks, const Strategy& strategy,
                          const StrategyOptions& options) {
   const std::vector<SiteKind> kinds = kinds_of(operation);

@@ -12,16 +12,16 @@
 
 namespace commfuse {
 
-/// One site of the unfused operation and the ops around it. It has only the names of its dimensions; sizes are bound
-/// later.
+/// One site of the unfused operation and the ops around it. It contains only the names of its dimensions; sizes are
+/// bound later.
 struct OperationStage {
-  std::string name;  // name of the site, and of the tensor it makes: gate_up
+  std::string name;  // name of the site, and of the tensor that it computes: gate_up
   SiteKind kind = SiteKind::ag_gemm;
-  std::string contraction;  // dimension of K: whole for *_gemm and gemm_a2a, one block per rank for the others
+  std::string contraction;  // dimension of K: whole for *_gemm and gemm_a2a, one block per rank for other kinds
   std::string columns;      // dimension of the output: one block per rank if `contraction` is whole
-  std::int32_t columns_per_rank = 1;  // ag_gemm: 2 when gate and up lie side by side
+  std::int32_t columns_per_rank = 1;  // ag_gemm: 2 when gate and up are side by side
   // In the backward pass the dimensions are those of the forward GEMM.
-  bool contraction_is_cut = false;  // weight_ag_gemm: split over the ranks too, like the columns of another stage
+  bool contraction_is_cut = false;  // weight_ag_gemm: also split over the ranks, like the columns of another stage
   // Around an ag_gemm:
   bool norm = false;                   // its input is normalised first
   std::optional<Function> activation;  // applied to its output
@@ -36,7 +36,7 @@ struct Operation {
   std::vector<OperationStage> stages;
 };
 
-/// Returns true if its ranks have tokens of their own and share the weights, instead of the reverse.
+/// Returns true for data parallelism: each rank has its own tokens, and the weights are sharded.
 bool is_data_parallel(const Operation& operation);
 
 /// Returns the ranks of a schedule as a mesh: {tp: ranks}, or {node: ranks / inner, tp: inner} for nested rings.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looped collective einsum (Wang et al., ASPLOS 2023, which became XLA's windowed einsum or collective matmul), one way
-// round: a loop whose every iteration moves one shard and multiplies one. An iteration ends when both have ended, and
-// the next starts then. 4 ranks, seen from rank r; = is the loop's synchronisation:
+// Looped collective einsum (Wang et al., ASPLOS 2023, which became XLA's windowed einsum or collective matmul), in one
+// direction: a loop in which every iteration moves one shard and multiplies one. The next iteration starts when both
+// have ended. 4 ranks, seen from rank r; = is the loop's synchronisation:
 //
 //   ag_gemm   compute  |x[r]      =|x[r-1]    =|x[r-2]    =|x[r-3] |
 //             comm     |x[r] ->   =|x[r-1] -> =|x[r-2] -> =|
@@ -9,13 +9,14 @@
 //   gemm_rs   compute  |p[r-1]  +=|p[r-2]  +=|p[r-3]  +=|p[r]  +|
 //             comm     |0 ->     =|m[r-1] ->=|m[r-2] ->=|m[r-3] ->|
 //
-// The accumulator of gemm_rs begins as zeros and is sent at the start of every iteration, even of the first; the
-// partial product is added at the iteration's end. GEMM c, transfer p, add a, zeroing z: makespan c + (N-1) max(c, p)
-// for ag_gemm, z + N (max(c, p) + a) for gemm_rs.
+// The accumulator of gemm_rs starts at zero and is sent at the start of every iteration, even the first; the partial
+// product is added at the end of the iteration. GEMM c, transfer p, add a, zeroing z: makespan c + (N-1) max(c, p) for
+// ag_gemm, z + N (max(c, p) + a) for gemm_rs.
 //
 // The backward passes are loops of the same two kinds, one after the other. dw sums over tokens, so the loop of the
-// column-parallel one multiplies every shard of x that passes into it (a window over a contracted dimension); of dy,
-// which two GEMMs need, the row-parallel one keeps all shards and multiplies dw once (XLA caches what a loop gathered):
+// column-parallel pass multiplies each passing shard of x into dw (a window over a contracted dimension). The
+// row-parallel pass keeps all shards of dy, which two GEMMs need, and computes dw in one GEMM (XLA caches what a loop
+// gathered):
 //
 //   ag_gemm_backward   compute  (as gemm_rs: dx)  |dw=     =|dw+=     =|dw+=     =|dw+=    |
 //                      comm                       |x[r] -> =|x[r-1] ->=|x[r-2] ->=|
@@ -23,8 +24,8 @@
 //   gemm_rs_backward   compute  |dx[r]   =|dx[r-1]    =|dx[r-2]    =|dx[r-3]|dw ...........|
 //                      comm     |dy[r]-> =|dy[r-1] -> =|dy[r-2] -> =|
 //
-// With w one shard's part of dw: z + N (max(c, p) + a) + w + (N-1) max(w, p); with x saved gathered dw is one GEMM w:
-// z + N (max(c, p) + a) + w. Row-parallel c + (N-1) max(c, p) + w. One rank takes c + w.
+// With w one shard's part of dw: z + N (max(c, p) + a) + w + (N-1) max(w, p); if the gathered x was saved, dw is one
+// GEMM w: z + N (max(c, p) + a) + w. Row-parallel: c + (N-1) max(c, p) + w. One rank takes c + w.
 #include <algorithm>
 #include <functional>
 
@@ -64,7 +65,7 @@ OpId gather_loop(const Stage& stage, const StrategyOptions& options, std::vector
   return product;
 }
 
-/// Returns places in which two windows take turns, behind the own shard.
+/// Returns the own shard for iteration 0, then two windows alternately.
 PlaceOf windows_of(const Stage& stage, BufferId own_shard) {
   const std::int32_t windows = std::min(stage.ranks - 1, 2);
   const BufferId window = windows > 0 ? stage.scratch("window", windows, own_shard) : own_shard;

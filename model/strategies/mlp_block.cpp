@@ -5,7 +5,7 @@ namespace commfuse {
 
 MlpBlock::MlpBlock(const Stage& stage) : stage_(stage) {
   ProgramBuilder& builder = stage.builder;
-  const Buffer input = builder.buffer_of(stage.input);  // a copy, because adding a buffer moves the others
+  const Buffer input = builder.buffer_of(stage.input);  // a copy, because adding a buffer may move existing ones
   const Extent up = builder.buffer_of(stage.weight).columns;
   const Extent activated = builder.buffer_of(stage.down).rows;
   up_ = builder.buffer(stage.name + ".up", BufferRole::scratch, input.rows, up, input.dtype);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Computation of an mlp_ar site, for some rows of tokens at a time.
+// Computation of an mlp_ar site, for a range of token rows at a time.
 #pragma once
 
 #include "model/strategies/stage.h"
@@ -13,11 +13,11 @@ class MlpBlock {
 
   /// Adds the first GEMM and the activation of `rows` block rows from `first`.
   OpId activate(std::int32_t first, std::int32_t rows, const std::vector<OpId>& waits) const;
-  /// Adds the second GEMM of the same rows, a contribution to their sum over the ranks. Requires activate() before.
+  /// Adds the second GEMM of the same rows, a contribution to their sum over the ranks. Requires a previous activate().
   OpId multiply(std::int32_t first, std::int32_t rows) const;
   /// Returns the contributions of those rows.
   [[nodiscard]] Region partial(std::int32_t first, std::int32_t rows) const;
-  /// Adds the stream plus `sum` from `row` of the site on, and its norm.
+  /// Adds the sum of `sum` and the stream from `row` of the site on, and the norm of the result.
   OpId add_and_norm(Lane lane, const Region& sum, Index row, const Region& normed,
                     const std::vector<OpId>& waits) const;
   /// Adds the whole block of a single rank, which has no sum over ranks.

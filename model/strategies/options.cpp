@@ -16,7 +16,7 @@ struct Overloaded : Functions... {
   using Functions::operator()...;
 };
 template <class... Functions>
-Overloaded(Functions...) -> Overloaded<Functions...>;  // clang 14, which compiles the page, deduces none by itself
+Overloaded(Functions...) -> Overloaded<Functions...>;  // clang 14 (the page) cannot deduce it
 
 template <class T>
 std::string_view word_of(std::span<const OptionWord<T>> words, T value) {
@@ -32,11 +32,11 @@ std::int32_t number_in(std::string_view text) {
 }
 
 struct OptionList {
-  std::vector<Option> order;                    // options, as every listing has them
+  std::vector<Option> order;                    // options, in the order of every listing
   std::vector<const DescribedOption*> entries;  // by the number of the option
 };
 
-/// Options of strategies come before `regather`, which backward passes alone have.
+/// Options of single strategies come before `regather`, which only backward passes have.
 OptionList listed() {
   OptionList list;
   std::vector<const DescribedOption*> of_strategies;
@@ -63,7 +63,7 @@ const OptionList& option_list() {
   return list;
 }
 
-/// Returns the place of an option in StrategyOptions::own_values.
+/// Returns the index of an option in StrategyOptions::own_values.
 std::size_t own_place(Option option) { return static_cast<std::size_t>(option) - shared_options.size(); }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options that select one schedule of a strategy: those that several strategies share, described here, and those that
-// one strategy alone has, described in its file (Strategy::own_options). One list of them serves settings, flags,
-// result columns and tests.
+// Options that select one schedule of a strategy. Options that several strategies share are described here; an option
+// of a single strategy is described in the file of the strategy (Strategy::own_options). Settings, flags, result
+// columns and tests use one list of all options.
 #pragma once
 
 #include <array>
@@ -22,12 +22,13 @@
 
 namespace commfuse {
 
-/// ring: data moves to the neighbour, step by step; direct: every shard goes straight to the rank that needs it.
+/// ring: data moves to the neighbour, step by step; direct: every shard is sent directly to the rank that needs it.
 enum class Form : std::uint8_t { ring, direct };
 /// Time at which data from other ranks are summed: all at the end, or each as it arrives. The owner of a shard sums the
-/// partial products; a weight's gradient sums over the shards that it is computed from.
+/// partial products; a weight's gradient sums over the shards from which it is computed.
 enum class Sum : std::uint8_t { end, arrival };
-/// one: all shards one way round; halves: half of every shard each way; shards: whole shards, half of them each way.
+/// one: all shards move in one direction; halves: half of every shard in each direction; shards: whole shards, half of
+/// them in each direction.
 enum class Directions : std::uint8_t { one, halves, shards };
 /// Slices of the attention core: none; by query slice; by query slice with two mirrored slices per rank, which balances
 /// a causal mask.
@@ -35,7 +36,7 @@ enum class AttentionCut : std::uint8_t { whole, by_query, zigzag };
 /// Source of the gathered input in the backward pass of a column-parallel GEMM: gathered again, or saved.
 enum class Regather : std::uint8_t { again, saved };
 
-/// Most options that strategies have of their own, together.
+/// Largest total number of options that single strategies have.
 inline constexpr std::size_t most_own_options = 8;
 
 /// Fields that a strategy does not use keep their defaults.
@@ -44,20 +45,20 @@ struct StrategyOptions {
   std::int32_t sub_slices = 1;  // m: parts of one shard that are sent and multiplied one by one
   Form form = Form::ring;
   LaneKind add_lane = LaneKind::compute;  // lane for the adds of a ring: compute or aux
-  Sum sum = Sum::end;                     // time of the sums of the direct form
+  Sum sum = Sum::end;                     // when the direct form computes its sums
   std::int32_t lanes = 1;                 // communication lanes
   Directions directions = Directions::one;
   std::int32_t group = 1;  // g: ring steps whose shards one GEMM multiplies together
   std::int32_t inner = 1;  // ranks of the inner ring of nested rings; 1: the ring is flat
   AttentionCut attention = AttentionCut::whole;
-  /// Values of options that one strategy alone has; 0 is the default.
+  /// Values of options that only one strategy has; 0 is the default.
   std::array<std::int16_t, most_own_options> own_values{};
   Regather regather = Regather::again;
   DType dtype = DType::bf16;  // dtype of tensors and of the wire
   friend auto operator<=>(const StrategyOptions&, const StrategyOptions&) = default;
 };
 
-/// The options that several strategies share, in the order of shared_options. Those that one strategy alone has are
+/// The options that several strategies share, in the order of shared_options. Options that only one strategy has are
 /// numbered from `first_own` on, in the order of the strategies (own_option).
 enum class Option : std::uint8_t {
   slices,
@@ -92,7 +93,7 @@ inline constexpr OptionWords<AttentionCut, 3> attention_words{
     {{"whole", AttentionCut::whole}, {"by_query", AttentionCut::by_query}, {"zigzag", AttentionCut::zigzag}}};
 inline constexpr OptionWords<Regather, 2> regather_words{{{"again", Regather::again}, {"saved", Regather::saved}}};
 
-/// A member of StrategyOptions that is one of these words.
+/// A member of StrategyOptions that has words as values.
 template <class T>
 struct WordOption {
   T StrategyOptions::*member;
@@ -100,7 +101,7 @@ struct WordOption {
 };
 using CountOption = std::int32_t StrategyOptions::*;
 
-/// Count and words of an option that one strategy alone has; the first word is the default.
+/// Count and words of an option that only one strategy has; the first word is the default.
 struct OwnCount {
   std::int16_t preset;
 };
@@ -117,11 +118,12 @@ struct DescribedOption {
   std::string_view doc;     ///< description of the setting, one line
   std::string_view column;  ///< description of the column of results, one line
   std::string_view example;
-  std::string_view noun, nouns;  ///< for an option of words: what messages call a word; for a count: its unit twice
+  std::string_view noun, nouns;  ///< option of words: what messages call one word and several; count: its unit, twice
   std::variant<CountOption, WordOption<Form>, WordOption<LaneKind>, WordOption<Sum>, WordOption<Directions>,
                WordOption<AttentionCut>, WordOption<Regather>, OwnCount, OwnWords>
       value;
-  /// True for an option without effect where the attention core is cut, because rows are made as GEMMs ask for them.
+  /// True for an option without effect where the attention core is cut, because rows are computed when GEMMs request
+  /// them.
   bool needs_whole_attention = false;
 };
 
@@ -254,7 +256,7 @@ std::vector<Entry> with_options(const std::array<Entry, entries_before>& before,
   table.insert(table.end(), after.begin(), after.end());
   return table;
 }
-/// Returns make.template operator()<option>() for every number of an option: pointers to functions, by that number.
+/// Returns make.template operator()<option>() for every option number: an array of function pointers.
 template <class Function>
 constexpr std::array<Function, most_options> by_option(auto make) {
   return [&]<std::size_t... place>(std::index_sequence<place...>) {
@@ -298,7 +300,7 @@ std::vector<StrategyOptions> expanded(const std::vector<StrategyOptions>& candid
   return candidates_expanded;
 }
 
-/// Returns the same for an option that one strategy alone has, whose values are given as text.
+/// Returns the same for an option that only one strategy has, whose values are passed as text.
 std::vector<StrategyOptions> expanded(const std::vector<StrategyOptions>& candidates, OptionSet fixed, Option option,
                                       std::initializer_list<std::string_view> values);
 

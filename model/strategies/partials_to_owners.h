@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A reduce-scatter that sends every partial product straight to its owner while the next one is computed; the owner
-// adds up at the end. FuseRS direct, TransformerEngine's ring exchange and fused kernels differ in what moves the
+// A reduce-scatter that sends every partial product directly to its owner while the next one is computed; the owner
+// adds them up at the end. FuseRS direct, TransformerEngine's ring exchange and fused kernels differ in what moves the
 // partial products and in the number of buffers for them.
 #pragma once
 
@@ -18,7 +18,7 @@ struct PartialsToOwners {
 
 /// Adds the schedule of a gemm_rs site, or the scatter of an ag_gemm_backward site: step i computes the partial product
 /// of shard r+1+i, block after block, the own shard last, and sends each block by shift i+1. Every partial product has
-/// a buffer of its own.
+/// its own buffer.
 Done partials_to_owners(const Stage& stage, const StrategyOptions& options, const PartialsToOwners& how);
 
 }  // namespace commfuse

@@ -32,9 +32,9 @@
 // that of ag_gemm plus m + w; the makespan of ag_gemm_backward is max(c + (N-1) max(c, p) + s, G) + w. One rank takes c
 // + w.
 //
-// With aggregate, TransformerEngine's ranks 2i and 2i+1 swap their shards, which needs an even N. Here every rank takes
-// the shard of its predecessor. The number and sizes of transfers are the same, but all ranks run the same ops, and an
-// odd N is possible: the last GEMM then has a single shard.
+// With aggregate, TransformerEngine's ranks 2i and 2i+1 swap their shards, which needs an even N. In this model every
+// rank receives the shard of its predecessor. The number and sizes of transfers are the same, but all ranks run the
+// same ops, and an odd N is possible: the last GEMM then has a single shard.
 #include <algorithm>
 #include <functional>
 #include <utility>

@@ -10,14 +10,14 @@
 
 namespace commfuse {
 
-/// Route round the ring of one block of every shard.
+/// Route that one block of every shard takes round the ring.
 struct Way {
   std::int32_t shift = 1;  // 1: to the next rank; -1: to the previous one
   std::int32_t block = 0;  // block of every shard
   std::int32_t chain = 0;  // number of the way; transfers of one way run in sequence
 };
 
-/// Blocks that arrive in the same step and are multiplied together.
+/// Ways whose blocks arrive in the same step and are multiplied together.
 struct Track {
   std::vector<Way> ways;
   std::int32_t reach = 0;  // number of transfers from the first rank to the last
@@ -29,7 +29,7 @@ struct Track {
 ///   halves   m tracks with two ways each: parts of the first half of every shard move to the next rank, parts of the
 ///            second half to the previous rank, N-1 times
 ///   shards   2 m tracks: whole shards move in both directions; a rank receives floor(N/2) shards from previous ranks,
-///            the others from next ranks
+///            the rest from next ranks
 std::vector<Track> tracks_of(const Stage& stage, Directions directions);
 /// Returns the number of ways in all tracks.
 std::int32_t chains_of(const std::vector<Track>& tracks);
@@ -40,10 +40,10 @@ struct Flight {
   std::uint16_t lane = 0;
 };
 
-/// Returns the ops to wait for until all flights have ended: the last op of each lane.
+/// Returns the ops after which all flights have ended: the last op of each lane.
 Waits landed(std::span<const Flight> flights);
 
-/// Communication lanes, used in turn.
+/// Communication lanes, used in rotation.
 class CommLanes {
  public:
   explicit CommLanes(std::int32_t lanes) : used_(static_cast<std::size_t>(lanes), false) {}
@@ -59,10 +59,10 @@ class CommLanes {
   std::vector<bool> used_;  // by lane
 };
 
-/// Adds one GEMM of all rows, for a single rank.
+/// Adds one GEMM of all rows, if there is only one rank.
 Done multiply_alone(const Stage& stage);
 
-/// Stacks a region under an operand; a region that continues the last one is merged with it.
+/// Appends a region to the rows of an operand; a region that continues the last one is merged with it.
 void stack(Operand& operand, const Region& region);
 void stack(Operand& operand, const Operand& regions);
 

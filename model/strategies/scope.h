@@ -66,7 +66,7 @@ struct Load {
 std::string_view name_of(Scope scope);
 std::optional<Scope> scope_named(std::string_view name);
 
-/// Returns the GEMM sites of a scope, in order; under data parallelism, the sites whose splits it depends on.
+/// Returns the GEMM sites of a scope, in order; under data parallelism, the sites on whose splits the scope depends.
 std::vector<SiteName> sites_of(Scope scope);
 
 /// Returns the operation of a scope, which depends on the model only through its kind of MLP.
@@ -79,20 +79,20 @@ std::vector<SiteKind> kinds_of(Scope scope);
 /// Returns true if the scope is a backward pass.
 bool is_backward(Scope scope);
 
-/// Returns true if the scope holds the attention core, whose FLOPs count causally.
+/// Returns true if the scope contains the attention core, whose FLOPs are counted under the causal mask.
 bool has_attention(Scope scope);
 
-/// Returns whether kv heads may be copied. They may not where gradients of copies would have to be added up, or where
-/// Ulysses ranks share heads by another exchange.
+/// Returns whether kv heads may be copied. They may not if gradients of copies would have to be added up, or if Ulysses
+/// ranks would need another exchange to share heads.
 KeyHeads key_heads_of(Scope scope);
 
-/// Returns the sizes of all dimensions that operations name, as each of `ranks` holds them (with_copied_heads).
+/// Returns the sizes of all dimensions that operations name, as each of `ranks` ranks holds them (with_copied_heads).
 /// Requires at least one token.
 std::vector<Quantity> quantities_of(const Transformer& model, const Load& load, int ranks = 1);
 
 /// Returns the model FLOPs of the unfused operator on all ranks together: its GEMMs, and causal attention at half of
-/// full (4 x batch x seq^2 x heads x head_dim), as Korthikanti et al. 2022 (appendix A) with the mask taken into
-/// account. In the backward pass, the two GEMMs of a site count twice its forward one.
+/// full (4 x batch x seq^2 x heads x head_dim), as in Korthikanti et al. 2022 (appendix A) but with the mask taken into
+/// account. In the backward pass, the two GEMMs of a site have twice the FLOPs of its forward GEMM.
 Flops flops_of(Scope scope, const Transformer& model, const Load& load);
 
 /// Throws ConfigError, one sentence with the remedy, unless tokens and weights can be split evenly over the ranks.

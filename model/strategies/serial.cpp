@@ -2,12 +2,12 @@
 // Serial: nothing overlaps.
 //
 //   ag_gemm   comm     |== all-gather ==|
-//             compute                   |==== product ====|
+//             compute                   |===== GEMM ======|
 //
-//   gemm_rs   compute  |==== product ====|
+//   gemm_rs   compute  |===== GEMM ======|
 //             comm                       |== reduce-scatter ==|
 //
-//   mlp_ar    compute  |== product ==|a|== product ==|                    |r|n|
+//   mlp_ar    compute  |=== GEMM ====|a|=== GEMM ====|                    |r|n|
 //             comm                                    |== all-reduce ==|            a activation, r residual, n norm
 //
 // The makespan is C + T_coll (method.md 1.6); for one rank it is C.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The backward passes without overlap, in the order in which Megatron-Core has them:
+// The backward passes without overlap, in the order of Megatron-Core:
 //
 //   ag_gemm_backward   comm     |ag x|        |rs dx|            compute  |    |dx partial|     |dw|
 //   gemm_rs_backward   comm     |ag dy|                          compute  |     |dx|dw|

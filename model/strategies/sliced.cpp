@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Data slicing: every rank's shard is cut into k slices; slice i of all ranks is gathered, or scattered, under the GEMM
-// of a neighbouring slice. It communicates first for ag_gemm and computes first for gemm_rs, as Ascend CoC
-// (COCParallel) and Megatron's pipelined chunks do. k = 4:
+// of a neighbouring slice. An ag_gemm communicates first and a gemm_rs computes first, as Ascend CoC (COCParallel) and
+// Megatron's pipelined chunks do. k = 4:
 //
 //   ag_gemm   comm     |ag0|ag1|ag2|ag3|
 //             compute      |y0 |y1 |y2 |y3 |          ag0 is the head
@@ -9,15 +9,16 @@
 //   gemm_rs   compute  |y0 |y1 |y2 |y3 |
 //             comm         |rs0|rs1|rs2|rs3|          rs3 is the tail
 //
-//   mlp_ar    compute  |up |act|d0 |d1 |d2 |d3 |           |r|n|    only the second product is sliced; the slices of
-//             comm                   |ar0|ar1|ar2|ar3|            all tokens lie together
+//   mlp_ar    compute  |up |act|d0 |d1 |d2 |d3 |           |r|n|    only the second GEMM is sliced; a slice is a
+//             comm                   |ar0|ar1|ar2|ar3|            contiguous part of all tokens
 //
 // With r = T_coll(V/k) and c' one slice's GEMM: makespan c' + (k-1) max(c', r) + r (method.md 1.6). One rank has
 // nothing to hide, so its GEMM is whole.
 //
-// A slice holds rows of every shard. `strided` GEMMs read and write them where they lie. `copied` GEMMs work on rows
-// that lie together, as in CoC: before gemm_rs the whole input is shuffled into slices (shuffle_as_coc_all_gather),
-// after ag_gemm the whole output back into shards (shuffle_as_coc_reduce_scatter). This is one more copy, unless k = 1.
+// A slice holds rows of every shard. `strided` GEMMs read and write these rows in place. `copied` GEMMs work on
+// contiguous rows, as in CoC: before gemm_rs the whole input is shuffled into slices (shuffle_as_coc_all_gather), and
+// after ag_gemm the whole output is shuffled back into shards (shuffle_as_coc_reduce_scatter). This is one more copy,
+// unless k = 1.
 #include <fmt/format.h>
 
 #include <array>
@@ -34,7 +35,7 @@ namespace commfuse {
 
 namespace {
 
-// Slices of several shards are read where they lie, or first copied together.
+// Slices of several shards are read in place (strided), or first copied together.
 constexpr std::array<std::string_view, 2> shuffle_words{"strided", "copied"};
 constexpr std::array own_options{DescribedOption{.key = "strategy.shuffles",
                                                  .flag = "shuffles",
@@ -49,7 +50,7 @@ constexpr std::array own_options{DescribedOption{.key = "strategy.shuffles",
 Option shuffles() { return own_option(own_options.front()); }
 bool are_copied(const StrategyOptions& options) { return text_of(shuffles(), options) == "copied"; }
 
-/// Returns true if rows are copied, which is impossible when attention makes them as GEMMs ask for them.
+/// Returns true if rows are copied, which is impossible when attention computes them as GEMMs request them.
 bool copies(const Stage& stage, const StrategyOptions& options) {
   return are_copied(options) && options.slices > 1 && !stage.attend;
 }
@@ -142,7 +143,7 @@ OptionSet slicing_options(SiteKind kind, const StrategyOptions& options) {
 }
 
 std::vector<StrategyOptions> slice_counts(const StrategyOptions& base, OptionSet fixed) {
-  // Every slice holds queries from all over the sequence, so zig-zag would balance nothing.
+  // Every slice holds queries from all over the sequence, so zig-zag would not change the balance.
   return expanded(expanded({base}, fixed, Option::slices, &StrategyOptions::slices, {2, 4, 8}), fixed,
                   Option::attention, &StrategyOptions::attention, {AttentionCut::whole, AttentionCut::by_query});
 }

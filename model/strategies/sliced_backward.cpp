@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The backward passes as Ascend CoC and Megatron-Core overlap them. The column-parallel one is not sliced: its two
-// GEMMs hide the two collectives. In the row-parallel one the gather is sliced as in the forward pass, k = 4:
+// The backward passes as Ascend CoC and Megatron-Core overlap them. The column-parallel pass is not sliced: its two
+// GEMMs hide the two collectives. In the row-parallel pass the gather is sliced as in the forward pass, k = 4:
 //
 //   ag_gemm_backward   comm     |ag x      |rs dx     |
 //                      compute  |dx partial|dw        |

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Data parallelism with sharded weights in k slices per weight, which frameworks call buckets. A slice is gathered
-// under the GEMM of the slice before, even across layers; a gradient is scattered under the next computation, even of
+// under the GEMM of the previous slice, even across layers; a gradient is scattered under the next computation, even of
 // the next layer (Rajbhandari et al. 2020, ZeRO; Zhao et al. 2023, FSDP, section 3.3). Two layers, k = 2:
 //
 //   comm     |ag1|ag1|ag2|ag2|                   |rs2|rs2|           |rs1|rs1|

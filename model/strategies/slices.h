@@ -9,7 +9,7 @@
 
 namespace commfuse {
 
-/// Returns slice i of all ranks, in a buffer with one slice after another.
+/// Returns slice i of all ranks, from a buffer with one slice after another.
 Operand slice(const Stage& stage, BufferId buffer, std::int32_t i);
 
 /// Returns all tokens, slice after slice, from a buffer with one shard after another.

@@ -24,7 +24,7 @@ Region Stage::rows_of(BufferId buffer, const Index& first, std::int32_t count) c
 }
 
 BufferId Stage::scratch(const std::string& what, std::int32_t count, BufferId like) const {
-  const Buffer shape = builder.buffer_of(like);  // a copy, because adding a buffer moves the others
+  const Buffer shape = builder.buffer_of(like);  // a copy, because adding a buffer may move existing ones
   return builder.buffer(name + "." + what, BufferRole::scratch, {shape.rows.dimension, count * grain}, shape.columns,
                         shape.dtype);
 }

@@ -17,21 +17,21 @@ struct RingSteps {
   std::int32_t outer = 0;
 };
 
-/// Axes of a mesh that shards are spread over: one ring, or nested rings with a second axis across nodes. The ranks'
-/// shards lie in the order of coordinate, or of extent(inner) * outer coordinate + inner coordinate.
+/// Axes of a mesh over which shards are spread: one ring, or nested rings with a second axis across nodes. Shards are
+/// in the order of the ranks' coordinate, or of extent(inner) * outer coordinate + inner coordinate.
 struct ShardAxes {
   int inner = 0;
   std::optional<int> outer;
 
   [[nodiscard]] std::int32_t ranks(const Mesh& mesh) const;
-  /// Returns the place of the rank that is this many steps further.
+  /// Returns the position of the rank that is `steps` further.
   [[nodiscard]] Index place(const Mesh& mesh, const RingSteps& steps = {}) const;
 };
 
-/// Makes rows of a stage's input when an operand asks for them.
+/// Adds the op that computes rows of a stage's input, when another op needs them.
 using MakeRows = std::function<OpId(const Operand& rows)>;
 
-/// The buffers of one site. Rows are tokens; `cuts` of them make one rank's shard.
+/// The buffers of one site. Rows are tokens; `cuts` cuts make one rank's shard.
 ///
 ///   ag_gemm        input: own shard (cuts x K)          output: all tokens (ranks*cuts) x own columns
 ///   gemm_rs        input: all tokens x own share of K   output: own shard (cuts x columns), complete sums
@@ -39,26 +39,26 @@ using MakeRows = std::function<OpId(const Operand& rows)>;
 ///   gemm_a2a       input: own shard                     output: all tokens x own columns; weight: all columns
 ///   attention_a2a  input: all tokens x own share of K, made by `attend`
 ///                                                       output: own shard; weight: all of K
-///   mlp_ar         input: all tokens x K, normed        output: all tokens x K, normed, for the MLP behind
+///   mlp_ar         input: all tokens x K, normed        output: all tokens x K, normed, for the next MLP
 ///
-/// Backward, of a product y = x w: the input is dy, the output dx, `saved` is x and `gradient` dw.
+/// Backward pass of y = x w: the input is dy, the output is dx, `saved` is x and `gradient` is dw.
 ///
 ///   ag_gemm_backward   input: all tokens x own columns   output: own shard x K, complete sums
 ///                      saved: own shard x K, or all tokens where x was saved gathered   gradient: K x own columns
 ///   gemm_rs_backward   input: own shard x columns        output: all tokens x own share of K
 ///                      saved: all tokens x own share of K                gradient: own share of K x columns
 ///
-/// Under data parallelism every rank has tokens of its own, and weights lie transposed, as torch.nn.Linear keeps them:
-/// in `cuts` slices of their columns, each with one shard per rank.
+/// Under data parallelism every rank has its own tokens, and weights are stored transposed, as torch.nn.Linear keeps
+/// them: in `cuts` slices of their columns, each with one shard per rank.
 ///
 ///   weight_ag_gemm     input: own tokens x K                output: own tokens x columns
-///                      weight: columns x K, of which the own shards are there
+///                      weight: columns x K; initially only the own shards
 ///   gradient_rs        input: own tokens x columns (dy)     output: own tokens x K (dx)
 ///                      weight: columns x K     saved: own tokens x K (x)
 ///                      gradient: own shards of columns x K, complete sums over the tokens of all ranks
 struct Stage {
   ProgramBuilder& builder;
-  std::string name;          // name of the site; prefixes the buffers a generator adds
+  std::string name;          // name of the site; prefix of the buffers that a generator adds
   int axis = 0;              // axis of the ring, or of the inner one of nested rings
   std::optional<int> outer;  // axis of the outer ring of nested rings
   std::int32_t ranks = 1;    // number of ranks on these axes
@@ -70,9 +70,9 @@ struct Stage {
   BufferId saved{};         // backward: saved by the forward pass
   BufferId gradient{};      // backward: gradient of the weight
   std::vector<OpId> ready;  // ops after which the input exists; empty if it exists from the start
-  // mlp_ar only; `weight` makes its first product.
+  // mlp_ar only; `weight` is the weight of its first GEMM.
   BufferId down{};    // the weight of its second GEMM
-  BufferId stream{};  // all tokens x K: the second product is added to it
+  BufferId stream{};  // all tokens x K: the result of the second GEMM is added to it
   // All tokens x K: the stream after that addition; a strategy may fill only the rows that it reads again.
   BufferId added{};
   Function activation = Function::copy;
@@ -85,12 +85,12 @@ struct Stage {
   [[nodiscard]] BufferId scratch(const std::string& what, std::int32_t count, Extent columns, DType dtype) const;
   /// Adds a GEMM of rows of the input, after the core that makes them if there is one.
   OpId multiply(const GemmSpec& spec) const;
-  /// Returns the first row, among those of all tokens, of the shard that is this many steps further.
+  /// Returns the first row, in a buffer of all tokens, of the shard that is `steps` further.
   [[nodiscard]] Index shard(const RingSteps& steps) const;
   [[nodiscard]] Index shard(std::int32_t steps) const { return shard(RingSteps{.inner = steps}); }
 };
 
-/// Returns cut i of every rank's shard, in a buffer with one shard after another.
+/// Returns cut i of every rank's shard, from a buffer with one shard after another.
 Operand slice_of_all_shards(const Stage& stage, BufferId buffer, std::int32_t i);
 
 /// Ops after which the output is complete.

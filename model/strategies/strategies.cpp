@@ -41,8 +41,8 @@ bool applies(const Strategy& strategy, std::span<const SiteKind> kinds) {
 
 namespace {
 
-/// Returns the relevant options at one kind of site: attention_rs is a gemm_rs with its core before it; all-to-alls
-/// have one form.
+/// Returns the relevant options at one kind of site: attention_rs is a gemm_rs preceded by the attention core;
+/// all-to-alls have one form.
 OptionSet relevant_at(const Strategy& strategy, SiteKind kind, const StrategyOptions& options) {
   const bool attends = kind == SiteKind::attention_rs || kind == SiteKind::attention_a2a;
   if (!attends && kind != SiteKind::gemm_a2a) {

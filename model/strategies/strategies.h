@@ -14,7 +14,7 @@
 
 namespace commfuse {
 
-/// Makes the ops of one site and returns those that complete its output.
+/// Adds the ops of one site and returns the ops that complete its output.
 using Generator = Done (*)(const Stage&, const StrategyOptions&);
 
 struct Strategy {
@@ -22,12 +22,12 @@ struct Strategy {
   std::string_view summary;  // its schedule, one line
   std::string_view exposed;  // its exposed communication, one line
   std::string_view source;   // publication or program that describes it, one line
-  bool bound = false;        // a limit that no implementation reaches: shown beside the others, never the winner
-  OptionSet uses;            // the shared options that select a schedule of it
-  std::span<const DescribedOption> own_options{};  // the options that it alone has; its file describes them
-  /// Number of blocks that one rank's shard of tokens is cut into.
+  bool bound = false;        // a limit that no implementation reaches: shown next to other strategies, never the winner
+  OptionSet uses;            // the shared options that select one of its schedules
+  std::span<const DescribedOption> own_options{};  // the options that only this strategy has, described in its file
+  /// Number of blocks into which one rank's shard of tokens is cut.
   std::int32_t (*cuts)(const StrategyOptions&);
-  /// Generators by kind of site; nullptr if the strategy has no schedule. At a site of attention the options say how
+  /// Generators by kind of site; nullptr if the strategy has no schedule. At an attention site, the options state how
   /// its core is cut, if the strategy uses Option::attention.
   Generator ag_gemm = nullptr;
   Generator gemm_rs = nullptr;
@@ -38,14 +38,14 @@ struct Strategy {
   Generator attention_a2a = nullptr;
   Generator weight_ag_gemm = nullptr;
   Generator gradient_rs = nullptr;
-  /// Options that make a difference at a site of this kind, given the others.
+  /// Options that make a difference at a site of this kind, given the values of all options.
   OptionSet (*relevant)(SiteKind, const StrategyOptions&);
-  /// Schedules to try that agree with `base` in the options that are fixed, and schedules to prove.
+  /// Schedules to try, which have the value of `base` for each fixed option, and schedules to prove.
   std::vector<StrategyOptions> (*tried)(const StrategyOptions& base, OptionSet fixed);
   std::vector<StrategyOptions> (*proved)(const StrategyOptions& base);
-  /// Own parameters in words: "k=8", "ring, add on aux"; empty if there are none.
+  /// The schedule's parameters in words: "k=8", "ring, add on aux"; empty if there are none.
   std::string (*describe)(const StrategyOptions&);
-  /// Reason why these options give no schedule on this many ranks, a sentence with its remedy; empty if they give one.
+  /// Reason why these options have no schedule on `ranks` ranks, as a sentence with its remedy; empty if they have one.
   /// May be null.
   std::string (*refusal)(const StrategyOptions&, std::int32_t ranks) = nullptr;
   /// Options for the same schedule, with counts limited to what this many ranks can use. May be null.
@@ -58,7 +58,7 @@ struct Strategy {
   }
 };
 
-// Each strategy has a file of its own. A new one needs that file, its declaration and its place in the list.
+// Each strategy has its own file. A new strategy needs a file, its declaration and its place in the list.
 extern const Strategy serial_strategy;
 extern const Strategy sliced_strategy;
 extern const Strategy looped_einsum_strategy;
@@ -97,13 +97,14 @@ inline Strategies strategies() { return {}; }
 /// Returns the strategy, or nullptr if no strategy has that name.
 const Strategy* find_strategy(std::string_view name);
 
-/// Returns its generator for a kind of site; nullptr if it has none. attention_rs uses the generator of gemm_rs.
+/// Returns the strategy's generator for a kind of site; nullptr if it has none. attention_rs uses the generator of
+/// gemm_rs.
 Generator generator_of(const Strategy& strategy, SiteKind kind);
-/// Returns true if it has a generator for each of the kinds.
+/// Returns true if the strategy has a generator for each of the kinds.
 bool applies(const Strategy& strategy, std::span<const SiteKind> kinds);
 /// Returns the options that make a difference at one of these sites.
 OptionSet relevant_options(const Strategy& strategy, std::span<const SiteKind> kinds, const StrategyOptions& options);
-/// Returns the number of blocks that one rank's shard is cut into at these sites; one if slicing makes no difference.
+/// Returns the number of blocks into which one rank's shard is cut at these sites; one if slicing makes no difference.
 std::int32_t cuts_of(const Strategy& strategy, std::span<const SiteKind> kinds, const StrategyOptions& options);
 /// Returns the parameters that make a difference at these sites, in words: "k=8", "ring, x saved", "ring, by query";
 /// empty if none does.
@@ -118,12 +119,10 @@ std::vector<StrategyOptions> distinct(const Strategy& strategy, std::span<const 
 /// Returns Strategy::refusal for options that make a difference at these sites; empty if there is a schedule.
 std::string refusal_of(const Strategy& strategy, std::span<const SiteKind> kinds, const StrategyOptions& options,
                        std::int32_t ranks);
-/// Returns every distinct schedule for these sites that is tried on this many ranks; none if the strategy does not
-/// apply.
+/// Returns every distinct schedule for these sites to try on `ranks` ranks; none if the strategy does not apply.
 std::vector<StrategyOptions> schedules_to_try(const Strategy& strategy, std::span<const SiteKind> kinds,
                                               std::int32_t ranks, const StrategyOptions& base = {});
-/// Returns every distinct schedule for these sites that is proved on this many ranks; none if the strategy does not
-/// apply.
+/// Returns every distinct schedule for these sites to prove on `ranks` ranks; none if the strategy does not apply.
 std::vector<StrategyOptions> schedules_to_prove(const Strategy& strategy, std::span<const SiteKind> kinds,
                                                 std::int32_t ranks, const StrategyOptions& base = {});
 

@@ -14,7 +14,7 @@ inline std::int32_t one_cut(const StrategyOptions&) { return 1; }
 inline OptionSet no_options(SiteKind, const StrategyOptions&) { return {}; }
 inline std::string nothing(const StrategyOptions&) { return {}; }
 
-/// The backward pass of a column-parallel product needs its input gathered, whatever the strategy.
+/// The backward pass of a column-parallel GEMM needs its input gathered, whatever the strategy.
 template <OptionSet (*others)(SiteKind, const StrategyOptions&)>
 OptionSet with_regather(SiteKind kind, const StrategyOptions& options) {
   OptionSet set = others(kind, options);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tokens of a rank's shard. In order: shard 0 has the first tokens, shard 1 the next. Zig-zag: every cut is two blocks,
-// one from the front of the sequence and its mirror image from the back, so that under a causal mask all cuts see
-// equally many keys. N = 4, one cut per shard:
+// one from the front of the sequence and its mirror image from the back, so that under a causal mask all cuts see the
+// same number of keys. N = 4, one cut per shard:
 //
 //   in order   shard 0: block 0      zig-zag   shard 0: blocks 0 and 7
 //              shard 1: block 1                shard 1: blocks 1 and 6

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// TokenWeave (arXiv 2505.11329; microsoft/tokenweave, tokenweave_overlap): the tokens are split in two halves, and the
-// all-reduce of one half runs under the MLP of the other. The all-reduce contains the residual and the norm: it is a
-// reduce-scatter, residual and norm on the rank's own rows, and an all-gather. Two MLPs A and B, halves 0 and 1:
+// TokenWeave (arXiv 2505.11329; microsoft/tokenweave, tokenweave_overlap): the tokens are split into two halves, and
+// the all-reduce of one half runs under the MLP of the other half. The all-reduce contains the residual and the norm:
+// it is a reduce-scatter, residual and norm on the rank's own rows, and an all-gather. Two MLPs A and B, halves 0 and
+// 1:
 //
 //   compute  |A0       |A1       |B0       |B1       |
-//   aux               n         n         n         n           residual and norm of N-th of a half
+//   aux               n         n         n         n           residual and norm of 1/N of a half
 //   comm               |rs  ag  |rs  ag  |rs  ag  |rs  ag|      the last one is the tail
 //
 // With m one half's MLP, f its reduce-scatter, residual, norm and all-gather together, and b blocks: makespan
 // m + (2b-1) max(m, f) + f.
 //
-// In the paper it is one kernel on NVSwitch multicast and 8 to 32 SMs; here its parts are priced one by one, with the
-// machine's own collectives.
+// In the paper, the all-reduce is one kernel with NVSwitch multicast on 8 to 32 SMs; here its parts are priced one by
+// one, with the machine's own collectives.
 #include "model/strategies/mlp_block.h"
 #include "model/strategies/strategies.h"
 #include "model/strategies/strategy_parts.h"
@@ -30,7 +31,7 @@ Done tokenweave_mlp_ar(const Stage& stage, const StrategyOptions& options) {
   }
   const BufferId reduced = stage.scratch("reduced", halves, stage.output);
   const BufferId normed = stage.scratch("normed", halves, stage.output);
-  // The block before was split in the same way.
+  // The previous block was split in the same way.
   const bool woven = stage.ready.size() == static_cast<std::size_t>(halves);
   Done done;
   for (std::int32_t half = 0; half < halves; ++half) {

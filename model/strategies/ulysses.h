@@ -6,17 +6,17 @@
 
 namespace commfuse {
 
-/// Returns cuts of the own tokens from `first` on, head group after head group, from a buffer that holds all groups
-/// side by side: block j of the stack is what rank j sends or receives in an all-to-all.
+/// Returns `count` cuts of the own tokens from `first` on, head group after head group, from a buffer that holds all
+/// groups side by side: block j of the stack is what rank j sends or receives in an all-to-all.
 Operand by_head_group(const Stage& stage, BufferId own_tokens, std::int32_t first, std::int32_t count);
 
 /// Returns one head group, which may depend on the rank, of all rows of a buffer that holds all groups side by side.
 Region head_group(const Stage& stage, BufferId all_heads, const Index& group);
-/// Returns the rows of one head group in a weight that contracts all heads.
+/// Returns the rows of one head group in a weight whose contraction runs over all heads.
 Region head_group_rows(const Stage& stage, BufferId weight, const Index& group);
 
-/// Returns the ops after which rows of the input of an attention_a2a exist; `first` means that no other rows of it were
-/// used before.
+/// Returns the ops after which rows of the input of an attention_a2a exist; `first` is true if no other rows of the
+/// input were used before.
 std::vector<OpId> attended(const Stage& stage, const Operand& rows, bool first);
 
 }  // namespace commfuse

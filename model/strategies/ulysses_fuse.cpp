@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fuse-All-to-All (CommFuse Alg 5, method.md 1.5): both all-to-alls of Ulysses in N-1 steps. Each step sends a part
-// straight to the rank that needs it, while the next part is computed; a rank's own part comes last. With 4 ranks, seen
+// directly to the rank that needs it, while the next part is computed; a rank's own part comes last. With 4 ranks, seen
 // from rank r:
 //
 //                            step 0    step 1    step 2    step 3
@@ -62,7 +62,7 @@ Done fuse_attention_a2a(const Stage& stage, const StrategyOptions& options) {
     return stage.rows_of(stage.input, along(builder.mesh(), stage.axis, offset) * stage.cuts, stage.cuts);
   };
   const BufferId inbox = ranks > 1 ? stage.scratch("inbox", (ranks - 1) * stage.cuts, stage.input) : stage.input;
-  std::vector<Operand> parts{{}};              // rows of the own tokens: the own heads, then what arrives
+  std::vector<Operand> parts{{}};              // rows of the own tokens: the own heads, then the arriving parts
   std::vector<std::vector<OpId>> arrived{{}};  // ops after which each part is complete
   for (std::int32_t step = 0; step + 1 < ranks; ++step) {
     const Operand slice{queries(1 + step)};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sliced Ulysses: every rank's tokens are cut into k slices, and the all-to-all of one runs under the compute of the
-// next. A slice of queries holds slice i of every rank's tokens. k = 4, attention by query slice:
+// Sliced Ulysses: every rank's tokens are cut into k slices, and the all-to-all of one slice runs under the compute of
+// the next. A slice of queries holds slice i of every rank's tokens. k = 4, attention by query slice:
 //
 //   gemm_a2a        compute  |q0 |q1 |q2 |q3 |
 //                   comm         |aa0|aa1|aa2|aa3|                  aa3 is exposed

@@ -12,7 +12,7 @@ namespace commfuse {
 /// A rank's shard of a slice.
 struct WeightShard {
   std::int32_t slice = 0;
-  std::int32_t behind = 0;  ///< The shard of the rank this many places before this one.
+  std::int32_t behind = 0;  ///< Positions from this rank back to the rank whose shard it is.
 };
 
 class WeightShards {
@@ -22,11 +22,11 @@ class WeightShards {
 
   /// Returns the number of block rows of a shard.
   [[nodiscard]] std::int32_t width() const { return width_; }
-  /// Returns where in the weight a shard begins.
+  /// Returns the first row of a shard in the weight.
   [[nodiscard]] Index place(const WeightShard& shard) const;
-  /// Returns that shard.
+  /// Returns the region of a shard in the weight.
   [[nodiscard]] Region shard(const WeightShard& shard) const;
-  /// Returns the shards of all ranks.
+  /// Returns slice i: the shards of all ranks.
   [[nodiscard]] Region slice(std::int32_t i) const;
   /// Returns the columns that slice i computes in a buffer of own tokens.
   [[nodiscard]] Region columns_of_slice(BufferId tokens, std::int32_t i) const;
@@ -38,9 +38,9 @@ class WeightShards {
   std::int32_t width_;
 };
 
-/// Adds a weight_ag_gemm of one rank, which holds the whole weight.
+/// Adds the weight_ag_gemm of a single rank, which holds the whole weight.
 Done weight_product_alone(const Stage& stage);
-/// Adds a gradient_rs of one rank: dx, then the gradient.
+/// Adds the gradient_rs of a single rank: dx, then the gradient.
 Done weight_gradient_alone(const Stage& stage);
 
 }  // namespace commfuse

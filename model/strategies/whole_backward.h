@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The column-parallel backward pass with one gather and one scatter, its parts, and either backward pass on one rank.
+// The column-parallel backward pass with one gather and one scatter, its parts, and both kinds of backward pass on a
+// single rank.
 #pragma once
 
 #include "model/strategies/options.h"
@@ -8,7 +9,8 @@
 namespace commfuse {
 
 /// Adds the gather of x, unless it was saved gathered; the GEMM; the scatter of dx; the gradient. `overlapped`: the
-/// gather runs beside the GEMM and the scatter beside the gradient; otherwise each waits for the one before.
+/// gather runs concurrently with the GEMM and the scatter concurrently with the gradient; otherwise each op waits for
+/// the previous one.
 Done whole_ag_gemm_backward(const Stage& stage, const StrategyOptions& options, bool overlapped);
 
 /// x of all ranks at an ag_gemm_backward site, in the order of the shards, and the ops after which it is complete.
@@ -17,13 +19,13 @@ struct GatheredInput {
   std::vector<OpId> complete;
 };
 
-/// Adds one collective that gathers x; adds nothing and returns `waits` where x was saved gathered.
+/// Adds one collective that gathers x; adds nothing and returns `waits` if the gathered x was saved.
 GatheredInput gather_input(const Stage& stage, const StrategyOptions& options, const std::vector<OpId>& waits);
 
 /// Adds the gradient of the weight as one GEMM, x^T dy. `x` and `dy` hold all tokens.
 OpId whole_gradient(const Stage& stage, BufferId x, BufferId dy, const std::vector<OpId>& waits);
 
-/// Adds either backward pass of one rank, which holds all of x and dy: dx, then the gradient.
+/// Adds the backward pass of either kind on a single rank, which holds all of x and dy: dx, then the gradient.
 Done backward_alone(const Stage& stage);
 
 }  // namespace commfuse
