@@ -35,7 +35,7 @@ calibrate::Observations observations_of(const MeasuredNode& node) {
   return seen;
 }
 
-/// A folder that goes away with what is in it.
+/// A temporary folder; the destructor removes it with its contents.
 class Scratch {
  public:
   Scratch() {

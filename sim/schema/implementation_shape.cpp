@@ -53,7 +53,7 @@ Shape supports() {
               {"generations", list(word_of(all_nccl_generations)), "GPUs on which it runs"}});
 }
 
-/// A key of a library's overlap configuration. The loader checks that the key names a schedule.
+/// A key of a library's overlap configuration. The loader checks that the schedule exists.
 Shape overlap_key() {
   std::vector<std::string> scopes;
   for (const Scope scope : all_scopes) {
