@@ -30,7 +30,7 @@ Entry entry_of(std::string key, const YamlValue& value) {
   return entry;
 }
 
-/// YamlFile bounds the nesting.
+/// Recursion is safe, because YamlFile bounds the nesting.
 void add(const YamlValue& map, const std::string& prefix, KeyedFile& file) {
   for (const YamlValue::Field& field : map.fields()) {
     const std::string key = prefix + field.key;
