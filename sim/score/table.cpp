@@ -24,7 +24,7 @@ std::string_view trimmed(std::string_view text) {
                                          : text.substr(first, text.find_last_not_of(blanks) - first + 1);
 }
 
-/// Takes the first cell off `line`; `more` tells whether another one follows.
+/// Removes the first cell from `line` and returns it. Sets `more` to whether another cell follows.
 std::string_view next_cell(std::string_view& line, bool& more) {
   const std::size_t begin = line.find_first_not_of(" \t");
   std::string_view cell;
