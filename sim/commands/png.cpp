@@ -22,7 +22,7 @@ namespace commfuse::sim {
 
 namespace {
 
-/// A temporary file without a name, which vanishes with its descriptor.
+/// A temporary file without a name, which is deleted when its descriptor is closed.
 class Scratch {
  public:
   Scratch() {

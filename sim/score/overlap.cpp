@@ -17,7 +17,7 @@ namespace commfuse::score {
 namespace {
 
 /// hw-native-sys/pto-isa multiplies and sums tile by tile, padded to whole tiles (5416 x 1408 to 5504 x 1536, according
-/// to the table). Beside a GEMM, its communication takes 20 to 30% longer (hardware.md, 2.5).
+/// to the table). Beside a GEMM, its communication loses 20 to 30% of its bandwidth (hardware.md, 2.5).
 constexpr double lost_beside_product = 1.25;
 constexpr std::int64_t pto_tile_m = 128;
 constexpr std::int64_t pto_tile_n = 256;
