@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a command line to a sweep that is ready to run: its points, and the identity of its store.
+// Converts a command line to a sweep that is ready to run: its points, and the identity of its store.
 #pragma once
 
 #include <string>

@@ -13,7 +13,7 @@
 
 namespace commfuse::sim {
 
-/// What a report shows in addition to the rows.
+/// Files and choices for a report that are not among the rows.
 struct ReportExtras {
   std::string measured;               // A record of commfuse-validate; empty for none.
   std::vector<std::string> fits;      // Tables of measurements to which the machine is fitted.

@@ -195,7 +195,7 @@ Query query_of(const ResultsRequest& request, const std::vector<FittedColumn>& c
   return query;
 }
 
-/// Calls ask(take) and prints the rows that `take` receives. Returns the exit code.
+/// Calls ask(take) and prints the rows that `take` receives. Returns 0 if there is no row, otherwise 1.
 int print(const ResultsRequest& request, const std::vector<FittedColumn>& columns, TableNotes notes,
           const std::function<void(const TakeRow&)>& ask) {
   reports::require_no_input(request.out, std::array{request.file, request.other});

@@ -282,7 +282,7 @@ Answer run(const RunRequest& request, Caller& caller) {
   return answer;
 }
 
-/// Runs FILE, which is a lab workload or settings. Settings rank below those of --config.
+/// Runs FILE, which is a lab workload or a file of settings. Files of --config take precedence over FILE.
 Answer run_file(RunRequest request, Caller& caller) {
   if (!is_lab(request.file)) {
     request.settings.files.insert(request.settings.files.begin(), request.file);

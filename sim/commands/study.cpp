@@ -112,8 +112,8 @@ std::vector<const Again*> ranking_of(const std::vector<Again>& predictions, std:
   return ranking;
 }
 
-/// Returns the saving of the fastest schedule over serial or, if one of them is missing or serial is the fastest, over
-/// the second fastest. Errors that affect both times alike cancel; see model/analysis/uncertainty.h.
+/// Returns the saving of the fastest schedule over serial or, if serial is missing or itself the fastest, over the
+/// second fastest schedule. Errors that affect both times alike cancel; see model/analysis/uncertainty.h.
 std::optional<reports::SavingInterval> saving_of(const Point& point, const std::vector<const Again*>& ranking,
                                                  Predictor& predictor) {
   if (ranking.size() < 2 || point.raised == nullptr) {

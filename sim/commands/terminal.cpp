@@ -10,7 +10,7 @@ namespace commfuse::sim {
 
 namespace {
 
-// Global, because a signal handler cannot access an object.
+// These variables are global, because a signal handler cannot access a Terminal.
 std::atomic<bool> interrupted{false};
 std::atomic<int> signal_number{0};
 

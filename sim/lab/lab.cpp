@@ -131,7 +131,7 @@ void require_kept(const LabWorkload& lab, double ops, bool jitter) {
   }
 }
 
-/// Limits the number of ops. With symmetry, one rank stands for all and needs almost no memory at any number of ranks.
+/// Limits the number of ops. With symmetry, only one rank is simulated, which is cheap at any number of ranks.
 void require_few_ops(const LabWorkload& lab, const LabOptions& options, const Program& program) {
   constexpr double most_played = 17179869184.0;  // 2^34, some minutes
   const double ops = static_cast<double>(program.ops.size()) * lab.ranks;

@@ -57,7 +57,7 @@ void put_limits(CapacityPlan& plan, const PlanFile& file) {
   plan.energy_price = file.energy_price;
 }
 
-/// Returns a plan that holds the question: the part of the file that an answer repeats.
+/// Returns a plan with only the question: the part of the file that an answer repeats.
 CapacityPlan asked(const PlanFile& file, const Transformer& model, const LayoutTerms& terms) {
   const TrainingPlan& base = terms.base;
   const ModelParameters parameters = parameters_of(model);

@@ -64,7 +64,7 @@ ShapeKey optional(ShapeKey key);
 /// Returns a shape for a file that another file completes: no key is required, at any depth.
 Shape partial(Shape shape);
 
-/// One kind of file.
+/// A kind of file.
 struct FileKind {
   std::string_view name;    ///< "model"
   std::string_view schema;  ///< "commfuse.model/1"

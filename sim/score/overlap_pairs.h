@@ -77,7 +77,7 @@ OverlapRow overlap_row(Row& row, const OverlapColumns& columns);
 Point point_of(const OverlapRow& row, const Machine& machine);
 
 /// Returns whether, by the prediction, eager Python takes longer to issue the row's serial work than the GPUs take to
-/// do it. The measured time then says nothing about the GPUs.
+/// do it. The measured time then does not depend on the GPUs.
 bool is_host_bound(const OverlapRow& row, const Machine& machine, Predictor& predictor);
 
 /// Returns the command that simulates the row: "commfuse-sim run --model 8192x28672 --scope down --ranks 8 ...".

@@ -43,8 +43,8 @@ class Tally {
   /// because the table already counts both times.
   void ratio(const Machine& machine, std::string_view name, double measured, double predicted);
   void winner(bool agreed);
-  /// Whether overlap pays in a row: the measured and predicted ratios of overlapped to serial time, and the probability
-  /// of the predicted winner.
+  /// A row that shows whether overlap pays: the measured and predicted ratios of overlapped to serial time, and the
+  /// probability of the predicted winner.
   struct Pays {
     double measured = 1.0;
     double predicted = 1.0;
