@@ -13,8 +13,8 @@ namespace commfuse::sim {
 struct TuneHeading {
   std::string model;
   std::string hardware;
-  std::string link_bandwidth;     ///< As the user typed it.
-  std::string network_bandwidth;  ///< As the user typed it.
+  std::string link_bandwidth;     ///< Text that the user typed.
+  std::string network_bandwidth;  ///< Text that the user typed.
   PlanSpace space;
   bool default_batch = false;  ///< True if the user did not choose the batch.
   Minimize minimize = Minimize::mean;

@@ -23,7 +23,7 @@ namespace commfuse::import {
 
 namespace {
 
-/// How the value of a key becomes a flag.
+/// Conversion of a key's value to a flag.
 enum class Meaning : std::uint8_t {
   value,      ///< the value of the flag
   on,         ///< a switch, set if true

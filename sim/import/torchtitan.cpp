@@ -163,7 +163,7 @@ struct Schedule {
   std::string_view name;
   int pieces = 1;
   bool zero_bubble = false;
-  std::string_view instead{};  ///< what is simulated instead; empty if the schedule itself is simulated
+  std::string_view instead{};  ///< the replacement that is simulated; empty if the schedule itself is simulated
 };
 
 /// The schedules of torch.distributed.pipelining.schedules.

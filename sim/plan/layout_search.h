@@ -17,8 +17,8 @@ struct LayoutTerms {
   TrainingPlan base;  ///< Batch, sequence, dtype, optimizer.
   PlanWish wish;
   double memory_share = 1.0;
-  double rank_sigma = 0.0;           ///< As in StepPoint.
-  double communication_sigma = 0.0;  ///< As in StepPoint.
+  double rank_sigma = 0.0;           ///< Same as StepPoint::rank_sigma.
+  double communication_sigma = 0.0;  ///< Same as StepPoint::communication_sigma.
   Framework framework{};             ///< Framework whose host costs and kernels apply to all layouts.
 
   /// Returns the candidates for every site, where the fastest of them wins; for a named framework, its own strategy.

@@ -27,7 +27,7 @@ std::optional<std::vector<Figure>> figures_in(double value, std::string_view uni
 /// A row that states an observation.
 struct Observed {
   std::string_view what;
-  std::string_view place;  ///< Where it was observed: a machine, as the table names it.
+  std::string_view place;  ///< Place of the observation: the table's name of a machine.
   double value = 0.0;
   std::string_view unit;
 };

@@ -63,7 +63,7 @@ using Predicted = std::function<double(const Setting&)>;
 struct Ours {
   std::string_view begins;
   std::string_view hardware;
-  std::vector<std::string_view> machines;  ///< As tables name them.
+  std::vector<std::string_view> machines;  ///< Their names in tables.
   Predicted predicted;
 };
 

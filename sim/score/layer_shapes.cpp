@@ -22,7 +22,7 @@ namespace {
 /// GEMMs of a framework whose library was not yet tuned for the accelerator: every started wave takes the time of a
 /// full wave, and k loops reach only a share of the rate that later libraries reach.
 struct EarlyLibrary {
-  std::string_view framework;  ///< As the comments of tables name it.
+  std::string_view framework;  ///< Its name in the comments of tables.
   std::string_view machine;
   double loop_share = 1.0;
   std::int64_t fitted_n = 0;  ///< Only rows of this shape were fitted; they are not scored.

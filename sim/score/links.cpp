@@ -94,7 +94,7 @@ std::string_view kind_of(const Machine& machine, const Message& message) {
 
 /// A row of a table of messages, with the values common to all kinds of such tables.
 struct LinkRow {
-  std::string_view op;  ///< As the table names it.
+  std::string_view op;  ///< The op's name in the table.
   Message message;      ///< The message without its op.
   double measured_us = 1.0;
   bool held_back = false;
