@@ -13,7 +13,7 @@ namespace commfuse::sim {
 /// Throws ConfigError if `name` is not a valid machine name, or if the file already exists.
 void require_new_machine(const std::string& name, const std::filesystem::path& out);
 
-/// Writes the whole file or nothing, and only if the file can be read back. Throws ConfigError that names `base`, the
+/// Writes the whole file or nothing, and only if the file can be read back. Throws a ConfigError that names `base`, the
 /// machine from which the fit started, if a fitted value is outside the range of hardware files.
 void write_machine(const std::filesystem::path& path, const std::string& base, const std::string& yaml);
 

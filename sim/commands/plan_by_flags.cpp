@@ -26,7 +26,7 @@ bool PlanFlags::any() const {
 
 namespace {
 
-/// Throws ConfigError that names all missing flags.
+/// Throws a ConfigError that names all missing flags, if any.
 void require_flags(const PlanFlags& flags) {
   struct Needed {
     bool is_given;

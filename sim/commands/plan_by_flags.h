@@ -37,8 +37,8 @@ struct PlanFlags {
 /// Returns the given flags quoted for a shell: " --model llama-3.1-70b --tokens 2T …".
 std::string in_shell_words(const PlanFlags& flags);
 
-/// Returns the text of a plan file equivalent to the flags, with prices dated today. Throws ConfigError that names all
-/// missing or all wrong flags.
+/// Returns the text of a plan file equivalent to the flags, with prices dated today. Throws a ConfigError that names
+/// all missing flags, or else all wrong settings.
 std::string plan_of(const PlanFlags& flags);
 
 /// Reads the text from plan_of(). Throws ConfigError with every mistake, which names the flag instead of a line of the

@@ -25,7 +25,7 @@ struct Beside {
 /// Returns one run for each row with a result. `rows` must be the rows of `point`.
 std::vector<reports::TracedRun> traced(const Point& point, std::span<const ResultRow> rows, const Beside& beside,
                                        Player player);
-/// Does this with a new cache and predictor.
+/// Same as above, with a new cache and predictor.
 std::vector<reports::TracedRun> traced(const Point& point, std::span<const ResultRow> rows, const Beside& beside = {});
 
 }  // namespace commfuse::sim

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of a shell's grammar that reading a launch script without running it needs.
+// Parses the part of a shell's grammar that is needed to read launch scripts without running them.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +29,7 @@ inline constexpr std::size_t longest_expansion = std::size_t{1} << 18;
 /// NAME+="..." that contains flags is split into words; nested values are split in the same way, down to eight levels.
 std::vector<ShellWord> shell_words(std::string_view text);
 
-/// Returns the value of each variable: the last NAME=value, followed by what later NAME+=value append.
+/// Returns the value of each variable: that of the last NAME=value, followed by those of later NAME+=value.
 /// NAME=${NAME:-value} keeps an earlier value.
 Variables assignments(const std::vector<ShellWord>& words);
 

@@ -38,7 +38,7 @@ struct LabWorkload {
   std::uint64_t seed = 1;  ///< for random tile lengths
 };
 
-/// Throws ConfigError with every mistake in the file.
+/// Reads a lab file. Throws ConfigError with every mistake in the file.
 LabWorkload load_lab(const std::string& path);
 
 /// Returns an unproved program; check_program() proves it. Requires ranks >= 1.

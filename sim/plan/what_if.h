@@ -12,8 +12,8 @@
 
 namespace commfuse {
 
-/// Evaluates changes to one answer, with the count and kind of GPUs unchanged. Except in sensitivities(), each change
-/// chooses the schedules at sites again.
+/// Evaluates changes to one answer, with the count and kind of GPUs unchanged. Every change chooses the schedules at
+/// sites again.
 class WhatIfs {
  public:
   /// `answer` must be a run of the planner's kind, and `step_error` the step error of that kind.
