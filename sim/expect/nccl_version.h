@@ -22,7 +22,7 @@ struct NcclVersion {
 /// Parses texts such as "2.23" and "2.28.9". Returns nullopt for any other text.
 std::optional<NcclVersion> nccl_version_named(std::string_view text);
 
-/// Returns the version with which the times were measured that the machine's collectives are fitted to. The source of
+/// Returns the NCCL version of the measurements to which the machine's collectives were fitted. The source of
 /// link.collective.rate names it, as in "fitted: nccl_h100.csv, NCCL 2.29.2"; otherwise returns nullopt.
 std::optional<NcclVersion> fitted_version(const Machine& machine);
 

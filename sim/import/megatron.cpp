@@ -365,7 +365,7 @@ std::vector<std::string> unknown_products(const YamlValue& value) {
   return unknown;
 }
 
-/// Marks the keys of all GEMMs as read, so that keys without a counterpart are no mistakes.
+/// Marks the keys of all GEMMs as read, so that keys without a counterpart are not reported as mistakes.
 void pass_over(const YamlValue& value, YamlMap& root) {
   for (const YamlValue::Field& field : value.fields()) {
     if (std::optional<YamlMap> map = root.optional_map(field.key)) {

@@ -30,7 +30,7 @@ bool is_guessed(const Parameter<BytesPerSecond>& rate) {
   return rate.provenance == Provenance::prior || rate.provenance == Provenance::published;
 }
 
-/// Returns whether the rates between nodes that set the message's price were never measured.
+/// Returns whether the message's price depends on rates between nodes and none of them was measured.
 bool rests_on_priors(const Machine& machine, const Message& message) {
   if (message.nodes == 1) {
     return false;

@@ -112,7 +112,7 @@ struct GptColumns {
   }
 };
 
-/// Returns the key of the group of rows that share shape and layout, whatever the batch.
+/// Returns the key of the group of rows that share shape and layout. The batch is not part of the key.
 std::string group_of_step(const StepCase& step) {
   return fmt::format("training_step|{}|{}|{}|{}|{}|{}", step.model.hidden, step.model.layers, step.plan.tensor,
                      step.plan.data, step.plan.pipeline, step.plan.micro_batch);

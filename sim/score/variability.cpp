@@ -99,7 +99,7 @@ Predicted nccl_repeated(std::int64_t bytes) {
   };
 }
 
-/// Predicts the largest over the median of three calls, at 64 KiB, 1 MiB and 16 MiB.
+/// Predicts the largest over the median of three calls, each at 64 KiB, 1 MiB and 16 MiB.
 std::optional<double> sends_repeated(const Setting& setting, std::string_view figure) {
   const std::optional<double> share = share_of_percentile(figure);
   if (!share || setting.cluster == nullptr || !setting.cluster->network) {
