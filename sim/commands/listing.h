@@ -11,7 +11,7 @@ namespace commfuse::sim {
 
 struct ListColumn {
   std::string name;
-  bool is_text = false;  ///< Flush left.
+  bool is_text = false;  ///< Left-aligned.
 };
 
 /// A table: its columns, and its cells by row.

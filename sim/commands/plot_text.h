@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Figures in a terminal.
+// Draws figures in the terminal.
 #pragma once
 
 #include <span>

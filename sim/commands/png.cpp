@@ -16,7 +16,7 @@
 
 #include "model/config_error.h"
 
-extern char** environ;  // NOLINT(readability-redundant-declaration): POSIX wants it declared by its user
+extern char** environ;  // NOLINT(readability-redundant-declaration): POSIX requires users to declare it
 
 namespace commfuse::sim {
 

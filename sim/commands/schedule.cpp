@@ -92,7 +92,7 @@ void list() {
 bool selects_a_schedule(const Field& field) { return field.uses.has(Use::schedule); }
 
 void require_few_ranks(std::int32_t ranks, std::string_view use) {
-  constexpr std::int32_t most_ranks = 4096;  // Tags of exports then stay inside 31 bits.
+  constexpr std::int32_t most_ranks = 4096;  // Keeps the tags of exports within 31 bits.
   if (ranks > most_ranks) {
     throw ConfigError(fmt::format("{} ranks are too many {}; choose ranks up to {}", ranks, use, most_ranks));
   }

@@ -103,7 +103,7 @@ std::string report_of(const Sweep& sweep, const std::vector<StepRow>& rows) {
                                            {.rule = verdict_rule_of(sweep.grid.settings)}, rows));
 }
 
-/// Adds maps of who wins where, if the sweep has something to compare.
+/// Adds maps of the winners, if the sweep has anything to compare.
 template <class Row>
 void add_maps(std::span<const Row> rows, const VerdictRule& rule, std::vector<OutputFile>& files) {
   const std::vector<CrossoverMap> maps = reports::maps_of(rows, rule);

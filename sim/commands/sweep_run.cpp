@@ -163,7 +163,7 @@ Answer run_prepared(const PreparedSweep& prepared, const SweepRequest& request, 
   if (!store->is_in_place()) {
     fail_as_replaced(path);
   }
-  store.reset();  // A closed store can be read.
+  store.reset();  // Closes the store, so that finish() can read it.
   Answer answer = finish(prepared, request, folder, counts, watched.caller);
   answer.files.push_back(request.out);
   return answer;
@@ -226,7 +226,7 @@ std::string store_name(const Shard& shard) {
 Answer run_sweep(const SweepRequest& request, Caller& caller) {
   const Watched watched{caller, caller.stop()};
   require_word("--progress", request.progress, progress_words, "form");
-  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets variables
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): no thread sets environment variables
   const auto started = started_by_mpi([](const char* name) { return std::getenv(name); });
   const bool is_whole = request.shard == "1/1";
   if (started && started->processes > 1 && is_whole && !request.dry_run) {

@@ -34,7 +34,7 @@ namespace commfuse::sim {
 
 namespace {
 
-constexpr std::size_t usual_samples = 10'000;  // Per site; a p99 needs more than the thousand of `run`.
+constexpr std::size_t usual_samples = 10'000;  // Per site; a p99 needs more samples than the 1,000 of `run`.
 constexpr std::int64_t most_gpus = std::int64_t{1} << 20;
 
 struct TuneRequest {

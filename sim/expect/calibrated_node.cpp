@@ -2,7 +2,7 @@
 #include "sim/expect/calibrated_node.h"
 
 #include <fmt/format.h>
-#include <stdlib.h>  // NOLINT(modernize-deprecated-headers): mkdtemp is POSIX's
+#include <stdlib.h>  // NOLINT(modernize-deprecated-headers): mkdtemp is POSIX
 
 #include <filesystem>
 #include <fstream>

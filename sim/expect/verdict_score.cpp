@@ -146,7 +146,7 @@ void add_with_priors(const std::vector<MeasuredNode>& healthy, Judges& judges, V
   score.counts.insert(score.counts.end(), {called, slow, latency, link});
 }
 
-/// Nodes with different NCCL versions are different machines.
+/// Returns whether two nodes have the same machine, number of GPUs and known NCCL version.
 bool are_of_one_fleet(const MeasuredNode& a, const MeasuredNode& b) {
   return &a != &b && a.machine.name == b.machine.name && a.gpus == b.gpus && !a.nccl_version.empty() &&
          a.nccl_version == b.nccl_version;

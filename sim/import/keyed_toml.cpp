@@ -51,7 +51,7 @@ std::size_t end_of_string(std::string_view text, std::size_t at) {
       ++i;
     } else if (is_long && text.substr(i, 3) == triple) {
       const std::size_t end = std::min(text.find_first_not_of(quote, i), text.size());
-      return std::min(end, i + 5);  // up to two quotes before the closing ones
+      return std::min(end, i + 5);  // up to two quotes may precede the closing quotes
     } else if (!is_long && text[i] == quote) {
       return i + 1;
     } else if (!is_long && text[i] == '\n') {

@@ -46,7 +46,7 @@ void add(const YamlValue& map, const std::string& prefix, KeyedFile& file) {
 
 KeyedFile read_yaml(const std::string& path) {
   YamlFile yaml(path);
-  yaml.finish();  // reports keys that are given twice
+  yaml.finish();  // reports duplicate keys
   KeyedFile file(path);
   add(yaml.top(), "", file);
   return file;

@@ -99,7 +99,7 @@ const Alias* find_alias(std::string_view key) {
 /// Returns the key of a flag for messages.
 std::string spelling_of(std::string_view flag) {
   if (flag == "--micro-batch-size" || flag == "--global-batch-size" || flag == "--vocab-size") {
-    return key_of(flag);  // its section differs
+    return key_of(flag);  // these keys are not in section `model`
   }
   return "model." + key_of(flag);
 }

@@ -133,7 +133,7 @@ void require_kept(const LabWorkload& lab, double ops, bool jitter) {
 
 /// Limits the number of ops. With symmetry, only one rank is simulated, which is cheap at any number of ranks.
 void require_few_ops(const LabWorkload& lab, const LabOptions& options, const Program& program) {
-  constexpr double most_played = 17179869184.0;  // 2^34, some minutes
+  constexpr double most_played = 17179869184.0;  // 2^34 ops take some minutes
   const double ops = static_cast<double>(program.ops.size()) * lab.ranks;
   const bool jitter = options.monte_carlo.jitter != nullptr;
   const bool random = lab.longest_tile > lab.shortest_tile;

@@ -23,7 +23,7 @@ namespace commfuse {
 /// Number of Monte Carlo draws for every interval.
 inline constexpr std::size_t interval_draws = 2000;
 
-/// Returns the plan's terms for this number of GPUs at this rate.
+/// Returns the terms of the plan's run on `gpus` GPUs at `tokens_per_second`.
 RunTerms terms_of(const PlanFile& file, const GpuOffer& offer, std::int64_t gpus, double tokens_per_second);
 
 class KindPlanner {
@@ -67,7 +67,7 @@ class KindPlanner {
   std::int64_t most_gpus_;  ///< GPUs that are available and within the power limit.
   Machine machine_;
   LayoutSearch search_;
-  std::vector<FoundLayout> layouts_;            ///< Ascending in GPUs.
+  std::vector<FoundLayout> layouts_;            ///< In ascending order of GPUs.
   std::map<std::int64_t, double> corrections_;  ///< By count of GPUs; empty without a measured step.
   std::vector<TunedSite> sites_;                ///< Sites of the last layout given to add_sites().
 };

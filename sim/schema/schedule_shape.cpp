@@ -30,7 +30,7 @@ Shape dtype() {
 }
 
 ShapeKey dtype_key() { return optional({"dtype", dtype(), "bf16 where nothing is said"}); }
-/// "tokens*4": a number of blocks of a dimension.
+/// An extent such as "tokens*4": a number of blocks of a dimension.
 Shape extent() { return pattern(R"(^[A-Za-z_][A-Za-z0-9_]* ?\* ?[0-9]+$)"); }
 /// An index such as "(tp+3)%4", or a plain number.
 Shape index() { return one_of({text(), count()}); }

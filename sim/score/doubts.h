@@ -63,7 +63,7 @@ class Doubts {
     return total;
   }
 
-  /// Returns copies of the machine, each with one parameter raised by its error, as a point of a run needs them.
+  /// Returns copies of the machine, each with one parameter raised by its error, for Point::raised.
   std::shared_ptr<const std::vector<RaisedMachine>> raised(const Machine& machine);
 
   /// Returns whether a fit of this machine read the table `table`, a file name without extension.

@@ -74,7 +74,7 @@ class PartNames {
   std::map<std::tuple<LinkOp, std::int64_t, bool, bool, AllReduceKernel>, std::string> names_;
 };
 
-/// Returns the kind of op whose intervals are checked together.
+/// Returns the kind of op under which the message's interval is checked.
 std::string_view kind_of(const Machine& machine, const Message& message) {
   const bool large = message.bytes.count >= large_from(message);
   if (message.op == LinkOp::send_recv) {

@@ -24,7 +24,7 @@ struct StepCase {
   bool gpus_differ = true;  ///< All GPUs wait for the slowest; they vary as in configs/jitter/default.yaml.
 };
 
-/// Seconds of one step.
+/// The time of a step, in seconds.
 struct StepSeconds {
   double measured = 0.0;
   double predicted = 0.0;

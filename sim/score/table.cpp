@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t largest_table = std::size_t{256} << 20;
 constexpr std::size_t most_columns = 1000;
-constexpr std::size_t most_cells = 10'000'000;  // 16 bytes each, twice while their list grows
+constexpr std::size_t most_cells = 10'000'000;  // 16 bytes each, and twice that while the list grows
 
 std::string_view trimmed(std::string_view text) {
   constexpr std::string_view blanks = " \t\r";
