@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-sim, which predicts. Each subcommand has one file in sim/commands/.
+// The program commfuse-sim, which makes predictions. Each subcommand has one file in sim/commands/.
 #include <CLI/CLI.hpp>
 #include <initializer_list>
 

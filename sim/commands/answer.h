@@ -17,24 +17,24 @@
 
 namespace commfuse::sim {
 
-/// Result of a command. The functions hold everything they need, so they may be called long after the command returned.
+/// Result of a command. Its functions own all their data, so they may be called long after the command has returned.
 struct Answer {
   int code = exit_code::done;    ///< Exit code of the command.
-  std::string format = "table";  ///< The format that -o asked for.
-  bool is_interrupted = false;   ///< True if the command stopped before its end; then nothing below is set.
-  /// Writes the result as -o does, byte for byte. Throws ConfigError for a format that the command does not have.
+  std::string format = "table";  ///< The format chosen with -o.
+  bool is_interrupted = false;   ///< True if the command stopped before its end; then only `notes` is set.
+  /// Writes the result as -o does, byte for byte. Throws ConfigError for a format that the command does not support.
   std::function<void(std::string_view format, const Sink& sink)> write{};
-  /// Returns the rows of layers in the order of CSV; null where the command has none.
+  /// Returns the rows of layers in the order of CSV; null if the command has none.
   std::function<std::shared_ptr<const RowTable>()> layers{};
-  /// Returns the rows of whole models; null where the command has none.
+  /// Returns the rows of whole models; null if the command has none.
   std::function<std::vector<StepRow>()> models{};
-  /// Draws the result; null where there is nothing to draw. Throws ConfigError for rows that no figure shows.
+  /// Draws the result; null if there is nothing to draw. Throws ConfigError for rows that no figure can show.
   std::function<std::vector<reports::Figure>()> figures{};
   std::vector<std::string> files{};  ///< Files and folders that the command wrote.
   std::string notes{};               ///< Remarks that follow the output, in whole lines.
 };
 
-/// Returns an answer that is the same text in every format.
+/// Returns an answer whose text is the same in every format.
 inline Answer text_answer(std::string text) {
   return {.write = [text = std::move(text)](std::string_view /*format*/, const Sink& sink) { sink(text); }};
 }
@@ -47,17 +47,17 @@ class Caller {
   Caller& operator=(const Caller&) = delete;
   virtual ~Caller() = default;
 
-  /// Takes the result of the command. Called once, last.
+  /// Takes the result of the command. This is the last call; it happens once.
   virtual void take(const Answer& answer) = 0;
-  /// Takes a remark beside the answer, in whole lines.
+  /// Takes a remark that is not part of the answer, in whole lines.
   virtual void note(const std::string& lines) = 0;
-  /// Takes a piece of the progress of a long command, which may redraw its line. Called from any thread.
+  /// Takes a piece of the progress display of a long command, which may redraw its line. Called from any thread.
   virtual void progress(const std::string& text) = 0;
   /// True if `--progress auto` draws a bar.
   [[nodiscard]] virtual bool shows_bars() const = 0;
-  /// Returns a flag that is set when a sweep should stop in order. It outlives the command.
+  /// Returns a flag that the caller sets to stop a sweep cleanly. The flag outlives the command.
   virtual const std::atomic<bool>& stop() = 0;
-  /// Returns a flag that is set when a command without a store should throw Interrupted; null where a signal ends the
+  /// Returns a flag that the caller sets to make a command without a store throw Interrupted; null if a signal ends the
   /// process anyway.
   virtual const std::atomic<bool>* cancel() { return nullptr; }
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-sim calibrate: measurements of a machine become a hardware file.
+// commfuse-sim calibrate: converts measurements of a machine to a hardware file.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

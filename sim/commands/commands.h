@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The subcommands of commfuse-sim. Each adds itself to the program; when chosen it runs and leaves its exit code. Those
-// that take a caller also work for programs that call them as a library; the caller outlives the parsing.
+// The subcommands of commfuse-sim. Each function adds a subcommand, which runs if the user chooses it and stores its
+// exit code in `status`. Subcommands with a `caller` also work for programs that call them as a library. `status` and
+// `caller` must outlive the parsing.
 #pragma once
 
 namespace CLI {

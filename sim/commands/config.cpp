@@ -45,7 +45,7 @@ std::string in_a_file(const Field& field) {
              : fmt::format("{}: {{{}: {}}}", field.key.substr(0, dot), field.key.substr(dot + 1), value);
 }
 
-/// Returns a key with its doc, its possible values and its default, wrapped to the terminal's width.
+/// Returns a key with its doc, possible values and default, wrapped to the width of the terminal.
 std::string described(std::string_view key, std::string_view doc, std::string_view values, std::string_view preset) {
   const std::string below(15, ' ');
   return fmt::format("{}\n{}\n{}{}", key, wrapped(doc, "  ", "  "), wrapped(values, "  value        ", below),
@@ -69,12 +69,13 @@ std::string explanation(const PlanField& field) {
          fmt::format("  in a file    {}: {}\n", name, yaml_scalar(field.example));
 }
 
-/// Prints a key in a column of `width` characters, then its text, wrapped to the terminal's width.
+/// Prints a key in a column of `width` characters, then its text, wrapped to the width of the terminal.
 void print_listed(std::string_view key, std::string_view text, std::size_t width) {
   fmt::print("{}", wrapped(text, fmt::format("{:<{}} ", key, width), std::string(width + 1, ' ')));
 }
 
-/// Explains a key of plan files, which begin with "plan.". Returns false if there is no such key.
+/// Explains a key of plan files, or all keys below it; `key` has no "plan." in front. Returns false if there is no such
+/// key.
 bool explain_plan(std::string_view key) {
   if (const PlanField* field = find_plan_field(key)) {
     fmt::print("{}", explanation(*field));

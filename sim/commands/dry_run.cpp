@@ -18,12 +18,12 @@ struct Sample {
   std::size_t points = 0;
   std::size_t rows = 0;
   std::size_t infeasible = 0;
-  double seconds = 0.0;  // Sum over the points that are not the first of their kind.
-  double bytes = 0.0;    // Size of a store of these points alone.
+  double seconds = 0.0;  // Time to simulate the sample on one thread, with cached schedules.
+  double bytes = 0.0;    // Growth of an empty store by the rows of the sample.
 };
 
-/// Returns points spread evenly over the shard. Each is simulated twice, because the first time makes schedules that
-/// many points then share.
+/// Returns points spread evenly over the shard. sample_of() simulates them twice and times only the second pass,
+/// because the first pass generates schedules that many points then share.
 std::vector<std::size_t> some_points(const StoreIdentity& identity) {
   constexpr std::size_t most_points = 64;
   std::vector<std::size_t> shard_points;

@@ -7,8 +7,8 @@
 
 namespace commfuse::sim {
 
-/// Returns lines that say how many points the sweep has, how long they take and how large the store becomes. Time and
-/// size are estimates from a sample of points, which this simulates.
+/// Returns lines that state how many points the sweep has, how long they take and how large the store becomes.
+/// Estimates time and size by simulating a sample of the points.
 std::string dry_run_in_words(const PreparedSweep& prepared);
 
 }  // namespace commfuse::sim

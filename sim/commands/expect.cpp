@@ -90,7 +90,7 @@ expect::Setup setup_of(const ExpectRequest& request) {
 Bytes size_of(std::string_view flag, std::string_view text) {
   const std::optional<Bytes> size = parse_size(text);
   if (!size) {
-    const std::optional<std::int64_t> plain = parse_integer(text);  // nccl-tests takes plain numbers, too.
+    const std::optional<std::int64_t> plain = parse_integer(text);  // nccl-tests also accepts plain numbers.
     if (plain) {
       return {*plain};
     }
@@ -166,7 +166,7 @@ double false_alarms_of(const ExpectRequest& request) {
 
 constexpr std::array<std::string_view, 4> formats{"table", "json", "csv", "yaml"};
 
-/// Answers for GEMMs and copies in place of collectives.
+/// Returns the answer for GEMMs and copies instead of collectives.
 Answer kernels_answer(const ExpectRequest& request, const Machine& machine, double false_alarms) {
   const std::optional<DType> dtype = dtype_named(request.dtype);
   if (!dtype) {
@@ -193,7 +193,7 @@ Answer kernels_answer(const ExpectRequest& request, const Machine& machine, doub
   }};
 }
 
-/// Answers for layers and steps in place of collectives. The settings are those of `run` and have to be of one point.
+/// Returns the answer for layers and steps instead of collectives. The settings are those of `run`, for a single point.
 Answer runs_answer(const ExpectRequest& request, double false_alarms) {
   SettingArguments arguments;
   arguments.sets = {"scope=" + request.scope, "hardware=" + request.hardware};
@@ -223,7 +223,7 @@ Expectation expectation_asked(const ExpectRequest& request) {
   return Expectation(expect::with_setup(std::move(machine), setup), ParameterErrors::every, software);
 }
 
-/// Says what --nccl changed; empty without it.
+/// Returns a note on the effect of --nccl; empty without --nccl.
 std::string note_of(const ExpectRequest& request) {
   const std::optional<expect::NcclVersion> version = setup_of(request).nccl;
   if (!version) {
@@ -309,7 +309,7 @@ void add_size_flags(CLI::App& command, ExpectRequest& request) {
   command.add_option("-f,--stepfactor", request.factor, "Factor between sizes")->capture_default_str();
 }
 
-/// Throws ConfigError for flags that the chosen question does not use, because silence would suggest that they count.
+/// Throws ConfigError for flags that the chosen question does not use, because users would assume that they apply.
 void refuse_idle_flags(CLI::App& command) {
   const auto has = [&](const char* flag) { return command.count(flag) > 0; };
   const bool asks_for_kernels = has("--gemm") || has("--copy");

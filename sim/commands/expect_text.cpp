@@ -33,7 +33,7 @@ constexpr std::array<std::string_view, 16> columns{"schema",     "machine",     
                                                    "slow_us",    "algbw_gb_s",  "busbw_gb_s",       "busbw_floor_gb_s",
                                                    "limited_by", "nccl_kernel", "saturation_bytes", "false_alarms"};
 
-/// Rounds to six digits; the model is not more precise.
+/// Rounds to six digits, because the model is no more precise.
 double rounded(double value) { return std::stod(fmt::format("{:.6g}", value)); }
 
 double gigabytes(BytesPerSecond rate) { return rounded(rate.value / giga); }
@@ -106,7 +106,7 @@ std::string name_of(const ExpectedKernelRow& row) {
                   : fmt::format("copy {}", format_size(row.copied));
 }
 
-/// Writes one map of a YAML list.
+/// Returns an item of a YAML list, which is a map.
 std::string yaml_map(std::span<const std::string_view> names, const std::vector<Value>& values) {
   const auto object = nlohmann::ordered_json::parse(reports::json_object(names, values));
   std::string text;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes what a machine should do as a table, JSON, CSV or YAML.
+// Writes the expected performance of a machine as a table, JSON, CSV or YAML.
 #pragma once
 
 #include <span>
@@ -11,7 +11,7 @@
 
 namespace commfuse::sim {
 
-/// Facts that stand around the rows.
+/// Values that apply to all rows.
 struct ExpectedOf {
   std::string machine;
   double false_alarms = 0.01;
@@ -22,17 +22,17 @@ std::string expected_table(std::span<const expect::ExpectedRow> rows, const Expe
 /// Returns an array with one object for each row.
 std::string expected_json(std::span<const expect::ExpectedRow> rows, const ExpectedOf& of);
 std::string expected_csv(std::span<const expect::ExpectedRow> rows, const ExpectedOf& of);
-/// Returns a list of maps with equal keys.
+/// Returns a list with one map for each row.
 std::string expected_yaml(std::span<const expect::ExpectedRow> rows, const ExpectedOf& of);
 
-// Kernels on one GPU, in the forms above.
+// Kernels on one GPU, in the same formats.
 
 std::string kernel_table(std::span<const expect::ExpectedKernelRow> rows, const ExpectedOf& of);
 std::string kernel_json(std::span<const expect::ExpectedKernelRow> rows, const ExpectedOf& of);
 std::string kernel_csv(std::span<const expect::ExpectedKernelRow> rows, const ExpectedOf& of);
 std::string kernel_yaml(std::span<const expect::ExpectedKernelRow> rows, const ExpectedOf& of);
 
-// Layers and steps, in the forms above.
+// Layers and steps, in the same formats.
 
 std::string run_table(std::span<const expect::ExpectedRun> rows, const ExpectedOf& of);
 std::string run_json(std::span<const expect::ExpectedRun> rows, const ExpectedOf& of);

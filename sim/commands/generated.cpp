@@ -16,7 +16,7 @@ namespace commfuse::sim {
 
 namespace {
 
-/// Returns the members of `choices` that `list` names; the word "all" names every one.
+/// Returns the members of `choices` that `list` names; the word "all" names all of them.
 template <class T, class Values, class Name>
 std::vector<T> chosen(std::string_view flag, std::string_view list, const Values& choices, const Name& name,
                       std::string_view noun) {

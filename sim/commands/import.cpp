@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-sim import: writes the arguments and configurations of other programs as files of ours.
+// commfuse-sim import: converts arguments and configurations of other programs to files of commfuse.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -46,7 +46,7 @@ struct ImportRequest {
   std::vector<std::pair<std::string, std::vector<std::string>>> options{};
 };
 
-/// Throws ConfigError for a name whose file would leave its folder.
+/// Throws ConfigError for a name that is not a plain file name, so that files stay in their folder.
 void require_plain(const std::string& name) {
   if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos ||
       has_control_character(name) || !is_utf8(name)) {
@@ -55,8 +55,8 @@ void require_plain(const std::string& name) {
   }
 }
 
-/// Reads the written files as `run` will, and checks that it accepts the step on any machine. On a mistake it removes
-/// the files and throws a ConfigError that names their source.
+/// Reads the written files as `run` does, and checks that `run` accepts the step on any machine. After a mistake,
+/// removes the files and throws a ConfigError that names their source.
 void require_runnable(const std::string& model, const fs::path& run, const std::vector<fs::path>& written,
                       const std::string& source) {
   const char* what = "files that cannot be loaded";
@@ -76,7 +76,7 @@ void require_runnable(const std::string& model, const fs::path& run, const std::
   }
 }
 
-/// Writes the files of an import and returns them in the order in which they are named; the run is last.
+/// Writes the files of an import and returns their paths; the run file is last.
 std::vector<fs::path> write(const import::Imported& read, const ImportRequest& request) {
   const fs::path folder(request.out);
   const std::string model = request.name + ".model.yaml";
@@ -95,8 +95,8 @@ std::vector<fs::path> write(const import::Imported& read, const ImportRequest& r
   return {folder / model, folder / run};
 }
 
-/// Returns a machine of two nodes or more with this number of GPUs, for the command that the user can try; nothing for
-/// more GPUs than a machine may have.
+/// Returns a machine of at least two nodes with room for the GPUs, for an example command. Returns nothing for more
+/// GPUs than a machine may have.
 std::optional<std::string> machine_for(std::int64_t gpus) {
   constexpr std::int64_t gpus_in_node = 8;
   constexpr std::int64_t most_gpus = 32768;
@@ -136,7 +136,7 @@ void add_common(CLI::App& command, ImportRequest& request) {
       ->capture_default_str();
 }
 
-/// Returns the flags of all formats, each once, for files whose format follows from their content.
+/// Returns the flags of all formats, each once, for files whose format is detected from their content.
 std::vector<std::string> all_flags() {
   std::vector<std::string> flags;
   for (const import::Format& format : import::formats()) {
@@ -149,7 +149,7 @@ std::vector<std::string> all_flags() {
   return flags;
 }
 
-/// Throws ConfigError for a flag before the name of the format, because it would be lost.
+/// Throws ConfigError for a flag before the name of the format, because the flag would be ignored.
 void refuse_before(const CLI::App& import, std::string_view format) {
   std::vector<std::string> flags{"--name", "--out"};
   std::ranges::copy(all_flags(), std::back_inserter(flags));
@@ -187,7 +187,7 @@ void add_format(CLI::App& import, const import::Format& format, int& status) {
       });
 }
 
-/// Throws ConfigError for flags and words that the format, which follows from the file's content, does not have.
+/// Throws ConfigError for flags and words that the detected format does not have.
 void require_of_format(const import::Format& format, const ImportRequest& request) {
   for (const auto& [flag, values] : request.options) {
     if (!values.empty() &&
@@ -199,8 +199,8 @@ void require_of_format(const import::Format& format, const ImportRequest& reques
   }
 }
 
-/// Imports a file whose format follows from its content; further words override its keys. Two words that are no
-/// overrides are an unknown format and its file.
+/// Imports a file whose format is detected from its content; further words override its keys. If the second word is not
+/// an override, the first is an unknown format and the second its file.
 int import_words(const std::vector<std::string>& words, ImportRequest request) {
   std::vector<std::string_view> names;
   std::ranges::transform(import::formats(), std::back_inserter(names), &import::Format::name);

@@ -33,8 +33,8 @@ std::vector<std::string> names_of(const Listing& listing) {
   return names;
 }
 
-/// The text column at the end of a list. It breaks at the terminal's edge, beside the other columns, or below them
-/// where they leave little room.
+/// The text column at the end of a list. Its lines are wrapped at the width of the terminal: beside the other columns
+/// or, if these leave little room, below them.
 class LastColumn {
  public:
   LastColumn(const Listing& listing, std::span<const std::size_t> widths) {
@@ -46,7 +46,7 @@ class LastColumn {
 
   [[nodiscard]] bool is_too_wide() const { return is_too_wide_; }
 
-  /// Returns a row: the line `others` with its other cells, and the text of the last column.
+  /// Returns a row: the line `others`, which has the other cells, and the wrapped text of the last column.
   [[nodiscard]] std::string broken(std::string others, const std::string& text) const {
     constexpr std::size_t least_room = 24;
     if (start_ + least_room > terminal_width()) {

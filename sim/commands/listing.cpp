@@ -175,7 +175,7 @@ Listing listed_implementations() {
 
 namespace {
 
-/// Returns the strategy or implementation, such as "te"; "exposed" where GEMMs and collectives take turns.
+/// Returns the strategy or implementation for tensor parallelism, such as "te"; "exposed" if nothing overlaps.
 std::string tensor_parallel_in_words(const Framework& framework) {
   return framework.tensor_overlap != nullptr   ? std::string(framework.tensor_overlap->name)
          : framework.implementation != nullptr ? framework.implementation->name

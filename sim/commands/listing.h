@@ -11,7 +11,7 @@ namespace commfuse::sim {
 
 struct ListColumn {
   std::string name;
-  bool is_text = false;  ///< Flush left.
+  bool is_text = false;  ///< Left-aligned.
 };
 
 /// A table: its columns, and its cells by row.
@@ -20,18 +20,18 @@ struct Listing {
   std::vector<std::vector<std::string>> rows;
 };
 
-/// Lists name, parameters, sizes and what is special in the layers.
+/// Lists name, parameters, sizes and special features of the layers.
 Listing listed_models();
-/// Lists every config.json below a folder, and files with similar names, like listed_models(). Throws ConfigError if
-/// there is none.
+/// Lists the models of all config.json files below a folder, and of files with similar names, as listed_models() does.
+/// Throws ConfigError if there is none.
 Listing listed_models_in(const std::string& folder);
-/// Lists name, dense 16-bit TFLOP/s, memory and rates of links, either of clusters or of nodes.
+/// Lists name, dense 16-bit TFLOP/s, memory and link rates, either of clusters or of nodes.
 Listing listed_machines(Catalogue catalogue, bool clusters);
 Listing listed_strategies();
-/// Lists name, the strategy it realises, transport, generations where it was measured, and summary.
+/// Lists name, realised strategy, transport, generations of GPUs with measurements, and summary.
 Listing listed_implementations();
-/// Lists name, how tensor ranks run GEMMs that meet a collective, dtype of gradients, host time to issue a kernel, and
-/// summary.
+/// Lists name, strategy or implementation for GEMMs that meet a collective, dtype of gradients, host time to issue a
+/// kernel, and summary.
 Listing listed_frameworks();
 Listing listed_scopes();
 

@@ -27,7 +27,7 @@ void require_name(const std::string& name) {
   }
 }
 
-/// Names, once each, the parameters that were fitted to few rows.
+/// Returns, in words, the parameters that were fitted to few rows.
 std::string few_rows_of(const calibrate::FittedPart& part) {
   std::string moved;
   std::string stopped;
@@ -104,7 +104,7 @@ class Draft {
   fs::path path_;
 };
 
-/// Returns the first mistake without its place and its remedy, because the file it names will not exist.
+/// Returns the first mistake without its place and remedy, because the file that it names will not exist.
 std::string reason_of(std::string_view mistake, std::string_view path) {
   mistake = mistake.substr(0, mistake.find('\n'));
   if (mistake.substr(0, path.size()) == path) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// --measured-step and --measured-config of run and tune: the measured time of a step, and what ran.
+// --measured-step and --measured-config of run, tune and plan: the measured time of a step, and its settings.
 #pragma once
 
 #include <optional>
@@ -15,19 +15,19 @@ namespace commfuse::sim {
 
 struct MeasuredArguments {
   std::string time;    // --measured-step; empty if nothing was measured.
-  std::string config;  // --measured-config; empty for what the command itself runs.
+  std::string config;  // --measured-config; if empty, the command's own settings were measured.
 };
 
 /// Adds the flags. The arguments must outlive the parsing.
 void add_measured_flags(CLI::App& command, MeasuredArguments& arguments);
 
-/// Returns the measurement, or nothing if there is none. `run_settings` is what the command itself runs, null where
-/// that is not one point. A file that names a node of `hardware` means that cluster. Throws ConfigError for an invalid
-/// time, for a file without a time, and where neither flag says what ran.
+/// Returns the measurement, or nothing if there is none. `run_settings` are the command's own settings, or null if they
+/// do not describe a single point. If `hardware` is a cluster, a file that names its node means the cluster. Throws
+/// ConfigError for an invalid time, for a file without a time, and if the settings of the measured step are unknown.
 std::optional<MeasuredStep> measured_of(const MeasuredArguments& arguments, const Settings* run_settings,
                                         const std::string& hardware);
 
-/// Predicts what was measured, from its own settings and the machine's files.
+/// Predicts the measured step, from its own settings and the machine's files.
 StepEvidence evidence_of(const MeasuredStep& measured);
 
 }  // namespace commfuse::sim

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-sim merge: merges the shards of a sweep, wherever they ran, into the folder that one process would have
-// left.
+// commfuse-sim merge: merges the shards of a sweep, wherever they ran, into the folder that a single process would have
+// written.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -35,7 +35,7 @@ struct MergeRequest {
   std::string format = "table";
 };
 
-/// Returns the files given, or those in the folder.
+/// Returns the given files or, without any, the shards in the folder.
 std::vector<fs::path> shard_files(const MergeRequest& request) {
   std::vector<fs::path> files(request.shards.begin(), request.shards.end());
   std::error_code error;
@@ -60,7 +60,7 @@ std::string command_for(const Shard& shard, const std::string& folder) {
 
 using Readers = std::map<int, std::unique_ptr<StoreReader>>;
 
-/// Throws ConfigError if two shards do not belong together.
+/// Throws ConfigError if two shards cannot be merged.
 void require_together(const StoreReader& first, const StoreReader& other) {
   const StoreIdentity& a = first.identity();
   const StoreIdentity& b = other.identity();
@@ -95,7 +95,7 @@ Readers readers_of(const std::vector<fs::path>& files) {
   return readers;
 }
 
-/// Throws ConfigError, with the commands that still have to run, unless every point is there.
+/// Throws ConfigError, with the commands that still have to run, unless the shards have all points.
 void require_complete(const Readers& readers, const std::string& folder) {
   const int parts = readers.begin()->second->identity().shard.parts;
   std::string missing;
@@ -120,12 +120,12 @@ void require_complete(const Readers& readers, const std::string& folder) {
   }
 }
 
-/// Writes all points in their order.
+/// Writes the points of all shards into one store, in order.
 StoreCounts write_merged(Readers& readers, const fs::path& path) {
   StoreIdentity identity = readers.begin()->second->identity();
   identity.shard = {};
   StoreWriter store(path, identity);
-  // Keyed by point, because no two shards have the same.
+  // The next point of each shard, by point number; no two shards share a point.
   std::map<std::size_t, std::pair<StoredPoint, StoreReader*>> next;
   const auto advance = [&](StoreReader* reader) {
     if (std::optional<StoredPoint> point = reader->next()) {
@@ -145,7 +145,7 @@ StoreCounts write_merged(Readers& readers, const fs::path& path) {
   return store.counts();
 }
 
-/// Returns the sweep from the settings beside the shards. This process's environment does not count.
+/// Returns the sweep from the settings file in the folder. Ignores the environment of this process.
 Sweep sweep_in(const fs::path& settings) {
   Resolver resolver;
   Sweep sweep = read_sweep(settings.string(), resolver);
@@ -154,7 +154,7 @@ Sweep sweep_in(const fs::path& settings) {
   return sweep;
 }
 
-/// Throws ConfigError unless the folder to replace is the result of a merge; anything else may be somebody's data.
+/// Throws ConfigError if the file to replace is not a store of ours, because it may be somebody's data.
 void require_ours(const fs::path& path) {
   std::error_code ignored;
   if (fs::exists(path, ignored)) {

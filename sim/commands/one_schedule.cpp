@@ -33,7 +33,7 @@ std::string label_of(const Strategy& strategy, const StrategyOptions& options) {
   return reports::strategy_label(std::string{strategy.name}, strategy.describe(options));
 }
 
-/// Returns the schedules of the only strategy.
+/// Returns the only candidate. Throws ConfigError if there are several.
 const Candidates& only(const std::vector<Candidates>& candidates) {
   if (candidates.size() == 1) {
     return candidates.front();
@@ -54,7 +54,7 @@ const Candidates& only(const std::vector<Candidates>& candidates) {
                                         : "choose one with its options, or leave --variants out for the fastest"));
 }
 
-/// Returns the fastest schedule of a strategy at the point, which is the one that `run` shows.
+/// Returns the fastest schedule of a strategy at the point, which `run` shows too.
 StrategyOptions chosen(const Candidates& candidate, const Point& point) {
   if (candidate.options.size() == 1) {
     return candidate.options.front();
@@ -91,7 +91,7 @@ OneSchedule generated(const OneScheduleArguments& arguments, ScheduleUse use) {
   return schedule;
 }
 
-/// Returns nothing if the proof failed; its findings are on stderr.
+/// Returns nothing if the proof fails, after printing the findings on stderr.
 std::optional<OneSchedule> unpriced_file(const OneScheduleArguments& arguments) {
   if (!arguments.settings.flags.empty() || !arguments.files.sizes.empty()) {
     const std::string flag =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One schedule, chosen by settings or read from a file, for commands that take just one.
+// A single schedule, chosen by settings or read from a file, for commands that accept only one.
 #pragma once
 
 #include <optional>
@@ -16,23 +16,23 @@ struct OneScheduleArguments {
 };
 
 enum class ScheduleUse : std::uint8_t {
-  unpriced,  // The structure alone. A point is only looked at to choose the fastest of several schedules.
-  priced,    // Sizes and costs, too, at the point of the settings.
+  unpriced,  // Structure only; the point of the settings serves only to choose the fastest of several schedules.
+  priced,    // Structure, sizes and costs, at the point of the settings.
 };
 
 struct OneSchedule {
   Structure structure;
-  Sizes sizes;  // Empty if the schedule is not priced, like the costs.
-  Costs costs;
+  Sizes sizes;  // Empty if the schedule is not priced.
+  Costs costs;  // Empty if the schedule is not priced.
 
   [[nodiscard]] const Program& program() const { return structure.program(); }
   [[nodiscard]] reports::ExportInput input() const { return {structure.plan.lowered, sizes, costs}; }
 };
 
-/// Returns the schedule. Of several schedules of one strategy it is the fastest at the point, as `run` shows it, and
-/// stderr says which; with `--variants all`, and of several strategies, the choice is an error. Returns nothing if the
-/// proof of a file failed; its findings are on stderr. Throws ConfigError if the arguments choose none or several, or
-/// do not fit the file.
+/// Returns the schedule. If a strategy has several schedules, returns the fastest at the point, as `run` does, and
+/// names it on stderr. Returns nothing if the proof of a file fails, after printing the findings on stderr. Throws
+/// ConfigError if the arguments choose no schedule, several strategies, or several schedules by `--variants all`, or if
+/// they do not fit the file.
 std::optional<OneSchedule> one_schedule(const OneScheduleArguments& arguments, ScheduleUse use);
 
 }  // namespace commfuse::sim

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-sim plan: GPUs, time and money of a whole training run.
+// commfuse-sim plan: plans the GPUs, time and cost of a whole training run.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -38,12 +38,12 @@ struct PlanRequest {
   std::string file;
   std::string format = "table";
   std::string out;
-  SettingArguments settings;  ///< Settings below `set`, which go into the flags.
+  SettingArguments settings;  ///< Flags of settings; run_plan() moves them to the plan's `set` section.
   PlanFlags flags;
   MeasuredArguments measured;
 };
 
-/// Returns the command that makes the same plan again.
+/// Returns the command that reproduces the plan.
 std::string command_of(const PlanRequest& request, const PlanFlags& flags) {
   return fmt::format("commfuse-sim plan{}{} --out {}", request.file.empty() ? "" : " " + shell_word(request.file),
                      in_shell_words(flags), shell_word(request.out));
@@ -62,8 +62,8 @@ std::vector<std::string_view> format_names() {
   return names;
 }
 
-/// Writes a plan in one of these formats. `by_flags` is the plan file that says the same as the flags; empty if the
-/// user gave a file.
+/// Writes a plan in the given format. `by_flags` is the plan file that is equivalent to the flags; empty if the user
+/// gave a file.
 void write_plan(const CapacityPlan& plan, const std::string& by_flags, std::string_view format, const Sink& sink) {
   require_word("--output", format, format_names(), "format");
   for (const auto& [name, write] : formats) {
@@ -76,10 +76,11 @@ void write_plan(const CapacityPlan& plan, const std::string& by_flags, std::stri
   }
 }
 
-/// Returns the evidence of a measured step. Its settings stand in a file, because a plan leaves the layout open.
+/// Returns the evidence of a measured step. The settings of the step must be in a file, because a plan does not fix the
+/// layout.
 std::optional<StepEvidence> evidence_for(const MeasuredArguments& measured, const PlanFile& file) {
   std::optional<StepEvidence> evidence;
-  for (const GpuOffer& offer : file.gpus) {  // a node's name stands for the cluster that the plan offers
+  for (const GpuOffer& offer : file.gpus) {  // the name of a node means the offered cluster of such nodes
     if (const std::optional<MeasuredStep> step = measured_of(measured, nullptr, offer.machine.text("hardware"));
         step && (!evidence || step->settings.text("hardware") == offer.machine.text("hardware"))) {
       evidence = evidence_of(*step);

@@ -26,7 +26,7 @@ bool PlanFlags::any() const {
 
 namespace {
 
-/// Throws ConfigError with every flag that a plan without a file lacks.
+/// Throws a ConfigError that names all missing flags, if any.
 void require_flags(const PlanFlags& flags) {
   struct Needed {
     bool is_given;
@@ -53,7 +53,7 @@ void require_flags(const PlanFlags& flags) {
   }
 }
 
-/// Returns the settings by key. Throws ConfigError with every mistake, by its flag.
+/// Returns the settings as YAML. Throws ConfigError with every mistake; each names its flag.
 std::string settings_in_yaml(const FlagTexts& settings) {
   std::string text;
   std::vector<std::string> mistakes;
@@ -70,7 +70,7 @@ std::string settings_in_yaml(const FlagTexts& settings) {
   return text;
 }
 
-/// Returns the text of --gpus or --hardware.
+/// Returns the text of --gpus or --hardware. Throws ConfigError for a number or for both flags.
 const std::string& typed_hardware(const PlanFlags& flags) {
   if (!flags.gpus.empty() && flags.gpus.find_first_not_of("0123456789") == std::string::npos) {
     throw ConfigError(
@@ -84,8 +84,8 @@ const std::string& typed_hardware(const PlanFlags& flags) {
   return flags.gpus.empty() ? flags.hardware : flags.gpus;
 }
 
-/// Returns the hardware of the plan: a cluster of such nodes where the flags name a node of the catalogue. A file
-/// stays.
+/// Returns the hardware of the plan. For a node of the catalogue, returns a cluster of such nodes; a file is used as it
+/// is.
 std::string hardware_of(const PlanFlags& flags) {
   std::string hardware = meant_name(Catalogue::hardware, typed_hardware(flags));
   if (const std::optional<std::string> mistake = mistake_in(*find_field("hardware"), hardware)) {
@@ -95,7 +95,7 @@ std::string hardware_of(const PlanFlags& flags) {
   return is_file ? hardware : cluster_of_nodes(hardware);
 }
 
-/// Returns the usual number of GPUs on offer: those of a node without a network, else the size of large orders.
+/// Returns the default for --available: 8192, or the GPUs of a node if the machine has no network.
 std::string usual_available(const std::string& hardware) {
   const Machine machine = load_machine(hardware);
   return machine.network ? "8192" : fmt::format("{}", machine.gpus_per_node);
@@ -137,7 +137,7 @@ namespace {
 
 constexpr std::string_view by_flags_name = "plan by flags";
 
-/// Returns the flag that wrote a line of the plan, counted from 1; empty if none did.
+/// Returns the flag from which line `number` of the plan comes, counted from 1; empty if there is none.
 std::string flag_of_line(const PlanFlags& flags, const std::string& text, std::size_t number) {
   std::istringstream lines(text);
   std::string line;
@@ -152,7 +152,7 @@ std::string flag_of_line(const PlanFlags& flags, const std::string& text, std::s
   return !is_flag ? "" : flag == "--hardware" && flags.hardware.empty() ? "--gpus" : flag;
 }
 
-/// Returns the mistakes in values of flags, each by its flag; nothing if a mistake belongs to no flag.
+/// Returns the mistakes with the flags in place of the lines of the plan; nothing if a mistake belongs to no flag.
 std::optional<std::string> by_flag(const PlanFlags& flags, const std::string& text, const std::string& mistakes) {
   std::string by_flags;
   std::istringstream lines(mistakes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A capacity plan from flags alone: writes the equivalent plan file.
+// Converts the flags of a capacity plan to the equivalent plan file.
 #pragma once
 
 #include <array>
@@ -13,14 +13,14 @@
 
 namespace commfuse::sim {
 
-/// Settings and the text that the user typed for each.
+/// Settings, each with the text that the user typed.
 using FlagTexts = std::vector<std::pair<const Field*, std::string>>;
 
 struct PlanFlags {
-  FlagTexts settings;  ///< Settings in the `set` section of a plan file.
+  FlagTexts settings;  ///< Settings for the `set` section of the plan file.
   std::string tokens, hardware, gpus, price, deadline, budget, available;
 
-  /// Returns each flag except settings, and its text.
+  /// Returns each flag that is not a setting, with its text.
   [[nodiscard]] std::array<std::pair<std::string_view, const std::string*>, 7> texts() const {
     return {{{"--tokens", &tokens},
              {"--hardware", &hardware},
@@ -34,15 +34,15 @@ struct PlanFlags {
   [[nodiscard]] bool any() const;
 };
 
-/// Returns the flags given as words of a shell: " --model llama-3.1-70b --tokens 2T …".
+/// Returns the given flags quoted for a shell: " --model llama-3.1-70b --tokens 2T …".
 std::string in_shell_words(const PlanFlags& flags);
 
-/// Returns the text of a plan file equivalent to the flags, with prices dated today. Throws ConfigError with every flag
-/// that is missing or wrong.
+/// Returns the text of a plan file equivalent to the flags, with prices dated today. Throws a ConfigError that names
+/// all missing flags, or else all wrong settings.
 std::string plan_of(const PlanFlags& flags);
 
-/// Reads the text from plan_of(). Throws ConfigError with every mistake; names the flag, not a line of the file, for
-/// mistakes that come from a flag.
+/// Reads the text from plan_of(). Throws ConfigError with every mistake, which names the flag instead of a line of the
+/// file if all mistakes come from flags.
 PlanFile plan_by_flags(const PlanFlags& flags, const std::string& text);
 
 }  // namespace commfuse::sim

@@ -43,7 +43,7 @@ std::string list_of(const std::vector<Figure>& figures) {
   return text;
 }
 
-/// Returns the figure with this name. An empty name means the only figure.
+/// Returns the figure named `name`. An empty name means the only figure.
 const Figure& figure_named(const std::vector<Figure>& figures, const std::string& name) {
   const auto named =
       std::find_if(figures.begin(), figures.end(), [&](const Figure& candidate) { return candidate.id == name; });
@@ -57,7 +57,7 @@ const Figure& figure_named(const std::vector<Figure>& figures, const std::string
   throw ConfigError(fmt::format("FIGURE: unknown figure '{}'; known figures: {}", name, names));
 }
 
-/// Returns the figure in the format that the name of the file ends with.
+/// Returns the figure in the format that the extension of the file name states.
 std::string file_of(const Figure& figure, const std::string& out) {
   const std::string ending = std::filesystem::path(out).extension().string();
   if (ending == ".svg") {

@@ -25,7 +25,7 @@ bool speaks_utf8() {
   return utf8;
 }
 
-/// Returns the width of plots, which use more of a wide terminal than text does.
+/// Returns the width of plots. They use more of a wide terminal than text does.
 int columns() {
   constexpr std::size_t min_columns = 40;
   constexpr std::size_t max_columns = 200;

@@ -16,13 +16,13 @@
 
 #include "model/config_error.h"
 
-extern char** environ;  // NOLINT(readability-redundant-declaration): POSIX wants it declared by its user
+extern char** environ;  // NOLINT(readability-redundant-declaration): POSIX requires users to declare it
 
 namespace commfuse::sim {
 
 namespace {
 
-/// A temporary file without a name, which vanishes with its descriptor.
+/// A temporary file without a name, which is deleted when its descriptor is closed.
 class Scratch {
  public:
   Scratch() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Converts SVG to pixels with a program that the machine may have.
+// Converts SVG to PNG with rsvg-convert, if it is installed.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace commfuse::sim {
 
-/// Returns the PNG that rsvg-convert makes, at twice the size. Throws HardwareAbsent if that program is not installed,
-/// and std::runtime_error if it fails.
+/// Returns the PNG at twice the size of the SVG. Throws HardwareAbsent if rsvg-convert is not installed, and
+/// std::runtime_error if it fails.
 std::string png_of(std::string_view svg);
 
 }  // namespace commfuse::sim

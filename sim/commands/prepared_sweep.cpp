@@ -38,7 +38,7 @@ PreparedSweep::PreparedSweep(const SweepRequest& request)
   identity.digest = digest_of(identity.settings, sweep.grid);
   identity.model_version = model_version;
   identity.points = list.size();
-  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets variables
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): no thread sets environment variables
   identity.shard = parse_shard(request.shard, [](const char* name) { return std::getenv(name); });
   require_format(identity.kind, request.format);
 }

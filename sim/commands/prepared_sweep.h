@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a command line to a sweep that is ready to run: its points, and the identity of its store.
+// Converts a command line to a sweep that is ready to run: its points, and the identity of its store.
 #pragma once
 
 #include <string>
@@ -23,9 +23,9 @@ struct SweepRequest {
   bool dry_run = false;
 };
 
-/// A sweep that is ready to run. Its parts point at each other, so it is neither copied nor moved.
+/// A sweep that is ready to run. Its members refer to each other, so it can be neither copied nor moved.
 struct PreparedSweep {
-  /// Throws ConfigError with every mistake of the file, of the flags and of what they name, and if no point is left.
+  /// Throws ConfigError with every mistake in the file, in the flags and in what they name, and if no point is left.
   explicit PreparedSweep(const SweepRequest& request);
   PreparedSweep(const PreparedSweep&) = delete;
   PreparedSweep& operator=(const PreparedSweep&) = delete;

@@ -22,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-/// Returns the value after "title:" in the settings that a store was made with.
+/// Returns the value after "title:" in the settings of a store.
 std::string title_in(const std::string& settings) {
   constexpr std::string_view key = "\ntitle: ";
   const std::size_t at = settings.find(key);

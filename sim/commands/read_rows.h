@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads rows of results from where a sweep or a run left them.
+// Reads rows of results that a sweep or a run wrote.
 #pragma once
 
 #include <cstddef>
@@ -15,12 +15,12 @@ namespace commfuse::sim {
 struct ReadRows {
   RowTable rows;                  // Rows of layers, in the order of the file.
   std::vector<StepRow> models{};  // Rows of whole models, in the order of the file.
-  std::string title{};            // Title of the sweep; for other files their name.
-  std::string command{};          // The command that makes these results again.
+  std::string title{};            // Title of the sweep; for other files, the file name.
+  std::string command{};          // The command that reproduces these results.
 };
 
-/// FILE is the folder of a sweep, its store, or JSON or JSON Lines of `run` and `sweep`; "-" is JSON or JSON Lines from
-/// stdin. Returns at least one row. Throws ConfigError with place and remedy for any other file.
+/// Reads the folder of a sweep, its store, or JSON or JSON Lines of `run` and `sweep`; for "-", reads JSON or JSON
+/// Lines from stdin. Returns at least one row. Throws ConfigError with place and remedy for any other file.
 ReadRows read_rows(const std::string& file);
 
 }  // namespace commfuse::sim

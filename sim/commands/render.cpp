@@ -26,7 +26,7 @@ namespace {
 
 using Rows = std::vector<ResultRow>;
 
-/// Returns what the table's own heading does not say.
+/// Returns lines about unusual settings of a row, which the heading of its table does not state.
 std::string heading_of(const ResultRow& row) {
   std::string text;
   for (const std::string& words : reports::unusual(row)) {
@@ -35,7 +35,7 @@ std::string heading_of(const ResultRow& row) {
   return text;
 }
 
-/// Returns the tables. Points that differ in what stands above a table get tables of their own.
+/// Returns the tables. Points share a table if they differ only in settings that axes vary.
 std::string tables(const Rows& rows, const VerdictRule& rule, const reports::ModelWords& words) {
   std::string text;
   for (std::size_t first = 0, i = 1; i <= rows.size(); ++i) {
@@ -48,7 +48,7 @@ std::string tables(const Rows& rows, const VerdictRule& rule, const reports::Mod
   return text;
 }
 
-/// Lists each reason once, in the order of the first row that has it.
+/// Lists the reasons of rows that could not be run, each once with its count, in the order of the first such row.
 std::string infeasible(std::span<const ResultRow> rows) {
   std::vector<std::pair<std::string, int>> reasons;
   int count = 0;
@@ -67,7 +67,7 @@ std::string infeasible(std::span<const ResultRow> rows) {
   return text;
 }
 
-/// Returns the line about memory, which comes first because a point that does not fit cannot run.
+/// Returns the line about memory. It is the first line, because a point that does not fit in memory cannot run.
 std::string memory_line(std::span<const ResultRow> rows) {
   const std::string sentence = reports::memory_sentence(rows);
   return sentence.empty() ? sentence : wrapped(sentence, "", "  ");
@@ -125,7 +125,7 @@ std::string json(std::span<const ResultRow> rows, const VerdictRule& rule, const
 std::string json_lines(std::span<const ResultRow> rows, const VerdictRule& rule, const reports::ModelWords& /*words*/) {
   return reports::to_json_lines(rows, reports::verdict_words(rows, rule));
 }
-/// Returns the columns of the store, which hold the numbers that a verdict rests on.
+/// Returns the columns of the store, which have the numbers behind a verdict.
 std::string csv(std::span<const ResultRow> rows, const VerdictRule& /*rule*/, const reports::ModelWords& /*words*/) {
   return reports::to_csv(rows);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Results on stdout, in the format that -o names.
+// Renders results in the format that -o names.
 #pragma once
 
 #include <span>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-sim report: writes results as one HTML page without further files.
+// commfuse-sim report: writes results as a single, self-contained HTML page.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -33,7 +33,7 @@ struct ReportRequest {
   std::vector<std::pair<const Field*, std::string>> rule;
 };
 
-/// Adds the two settings of the rule, each with its flag.
+/// Adds the flags for the two settings of the verdict rule.
 void add_rule_flags(CLI::App& command, ReportRequest& request) {
   for (const char* key : {"verdict.difference", "verdict.probability"}) {
     const Field& field = *find_field(key);
@@ -55,7 +55,7 @@ VerdictRule rule_of(const ReportRequest& request) {
   return verdict_rule_of(resolver.finish());
 }
 
-/// Throws ConfigError for anything but a web address or a path, because people click the link.
+/// Throws ConfigError unless the address is a web address or a path, because people will click the link.
 void require_plain_address(const std::string& address) {
   const std::size_t scheme = address.find(':');
   const bool is_web =

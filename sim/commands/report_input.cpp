@@ -29,7 +29,7 @@ namespace {
 
 using reports::RowRange;
 
-/// True if a row is of the schedule and of the point that were measured.
+/// Returns whether a row has the schedule and the point that were measured.
 bool is_measured(const ResultRow& row, const MeasuredRun& run, const RunRecord& record) {
   const auto agrees = [&](std::string_view key, const std::string& text) {
     const auto setting = std::find_if(record.settings.begin(), record.settings.end(),
@@ -55,7 +55,7 @@ struct Match {
   const MeasuredRun* run = nullptr;
 };
 
-/// Returns the first row of what was measured.
+/// Returns the first row with the schedule and the point of a measured run.
 std::optional<Match> match_of(const RowTable& rows, const MeasuredRun& run, const RunRecord& record) {
   const WordColumn& schedules = rows.columns().schedule_sha256;
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -97,7 +97,7 @@ reports::MeasuredPair pair_of(const Match& match) {
           .rounds = sorted.size()};
 }
 
-/// Returns the measured timeline on the program that was predicted; nothing if none was traced.
+/// Returns the predicted run with the measured timeline; nothing if no timeline was traced.
 std::optional<reports::TracedRun> measured_run(const Match& match, const std::vector<reports::TracedRun>& predicted) {
   const auto of = std::find_if(predicted.begin(), predicted.end(), [&](const reports::TracedRun& run) {
     return run.row.schedule_sha256 == match.row.schedule_sha256;
@@ -119,8 +119,8 @@ std::optional<reports::TracedRun> measured_run(const Match& match, const std::ve
   return run;
 }
 
-/// Returns points to show in time, each once: the one that decides most; beside it the one where overlap loses the
-/// most, or else the largest or the smallest; last the measured one.
+/// Returns the points to show as timelines, each once: the most decisive point; a second point, which is the one where
+/// overlap loses the most, or else the largest or the smallest; and last the measured point.
 std::vector<RowRange> shown_points(const RowTable& rows, const reports::Overview& overview,
                                    const std::vector<Match>& matches) {
   constexpr std::size_t limit = 2;
@@ -143,7 +143,7 @@ std::vector<RowRange> shown_points(const RowTable& rows, const reports::Overview
   return shown;
 }
 
-/// Returns the implementations that the settings name, or else the built-in ones that rows are of.
+/// Returns the implementations that the settings name, or else the built-in implementations among the rows.
 std::vector<std::shared_ptr<const Implementation>> implementations_of_rows(std::span<const ResultRow> rows,
                                                                            const Settings& settings,
                                                                            const Library& library) {
@@ -161,7 +161,7 @@ std::vector<std::shared_ptr<const Implementation>> implementations_of_rows(std::
   return built_in;
 }
 
-/// Returns the study of a point; nothing, and a note, if it cannot be simulated again.
+/// Returns the study of a point. If the point cannot be simulated again, adds a note and returns nothing.
 std::optional<reports::PointStudy> study_again(std::span<const ResultRow> rows,
                                                const std::function<Settings()>& made_with,
                                                std::vector<std::string>& notes) {
@@ -192,7 +192,7 @@ std::optional<reports::PointStudy> study_again(std::span<const ResultRow> rows,
   return std::nullopt;
 }
 
-/// Returns the fits to the files. A note names what is not shown.
+/// Returns the fits to the files. Notes name the rows and parts that are not shown.
 std::vector<reports::FitCheck> fits_of(const std::vector<std::string>& files, const std::string& hardware,
                                        std::vector<std::string>& notes) {
   if (files.empty()) {
@@ -219,7 +219,8 @@ std::vector<reports::FitCheck> fits_of(const std::vector<std::string>& files, co
   return fits;
 }
 
-/// Throws ConfigError if the jitter that was asked for does not exist. A point that cannot be shown is not a mistake.
+/// Throws ConfigError if the jitter does not exist. This check comes first, because mistakes in a point only add a
+/// note.
 void require_jitter(const std::string& name) {
   Resolver resolver;
   resolver.read_flag(*find_field("jitter"), name);

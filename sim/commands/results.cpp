@@ -68,7 +68,7 @@ std::vector<std::string> words_in(const std::string& list) {
   return words;
 }
 
-/// Writes rows as they come in formats for programs, and all together in a table.
+/// Writes rows: one by one in formats for programs, and all at the end in a table.
 class RowWriter {
  public:
   RowWriter(std::string_view format, const std::string& out, TableNotes notes)
@@ -80,13 +80,13 @@ class RowWriter {
     }
   }
 
-  /// `columns`: those of the rows, in order.
+  /// `columns` are the columns of the rows, in order.
   void begin(std::vector<FittedColumn> columns) {
     columns_ = std::move(columns);
     for (const FittedColumn& column : columns_) {
       names_.emplace_back(column.name);
     }
-    // A file has no terminal.
+    // A file does not depend on the width of the terminal.
     table_ = FittedTable(columns_, file_ ? page_width : terminal_width());
     if (format_ == "csv") {
       write(reports::csv_line(names_));
@@ -107,7 +107,7 @@ class RowWriter {
   }
 
   void end() {
-    if (format_ == "table" && (count_ > 0 || file_)) {  // Without rows a sentence on stderr says so.
+    if (format_ == "table" && (count_ > 0 || file_)) {  // Without rows, a sentence on stderr replaces the table.
       table_.write(notes_, [&](const std::string& lines) { write(lines); });
     }
     write(format_ == "json" ? "\n]\n" : "");
@@ -126,19 +126,19 @@ class RowWriter {
   std::string format_;
   std::unique_ptr<reports::AtomicFile> file_;
   std::vector<FittedColumn> columns_;
-  std::vector<std::string_view> names_;  ///< Names of columns_.
+  std::vector<std::string_view> names_;  ///< Names of the columns.
   TableNotes notes_;
   FittedTable table_{{}, page_width};
   std::size_t count_ = 0;
 };
 
-/// Returns the value of a setting of the machine that needs no mention; empty for other columns.
+/// Returns the usual value of a machine setting, which needs no mention; empty for other columns.
 std::string_view usual_of(std::string_view column) {
   const bool is_of_machine = column.ends_with("_bandwidth") || column == "all_reduce_kernel";
   return is_of_machine ? find_field(column)->preset : std::string_view();
 }
 
-/// Returns the columns of a table where the user names none: settings that tell rows apart, the time and MFU.
+/// Returns the default columns of a table: settings that tell rows apart, the time and MFU.
 std::vector<FittedColumn> usual_columns(const StoreQuery& store) {
   constexpr std::array<std::string_view, 8> core{"model", "hardware", "scope", "gpus",
                                                  "ranks", "batch",    "seq",   "dtype"};
@@ -177,7 +177,7 @@ std::vector<FittedColumn> as_columns(const std::vector<std::string>& names) {
   return columns;
 }
 
-/// The columns of the answer, in order.
+/// Returns the columns of the answer, in order.
 std::vector<FittedColumn> columns_of(const ResultsRequest& request, const StoreQuery& store) {
   const std::vector<std::string> words = words_in(request.columns);
   if (words.empty() && request.format == "table") {
@@ -195,7 +195,7 @@ Query query_of(const ResultsRequest& request, const std::vector<FittedColumn>& c
   return query;
 }
 
-/// Calls ask(take) and prints the rows that it takes; returns 0 if there is none.
+/// Calls ask(take) and prints the rows that `take` receives. Returns 0 if there is no row, otherwise 1.
 int print(const ResultsRequest& request, const std::vector<FittedColumn>& columns, TableNotes notes,
           const std::function<void(const TakeRow&)>& ask) {
   reports::require_no_input(request.out, std::array{request.file, request.other});
@@ -225,7 +225,7 @@ int show_results(const ResultsRequest& request) {
   return exit_code::done;
 }
 
-/// Returns the limits that no implementation reaches.
+/// Returns the lower bounds that no implementation reaches.
 std::vector<std::string> bounds() {
   std::vector<std::string> names;
   for (const Strategy& strategy : strategies()) {
@@ -257,7 +257,7 @@ int show_best(const ResultsRequest& request) {
   return exit_code::done;
 }
 
-/// The columns of a comparison of two stores.
+/// Returns the columns of a comparison of two stores.
 std::vector<FittedColumn> columns_of_differences(const StoreQuery& store, const StoreQuery& other) {
   std::vector<FittedColumn> columns = as_columns(store.difference_columns(other));
   constexpr std::size_t values = 4;  // strategy, before, after, ratio
@@ -277,7 +277,7 @@ int show_differences(const ResultsRequest& request) {
       request, columns_of_differences(store, other),
       {.above = fmt::format("{} before and after; ratio = after / before", by), .below = "; -o csv has every column"},
       [&](const TakeRow& take) { store.differences(other, by, take); });
-  if (any == 0) {  // On stderr, so that programs that read rows are not disturbed.
+  if (any == 0) {  // On stderr, so that programs can still parse stdout.
     fmt::print(stderr, "no differences in {}\n", by);
     return exit_code::done;
   }

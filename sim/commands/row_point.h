@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a row of results back to its point.
+// Converts a row of results back to its settings.
 #pragma once
 
 #include "model/record/result.h"
@@ -7,8 +7,8 @@
 
 namespace commfuse::sim {
 
-/// Returns the settings that a row tells. A row cannot tell others, such as a price set by hand. Throws ConfigError if
-/// a name in it no longer exists.
+/// Returns the settings that a row contains. A row does not contain all settings; for example, it lacks prices set by
+/// hand. Throws ConfigError if a name in the row no longer exists.
 Settings settings_of_row(const ResultRow& row);
 
 }  // namespace commfuse::sim

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-sim run: one point, or a grid of points, strategies side by side.
+// commfuse-sim run: simulates a point, or a grid of points, and compares strategies side by side.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -62,7 +62,8 @@ Grid grid_of(const SettingArguments& arguments) {
   return grid;
 }
 
-/// True if every point takes microseconds to simulate: each is one prediction without samples or raised machines.
+/// Returns whether every point takes only microseconds to simulate: a single prediction without samples and without
+/// raised machines.
 bool is_quick(const Grid& grid) {
   const auto has = [&](std::string_view key, std::string_view value) {
     const bool varies = std::ranges::any_of(grid.axes, [&](const GridAxis& axis) {
@@ -73,8 +74,8 @@ bool is_quick(const Grid& grid) {
   return has("uncertainty", "off") && has("jitter", "none");
 }
 
-/// Simulates points that the user asked for by hand, so one that cannot run is a mistake. Warns before the first if
-/// they take long.
+/// Simulates the points. Throws ConfigError if a point cannot run, because the user named each of them. Points that
+/// take long are all checked before the first is simulated.
 RowTable rows_of(const PointList& points, const Library& library, Caller& caller) {
   if (!is_quick(points.grid())) {
     require_all_runnable(points, library);
@@ -92,7 +93,7 @@ RowTable rows_of(const PointList& points, const Library& library, Caller& caller
   return rows;
 }
 
-/// True if strategies run beside the files.
+/// Returns whether strategies run in addition to schedules from files.
 bool names_strategies(const Grid& grid) {
   return commfuse::names_strategies(grid.settings) ||
          std::any_of(grid.axes.begin(), grid.axes.end(), [](const GridAxis& axis) {
@@ -119,7 +120,8 @@ void draw(const RunRequest& request, const std::vector<reports::TracedRun>& runs
   }
 }
 
-/// Throws ConfigError for a name with another ending than .svg. A name may lack one, as /dev/stdout does.
+/// Throws ConfigError for a name with an extension other than .svg. A name without extension, such as /dev/stdout, is
+/// allowed.
 void require_svg(const std::string& path) {
   const std::string ending = std::filesystem::path(path).extension().string();
   if (!ending.empty() && ending != ".svg") {
@@ -149,7 +151,7 @@ void require_no_measured_step(const RunRequest& request) {
   }
 }
 
-/// True for formats that programs read; nothing may follow them.
+/// Returns whether programs read the format, so that nothing may follow the rows.
 bool is_for_programs(std::string_view format) {
   constexpr std::array<std::string_view, 3> for_programs{"json", "jsonl", "csv"};
   return std::ranges::find(for_programs, format) != for_programs.end();
@@ -178,7 +180,7 @@ class LayerRun {
   [[nodiscard]] const VerdictRule& rule() const { return rule_; }
   [[nodiscard]] std::string uncovered() const { return uncovered_in_words(points_, library_); }
 
-  /// Simulates the rows of the only point once more with everything that happens; empty if there are several points.
+  /// Simulates the rows of a single point again with their timelines; empty if there are several points.
   [[nodiscard]] std::vector<reports::TracedRun> runs() const {
     if (points_.size() != 1) {
       return {};
@@ -187,8 +189,8 @@ class LayerRun {
     return traced(point_of(settings, library_), rows_.rows(0, rows_.size()),
                   {library_.schedules(), implementations_named(settings, library_)});
   }
-  /// Draws where the time of one point goes; of several points, how far ahead a strategy is along the sequence, or who
-  /// wins where.
+  /// Draws for a single point where the time goes; for several points the lead of a strategy by sequence length, or a
+  /// map of winners.
   [[nodiscard]] std::vector<reports::Figure> figures() const {
     const std::vector<reports::TracedRun> of_point = runs();
     return of_point.empty()
@@ -218,7 +220,7 @@ Answer answer_of(const std::shared_ptr<const LayerRun>& run, const RunRequest& r
           .figures = [run] { return run->figures(); }};
 }
 
-/// Throws ConfigError for axes of GPUs, because GPUs are spread once and not point by point.
+/// Throws ConfigError for axes that affect the spreading of GPUs, because GPUs are spread once, not for each point.
 void require_no_spread_axis(const Grid& grid) {
   for (const GridAxis& axis : grid.axes) {
     for (const Field* field : axis.fields) {
@@ -234,7 +236,7 @@ void require_no_spread_axis(const Grid& grid) {
 }
 
 Answer run(const RunRequest& request, Caller& caller) {
-  renderer(request.format);  // Refuses an unknown format before the work.
+  renderer(request.format);  // Rejects an unknown format before the work.
   require_room_for_plot(request);
   require_svg(request.figure);
   std::optional<std::vector<HandWritten>> schedules = read_schedules(request.schedules);
@@ -280,7 +282,7 @@ Answer run(const RunRequest& request, Caller& caller) {
   return answer;
 }
 
-/// Runs FILE, which is a lab workload or settings. Settings rank below those of --config.
+/// Runs FILE, which is a lab workload or a file of settings. Files of --config take precedence over FILE.
 Answer run_file(RunRequest request, Caller& caller) {
   if (!is_lab(request.file)) {
     request.settings.files.insert(request.settings.files.begin(), request.file);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// run FILE, where the file is a workload of configs/lab: no model and no machine, every cost is given.
+// `run FILE` for a workload of configs/lab, which has no model and no machine, because it gives every cost.
 #pragma once
 
 #include <string>
@@ -10,12 +10,12 @@
 
 namespace commfuse::sim {
 
-/// True if a file says that it is a lab workload. Throws ConfigError if it cannot be read.
+/// Returns whether a file has the schema of a lab workload. Throws ConfigError if the file cannot be read.
 bool is_lab(const std::string& path);
 
-/// Simulates a lab workload and returns the result. Uses ranks, evaluator, symmetry, jitter, samples, seed and faults
-/// of the settings. Throws ConfigError for other settings that --set, --config or a flag set, and for formats other
-/// than table and json.
+/// Simulates a lab workload and returns the result. Uses the settings ranks, evaluator, symmetry, jitter, samples, seed
+/// and faults. Throws ConfigError if --set, --config or a flag sets any other setting, and for formats other than table
+/// and json.
 Answer run_lab_file(const std::string& path, const SettingArguments& arguments, std::string_view format);
 
 }  // namespace commfuse::sim

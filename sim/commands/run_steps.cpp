@@ -72,7 +72,7 @@ std::string warnings_once(std::span<const StepRow> rows) {
   std::vector<std::string_view> said;
   for (const StepRow& row : rows) {
     std::string_view warning = row.has("warnings") ? row.text("warnings") : std::string_view{};
-    if (is_memory_warning(warning)) {  // The first line of the output says it.
+    if (is_memory_warning(warning)) {  // The first line of the output states it.
       warning.remove_prefix(std::min(warning.size(), warning.find("; ")));
       warning.remove_prefix(std::min(warning.size(), std::string_view("; ").size()));
     }
@@ -103,7 +103,7 @@ reports::ModelWords models_in_words(const PointList& points, const Library& libr
 
 Answer run_steps(const std::vector<Settings>& points, const Library& library, std::string_view format, Caller& caller,
                  std::optional<StepEvidence> evidence) {
-  step_renderer(format);  // Refuses an unknown format before the work.
+  step_renderer(format);  // Rejects an unknown format before the work.
   require_whole_models(points);
   StepPoints predicted(library);
   std::string heading;

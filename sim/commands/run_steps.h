@@ -18,18 +18,18 @@
 namespace commfuse::sim {
 
 using StepRender = std::string (*)(std::span<const StepRow>, const VerdictRule&, const reports::ModelWords&);
-/// Returns the function that renders table, json, jsonl or csv. Throws ConfigError for another word.
+/// Returns the function that renders table, json, jsonl or csv. Throws ConfigError for any other format.
 StepRender step_renderer(std::string_view format);
 /// Returns every warning of the rows once, one per line.
 std::string warnings_once(std::span<const StepRow> rows);
 
-/// Returns, in words, how many parameters each model of the points has.
+/// Returns the number of parameters, in words, of each model of the points.
 reports::ModelWords models_in_words(const std::vector<Settings>& points, const Library& library);
 reports::ModelWords models_in_words(const PointList& points, const Library& library);
 
-/// Returns one row for each point and strategy. Throws ConfigError for a plan that clashes, for points that mix whole
-/// models with layers, and for an unknown format. Too little memory is a result, no error. Evidence corrects the rows,
-/// and a sentence before a table says so.
+/// Returns one row for each point and strategy. Throws ConfigError for an inconsistent plan, for points that mix whole
+/// models with layers, and for an unknown format. Too little memory is a result, not an error. Evidence corrects the
+/// rows; a sentence before the table then states this.
 Answer run_steps(const std::vector<Settings>& points, const Library& library, std::string_view format, Caller& caller,
                  std::optional<StepEvidence> evidence = std::nullopt);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-sim schedule: lists schedules. Show, check and the other subcommands have files of their own.
+// commfuse-sim schedule: lists schedules. Its subcommands, such as show and check, have separate files.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -26,10 +26,10 @@ namespace commfuse::sim {
 
 namespace {
 
-/// Larger than the cap of any parameter.
+/// Larger than the upper limit of any parameter.
 constexpr std::int32_t most_ranks = 1 << 20;
 
-/// Returns the scopes that a strategy has schedules for.
+/// Returns the scopes for which a strategy has schedules.
 std::vector<Scope> scopes_of(const Strategy& strategy) {
   std::vector<Scope> scopes;
   std::copy_if(all_scopes.begin(), all_scopes.end(), std::back_inserter(scopes),
@@ -37,8 +37,8 @@ std::vector<Scope> scopes_of(const Strategy& strategy) {
   return scopes;
 }
 
-/// Returns, in words, one rank's memory for all buffers of the plainest schedule, at one point so that strategies can
-/// be compared.
+/// Returns, in words, the memory per rank for all buffers of a strategy's default schedule. The point is the same for
+/// all strategies, so that they can be compared.
 std::string memory_in_words(const Strategy& strategy, const Transformer& model, const std::vector<Scope>& scopes) {
   constexpr std::int32_t ranks = 8;
   const bool has_mlp = std::find(scopes.begin(), scopes.end(), Scope::mlp) != scopes.end();
@@ -49,7 +49,7 @@ std::string memory_in_words(const Strategy& strategy, const Transformer& model, 
                      name_of(scope), model.name, ranks);
 }
 
-/// Returns how many schedules a strategy has; empty for one.
+/// Returns the parameters of the distinct schedules of a strategy; empty for a strategy without parameters.
 std::string schedules_in_words(const Strategy& strategy) {
   std::vector<std::string> schedules;
   constexpr std::array products{SiteKind::ag_gemm, SiteKind::gemm_rs};
@@ -92,7 +92,7 @@ void list() {
 bool selects_a_schedule(const Field& field) { return field.uses.has(Use::schedule); }
 
 void require_few_ranks(std::int32_t ranks, std::string_view use) {
-  constexpr std::int32_t most_ranks = 4096;  // Tags of exports then stay inside 31 bits.
+  constexpr std::int32_t most_ranks = 4096;  // Keeps the tags of exports within 31 bits.
   if (ranks > most_ranks) {
     throw ConfigError(fmt::format("{} ranks are too many {}; choose ranks up to {}", ranks, use, most_ranks));
   }

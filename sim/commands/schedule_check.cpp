@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-sim schedule check: proves that schedules are right.
+// commfuse-sim schedule check: proves that schedules are correct.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -26,7 +26,7 @@ struct CheckRequest {
   GeneratedChoice choice{.ranks = "1..8"};
 };
 
-/// Counts of proved and failed schedules. Failures are printed as they come.
+/// Counts proved and failed schedules. Prints failures as they occur.
 struct Tally {
   int proved = 0;
   int failed = 0;

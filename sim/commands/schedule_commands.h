@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The subcommands of `commfuse-sim schedule`, one file each, and what they share.
+// The subcommands of `commfuse-sim schedule`, one file each, and their shared functions.
 #pragma once
 
 #include <cstdint>
@@ -19,16 +19,17 @@ void add_schedule_check(CLI::App& schedule, int& status);
 void add_schedule_export(CLI::App& schedule, int& status);
 void add_schedule_mutate(CLI::App& schedule, int& status);
 
-/// True for settings that select a program: the strategy's own, model, ranks, scope and dtype.
+/// Returns whether a setting selects a program: a strategy option, model, ranks, scope or dtype.
 bool selects_a_schedule(const Field& field);
 
-/// Throws ConfigError if `ranks` are too many to `use`, as in "to show", because each rank has a listing of its own.
+/// Throws ConfigError if there are too many ranks to `use`, as in "to show", because each rank has a separate listing.
 void require_few_ranks(std::int32_t ranks, std::string_view use);
 
-/// Throws ConfigError if the ops of all ranks go through more blocks than `use` has memory for.
+/// Throws ConfigError if the ops of all ranks access more than `most_blocks` blocks. `use` names the action in the
+/// message, as in "to mutate".
 void require_small(const Program& program, std::int64_t most_blocks, std::string_view use);
 
-/// Returns one schedule on a mesh of `ranks` ranks.
+/// Returns a generated schedule on a mesh of `ranks` ranks.
 Program program_of(Scope scope, bool gated_mlp, std::int32_t ranks, const Strategy& strategy,
                    const StrategyOptions& options);
 

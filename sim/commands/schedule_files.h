@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// --schedule and --size: schedules from files beside generated ones.
+// --schedule and --size: schedules from files, in addition to generated schedules.
 #pragma once
 
 #include <optional>
@@ -22,14 +22,14 @@ struct ScheduleArguments {
 
 /// Adds the flags. The arguments must outlive the parsing.
 void add_schedule_flags(CLI::App& command, ScheduleArguments& arguments);
-/// Adds --size alone, for commands that take their files in another way.
+/// Adds only --size, for commands that take their files in another way.
 void add_size_flag(CLI::App& command, ScheduleArguments& arguments);
 
-/// Reads and proves all files. Returns nothing if a proof failed; its findings are on stderr. Throws ConfigError with
-/// the mistakes of every file, and for sizes that are missing or too many.
+/// Reads and proves all files. Returns nothing if a proof fails, after printing the findings on stderr. Throws
+/// ConfigError with the mistakes in every file, and for missing or superfluous sizes.
 std::optional<std::vector<HandWritten>> read_schedules(const ScheduleArguments& arguments);
 
-/// Returns a line for each finding, and the number of further ones; empty if everything is proved.
+/// Returns a line for each finding, and the number of further findings; empty if everything is proved.
 std::string in_words(const std::string& what, const CheckReport& report);
 
 }  // namespace commfuse::sim

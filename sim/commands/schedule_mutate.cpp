@@ -45,7 +45,7 @@ constexpr std::array all_findings{FindingKind::bounds,   FindingKind::unmatched,
 
 // --- the work ------------------------------------------------------------------------------------------------------
 
-/// A line on a terminal that shows the progress and redraws itself.
+/// A line on the terminal that shows the progress, redrawn in place.
 class Line {
  public:
   explicit Line(std::size_t total) : total_(total), shown_(::isatty(STDERR_FILENO) != 0) {}
@@ -65,8 +65,8 @@ class Line {
   bool shown_;
 };
 
-/// Throws ConfigError for a file whose ranks have too many values to keep. A proof for rank 0 that holds for all ranks
-/// may have hidden that.
+/// Throws ConfigError for a file whose ranks together have too many values to keep. The proof of the file may not have
+/// noticed, because a proof for rank 0 can hold for all ranks.
 void require_small_file(const ScheduleFile& file) {
   if (!all_ranks_within(file.program, most_effort_kept)) {
     throw ConfigError(
@@ -76,8 +76,8 @@ void require_small_file(const ScheduleFile& file) {
   }
 }
 
-/// Returns the programs. Returns nothing if a file failed its proof, whose findings are on stderr: only a right program
-/// can be made wrong.
+/// Returns the programs to mutate. Returns nothing if the proof of a file fails, after printing the findings on stderr,
+/// because only a correct program can be made wrong.
 std::optional<std::vector<Program>> programs_of(const MutateRequest& request) {
   std::vector<Program> programs;
   if (request.files.empty()) {
@@ -121,11 +121,11 @@ MutationReport mutate_all(const std::vector<Program>& programs, const std::strin
 
 struct Column {
   std::string name;
-  std::vector<std::int64_t> numbers;  // By kind of mutation that occurred, then the total.
+  std::vector<std::int64_t> numbers;  // One per kind of mutation that occurred, then the total.
   bool always = true;
 };
 
-/// Calls count(kind) for every kind that occurred, and adds the sum.
+/// Returns a column with count(kind) for every kind that occurred, and their sum.
 template <class Count>
 Column column_of(std::string_view name, const MutationReport& report, const Count& count) {
   Column column{.name = std::string{name}, .numbers = {}};
@@ -144,7 +144,7 @@ std::int64_t caught_by(const MutationReport& report, MutationKind kind, FindingK
   return outcome == outcomes.end() ? 0 : outcome->second;
 }
 
-/// Returns the columns. Findings that caught nothing have none.
+/// Returns the columns. Findings that caught nothing have no column.
 std::vector<Column> columns_of(const MutationReport& report) {
   std::vector<Column> columns{column_of("mutations", report, [&](MutationKind kind) {
     return report.count(kind, Fate::caught) + report.count(kind, Fate::equivalent) + report.count(kind, Fate::survived);

@@ -47,7 +47,7 @@ void print(const Program& program, const std::string& form) {
   fmt::print("{}", form == "yaml" ? to_text(program) : broken_lines(step_table(program) + "\n", terminal_width()));
 }
 
-/// Shows a file. A wrong file is still shown as YAML; its steps would mean nothing.
+/// Shows a file. An incorrect file is shown only as YAML, because its steps would mean nothing.
 int show_file(const std::string& name, const std::string& form) {
   const ScheduleFile file = load_schedule(name);
   const std::string findings = in_words(file.path.string(), check_program(file.program));
@@ -73,7 +73,7 @@ int show_files(const ShowRequest& request) {
   return status;
 }
 
-/// Returns the program with the wires of --wire.
+/// Returns the program with the dtype of --wire for its messages; unchanged for any other word.
 Program on_wire(Program program, const std::string& name) {
   const auto* dtype = std::ranges::find(all_dtypes, name, [](DType known) { return name_of(known); });
   return dtype == all_dtypes.end() ? program : narrowed(std::move(program), *dtype);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-sim schema: prints a JSON Schema of the YAML files for editors. Settings come from their registry, so a new
-// one appears by itself; other kinds come from sim/schema.
+// commfuse-sim schema: prints a JSON Schema of the YAML files for editors. Settings come from their registry, so that a
+// new setting appears automatically; other kinds of files come from sim/schema.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -109,7 +109,7 @@ Json with_dots() {
   return patterns;
 }
 
-/// Returns the schema of the values of an axis: a list, a range, or both in one text.
+/// Returns the schema of the axes. The values of an axis are a list, or a text with values and ranges.
 Json axis() {
   Json field_properties = Json::object();
   for (const Field& field : run_fields()) {
@@ -191,7 +191,7 @@ Json described(const PlanField& field) {
   return json;
 }
 
-/// Returns the fields whose keys begin with `prefix`, as an object that requires the mandatory ones.
+/// Returns the schema of an object with the fields whose keys begin with `prefix`.
 Json plan_group(std::string_view prefix) {
   Json properties = Json::object();
   Json required = Json::array();
@@ -247,7 +247,7 @@ Json plan_kind() {
   return kind;
 }
 
-/// Returns the schema of a kind of file. A hardware file that extends another only says what differs.
+/// Returns the schema of a kind of file. A hardware file that extends another needs only the keys that differ.
 Json loaded_kind(const schema::FileKind& kind) {
   schema::Shape shape = kind.shape();
   shape.keys.insert(shape.keys.begin(), {"schema", schema::text()});
@@ -268,7 +268,7 @@ Json loaded_kind(const schema::FileKind& kind) {
   return json;
 }
 
-/// Returns the kinds by name.
+/// Returns the schema of each kind of file, with the name of the kind.
 std::vector<std::pair<std::string, Json>> kinds() {
   std::vector<std::pair<std::string, Json>> named_kinds{
       {"run", run_kind()}, {"sweep", sweep_kind()}, {"plan", plan_kind()}};

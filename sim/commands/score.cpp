@@ -55,7 +55,7 @@ using Scores = std::vector<TableScore>;
 
 constexpr std::array<std::string_view, 3> formats{"table", "json", "markdown"};
 
-/// Makes the progress display. The caller must outlive it.
+/// Returns the progress display. The caller must outlive it.
 Progress progress_of(const ScoreRequest& request, Caller& caller, std::size_t total, std::string_view noun) {
   const auto start = std::chrono::steady_clock::now();
   return Progress(
@@ -76,7 +76,7 @@ Scores scores_of(const ScoreRequest& request, Caller& caller) {
   return scores;
 }
 
-/// Returns one line for every table over the limit. A table without scored rows is never over it.
+/// Returns a line for every table over the limit. A table without scored rows is never over the limit.
 std::string missed(const Scores& scores, std::optional<double> limit, std::string_view what,
                    double ErrorSummary::*member) {
   std::string text;
@@ -102,7 +102,7 @@ void require_kind(const std::string& name) {
   }
 }
 
-/// Throws ConfigError if a file that was named is of no known kind. Folders may hold other files.
+/// Throws ConfigError if a file that the user named is of no known kind. Folders may contain other files.
 void require_tables(const ScoreRequest& request, const Scores& scores) {
   for (const TableScore& score : scores) {
     if (score.note == score::of_no_kind && std::ranges::find(request.data, score.path) != request.data.end()) {
@@ -112,7 +112,7 @@ void require_tables(const ScoreRequest& request, const Scores& scores) {
   }
 }
 
-/// Returns the reason of the first row that was skipped, in brackets.
+/// Returns the first reason for skipping a row, in parentheses.
 std::string first_reason(const Scores& scores) {
   for (const TableScore& score : scores) {
     if (!score.skipped.empty()) {
@@ -122,8 +122,8 @@ std::string first_reason(const Scores& scores) {
   return "";
 }
 
-/// Throws ConfigError if nothing was scored for a gate or for a kind; otherwise both would pass unnoticed. Faulty rows
-/// are reported elsewhere.
+/// Throws ConfigError if nothing was scored although a gate or a kind is given; otherwise a gate would pass unnoticed.
+/// Faulty rows are reported elsewhere.
 void require_scored(const ScoreRequest& request, const Scores& scores) {
   const auto any = [&](const auto& holds) { return std::ranges::any_of(scores, holds); };
   if (any([](const TableScore& score) { return score.fault_count > 0; })) {
@@ -140,7 +140,7 @@ void require_scored(const ScoreRequest& request, const Scores& scores) {
   }
 }
 
-/// Converts a percentage. CLI11's ranges let NaN through.
+/// Converts a percentage to a fraction. Rejects NaN, which CLI11's range checks accept.
 double fraction_of(double percent, const std::string& flag) {
   if (std::isnan(percent)) {
     throw ConfigError(fmt::format("{}: nan is not a percentage; write one, as in 8", flag));
@@ -148,7 +148,7 @@ double fraction_of(double percent, const std::string& flag) {
   return percent / 100.0;
 }
 
-/// Scores the agreement of engines. Misses the gate if a bar is not reached.
+/// Scores the agreement of the engines. The exit code is gate_missed if a bar is not reached.
 Answer run_agreement(const ScoreRequest& request, Caller& caller) {
   const std::vector<std::string> machines = known_names(Catalogue::hardware);
   Progress progress = progress_of(request, caller, score::runs_of_engine_agreement(machines), "points");
@@ -164,7 +164,7 @@ Answer run_agreement(const ScoreRequest& request, Caller& caller) {
           }};
 }
 
-/// Scores verdicts. Misses the gate if a bar is not reached.
+/// Scores verdicts. The exit code is gate_missed if a bar is not reached.
 Answer run_verdicts(const ScoreRequest& request) {
   expect::VerdictScore score = expect::score_verdicts(tables_of(request));
   if (score.healthy == 0) {
@@ -239,7 +239,7 @@ CLI::Option* add_limit(CLI::App& command, const std::string& flag, std::optional
       ->type_name("PERCENT");
 }
 
-/// Adds the flag, after the flags that it excludes.
+/// Adds the flag --verdicts. The flags that it excludes must already have been added.
 void add_verdicts_flag(CLI::App& command, ScoreRequest& request) {
   CLI::Option* verdicts =
       command.add_flag("--verdicts", request.verdicts, "Score verdicts on nodes known to be healthy or degraded");

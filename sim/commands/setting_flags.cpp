@@ -28,7 +28,7 @@ std::string_view type_in_words(const Field& field) {
   return "";
 }
 
-/// Returns the help of a setting, with the words it takes where the line has room for them.
+/// Returns the help of a setting, followed by its possible words unless the help already names them.
 std::string help_of(const Field& field) {
   const bool lists =
       field.choices != nullptr && field.doc.find(std::string(field.choices().back())) == std::string_view::npos;

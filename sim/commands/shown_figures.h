@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Figures of rows of results, as people are shown them.
+// Figures that show rows of results to people.
 #pragma once
 
 #include <span>
@@ -12,8 +12,8 @@
 
 namespace commfuse::sim {
 
-/// Returns a map of winners for every comparison that has several points, and how far ahead commfuse is along the
-/// sequence where rows show it. Empty if rows show neither.
+/// Returns a map of winners for every comparison with several points and, if the rows have it, the lead of commfuse by
+/// sequence length. Empty if the rows have neither.
 std::vector<reports::Figure> figures_of(std::span<const ResultRow> rows, const VerdictRule& rule);
 std::vector<reports::Figure> figures_of(std::span<const StepRow> rows, const VerdictRule& rule);
 

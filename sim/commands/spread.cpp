@@ -40,7 +40,7 @@ std::int64_t count_of(const std::string& text) {
   return *gpus;
 }
 
-/// Returns the cluster of the catalogue whose nodes are this machine's, preferably a DGX; empty if there is none.
+/// Returns the cluster of the catalogue whose nodes are this machine, preferably a DGX; empty if there is none.
 std::string cluster_of(const Machine& machine) {
   std::vector<std::string> clusters;
   const std::vector<std::string> nodes = known_names(Catalogue::nodes);
@@ -55,7 +55,7 @@ std::string cluster_of(const Machine& machine) {
   return clusters.empty() ? "" : dgx != clusters.end() ? *dgx : clusters.front();
 }
 
-/// Sets as many nodes as the GPUs need.
+/// Sets the hardware to a cluster with as many nodes as the GPUs need.
 void spread_over_nodes(std::int64_t gpus, Settings& settings) {
   const std::string& name = settings.text("hardware");
   const Machine machine = load_machine(name);
@@ -70,7 +70,7 @@ void spread_over_nodes(std::int64_t gpus, Settings& settings) {
       throw ConfigError(fmt::format("--gpus: {} has {} GPUs, not {}; write nodes: {} in a cluster file of it",
                                     machine.name, machine.nodes * machine.gpus_per_node, gpus, nodes));
     }
-    return;  // Whole models take as many nodes of a cluster as they need.
+    return;  // Whole models use as many nodes of a cluster as they need.
   }
   const std::string cluster = machine.nodes > 1 ? name : cluster_of(machine);
   if (cluster.empty()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// run --gpus: spreads a number of GPUs, as ranks, over as many nodes as they need.
+// run --gpus: spreads GPUs, as ranks, over as many nodes as they need.
 #pragma once
 
 #include <string>
@@ -8,14 +8,14 @@
 
 namespace commfuse::sim {
 
-/// Returns the cluster of the catalogue whose nodes are of this hardware, preferably a DGX. Returns `hardware` itself
-/// if it is a cluster already, or if no cluster of it is known.
+/// Returns the cluster of the catalogue whose nodes are `hardware`, preferably a DGX. Returns `hardware` itself if it
+/// is already a cluster, or if no cluster with such nodes is known.
 std::string cluster_of_nodes(const std::string& hardware);
 
-/// Sets ranks, replicas, machine and, by default, the batch, and returns a line that says what it set. In a training
-/// step the GPUs become data-parallel replicas of the tensor, pipeline, context and Ulysses ranks that were chosen; in
-/// other scopes they become tensor ranks. Throws ConfigError, with a remedy, if GPUs and ranks do not go together, or
-/// if no cluster of the machine is known.
+/// Sets ranks, replicas, machine and, by default, the batch, and returns a line that states what it set. In a training
+/// step, the GPUs become data-parallel replicas of the chosen tensor, pipeline, context and Ulysses ranks; in other
+/// scopes, they become tensor ranks. Throws ConfigError, with a remedy, if the number of GPUs does not match the chosen
+/// ranks or replicas, or if no cluster of the machine is known.
 std::string spread_over(const std::string& gpus, Settings& settings);
 
 }  // namespace commfuse::sim

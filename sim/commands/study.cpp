@@ -25,7 +25,7 @@ namespace {
 
 std::string label_of(const ResultRow& row) { return reports::strategy_label(row.strategy, row.parameters); }
 
-/// A row and its prediction made again, at the point with the prices of its implementation.
+/// A row with its repeated prediction, at the point with the prices of the row's implementation.
 struct Again {
   const ResultRow* row = nullptr;
   std::shared_ptr<const Point> point;
@@ -57,8 +57,8 @@ std::vector<Again> played_again(const Point& point, std::span<const ResultRow> r
 
 Duration makespan_of(const Again& again) { return again.prediction.analysis.critical.makespan; }
 
-/// Returns as many rows as a figure has room for, in their order. Beside implementations, only the fastest ideal
-/// schedule is shown; of the others, serial and the fastest.
+/// Returns as many rows as a figure has room for, in their order: serial and the fastest rows. Together with
+/// implementations, only the fastest ideal schedule is shown.
 std::vector<ResultRow> shown_rows(const std::vector<Again>& played) {
   const bool has_implementations =
       std::ranges::any_of(played, [](const Again& again) { return !again.row->implements.empty(); });
@@ -112,8 +112,8 @@ std::vector<const Again*> ranking_of(const std::vector<Again>& predictions, std:
   return ranking;
 }
 
-/// Returns the saving of the fastest against serial, or else against the next one. Errors that both times depend on
-/// alike cancel; see model/analysis/uncertainty.h.
+/// Returns the saving of the fastest schedule over serial or, if serial is missing or itself the fastest, over the
+/// second fastest schedule. Errors that affect both times alike cancel; see model/analysis/uncertainty.h.
 std::optional<reports::SavingInterval> saving_of(const Point& point, const std::vector<const Again*>& ranking,
                                                  Predictor& predictor) {
   if (ranking.size() < 2 || point.raised == nullptr) {
@@ -128,7 +128,7 @@ std::optional<reports::SavingInterval> saving_of(const Point& point, const std::
                                    predictor.uncertainty(*next.point, next.prediction));
   const double ratio = math::log(to_seconds(best.prediction.analysis.critical.makespan) /
                                  to_seconds(next.prediction.analysis.critical.makespan));
-  const double reach = errors_with_share_below(0.95) * error;  // Nine in ten lie between the ends, as `run` has it.
+  const double reach = errors_with_share_below(0.95) * error;  // A 90% interval, as in `run`.
   return reports::SavingInterval{.winner = label_of(*best.row),
                                  .next = label_of(*next.row),
                                  .saved = 1.0 - math::exp(ratio),
@@ -150,7 +150,8 @@ std::vector<reports::SampledRun> samples_of(const Point& point, const std::vecto
   return runs;
 }
 
-/// Adds the GEMMs of a schedule by shape and price. One beside communication may take longer than its like.
+/// Adds the GEMMs of a schedule by shape and price. The price is part of the key, because a GEMM beside communication
+/// may take longer than another GEMM of the same shape.
 void add_products(const Point& point, const Again& again, reports::Roofline& roofline) {
   const Program& program = again.prediction.structure->program();
   const Sizes& sizes = again.prediction.sizes;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Simulates a point once more and examines it from all sides, for the report.
+// Simulates a point again and explains it in detail, for the report.
 #pragma once
 
 #include <span>
@@ -9,9 +9,10 @@
 
 namespace commfuse::sim {
 
-/// Studies the point of these rows. The runs are those of traced(); a point with jitter also has distributions, and one
-/// with uncertainty the interval of its saving. Only predictions that repeat the row's picosecond are kept. Beside
-/// implementations only the fastest of the ideal schedules is shown, and no more runs than a figure has room for.
+/// Studies the point of these rows. Its runs come from traced(), limited to the number that a figure has room for. A
+/// point with jitter also has distributions, and a point with uncertainty has the interval of its saving. Keeps only
+/// predictions that reproduce the row's time to the picosecond. Together with implementations, only the fastest ideal
+/// schedule is shown.
 reports::PointStudy study_of(const Point& point, std::span<const ResultRow> rows, Implementations implementations = {});
 
 }  // namespace commfuse::sim

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-sim sweep: runs many points of a file into a folder.
+// commfuse-sim sweep: runs the points of a sweep file and writes the results to a folder.
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>

@@ -35,13 +35,13 @@ constexpr std::array<std::string_view, 6> result_files{"results.csv", "results.j
   throw ConfigError(fmt::format("{}: {} {}", argument, in_quotes(folder.string()), why));
 }
 
-/// Returns the remedy for a folder that is not free. `forced` says what --force would do.
+/// Returns the remedy for a folder that is in use. `forced` states what --force would do.
 std::string remedy(FolderUse use, std::string_view forced) {
   return use == FolderUse::merge ? "merge into a new folder, and name the shards behind it"
                                  : fmt::format("choose another folder, or add --force to {}", forced);
 }
 
-/// Returns the folder itself, or its nearest ancestor that exists.
+/// Returns the path itself if it exists, or else its nearest existing ancestor.
 fs::path nearest_existing(fs::path path) {
   std::error_code ignored;
   path = fs::absolute(path).lexically_normal();
@@ -51,7 +51,7 @@ fs::path nearest_existing(fs::path path) {
   return path;
 }
 
-/// Returns the beginning of a file, `most_bytes` bytes at most; nothing if it does not exist.
+/// Returns up to `most_bytes` bytes from the beginning of a file; nothing if the file does not exist.
 std::optional<std::string> beginning_of(const fs::path& path, std::size_t most_bytes) {
   std::error_code ignored;
   const fs::file_status status = fs::status(path, ignored);
@@ -68,13 +68,13 @@ std::optional<std::string> beginning_of(const fs::path& path, std::size_t most_b
   return text;
 }
 
-/// Returns the settings in a folder, one byte longer than `wanted` at most, which is enough to tell them apart; nothing
-/// if there are none.
+/// Returns the settings in a folder; nothing if there are none. Reads up to one byte more than `wanted` has, which is
+/// enough to compare them.
 std::optional<std::string> settings_in(const fs::path& folder, const std::string& wanted) {
   return beginning_of(folder / settings_file, wanted.size() + 1);
 }
 
-/// True for what a killed process may leave of its first file.
+/// Returns whether a file may be an unfinished settings file, which is the first file that a process writes.
 bool is_unfinished(const fs::path& path) {
   const std::string name = path.filename().string();
   return name.starts_with(fmt::format(".{}.", settings_file)) && name.ends_with(".part");
@@ -98,18 +98,18 @@ void require_free(FolderUse use, const fs::path& folder, const std::string& sett
   }
 }
 
-/// True for a store of this sweep or of its shards.
+/// Returns whether a file is named like the store of a sweep or a shard.
 bool is_store(const fs::path& path) {
   const std::string name = path.filename().string();
   return name == store_file || (name.starts_with("shard-") && path.extension() == ".sqlite");
 }
 
-/// True if the settings are those of a sweep, which begin with a line of their own.
+/// Returns whether the settings `held` are those of a sweep: their first line is that of `settings`.
 bool is_of_a_sweep(const std::optional<std::string>& held, const std::string& settings) {
   return held && held->starts_with(std::string_view(settings).substr(0, settings.find('\n') + 1));
 }
 
-/// Throws ConfigError if a folder that no sweep has written to has a file with a name that a sweep writes.
+/// Throws ConfigError if a folder without a sweep has a file that a sweep would overwrite.
 void require_no_results(const fs::path& folder) {
   const auto require_none = [&](std::string_view name) {
     std::error_code ignored;
@@ -134,8 +134,8 @@ void remove_stores(const fs::path& folder) {
   }
 }
 
-/// Returns the process in ".results.csv.1234-0.part", the file that AtomicFile renames when it is whole; nothing for
-/// other names.
+/// Returns the process id in a name such as ".results.csv.1234-0.part", a file that AtomicFile renames when it is
+/// whole; nothing for other names.
 std::optional<pid_t> writer_of(const std::string& name) {
   for (const std::string_view result : result_files) {
     const std::string before = fmt::format(".{}.", result);
@@ -148,7 +148,7 @@ std::optional<pid_t> writer_of(const std::string& name) {
   return std::nullopt;
 }
 
-/// Removes unfinished results of processes that were killed. Files of processes that still live stay.
+/// Removes unfinished result files of processes that no longer exist.
 void remove_orphans(const fs::path& folder) {
   std::error_code error;
   std::vector<fs::path> orphans;

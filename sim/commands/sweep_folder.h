@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The folder that a sweep leaves its results in.
+// The folder with the results of a sweep.
 #pragma once
 
 #include <cstdint>
@@ -20,30 +20,30 @@ inline constexpr const char* store_file = "results.sqlite";
 /// The name of a file, and the function that writes it.
 using OutputFile = std::pair<std::string, std::function<void(const Sink&)>>;
 
-/// Returns a file with this text.
+/// Returns a file that contains `text`.
 OutputFile file_of(std::string name, std::string text);
 
-/// The command that writes to a folder; messages name its argument and its remedies.
+/// The command that writes to a folder. It determines the argument and the remedies in messages.
 enum class FolderUse : std::uint8_t {
   sweep,
-  forced_sweep,  ///< Replaces results of another sweep.
+  forced_sweep,  ///< Replaces the results of another sweep.
   merge,
 };
 
 class SweepFolder {
  public:
-  /// Writes nothing yet. Throws ConfigError if the folder cannot be made, or if it is not empty and has other settings,
-  /// unless the sweep is forced.
+  /// Writes nothing yet. Throws ConfigError if the folder cannot be created or written or, unless the sweep is forced,
+  /// if it has other files or the results of another sweep.
   SweepFolder(std::filesystem::path folder, std::string settings, FolderUse use);
 
-  /// Makes the folder and writes into it which sweep it is for. A forced sweep removes what another sweep left. Throws
-  /// ConfigError, and changes nothing, if another process uses a store of it, or if what is in the way belongs to no
-  /// sweep.
+  /// Creates the folder and writes the settings of the sweep into it. A forced sweep removes the stores of another
+  /// sweep. Throws ConfigError, and changes nothing, if another process uses one of these stores, or if files in the
+  /// way do not belong to a sweep.
   void begin() const;
   [[nodiscard]] std::filesystem::path path_of(const std::string& name) const { return folder_ / name; }
 
-  /// Writes each file whole or not at all, also where a link stood in its place, and replaces none before all are
-  /// written. Removes what an older sweep left and this one does not make. Throws ConfigError if the folder meanwhile
+  /// Writes each file whole or not at all, and replaces links by files. Replaces no file before all are written.
+  /// Removes result files of an earlier sweep that are not among `files`. Throws ConfigError if the folder meanwhile
   /// belongs to another sweep.
   void write(const std::vector<OutputFile>& files) const;
 

@@ -32,7 +32,7 @@ namespace commfuse::sim {
 
 namespace {
 
-/// Gathers small pieces, because one write for each row would be slow.
+/// Collects small pieces of text, because a write for each row would be slow.
 class Pieces {
  public:
   explicit Pieces(const Sink& sink) : sink_(sink) {}
@@ -53,7 +53,7 @@ class Pieces {
   std::string text_;
 };
 
-/// The rows of a store of layers, in memory, and the point of each.
+/// All rows of a store of layers, and the point of each row.
 struct LayerResults {
   std::vector<ResultRow> rows;
   std::vector<std::size_t> points;
@@ -68,7 +68,7 @@ LayerResults layer_results(StoreReader& store) {
       read.points.push_back(point->point);
     }
   }
-  // The store holds strategies on an axis far apart; people compare them side by side.
+  // Strategies on an axis are far apart in the store, but people compare them side by side.
   LayerResults results;
   for (const std::size_t place : reports::order_by_point(read.rows)) {
     results.rows.push_back(std::move(read.rows[place]));
@@ -103,7 +103,7 @@ std::string report_of(const Sweep& sweep, const std::vector<StepRow>& rows) {
                                            {.rule = verdict_rule_of(sweep.grid.settings)}, rows));
 }
 
-/// Adds maps of who wins where, if the sweep has something to compare.
+/// Adds maps of the winners, if the sweep has anything to compare.
 template <class Row>
 void add_maps(std::span<const Row> rows, const VerdictRule& rule, std::vector<OutputFile>& files) {
   const std::vector<CrossoverMap> maps = reports::maps_of(rows, rule);
@@ -131,7 +131,7 @@ std::vector<OutputFile> tables_of(const Sweep& sweep, StoreReader& store) {
   return files;
 }
 
-/// Says how to make the report. One of some hundred thousand rows takes seconds, so it is made on request only.
+/// Notes how to make the report. A report of some hundred thousand rows takes seconds, so it is made only on request.
 void say_report_is_missing(const StoreReader& store, Caller& caller) {
   const std::filesystem::path folder = store.path().parent_path();
   caller.note(
@@ -150,13 +150,14 @@ void say_what_is_missing(const Sweep& sweep, const StoreReader& store, Caller& c
   }
 }
 
-/// Returns a hint where to look when there are too many rows to show.
+/// Returns a hint on how to see rows when there are too many to show.
 std::string summary_of(const StoreReader& store) {
   return fmt::format("{} points, {} rows in {}\nlook at them: commfuse-sim results {} --where \"ranks = 8\"\n",
                      store.identity().points, store.counts().rows, store.path().string(), store.path().string());
 }
 
-/// Returns the writer of a store of layers: it streams rows for programs, and calls `shown` for people.
+/// Returns a writer for a store of layers. It streams rows in formats for programs, and calls `shown` for formats for
+/// people.
 std::function<void(std::string_view, const Sink&)> layer_writer(
     const StoreReader& store, std::function<std::string(std::string_view format)> shown) {
   return [path = store.path(), counts = store.counts(), shown = std::move(shown)](std::string_view format,
@@ -175,7 +176,8 @@ std::function<std::shared_ptr<const RowTable>()> layers_in(const StoreReader& st
   return [path = store.path().string()] { return std::make_shared<const RowTable>(read_rows(path).rows); };
 }
 
-/// Returns the words for models of the catalogue. A sweep's rows do not say where other models come from.
+/// Returns the words for models of the catalogue only, because the rows of a sweep do not state the files of other
+/// models.
 template <class NameOf, class Row>
 reports::ModelWords words_on(std::span<const Row> rows, const NameOf& name_of) {
   const std::vector<std::string> known = known_names(Catalogue::models);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a complete store to the files that a sweep leaves and to what it prints.
+// Converts a complete store to the files that a sweep writes and the text that it prints.
 #pragma once
 
 #include <cstddef>
@@ -12,19 +12,20 @@
 
 namespace commfuse::sim {
 
-/// Largest number of rows for which a sweep makes a table, a report or a map unasked. They are for people, and are made
-/// in memory.
+/// Largest number of rows for which a sweep makes a table, a report or a map by default. These outputs are for people,
+/// and are built in memory.
 inline constexpr std::size_t most_rows_shown = 20'000;
 
-/// Throws ConfigError for a format that such a sweep does not have.
+/// Throws ConfigError for a format that a sweep of this kind does not support.
 void require_format(StoreKind kind, std::string_view format);
 
-/// Writes the files that the sweep asks for and returns its answer. All bytes come from the store, so they do not
-/// depend on who filled it. Requires a store of all the sweep's points, whose file stays while the answer is used.
+/// Writes the files that the sweep requests and returns its answer. All bytes come from the store, so they do not
+/// depend on the processes that filled it. Requires a store with all points of the sweep; its file must exist as long
+/// as the answer is used.
 Answer write_outputs(const Sweep& sweep, StoreReader& store, const SweepFolder& folder, std::string_view format,
                      Caller& caller);
 
-/// Writes the rows in a format that needs no memory: csv, json, jsonl.
+/// Writes the rows as csv, json or jsonl. Rows of layers are streamed, so they need not fit in memory.
 void write_rows(StoreReader& store, std::string_view format, const Sink& sink);
 
 }  // namespace commfuse::sim

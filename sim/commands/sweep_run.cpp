@@ -31,7 +31,7 @@ namespace commfuse::sim {
 
 namespace {
 
-/// The caller that sees the progress of a sweep and may stop it.
+/// The caller that receives the progress of a sweep, and its flag to stop the sweep.
 struct Watched {
   Caller& caller;
   const std::atomic<bool>& stop;
@@ -43,7 +43,7 @@ Progress::Clock clock_from_now() {
   };
 }
 
-/// Returns the points of its shard that a store lacks.
+/// Returns the points of the shard that the store lacks.
 std::vector<std::size_t> points_left(const StoreIdentity& identity, const StoreWriter& store) {
   const std::vector<bool>& held = store.held();
   std::vector<std::size_t> left;
@@ -55,7 +55,7 @@ std::vector<std::size_t> points_left(const StoreIdentity& identity, const StoreW
   return left;
 }
 
-/// Opens the store. With `force`, a new one replaces one that holds other results.
+/// Opens the store. With `force`, a new store replaces a store that has other results.
 std::unique_ptr<StoreWriter> open_store(const std::filesystem::path& path, const StoreIdentity& identity, bool force) {
   if (std::error_code ignored; std::filesystem::is_symlink(path, ignored)) {
     throw ConfigError(
@@ -64,7 +64,7 @@ std::unique_ptr<StoreWriter> open_store(const std::filesystem::path& path, const
   try {
     return std::make_unique<StoreWriter>(path, identity);
   } catch (const DamagedDatabase&) {
-    throw;  // Somebody may still save what is left of it.
+    throw;  // Its intact parts may still be saved.
   } catch (const ConfigError&) {
     if (!force) {
       throw;
@@ -74,14 +74,15 @@ std::unique_ptr<StoreWriter> open_store(const std::filesystem::path& path, const
   return std::make_unique<StoreWriter>(path, identity);
 }
 
-/// Returns the threads of one of several processes: one unless the user asks for more, because they may share a
+/// Returns the number of threads per process if there are several processes: 1 by default, because they may share a
 /// machine.
 int threads_among_processes(const PreparedSweep& prepared) {
   const int threads = choices_of(prepared.sweep.grid.settings).threads;
   return threads > 0 ? threads : 1;
 }
 
-/// Simulates what the store lacks, with `world` also on other processes, and returns what the store then holds.
+/// Simulates the points that the store lacks, with `world` also in other processes. Returns the new counts of the
+/// store.
 StoreCounts fill(const PreparedSweep& prepared, const SweepRequest& request, StoreWriter& store, World* world,
                  const Watched& watched) {
   const std::vector<std::size_t> points = points_left(prepared.identity, store);
@@ -115,7 +116,7 @@ StoreCounts fill(const PreparedSweep& prepared, const SweepRequest& request, Sto
       fmt::format("{} was replaced or removed while this sweep ran; run it again in another folder", path.string()));
 }
 
-/// Ends a sweep whose store was filled: writes the files beside it, or says how to go on.
+/// Finishes a sweep after filling its store: writes the result files, or notes how to continue.
 Answer finish(const PreparedSweep& prepared, const SweepRequest& request, const SweepFolder& folder,
               const StoreCounts& counts, Caller& caller) {
   const StoreIdentity& identity = prepared.identity;
@@ -151,7 +152,7 @@ SweepFolder prepared_folder(const PreparedSweep& prepared, const SweepRequest& r
   return folder;
 }
 
-/// Runs a prepared sweep and returns its answer. Calls `began` as soon as other processes wait for points.
+/// Runs a prepared sweep and returns its answer. Calls `began` when the store is open, before the first point.
 Answer run_prepared(const PreparedSweep& prepared, const SweepRequest& request, World* world, const Watched& watched,
                     const std::function<void()>& began) {
   const SweepFolder folder = prepared_folder(prepared, request);
@@ -162,7 +163,7 @@ Answer run_prepared(const PreparedSweep& prepared, const SweepRequest& request, 
   if (!store->is_in_place()) {
     fail_as_replaced(path);
   }
-  store.reset();  // A closed store can be read.
+  store.reset();  // Closes the store, so that finish() can read it.
   Answer answer = finish(prepared, request, folder, counts, watched.caller);
   answer.files.push_back(request.out);
   return answer;
@@ -176,7 +177,7 @@ Answer run_here(const SweepRequest& request, const Watched& watched) {
   return run_prepared(prepared, request, nullptr, watched, [] {});
 }
 
-/// Runs the first of several processes. It sends the others home before it throws.
+/// Runs the first of several processes. Dismisses the other processes before it throws.
 Answer run_leader(const SweepRequest& request, World& world, const Watched& watched) {
   bool led = false;
   try {
@@ -225,7 +226,7 @@ std::string store_name(const Shard& shard) {
 Answer run_sweep(const SweepRequest& request, Caller& caller) {
   const Watched watched{caller, caller.stop()};
   require_word("--progress", request.progress, progress_words, "form");
-  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets variables
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): no thread sets environment variables
   const auto started = started_by_mpi([](const char* name) { return std::getenv(name); });
   const bool is_whole = request.shard == "1/1";
   if (started && started->processes > 1 && is_whole && !request.dry_run) {

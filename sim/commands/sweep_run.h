@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a sweep into its folder: alone, as one shard of several, or as one process of several.
+// Runs a sweep and writes its folder: as a whole, as one of several shards, or as one of several processes.
 #pragma once
 
 #include "sim/commands/answer.h"
@@ -7,11 +7,12 @@
 
 namespace commfuse::sim {
 
-/// Throws ConfigError for a user's mistake, and DatabaseError if the store cannot be used. Ends in order once the
-/// caller's flag is set; the same call then resumes.
+/// Throws ConfigError for mistakes of the user, and DatabaseError if the store cannot be used. Stops cleanly once the
+/// caller's flag is set; the same call then resumes the sweep.
 Answer run_sweep(const SweepRequest& request, Caller& caller);
 
-/// Returns the name of the store of a shard: "results.sqlite", "shard-3-of-7.sqlite".
+/// Returns the file name of a shard's store: "results.sqlite" for a whole sweep, otherwise such as
+/// "shard-3-of-7.sqlite".
 std::string store_name(const Shard& shard);
 
 }  // namespace commfuse::sim

@@ -10,14 +10,14 @@ namespace commfuse::sim {
 
 namespace {
 
-// A signal handler reaches no object, so this is the only state it touches.
+// These variables are global, because a signal handler cannot access a Terminal.
 std::atomic<bool> interrupted{false};
 std::atomic<int> signal_number{0};
 
 }  // namespace
 
 void Terminal::take(const Answer& answer) {
-  constexpr int by_signal = 128;  // Shells add this to the number of the signal that ended a program.
+  constexpr int by_signal = 128;  // Shells add this to the signal number for the exit code of a killed program.
   status_ = answer.is_interrupted ? by_signal + signal_number.load() : answer.code;
   if (answer.write) {
     answer.write(answer.format, [](std::string_view bytes) { std::fwrite(bytes.data(), 1, bytes.size(), stdout); });

@@ -15,7 +15,7 @@ reports::TracedRun play(const Point& point, const ResultRow& row, const Structur
                          .program = structure.plan.lowered.program,
                          .timeline = predictor.timeline(point, structure, sizes),
                          .sizes = sizes};
-  if (!point.needs_engine()) {  // No price says how long an op took if rates change at run time.
+  if (!point.needs_engine()) {  // If rates change at run time, prices do not determine how long an op takes.
     run.path =
         critical_path(structure.plan.lowered, static_costs(point, point.machine, structure, sizes), run.timeline);
   }

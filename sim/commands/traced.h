@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Simulates results once more and keeps everything that happens, for figures and traces.
+// Simulates results again with their timelines, for figures and traces.
 #pragma once
 
 #include <span>
@@ -10,22 +10,22 @@
 
 namespace commfuse::sim {
 
-/// Simulates rows once more. `predictor` takes its schedules from `structures`.
+/// Simulates rows again. `predictor` takes its schedules from `structures`.
 struct Player {
   StructureCache& structures;
   Predictor& predictor;
 };
 
-/// The kinds of rows beside generated schedules.
+/// Sources of rows other than generated schedules.
 struct Beside {
   std::span<const HandWritten> files{};
-  Implementations implementations{};  ///< Rows of other implementations are left out.
+  Implementations implementations{};  ///< Rows of other implementations are skipped.
 };
 
-/// Returns one run for each row with a result. Requires the rows of this point.
+/// Returns one run for each row with a result. `rows` must be the rows of `point`.
 std::vector<reports::TracedRun> traced(const Point& point, std::span<const ResultRow> rows, const Beside& beside,
                                        Player player);
-/// Does the same with a player of its own.
+/// Same as above, with a new cache and predictor.
 std::vector<reports::TracedRun> traced(const Point& point, std::span<const ResultRow> rows, const Beside& beside = {});
 
 }  // namespace commfuse::sim

@@ -34,7 +34,7 @@ namespace commfuse::sim {
 
 namespace {
 
-constexpr std::size_t usual_samples = 10'000;  // Per site; a p99 needs more than the thousand of `run`.
+constexpr std::size_t usual_samples = 10'000;  // Per site; a p99 needs more samples than the 1,000 of `run`.
 constexpr std::int64_t most_gpus = std::int64_t{1} << 20;
 
 struct TuneRequest {
@@ -48,8 +48,8 @@ struct TuneRequest {
   std::size_t keep = 5;
 };
 
-/// Settings that a file for tune may have and that are not flags. Tune writes the first two into its own files, and the
-/// number of threads changes no result.
+/// Settings that a file for tune may contain, but that are not flags. Tune itself writes the first two into its files,
+/// and the number of threads changes no result.
 constexpr std::array<std::string_view, 3> only_in_files{"scope", "strategy.name", "threads"};
 
 bool is_flag(const Field& field) {
@@ -57,7 +57,7 @@ bool is_flag(const Field& field) {
          std::find(only_in_files.begin(), only_in_files.end(), field.key) == only_in_files.end();
 }
 
-/// Throws ConfigError for settings, from a file or --set, that would change no plan.
+/// Throws ConfigError for settings from a file or --set that tune does not use.
 void require_used(const Settings& settings) {
   if (const Field* const unused = unused_setting(settings, Use::tune)) {
     throw ConfigError(
@@ -65,7 +65,8 @@ void require_used(const Settings& settings) {
   }
 }
 
-/// Returns the cluster with its number of nodes, of which tuning uses as many as it needs: "dgx-h100" is dgx-h100-x2.
+/// Returns the catalogue name of a cluster that is named without its number of nodes: "dgx-h100" is dgx-h100-x2. Tuning
+/// uses as many nodes as it needs.
 std::string cluster_named(const std::string& name) {
   const std::vector<std::string> known = known_names(Catalogue::hardware);
   const std::string with_nodes = name + "-x2";
@@ -87,7 +88,7 @@ std::int64_t gpus_of(const TuneRequest& request, const Machine& machine) {
   return *gpus;
 }
 
-/// Replaces a node by the cluster of such nodes if more GPUs are asked for than it has.
+/// Replaces a node by a cluster of such nodes if the user requests more GPUs than the node has.
 void spread_over_cluster(const TuneRequest& request, Settings& settings) {
   const Machine machine = load_machine(settings.text("hardware"));
   if (machine.nodes == 1 && gpus_of(request, machine) > machine.gpus_per_node) {
@@ -95,8 +96,8 @@ void spread_over_cluster(const TuneRequest& request, Settings& settings) {
   }
 }
 
-/// Returns the evidence of a measured step. Its settings stand in a file, because the free degrees of tuning do not say
-/// what ran.
+/// Returns the evidence of a measured step. The settings of the step must be in a file, because tuning does not fix the
+/// layout.
 std::optional<StepEvidence> evidence_for(const TuneRequest& request, const Settings& settings) {
   const std::string& hardware = settings.text("hardware");
   const std::optional<MeasuredStep> measured = measured_of(request.measured, nullptr, hardware);
@@ -114,7 +115,7 @@ std::optional<StepEvidence> evidence_for(const TuneRequest& request, const Setti
 
 constexpr std::array<std::string_view, 2> formats{"table", "json"};
 
-/// Question and result of tuning. Its parts point at each other, so it is neither copied nor moved.
+/// Question and result of tuning. Its members refer to each other, so it can be neither copied nor moved.
 struct Tuned {
   Tuned() = default;
   Tuned(const Tuned&) = delete;
@@ -122,12 +123,12 @@ struct Tuned {
   ~Tuned() = default;
 
   Transformer model;
-  Machine sized;  ///< The machine with the number of GPUs asked for.
+  Machine sized;  ///< The machine with the requested number of GPUs.
   TuneHeading heading;
   Tuning tuning;
 };
 
-/// Sets the jitter. The variation of whole ranks counts once per step, so kernels are sampled without it.
+/// Sets the jitter. The variation of whole ranks applies once per step, so kernels are sampled without it.
 void put_jitter(const RunChoices& run, TuneOptions& options) {
   if (run.jitter == "none") {
     return;

@@ -40,12 +40,13 @@ std::string plan_yaml(Settings settings, const TrainingPlan& plan, const Strateg
   return "# The best single strategy at every site; each site's own is in site-*.yaml.\n" + to_yaml(settings, false);
 }
 
-/// True if a site is of the model itself. Others get a model of their own, with an equally wide MLP.
+/// Returns whether a site is described by the model itself. Other sites get a separate model whose MLP has the site's
+/// shape.
 bool is_of(const Transformer& model, const TunedSite& site) {
   return site.shape.ffn == model.ffn && site.shape.gated_mlp == model.gated_mlp;
 }
 
-/// Returns settings of the site alone: the tokens of one pass, and no whole-model setting.
+/// Returns the settings of a single site: the tokens of one pass, and no whole-model setting.
 std::string site_yaml(const Settings& asked, const TrainingPlan& plan, const TunedSite& site,
                       const std::string& model) {
   Settings settings;
@@ -66,7 +67,7 @@ std::string site_yaml(const Settings& asked, const TrainingPlan& plan, const Tun
   return fmt::format("# {}\n{}", schedule_in_words(site.scope, site.best), to_yaml(settings, false));
 }
 
-/// Returns a layer as wide as the model, whose plain MLP has the site's shape.
+/// Returns a model of one layer that is as wide as the model and whose ungated MLP has the site's shape.
 std::string model_yaml(const TunedSite& site) {
   const Transformer& shape = site.shape;
   return fmt::format(
@@ -76,7 +77,7 @@ std::string model_yaml(const TunedSite& site) {
       shape.head_dim, shape.vocab);
 }
 
-/// The settings of TransformerEngine at a GEMM with a gather before it, or a scatter behind it.
+/// A GEMM in Transformer Engine's settings: all-gather, then GEMM, or GEMM, then reduce-scatter.
 struct Knob {
   std::string_view name;
   Scope scope = Scope::qkv;
@@ -93,7 +94,8 @@ std::string knob_yaml(const Knob& knob, const SiteTime& ring, const SiteTime& pi
   return fmt::format("{}: {{method: ring_exchange, aggregate: {}}}\n", knob.name, ring.options.group > 1 ? 1 : 0);
 }
 
-/// Returns Megatron-LM's file. Gradients have one way each: those that gather use the ring, the others bulk overlap.
+/// Returns Megatron-LM's file. GEMMs of the backward pass have no choice: those with an all-gather use the ring, the
+/// others bulk overlap.
 std::string megatron_yaml(const PlanSpace& space, const TrainingPlan& plan) {
   StructureCache structures;
   SiteTimes times(structures, *space.machine);

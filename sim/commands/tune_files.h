@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes the result of tuning as files that other programs take.
+// Writes the result of tuning as files for other programs.
 #pragma once
 
 #include <string>
@@ -15,16 +15,16 @@ namespace commfuse::sim {
 /// Name of the file for Megatron-LM's --tp-comm-overlap-cfg.
 inline constexpr std::string_view overlap_config_file = "tp_comm_overlap_cfg.yaml";
 
-/// Returns names and contents: `plan.yaml`, a training step for `commfuse-sim run`; `site-<scope>.yaml`, one schedule
-/// each, for `commfuse-sim run`, `schedule export` and `commfuse-validate`; and the overlap_config_file, limited to
-/// what TransformerEngine can do. `settings` are those that were asked for. Requires a plan that fits. Throws
-/// ConfigError if a site has no such schedule.
+/// Returns names and contents of the files: `plan.yaml`, a training step for `commfuse-sim run`; `site-<scope>.yaml`,
+/// one schedule each, for `commfuse-sim run`, `schedule export` and `commfuse-validate`; and the overlap_config_file,
+/// limited to what Transformer Engine supports. `settings` are the settings that the user chose. Requires a plan that
+/// fits. Throws ConfigError if a site has no such schedule.
 std::vector<std::pair<std::string, std::string>> tune_files(const Settings& settings, const PlanSpace& space,
                                                             const Tuning& tuning);
 
-/// Returns MindSpeed's arguments for GEMMs cut beside their collectives (Ascend CoC, which is `sliced`). All sites
-/// share one number of parts: the best where most of the time goes. Empty if the machine is no Ascend, or the plan has
-/// no such sites.
+/// Returns MindSpeed's arguments for GEMMs that are cut to overlap with their collectives (Ascend CoC, which is
+/// `sliced`). All sites share the number of parts that is best for the sites that take most of the time. Empty if the
+/// machine is not an Ascend, or if the plan has no such sites.
 std::string mindspeed_arguments(const PlanSpace& space, const Tuning& tuning);
 
 }  // namespace commfuse::sim

@@ -64,7 +64,7 @@ std::string head(const TuneHeading& heading, const Tuning& tuning) {
                             tuning.fitting == 1 ? "s" : "");
 }
 
-/// Returns a line of the table of plans. Only a mixture of experts has the sixth cell; the others then stand closer.
+/// Returns a line of the table of plans. The sixth cell appears only for a mixture of experts, with narrower columns.
 std::string plan_line(bool has_experts, char mark, const std::array<std::string, 13>& cells) {
   constexpr std::array<int, 13> wide{3, 3, 4, 3, 5, 0, 4, 6, 9, 10, 6, 6, 7};
   constexpr std::array<int, 13> narrow{3, 3, 4, 3, 5, 3, 4, 5, 9, 10, 5, 6, 6};
@@ -77,12 +77,12 @@ std::string plan_line(bool has_experts, char mark, const std::array<std::string,
   return line + "\n";
 }
 
-/// Returns '>' for the recommended plan and '~' for those that tie with the fastest.
+/// Returns '>' for the recommended plan and '~' for plans that tie with the fastest.
 char mark_of(const TunedPlan& plan, const Tuning& tuning) {
   return &plan == tuning.best.data() ? '>' : plan.ties ? '~' : ' ';
 }
 
-/// Says which plans tie, and why the first is taken; or that it wins.
+/// Returns a sentence about the winner, or about the plans that tie and the reason for the recommended plan.
 std::string verdict(const TuneHeading& heading, const Tuning& tuning) {
   const char* unknown = tuning.best.front().error ? "" : "; probability unknown (--uncertainty off)";
   if (tuning.ties < 2) {
@@ -118,7 +118,7 @@ std::string plans(const TuneHeading& heading, const Tuning& tuning) {
   return "\n" + text + verdict(heading, tuning);
 }
 
-/// Says how much time the schedules of the sites save in the best plan.
+/// Returns sentences about the time that the schedules of the sites save in the best plan.
 std::string gains(const TuneHeading& heading, const Tuning& tuning) {
   const StepPrediction& best = tuning.best.front().step;
   const std::string baseline = tuning.baseline
@@ -196,7 +196,7 @@ std::string against(Duration time, Duration than) {
   return with_sign(100.0 * (to_seconds(time) / to_seconds(than) - 1.0), 1) + "%";
 }
 
-/// Returns percentiles of the step, for the choice and for the other one.
+/// Returns percentiles of the step for the chosen schedules, and for the best schedules by the other measure.
 std::string tails(const TuneHeading& heading, const Tuning& tuning) {
   if (!tuning.tails) {
     return {};
@@ -211,7 +211,7 @@ std::string tails(const TuneHeading& heading, const Tuning& tuning) {
                  "", "");
 }
 
-/// Says what was minimised and, for sites that were sampled, what the other choice would have cost.
+/// Returns a sentence about the objective and, for sampled sites, the cost of choosing by the other measure.
 std::string choices(const TuneHeading& heading, const Tuning& tuning) {
   const bool by_p99 = heading.minimize == Minimize::p99;
   if (tuning.sites.empty() || !tuning.sites.front().sampled) {
@@ -304,8 +304,8 @@ std::string schedule_in_words(Scope scope, const SiteTime& site) {
                                  parameters_of(*site.strategy, kinds_of(scope), site.options));
 }
 
-/// Returns Megatron's pipeline arguments. If the first and the last piece have one layer less, Megatron counts
-/// embedding and loss as these layers.
+/// Returns Megatron's pipeline arguments. If the first and the last piece have one layer less than the others, Megatron
+/// counts embedding and loss as layers.
 std::string megatron_pipeline(const Transformer& model, const TrainingPlan& plan) {
   std::string text = fmt::format(" --pipeline-model-parallel-size {}", plan.pipeline);
   const std::vector<std::int64_t> layers = layers_by_piece(model, plan);
@@ -318,7 +318,7 @@ std::string megatron_pipeline(const Transformer& model, const TrainingPlan& plan
 
 std::string megatron_arguments(const Transformer& model, const TrainingPlan& plan, const std::string& overlap_config) {
   std::string text = fmt::format("--tensor-model-parallel-size {}", plan.tensor) + megatron_pipeline(model, plan);
-  // Megatron treats Ulysses as a kind of context parallelism; both at once are a hierarchy of two levels.
+  // Megatron treats Ulysses as a kind of context parallelism, and both together as a hierarchy of two levels.
   text += plan.sequence_ranks() > 1 ? fmt::format(" --context-parallel-size {}", plan.sequence_ranks()) : "";
   if (plan.ulysses > 1) {
     text += plan.context > 1 ? fmt::format(" --cp-comm-type a2a+p2p --hierarchical-context-parallel-sizes {} {}",
@@ -328,7 +328,7 @@ std::string megatron_arguments(const Transformer& model, const TrainingPlan& pla
   text += plan.expert > 1 ? fmt::format(" --expert-model-parallel-size {}", plan.expert) : "";
   text += fmt::format(" --micro-batch-size {} --global-batch-size {} --seq-length {}", plan.micro_batch,
                       plan.global_batch, plan.seq);
-  // GEMMs in fp8 need bf16 around them.
+  // GEMMs in fp8 require bf16 for everything else.
   text += plan.dtype == DType::fp16 ? " --fp16" : plan.dtype == DType::fp32 ? "" : " --bf16";
   text += plan.dtype == DType::fp8 ? " --fp8-format hybrid" : "";
   text +=
@@ -342,7 +342,7 @@ std::string megatron_arguments(const Transformer& model, const TrainingPlan& pla
   if (plan.zero != Zero::weights && plan.overlap_gradients && plan.replicas() > 1) {
     text += plan.zero == Zero::optimizer ? " --overlap-grad-reduce --overlap-param-gather" : " --overlap-grad-reduce";
   }
-  // PyTorch's own FSDP2 does not spread experts over ranks in Megatron; Megatron's own FSDP does.
+  // In Megatron, PyTorch's FSDP2 does not spread experts over ranks; Megatron's own FSDP does.
   text += plan.zero == Zero::weights ? " --use-megatron-fsdp --data-parallel-sharding-strategy optim_grads_params"
                                        " --use-distributed-optimizer --no-gradient-accumulation-fusion"
                                      : "";

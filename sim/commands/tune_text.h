@@ -9,32 +9,32 @@
 
 namespace commfuse::sim {
 
-/// The question.
+/// The question that tuning answers.
 struct TuneHeading {
   std::string model;
   std::string hardware;
-  std::string link_bandwidth;  ///< Text of the user, like the next member.
-  std::string network_bandwidth;
+  std::string link_bandwidth;     ///< Text that the user typed.
+  std::string network_bandwidth;  ///< Text that the user typed.
   PlanSpace space;
-  bool default_batch = false;  ///< True if the user did not choose it.
+  bool default_batch = false;  ///< True if the user did not choose the batch.
   Minimize minimize = Minimize::mean;
   VerdictRule rule{};
   std::string jitter = "none";
-  std::size_t samples = 0;                 ///< Samples of each site; none without jitter.
+  std::size_t samples = 0;                 ///< Samples per site; 0 without jitter.
   std::optional<StepEvidence> evidence{};  ///< A measured step.
-  std::string folder;                      ///< The folder of its files; empty if none are written.
+  std::string folder;                      ///< The folder of the written files; empty if none are written.
 };
 
-/// At most 80 columns wide.
+/// Returns the result as text with lines of up to 80 columns.
 std::string tune_text(const TuneHeading& heading, const Tuning& tuning);
 
-/// Returns {"schema": "commfuse.tune/1", ...}: the plans, the sites and what they are compared with.
+/// Returns {"schema": "commfuse.tune/1", ...}: the plans, the sites and the results that they are compared with.
 std::string tune_json(const TuneHeading& heading, const Tuning& tuning);
 
-/// Megatron-LM's arguments for a plan. `overlap_config` is the file of --tp-comm-overlap-cfg, or empty.
+/// Returns Megatron-LM's arguments for a plan. `overlap_config` is the file for --tp-comm-overlap-cfg, or empty.
 std::string megatron_arguments(const Transformer& model, const TrainingPlan& plan, const std::string& overlap_config);
 
-/// "commfuse (ring, g=2)".
+/// Returns the schedule of a site, for example "commfuse (ring, g=2)".
 std::string schedule_in_words(Scope scope, const SiteTime& site);
 
 }  // namespace commfuse::sim

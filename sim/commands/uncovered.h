@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Says where `--as all` has no implementation to compare with.
+// Names the scopes for which `--as all` has no implementation to compare with.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace commfuse::sim {
 
-/// Returns a line for each scope of the points that no implementation covers under `--as all`; empty if all are
+/// Returns a line for each scope of the points that no implementation covers under `--as all`. Empty if all scopes are
 /// covered, and without `--as all`. Requires points of layers.
 std::string uncovered_in_words(const PointList& points, const Library& library);
 
-/// Returns that line for one point.
+/// Returns the line for the scope of one point, or an empty text.
 std::string uncovered_in_words(const Settings& settings, const Library& library);
 
 }  // namespace commfuse::sim

@@ -19,7 +19,7 @@ std::string percent(double share) { return fmt::format("{:.2f}%", 100.0 * share)
 
 constexpr std::string_view yes_or_no(bool yes) { return yes ? "yes" : "no"; }
 
-/// Returns the paragraph about the method behind the figures.
+/// Returns the paragraph that describes the method behind the figures.
 std::string method(const VerdictScore& score) {
   return fmt::format(
       "Written by `commfuse-sim score --verdicts -o markdown`. A node is what one group of GPUs of one run of a table\n"
@@ -37,10 +37,10 @@ std::string method(const VerdictScore& score) {
       score.healthy, score.too_small);
 }
 
-/// Returns a line below a heading, continued on further lines where it is longer than the terminal.
+/// Returns an indented line below a heading, wrapped to the width of the terminal.
 std::string item(const std::string& text) { return wrapped(text, "  ", "    "); }
 
-/// Returns the table of bars: numbers first, as texts are long.
+/// Returns the table of bars. Numbers come first, because the texts are long.
 std::string bars_table(const VerdictScore& score) {
   constexpr const char* line = "{:>7}  {:>8}  {:>5}  {:>5}  {:<3}  ";
   std::string text = fmt::format(line, "share", "bar", "nodes", "hits", "met") + "what\n";

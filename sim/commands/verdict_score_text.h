@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes how often verdicts are right.
+// Writes the score of verdicts as a table, as JSON and for docs/accuracy.md.
 #pragma once
 
 #include <string>

@@ -49,8 +49,7 @@ std::size_t most_of(const std::string& text) {
   return static_cast<std::size_t>(*number);
 }
 
-/// Returns one row for each strategy, or for the schedule. Throws ConfigError for the first that was asked for and
-/// cannot run.
+/// Returns one row for each strategy or schedule. Throws ConfigError for the first that cannot run.
 std::vector<ResultRow> rows_of(const Settings& settings, const Library& library) {
   require_all_runnable({settings}, library);
   std::vector<ResultRow> rows = run_points({settings}, library, {.threads = 1}).front();

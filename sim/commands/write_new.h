@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes files into a folder of the user's, and replaces none.
+// Writes new files into a folder of the user; never replaces files.
 #pragma once
 
 #include <filesystem>
@@ -9,11 +9,11 @@
 
 namespace commfuse::sim {
 
-/// Throws ConfigError if a file with one of these names is in the folder already.
+/// Throws ConfigError if the folder already has a file with one of these names.
 void require_new(const std::filesystem::path& folder, const std::vector<std::string>& names);
 
-/// Writes names and contents into a folder, which is made if it does not exist, and returns a line that says how many.
-/// Throws ConfigError, and writes nothing, if one of them exists already.
+/// Writes files, given by name and content, into a folder, which is created if it does not exist. Returns a line that
+/// states how many were written. Throws ConfigError, and writes nothing, if one of the files already exists.
 std::string write_new(const std::filesystem::path& folder,
                       const std::vector<std::pair<std::string, std::string>>& files);
 

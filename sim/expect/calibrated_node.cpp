@@ -2,7 +2,7 @@
 #include "sim/expect/calibrated_node.h"
 
 #include <fmt/format.h>
-#include <stdlib.h>  // NOLINT(modernize-deprecated-headers): mkdtemp is POSIX's
+#include <stdlib.h>  // NOLINT(modernize-deprecated-headers): mkdtemp is POSIX
 
 #include <filesystem>
 #include <fstream>
@@ -35,7 +35,7 @@ calibrate::Observations observations_of(const MeasuredNode& node) {
   return seen;
 }
 
-/// A folder that goes away with what is in it.
+/// A temporary folder; the destructor removes it with its contents.
 class Scratch {
  public:
   Scratch() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A machine as `commfuse-sim calibrate` makes it from what one node measured.
+// The machine that `commfuse-sim calibrate` derives from the measurements of one node.
 #pragma once
 
 #include "model/hardware/machine.h"
@@ -7,9 +7,10 @@
 
 namespace commfuse::expect {
 
-/// The node's own machine with its collectives fitted to the node's rows; what they leave open stays. The file is
-/// written to a temporary folder and read again, as an operator's would be. Requires rows of one node. Throws
-/// ConfigError where nothing can be fitted, std::runtime_error where no file can be written.
+/// Returns the node's machine with the collectives fitted to the node's rows; parameters that the rows do not determine
+/// keep their values. The hardware file is written to a temporary folder and read again, as an operator would do.
+/// Requires rows of a single node. Throws ConfigError if nothing can be fitted, and std::runtime_error if the file
+/// cannot be written.
 Machine calibrated_on(const MeasuredNode& node);
 
 }  // namespace commfuse::expect

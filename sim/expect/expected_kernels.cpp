@@ -36,7 +36,7 @@ GemmSize parse_gemm_size(std::string_view text, DType dtype) {
   }
   GemmSize size{.m = extents[0], .n = extents[1], .k = extents[2], .dtype = dtype};
   if (dtype == DType::fp8) {
-    size.out = DType::bf16;  // the output type of frameworks
+    size.out = DType::bf16;  // frameworks write bf16
   }
   return size;
 }

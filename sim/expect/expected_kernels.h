@@ -12,8 +12,8 @@
 namespace commfuse::expect {
 
 struct ExpectedKernelRow {
-  std::optional<GemmSize> gemm;  ///< Nothing: a copy.
-  Bytes copied;
+  std::optional<GemmSize> gemm;  ///< Empty for a copy.
+  Bytes copied;                  ///< Size of a copy.
   Duration time{};
   ExpectedRange range;
   Limit limit = Limit::compute;
@@ -31,7 +31,7 @@ struct KernelQuestion {
   double false_alarms = 0.01;
 };
 
-/// Throws ConfigError for a dtype that the machine lacks, and for a copy of nothing or above 1 TiB.
+/// Throws ConfigError for a dtype that the machine lacks, and for a copy below 1 B or above 1 TiB.
 std::vector<ExpectedKernelRow> expected_kernels(const Machine& machine, const KernelQuestion& question);
 
 }  // namespace commfuse::expect

@@ -14,7 +14,7 @@ namespace commfuse::expect {
 
 namespace {
 
-/// A group that is larger than the part of a node that takes part fills that part of several nodes.
+/// A group with more GPUs than take part in one node spans several nodes and fills them.
 Message message_of(const Machine& machine, LinkOp op, std::int64_t gpus, const Question& question) {
   const std::int64_t in_a_node = question.gpus_per_node == 0 ? machine.gpus_per_node : question.gpus_per_node;
   if (in_a_node < 1 || in_a_node > machine.gpus_per_node) {
@@ -46,7 +46,7 @@ std::string kernel_of(const Machine& machine, const Message& message) {
   return !kernel ? "" : std::string(name_of(lacks_sums ? NcclKernel::simple : *kernel));
 }
 
-/// Returns the pairs that exchange: two GPUs of a node, and one GPU of each of two nodes.
+/// Returns the possible exchanges: between two GPUs of a node, and between GPUs of two nodes. Sizes are not set.
 std::vector<Message> exchanges_of(const Machine& machine) {
   std::vector<Message> pairs;
   if (machine.gpus_per_node > 1) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The expected time of every collective over a range of sizes, with the interval that healthy measurements keep.
+// The expected time of every collective over a range of sizes, with the interval of healthy measurements.
 #pragma once
 
 #include <cstdint>
@@ -12,25 +12,26 @@
 
 namespace commfuse::expect {
 
-/// Settings of NCCL and the working part of the network; nothing: as the machine's file has it.
+/// Settings of NCCL and the working part of the network. An empty member keeps the value of the machine's file.
 struct Setup {
   std::optional<bool> nvls{};
-  std::optional<int> ctas{};   ///< CTAs of a kernel, at most.
-  std::optional<int> rails{};  ///< Working NICs of a node.
+  std::optional<int> ctas{};   ///< Upper limit of CTAs per kernel.
+  std::optional<int> rails{};  ///< Working NICs per node.
   std::optional<NcclVersion> nccl{};
 };
 
-/// A version of NCCL without NVLS turns it off. Throws ConfigError for NVLS with such a version or without a switch
-/// that sums, for rails without a network or above a node's NICs, and for fewer than one CTA.
+/// Applies the setup to a machine. An NCCL version without NVLS turns NVLS off. Throws ConfigError for NVLS with such a
+/// version or without a switch that can sum, for rails without a network or outside 1 to the NICs of a node, and for
+/// fewer than one CTA.
 Machine with_setup(Machine machine, const Setup& setup);
 
 struct Question {
   std::vector<LinkOp> ops;
-  std::vector<std::int64_t> gpus;  ///< Total GPUs; a group that is larger than a node fills nodes.
+  std::vector<std::int64_t> gpus;  ///< Total GPUs; a group that is larger than a node must fill its nodes.
   std::vector<Bytes> sizes;
-  double false_alarms =
-      0.01;  ///< Share of healthy measurements that are slower than `slow`; as many are faster than `fast`.
-  std::int64_t gpus_per_node = 0;  ///< GPUs of each node that take part; 0: all of them.
+  /// Share of healthy measurements that are slower than `slow`; the same share is faster than `fast`.
+  double false_alarms = 0.01;
+  std::int64_t gpus_per_node = 0;  ///< GPUs per node that take part; 0: all.
 };
 
 struct ExpectedRow {
@@ -38,12 +39,12 @@ struct ExpectedRow {
   Duration time{};
   ExpectedRange range;
   Limit limit = Limit::bandwidth;
-  std::string kernel;  ///< NCCL's kernel, where the machine's file names it; otherwise empty.
+  std::string kernel;  ///< NCCL's kernel if the machine's file determines it; otherwise empty.
   Bytes saturation;    ///< Size from which this collective reaches 90% of its bus bandwidth.
 };
 
-/// Exchanges are between two GPUs, whatever `gpus` is: inside a node, and between two nodes where there are several.
-/// Throws ConfigError for more GPUs than the machine or a node of it has.
+/// Exchanges are always between two GPUs, regardless of `gpus`: inside a node, and between two nodes if the machine has
+/// several. Throws ConfigError for GPU counts that do not fit the machine or its nodes.
 std::vector<ExpectedRow> expected_rows(const Expectation& expectation, const Question& question);
 
 /// Returns the powers of `factor` from the smallest to the largest size. Throws ConfigError for a size of 0 or above 64

@@ -14,7 +14,7 @@ namespace commfuse::expect {
 
 namespace {
 
-/// Returns a run with the values that layers and steps have in common.
+/// Returns a run with the values common to layers and steps. Throws ConfigError if `error` is empty.
 ExpectedRun run_with(std::string strategy, Duration time, std::optional<double> error, double false_alarms) {
   if (!error) {
     throw ConfigError("--set uncertainty: a range needs errors; leave it on");

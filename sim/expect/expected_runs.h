@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Predicts the times of layers and steps of a model on a machine, as `commfuse-sim run` does, with the range that
-// healthy measurements keep to.
+// Predicts the times of layers and steps of a model on a machine, as `commfuse-sim run` does, with the range of healthy
+// measurements.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +15,18 @@ namespace commfuse::expect {
 struct ExpectedRun {
   std::string scope;  ///< "layer", "step"
   std::string model;
-  std::string strategy;  ///< With its parameters, "sliced k=4".
+  std::string strategy;  ///< With its parameters, for example "sliced k=4".
   std::int64_t ranks = 0;
   std::int64_t batch = 0;
   std::int64_t seq = 0;
   Duration time{};
-  double error = 0.0;  ///< One standard error of ln(time).
+  double error = 0.0;  ///< Standard error of ln(time).
   ExpectedRange range;
 };
 
-/// One row a strategy that can be run, in the order of `run`; limits that no schedule reaches are left out. `settings`
-/// are of one point. Throws ConfigError as `run` does, where no strategy can be run, and where `uncertainty` is off.
+/// Returns one row per strategy that can run, in the order of `run`, without lower bounds that no schedule reaches.
+/// `settings` must describe one point. Throws ConfigError as `run` does, if no strategy can run, and if `uncertainty`
+/// is off.
 std::vector<ExpectedRun> expected_runs(const Settings& settings, double false_alarms);
 
 }  // namespace commfuse::expect

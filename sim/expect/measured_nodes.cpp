@@ -26,9 +26,9 @@ struct KnownTable {
   std::int64_t gpus = 0;  ///< 0: any number
 };
 
-// Degraded nodes according to their sources or the data's README. Unknown are smaller groups of the L40S box whose
-// eight GPUs are degraded (configs/hardware/l40s-pcie.yaml), 20 racks of GB200, whose network no file describes, and a
-// Slingshot cluster without a healthy twin.
+// The sources, or the README of the data, state which nodes are degraded. Nodes not listed here are unknown: smaller
+// groups of the L40S server whose eight GPUs are degraded (configs/hardware/l40s-pcie.yaml), 20 racks of GB200, whose
+// network no file describes, and a Slingshot cluster without a healthy counterpart.
 constexpr std::array known_tables{
     KnownTable{"nccl_a100_1node_vtrain_allreduce"},
     KnownTable{"nccl_a100_2node_allgather"},
@@ -81,7 +81,7 @@ void read_rows(const score::Table& table, const std::string& stem, score::KnownM
         !fits(*machine.machine, message)) {
       continue;
     }
-    // Without a column that tells runs apart, the n-th row of a message belongs to the n-th run.
+    // Without a column that names runs, the n-th row of a message belongs to the n-th run.
     const int times = ++seen[{message.op, message.gpus, message.nodes, message.bytes.count}];
     const std::string which = row.has(run) ? std::string(row.text(run)) : fmt::format("#{}", times);
     MeasuredNode& node = by_run[{which, message.gpus}];

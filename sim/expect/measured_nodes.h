@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes in tables of measured collectives, with the list of nodes known to be healthy or degraded.
+// Reads the nodes in tables of measured collectives, and lists the nodes known to be healthy or degraded.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ namespace commfuse::expect {
 
 enum class Known : std::uint8_t { healthy, degraded, unknown };
 
-/// Looks up the table's name without its ending and the number of GPUs that take part. This is the only list of healthy
-/// and degraded nodes.
+/// Looks up a node by the name of its table (the file name without extension) and the number of GPUs that take part.
+/// This is the only list of healthy and degraded nodes.
 Known known_of(std::string_view table, std::int64_t gpus);
 
 /// Measurements of one group of GPUs in one run of one table.
@@ -24,15 +24,15 @@ struct MeasuredNode {
   std::string table;
   std::string run;
   std::int64_t gpus = 1;
-  std::string nccl_version;  ///< Empty if the table does not say.
+  std::string nccl_version;  ///< Empty if the table does not state it.
   Known known = Known::unknown;
   Machine machine;
   std::vector<MeasuredMessage> rows;
 };
 
-/// Returns the nodes of every table of collectives in a folder, in the order of tables, runs and GPUs. Leaves out nodes
-/// of unknown machines, nodes whose GPUs do not fit the machine, and rows of other collectives. Throws ConfigError as
-/// read_table does.
+/// Returns the nodes of every table of collectives, in the order of tables, runs and GPUs. Skips tables of unknown
+/// machines, rows whose GPUs do not fit the machine, and rows of unknown collectives. Throws ConfigError as read_table
+/// does.
 std::vector<MeasuredNode> measured_nodes(const std::vector<std::filesystem::path>& tables);
 
 }  // namespace commfuse::expect

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Versions of NCCL, and the errors of expected times for another version than that of the fit.
+// Versions of NCCL, and the errors of expected times for a version other than the fitted one.
 #pragma once
 
 #include <compare>
@@ -19,24 +19,25 @@ struct NcclVersion {
   friend auto operator<=>(const NcclVersion&, const NcclVersion&) = default;
 };
 
-/// Reads "2.23" and "2.28.9"; nullopt for any other text.
+/// Parses texts such as "2.23" and "2.28.9". Returns nullopt for any other text.
 std::optional<NcclVersion> nccl_version_named(std::string_view text);
 
-/// The version to whose times the collectives of a machine were fitted: the source of link.collective.rate names it, as
-/// in "fitted: nccl_h100.csv, NCCL 2.29.2". nullopt if it does not.
+/// Returns the NCCL version of the measurements to which the machine's collectives were fitted. The source of
+/// link.collective.rate names it, as in "fitted: nccl_h100.csv, NCCL 2.29.2"; otherwise returns nullopt.
 std::optional<NcclVersion> fitted_version(const Machine& machine);
 
-/// Errors between two versions: root mean square of medians over three pairs of versions on H100 and B200, every pair
-/// counting once (docs/decisions/0077).
+/// Errors between two versions: root mean square of the medians of three pairs of versions on H100 and B200, with equal
+/// weights for the pairs (docs/decisions/0077).
 inline constexpr SoftwareErrors between_versions{.bandwidth = 0.03, .latency = 0.07};
 
-/// None for the fitted version, whatever its patch; between_versions for others, and where the fitted one is not known.
+/// Returns no errors for the fitted version, whatever its patch number; between_versions for any other version, and if
+/// the fitted version is unknown.
 SoftwareErrors errors_of(const Machine& machine, const NcclVersion& version);
 
-/// NVLS, sums in the switch, came with NCCL 2.17.
+/// Returns whether the version has NVLS (sums in the switch), which came with NCCL 2.17.
 bool can_have_nvls(const NcclVersion& version);
 
-/// "2.28.9"; "2.23" without a patch.
+/// Returns for example "2.28.9", or "2.23" if the patch number is 0.
 std::string name_of(const NcclVersion& version);
 
 }  // namespace commfuse::expect

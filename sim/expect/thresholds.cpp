@@ -20,10 +20,10 @@ constexpr std::int64_t mib = std::int64_t{1} << 20U;
 constexpr std::int64_t gib = std::int64_t{1} << 30U;
 constexpr std::array collectives{LinkOp::all_reduce, LinkOp::all_gather, LinkOp::reduce_scatter, LinkOp::all_to_all};
 
-/// Returns GB/s in the form that checkers read, rounded down: a floor that is too low raises no false alarm.
+/// Returns GB/s as checkers read it. Rounds down, because a floor that is too low raises no false alarm.
 std::string gigabytes(BytesPerSecond rate) { return fmt::format("{:.1f}", std::floor(rate.value / 1e8) / 10.0); }
 
-/// Returns the message over all whole nodes of the machine.
+/// Returns a message between all GPUs of the machine.
 Message whole_machine(const Machine& machine, LinkOp op, std::int64_t bytes) {
   return {.op = op, .gpus = total_gpus(machine), .nodes = machine.nodes, .bytes = {bytes}};
 }
@@ -49,8 +49,8 @@ void require_a_node(const Machine& machine, std::string_view form) {
   }
 }
 
-/// nccl-tests compares the mean of all rows, in and out of place, with 0.9 times the variable (src/common.cu,
-/// "NCCL_TESTS_MIN_BW"). Healthy means of a single size need no more than the floor of that size.
+/// Writes commands of nccl-tests, which compares the mean of all rows, in and out of place, with 0.9 times the variable
+/// NCCL_TESTS_MIN_BW (src/common.cu). The commands run a single size, so its floor is a safe limit for that mean.
 std::string nccl_tests(const Expectation& expectation, double false_alarms) {
   constexpr double slack = 0.9;
   const Machine& machine = expectation.machine();
@@ -68,8 +68,9 @@ std::string nccl_tests(const Expectation& expectation, double false_alarms) {
   return text;
 }
 
-/// Values of the Helm chart of NVSentinel's preflight checks (NVIDIA/NVSentinel, charts/preflight/values.yaml): the
-/// loopback check runs all_reduce_perf in one node with TEST_SIZE_MB, the other one across nodes with MESSAGE_SIZES.
+/// Writes values for the Helm chart of NVSentinel's preflight checks (NVIDIA/NVSentinel, charts/preflight/values.yaml).
+/// The loopback check runs all_reduce_perf in one node with TEST_SIZE_MB; the all-reduce check runs it across nodes
+/// with MESSAGE_SIZES.
 std::string nvsentinel(const Expectation& expectation, double false_alarms) {
   const Machine& machine = expectation.machine();
   require_a_node(machine, "nvsentinel");
@@ -97,8 +98,9 @@ std::string nvsentinel(const Expectation& expectation, double false_alarms) {
   return text;
 }
 
-/// A fragment of a recipe overlay (NVIDIA/aicr, recipes/overlays/h100-eks-training.yaml): the check reads the bus
-/// bandwidth, out of place, of the largest message, 16 GiB (validators/performance/nccl_all_reduce_bw_constraint.go).
+/// Writes a fragment of a recipe overlay (NVIDIA/aicr, recipes/overlays/h100-eks-training.yaml). The check reads the
+/// out-of-place bus bandwidth of the largest message, 16 GiB
+/// (validators/performance/nccl_all_reduce_bw_constraint.go).
 std::string aicr(const Expectation& expectation, double false_alarms) {
   const Machine& machine = expectation.machine();
   if (machine.nodes < 2) {
@@ -120,8 +122,9 @@ std::string aicr(const Expectation& expectation, double false_alarms) {
              gigabytes(floor_of(expectation, whole_machine(machine, LinkOp::all_reduce, 16 * gib), false_alarms)));
 }
 
-/// A rule file of `sb result diagnosis` (microsoft/superbenchmark, superbench/analyzer/rules/diagnosis_rules.yaml;
-/// metrics of nccl-bw in docs/user-tutorial/benchmarks/micro-benchmarks.md).
+/// Writes a rule file for `sb result diagnosis` (microsoft/superbenchmark,
+/// superbench/analyzer/rules/diagnosis_rules.yaml; docs/user-tutorial/benchmarks/micro-benchmarks.md describes the
+/// metrics of nccl-bw).
 std::string superbench(const Expectation& expectation, double false_alarms) {
   const Machine& machine = expectation.machine();
   require_a_node(machine, "superbench");
@@ -144,11 +147,11 @@ std::string superbench(const Expectation& expectation, double false_alarms) {
   return text;
 }
 
-/// Writes lines of a configuration of NHC with Azure's tests (Azure/azurehpc-health-checks, conf/nd96isr_h100_v5.conf).
-/// check_nccl_allreduce compares nccl-tests' average bus bandwidth, of one size in a node
-/// (customTests/azure_nccl_allreduce.nhc); check_gpu_bw every cell of nvbandwidth's host_to_device_memcpy_ce and
-/// device_to_host_memcpy_ce with its first number, of device_to_device_memcpy_read_ce, where there is NVLink, with its
-/// second (customTests/azure_gpu_bandwidth.nhc).
+/// Writes configuration lines for NHC with Azure's tests (Azure/azurehpc-health-checks, conf/nd96isr_h100_v5.conf).
+/// check_nccl_allreduce compares nccl-tests' average bus bandwidth of one size in a node
+/// (customTests/azure_nccl_allreduce.nhc). check_gpu_bw compares every cell of nvbandwidth's host_to_device_memcpy_ce
+/// and device_to_host_memcpy_ce with its first number and, on machines with NVLink, every cell of
+/// device_to_device_memcpy_read_ce with its second number (customTests/azure_gpu_bandwidth.nhc).
 std::string azure_nhc(const Expectation& expectation, double false_alarms) {
   const Machine& machine = expectation.machine();
   require_a_node(machine, "azure-nhc");
@@ -166,9 +169,9 @@ std::string azure_nhc(const Expectation& expectation, double false_alarms) {
                      gigabytes(floor_of(expectation, one_node(machine, LinkOp::all_reduce, 16 * gib), false_alarms)));
 }
 
-/// Writes Helm values of Google's scanner (GoogleCloudPlatform/cluster-health-scanner,
-/// deploy/helm/health_checks/nccl_healthcheck/a3ultra.yaml): its check runs all_gather_perf across NHOSTS nodes and
-/// compares the average bus bandwidth, cut to a whole number, with BANDWIDTH_THRESHOLD, a whole number
+/// Writes Helm values for Google's scanner (GoogleCloudPlatform/cluster-health-scanner,
+/// deploy/helm/health_checks/nccl_healthcheck/a3ultra.yaml). Its check runs all_gather_perf across NHOSTS nodes,
+/// truncates the average bus bandwidth to a whole number and compares that with BANDWIDTH_THRESHOLD, a whole number
 /// (src/nccl_healthcheck/nccl_startup.py).
 std::string google_chs(const Expectation& expectation, double false_alarms) {
   const Machine& machine = expectation.machine();
@@ -189,7 +192,7 @@ std::string google_chs(const Expectation& expectation, double false_alarms) {
                                                  std::floor(floor.value / 1e9), machine.nodes, machine.gpus_per_node);
 }
 
-/// Writes alerting rules over the output of `commfuse-validate verdict -o prometheus`.
+/// Writes alerting rules for the output of `commfuse-validate verdict -o prometheus`.
 std::string prometheus(const Expectation& expectation, double false_alarms) {
   const Machine& machine = expectation.machine();
   require_a_node(machine, "prometheus");

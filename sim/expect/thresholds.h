@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Floors of bus bandwidth in the forms that checkers read. Each form follows files of the checker itself.
+// Floors of bus bandwidth in the formats that checkers read. Each format follows files of the checker itself.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace commfuse::expect {
 
-/// A form of thresholds: its name, its purpose, and the function that makes its text.
+/// A format of thresholds: its name, its description, and the function that writes its text.
 struct ThresholdForm {
   std::string_view name;
   std::string_view doc;
@@ -20,8 +20,8 @@ struct ThresholdForm {
 
 std::span<const ThresholdForm> threshold_forms();
 
-/// Returns the whole text. Throws ConfigError for an unknown form, listing the known ones, and for a machine that lacks
-/// what the checker measures: AICR needs several nodes.
+/// Returns the whole text in the format named `form`. Throws ConfigError for an unknown format, and for a machine
+/// without the links that the checker measures: AICR, for example, needs several nodes.
 std::string thresholds(std::string_view form, const Expectation& expectation, double false_alarms);
 
 }  // namespace commfuse::expect

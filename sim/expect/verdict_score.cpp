@@ -28,11 +28,11 @@ namespace commfuse::expect {
 namespace {
 
 constexpr double false_alarms = 0.01;
-/// Number of made-up repetitions of a measured node, each with errors of repeat_error of the node, its collectives and
-/// its rows.
+/// Number of generated repetitions of a measured node. Each adds errors of size repeat_error: one for the node, one per
+/// collective and one per row.
 constexpr std::uint32_t repeats = 20;
 
-/// Returns a nearly normal number, within about 4 standard deviations: a sum of twelve uniform numbers.
+/// Draws an approximately standard normal number: the sum of twelve uniform numbers, minus 6.
 double normal(std::uint32_t node, std::uint32_t part, std::uint32_t which) {
   double sum = -6.0;
   for (std::uint32_t i = 0; i < 3; ++i) {
@@ -72,7 +72,7 @@ double latency_doubled(const Message&, const Expected& expected) {
   return expected.limit == Limit::latency ? 2.0 : 1.0;
 }
 
-/// Returns the factors that the model predicts for a machine with the fault.
+/// Returns the slowdown that the model predicts on the faulty machine.
 FaultOn as_on(const Machine& healthy, const Machine& faulty) {
   return [&healthy, faulty](const Message& message, const Expected&) {
     return to_seconds(message_time(faulty, message)) / to_seconds(message_time(healthy, message));
@@ -146,7 +146,7 @@ void add_with_priors(const std::vector<MeasuredNode>& healthy, Judges& judges, V
   score.counts.insert(score.counts.end(), {called, slow, latency, link});
 }
 
-/// Nodes with different NCCL versions are different machines.
+/// Returns whether two nodes have the same machine, number of GPUs and known NCCL version.
 bool are_of_one_fleet(const MeasuredNode& a, const MeasuredNode& b) {
   return &a != &b && a.machine.name == b.machine.name && a.gpus == b.gpus && !a.nccl_version.empty() &&
          a.nccl_version == b.nccl_version;
@@ -177,16 +177,16 @@ void add_with_references(const std::vector<MeasuredNode>& healthy, VerdictScore&
   score.counts.insert(score.counts.end(), {called, slow, latency});
 }
 
-/// A node and the file that was calibrated on a sibling of it.
+/// A node and the machine that was calibrated on a sibling of the node.
 struct Sibling {
-  std::string cluster;  ///< "h100-sxm, NCCL 2.29.2": groups of 2, 4 and 8 GPUs are of the same nodes.
+  std::string cluster;  ///< "h100-sxm, NCCL 2.29.2"; without the GPU count, as groups of 2, 4 and 8 share their nodes.
   std::int64_t gpus = 1;
   const Machine* calibrated = nullptr;
   const MeasuredNode* node = nullptr;
   ShareLikelihood bandwidth, latency;
 };
 
-/// Keeps the machines that siblings point to.
+/// Sibling pairs, with the calibrated machines to which they point.
 struct Siblings {
   std::vector<std::unique_ptr<const Machine>> machines;
   std::vector<Sibling> pairs;
@@ -226,8 +226,8 @@ Siblings siblings_of(const std::vector<MeasuredNode>& healthy) {
   return siblings;
 }
 
-/// Returns the likelihoods of the pairs of one group of GPUs. They count as one comparison fewer than there are nodes,
-/// because each two nodes form two pairs and three nodes have only two independent differences.
+/// Returns the joint likelihood of all pairs with one count of GPUs. N nodes form N (N - 1) pairs but have only N - 1
+/// independent differences, so the pairs are weighted to count as N - 1 comparisons.
 ShareLikelihood likelihood_of(const std::vector<const Sibling*>& pairs, ShareLikelihood Sibling::*side) {
   const auto count = static_cast<double>(pairs.size());
   const double nodes = 0.5 + std::sqrt(0.25 + count);  // count = nodes x (nodes - 1)
@@ -240,7 +240,7 @@ ShareLikelihood likelihood_of(const std::vector<const Sibling*>& pairs, ShareLik
   return sum;
 }
 
-/// Estimates the shares without the nodes of one cluster.
+/// Estimates the shares without the nodes of one cluster; with an empty name, from all nodes.
 HeldOutShares shares_without(const std::vector<Sibling>& pairs, const std::string& cluster) {
   std::map<std::pair<std::string, std::int64_t>, std::vector<const Sibling*>> groups;
   HeldOutShares shares{.cluster = cluster.empty() ? "none" : cluster};
@@ -261,8 +261,8 @@ HeldOutShares shares_without(const std::vector<Sibling>& pairs, const std::strin
   return shares;
 }
 
-/// Judges each node by a file that was calibrated on another node of its fleet, with shares of the residual estimated
-/// on the other clusters.
+/// Judges each node by a file that was calibrated on another node of its fleet, with residual shares estimated on the
+/// other clusters.
 void add_with_calibrations(const std::vector<MeasuredNode>& healthy, VerdictScore& score) {
   VerdictCount called = at_most("calibrated on another node: healthy called bad", 0.01);
   VerdictCount slow = at_least("calibrated on another node: all rates x 0.85 called bad", 0.95);
@@ -294,8 +294,8 @@ void add_with_calibrations(const std::vector<MeasuredNode>& healthy, VerdictScor
   score.counts.insert(score.counts.end(), {called, slow, latency});
 }
 
-/// Adds made-up matrices of nvbandwidth for eight GPUs, with the errors that copies.cpp states, because there is no
-/// public matrix of a node that is known to be degraded.
+/// Judges generated nvbandwidth matrices of eight GPUs, with the errors that copies.cpp states. There is no public
+/// matrix of a node that is known to be degraded.
 void add_copies(VerdictScore& score) {
   VerdictCount called = at_most("nvbandwidth, made up: healthy called bad", 0.01);
   VerdictCount named = at_least("nvbandwidth, made up: one pair at half its rate, called bad and named", 0.90);
@@ -345,7 +345,7 @@ void add_degraded(const std::vector<MeasuredNode>& nodes, Judges& judges, Verdic
   score.counts.push_back(called);
 }
 
-/// A fault whose degree is none of those that the verdict tries.
+/// A generated fault. Its severity differs from those that the verdict tries.
 struct MadeFault {
   std::string_view machine;
   std::string_view fault;
@@ -369,7 +369,7 @@ constexpr std::array made_faults{
     MadeFault{"dgx-h100-x2", "sockets",
               [](const Machine& m) { return with_latencies(with_network_rates(m, 0.07), 2.2); }}};
 
-/// Returns rows in the sizes of nccl-tests: 1 KiB to 8 GiB.
+/// Returns predicted rows of all collectives at sizes from 1 KiB to 8 GiB.
 Rows made_rows(const Machine& machine) {
   Rows rows;
   for (const LinkOp op : {LinkOp::all_gather, LinkOp::reduce_scatter, LinkOp::all_reduce, LinkOp::all_to_all}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures how often verdicts are right: on measured nodes that are known to be healthy or degraded, on such nodes with
-// faults put in, and on wholly made-up nodes.
+// Measures how often verdicts are right: on measured nodes known to be healthy or degraded, on healthy nodes with added
+// faults, and on generated nodes.
 #pragma once
 
 #include <cstddef>
@@ -10,12 +10,12 @@
 
 namespace commfuse::expect {
 
-/// Number of nodes, and how many of them were called bad or had their fault named.
+/// Number of nodes, and how many of them the verdict called bad, or whose fault it named.
 struct VerdictCount {
   std::string what;
   std::string bar;  ///< "<= 1%", ">= 95%"
   double limit = 0.0;
-  bool at_most = false;  ///< The bar is an upper limit; otherwise a lower one.
+  bool at_most = false;  ///< The bar is an upper limit; otherwise a lower limit.
   std::size_t nodes = 0;
   std::size_t hits = 0;
   [[nodiscard]] double share() const {
@@ -32,12 +32,12 @@ struct DegradedVerdict {
   std::string suspects;  ///< "degraded_nic 38%, few_ctas 26%"
 };
 
-/// A fault put into a made-up node.
+/// The verdict on a generated node with a fault.
 struct NamedFault {
   std::string machine;
-  std::string fault;      ///< The fault that was put in.
+  std::string fault;      ///< The true fault.
   std::string suspects;   ///< "degraded_nic 38%, few_ctas 26%"
-  bool is_right = false;  ///< The likeliest fault is the one put in.
+  bool is_right = false;  ///< The likeliest suspect is the true fault.
   bool is_bad = false;    ///< The node was called bad.
 };
 
@@ -49,11 +49,11 @@ struct MedianSpread {
   double largest = 0.0;
 };
 
-/// Shares of a calibrated file's residual that siblings differ by (model/expect/sibling_shares.h), estimated without
-/// the nodes of one cluster. These nodes are judged with them.
+/// Shares of a calibrated file's residual by which siblings differ (model/expect/sibling_shares.h), estimated without
+/// the nodes of one cluster. The nodes of that cluster are judged with these shares.
 struct HeldOutShares {
   std::string cluster;    ///< "h100-sxm, NCCL 2.29.2"; "none" for the estimate on all clusters.
-  std::size_t pairs = 0;  ///< Pairs of its nodes and groups: one is calibrated on, the other judged.
+  std::size_t pairs = 0;  ///< Pairs of nodes in the cluster: the file is calibrated on one, the other is judged.
   double bandwidth = 0.0;
   double latency = 0.0;
 };
@@ -63,13 +63,12 @@ struct VerdictScore {
   std::vector<DegradedVerdict> degraded;
   std::vector<NamedFault> faults;
   std::vector<MedianSpread> spreads;
-  std::vector<HeldOutShares> shares;  ///< By cluster; the estimate on all of them last.
+  std::vector<HeldOutShares> shares;  ///< By cluster; the estimate on all clusters is last.
   std::size_t healthy = 0;            ///< Measured nodes with enough rows.
   std::size_t too_small = 0;          ///< Healthy nodes with too few rows.
 };
 
-/// Returns the score at 1% false alarms. The same tables give the same score. Throws ConfigError as measured_nodes
-/// does.
+/// Returns the score at 1% false alarms; it is deterministic. Throws ConfigError as measured_nodes does.
 VerdictScore score_verdicts(const std::vector<std::filesystem::path>& tables);
 
 }  // namespace commfuse::expect

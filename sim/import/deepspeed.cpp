@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keys and defaults: deepspeedai/DeepSpeed, docs/_pages/config-json.md; which batch follows from which,
-// runtime/config.py
-// (_set_batch_related_parameters).
+// Keys and defaults: deepspeedai/DeepSpeed, docs/_pages/config-json.md. Derivation of missing batch sizes:
+// runtime/config.py (_set_batch_related_parameters).
 #include "sim/import/deepspeed.h"
 
 #include <fmt/format.h>
@@ -26,7 +25,7 @@ namespace {
 
 bool is_auto(const Entry* entry) { return entry != nullptr && entry->text == "auto"; }
 
-/// Returns a count of the file; nothing if it is left out or "auto".
+/// Returns a count from the file; nothing if it is missing or "auto".
 std::optional<std::int64_t> said_count(KeyedFile& file, std::initializer_list<std::string_view> keys, Counts range) {
   const Entry* const entry = file.first_of(keys);
   return entry == nullptr || is_auto(entry) ? std::nullopt : std::optional(KeyedFile::count(*entry, range));
@@ -40,7 +39,8 @@ T needed(const std::optional<T>& value, const std::string& path, std::string_vie
   return *value;
 }
 
-/// Returns a count of the file, or of a flag where the file leaves it open. Throws ConfigError where the two differ.
+/// Returns a count from the file, or from a flag if the file does not set it. Throws ConfigError if file and flag
+/// differ.
 std::optional<std::int64_t> either(KeyedFile& file, std::string_view key, const Options& options, std::string_view flag,
                                    Counts range) {
   const std::optional<std::int64_t> in_file = said_count(file, {key}, range);
@@ -101,7 +101,7 @@ void read_batches(KeyedFile& file, const Options& options, StepSettings& step, s
   step.batch = batch;
 }
 
-/// Returns the ranks that divide one replica: tensor, sequence and pipeline.
+/// Reads the tensor, sequence and pipeline degrees. Returns their product, the number of ranks in a replica.
 std::int64_t read_ranks(KeyedFile& file, StepSettings& step, std::vector<std::string>& notes) {
   const Counts tensor{0, range_of("ranks").most};
   step.tensor = std::max<std::int64_t>(
@@ -133,7 +133,7 @@ void read_replicas(KeyedFile& file, const Options& options, StepSettings& step, 
   step.data = gpus / ranks;
 }
 
-/// State of a section; "auto", which a trainer fills in, counts as off and is reported.
+/// State of a section; `open` stands for "auto", which the trainer fills in.
 enum class Switch : std::uint8_t { off, on, open };
 
 Switch switch_of(KeyedFile& file, std::initializer_list<std::string_view> keys) {
@@ -166,7 +166,7 @@ std::string dtype_of(KeyedFile& file, std::vector<std::string>& notes) {
   return "fp32";
 }
 
-/// Returns whether the optimizer is SGD, which keeps no state that counts; Adam keeps two numbers for every weight.
+/// Returns whether the optimizer is SGD, whose state is negligible; Adam keeps two numbers per weight.
 bool is_sgd(KeyedFile& file, std::vector<std::string>& notes) {
   constexpr std::array<std::string_view, 6> adams{"adam",       "adamw",      "fusedadam", "deepspeedcpuadam",
                                                   "onebitadam", "zerooneadam"};
@@ -181,7 +181,7 @@ bool is_sgd(KeyedFile& file, std::vector<std::string>& notes) {
   return name == "sgd";
 }
 
-/// Without the key, or with "auto", DeepSpeed reduces gradients in the dtype of bf16 or fp16 where one of them is on
+/// Without the key, or with "auto", DeepSpeed reduces gradients in bf16 or fp16 if one of them is on
 /// (runtime/engine.py, communication_data_type).
 std::string gradient_dtype_of(KeyedFile& file, const StepSettings& step) {
   const Entry* const said = file.first_of({"communication_data_type"});
@@ -198,7 +198,7 @@ std::string gradient_dtype_of(KeyedFile& file, const StepSettings& step) {
   return word;
 }
 
-/// By default, DeepSpeed overlaps the reduction of gradients only with ZeRO 3.
+/// By default, DeepSpeed overlaps the reduction of gradients only under ZeRO 3.
 bool overlaps_gradients(KeyedFile& file, const StepSettings& step) {
   const Entry* const entry = file.first_of({"zero_optimization.overlap_comm"});
   return entry == nullptr || is_auto(entry) ? step.zero == 3 : KeyedFile::flag(*entry);

@@ -7,12 +7,12 @@
 
 namespace commfuse::import {
 
-/// The file has neither a model nor a sequence length nor a number of GPUs, so --model, --seq and --gpus are needed;
-/// --micro-batch and --batch replace values that are "auto", which Hugging Face's trainer fills in. Throws ConfigError
-/// (`path:line:col: sentence; remedy`).
+/// The file has no model, no sequence length and no number of GPUs, so --model, --seq and --gpus are required;
+/// --micro-batch and --batch replace missing values and "auto", which Hugging Face's trainer fills in. Throws
+/// ConfigError (`path:line:col: sentence; remedy`).
 Imported read_deepspeed(const Source& source);
 
-/// Returns whether the text certainly is a DeepSpeed configuration.
+/// Returns true only if the text is unmistakably a DeepSpeed configuration.
 bool is_deepspeed(std::string_view text);
 
 }  // namespace commfuse::import

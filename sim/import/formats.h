@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The registry of formats that `commfuse-sim import` reads. A new format is its reader and an entry in formats.cpp;
+// The registry of formats that `commfuse-sim import` reads. A new format needs a reader and an entry in formats.cpp;
 // help, completion and the command follow.
 #pragma once
 
@@ -12,9 +12,9 @@
 
 namespace commfuse::import {
 
-/// A flag of a format, beside --name and --out, that takes a value.
+/// A flag of a format that takes a value. All formats also have --name and --out.
 struct FormatOption {
-  std::string_view flag;  ///< "--gpus"; an entry without dashes stands for words after the file.
+  std::string_view flag;  ///< "--gpus"; a name without dashes stands for the words after the file.
   std::string_view type;  ///< Placeholder of the value in --help: "NAME".
   std::string_view doc;
 };
@@ -23,17 +23,17 @@ struct Format {
   std::string_view name;     ///< Name of the subcommand; default of --name.
   std::string_view summary;  ///< One line.
   std::string_view file;     ///< Description of FILE in --help.
-  std::string_view about;    ///< Help text about the part that is read, one or two lines.
-  std::string_view example;  ///< Example commands, indented by two blanks.
+  std::string_view about;    ///< Help text about what is read, one or two lines.
+  std::string_view example;  ///< Example commands, indented by two spaces.
   std::span<const FormatOption> options;
-  Imported (*read)(const Source& source);  ///< Reader; throws ConfigError where the file has another format.
-  bool (*is)(std::string_view text);       ///< Returns whether a text is certainly of this format.
+  Imported (*read)(const Source& source);  ///< Reader; throws ConfigError if the file has another format.
+  bool (*is)(std::string_view text);       ///< Returns true only if a text unmistakably has this format.
 };
 
 /// Returns the formats in the order of every listing.
 std::span<const Format> formats();
 
-/// Returns the format that the text certainly has. Throws ConfigError where no format or several have its marks.
+/// Returns the format that recognises the text. Throws ConfigError if no format or several formats do.
 const Format& format_of(std::string_view text, const std::string& path);
 
 /// Returns "megatron, torchtitan, ...".

@@ -9,10 +9,10 @@
 
 namespace commfuse::import {
 
-/// A training step; its model is either a file or a name.
+/// A training step, with its model as a file or a name.
 struct Imported {
   std::string model;       ///< YAML, commfuse.model/1; empty if `model_name` is set.
-  std::string model_name;  ///< Name in the catalogue, or a path.
+  std::string model_name;  ///< Name in the catalogue, or a path; empty if `model` is set.
   StepSettings step;
   std::string origin;              ///< "From a command line of Megatron-LM."
   std::vector<std::string> notes;  ///< Sentences about assumptions and about settings without a counterpart.

@@ -13,7 +13,7 @@ namespace commfuse::import {
 
 namespace {
 
-/// Calls `is` with each word between blanks until it returns true.
+/// Returns whether `is` holds for any of the space-separated words.
 template <class Is>
 bool any_word(std::string_view words, const Is& is) {
   while (!words.empty()) {
@@ -33,7 +33,7 @@ bool matches(std::string_view pattern, std::string_view key) {
   return pattern.starts_with('*') ? key.ends_with(pattern.substr(1)) : key == pattern;
 }
 
-/// Returns the requested key of which this one is a misspelling, two edits away.
+/// Returns the readable key of which `key` is a likely misspelling: up to two edits away, and missing from the file.
 std::optional<std::string> slip_of(const KeyedFile& file, std::string_view key) {
   constexpr std::size_t longest = 80;
   constexpr std::size_t shortest = 6;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entries of a TOML, JSON or YAML file by dotted key ("training.seq_len"), with their places and a record of the
-// keys that were read.
+// The entries of a TOML, JSON or YAML file by dotted key ("training.seq_len"), with the place of each entry and a
+// record of the keys that were read.
 #pragma once
 
 #include <cstddef>
@@ -23,15 +23,15 @@ enum class EntryKind : std::uint8_t {
   boolean,
   number,
   text,
-  scalar,  ///< any scalar of YAML: the reader decides on its type
+  scalar,  ///< any YAML scalar; the method that reads it decides on the type
   list,
-  map  ///< has no key of its own
+  map  ///< an empty map
 };
 
 struct Entry {
   std::string key;
   EntryKind kind = EntryKind::null;
-  std::string text;                ///< Text as written; for a list, its items between commas.
+  std::string text;                ///< Text as written; for a list, the items separated by commas.
   std::vector<std::string> items;  ///< Items of a list that are neither lists nor maps.
   std::string where;               ///< "train.toml:3:1", or "model.num_layers=2" for a command line.
 };
@@ -42,24 +42,24 @@ class KeyedFile {
 
   [[nodiscard]] const std::string& path() const { return path_; }
 
-  /// Adds an entry, or replaces the one with that key.
+  /// Adds an entry, or replaces the entry with the same key.
   void put(Entry entry);
   /// Removes a key and the keys below it.
   void remove(std::string_view key);
 
-  /// Returns the entry of a key, even if it is null; nullptr if the key is missing. The key counts as read.
+  /// Returns the entry of a key, or nullptr if the key is missing; an entry may be null. Records the key as read.
   const Entry* find(std::string_view key);
-  /// Returns the entry among these keys that is not null; all of the keys count as read. Throws ConfigError where two
-  /// entries differ.
+  /// Returns the first of these entries that is not null, or nullptr. Records all keys as read. Throws ConfigError if
+  /// two entries differ.
   const Entry* first_of(std::initializer_list<std::string_view> keys);
-  /// Returns whether the file has that key, or one below it.
+  /// Returns whether the file has the key, or a key below it.
   [[nodiscard]] bool has(std::string_view key) const;
 
-  /// These throw ConfigError (`path:line:col: key is ...; remedy`) where the entry has another type or is out of range.
+  /// These throw ConfigError (`path:line:col: key is ...; remedy`) if the entry has another type or is out of range.
   static std::int64_t count(const Entry& entry, Range<std::int64_t> range);
   static bool flag(const Entry& entry);
 
-  /// These read the first of `keys` that is present; nothing if none is.
+  /// These read the first of `keys` whose entry is not null. Without such an entry they return nothing, or `otherwise`.
   std::optional<std::int64_t> count(std::initializer_list<std::string_view> keys, Range<std::int64_t> range);
   bool flag(std::initializer_list<std::string_view> keys, bool otherwise = false);
   std::optional<std::string> word(std::initializer_list<std::string_view> keys);
@@ -78,13 +78,13 @@ class KeyedFile {
   std::set<std::string, std::less<>> asked_;
 };
 
-/// Each reads a file of at most 1 MiB and 32 levels. Throws ConfigError (`path:line:col: sentence; remedy`) where the
-/// file is not of that format, or has a key twice.
+/// Each reads a file of up to 1 MiB and 32 levels, and throws ConfigError (`path:line:col: sentence; remedy`) if the
+/// file has another format or has a key twice.
 KeyedFile read_toml(const std::string& path);
 KeyedFile read_json(const std::string& path);  ///< Comments are allowed, as in hjson.
 KeyedFile read_yaml(const std::string& path);
 
-/// Returns the truth value that YAML, Python or JSON read from the word; nothing for other words.
+/// Returns the boolean that YAML, Python or JSON reads from the word; nothing for other words.
 std::optional<bool> truth_of(std::string_view word);
 
 /// Returns the remedy for a number that is out of range.

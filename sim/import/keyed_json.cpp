@@ -24,7 +24,8 @@ using Json = nlohmann::json;
 
 constexpr std::size_t deepest_nesting = 32;
 
-/// Reads a text and records how much of it has been read, because the parser reports the place of errors only.
+/// Iterates over a text and counts the bytes that the parser has read, because the parser reports places of errors
+/// only.
 class Reading {
  public:
   using iterator_category = std::input_iterator_tag;
@@ -48,7 +49,7 @@ class Reading {
   std::size_t* read_;
 };
 
-/// Finds the line of a byte in a text; each call must ask for a later byte than the last one.
+/// Finds the line and column of a byte in a text. Each call must request a later byte than the previous call.
 class Places {
  public:
   explicit Places(std::string_view text) : text_(text) {}
@@ -161,7 +162,7 @@ class Listener {
     file_.put(current_);
     return true;
   }
-  /// The parser has read up to the quote that ends the key.
+  /// Records the place of a key. The parser has just read the quote that ends the key.
   void place_of_key() {
     std::size_t begin = read_ - 1;
     do {

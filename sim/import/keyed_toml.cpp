@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// toml++ stays in this file: headers only, bounded nesting. Some texts break assertions about its own state; these
-// throw in every build.
+// Only this file includes toml++, as headers, with bounded nesting. Some texts violate assertions in toml++ about its
+// own state; in every build, such a violation throws.
 namespace commfuse::import {
 namespace {
 struct BrokenToml {};
@@ -40,8 +40,8 @@ namespace {
 
 constexpr std::size_t deepest_key = 32;
 
-/// Returns the place behind the last quote of the TOML string that begins at `at`; the end of the text where the string
-/// is not closed.
+/// Returns the index after the last quote of the TOML string that begins at `at`. Where the string is not closed,
+/// returns the index of the line's end, or of the text's end for a multi-line string.
 std::size_t end_of_string(std::string_view text, std::size_t at) {
   const char quote = text[at];
   const std::string triple(3, quote);
@@ -51,7 +51,7 @@ std::size_t end_of_string(std::string_view text, std::size_t at) {
       ++i;
     } else if (is_long && text.substr(i, 3) == triple) {
       const std::size_t end = std::min(text.find_first_not_of(quote, i), text.size());
-      return std::min(end, i + 5);  // up to two quotes before the closing ones
+      return std::min(end, i + 5);  // up to two quotes may precede the closing quotes
     } else if (!is_long && text[i] == quote) {
       return i + 1;
     } else if (!is_long && text[i] == '\n') {
@@ -61,9 +61,9 @@ std::size_t end_of_string(std::string_view text, std::size_t at) {
   return text.size();
 }
 
-/// Refuses keys that the library does not handle safely. It bounds the nesting of values, but a key as long as a.a.a...
-/// also nests tables. Letters outside ASCII, which TOML forbids except in strings and comments, make its behaviour
-/// undefined.
+/// Rejects keys that toml++ does not handle safely. toml++ bounds the nesting of values, but a long key such as
+/// a.a.a... also nests tables. TOML forbids letters outside ASCII except in strings and comments, and elsewhere they
+/// cause undefined behaviour in toml++.
 void refuse_odd_keys(std::string_view text, const std::string& path) {
   constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
   std::size_t dots = 0;

@@ -30,7 +30,7 @@ Entry entry_of(std::string key, const YamlValue& value) {
   return entry;
 }
 
-/// YamlFile bounds the nesting.
+/// Recursion is safe, because YamlFile bounds the nesting.
 void add(const YamlValue& map, const std::string& prefix, KeyedFile& file) {
   for (const YamlValue::Field& field : map.fields()) {
     const std::string key = prefix + field.key;
@@ -46,7 +46,7 @@ void add(const YamlValue& map, const std::string& prefix, KeyedFile& file) {
 
 KeyedFile read_yaml(const std::string& path) {
   YamlFile yaml(path);
-  yaml.finish();  // reports keys that are given twice
+  yaml.finish();  // reports duplicate keys
   KeyedFile file(path);
   add(yaml.top(), "", file);
   return file;

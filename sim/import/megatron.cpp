@@ -32,7 +32,7 @@ namespace commfuse::import {
 
 namespace {
 
-/// Returns the remedy that sets one argument.
+/// Returns the remedy "write --flag", in the spelling of the source.
 std::string written(const Arguments& arguments, std::string_view flag) {
   return fmt::format("write {}", arguments.spelled(flag));
 }
@@ -47,8 +47,8 @@ std::string experts_of(const Arguments& arguments, std::int64_t ffn) {
                      arguments.count("--moe-ffn-hidden-size", model_size_range).value_or(ffn));
 }
 
-/// Returns the rows of the embedding: --vocab-size, padded so that every tensor rank has the same number of whole
-/// blocks of 128 rows.
+/// Returns the number of rows in the embedding: --vocab-size, padded so that every tensor rank has an equal number of
+/// whole blocks (128 rows by default).
 std::int64_t padded_vocab(const Arguments& arguments, std::vector<std::string>& notes) {
   if (const auto padded = arguments.count("--padded-vocab-size", vocab_range)) {
     return *padded;
@@ -65,8 +65,8 @@ std::int64_t padded_vocab(const Arguments& arguments, std::vector<std::string>& 
                            fmt::format("make {} smaller", arguments.spelled("--make-vocab-size-divisible-by")));
 }
 
-/// Returns the default of --ffn-hidden-size: 4 x hidden; if gated, two thirds of that in multiples of 64, so that the
-/// MLP keeps its size.
+/// Returns --ffn-hidden-size. Its default is 4 x hidden; for a gated MLP two thirds of that, rounded down to a multiple
+/// of 64, so that the MLP has about as many weights.
 std::int64_t ffn_of(const Arguments& arguments, std::int64_t hidden) {
   const std::int64_t usual = arguments.has("--swiglu") ? 4 * hidden * 2 / 3 / 64 * 64 : 4 * hidden;
   const std::optional<std::int64_t> said = arguments.count("--ffn-hidden-size", model_size_range);
@@ -100,7 +100,7 @@ std::int64_t kv_heads_of(const Arguments& arguments, std::int64_t heads) {
   return groups;
 }
 
-/// Returns the line of the model about learned positions.
+/// Returns the line of the model file about learned positions; empty if positions are not learned.
 std::string positions_of(const Arguments& arguments) {
   const bool are_learned =
       arguments.text("--position-embedding-type").value_or("learned_absolute") == "learned_absolute";
@@ -114,7 +114,7 @@ std::string positions_of(const Arguments& arguments) {
                                                                  written(arguments, "--max-position-embeddings")));
 }
 
-/// Returns our name of the norm.
+/// Returns our name for the norm.
 std::string_view norm_of(const Arguments& arguments, std::vector<std::string>& notes) {
   const std::string norm = arguments.text("--normalization").value_or("LayerNorm");
   if (norm != "LayerNorm" && norm != "RMSNorm") {
@@ -145,7 +145,8 @@ std::string dtype_of(const Arguments& arguments) {
                                        : "fp32";
 }
 
-/// Returns the replicas that torchrun's processes hold; 1, with a note, where their number is unknown.
+/// Returns the number of replicas among torchrun's processes. Returns 1, with a note, if the number of processes is
+/// unknown or does not make whole replicas.
 std::int64_t replicas_of(const Arguments& arguments, std::int64_t ranks_of_one, std::vector<std::string>& notes) {
   const auto either = [&](std::string_view a, std::string_view b) {
     return arguments.count(arguments.has(a) ? a : b, range_of("parallel.data"));
@@ -185,7 +186,7 @@ std::string recompute_of(const Arguments& arguments) {
   return arguments.has("--recompute-activations") && how == "none" ? "selective" : how;
 }
 
-/// Returns the pieces of a stage in Megatron's count: embedding and loss may each stand for a layer.
+/// Returns the number of pieces per stage. As in Megatron, embedding and loss may each count as a layer.
 std::int64_t interleave_of(const Arguments& arguments, std::int64_t pipeline) {
   if (const auto pieces = arguments.count("--num-virtual-stages-per-pipeline-rank", range_of("parallel.interleave"))) {
     return *pieces;
@@ -202,7 +203,7 @@ std::int64_t interleave_of(const Arguments& arguments, std::int64_t pipeline) {
                            fmt::format("make {} larger", arguments.spelled("--num-layers-per-virtual-pipeline-stage")));
 }
 
-/// Returns the default of --global-batch-size: one micro-batch per replica.
+/// Returns --global-batch-size. Its default is one micro-batch per replica.
 std::int64_t batch_of(const Arguments& arguments, std::int64_t micro, std::int64_t data) {
   const Counts range = range_of("batch");
   const std::optional<std::int64_t> said = arguments.count("--global-batch-size", range);
@@ -211,8 +212,8 @@ std::int64_t batch_of(const Arguments& arguments, std::int64_t micro, std::int64
                                   written(arguments, "--global-batch-size"));
 }
 
-/// Returns the ZeRO stage. Without a named strategy, Megatron's FSDP shards nothing, while PyTorch's shards even the
-/// weights.
+/// Returns the ZeRO stage. Without a sharding strategy, Megatron's FSDP shards nothing, while PyTorch's FSDP shards
+/// optimizer state, gradients and weights.
 int zero_of(const Arguments& arguments) {
   const bool has_fsdp = arguments.has("--use-megatron-fsdp") || arguments.has("--use-custom-fsdp");
   if (!has_fsdp && !arguments.has("--use-torch-fsdp2")) {
@@ -237,14 +238,13 @@ bool is_sgd(const Arguments& arguments, std::vector<std::string>& notes) {
   return name == "sgd";
 }
 
-/// Returns the value of a flag that may hold an unknown variable; nothing if the flag is missing or its value
-/// unknown.
+/// Returns the value of a flag; nothing if the flag is missing or its value has an unknown variable.
 std::optional<std::string> word_of(const Arguments& arguments, std::string_view flag) {
   const Argument* const argument = arguments.find(flag);
   return argument == nullptr ? std::nullopt : arguments.dialect().expand(argument->text);
 }
 
-/// Returns whether a probability of dropout is above 0; Megatron-LM's default is 0.1.
+/// Returns whether the dropout probability of a flag is above 0. Megatron-LM's default is 0.1.
 bool drops(const Arguments& arguments, std::string_view flag, std::vector<std::string>& notes) {
   if (!arguments.has(flag)) {
     return true;
@@ -258,7 +258,7 @@ bool drops(const Arguments& arguments, std::string_view flag, std::vector<std::s
   return share.value_or(0.1) > 0.0;
 }
 
-/// TransformerEngine and FlashAttention never write scores to memory; Megatron-LM's own layers do.
+/// Transformer Engine and FlashAttention do not write attention scores to memory; Megatron-LM's own layers do.
 bool has_fused_attention(const Arguments& arguments) {
   const std::string backend = word_of(arguments, "--attention-backend").value_or("auto");
   const bool is_local = word_of(arguments, "--transformer-impl").value_or("transformer_engine") == "local";
@@ -266,13 +266,14 @@ bool has_fused_attention(const Arguments& arguments) {
   return !is_unfused || arguments.has("--use-flash-attn");
 }
 
-/// Gradients have 32 bits, unless a flag says 16, or fp16 is on and no flag says 32 (megatron/training/arguments.py).
+/// Gradients have 32 bits unless --grad-reduce-in-bf16 is set, or fp16 is on without a flag that requests 32 bits
+/// (megatron/training/arguments.py).
 std::string gradient_dtype_of(const Arguments& arguments, std::string_view dtype) {
   const bool is_wide = dtype != "fp16" || arguments.has("--accumulate-allreduce-grads-in-fp32");
   return arguments.has("--grad-reduce-in-bf16") ? "bf16" : is_wide ? "fp32" : "fp16";
 }
 
-/// Megatron-LM reduces gradients after the backward pass unless a flag says otherwise; PyTorch's FSDP does not.
+/// By default, Megatron-LM reduces gradients after the backward pass; PyTorch's FSDP overlaps the two.
 bool overlaps_gradients(const Arguments& arguments) {
   const std::string& flag = arguments.dialect().overlap_flag;
   return flag.empty() || arguments.has(flag) || arguments.has("--use-torch-fsdp2");
@@ -297,7 +298,7 @@ StepSettings step_of(const Arguments& arguments, std::vector<std::string>& notes
   step.zero = zero_of(arguments);
   step.recompute = recompute_of(arguments);
   step.is_sgd = is_sgd(arguments, notes);
-  step.fused_attention = step.context > 1 || has_fused_attention(arguments);  // context ranks need TransformerEngine
+  step.fused_attention = step.context > 1 || has_fused_attention(arguments);  // context ranks need Transformer Engine
   const bool drops_scores = drops(arguments, "--attention-dropout", notes);
   step.dropout = drops(arguments, "--hidden-dropout", notes) || (drops_scores && !step.fused_attention);
   step.gradient_dtype = gradient_dtype_of(arguments, step.dtype);
@@ -307,7 +308,7 @@ StepSettings step_of(const Arguments& arguments, std::vector<std::string>& notes
   return step;
 }
 
-/// Requires that every rank has whole heads and whole experts.
+/// Throws ConfigError unless every rank has whole heads and whole experts.
 void require_whole_shares(const Arguments& arguments, const StepSettings& step) {
   const auto require = [&](std::string_view flag, std::int64_t ranks, std::string_view shared, Counts range) {
     const std::optional<std::int64_t> count = arguments.count(shared, range);
@@ -324,11 +325,11 @@ void require_whole_shares(const Arguments& arguments, const StepSettings& step) 
   }
 }
 
-/// GEMMs of a layer's forward pass, by their names in the file.
+/// Names in the file for the GEMMs of a layer's forward pass.
 constexpr std::array products{"qkv_fprop", "proj_fprop", "fc1_fprop", "fc2_fprop"};
 
 struct Overlap {
-  std::map<std::string, int> ways;      // our flags, by the number of GEMMs that use them
+  std::map<std::string, int> ways;      // our flags, with the number of GEMMs that use them
   std::vector<std::string> by_product;  // "qkv_fprop is sliced in 4"
 };
 
@@ -348,7 +349,7 @@ void read_product(YamlMap& root, const char* product, Overlap& overlap) {
   }
 }
 
-/// Returns the GEMMs whose names userbuffers does not know and would not accept.
+/// Returns, in quotes, the GEMM names that userbuffers does not recognise.
 std::vector<std::string> unknown_products(const YamlValue& value) {
   constexpr std::array<std::string_view, 4> layers{"qkv", "proj", "fc1", "fc2"};
   constexpr std::array<std::string_view, 3> passes{"fprop", "dgrad", "wgrad"};
@@ -364,7 +365,7 @@ std::vector<std::string> unknown_products(const YamlValue& value) {
   return unknown;
 }
 
-/// Skips keys without a counterpart, and other GEMMs.
+/// Marks the keys of all GEMMs as read, so that keys without a counterpart are not reported as mistakes.
 void pass_over(const YamlValue& value, YamlMap& root) {
   for (const YamlValue::Field& field : value.fields()) {
     if (std::optional<YamlMap> map = root.optional_map(field.key)) {
@@ -378,7 +379,7 @@ void pass_over(const YamlValue& value, YamlMap& root) {
 /// The first few distinct values of each flag, as written.
 using Repeats = std::map<std::string, std::vector<std::string>>;
 
-/// Returns by name the flags that are read and lie between `if` and `fi`, or `case` and `esac`.
+/// Returns the readable flags between `if` and `fi`, or `case` and `esac`, sorted by name.
 std::vector<std::string> flags_in_branches(const std::vector<ShellWord>& words) {
   std::set<std::string> flags;
   int depth = 0;
@@ -401,7 +402,7 @@ void remember(const std::string& flag, const std::string& value, Repeats& repeat
   }
 }
 
-/// Returns "'1' or '2'", with long values cut.
+/// Returns for example "'1' or '2'", with long values truncated.
 std::string choice_of(const std::vector<std::string>& values) {
   constexpr std::size_t longest = 60;
   std::vector<std::string> shown;
@@ -411,8 +412,8 @@ std::string choice_of(const std::vector<std::string>& values) {
   return fmt::format("{}", fmt::join(shown, " or "));
 }
 
-/// Adds one sentence that names the variables and flags with several values in a script, from its branches or several
-/// launches: the script is read, not run.
+/// Adds a sentence about the variables and flags that have several values in a script, because of branches or several
+/// launches. Since the script is not run, the sentence states which value is used.
 void note_repeats(std::string_view text, const Arguments& arguments, const Repeats& repeats,
                   std::vector<std::string>& notes) {
   constexpr std::size_t limit = 20;
@@ -448,7 +449,7 @@ void note_repeats(std::string_view text, const Arguments& arguments, const Repea
   }
 }
 
-/// Returns the flags of a text with their values; the last of each counts, as in Megatron.
+/// Returns the flags of a text with their values. If a flag is repeated, its last value counts, as in Megatron.
 Arguments arguments_of(std::string_view text, const std::string& path, Repeats& repeats) {
   const std::vector<ShellWord> words = shell_words(text);
   Arguments arguments(
@@ -482,8 +483,8 @@ Arguments arguments_of(std::string_view text, const std::string& path, Repeats& 
   return arguments;
 }
 
-/// Adds a sentence for every flag that changes the work and has no counterpart, for every likely misspelling, and one
-/// for all unknown flags.
+/// Adds a sentence for every flag that changes the work and has no counterpart, a sentence for every likely
+/// misspelling, and a single sentence for all unknown flags.
 void note_left_out(const Arguments& arguments, std::vector<std::string>& notes) {
   const KeyLists lists = megatron_keys();
   std::vector<std::pair<const LeftOut*, const Argument*>> left_out;

@@ -11,20 +11,20 @@
 
 namespace commfuse::import {
 
-/// `text` is a command line, or a shell script that holds one: comments, quotes, arrays, NAME=value and ${NAME} or
-/// ${NAME:-value} are understood, but no other part of the shell's grammar. `path` names the file in messages, `name`
-/// the model. Throws ConfigError (`path:line: sentence; remedy`) for a size that is missing or not a number, or a
-/// variable that is not set in the text.
+/// `text` is a command line, or a shell script that contains one. Comments, quotes, arrays, NAME=value, ${NAME} and
+/// ${NAME:-value} are supported, but no other part of the shell's grammar. `path` names the file in messages; `name`
+/// becomes the name of the model. Throws ConfigError (`path:line: sentence; remedy`) for a size that is missing or not
+/// a number, and for a variable that the text does not set.
 Imported read_megatron(std::string_view text, const std::string& path, const std::string& name);
 /// Reads the source's file in the same way. Option: --overlap, the file of --tp-comm-overlap-cfg.
 Imported read_megatron(const Source& source);
 
-/// Returns whether the text certainly is such a command line.
+/// Returns true only if the text unmistakably contains a Megatron-LM command line.
 bool is_megatron(std::string_view text);
 
-/// Converts Transformer Engine's userbuffers settings for the GEMMs of the forward pass to settings of a strategy:
-/// ring_exchange and pipeline have a counterpart, bulk has none. Adds to the run and to the notes. Throws ConfigError
-/// where the file has another format.
+/// Reads Transformer Engine's userbuffers settings for the GEMMs of the forward pass. Sets the framework of the step,
+/// and adds a note with the strategy of each GEMM: the methods ring_exchange and pipeline have a counterpart, bulk has
+/// none. Throws ConfigError if the file has another format.
 void add_overlap(const std::string& path, Imported& import);
 
 }  // namespace commfuse::import

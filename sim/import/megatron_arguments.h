@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arguments of Megatron-LM by their flags, from any source: a command line has them as flags, NeMo and Megatron-Bridge
-// as keys of a file. One reader makes a training step of both.
+// Arguments of Megatron-LM by flag, from any source: flags of a command line, or keys of a NeMo or Megatron-Bridge
+// file. import_of() converts both to a training step.
 #pragma once
 
 #include <cstdint>
@@ -26,21 +26,22 @@ struct Argument {
 struct Dialect {
   std::string origin;                              ///< First line of the output: "From a command line of ...".
   std::string missing;                             ///< Remedy for a missing required argument.
-  std::string processes;                           ///< Arguments that give the number of processes.
+  std::string processes;                           ///< Arguments that set the number of processes.
   std::string noun;                                ///< "flags"
   std::string known_as;                            ///< "a flag of Megatron-LM"
-  std::string (*spelling)(std::string_view flag);  ///< Spelling of an argument that is missing.
-  std::string overlap_flag{};                      ///< Flag without which gradients are reduced last; empty: not known.
-  std::string framework{};                         ///< Framework in configs/frameworks without --tp-comm-overlap.
-  std::string framework_with_overlap{};            ///< Framework with --tp-comm-overlap.
-  std::function<std::optional<std::string>(const std::string&)> expand;  ///< Value of a variable; nothing: not known.
+  std::string (*spelling)(std::string_view flag);  ///< Spelling of a missing argument.
+  std::string overlap_flag{};            ///< Without it, gradients are reduced last; if empty, they always overlap.
+  std::string framework{};               ///< Framework in configs/frameworks without --tp-comm-overlap.
+  std::string framework_with_overlap{};  ///< Framework with --tp-comm-overlap.
+  /// Returns a value with its variables expanded; nothing if a variable is unknown.
+  std::function<std::optional<std::string>(const std::string&)> expand;
 };
 
 class Arguments {
  public:
   Arguments(std::string path, Dialect dialect) : path_(std::move(path)), dialect_(std::move(dialect)) {}
 
-  /// Adds an argument, or replaces the one of that flag.
+  /// Adds an argument, or replaces the argument of the flag.
   void set(const std::string& flag, Argument argument) { flags_[flag] = std::move(argument); }
 
   [[nodiscard]] const Dialect& dialect() const { return dialect_; }
@@ -48,16 +49,16 @@ class Arguments {
   [[nodiscard]] const Argument* find(std::string_view flag) const;
   [[nodiscard]] const std::map<std::string, Argument, std::less<>>& flags() const { return flags_; }
 
-  /// Returns the spelling in the source, or the usual one for a missing flag.
+  /// Returns the spelling in the source, or the dialect's spelling of a missing flag.
   [[nodiscard]] std::string spelled(std::string_view flag) const;
 
-  /// These throw ConfigError where the value is unknown, not a number or out of range.
+  /// These throw ConfigError if the value is unknown, not a number or out of range; required() also if it is missing.
   [[nodiscard]] std::optional<std::string> text(std::string_view flag) const;
   [[nodiscard]] std::optional<std::int64_t> count(std::string_view flag, Counts range) const;
   [[nodiscard]] std::int64_t required(std::string_view flag, Counts range) const;
 
-  /// Returns a value that follows from other arguments where one is left out. `remedy` is a remedy too: "write " and
-  /// its flag.
+  /// Checks and returns a value that follows from other arguments. Throws ConfigError with `remedy` if the value is out
+  /// of range.
   [[nodiscard]] std::int64_t derived(std::string_view what, std::int64_t value, Counts range,
                                      std::string_view remedy) const;
 
@@ -69,7 +70,7 @@ class Arguments {
   std::map<std::string, Argument, std::less<>> flags_;
 };
 
-/// Returns the model, called `name`, and the training step. Throws ConfigError.
+/// Returns the model, named `name`, and the training step. Throws ConfigError for missing and impossible arguments.
 Imported import_of(const Arguments& arguments, const std::string& name);
 
 }  // namespace commfuse::import

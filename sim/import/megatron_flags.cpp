@@ -268,7 +268,7 @@ constexpr std::array irrelevant{
                "finalize_model_grads_func pre_process post_process attention_type share_token_embeddings "
                "share_decoder_tokens_head_embeddings"}};
 
-/// Flags of other programs that look like known ones.
+/// Flags of other programs that look like misspelled flags of Megatron-LM.
 constexpr std::array<std::string_view, 1> look_alikes{"--nodes"};
 
 }  // namespace

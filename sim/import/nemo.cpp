@@ -23,20 +23,20 @@ namespace commfuse::import {
 
 namespace {
 
-/// Conversion from a key's value to a flag.
+/// Conversion of a key's value to a flag.
 enum class Meaning : std::uint8_t {
-  value,      ///< the flag's value
-  on,         ///< a switch, present where true
-  off,        ///< a switch, present where false
-  gated,      ///< an activation: the switch is present where it is gated
+  value,      ///< the value of the flag
+  on,         ///< a switch, set if true
+  off,        ///< a switch, set if false
+  gated,      ///< an activation; the switch is set if the activation is gated
   norm,       ///< the name of a norm
-  groups,     ///< a number of query groups, which also switches groups on
-  fp8,        ///< a switch, present where the value is neither null nor false
-  precision,  ///< one of bf16, fp16 and fp32
-  optimizer   ///< the optimizer's name; a distributed one shards its state
+  groups,     ///< a number of query groups; also sets --group-query-attention
+  fp8,        ///< a switch, set unless the value is null or false
+  precision,  ///< a precision with bf16, fp16, fp8 or fp32 in its name
+  optimizer   ///< the name of the optimizer; a distributed optimizer shards its state
 };
 
-/// A key whose name is not the flag's.
+/// A key whose name differs from the flag's name.
 struct Alias {
   std::string_view key;
   std::string_view flag;
@@ -72,18 +72,18 @@ constexpr std::array aliases{
     Alias{"model.optim.name", "--optimizer", Meaning::optimizer},
     Alias{"optimizer.optimizer", "--optimizer", Meaning::optimizer}};
 
-/// Sections whose keys have the flags' names; where two sections set one flag, the later counts.
+/// Sections whose keys are named like flags. If two sections set a flag, the later section wins.
 constexpr std::array<std::string_view, 7> sections{"model", "train",        "optimizer",      "ddp",
                                                    "dist",  "comm_overlap", "mixed_precision"};
 
 std::string_view section_of(std::string_view key) { return key.substr(0, key.find('.')); }
 
-/// Returns the part behind the section: "init_method" for "model.init_method.std", the whole key for "model.optim.lr"
-/// and for other keys.
+/// Returns the name after the section: "init_method" for "model.init_method.std". Returns the whole key for
+/// "model.optim.lr" and for keys outside these sections.
 std::string_view name_of(std::string_view key) {
   const std::string_view section = section_of(key);
   if (key.starts_with("model.optim.")) {
-    return key;  // some of its keys change the communication
+    return key;  // some keys of this section change the communication
   }
   if (section.size() == key.size() || std::ranges::find(sections, section) == sections.end()) {
     return key;
@@ -99,12 +99,12 @@ const Alias* find_alias(std::string_view key) {
 /// Returns the key of a flag for messages.
 std::string spelling_of(std::string_view flag) {
   if (flag == "--micro-batch-size" || flag == "--global-batch-size" || flag == "--vocab-size") {
-    return key_of(flag);  // its section differs
+    return key_of(flag);  // these keys are not in section `model`
   }
   return "model." + key_of(flag);
 }
 
-/// Expands ${.hidden_size}, which refers to the key's own section.
+/// Replaces a relative reference such as ${.hidden_size}, which names a key of the same section, by the absolute one.
 std::string absolute(const std::string& text, std::string_view key) {
   if (!text.starts_with("${.")) {
     return text;
@@ -112,12 +112,13 @@ std::string absolute(const std::string& text, std::string_view key) {
   return fmt::format("${{{}{}", key.substr(0, std::min(key.rfind('.'), key.size())), text.substr(2));
 }
 
-/// Follows ${model.hidden_size}, even through keys that refer to each other.
+/// Resolves references such as ${model.hidden_size}, also through a chain of references.
 class Interpolation {
  public:
   explicit Interpolation(const KeyedFile& file) : file_(&file) {}
 
-  /// Returns nothing if the text is more than one reference, or refers to no scalar.
+  /// Returns the value of a text that is a reference, and any other text unchanged. Returns nothing if the text
+  /// contains more than a reference, or does not lead to a scalar within eight steps.
   [[nodiscard]] std::optional<std::string> operator()(const std::string& text) const {
     std::string value = text;
     constexpr int longest_chain = 8;
@@ -143,7 +144,7 @@ class Interpolation {
   const KeyedFile* file_;
 };
 
-/// Requests all keys that are read, so that misspellings are told from unknown keys.
+/// Requests all readable keys, so that note_unread can tell misspellings from unknown keys.
 void ask_for_all(KeyedFile& file) {
   for (const Alias& alias : aliases) {
     file.find(alias.key);
@@ -188,7 +189,7 @@ class Reader {
                              : has_names && key.size() > section.size() ? flag_of(key.substr(section.size() + 1))
                                                                         : std::string();
     if (!flag.empty() && misspelled(flag)) {
-      arguments_.set(flag, {"", file_.entries().at(key).where, key});  // named where the right one is missing
+      arguments_.set(flag, {"", file_.entries().at(key).where, key});  // for a message if the right key is missing
     }
     if (flag.empty() || !is_read(flag)) {
       return;
@@ -221,7 +222,7 @@ class Reader {
     }
   }
 
-  /// Converts NeMo's words for the two norms.
+  /// Converts NeMo's names of the two norms to Megatron's.
   static std::string norm_of(const std::string& word) {
     return word == "rmsnorm" ? "RMSNorm" : word.find("layernorm") != std::string::npos ? "LayerNorm" : word;
   }
@@ -261,7 +262,7 @@ class Reader {
     arguments_.set(flag, {absolute(text, entry.key), entry.where, entry.key});
   }
 
-  /// Megatron-Bridge pads the vocabulary only on request.
+  /// Takes the vocabulary as padded if should_pad_vocab is false.
   void read_padding() {
     const Entry* const pads = file_.find("model.should_pad_vocab");
     const Argument* const vocab = arguments_.find("--vocab-size");
@@ -275,7 +276,7 @@ class Reader {
   std::vector<std::string>& notes_;
 };
 
-/// Applies "key=value", "+key=value", "++key=value" and "~key", with Hydra's meaning.
+/// Applies a Hydra override: "key=value", "+key=value", "++key=value" or "~key".
 void override_key(KeyedFile& file, std::string_view word) {
   if (word.starts_with('~')) {
     file.remove(word.substr(1, word.find('=') - 1));
@@ -316,7 +317,7 @@ constexpr std::array irrelevant{
                "model.optim.min_lr model.optim.momentum model.optim.nesterov model.optim.amsgrad"},
     Irrelevant{"parts of Python that a file holds", "_target_ *._target_ *._call_ *._args_ *._partial_"}};
 
-/// NVIDIA/apex, apex/contrib/optimizers/distributed_fused_adam.py.
+/// Options of NVIDIA/apex, apex/contrib/optimizers/distributed_fused_adam.py.
 constexpr std::array optimizer_left_out{
     LeftOut{"model.optim.overlap_grad_sync", "gradients are reduced beside the backward pass", "true"},
     LeftOut{"model.optim.overlap_param_sync", "weights are gathered at the time that the ZeRO stage gives"},
@@ -329,7 +330,7 @@ constexpr std::array optimizer_left_out{
     LeftOut{"model.optim.distribute_within_nodes", "all replicas share the optimizer's state"},
     LeftOut{"model.optim.nccl_ub", "collectives have the times of the machine's table"}};
 
-/// Keys of sections with the flags' names are looked up by their names, all others by the whole key.
+/// Looks up keys of `sections` by their name after the section, and all other keys by their whole name.
 void note_unread_keys(const KeyedFile& file, std::vector<std::string>& notes) {
   const KeyLists lists = megatron_keys();
   std::vector<Irrelevant> ignored(lists.irrelevant.begin(), lists.irrelevant.end());
@@ -339,7 +340,7 @@ void note_unread_keys(const KeyedFile& file, std::vector<std::string>& notes) {
   note_unread(file, {ignored, left_out}, notes, name_of);
 }
 
-/// Returns whether a section says when gradients are reduced; otherwise they are reduced beside the backward pass.
+/// Returns whether the file sets overlap_grad_reduce. By default, gradients are reduced during the backward pass.
 bool says_overlap(const KeyedFile& file) {
   return std::ranges::any_of(file.entries(), [](const auto& entry) {
     return entry.first.ends_with(".overlap_grad_reduce") && entry.second.kind == EntryKind::scalar;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Converts NeMo's YAML (megatron_gpt_config.yaml), or the run_config.yaml that Megatron-Bridge saves, to a model and
-// the settings of a training step. Both have the names of Megatron-Core, so megatron_arguments.h makes the step.
+// the settings of a training step. Both files use the names of Megatron-Core, so megatron_arguments.h converts them.
 #pragma once
 
 #include "sim/import/imported.h"
@@ -8,12 +8,12 @@
 
 namespace commfuse::import {
 
-/// Options: --gpus, which Megatron-Bridge's files lack; and words that change keys, with Hydra's meaning
-/// ("model.num_layers=2", "+key=value", "~key"). ${...} refers to another key. Throws ConfigError (`path:line:col:
-/// sentence; remedy`), also for recipes in Python.
+/// Options: --gpus, which Megatron-Bridge's files lack; and Hydra overrides ("model.num_layers=2", "+key=value",
+/// "~key"). A value ${...} refers to another key. Throws ConfigError (`path:line:col: sentence; remedy`), also for
+/// recipes in Python.
 Imported read_nemo(const Source& source);
 
-/// Returns whether the text certainly is such a file.
+/// Returns true only if the text is unmistakably such a file.
 bool is_nemo(std::string_view text);
 
 }  // namespace commfuse::import

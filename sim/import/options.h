@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options that a user adds to an imported file.
+// Options of the command line that complete an imported file.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@
 
 namespace commfuse::import {
 
-/// Values of flags, by flag ("--gpus").
+/// The values of each flag, by flag ("--gpus").
 class Options {
  public:
   void set(std::string flag, std::vector<std::string> values) { values_[std::move(flag)] = std::move(values); }
 
   [[nodiscard]] std::optional<std::string> text(std::string_view flag) const;
-  /// Reads a count; "8K" is 8192. Throws ConfigError where the value is not such a number.
+  /// Reads a count; "8K" is 8192. Throws ConfigError if the value is not a count or out of range.
   [[nodiscard]] std::optional<std::int64_t> count(std::string_view flag, Range<std::int64_t> range) const;
   [[nodiscard]] std::vector<std::string> words(std::string_view flag) const;
 
@@ -33,10 +33,11 @@ struct Source {
   Options options{};
 };
 
-/// GPUs of a training step.
+/// Allowed GPU counts of a training step.
 inline constexpr Range<std::int64_t> gpus_range{1, std::int64_t{1} << 20};
 
-/// Returns the model of `--model` in the form of a run file. Throws ConfigError where it cannot be loaded.
+/// Returns the model of `--model`, as a run file names it; nothing without the option. Throws ConfigError if the model
+/// cannot be loaded.
 std::optional<std::string> chosen_model(const Options& options);
 
 }  // namespace commfuse::import

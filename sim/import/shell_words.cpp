@@ -14,7 +14,7 @@ namespace {
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '(' || c == ')' || c == ';'; }
 bool is_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
-/// NAME=value or NAME+=value; the name is empty for other words.
+/// The parts of NAME=value or NAME+=value; the name is empty for other words.
 struct Assigned {
   std::string_view name;
   std::string_view value;
@@ -31,7 +31,7 @@ Assigned assigned(std::string_view word) {
   return std::all_of(name.begin(), name.end(), is_name) ? Assigned{name, word.substr(end + 1), appends} : Assigned{};
 }
 
-/// A word under construction. Blanks and parentheses inside ${...} or $(...) belong to it.
+/// A word under construction. Blanks and parentheses inside $(...) belong to the word.
 class GrowingWord {
  public:
   void add(char c) {
@@ -69,7 +69,7 @@ class Splitter {
     return words_;
   }
 
-  /// Returns, for every NAME=(...), the index of its first word and the one behind its last; valid once words() has
+  /// Maps the index of the first word in every NAME=(...) to the index after its last word. Valid after words() has
   /// run.
   [[nodiscard]] const std::map<std::size_t, std::size_t>& arrays() const { return arrays_; }
 
@@ -117,10 +117,10 @@ class Splitter {
   std::map<std::size_t, std::size_t> arrays_;
 };
 
-/// Each level reads its input once, so few levels keep the work in proportion to the text.
+/// Each level reads its input once, so a small number of levels keeps the work proportional to the size of the text.
 constexpr int most_levels = 8;
 
-/// Text that is split, and the line on which it begins.
+/// A text to split, and the line on which it begins.
 struct TextAtLine {
   std::string_view text;
   int line = 1;
@@ -143,13 +143,14 @@ void add_words(const TextAtLine& from, int level, std::vector<ShellWord>& words)
 
 // --- variables -------------------------------------------------------------------------------------------------------
 
-/// $NAME, ${NAME} or ${NAME:-fallback}.
+/// A reference $NAME, ${NAME} or ${NAME:-fallback}.
 struct Reference {
   std::string_view name;
   std::optional<std::string_view> fallback;
 };
 
-/// Cuts what follows a dollar off `rest` and returns it; nothing if it is more than a reference.
+/// Removes the reference at the start of `rest`, after its dollar sign, and returns it. Returns nothing for any other
+/// expression.
 std::optional<Reference> take_reference(std::string_view& rest) {
   const bool braced = rest.starts_with('{');
   rest.remove_prefix(braced ? 1 : 0);
@@ -167,7 +168,7 @@ std::optional<Reference> take_reference(std::string_view& rest) {
   return reference.name.empty() ? std::nullopt : std::optional(reference);
 }
 
-/// Returns whether the value is ${NAME:-...} of the variable itself, which leaves the variable unchanged.
+/// Returns whether the value is ${NAME:-...} with the variable's own name, which keeps the variable's earlier value.
 bool is_own_fallback(std::string_view name, std::string_view value) {
   if (!value.starts_with('$')) {
     return false;
@@ -177,8 +178,8 @@ bool is_own_fallback(std::string_view name, std::string_view value) {
   return reference && value.empty() && reference->name == name;
 }
 
-/// Walks through a text and through the variables that it names. A variable is unknown inside its own value, which ends
-/// cycles and gives X=${X:-1} its fallback.
+/// Expands a text and, recursively, the variables that it names. A variable is unknown inside its own value, which
+/// breaks cycles and makes X=${X:-1} use its fallback.
 class Expansion {
  public:
   explicit Expansion(const Variables& variables) : variables_(variables) {}
@@ -207,7 +208,7 @@ class Expansion {
  private:
   struct Open {
     std::string_view rest;
-    std::string_view name;  // the variable that this value belongs to
+    std::string_view name;  // the variable with this value; empty for the text itself
   };
 
   bool enter(const Reference& reference) {
@@ -235,7 +236,7 @@ class Expansion {
   std::size_t work_ = 0;
 };
 
-/// Returns whether a text has $NAME or ${NAME.
+/// Returns whether a text contains $NAME or ${NAME.
 bool uses(std::string_view text, std::string_view name) {
   for (std::size_t at = text.find(name); at != std::string_view::npos; at = text.find(name, at + 1)) {
     const std::string_view before = text.substr(0, at);
@@ -284,7 +285,7 @@ Variables assignments(const std::vector<ShellWord>& words) {
 
 std::vector<Reassigned> reassigned(std::string_view text) {
   constexpr std::size_t most_values = 8;
-  constexpr std::size_t most_names = 50;  // each is searched for in the whole text
+  constexpr std::size_t most_names = 50;  // bounds the work: the whole text is searched for each name
   Splitter splitter(text, 1);
   const std::vector<ShellWord>& words = splitter.words();
   std::map<std::string_view, std::vector<std::string>> values;

@@ -14,13 +14,13 @@ namespace commfuse::import {
 
 using Counts = Range<std::int64_t>;
 
-/// Returns the range of a setting that is a count. `key` names it: "parallel.data".
+/// Returns the range of the setting `key`, such as "parallel.data", which must be a count.
 Counts range_of(std::string_view key);
 
 struct StepSettings {
   std::int64_t tensor = 1;
-  std::int64_t seq = 1;    ///< Tokens.
-  std::int64_t batch = 1;  ///< Sequences in all replicas.
+  std::int64_t seq = 1;    ///< Tokens per sequence.
+  std::int64_t batch = 1;  ///< Sequences per step in all replicas.
   std::string dtype = "bf16";
   bool sequence_parallel = false;
   std::int64_t pipeline = 1;
@@ -41,10 +41,10 @@ struct StepSettings {
   std::string framework = "none";  ///< Framework in configs/frameworks that runs the step.
 };
 
-/// Returns the product if it is at most `limit`; all factors are at least 1.
+/// Returns the product if it is at most `limit`; otherwise nothing. All factors must be at least 1.
 std::optional<std::int64_t> product_within(std::int64_t limit, std::initializer_list<std::int64_t> factors);
 
-/// Returns the GPUs that hold all replicas.
+/// Returns the number of GPUs that all replicas take together.
 std::int64_t gpus_of(const StepSettings& step);
 
 /// Returns YAML, commfuse.run/1, without `model`. `origin` is the comment in its first line.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keys and defaults: pytorch/torchtitan, torchtitan/config/job_config.py; those of older releases,
+// Keys and defaults: pytorch/torchtitan, torchtitan/config/job_config.py; for older releases,
 // torchtitan/config_manager.py and train_configs/*.toml. Flavors: torchtitan/models/*/__init__.py.
 #include "sim/import/torchtitan.h"
 
@@ -42,7 +42,7 @@ constexpr std::array flavors{Flavor{"llama2", "7B", "llama-2-7b"},
                              Flavor{"qwen3", "32B", "qwen3-32b"},
                              Flavor{"qwen3", "30B-A3B", "qwen3-30b-a3b"}};
 
-/// Flavors that differ only in the attention kernel.
+/// Suffixes of flavors that differ only in the attention kernel.
 constexpr std::array<std::string_view, 4> kernels{"_flex_attn", "_varlen_attn", "_flex", "_varlen"};
 
 std::string_view without_kernel(std::string_view flavor) {
@@ -70,7 +70,7 @@ std::string model_of(KeyedFile& file, const Options& options) {
   return std::string(match->model);
 }
 
-/// Returns a degree of parallelism; 1 if it is left out. Three sections have held these keys.
+/// Returns a degree of parallelism; 1 if it is missing. Its section depends on the release of torchtitan.
 std::int64_t degree(KeyedFile& file, std::string_view name, std::string_view setting) {
   return file
       .count(
@@ -79,25 +79,25 @@ std::int64_t degree(KeyedFile& file, std::string_view name, std::string_view set
       .value_or(1);
 }
 
-/// Returns a key of [parallelism], or of the older [experimental].
+/// Returns the entry of a key in [parallelism], or in [experimental], where older releases have it.
 const Entry* parallel_entry(KeyedFile& file, std::string_view name) {
   return file.first_of({fmt::format("parallelism.{}", name), fmt::format("experimental.{}", name)});
 }
 
-/// Division of the replicas: into copies, and into ranks that shard the state of one copy.
+/// Division of the replicas into copies of the state, and into the ranks that shard each copy.
 struct Replicas {
   std::int64_t copies = 1;
   std::int64_t shards = 1;
 };
 
-/// Returns the entry with the number of ranks over which FSDP shards; nothing if it shards over all that remain.
+/// Returns the entry with the number of ranks over which FSDP shards; nullptr if FSDP shards over all remaining ranks.
 const Entry* said_shards(KeyedFile& file) {
   const Entry* const entry = file.first_of({"parallelism.data_parallel_shard_degree",
                                             "training.data_parallel_shard_degree", "training.data_parallel_degree"});
   return entry == nullptr || entry->text == "-1" ? nullptr : entry;
 }
 
-/// Returns the GPUs that some degrees take together.
+/// Returns the product of the degrees. Throws ConfigError if it exceeds the largest number of GPUs.
 std::int64_t gpus_within(const KeyedFile& file, std::initializer_list<std::int64_t> degrees) {
   const std::optional<std::int64_t> gpus = product_within(gpus_range.most, degrees);
   if (!gpus) {
@@ -138,7 +138,8 @@ Replicas replicas_of(KeyedFile& file, const Options& options, const StepSettings
   return replicas;
 }
 
-/// FSDP keeps weights sharded between the passes (ZeRO 3), or gathered from the forward pass on (like ZeRO 2).
+/// Returns the ZeRO stage. FSDP shards the weights again after the forward pass (ZeRO 3), or keeps them gathered until
+/// the backward pass (like ZeRO 2).
 int zero_of(KeyedFile& file, const Replicas& replicas, const StepSettings& step, std::vector<std::string>& notes) {
   const Entry* const entry = parallel_entry(file, "fsdp_reshard_after_forward");
   const std::string policy = entry == nullptr ? "default" : entry->text;
@@ -162,7 +163,7 @@ struct Schedule {
   std::string_view name;
   int pieces = 1;
   bool zero_bubble = false;
-  std::string_view instead{};  ///< empty: this schedule itself is simulated
+  std::string_view instead{};  ///< the replacement that is simulated; empty if the schedule itself is simulated
 };
 
 /// The schedules of torch.distributed.pipelining.schedules.
@@ -216,7 +217,7 @@ void read_pipeline(KeyedFile& file, std::string_view model, StepSettings& step, 
   }
 }
 
-/// Returns the sequences that pass a stage at once: with a pipeline, a part of the local batch.
+/// Returns the sequences per micro-batch: with a pipeline a part of the local batch, otherwise all of it.
 std::int64_t micro_batch_of(KeyedFile& file, const StepSettings& step, std::int64_t local) {
   const Counts range = range_of("step.micro_batch");
   const Entry* const parts = file.first_of({"experimental.pipeline_parallel_microbatches"});
@@ -283,7 +284,7 @@ std::string recompute_of(KeyedFile& file, std::vector<std::string>& notes) {
   return mode;
 }
 
-/// Returns the items; none if the key is missing.
+/// Returns the items of a list; none if `entry` is null.
 std::vector<std::string> items_of(const Entry* entry) {
   if (entry != nullptr && entry->kind != EntryKind::list) {
     KeyedFile::wrong(*entry, fmt::format("is {}; write a list", in_quotes(entry->text)));
@@ -295,12 +296,12 @@ bool names_eight_bits(std::string_view converter) {
   return converter == "float8" || converter == "mx" || converter.ends_with(".float8") || converter.ends_with(".mx");
 }
 
-/// Returns whether the converter applies only to grouped GEMMs, which are those of experts.
+/// Returns whether the converter applies only to grouped GEMMs, which only experts have.
 bool is_of_experts(std::string_view converter) {
   return converter.find("grouped_mm") != std::string_view::npos || converter.find(".moe") != std::string_view::npos;
 }
 
-/// Converts PyTorch's name of a dtype.
+/// Converts PyTorch's name of a dtype to ours.
 std::string dtype_in(const Entry& entry) {
   constexpr std::array<std::pair<std::string_view, const char*>, 3> dtypes{
       {{"bfloat16", "bf16"}, {"float16", "fp16"}, {"float32", "fp32"}}};
@@ -341,13 +342,13 @@ bool is_sgd(KeyedFile& file, std::vector<std::string>& notes) {
   return name == "SGD";
 }
 
-/// Gradients have 32 bits, unless the file says otherwise.
+/// Returns the dtype in which gradients are reduced, fp32 by default.
 std::string gradient_dtype_of(KeyedFile& file) {
   const Entry* const entry = file.first_of({"training.mixed_precision_reduce"});
   return entry == nullptr ? "fp32" : dtype_in(*entry);
 }
 
-/// torchtitan overlaps the collectives of tensor ranks where the compiler splits the GEMMs.
+/// Returns whether collectives of tensor ranks overlap with GEMMs, which torchtitan does only in compiled models.
 bool overlaps_of(KeyedFile& file, std::vector<std::string>& notes) {
   const Entry* const said = parallel_entry(file, "enable_async_tensor_parallel");
   const bool is_compiled = file.flag({"compile.enable", "training.compile"});

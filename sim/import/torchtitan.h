@@ -7,8 +7,9 @@
 
 namespace commfuse::import {
 
-/// Options: --gpus, needed if the file does not fix the sharding degree; --model, needed if the catalogue lacks the
-/// file's flavor. Keys of older releases are read too. Throws ConfigError (`path:line:col: sentence; remedy`).
+/// Options: --gpus, required if the file does not fix the sharding degree; --model, required if no catalogue model is
+/// known for the file's flavor. Also reads the keys of older releases. Throws ConfigError (`path:line:col: sentence;
+/// remedy`).
 Imported read_torchtitan(const Source& source);
 
 /// Returns true only if the text is unmistakably a TOML file of torchtitan.

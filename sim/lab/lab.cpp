@@ -25,7 +25,7 @@ namespace commfuse {
 
 namespace {
 
-/// Step s sends the chunk that arrived in step s - 1; the chunks go round the ring once per P - 1 steps.
+/// Step s sends the chunk that arrived in step s - 1; every P - 1 steps, each chunk reaches all ranks of the ring.
 Program ring(const LabWorkload& lab, std::int32_t steps) {
   ProgramBuilder builder(lab.name, Mesh{{{"rank", lab.ranks}}});
   const Extent chunks{builder.dimension("chunks", lab.ranks), lab.ranks};
@@ -56,8 +56,8 @@ Program lab_program(const LabWorkload& lab) {
 
 namespace {
 
-/// Returns one of the possible lengths of a tile, all equally likely; the same for a rank and step whatever the number
-/// of ranks.
+/// Draws a tile length; all possible lengths are equally likely. The length for a given rank and step does not depend
+/// on the number of ranks.
 Duration random_tile(const LabWorkload& lab, Rank rank, std::uint32_t step) {
   const auto rank_number = static_cast<std::uint32_t>(rank);
   const std::uint32_t word = philox({rank_number / 4, step, 0, 0}, lab.seed)[rank_number % 4];
@@ -106,7 +106,7 @@ Costs lab_costs(const LabWorkload& lab, const Program& program) {
 
 namespace {
 
-/// A rank has at most two messages and one tile for each rank.
+/// Rejects workloads whose makespan may exceed the limit. Each rank has at most 2 P messages and P tiles.
 void require_in_range(const LabWorkload& lab) {
   const double message = to_seconds(lab.latency) + static_cast<double>(lab.chunk.count) / lab.rate.value;
   const double step = 2.0 * message + to_seconds(std::max(lab.shortest_tile, lab.longest_tile));
@@ -121,7 +121,7 @@ void require_in_range(const LabWorkload& lab) {
 /// Refuses runs whose times per op and rank would not fit in memory.
 void require_kept(const LabWorkload& lab, double ops, bool jitter) {
   constexpr double most_bytes = 1e9;
-  constexpr double sampled_bytes = 80.0;  // its draw, its time, and the path through it
+  constexpr double sampled_bytes = 80.0;  // per op and rank: its draw, its time, and the path through it
   const double bytes = ops * (jitter ? sampled_bytes : static_cast<double>(sizeof(Duration)));
   if (bytes > most_bytes) {
     throw ConfigError(fmt::format(
@@ -131,9 +131,9 @@ void require_kept(const LabWorkload& lab, double ops, bool jitter) {
   }
 }
 
-/// Limits the ops. A rank that stands for all needs next to nothing, however many ranks there are.
+/// Limits the number of ops. With symmetry, only one rank is simulated, which is cheap at any number of ranks.
 void require_few_ops(const LabWorkload& lab, const LabOptions& options, const Program& program) {
-  constexpr double most_played = 17179869184.0;  // 2^34, some minutes
+  constexpr double most_played = 17179869184.0;  // 2^34 ops take some minutes
   const double ops = static_cast<double>(program.ops.size()) * lab.ranks;
   const bool jitter = options.monte_carlo.jitter != nullptr;
   const bool random = lab.longest_tile > lab.shortest_tile;
@@ -168,7 +168,7 @@ LabRun run_lab(const LabWorkload& lab, const LabOptions& options) {
   for (const Op& op : program->ops) {
     (op.kind == OpKind::exchange ? run.messages : run.tiles) += ranks;
   }
-  // Makes only what the evaluator needs: at 65,536 ranks the engine's plan and replay's tape each take long.
+  // Builds only what the evaluator needs: at 65,536 ranks, the engine's plan and replay's tape each take long to build.
   Plan plan{.lowered = lower(program, std::move(proof.matching))};
   Tape tape;
   if (by_engine) {

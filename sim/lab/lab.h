@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The workloads on which other simulators were timed, as our programs: rings of equal messages, with or without tiles
-// under them. Their costs are given, not priced, so that all simulators run the same work.
+// The workloads on which other simulators were timed, as our programs: rings of equal messages, with or without compute
+// tiles that overlap them. Their costs are given, not priced, so that all simulators run the same work.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +20,9 @@ inline constexpr std::string_view lab_schema = "commfuse.lab/1";
 inline constexpr std::int32_t most_lab_ranks = 1 << 20;
 
 enum class LabPattern : std::uint8_t {
-  all_gather,  ///< P - 1 steps: each rank passes the chunk that came last to the next rank
-  all_reduce,  ///< 2 (P - 1) such steps; the cost of adding is left out
-  fuse_ag,     ///< all_gather, and P tiles per rank in the order in which their chunks arrive
+  all_gather,  ///< P - 1 steps: each rank passes the chunk that it received last on to the next rank
+  all_reduce,  ///< 2 (P - 1) such steps; additions cost nothing
+  fuse_ag,     ///< all_gather, plus P tiles per rank in the order in which their chunks arrive
 };
 
 struct LabWorkload {
@@ -32,40 +32,40 @@ struct LabWorkload {
   Bytes chunk;               ///< per message
   BytesPerSecond rate;       ///< per link
   Duration latency{};        ///< per message
-  Duration shortest_tile{};  ///< fuse_ag only; tiles take whole steps from shortest to longest, all equally likely
+  Duration shortest_tile{};  ///< fuse_ag only; lengths grow by tile_step up to longest_tile, all equally likely
   Duration longest_tile{};
   Duration tile_step{};
-  std::uint64_t seed = 1;  ///< for the tiles
+  std::uint64_t seed = 1;  ///< for random tile lengths
 };
 
-/// Throws ConfigError with every mistake of the file.
+/// Reads a lab file. Throws ConfigError with every mistake in the file.
 LabWorkload load_lab(const std::string& path);
 
 /// Returns an unproved program; check_program() proves it. Requires ranks >= 1.
 Program lab_program(const LabWorkload& lab);
 
-/// Returns the costs of the program. Requires lab_program(lab).
+/// Returns the costs of `program`, which must be lab_program(lab).
 Costs lab_costs(const LabWorkload& lab, const Program& program);
 
 struct LabOptions {
   SimulationOptions simulation;
   MonteCarloOptions monte_carlo;
   std::shared_ptr<const Faults> faults{};
-  ForEachIndex for_each = nullptr;  ///< spreads samples under jitter; null: one after another, with the same result
+  ForEachIndex for_each = nullptr;  ///< runs jitter samples in parallel; null: one after another, with the same result
 };
 
 struct LabRun {
   std::size_t messages = 0;  ///< over all ranks
   std::size_t tiles = 0;
   Duration makespan{};
-  Evaluator evaluator = Evaluator::replay;  ///< evaluator that was used
-  bool one_for_all = false;                 ///< rank 0 stood for all
-  std::optional<Tails> tails{};             ///< under jitter only
+  Evaluator evaluator = Evaluator::replay;  ///< the evaluator used
+  bool one_for_all = false;                 ///< only rank 0 was simulated, because all ranks behave alike
+  std::optional<Tails> tails{};             ///< with jitter only
 };
 
 /// Proves and simulates the workload. Throws ConfigError for faults of unknown ranks, for faults with replay, for rates
-/// and sizes that leave the range of times, and for more ranks than fit in memory or can be simulated one by one.
-/// Aborts when the proof fails: these programs are correct.
+/// and sizes whose times are out of range, and for more ranks than fit in memory or can be simulated one by one. Aborts
+/// if the proof fails, because every lab program is correct by construction.
 LabRun run_lab(const LabWorkload& lab, const LabOptions& options);
 
 }  // namespace commfuse

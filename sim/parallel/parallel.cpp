@@ -35,13 +35,13 @@ void for_each_index(std::size_t count, const std::function<void(std::size_t)>& b
   Handover begun;
   Handover done;
   begun.give();
-  // Behind a call that throws too: the other threads have read and written until then.
+  // A destructor takes the handover even if a call throws: the other threads also read and write until the loop ends.
   struct Taking {
     Handover& from;
     ~Taking() { from.take(); }
   } const taking{done};
-  // A thread that waits for the end of an inner loop must not begin a part of an outer one: what it keeps for its own
-  // part is in use.
+  // A thread that waits for the end of an inner loop must not start another iteration of the outer loop, because the
+  // data that the thread keeps for its current iteration is still in use.
   tbb::this_task_arena::isolate([&] {
     tbb::parallel_for(std::size_t{0}, count, marked({.from = &begun, .to = &done}, [&](std::size_t i) { body(i); }));
   });

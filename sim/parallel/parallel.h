@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs work on all cores. oneTBB is not built for the thread sanitizer, which takes data handed over through it for a
-// race (tests/tsan.supp); so this header tells the sanitizer about each handover.
+// Runs work on all cores. oneTBB is not built with the thread sanitizer, which therefore reports a race for data that
+// oneTBB hands from thread to thread (tests/tsan.supp); this header tells the sanitizer about each handover.
 #pragma once
 
 #include <cstddef>
@@ -10,15 +10,15 @@
 namespace commfuse {
 
 /// Calls `body` once with every number below `count`, on as many threads as tbb::global_control allows, in any order.
-/// Every call sees what was written before the loop, and the code behind the loop sees what the calls wrote. Rethrows
-/// the exception of a call.
+/// Every call sees what was written before the loop, and the code after the loop sees what the calls wrote. Rethrows an
+/// exception thrown by a call.
 void for_each_index(std::size_t count, const std::function<void(std::size_t)>& body);
 
 /// Returns the number of threads that tbb::global_control allows.
 std::size_t threads_at_most();
 
-/// Tells the sanitizer that writes before `give` are visible after a later `take`. It does not synchronize: something
-/// else has to.
+/// Tells the sanitizer that writes before `give` are visible after a later `take`. It does not synchronize threads;
+/// oneTBB does.
 class Handover {
  public:
   void give();
@@ -28,15 +28,15 @@ class Handover {
   char mark_ = 0;
 };
 
-/// Handovers of a pipeline stage: from the stage before it, to the stage after it, and `between` where its calls run
-/// one after another.
+/// Handovers of a pipeline stage: `from` the previous stage, `to` the next stage, and `between` consecutive calls of
+/// this stage if they run one at a time.
 struct StageMarks {
   Handover* from = nullptr;
   Handover* between = nullptr;
   Handover* to = nullptr;
 };
 
-/// Returns a stage that reports its handovers. Requires that the marks outlive it.
+/// Returns `body` as a stage that reports its handovers. The marks must outlive the stage.
 template <class Body>
 auto marked(StageMarks marks, Body body) {
   struct Giving {

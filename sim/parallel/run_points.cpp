@@ -54,8 +54,8 @@ std::vector<std::vector<ResultRow>> run_points(const std::vector<Settings>& poin
 
 void run_points(const PointList& points, const Library& library, const GridOptions& options,
                 const std::function<void(std::span<const ResultRow> rows)>& take) {
-  constexpr std::size_t most_in_a_chunk = 32;  // neighbours that one thread simulates
-  constexpr std::size_t chunks_a_thread = 16;  // between two calls of `take`
+  constexpr std::size_t most_in_a_chunk = 32;  // consecutive points that one thread simulates
+  constexpr std::size_t chunks_a_thread = 16;  // per block; `take` gets the rows of each block
   const std::size_t threads = threads_of(options);
   const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, threads);
   StructureCache structures;

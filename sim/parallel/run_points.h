@@ -15,13 +15,13 @@ namespace commfuse {
 
 struct GridOptions {
   int threads = 0;  ///< 0: all cores
-  /// Called after every point, from any thread, with whether it had a result.
+  /// Called after every point, from any thread; `feasible` states whether the point has a result.
   std::function<void(bool feasible)> finished;
-  /// Set from outside; then no further point begins.
+  /// Once the caller sets it, no further point starts.
   const std::atomic<bool>* stop = nullptr;
 };
 
-/// Thrown when `stop` was set before the end.
+/// Thrown if `stop` is set before all points have run.
 struct Interrupted {};
 
 /// Returns the rows of each point, independent of the number of threads. A schedule or point that cannot run yields a
@@ -29,8 +29,8 @@ struct Interrupted {};
 std::vector<std::vector<ResultRow>> run_points(const std::vector<Settings>& points, const Library& library,
                                                const GridOptions& options);
 
-/// Hands the rows of each point of a list to `take`, one call at a time, in the order of the points, and keeps none.
-/// Whatever `take` throws comes out.
+/// Hands the rows of each point of a list to `take`, one call at a time, in the order of the points, and does not keep
+/// them. Exceptions from `take` propagate.
 void run_points(const PointList& points, const Library& library, const GridOptions& options,
                 const std::function<void(std::span<const ResultRow> rows)>& take);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Explains why no run of a kind of GPUs meets the limits.
+// Explains why no run of a kind of GPU meets the limits.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -53,7 +53,7 @@ std::string why_no_more(const PlanFile& file, const CapacityKind& kind, const Ca
   return run.gpus + node > kind.available ? " (all that are available)" : "";
 }
 
-constexpr double least_goodput = 0.01;  // below this, a run hardly progresses
+constexpr double least_goodput = 0.01;  // below this goodput, a run makes hardly any progress
 
 std::string failures_bind(const PlanFile& file, const CapacityRun& run) {
   const double between = 3600.0 / (static_cast<double>(run.gpus) * file.failures.per_gpu_hour);
@@ -71,7 +71,7 @@ std::string deadline_binds(const PlanFile& file, const CapacityKind& kind, const
       days_of(run), run.gpus, why_no_more(file, kind, run, limit), days_of(run) / allowed, allowed);
 }
 
-/// `kept` has the runs that meet the other limits; one of them at least.
+/// `kept` has the runs that meet the other limits, and is not empty.
 std::string budget_binds(const PlanFile& file, const CapacityKind& kind, const std::vector<CapacityRun>& kept) {
   const CapacityRun& run = least(kept, cost_of);
   const CapacityRun& cheapest = least(kind.runs, cost_of);
@@ -90,7 +90,7 @@ std::string budget_binds(const PlanFile& file, const CapacityKind& kind, const s
   return text;
 }
 
-/// Returns the runs that meet a limit.
+/// Returns the runs that meet the limit `keeps`.
 template <class Keeps>
 std::vector<CapacityRun> those(const std::vector<CapacityRun>& runs, const Keeps& keeps) {
   std::vector<CapacityRun> kept;

@@ -57,7 +57,7 @@ void put_limits(CapacityPlan& plan, const PlanFile& file) {
   plan.energy_price = file.energy_price;
 }
 
-/// Returns the part of the question that an answer must repeat.
+/// Returns a plan with only the question: the part of the file that an answer repeats.
 CapacityPlan asked(const PlanFile& file, const Transformer& model, const LayoutTerms& terms) {
   const TrainingPlan& base = terms.base;
   const ModelParameters parameters = parameters_of(model);
@@ -85,7 +85,7 @@ CapacityPlan asked(const PlanFile& file, const Transformer& model, const LayoutT
   return plan;
 }
 
-/// Sets the price at which a kind costs as much as the cheapest other kind.
+/// Sets the price at which each kind costs as much as the cheapest other kind.
 void add_break_even_prices(CapacityPlan& plan) {
   for (CapacityKind& kind : plan.kinds) {
     const CapacityRun* best = kind.best();

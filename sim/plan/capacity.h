@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Answers a plan file: docs/plan.md describes the answer, docs/decisions/0031 the reasons.
+// Answers a plan file. docs/plan.md describes the answer, docs/decisions/0031 gives the reasons.
 #pragma once
 
 #include "model/config/plan_file.h"
@@ -8,9 +8,9 @@
 
 namespace commfuse {
 
-/// A result without an answer is valid: then no option meets the limits, and each kind gives its reason. A measured
-/// step corrects the times on its machine and narrows their intervals. Throws ConfigError where model, machine and
-/// settings clash, and for a step that was measured on none of the machines.
+/// The result has no answer if no option meets the limits; then each kind states its reason. A measured step corrects
+/// the times on its machine and narrows their intervals. Throws ConfigError if model, machine and settings conflict,
+/// and if the step was measured on a machine that the plan does not offer.
 CapacityPlan plan_capacity(const PlanFile& file, const StepEvidence* evidence = nullptr);
 
 }  // namespace commfuse

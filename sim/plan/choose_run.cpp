@@ -54,7 +54,7 @@ class RunChooser {
     return file_.deadline ? at(place).cost : at(place).days;
   }
 
-  /// Returns the runs that are best in the main objective.
+  /// Returns the runs that tie for the best value of the objective: cost with a deadline, days without.
   [[nodiscard]] std::vector<RunPlace> ties() const {
     const RunPlace best = *std::ranges::min_element(
         able_, [&](const RunPlace& a, const RunPlace& b) { return sought(a).value < sought(b).value; });
@@ -70,7 +70,7 @@ class RunChooser {
     return tied;
   }
 
-  /// Returns one standard error of the logarithm: nine draws in ten lie in the interval.
+  /// Returns one standard error of the logarithm; the interval contains 90% of the draws.
   static std::optional<double> error_of(const Interval& interval) {
     constexpr double normal_95 = 1.6448536269514722;
     return interval.low > 0.0 ? std::optional(math::log(interval.high / interval.low) / (2.0 * normal_95))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inputs assumed for a kind of GPUs: its peak, its memory and its links, each with its error and its source.
+// The inputs assumed for a kind of GPU: peak, memory bandwidth and links, each with its error and its source.
 #pragma once
 
 #include <vector>
@@ -11,7 +11,7 @@ namespace commfuse {
 
 struct Machine;
 
-/// Returns the inputs in reading order; a machine without that dtype has no peak for it.
+/// Returns the inputs in the order of the report, without a peak if the machine does not support `dtype`.
 std::vector<CapacityInput> inputs_of(const Machine& machine, DType dtype);
 
 }  // namespace commfuse

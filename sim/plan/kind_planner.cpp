@@ -44,7 +44,7 @@ Machine machine_for(const GpuOffer& offer) {
 
 double seconds(Duration time) { return to_seconds(time); }
 
-/// Scales the value up and down by the same share of the step.
+/// Returns the value with the interval from `low` to `high` times the value.
 Interval scaled(double value, double low, double high) { return {value, value * low, value * high}; }
 
 void put_step(CapacityRun& run, const FoundLayout& layout, const RunSpread& spread) {
@@ -81,7 +81,7 @@ void put_totals(CapacityRun& run, const RunTerms& terms, const RunSpread& spread
   }
 }
 
-/// Names the limits that a run misses; `confidence` is the one asked for.
+/// Returns the names of the limits that a run misses at the confidence of the plan file.
 std::string misses_of(const PlanFile& file, const CapacityRun& run, const RunSpread& spread) {
   const auto keeps = [&](double value, double limit, double share) {
     return file.confidence == 0.5 ? value <= limit : share >= file.confidence;
@@ -229,7 +229,8 @@ double KindPlanner::correction_at(std::int64_t gpus) const {
   return known == corrections_.end() ? 1.0 : known->second;
 }
 
-/// The run of the answer, or of the largest count, stands for all: errors of parameters hardly change with the count.
+/// Computes the errors for the answer, or for the largest count of GPUs, and uses them for all runs: the effects of
+/// parameters hardly change with the count.
 void KindPlanner::add_errors(CapacityKind& kind) {
   const std::size_t reference = kind.answer.value_or(layouts_.size() - 1);
   add_sites(kind, layouts_[reference]);
@@ -261,7 +262,7 @@ CapacityKind KindPlanner::plan(const StepEvidence* evidence) {
   CapacityKind kind = offered();
   try {
     look_at_counts();
-  } catch (const ConfigError& error) {  // other machines may be able to do this
+  } catch (const ConfigError& error) {  // other kinds may support the run
     kind.reason = error.what();
     return kind;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans one kind of GPUs: its best layout at every count, and the smallest count that meets the limits.
+// Plans one kind of GPU: its best layout at every count of GPUs, and the best run that meets the limits.
 #pragma once
 
 #include <cstdint>
@@ -20,32 +20,31 @@
 
 namespace commfuse {
 
-/// Number of draws behind every interval.
+/// Number of Monte Carlo draws for every interval.
 inline constexpr std::size_t interval_draws = 2000;
 
-/// Returns the plan's terms for this number of GPUs at this rate.
+/// Returns the terms of the plan's run on `gpus` GPUs at `tokens_per_second`.
 RunTerms terms_of(const PlanFile& file, const GpuOffer& offer, std::int64_t gpus, double tokens_per_second);
 
 class KindPlanner {
  public:
-  /// The arguments outlive the planner. Throws ConfigError where the machine has fewer GPUs than the offer says are
-  /// available.
+  /// The arguments must outlive the planner. Throws ConfigError if the offer has more GPUs than the machine.
   KindPlanner(const PlanFile& file, const GpuOffer& offer, const Transformer& model, const LayoutTerms& terms,
               StructureCache& structures);
 
   /// Plans the kind, without the comparison with other kinds. A step that was measured on its machine corrects the
-  /// times of all layouts and leaves less of their errors.
+  /// times of all layouts and reduces their errors.
   CapacityKind plan(const StepEvidence* evidence = nullptr);
-  /// Returns true if the step was measured on this machine, or on one with fewer or more of its nodes.
+  /// Returns true if the step was measured on this machine, with any number of its nodes.
   [[nodiscard]] bool covers(const StepEvidence& evidence) const;
-  /// Returns the factor by which a measured step corrects the layout of this many GPUs; 1 without one.
+  /// Returns the factor by which a measured step corrects the time of the layout on `gpus` GPUs; 1 without such a step.
   [[nodiscard]] double correction_at(std::int64_t gpus) const;
-  /// Returns the relative error of a step beside those of the machine's parameters.
+  /// Returns the relative error of a step without the errors of the machine's parameters.
   [[nodiscard]] double model_error() const { return model_error_; }
-  /// Makes another of its runs the answer.
+  /// Makes `run` the answer of the kind.
   void take(CapacityKind& kind, std::size_t run);
 
-  /// Returns the draws behind its intervals.
+  /// Returns the draws for the intervals of the kind's runs.
   [[nodiscard]] RunDraws draws(double step_error) const;
   [[nodiscard]] LayoutSearch& search() { return search_; }
   [[nodiscard]] const PlanFile& file() const { return file_; }
@@ -64,28 +63,28 @@ class KindPlanner {
   const PlanFile& file_;
   const GpuOffer& offer_;
   StructureCache& structures_;
-  double model_error_;      ///< Relative error of a step beside those of the machine's parameters.
+  double model_error_;      ///< Relative error of a step without the errors of the machine's parameters.
   std::int64_t most_gpus_;  ///< GPUs that are available and within the power limit.
   Machine machine_;
   LayoutSearch search_;
-  std::vector<FoundLayout> layouts_;            ///< Ascending in GPUs.
-  std::map<std::int64_t, double> corrections_;  ///< By GPUs; empty without a measured step.
-  std::vector<TunedSite> sites_;                ///< Sites of the last layout that was asked for.
+  std::vector<FoundLayout> layouts_;            ///< In ascending order of GPUs.
+  std::map<std::int64_t, double> corrections_;  ///< By count of GPUs; empty without a measured step.
+  std::vector<TunedSite> sites_;                ///< Sites of the last layout given to add_sites().
 };
 
-/// The best run among those that meet all limits: the cheapest, or the shortest where there is a budget and no
-/// deadline; among ties, the one with fewer GPUs, then less memory, then fewer kinds of parallelism. No run that meets
-/// the limits is both shorter and cheaper.
+/// The best run among those that meet all limits: the cheapest if there is a deadline, otherwise the shortest. Ties go
+/// to fewer GPUs, then less memory, then fewer kinds of parallelism. No run that meets the limits is both shorter and
+/// cheaper than the chosen run.
 struct RunChoice {
   RunPlace chosen;
   std::vector<RunPlace> ties;  ///< Other runs that tie.
   std::string rule;            ///< Rule that broke the tie; empty without a tie.
 };
-/// Runs of one kind share their errors, so among them the difference alone decides. Returns nothing if no run meets
-/// the limits.
+/// Returns nothing if no run meets the limits. Runs of the same kind share their errors, so their values are compared
+/// without errors.
 std::optional<RunChoice> choose_run(const PlanFile& file, std::span<const CapacityKind> kinds);
 
-/// Returns one sentence: which limit binds, and by how much. Requires that no run meets all limits.
+/// Returns a sentence that states which limit binds, and by how much. Requires that no run meets all limits.
 std::string binding_limit(const PlanFile& file, const CapacityKind& kind, const LayoutSearch& search,
                           std::int64_t limit);
 

@@ -28,7 +28,7 @@ std::vector<std::int64_t> divisors(std::int64_t whole) {
   return divisors;
 }
 
-/// Returns 1, 2, 4 and so on; or only the degree that the user chose.
+/// Returns the powers of two up to `limit`, or only the degree that the user chose.
 std::vector<std::int64_t> doublings(std::int64_t limit, const std::optional<std::int64_t>& wish) {
   std::vector<std::int64_t> degrees;
   for (std::int64_t degree = 1; degree <= limit && !wish; degree *= 2) {
@@ -47,7 +47,7 @@ std::vector<std::int64_t> stages_of(const Transformer& model, const std::optiona
   return degrees;
 }
 
-/// Returns whether the GPUs are whole nodes, or an even part of one.
+/// Returns whether the GPUs are whole nodes, or divide the GPUs of a node.
 bool is_even(std::int64_t gpus, std::int64_t of_a_node) {
   return gpus < of_a_node ? of_a_node % gpus == 0 : gpus % of_a_node == 0;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the fastest layout of a training step over a number of GPUs of one kind that fits in their memory.
+// Finds the fastest layout of a training step that fits in the memory of a given number of GPUs of one kind.
 #pragma once
 
 #include <cstddef>
@@ -17,11 +17,11 @@ struct LayoutTerms {
   TrainingPlan base;  ///< Batch, sequence, dtype, optimizer.
   PlanWish wish;
   double memory_share = 1.0;
-  double rank_sigma = 0.0;  ///< Same as in StepPoint, like the next.
-  double communication_sigma = 0.0;
-  Framework framework{};  ///< Framework whose hosts and kernels all layouts have.
+  double rank_sigma = 0.0;           ///< Same as StepPoint::rank_sigma.
+  double communication_sigma = 0.0;  ///< Same as StepPoint::communication_sigma.
+  Framework framework{};             ///< Framework whose host costs and kernels apply to all layouts.
 
-  /// Returns the candidates at every site, of which the fastest is taken; for a named framework, its own strategy.
+  /// Returns the candidates for every site, where the fastest of them wins; for a named framework, its own strategy.
   [[nodiscard]] std::vector<const Strategy*> strategies() const {
     return framework.name.empty() ? strategies_for_steps() : strategies_by_default(framework);
   }
@@ -37,30 +37,31 @@ struct FoundLayout {
 struct SearchTally {
   std::size_t layouts = 0;       ///< Possible layouts.
   std::size_t fitting = 0;       ///< Layouts that fit in memory.
-  std::size_t priced = 0;        ///< Layouts that were simulated; the others that fit are slower even without bubbles.
+  std::size_t priced = 0;        ///< Simulated layouts; the other fitting layouts are slower even without bubbles.
   bool too_slow = false;         ///< A step would take more than a million seconds at the dense peak.
-  std::optional<Bytes> leanest;  ///< Memory of the fullest GPU of the leanest layout.
+  std::optional<Bytes> leanest;  ///< Least memory that a layout needs on its fullest GPU.
 };
 
-/// Searches the layouts of one kind of GPUs. Keeps what it has simulated. For one thread.
+/// Searches the layouts of one kind of GPU and caches the times that it has simulated. Not thread-safe.
 class LayoutSearch {
  public:
-  /// The machine has the largest number of GPUs that will be asked for. The machine, the model and the structures
-  /// outlive the search.
+  /// `machine` must have as many GPUs as the largest layout. The machine, the model and the structures must outlive the
+  /// search.
   LayoutSearch(const Transformer& model, const Machine& machine, StructureCache& structures, const LayoutTerms& terms);
 
-  /// Returns the possible GPU counts of a layout: whole nodes, or an even part of one; ascending, at most `limit`.
+  /// Returns the possible GPU counts of a layout, ascending, up to `limit`: whole nodes, or a number that divides the
+  /// GPUs of a node.
   [[nodiscard]] std::vector<std::int64_t> counts(std::int64_t limit) const;
 
   /// Returns the fastest layout, with the fastest strategy at every site. Layouts are priced in the order of their
-  /// lower bounds until no other can be the fastest. Returns nothing if no layout is possible, or none fits. Throws
-  /// ConfigError for what the machine cannot do, such as a dtype.
+  /// lower bounds until no remaining layout can be faster. Returns nothing if no layout is possible or fits in memory,
+  /// or if every step is too slow. Throws ConfigError for work that the machine does not support, such as a dtype.
   std::optional<FoundLayout> fastest(std::int64_t gpus, const std::vector<const Strategy*>& strategies);
 
-  /// Evaluates one layout on this machine. Requires a possible layout.
+  /// Predicts the step of one layout on this machine. Requires a possible layout.
   FoundLayout at(const TrainingPlan& plan, const std::vector<const Strategy*>& strategies);
 
-  /// Returns the point with the terms' framework and strategies.
+  /// Returns the point of a plan with the framework, strategies and jitter of the terms.
   [[nodiscard]] StepPoint point_of(const TrainingPlan& plan) const;
   SiteTimes& times() { return times_; }
   [[nodiscard]] const SearchTally& tally() const { return tally_; }

@@ -11,9 +11,9 @@ namespace commfuse {
 namespace {
 
 constexpr std::uint64_t all_words = std::uint64_t{1} << 32;
-constexpr std::uint32_t purpose = 0x706c616e;  // "plan": differs from the purposes of all draws for ops
+constexpr std::uint32_t purpose = 0x706c616e;  // "plan" in ASCII; no draw for ops has this purpose
 
-/// Returns the interval; sorts the draws.
+/// Returns the value with the interval of the draws from 5% to 95%.
 Interval interval_of(double value, std::vector<double> draws) {
   std::sort(draws.begin(), draws.end());
   const std::size_t tail = draws.size() / 20;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Uncertainty of a run's totals, by Monte Carlo over the unknowns: the step's time, the price and the rate of GPU
-// failures. Each is lognormal around its value; draws are counter-based, so runs are compared under common draws.
+// Uncertainty of a run's totals, by Monte Carlo over three unknowns: the time of a step, the price and the rate of GPU
+// failures. Each is lognormal around its value. Draws are counter-based, so all runs are compared under the same draws.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace commfuse {
 
-/// Standard errors of logarithms.
+/// Standard errors of the logarithms of the three unknowns.
 struct RunErrors {
   double step = 0.0;
   double price = 0.0;
@@ -23,9 +23,9 @@ struct RunErrors {
 
 struct RunSpread {
   Interval goodput, tokens_per_second, days, gpu_hours, cost, cost_per_mtok, energy_kwh;
-  double step_low = 1.0, step_high = 1.0;  ///< Interval of the step's time, as factors on its value.
-  std::vector<double> all_days;            ///< One per draw, beside the cost of the same draw.
-  std::vector<double> all_costs;
+  double step_low = 1.0, step_high = 1.0;  ///< Interval of the time of a step, as factors on its value.
+  std::vector<double> all_days;            ///< One value per draw.
+  std::vector<double> all_costs;           ///< One value per draw, in the order of `all_days`.
 };
 
 class RunDraws {
@@ -48,7 +48,7 @@ class RunDraws {
   QuantileTable failures_;
 };
 
-/// The most that a run may take.
+/// Upper limits on a run's days and cost.
 struct RunLimits {
   double days = std::numeric_limits<double>::infinity();
   double cost = std::numeric_limits<double>::infinity();

@@ -14,7 +14,7 @@ namespace commfuse {
 
 namespace {
 
-/// Returns the step's time for a layout whose sites keep their schedules.
+/// Returns the time of a step on `machine` with the schedules of `sites`.
 Duration step_on(const Machine& machine, StepPoint point, const std::vector<TunedSite>& sites,
                  StructureCache& structures) {
   SiteTimes times(structures, machine);

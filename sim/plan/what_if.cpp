@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::array rate_steps{0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0};
 constexpr double plateau = 0.95;
-constexpr double hidden = 1.01;  // a step is at most this factor slower than with nearly free links
+constexpr double hidden = 1.01;  // communication is hidden if nearly free links are at most this factor faster
 constexpr double highest_rate = 16.0;
 
 LinkRates rates_of(bool network, double times) {
@@ -142,8 +142,8 @@ double WhatIfs::rate_with_latencies(double share) const {
   return rate_on(machine);
 }
 
-/// Finds, to 5%, the lowest link rate that hides communication with the answer's own layout. Assumes that a higher rate
-/// never hides less.
+/// Finds the lowest link rate, to within 5%, that hides communication with the answer's own layout. Assumes that a
+/// higher rate never hides less.
 void WhatIfs::find_hiding_rate(RateCurve& curve, bool network) {
   constexpr double step = 0.05;
   const int limit = static_cast<int>(std::lround(math::log(highest_rate) / step));

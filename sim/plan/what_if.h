@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Changes that would alter an answer: other links, other schedules, a slow node, another price; and the sensitivity to
-// each input.
+// Changes that would alter an answer (other links, other schedules, a slow node, another price), and the sensitivity of
+// the answer to each input.
 #pragma once
 
 #include <vector>
@@ -12,21 +12,21 @@
 
 namespace commfuse {
 
-/// All changes to one answer: the same count of GPUs of the same kind. Schedules at sites are chosen anew for every
-/// change.
+/// Evaluates changes to one answer, with the count and kind of GPUs unchanged. Every change chooses the schedules at
+/// sites again.
 class WhatIfs {
  public:
-  /// Requires that the run is one of the planner's; `step_error` is that of its kind.
+  /// `answer` must be a run of the planner's kind, and `step_error` the step error of that kind.
   WhatIfs(KindPlanner& planner, const CapacityRun& answer, double step_error);
 
-  /// Returns every change with the best layout under it; for the slow node the layout stays.
+  /// Returns every change with the best layout for it; a slow node and other prices keep the answer's layout.
   std::vector<WhatIf> all_changes();
 
-  /// Returns tokens per second over the rate of the links in a node, and of the network if the machine has one; filled
-  /// by all().
+  /// Returns tokens per second as a function of the rate of the links in a node and, if the machine has a network, of
+  /// the network. all_changes() fills the curves.
   [[nodiscard]] const std::vector<RateCurve>& curves() const { return curves_; }
 
-  /// Returns the effect of each input, lower and higher by the plan's share of change, with the layout unchanged.
+  /// Returns the effect of each input, lowered and raised by the plan's `change` share, with the layout unchanged.
   std::vector<Sensitivity> sensitivities();
 
  private:
@@ -47,7 +47,7 @@ class WhatIfs {
   const CapacityRun& answer_;
   RunDraws draws_;
   double change_;
-  double correction_;  ///< Factor of a measured step on the answer's time, which changes to it share.
+  double correction_;  ///< Factor of a measured step on the answer's time; applies to every change too.
   std::vector<RateCurve> curves_;
 };
 

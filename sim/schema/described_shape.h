@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keys of a file from the description of a struct (model/describe/describe.h).
+// Takes the keys of a file from the description of a struct (model/describe/describe.h).
 #pragma once
 
 #include <string>
@@ -23,7 +23,7 @@ inline Shape shape_of(const std::string&, const auto&) { return text(); }
 inline Shape shape_of(int, const auto& entry) { return count(entry.least, entry.most); }
 inline Shape shape_of(Bytes, const auto&) { return size(); }
 
-/// Returns the keys of a described struct except those in `without`.
+/// Returns the keys of a described struct except `without`.
 template <class S>
 std::vector<ShapeKey> keys_of(std::string_view without = {}) {
   std::vector<ShapeKey> keys;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frameworks; model/config/load_framework.cpp reads them.
+// Framework files; model/config/load_framework.cpp reads them.
 #include "model/config/framework.h"
 
 #include <string>

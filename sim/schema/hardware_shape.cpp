@@ -79,7 +79,7 @@ Shape nccl() {
               optional({"nvls", map(keys_of<SwitchParameters>()), "All-reduce by sums in the switch"})});
 }
 
-/// If NCCL's own estimate is the prior, the parameters that it estimates may be left out.
+/// The parameters of the ring are optional, because NCCL's own estimate can serve as their prior.
 Shape collective() {
   const Shape all_to_all = map({{"small_up_to", sourced(size())},
                                 {"small", map(keys_of<ProtocolParameters>(key_of_ramp))},

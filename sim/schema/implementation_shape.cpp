@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Implementations; model/config/load_implementation.cpp reads them.
+// Implementation files; model/config/load_implementation.cpp reads them.
 #include <array>
 #include <string>
 #include <utility>
@@ -36,7 +36,7 @@ Shape strategy() {
   return word(std::move(names));
 }
 
-/// Loading the file checks that the strategy has the option, and its value.
+/// The loader checks that the strategy has each option, and checks the values.
 Shape options() {
   std::vector<ShapeKey> keys;
   for (const Option option : all_options()) {
@@ -53,7 +53,7 @@ Shape supports() {
               {"generations", list(word_of(all_nccl_generations)), "GPUs on which it runs"}});
 }
 
-/// A key of a library's overlap configuration. Loading the file checks that the schedule is there.
+/// A key of a library's overlap configuration. The loader checks that the schedule exists.
 Shape overlap_key() {
   std::vector<std::string> scopes;
   for (const Scope scope : all_scopes) {

@@ -11,7 +11,7 @@ namespace {
 
 Shape sigma() { return sourced(number(0, highest_sigma)); }
 
-/// Jitter of kernel times: a lognormal, or a sample.
+/// Jitter of kernel times: a lognormal distribution, or a sample.
 Shape spread() {
   return one_of({map({{"sigma", sigma(), "Of a lognormal with median 1"}}),
                  map({{"sample", sourced(text()), "Ratios to nominal times, a line each; a path below this folder"}})});

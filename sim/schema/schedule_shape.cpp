@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schedules written by hand; model/program_text/parse.cpp and parse_ops.cpp read them.
+// Schedule files; model/program_text/parse.cpp and parse_ops.cpp read them.
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,11 +30,11 @@ Shape dtype() {
 }
 
 ShapeKey dtype_key() { return optional({"dtype", dtype(), "bf16 where nothing is said"}); }
-/// "tokens*4": a number of blocks of a dimension.
+/// An extent such as "tokens*4": a number of blocks of a dimension.
 Shape extent() { return pattern(R"(^[A-Za-z_][A-Za-z0-9_]* ?\* ?[0-9]+$)"); }
-/// An index, "(tp+3)%4", or a plain number.
+/// An index such as "(tp+3)%4", or a plain number.
 Shape index() { return one_of({text(), count()}); }
-/// A region, "x[tp]", or several stacked by rows.
+/// A region such as "x[tp]", or a list of regions stacked by rows.
 Shape operand() { return one_of({text(), list(text())}); }
 ShapeKey flag(const char* name) { return optional({name, boolean()}); }
 

@@ -30,7 +30,7 @@ Shape quantity(const char* units) { return pattern(std::string(plain_number) + u
 
 Json json_of(const Shape& shape);
 
-/// Writes a limit that is a whole number without a fraction.
+/// Writes whole numbers as integers, without ".0".
 Json limit(double value) {
   constexpr double exact = 1e15;
   const bool is_whole = value <= exact && value == static_cast<double>(static_cast<std::int64_t>(value));

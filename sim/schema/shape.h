@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The allowed contents of each kind of YAML file, as data: `commfuse-sim schema` gives them to editors. Loaders read
-// such files and report mistakes in values; a test compares every map's keys with those that its loader knows.
+// The allowed contents of each kind of YAML file, as data that `commfuse-sim schema` prints for editors. Loaders read
+// such files and report mistakes in values; a test compares the keys of every map with those that its loader accepts.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ enum class ShapeKind : std::uint8_t {
   word,     ///< one of `words`
   pattern,  ///< a text that matches `pattern`
   boolean,
-  count,   ///< a whole number from `least` to `largest`, or one with a binary K, M or G
+  count,   ///< a whole number from `least` to `largest`, or a text such as "8K" with a binary K, M or G
   number,  ///< from `least` to `largest`
   list,    ///< each item like of[0]
   map,     ///< with `keys`
@@ -59,20 +59,20 @@ Shape table(std::string pattern, Shape each);
 Shape one_of(std::vector<Shape> shapes);
 /// `{value: ..., error: 0.05, provenance: "fitted: table"}`.
 Shape sourced(Shape value);
-/// Returns the key as an optional one.
+/// Returns the key, no longer required.
 ShapeKey optional(ShapeKey key);
-/// Returns a map that another one completes: no key is required, at any depth.
+/// Returns a shape for a file that another file completes: no key is required, at any depth.
 Shape partial(Shape shape);
 
-/// One kind of file.
+/// A kind of file.
 struct FileKind {
   std::string_view name;    ///< "model"
   std::string_view schema;  ///< "commfuse.model/1"
   std::string_view doc;
-  Shape (*shape)();  ///< Its keys, without `schema`.
+  Shape (*shape)();  ///< The keys of a file, without `schema`.
 };
 
-/// Returns all kinds but settings, run and sweep. A new kind is a line here and its shape.
+/// Returns all kinds except settings, run and sweep. A new kind needs a line in `kinds` in shape.cpp, and its shape.
 std::span<const FileKind> file_kinds();
 
 Shape model_shape();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables of causal prefill attention kernels.
+// Scores tables of causal prefill attention kernels.
 #include <fmt/format.h>
 
 #include "model/cost/attention.h"

@@ -8,13 +8,13 @@
 
 namespace commfuse::score {
 
-/// An op of a table, with what a run needs to state the error of its price.
+/// A measured op, with the values that determine the error of its price.
 struct CheckedOp {
   PricedShape shape;
   std::string_view kind;   ///< "GEMM bf16".
   ShapeKey key{};          ///< Sizes; rows with equal sizes have the same error.
-  bool held_back = false;  ///< Held back from every fit by its group.
-  int ranks = 1;           ///< GPUs that take part, which decides the fit that answers.
+  bool held_back = false;  ///< The op's group is held back from every fit.
+  int ranks = 1;           ///< GPUs that take part; they determine which fit applies.
 };
 
 constexpr std::string_view gemm_kind(DType dtype) {
@@ -31,7 +31,8 @@ inline bool is_unseen(const Machine& machine, bool held_back, Context& context) 
   return held_back || !context.doubts.is_fitted(machine, context.file_name);
 }
 
-/// Checks a row that no fit has seen. `price_us(machine)` returns its price on another machine.
+/// Checks the interval of a row that no fit has seen and, with `context.residuals`, collects the row for the residual
+/// of its fit. `price_us(machine)` returns the price of the op on another machine.
 template <class PriceUs>
 void check_interval(const Machine& machine, const CheckedOp& op, const Compared& time, Context& context, Tally& tally,
                     const PriceUs& price_us) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Uncertainty of the price of single ops, by the same sums as `run --uncertainty` over a whole schedule
-// (sim/point/predict_uncertainty.cpp): every parameter with an error is raised by it, and every shape by the residual
-// of the fit for its kind.
+// Uncertainty of the price of single ops, computed as `run --uncertainty` does for a whole schedule
+// (sim/point/predict_uncertainty.cpp): every parameter is raised by its error, and the time of every shape by the
+// residual of the fit for its kind.
 #pragma once
 
 #include <cstdint>
@@ -21,28 +21,29 @@
 
 namespace commfuse::score {
 
-/// Longer ops are left out: their prices leave the range of the arithmetic when a parameter is raised.
+/// Longer ops are skipped: with a raised parameter, their prices would exceed the range of the arithmetic.
 inline constexpr double longest_checked_us = 1e9;
 
 /// Ops of one shape that run one after another.
 struct TimedShape {
   PricedShape shape;
-  double us = 0.0;        ///< Predicted time of all of them together.
-  double residual = 0.0;  ///< Its residual, as residual_of() returns it.
+  double us = 0.0;        ///< Predicted time of all these ops together.
+  double residual = 0.0;  ///< Residual of the shape, as residual_of() returns it.
 };
 
 PricedShape shape_of(const GemmSize& size);
 PricedShape shape_of(const AttentionSize& size);
 PricedShape shape_of(PricedKind kind, Bytes bytes, std::int64_t ranks = 0);
 
-/// Returns the place in the machine's file of the residual that fit_of() uses; empty if the file has none.
+/// Returns the key in the machine's file of the residual that fit_of() uses; empty if the file has none.
 std::string residual_key(const PricedShape& shape, const Machine& machine, int ranks);
 
-/// Keeps what it computed about a machine; use one per run over tables. Machines are identified by their address.
+/// Caches its results by machine; use one object for all tables. Machines are identified by address.
 class Doubts {
  public:
-  /// Returns the doubts about ops that run one after another, in the order of their shapes, each shape once.
-  /// `total_us(machine)` returns their total time on another machine. Requires at least one op.
+  /// Returns the doubts about ops that run one after another: first those about parameters, then one per shape, in the
+  /// order of `shapes`. `total_us(machine)` returns the total time of the ops on another machine. Requires at least one
+  /// shape.
   template <class TotalUs>
   Uncertainty of(const Machine& machine, std::span<const TimedShape> shapes, const TotalUs& total_us) {
     double nominal = 0.0;
@@ -62,10 +63,10 @@ class Doubts {
     return total;
   }
 
-  /// Returns copies of the machine, each with one parameter raised by its error, as a point of a run needs them.
+  /// Returns copies of the machine, each with one parameter raised by its error, for Point::raised.
   std::shared_ptr<const std::vector<RaisedMachine>> raised(const Machine& machine);
 
-  /// Returns whether a fit of this machine read the table of that name, which has no ending.
+  /// Returns whether a fit of this machine read the table `table`, a file name without extension.
   bool is_fitted(const Machine& machine, std::string_view table);
 
  private:

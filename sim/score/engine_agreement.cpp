@@ -33,7 +33,7 @@ std::vector<std::int64_t> ranks_on(const std::string& machine) {
   return ranks;
 }
 
-/// The two points of a pair are neighbours, static first.
+/// Returns the points on a machine in pairs: static interference, then dynamic.
 std::vector<Settings> points_on(const std::string& machine) {
   const std::vector<std::int64_t> ranks = ranks_on(machine);
   if (ranks.empty()) {
@@ -50,7 +50,7 @@ std::vector<Settings> points_on(const std::string& machine) {
   return points_of(grid);
 }
 
-/// The rows that have a time and are not bounds, and the verdict over them.
+/// The rows that have a time and are no lower bounds, and the verdict on them.
 struct Side {
   explicit Side(const std::vector<ResultRow>& rows) {
     std::vector<Contender> contenders;

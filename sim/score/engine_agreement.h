@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares default predictions with the dynamic engine, on machines of the catalogue.
+// Compares default predictions with those of the dynamic engine, on machines of the catalogue.
 #pragma once
 
 #include <cstddef>
@@ -11,13 +11,14 @@
 
 namespace commfuse::score {
 
-/// Simulates the MLP of llama-3.1-70b on each machine, on 4, 8 and 16 ranks as far as it has them, over 2K, 8K and 32K
-/// tokens: the points of `run` with `--interference static` and `dynamic`, with the fastest form of each strategy. Uses
-/// all cores. `finished` is called after every point, from any thread. Throws ConfigError for an unknown machine.
+/// Simulates the MLP of llama-3.1-70b on each machine, for 2K, 8K and 32K tokens on 4, 8 and 16 ranks, as far as the
+/// machine has that many. Each point is run as by `run --interference static` and `dynamic`, with the fastest form of
+/// each strategy. Uses all cores. `finished` is called after every run, from any thread. Throws ConfigError for an
+/// unknown machine.
 std::vector<EngineAgreement> engine_agreement(const std::vector<std::string>& machines,
                                               const std::function<void()>& finished = {});
 
-/// Returns the number of points for those machines, each simulated both ways.
+/// Returns the number of runs for these machines: two per point.
 std::size_t runs_of_engine_agreement(const std::vector<std::string>& machines);
 
 }  // namespace commfuse::score

@@ -28,7 +28,7 @@ namespace commfuse::score {
 
 namespace {
 
-/// One measured time of an implementation.
+/// A measured time of an implementation.
 struct Sample {
   std::string thread;
   std::size_t implementation = 0;
@@ -36,7 +36,7 @@ struct Sample {
   double us = 0.0;
 };
 
-/// The prior of a parameter: an estimate over kernels of all kinds, in us and GB/s.
+/// The prior of a parameter: an estimate over kernels of all kinds. Times are in us, rates in GB/s.
 struct CostPrior {
   std::string_view name;
   double start, spread, lower, upper;
@@ -46,8 +46,8 @@ constexpr std::array cost_priors{
     CostPrior{"product_time", 1.06, 0.08, 0.5, 3.0}, CostPrior{"cut_cost", 0.4, 0.8, 0.01, 2.0},
     CostPrior{"rate_share", 0.6, 0.4, 0.02, 1.0},    CostPrior{"rate", 80.0, 0.7, 1.0, 2000.0}};
 constexpr double noise = 0.12;           // scatter of a row around the fitted form
-constexpr double residual_before = 0.2;  // relative, with the weight of this number of rows
-constexpr double rows_before = 3.0;
+constexpr double residual_before = 0.2;  // prior of the residual, relative
+constexpr double rows_before = 3.0;      // weight of that prior, as a number of rows
 
 const CostPrior& prior_of(std::string_view name) {
   const auto prior = std::ranges::find(cost_priors, name, &CostPrior::name);
@@ -55,7 +55,7 @@ const CostPrior& prior_of(std::string_view name) {
   return *prior;
 }
 
-/// "ag_gemm.cut_cost" belongs to one kind of site, "per_call" to both.
+/// A fitted parameter: "ag_gemm.cut_cost" applies to one kind of site, "per_call" to both.
 struct Knob {
   std::string name;
   [[nodiscard]] std::string_view leaf() const { return std::string_view(name).substr(name.rfind('.') + 1); }
@@ -71,7 +71,7 @@ void set(std::optional<Parameter<BytesPerSecond>>& parameter, double gb_s) {
   parameter.emplace().value = BytesPerSecond{gb_s * 1e9};
 }
 
-/// Calls `visit` with the parameters of the knob.
+/// Calls `visit` with the parameter of each site to which the knob applies.
 template <class Visit>
 void for_each_parameter(ImplementedSites& sites, const Knob& knob, const Visit& visit) {
   for (const auto& [site, name] : {std::pair(&sites.ag_gemm, "ag_gemm"), std::pair(&sites.gemm_rs, "gemm_rs")}) {
@@ -104,7 +104,7 @@ class ImplementationFit {
     return math::log(to_microseconds(best.analysis.critical.makespan) / sample.us);
   }
 
-  /// Fits the parameters; without samples the priors remain.
+  /// Fits the parameters. Without samples, the priors remain.
   void fit(std::span<const Sample* const> samples) {
     std::vector<PriorParameter> priors;
     for (const Knob& knob : knobs_) {
@@ -177,7 +177,7 @@ class ImplementationFit {
     describe(*parameter, error, kind, source);
   }
 
-  /// Sets the provenance of a parameter; defaults have none.
+  /// Returns the line of a parameter; empty for defaults, which have no source.
   template <class T>
   static std::string line_of(std::string_view key, const Parameter<T>& parameter, int indent) {
     return parameter.source.empty() ? "" : parameter_line(key, parameter, indent);
@@ -233,7 +233,7 @@ std::vector<Sample> samples_of(const std::vector<std::filesystem::path>& tables,
       for (const auto& [place, us] : read.implemented) {
         const auto implementation = std::ranges::find(known, columns.implemented[place].implementation);
         const Point point = point_of(read, *known_machine.machine);
-        // Several tables may have the same row of a thread.
+        // Several tables may repeat a row of the same thread.
         const bool is_new = seen.insert(fmt::format("{} {} {} {} {} {} {} {} {}", thread, known_machine.machine->name,
                                                     columns.implemented[place].time.name, read.scatters, read.m, read.n,
                                                     read.k, read.ranks, name_of(read.dtype)))
@@ -248,8 +248,8 @@ std::vector<Sample> samples_of(const std::vector<std::filesystem::path>& tables,
   return samples;
 }
 
-/// Returns whether rows of `measured` count: the implementation's own rows always, and rows of other implementations of
-/// its strategy where it stands for all of them.
+/// Returns whether rows of `measured` belong to the fit of `implementation`: always its own rows, and rows of other
+/// implementations of its strategy if it stands in for all of them.
 bool counts(const Implementation& implementation, const Implementation& measured) {
   return &implementation == &measured || (implementation.stands_in && measured.strategy == implementation.strategy);
 }

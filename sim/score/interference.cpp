@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scores tables of public statements about kernels that slow each other. A row states one observation in words; some
-// are compared with `--interference static` prices, the others are skipped, each with its reason.
+// Scores tables of published statements about kernels that slow each other down. Each row states an observation in
+// words. Some rows are compared with `--interference static` prices; the others are skipped, each with its reason.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ constexpr std::string_view occupancy = "no time: how busy SMs are, or how many o
 constexpr std::string_view custom = "an all-reduce kernel of a serving framework, not NCCL's";
 constexpr std::string_view host = "priors of host costs come from it";
 
-/// Rows that no run predicts, by the beginning of `what`.
+/// Rows that no run predicts, by the beginning of their `what`.
 struct NotOurs {
   std::string_view begins;
   std::string_view why;
@@ -51,23 +51,23 @@ constexpr std::array not_ours{NotOurs{"naive concurrent", speed_up},
                               NotOurs{"B200 sparse attention dispatch", "sparse attention, which no model file has"},
                               NotOurs{"matmul 8192^3", "the data of a product does not count here"}};
 
-/// The setting of a row.
+/// The machines of a row, and the scorer's context.
 struct Setting {
   std::vector<const Machine*> machines;
   Context& context;
 };
 
-/// Returns a factor to compare with the first figure. Throws ConfigError for what the machine lacks.
+/// Returns the predicted factor, to compare with the first figure. Throws ConfigError for anything the machine lacks.
 using Predicted = std::function<double(const Setting&)>;
 
 struct Ours {
   std::string_view begins;
   std::string_view hardware;
-  std::vector<std::string_view> machines;  ///< In words of the tables.
+  std::vector<std::string_view> machines;  ///< Their names in tables.
   Predicted predicted;
 };
 
-/// Returns the SMs left to a kernel beside collectives of eight GPUs.
+/// Returns the number of SMs left to a kernel beside collectives of eight GPUs.
 int sms_beside_collectives(const Machine& machine) {
   const Program eight = ProgramBuilder("eight", Mesh{{{"tp", 8}}}).build();
   return sms_left(eight, machine, {.collective = true}, Interference::constant);
@@ -79,17 +79,18 @@ double slowdown_of(const Machine& machine, const GemmSize& size) {
          to_seconds(estimate_gemm(accelerator, size, accelerator.sms).time);
 }
 
-/// A GEMM of 12 x 11 tiles of 128 x 256, one wave of the 132 SMs of an H100, with a long k loop.
+/// Returns the slowdown of a GEMM with a long k loop and 12 x 11 tiles of 128 x 256: one wave on the 132 SMs of an
+/// H100.
 double one_wave(const Setting& setting) {
   return slowdown_of(*setting.machines.front(), {.m = 12LL * 128, .n = 11LL * 256, .k = 8192});
 }
 
-/// The GEMM of the table overlap_ascend_gemm_allreduce_pto.csv.
+/// Returns the slowdown of the GEMM in overlap_ascend_gemm_allreduce_pto.csv.
 double product_of_pto(const Setting& setting) {
   return slowdown_of(*setting.machines.front(), {.m = 5504, .n = 1536, .k = 6144, .dtype = DType::fp16});
 }
 
-/// A collective keeps its price beside kernels.
+/// Returns 1, because a collective keeps its price beside kernels.
 double collective_beside_product(const Setting& /*setting*/) { return 1.0; }
 
 /// Returns the slowdowns of an MLP's GEMM slices beside a collective: Llama-3.1-70B, eight ranks, 2K to 32K tokens.
@@ -159,7 +160,7 @@ class Slowdowns {
       tally_.skip(why_not(what, hardware));
       return;
     }
-    // After the unit a row may say in words how it counts.
+    // After the unit, a row may explain in words how it was counted.
     const std::optional<std::vector<Figure>> figures = figures_in(value, unit.substr(0, unit.find_first_of(" ,")));
     if (!figures) {
       tally_.fault(row, fmt::format("unit is {}; write pct or x", in_quotes(unit)));

@@ -15,8 +15,8 @@ struct Way {
   Uncertainty uncertainty;
 };
 
-/// Judges the pair by probability_shorter, which also gives the win_probability of every verdict. Skips ways that were
-/// predicted or measured to take the same time. Requires times above 0 that fit in a Duration.
+/// Judges the pair by probability_shorter, which also determines the win_probability of every verdict. Skips pairs with
+/// equal predicted or equal measured times. Requires times above 0 that fit in a Duration.
 void judge(const Machine& machine, std::string_view ways, const Way& a, const Way& b, const ShapeKey& shape,
            Tally& tally);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kinds of tables, recognised by their header, with their scorers.
+// The kinds of tables, which are recognised by their header, and their scorers.
 #pragma once
 
 #include <span>
@@ -20,30 +20,30 @@ struct Context {
   KnownMachines& machines;
   Predictor& predictor;
   Doubts& doubts;
-  std::string_view file_name;  ///< Name of the table without its ending, which may name the machine.
-  bool residuals = false;      ///< Rows that fits read are wanted too.
+  std::string_view file_name;  ///< File name of the table without extension; it may name the machine.
+  bool residuals = false;      ///< Also collect the rows that fits read.
 };
 
 using Scorer = void (*)(const Table&, Context&, Tally&);
 
 struct Kind {
-  std::string_view name;                  ///< "gemm_layer"; empty: a known table of no kind that is scored.
+  std::string_view name;                  ///< "gemm_layer"; empty for known tables that belong to no scored kind.
   std::vector<std::string_view> columns;  ///< Columns that must all be present.
-  Scorer score = nullptr;                 ///< Null: `why_not` is the reason.
+  Scorer score = nullptr;                 ///< Null if the kind is not scored; `why_not` gives the reason.
   std::string_view why_not;
 };
 
-/// Returns all kinds; the first that matches counts.
+/// Returns all kinds, in the order in which kind_of() tries them.
 std::span<const Kind> kinds();
 
-/// Returns null where no kind has these columns.
+/// Returns the first kind whose columns the table has; null if there is none.
 const Kind* kind_of(const Table& table);
 
-/// Returns a sentence where two columns have the same name, so that one would be ignored; otherwise empty.
+/// Returns a message if two columns have the same name, since one of them would be ignored; otherwise an empty text.
 std::string double_column(const Table& table);
 
-/// Returns a sentence where the header matches a scored kind except for one column, or is missing; otherwise empty.
-/// Used only for tables of no kind.
+/// Returns a message if the header is missing, or matches a kind except for one column; otherwise an empty text. For
+/// tables of no known kind only.
 std::string mistake_in_header(const Table& table);
 
 // The scorers, one file each.

@@ -22,7 +22,7 @@ using Words = std::vector<std::string>;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// Returns H100 for "8xH100": the count is not part of the name.
+/// Returns "H100" for "8xH100", because the count is not part of the name.
 std::string_view without_count(std::string_view word) {
   const auto first = static_cast<std::size_t>(std::find_if_not(word.begin(), word.end(), is_digit) - word.begin());
   return first > 0 && first < word.size() && word[first] == 'x' ? word.substr(first + 1) : word;
@@ -61,7 +61,7 @@ bool is_own_memory(const Machine& machine, std::string_view word) {
   return memory_in(word) == machine.accelerator.hbm_capacity.count / 1'000'000'000;
 }
 
-/// Returns whether a word after a name means another machine.
+/// Returns whether a word after the name shows that another machine is meant.
 bool tells_another(const Machine& machine, std::string_view word) {
   constexpr std::array<std::string_view, 5> forms{"pcie", "nvl", "pairwise", "nvl72", "nvl4"};
   return std::find(forms.begin(), forms.end(), word) != forms.end() ||
@@ -74,8 +74,8 @@ bool says_nothing(std::string_view word) {
   return std::find(neutral.begin(), neutral.end(), word) != neutral.end();
 }
 
-/// Returns whether a word is the model number of an accelerator: letters, then two to four digits, perhaps a letter,
-/// such as gb200 or l40s.
+/// Returns whether a word is the model number of an accelerator, such as gb200 or l40s: letters, two to four digits,
+/// and optionally one more letter.
 bool names_a_part(std::string_view word) {
   constexpr std::array<std::string_view, 8> series{"a", "b", "h", "v", "l", "gb", "gh", "mi"};
   for (const std::string_view letters : series) {
@@ -91,7 +91,7 @@ bool names_a_part(std::string_view word) {
   return false;
 }
 
-/// Returns all names of a machine, including its file's own name and its accelerator's.
+/// Returns all names of a machine, including those of its file and its accelerator.
 std::vector<Words> names_of(const Machine& machine) {
   std::vector<Words> names{words_of(machine.name), words_of(machine.accelerator.name)};
   for (const std::string& name : machine.known_as) {
@@ -151,7 +151,7 @@ bool all_else_says_nothing(const Words& text, const Hit& hit) {
   return true;
 }
 
-/// Sorts longer names first, then by the order of machines.
+/// Sorts longer names first, and equally long names by the order of the machines.
 void sort_by_length(std::vector<Hit>& hits) {
   std::stable_sort(hits.begin(), hits.end(), [](const Hit& a, const Hit& b) { return a.letters > b.letters; });
 }

@@ -12,31 +12,31 @@
 
 namespace commfuse::score {
 
-/// A machine, or a sentence that says why none was found.
+/// A machine, or the reason why none was found.
 struct FoundMachine {
   const Machine* machine = nullptr;
   std::string why_not;
 };
 
-/// Compares words without case and without the characters that join them: "A100-SXM4-80GB" is the words a100, sxm4,
-/// 80gb. The longest name wins. A memory size that differs from the machine's, or a word such as PCIe after its name,
-/// means another machine.
+/// Compares names word by word, ignoring case and separators: "A100-SXM4-80GB" has the words a100, sxm4 and 80gb. The
+/// longest matching name wins. A name followed by a word such as PCIe, or by a memory size that differs from the
+/// machine's, means another machine.
 class KnownMachines {
  public:
-  /// Loads the catalogue. Throws ConfigError with the mistakes of a file.
+  /// Loads the catalogue. Throws ConfigError with the mistakes in a file.
   KnownMachines();
-  /// Uses only these machines. Machines with several nodes are clusters.
+  /// Uses only `machines`. Machines with several nodes count as clusters.
   explicit KnownMachines(std::vector<Machine> machines);
 
-  /// Finds the machine that a cell of a table names. Each word of the cell must belong to the name, the maker or the
-  /// memory of the machine.
+  /// Finds the machine that a cell of a table names. Each word of the cell must belong to the machine's name, be its
+  /// memory size, or be a neutral word such as "nvidia" or "gpus".
   [[nodiscard]] FoundMachine by_name(std::string_view cell) const;
-  /// Finds the machine that a comment in prose names.
+  /// Finds the machine that a comment in prose names. Fails if the comment names several.
   [[nodiscard]] FoundMachine in_prose(std::string_view text) const;
-  /// Returns a cluster of such nodes, resized to `nodes` nodes: the cluster that `text` names, otherwise the first
-  /// without `known_as`. For one node, returns the machine itself.
+  /// Returns a cluster of such nodes, resized to `nodes` nodes: preferably a cluster that `text` names, otherwise a
+  /// cluster without `known_as`. For one node, returns the machine itself.
   FoundMachine over_nodes(const Machine& node, int nodes, std::string_view text);
-  /// Returns the node, with `kernel` for its all-reduces.
+  /// Returns the node with `kernel` for its all-reduces.
   FoundMachine with_all_reduce(const Machine& node, AllReduceKernel kernel);
 
  private:

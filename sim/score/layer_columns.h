@@ -19,7 +19,7 @@ struct LayerColumns {
   Column hw, op, tp, m, n, k, time;
 };
 
-/// Widths at one degree of tensor parallelism, in elements per row; 0: no GEMM gives the width.
+/// Widths at one degree of tensor parallelism, in elements per row; 0 if no GEMM determines the width.
 struct LayerWidths {
   std::int64_t hidden = 0;
   std::int64_t heads_and_kv = 0;  ///< Output width of QKV.
@@ -27,17 +27,17 @@ struct LayerWidths {
   std::int64_t inner = 0;
 };
 
-/// Returns the widths by degree of tensor parallelism. Memory-bound rows do not give their width, but GEMMs of the same
-/// degree do: QKV reads the hidden size and writes all heads, the down projection reads a shard of the MLP's inner
-/// size.
+/// Returns the widths by degree of tensor parallelism. Memory-bound rows do not state their width, so it is taken from
+/// GEMMs of the same degree: QKV reads the hidden size and writes the rank's heads, and the down projection reads a
+/// shard of the MLP's inner size.
 std::map<std::int64_t, LayerWidths> layer_widths_in(const Table& table);
 
-/// Returns the traffic of the op over `rows` rows, counting every byte once; nothing for an op that the model lacks, or
-/// where no GEMM gives the width.
+/// Returns the kernel of the op over `rows` rows, whose traffic counts every byte once; nothing for an op that the
+/// model lacks, or if no GEMM determines the width.
 std::optional<FrameworkKernelSize> framework_kernel_of(std::string_view op, std::int64_t rows,
                                                        const LayerWidths& widths, DType dtype);
 
-/// Returns the dtype of all rows: fp16 where the comments say so, otherwise bf16.
+/// Returns the dtype of all rows: fp16 if a comment mentions it, otherwise bf16.
 DType dtype_of_layer(const Table& table);
 
 }  // namespace commfuse::score

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scores tables of the GEMMs and memory-bound ops of one framework layer, one GPU emulating a shard of tensor
-// parallelism.
+// Scores tables of the GEMMs and memory-bound ops of a framework layer, timed on one GPU that emulates a
+// tensor-parallel rank.
 #include <fmt/format.h>
 
 #include <array>
@@ -19,10 +19,10 @@ namespace commfuse::score {
 
 namespace {
 
-/// GEMMs of a framework whose library was not yet tuned for the accelerator: every wave counts whole, and k loops reach
-/// a share of their rate in later libraries.
+/// GEMMs of a framework whose library was not yet tuned for the accelerator: every started wave takes the time of a
+/// full wave, and k loops reach only a share of the rate that later libraries reach.
 struct EarlyLibrary {
-  std::string_view framework;  ///< In words of the table's comments.
+  std::string_view framework;  ///< Its name in the comments of tables.
   std::string_view machine;
   double loop_share = 1.0;
   std::int64_t fitted_n = 0;  ///< Only rows of this shape were fitted; they are not scored.
@@ -99,7 +99,7 @@ class Layers {
   }
 
  private:
-  /// Returns null where the row is not to be scored, and counts it then.
+  /// Returns the machine of a row to score. Otherwise counts the row and returns null.
   const Machine* machine_of(const Row& row, std::string_view hw, bool back) {
     if (!tally_.takes(row, back)) {
       return nullptr;
@@ -122,7 +122,7 @@ class Layers {
       const Accelerator& accelerator = is_early ? early(machine) : machine.accelerator;
       const Duration price = estimate_gemm(accelerator, size, accelerator.sms).time;
       const Compared time{measured, to_microseconds(price), std::span(&part, 1)};
-      // No run prices GEMMs of an early library.
+      // Intervals of GEMMs in an early library are not checked, because no run prices such GEMMs.
       if (tally_.score(row, machine, back, {time}) && !is_early) {
         check_interval(machine,
                        {.shape = shape_of(size), .kind = gemm_kind(dtype_), .key = {size.n, size.k}, .held_back = back},

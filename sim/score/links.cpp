@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scores tables of collectives and single exchanges, in one node and over several.
+// Scores tables of collectives and single exchanges, in one node and across several nodes.
 #include <fmt/format.h>
 
 #include <map>
@@ -20,7 +20,8 @@ namespace commfuse::score {
 
 namespace {
 
-/// Returns the size from which bandwidth dominates: collectives across nodes wait for the network longer.
+/// Returns the size in bytes from which bandwidth dominates. It is larger for collectives across nodes, because the
+/// network has a higher latency.
 std::int64_t large_from(const Message& message) {
   return message.nodes == 1 || message.op == LinkOp::send_recv ? 64 << 10 : 1 << 20;
 }
@@ -29,7 +30,7 @@ bool is_guessed(const Parameter<BytesPerSecond>& rate) {
   return rate.provenance == Provenance::prior || rate.provenance == Provenance::published;
 }
 
-/// Returns whether the links between the nodes were never measured.
+/// Returns whether the message's price depends on rates between nodes and none of them was measured.
 bool rests_on_priors(const Machine& machine, const Message& message) {
   if (message.nodes == 1) {
     return false;
@@ -43,14 +44,14 @@ bool rests_on_priors(const Machine& machine, const Message& message) {
   return (!goes_round || is_guessed(collective.rate)) && (!climbs || is_guessed(rate_over(*collective.tree, 2)));
 }
 
-/// Returns whose kernels sum in a node, where that is not NCCL; only tables of frameworks choose such machines.
+/// Returns whose kernels run an all-reduce in a node. Kernels other than NCCL's occur only in tables of frameworks.
 AllReduceKernel framework_of(const Machine& machine, const Message& message) {
   return message.op == LinkOp::all_reduce && message.nodes == 1 ? machine.link.collective.all_reduce_kernel
                                                                 : AllReduceKernel::nccl;
 }
 
-/// Names parts such as "all_gather, one node, >= 64 KiB", "all_reduce of vllm, one node, < 64 KiB" and "all_reduce, 4
-/// nodes, >= 1 MiB, from priors".
+/// Makes the names of parts, such as "all_gather, one node, >= 64 KiB", "all_reduce of vllm, one node, < 64 KiB" and
+/// "all_reduce, 4 nodes, >= 1 MiB, from priors".
 class PartNames {
  public:
   std::string_view of(const Machine& machine, const Message& message) {
@@ -73,7 +74,7 @@ class PartNames {
   std::map<std::tuple<LinkOp, std::int64_t, bool, bool, AllReduceKernel>, std::string> names_;
 };
 
-/// Returns the kind of op whose intervals are checked together.
+/// Returns the kind of op under which the message's interval is checked.
 std::string_view kind_of(const Machine& machine, const Message& message) {
   const bool large = message.bytes.count >= large_from(message);
   if (message.op == LinkOp::send_recv) {
@@ -91,17 +92,17 @@ std::string_view kind_of(const Machine& machine, const Message& message) {
   return large ? "collectives >= 64 KiB" : "collectives < 64 KiB";
 }
 
-/// A row of a table of messages, with the columns that the three kinds share.
+/// A row of a table of messages, with the values common to all kinds of such tables.
 struct LinkRow {
-  std::string_view op;  ///< In the table's words.
+  std::string_view op;  ///< The op's name in the table.
   Message message;      ///< The message without its op.
   double measured_us = 1.0;
   bool held_back = false;
   FoundMachine node;
-  std::string_view prose = {};  ///< Names the cluster, where there are several nodes.
+  std::string_view prose = {};  ///< Text that may name the cluster if there are several nodes.
 };
 
-/// Scores rows, and counts those that the simulator cannot express.
+/// Scores rows, and skips rows that the simulator cannot express.
 class LinkScorer {
  public:
   LinkScorer(Context& context, Tally& tally) : context_(context), tally_(tally) {}
@@ -118,7 +119,7 @@ class LinkScorer {
     score_message(row, read);
   }
 
-  /// Judges an all-reduce against its two halves, over all rows of the table that no fit has seen.
+  /// Judges each all-reduce against a reduce-scatter and an all-gather, for all rows that no fit has seen.
   void judge_sums() {
     for (const auto& [message, time] : times_) {
       const auto& [machine, gpus, nodes, bytes, op] = message;
@@ -138,7 +139,7 @@ class LinkScorer {
   void score_message(const Row& row, const LinkRow& read) {
     const FoundMachine known = machine_of(read);
     const std::string why_not = reason_to_skip(read, known);
-    // No fit has seen a row of a network that has only priors.
+    // A row is also unseen if the rates of its network are priors.
     const bool unseen = read.held_back || (why_not.empty() && rests_on_priors(*known.machine, read.message));
     if (!tally_.takes(row, unseen)) {
       return;
@@ -238,7 +239,7 @@ class LinkScorer {
   std::map<std::tuple<const Machine*, std::int64_t, std::int64_t, std::int64_t, LinkOp>, Times> times_;
 };
 
-/// Converts nccl-tests' bus bandwidth: doc/PERFORMANCE.md in that project.
+/// Converts the bus bandwidth of nccl-tests to a time (doc/PERFORMANCE.md in that project).
 double microseconds_at(double bus_gigabytes_per_second, std::string_view op, const Message& message) {
   const auto ranks = static_cast<double>(message.gpus);
   const double passes = link_op_named(op) == LinkOp::all_reduce ? 2.0 : 1.0;
@@ -282,7 +283,8 @@ void score_collectives(const Table& table, Context& context, Tally& tally) {
 
 namespace {
 
-/// Returns whether a fit read rows of the machine's own; otherwise another machine's parameters are priors.
+/// Returns whether the framework's kernels were fitted on this machine; otherwise they have priors from another
+/// machine.
 bool is_fitted(const Machine* machine, AllReduceKernel framework) {
   return machine != nullptr &&
          kernels_of(*machine->link.collective.custom_all_reduce, framework)->one_shot_rate.provenance ==

@@ -12,7 +12,7 @@ namespace commfuse::score {
 
 namespace {
 
-/// Splits "72: one rack" into 72 and " one rack".
+/// A clause of a comment: "72: one rack" has 72 GPUs and the text " one rack".
 struct Clause {
   std::int64_t gpus = 0;
   std::string_view text;

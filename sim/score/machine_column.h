@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the machines that the rows of one table name, and looks each up once.
+// Finds the machines that the rows of a table name, and looks up each name once.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@
 
 namespace commfuse::score {
 
-/// Returns "vLLM" or "SGLang" where a table's `# software:` says "vllm/0.24.0" or the like; otherwise nothing.
+/// Returns "vLLM" or "SGLang" if a table's `# software:` names it, as in "vllm/0.24.0"; otherwise an empty text.
 std::string_view framework_in(std::string_view software);
 
 class MachineColumn {
  public:
-  /// Reads the cells of a column. A framework with kernels of its own is a machine of its own where a hardware file is
-  /// known by both names: "H100-SXM5 vLLM".
+  /// With a framework, prefers the hardware file that is known by the names of both machine and framework, such as
+  /// "H100-SXM5 vLLM", which describes the framework's own kernels.
   explicit MachineColumn(const KnownMachines& machines, std::string_view framework = {})
       : machines_(machines), framework_(framework) {}
 
@@ -40,14 +40,15 @@ class MachineColumn {
   std::vector<std::pair<std::string_view, FoundMachine>> known_;
 };
 
-/// Returns the machine that the comments of a table name, otherwise the one that its file name names.
+/// Returns the machine that the comment `# hardware:` of a table names or, without that comment, the machine that the
+/// file name names.
 FoundMachine machine_of_table(const Table& table, const Context& context);
-/// `file_name` is without its ending.
+/// `file_name` has no extension.
 FoundMachine machine_of_table(const Table& table, std::string_view file_name, const KnownMachines& machines);
 
-/// Finds the machine of a row where a comment lists machines by GPUs: "ngpus=64: 8 nodes of H100; 72: one GB200 rack;
-/// 144: two racks". An entry without a machine has that of the entry before. Nothing if the comment is not such a
-/// list.
+/// Finds the machine of a row if a comment lists machines by their number of GPUs: "ngpus=64: 8 nodes of H100; 72: one
+/// GB200 rack; 144: two racks". An entry that names no machine has the machine of the previous entry. The list is empty
+/// if the comment has another form.
 class MachinesByGpus {
  public:
   MachinesByGpus(std::string_view comment, const KnownMachines& machines);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scores published facts of training steps that fit in memory, or did not.
+// Scores published facts about training steps that fitted into memory, or did not.
 #include <fmt/format.h>
 
 #include <optional>
@@ -16,7 +16,7 @@ namespace commfuse::score {
 
 namespace {
 
-/// Reads one of two words.
+/// Reads a cell that must be `yes` or `no`. Returns whether it is `yes`.
 bool word(Row& row, const Column& column, std::string_view yes, std::string_view no) {
   const std::string_view text = row.text(column);
   if (text != yes && text != no) {
@@ -25,7 +25,7 @@ bool word(Row& row, const Column& column, std::string_view yes, std::string_view
   return text == yes;
 }
 
-/// The columns of such a table.
+/// The columns of a table of memory facts.
 struct FitColumns {
   explicit FitColumns(const Table& table)
       : hw(table.column("hw")),
@@ -80,7 +80,8 @@ struct FitColumns {
   }
 };
 
-/// Returns the model file that a row names, or GPT of its shape as Megatron-LM trains it; nothing for an unknown name.
+/// Returns the model that a row names or, without a name, GPT of the row's shape as Megatron-LM trains it. Returns
+/// nothing for an unknown name.
 std::optional<Transformer> model_of(Row& row, const Table& table, ModelColumn& models, std::int64_t seq) {
   if (const std::string_view name = row.text(table.column("model")); !name.empty()) {
     const Transformer* model = models.of(name);
@@ -95,7 +96,7 @@ std::optional<Transformer> model_of(Row& row, const Table& table, ModelColumn& m
   return model;
 }
 
-/// Returns a sentence about a fact that the model denies.
+/// Returns a remark about a fact that contradicts the prediction.
 std::string denial_of(const Transformer& model, const TrainingPlan& plan, Bytes memory, Bytes capacity, bool fitted) {
   return fmt::format(
       "{} on {} GPUs (TP {}, PP {}, DP {}, micro-batch {}, ZeRO {}, recompute {}) {} {:.0f} GB: {:.1f} GB "

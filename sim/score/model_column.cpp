@@ -16,7 +16,7 @@ bool changes_no_shape(std::string_view word) {
   return word.empty() || std::find(words.begin(), words.end(), word) != words.end();
 }
 
-/// Removes a suffix of releases with the same shape, such as "-v0.1". "-V3" is another model.
+/// Removes the suffix of a release with the same shape, such as "-v0.1". A suffix such as "-V3" is part of the name.
 std::string_view without_release(std::string_view name) {
   const std::size_t last = name.rfind("-v0.");
   const bool ends_so =
@@ -24,7 +24,7 @@ std::string_view without_release(std::string_view name) {
   return ends_so ? name.substr(0, last) : name;
 }
 
-/// Joins the words: "llama3370b". Version numbers stay, since 3.1 and 3.3 are two models.
+/// Joins the words of a name: "llama3370b". Keeps version numbers, since 3.1 and 3.3 are different models.
 std::string reduced(std::string_view full) {
   const std::string_view name = without_release(full);
   std::string letters;

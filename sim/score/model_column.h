@@ -11,13 +11,12 @@
 
 namespace commfuse::score {
 
-/// Finds the file in configs/models whose words are those of `cell`, without case, without the characters that join
-/// them and without words that do not change the shape (Instruct, hf, chat, base): "Llama-3.3-70B-Instruct" is
-/// llama-3.3-70b. Null where there is none.
+/// Finds the file in configs/models whose name equals a cell. Case, separators and words that do not change the shape
+/// (Instruct, hf, chat, base) are ignored: "Llama-3.3-70B-Instruct" is llama-3.3-70b.
 class ModelColumn {
  public:
   ModelColumn();
-  /// Throws ConfigError with the mistakes of the file.
+  /// Returns null if there is no such file. Throws ConfigError with the mistakes in the file.
   const Transformer* of(std::string_view cell);
 
  private:

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scores tables that compare one GEMM with serial communication and the same work overlapped.
-//
-// The tables here are of an all-reduce woven into a GEMM on Ascend. Kernels of GPUs are in overlap_score.cpp.
+// Scores tables that compare a GEMM with serial communication and the same work overlapped: an all-reduce that overlaps
+// with a GEMM on Ascend. overlap_score.cpp scores kernels of GPUs.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,8 +16,8 @@ namespace commfuse::score {
 
 namespace {
 
-/// hw-native-sys/pto-isa: GEMMs and sums tile by tile, padded to whole tiles (5416 x 1408 to 5504 x 1536, according to
-/// the table). Beside a GEMM its communication gets less of the wires than alone; hardware.md, 2.5: 20 to 30%.
+/// hw-native-sys/pto-isa multiplies and sums tile by tile, padded to whole tiles (5416 x 1408 to 5504 x 1536, according
+/// to the table). Beside a GEMM, its communication loses 20 to 30% of its bandwidth (hardware.md, 2.5).
 constexpr double lost_beside_product = 1.25;
 constexpr std::int64_t pto_tile_m = 128;
 constexpr std::int64_t pto_tile_n = 256;
@@ -68,7 +67,7 @@ void score_gemm_ar(const Table& table, Context& context, Tally& tally) {
     const double multiply = to_microseconds(estimate_gemm(accelerator, size, accelerator.sms).time);
     const Bytes sums{size.m * size.n * bytes_of(size.dtype)};
     const double reduce = to_microseconds(all_reduce_time(known.machine->link, degree, sums));
-    // The tiles of the first rank's share are computed before anything can be sent.
+    // Nothing can be sent before the tiles of the first rank's share are computed.
     const double woven = std::max(multiply, multiply / degree + lost_beside_product * reduce);
     if (tally.score(row, *known.machine, true,
                     {{product_us, multiply, parts.subspan(0, 1)},

@@ -18,7 +18,7 @@ bool is_in(std::string_view word, std::span<const std::string_view> words) {
   return std::ranges::find(words, word) != words.end();
 }
 
-/// Removes the unit, and a prefix of it that some tables have: "flux" for "flux_total_ms".
+/// Removes the unit, and "_total" before it: returns "flux" for "flux_total_ms".
 std::string_view stem_of(std::string_view column) {
   for (const std::string_view end : {"_us", "_ms", "_total"}) {
     column = column.ends_with(end) ? column.substr(0, column.size() - end.size()) : column;
@@ -28,7 +28,7 @@ std::string_view stem_of(std::string_view column) {
 
 bool is_time(std::string_view column) { return column.ends_with("_us") || column.ends_with("_ms"); }
 
-/// Returns whether a column is of a GEMM or of communication alone, or of both one after another by other kernels.
+/// Returns whether a column has times of the GEMM alone, of the communication alone, or of both without overlap.
 bool is_part(std::string_view stem) {
   const auto ends = [&](std::string_view end) { return stem.ends_with(end); };
   constexpr std::array<std::string_view, 4> parts{"_gemm", "_mm", "_comm", "_no_overlap"};
@@ -41,7 +41,7 @@ bool is_serial(std::string_view stem) {
   return is_in(stem, words);
 }
 
-/// Returns whether a word may be any table's name of its own kernel.
+/// Returns whether a table may use the word for whatever kernel it measures.
 bool is_any_kernel(std::string_view stem) {
   constexpr std::array<std::string_view, 7> words{"fused",   "overlap", "overlapped", "triton",
                                                   "gemm_rs", "ag_gemm", "ours"};
@@ -54,7 +54,8 @@ std::vector<std::string_view> names_of(const Implementation& implementation) {
   return names;
 }
 
-/// Returns the implementation of a column: by its own name, or for a word that any table may use by that of the file.
+/// Returns the implementation that the column's name means or, for a word such as "fused", the one that the file name
+/// contains.
 std::shared_ptr<const Implementation> meant_by(std::string_view stem, std::string_view file_name,
                                                const KnownImplementations& known) {
   const auto of_file = [&](std::string_view name) { return file_name.find(name) != std::string_view::npos; };
@@ -65,7 +66,7 @@ std::shared_ptr<const Implementation> meant_by(std::string_view stem, std::strin
   return match == known.end() ? nullptr : *match;
 }
 
-/// Returns whether "rs" or "ag" is a part of a name: "overlap_tritondist166_gemm_rs_h100".
+/// Returns whether a name has `part` between underscores, as "overlap_tritondist166_gemm_rs_h100" has "rs".
 bool has_part(std::string_view name, std::string_view part) {
   for (std::size_t at = name.find(part); at != std::string_view::npos; at = name.find(part, at + 1)) {
     const bool begins = at == 0 || name[at - 1] == '_';
@@ -140,7 +141,7 @@ OverlapRow overlap_row(Row& row, const OverlapColumns& columns) {
   read.n = columns.n_of_rank.exists() ? row.count(columns.n_of_rank) * read.ranks : row.count(columns.n);
   read.k = columns.k_of_rank.exists() ? row.count(columns.k_of_rank) * read.ranks : row.count(columns.k);
   read.dtype = row.has(columns.dtype) ? dtype_in_table(row.text(columns.dtype)).value_or(columns.usual) : columns.usual;
-  // Each column has its own unit.
+  // The unit may differ from column to column.
   const auto us = [&](const Column& time) { return (time.name.ends_with("_ms") ? 1e3 : 1.0) * row.amount(time); };
   if (row.has(columns.serial)) {
     read.serial_us = us(columns.serial);
@@ -164,7 +165,7 @@ Point point_of(const OverlapRow& row, const Machine& machine) {
 }
 
 bool is_host_bound(const OverlapRow& row, const Machine& machine, Predictor& predictor) {
-  constexpr double host_us = 250.0;  // FlashInfer's study, issue 2435: serial pairs take at least 140 to 250 us.
+  constexpr double host_us = 250.0;  // In FlashInfer's issue 2435, serial pairs take at least 140 to 250 us.
   const Prediction serial = predictor.predict(point_of(row, machine), serial_strategy, {.dtype = row.dtype});
   return to_microseconds(serial.analysis.critical.makespan) < host_us;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scores overlapped kernels against serial communication. Every prediction is one that `run --as` prints, with one
-// exception: on a table that an implementation was fitted on, its costs are those of a fit without all tables of that
+// Scores overlapped kernels against serial communication. The predictions are those that `run --as` prints, with one
+// exception: if an implementation was fitted to a table, its costs come from a fit without any table of the same
 // thread.
 #include <fmt/format.h>
 
@@ -19,14 +19,14 @@ namespace {
 
 double makespan_us(const Prediction& prediction) { return to_microseconds(prediction.analysis.critical.makespan); }
 
-/// Returns the probability that the predicted winner is the faster one.
+/// Returns the probability that the predicted winner is indeed faster.
 double sure_of(const Way& serial, const Way& overlapped) {
   const double pays = probability_shorter(from_seconds(overlapped.predicted_us * 1e-6), overlapped.uncertainty,
                                           from_seconds(serial.predicted_us * 1e-6), serial.uncertainty);
   return std::max(pays, 1.0 - pays);
 }
 
-/// Returns the implementation that stands for kernels without a description. Throws ConfigError where the catalogue has
+/// Returns the implementation that stands in for kernels without a description. Throws ConfigError if the catalogue has
 /// none.
 const Implementation& typical(const KnownImplementations& known) {
   const auto match = std::ranges::find_if(

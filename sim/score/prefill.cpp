@@ -2,8 +2,8 @@
 // Scores tables of whole prefill passes of an inference engine: serial, without communication, and with the tokens
 // split in two halves, one of which communicates while the other computes (TokenWeave, arXiv 2505.11329).
 //
-// A layer is its GEMMs, its attention and its memory-bound kernels under tensor parallelism without sequence
-// parallelism, with an all-reduce and a norm after the attention block and after the MLP. The overlap is that of
+// A layer has GEMMs, attention and memory-bound kernels under tensor parallelism without sequence parallelism, with an
+// all-reduce and a norm after the attention block and after the MLP. The overlap is that of
 // model/strategies/tokenweave.cpp, simulated here over the blocks of a whole model.
 #include <fmt/format.h>
 
@@ -25,26 +25,26 @@ namespace commfuse::score {
 
 namespace {
 
-/// vLLM with TokenWeave's kernels, which launches every kernel by itself. While GEMMs run, power limits the chip
-/// to 1.59 of its 1.98 GHz boost clock; while only the links work it boosts, and the kernel that sums in the switch,
-/// which moves 273 GB/s with clocks locked to 1.59 GHz (the tables of figures 5 and 7), speeds up in proportion. Both
-/// clocks are priors. The time between kernels is fitted on one time, 1024 tokens of a dense model on 8 ranks without
-/// communication.
+/// vLLM with TokenWeave's kernels, which launches every kernel separately. While GEMMs run, power limits the clock to
+/// 1.59 GHz. While only the links work, the chip boosts to 1.98 GHz. The kernel that sums in the switch moves 273 GB/s
+/// with clocks locked to 1.59 GHz (the tables of figures 5 and 7), and speeds up in proportion to the clock. Both
+/// clocks are priors. The time between kernels is fitted to a single time: 1024 tokens of a dense model on 8 ranks
+/// without communication.
 struct Engine {
   double clock_share = 0.8;
   double boost = 1.98 / 1.59;
-  Duration between_kernels{};  ///< All gaps between the kernels of one pass.
+  Duration between_kernels{};  ///< Sum of the gaps between the kernels of a pass.
   std::string_view fitted_model = "llama-3.3-70b";
   std::int64_t fitted_ranks = 8;
   std::int64_t fitted_tokens = 1024;
-  /// With fewer tokens, the host launches the many kernels of a mixture more slowly than they run: overlapped passes
-  /// over 1K and 2K tokens take the same time.
+  /// With fewer tokens, the host launches the many kernels of a mixture of experts more slowly than they run:
+  /// overlapped passes over 1K and 2K tokens take the same time.
   std::int64_t least_of_mixtures = 4096;
-  int ctas = 16;  ///< CTAs of its kernel, which fill most of the wires (the table of its figure 10).
+  int ctas = 16;  ///< CTAs of TokenWeave's kernel; they use most of the link rate (the table of figure 10).
 };
 constexpr Engine vllm{.between_kernels = std::chrono::microseconds(4140)};
 
-/// Returns the machine with its matrix units at a lower, sustained clock; memory and links keep theirs.
+/// Returns the machine with its matrix units at a lower, sustained clock. Memory and links are unchanged.
 Machine at_clock(Machine machine, double share) {
   for (std::optional<MatrixUnit>& unit : machine.accelerator.matrix_units) {
     if (unit) {
@@ -55,14 +55,14 @@ Machine at_clock(Machine machine, double share) {
   return machine;
 }
 
-/// A pass of one model over the tokens of one sequence on several ranks.
+/// A forward pass of a model over one sequence on several ranks.
 struct Pass {
   const Machine& machine;
   const Transformer& model;
   int ranks = 1;
 };
 
-/// Part of a prompt: `tokens` tokens, the last of which sees `seen`.
+/// Part of a prompt: `tokens` tokens, the last of which attends to `seen` tokens.
 struct PromptPart {
   std::int64_t tokens = 0;
   std::int64_t seen = 0;
@@ -72,7 +72,7 @@ class Blocks {
  public:
   Blocks(const Pass& pass, int sms) : pass_(pass), model_(pass.model), sms_(sms) {}
 
-  /// Time of QKV, rotation, attention over the tokens seen before, and output projection.
+  /// Time of QKV, rotation, attention over all tokens seen, and output projection.
   [[nodiscard]] Duration attention(const PromptPart& part) const {
     const std::int64_t heads = model_.heads / pass_.ranks;
     const std::int64_t kv = std::max<std::int64_t>(1, model_.kv_heads / pass_.ranks);
@@ -95,15 +95,17 @@ class Blocks {
            product(part.tokens, model_.hidden, inner);
   }
 
-  /// Time of residual and norm in one kernel, over rows of the hidden state: two are read, two written.
+  /// Time of a kernel that adds the residual and normalises `rows` rows of the hidden state. It reads two and writes
+  /// two tensors.
   [[nodiscard]] Duration norm(std::int64_t rows) const { return moved(4 * rows * model_.hidden); }
 
   /// Time of the logits of the last token.
   [[nodiscard]] Duration head() const { return product(1, model_.vocab / pass_.ranks, model_.hidden); }
 
  private:
-  /// Time of a mixture: the router, then one kernel each way for all experts' GEMMs, whose rows together are those of
-  /// one GEMM; rows are sent to the experts by index, and their results added up.
+  /// Time of a mixture of experts: the router, then for each projection one kernel with the GEMMs of all experts,
+  /// priced as a single GEMM with all their rows. Rows are gathered for the experts by index, and the results are added
+  /// up.
   [[nodiscard]] Duration mixture(std::int64_t tokens, const Experts& experts) const {
     const std::int64_t inner = experts.ffn / pass_.ranks;
     const std::int64_t up = model_.gated_mlp ? 2 : 1;
@@ -129,9 +131,9 @@ Bytes state_of(const Pass& pass, std::int64_t tokens) {
   return Bytes{tokens * pass.model.hidden * bytes_of(DType::bf16)};
 }
 
-/// Time of a sum inside the switch by the engine's own kernel: one launch, one exchange to synchronize, then the bytes
-/// at the switch's rate, without a pipeline to fill. The rate is `clock` times that while GEMMs run. If the switch
-/// cannot sum, the time is NCCL's.
+/// Time of a sum in the switch by the engine's own kernel: one launch, one exchange to synchronize, then the bytes at
+/// the switch's rate, without a pipeline to fill. `clock` scales the rate relative to that while GEMMs run. If the
+/// switch cannot sum, returns the time of NCCL's all-reduce.
 Duration sum_time(const Pass& pass, Bytes bytes, double clock) {
   const CollectiveParameters& collective = pass.machine.link.collective;
   if (pass.ranks == 1 || !collective.nccl || !collective.nccl->nvls) {
@@ -152,8 +154,8 @@ Duration serial(const Pass& pass, std::int64_t tokens) {
   return compute_only(pass, tokens) + 2 * pass.model.layers * sum_time(pass, state_of(pass, tokens), vllm.boost);
 }
 
-/// Time of an overlapped pass: while one half computes a block, one kernel runs the other half's reduce-scatter, the
-/// residual and norm of the rank's own rows, and the all-gather. Each half launches all kernels.
+/// Time of an overlapped pass. While one half computes a block, one kernel runs the reduce-scatter of the other half,
+/// the residual and norm of the rank's own rows, and the all-gather. Each half launches all kernels.
 Duration woven(const Pass& pass, std::int64_t tokens) {
   const Blocks blocks(pass, std::max(1, pass.machine.accelerator.sms - vllm.ctas));
   const std::array halves{PromptPart{tokens / 2, tokens / 2}, PromptPart{tokens - tokens / 2, tokens}};

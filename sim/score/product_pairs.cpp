@@ -41,7 +41,7 @@ Way way_of(const TimedProduct& product, int times, Doubts& doubts) {
           .uncertainty = doubts.of(*product.machine, std::span(&timed, 1), price)};
 }
 
-/// The GEMMs of one table, each once.
+/// The unseen GEMMs of a table, each once.
 class Products {
  public:
   explicit Products(std::span<const TimedProduct> products) {
@@ -54,7 +54,7 @@ class Products {
   }
 
   [[nodiscard]] const std::vector<TimedProduct>& list() const { return products_; }
-  /// Returns null where it was not measured.
+  /// Returns the measured GEMM with the same machine, dtype and sizes; null if there is none.
   [[nodiscard]] const TimedProduct* find(const TimedProduct& product) const {
     const auto place = std::lower_bound(products_.begin(), products_.end(), product, before);
     return place != products_.end() && key_of(*place) == key_of(product) ? &*place : nullptr;
@@ -71,7 +71,7 @@ const TimedProduct* slice_of(const TimedProduct& whole, int parts, const Product
   return counts ? products.find(slice) : nullptr;
 }
 
-/// Returns the GEMM with the weight cut by columns, given the one with the weight cut by rows.
+/// Returns the GEMM whose weight is cut by columns, given the GEMM whose weight is cut by rows; null if not measured.
 const TimedProduct* other_part(const TimedProduct& by_rows, int parts, const Products& products) {
   TimedProduct by_columns = by_rows;
   by_columns.n = by_rows.n / parts;

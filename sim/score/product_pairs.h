@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds pairs of GEMMs of one table that are two ways to do the same work, and scores how likely the model predicted
-// the faster one:
+// Finds pairs of GEMMs in a table that are two ways to do the same work, and scores the predicted probability that each
+// way is faster:
 //
 //   whole or slices    T(m, n, k) against P x T(m / P, n, k)
-//   columns or rows    T(m, n, k / P) against T(m, n / P, k): a rank's part of a GEMM whose weight is cut over P
+//   rows or columns    T(m, n, k / P) against T(m, n / P, k): a rank's part of a GEMM whose weight is cut over P
 //                      ranks by rows (the contraction) or by columns
 //
-// Only GEMMs of practical size count: at least 512 rows after slicing, and a weight of at least 1024 each way before it
+// Only GEMMs of practical size count: at least 512 rows after slicing, and a weight of at least 1024 x 1024 before it
 // is cut over ranks.
 #pragma once
 
@@ -18,8 +18,8 @@
 
 namespace commfuse::score {
 
-/// Judges pairs for P = 2, 4 and 8. No fit has seen either GEMM. Pairs that are predicted or were measured to take the
-/// same time are left out; of repeated measurements the first counts.
+/// Judges pairs for P = 2, 4 and 8 of GEMMs that no fit has seen. Skips pairs with equal predicted or equal measured
+/// times. Of repeated measurements, only the first counts.
 void judge_product_pairs(std::span<const TimedProduct> products, Doubts& doubts, Tally& tally);
 
 }  // namespace commfuse::score

@@ -20,14 +20,14 @@ namespace commfuse::score {
 
 namespace {
 
-/// A row of either kind without its time.
+/// A row of a table of GEMMs, without its time.
 struct ProductRow {
   GemmSize size;
   const Machine* machine = nullptr;
   bool held_back = false;
 };
 
-/// Reads the row and counts it where it cannot be scored; then `machine` is null.
+/// Reads a row. If the row cannot be scored, counts it and leaves `machine` null.
 ProductRow read_product(Row& row, const ProductColumns& columns, MachineColumn& machines, std::string_view kind,
                         Tally& tally) {
   const GemmSize size = columns.size(row);
@@ -50,11 +50,11 @@ ProductRow read_product(Row& row, const ProductColumns& columns, MachineColumn& 
   return read;
 }
 
-// A search over shapes like that of mamf-finder's users: all multiples of a step, each way.
+// A search over shapes like those of mamf-finder's users: m, n and k take all multiples of a step.
 constexpr std::int64_t search_step = 1024;
 constexpr std::int64_t search_steps = 20;
 
-/// Returns the TFLOP/s of the fastest GEMM of the search, without other kernels.
+/// Returns the TFLOP/s of the fastest GEMM in the search, without conversion kernels.
 double best_rate(Accelerator accelerator, DType dtype) {
   accelerator.matrix_units[index_of(dtype)]->gemm.conversion_passes.value = 0.0;
   double best = 0.0;
@@ -71,7 +71,7 @@ double best_rate(Accelerator accelerator, DType dtype) {
   return best;
 }
 
-/// The best rate of each machine and dtype, searched once.
+/// Caches the best rate of each machine and dtype.
 class BestRates {
  public:
   double of(const Machine& machine, DType dtype) {

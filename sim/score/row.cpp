@@ -22,7 +22,7 @@ std::optional<T> number_in(std::string_view text) {
   return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
 }
 
-/// Returns "us" for "median_us": a unit belongs in the column's name, not in a cell.
+/// Returns the unit at the end of a column's name: "us" for "median_us".
 std::string_view unit_of(std::string_view name) {
   const std::size_t bar = name.rfind('_');
   return bar == std::string_view::npos ? std::string_view() : name.substr(bar + 1);

@@ -62,7 +62,7 @@ Program program_of(const SampledRuns& runs) {
   return std::move(builder).build();
 }
 
-/// Returns sorted groups; the incomplete group at the end is dropped.
+/// Splits the values into consecutive groups and sorts each group. Drops an incomplete group at the end.
 Chunks sorted_groups(const std::vector<double>& values, std::size_t group) {
   Chunks groups;
   for (std::size_t first = 0; first + group <= values.size(); first += group) {

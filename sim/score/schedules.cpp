@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scores tables of named schedules on named machines: published times of this project's schedules. Every row is a run
-// of commfuse-sim; parameters of a strategy that the row does not fix are the best it tries.
+// Scores tables with published times of this project's strategies on machines of the catalogue. Every row is predicted
+// like a run of commfuse-sim, with the fastest values of the parameters that the row does not fix.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace commfuse::score {
 
 namespace {
 
-/// A point of the table and the strategies that were measured on it.
+/// A strategy that was measured on a point of the table.
 struct Work {
   const Machine* machine = nullptr;
   Way way;
@@ -62,7 +62,7 @@ struct DoubtfulMachine {
   std::shared_ptr<const std::vector<RaisedMachine>> raised;
 };
 
-/// Predicts what a row asks for. Throws ConfigError for what the model lacks.
+/// Predicts the strategy of a row. Throws ConfigError for anything the model lacks.
 Prediction predicted(Row& row, const Columns& columns, const Point& point, Predictor& predictor) {
   const Strategy* strategy = find_strategy(row.text(columns.strategy));
   if (strategy == nullptr || !applies(*strategy, kinds_of(point.scope))) {
@@ -79,14 +79,14 @@ Prediction predicted(Row& row, const Columns& columns, const Point& point, Predi
   return predictor.predict_best(point, *strategy, candidates);
 }
 
-/// Returns whether a published time of some schedule fixed one of its parameters, and no table of single ops did.
+/// Returns whether a parameter was fitted to a published time of a schedule rather than to a table of single ops.
 bool rests_on_schedules(const Machine& machine) {
   return std::ranges::any_of(parameters_of(machine), [](const NamedParameter& parameter) {
     return parameter.provenance == Provenance::fitted && parameter.source.find(".csv") == std::string::npos;
   });
 }
 
-/// Compares the variants of a piece of work with the first one.
+/// Compares the strategies measured on each point with the first of them.
 void compare(const std::map<Place, std::vector<Work>>& works, Tally& tally) {
   std::size_t work = 0;
   for (const auto& [place, variants] : works) {

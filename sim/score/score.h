@@ -13,27 +13,27 @@
 namespace commfuse::score {
 
 struct ScoreOptions {
-  bool held_out = false;   ///< Only rows of groups that every fit kept back.
-  bool residuals = false;  ///< Collect the rows that fits read too.
-  std::string kind;        ///< Only tables of this kind; empty: all.
+  bool held_out = false;   ///< Score only rows of groups that every fit held back.
+  bool residuals = false;  ///< Also collect the rows that fits read.
+  std::string kind;        ///< Score only tables of this kind; if empty, all tables.
 };
 
-/// The note of a table of unknown kind.
+/// The note on a table of unknown kind.
 inline constexpr std::string_view of_no_kind = "its columns are those of no kind of table that is scored";
 
-/// Returns the tables: a file of the list itself; for a folder all *.csv in and below it, sorted by path. Throws
-/// ConfigError for a missing path, a table that is given twice and when there is no table at all.
+/// Returns the tables that the paths name: files as given, and for a folder all *.csv in and below it, sorted by path.
+/// Throws ConfigError for a missing path, for a table that is named twice, and if there is no table.
 std::vector<std::filesystem::path> tables_in(const std::vector<std::string>& paths);
 
 /// Returns the folder of the tables that ship with the project.
 std::filesystem::path published_tables();
 
-/// Returns one score per table, in their order. `finished` is called after each. Throws ConfigError when a file cannot
-/// be read, and with the mistakes of a hardware file.
+/// Returns one score per table, in the order of the tables. `finished` is called after each table. Throws ConfigError
+/// if a file cannot be read, and with the mistakes in a hardware file.
 std::vector<TableScore> score_tables(const std::vector<std::filesystem::path>& tables, const ScoreOptions& options,
                                      const std::function<void()>& finished = {});
 
-/// Scores one table from its text; `name` is that of its file.
+/// Scores a table from its text; `name` is its file name.
 TableScore score_text(std::string text, std::string_view name, const ScoreOptions& options);
 
 }  // namespace commfuse::score

@@ -14,15 +14,15 @@
 
 namespace commfuse::score {
 
-/// Returns our dtype for the tables' bfloat16, float16, half, fp8_e4m3 and so on; nothing for other formats.
+/// Converts the dtype names of tables, such as bfloat16, float16, half and fp8_e4m3. Returns nothing for other formats.
 std::optional<DType> dtype_in_table(std::string_view word);
 
 /// The columns of a GEMM; `size` reads an unknown dtype as bf16.
 struct ProductColumns {
-  /// A table whose `# software:` mentions weight copies was timed over at most five of them in turn, as
-  /// aiconfigurator's collectors do.
+  /// If the table's `# software:` mentions weight copies, its times alternate between up to five copies of the weight,
+  /// as in aiconfigurator's collectors.
   explicit ProductColumns(const Table& table);
-  /// GEMMs in fp8 write bf16, as frameworks do; the others write their input dtype.
+  /// GEMMs in fp8 write bf16, as in frameworks; other GEMMs write their input dtype.
   [[nodiscard]] GemmSize size(Row& row) const;
   Column hw, dtype, m, n, k;
   int weight_copies = 0;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scores the cost of cutting the rows of a GEMM: P x T(m / P) / T(m), predicted and measured.
 //
-// A table shows it wherever it holds a GEMM both whole and with a P-th of its rows. Only GEMMs of practical size count:
-// n and k of at least 1024, and at least 512 rows left. The prediction to beat is that slicing costs nothing, penalty
-// = 1.
+// A table shows this cost if it has a GEMM both whole and with 1 / P of its rows. Only GEMMs of practical size count:
+// n and k of at least 1024, and at least 512 rows per slice. The baseline prediction is that slicing costs nothing
+// (penalty = 1).
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,8 @@ struct TimedProduct {
   bool unseen = false;  ///< Held back, or in a table that no fit of the machine read.
 };
 
-/// Returns the scores for P = 4 and 8; none if no GEMM was measured both ways. Of repeated measurements the first
-/// counts.
+/// Returns a score for P = 4 and for P = 8, if any GEMM was measured both ways. Of repeated measurements, only the
+/// first counts.
 std::vector<PenaltyScore> slicing_penalties(std::vector<TimedProduct> products);
 
 }  // namespace commfuse::score

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Converts one row of a table of training steps to the simulator's inputs.
+// A row of a table of training steps as inputs of the simulator, and its prediction.
 #pragma once
 
 #include <cstdint>
@@ -19,23 +19,23 @@ struct StepCase {
   TrainingPlan plan;
   Framework framework;
   const Strategy* strategy = nullptr;
-  /// Applies the framework with its choices of a plan; columns of a table that say otherwise are applied later.
+  /// Applies the framework and its choices for the plan. The caller applies columns that override these choices later.
   void run_by(const Framework& chosen);
-  bool gpus_differ = true;  ///< All wait for the slowest GPU, with the variation of configs/jitter/default.yaml.
+  bool gpus_differ = true;  ///< All GPUs wait for the slowest; they vary as in configs/jitter/default.yaml.
 };
 
-/// Seconds of one step.
+/// The time of a step, in seconds.
 struct StepSeconds {
   double measured = 0.0;
   double predicted = 0.0;
 };
 
-/// Predicts cases on machines with as many nodes as they need.
+/// Predicts steps on machines with as many nodes as each step needs.
 class StepScorer {
  public:
   explicit StepScorer(Context& context);
 
-  /// Seconds of a step, or the reason why there are none. `prose` may name the network.
+  /// The prediction of a step, or the reason why there is none.
   struct Answer {
     std::optional<StepPrediction> step;
     std::optional<std::pair<Duration, Duration>> layer;  ///< Forward and backward pass of one dense layer.
@@ -56,13 +56,13 @@ struct GptShape {
   std::int64_t hidden = 0;
   std::int64_t heads = 0;
   std::int64_t vocab = 0;
-  std::int64_t seq = 0;  ///< tokens of a sequence, each with a learned position
+  std::int64_t seq = 0;  ///< tokens per sequence, each with a learned position
 };
 
-/// Returns GPT as Megatron-LM trains it, with logits that have weights of their own.
+/// Returns GPT as Megatron-LM trains it, with separate weights for the logits.
 Transformer gpt(const GptShape& shape);
 
-/// Returns a sentence for the page about the variation between GPUs in cases with `gpus_differ`.
+/// Returns a remark about the variation between GPUs in steps with `gpus_differ`.
 std::string remark_on_spread();
 
 }  // namespace commfuse::score

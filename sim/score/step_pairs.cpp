@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scores steps of torchtitan without and with async tensor parallelism, pair by pair.
+// Scores pairs of torchtitan steps, without and with async tensor parallelism.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace commfuse::score {
 
 namespace {
 
-/// The only configuration that its rows name; it was recalled from memory, and agrees with MFU and throughput.
+/// The only configuration that the rows name. It was recalled from memory, but agrees with MFU and throughput.
 constexpr std::string_view configuration = "64x H100, TP=8 x FSDP=8, seq 8192, bf16";
 constexpr std::int64_t ranks = 8;
 constexpr std::int64_t tokens = 8192;

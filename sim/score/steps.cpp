@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scores tables of training steps. Remarks state the assumptions about settings that a table leaves out.
+// Scores tables of training steps. Remarks state the assumptions about settings that a table does not contain.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ Transformer gpt_of(const Table& table, Row& row, std::int64_t vocab, std::int64_
               .seq = seq});
 }
 
-/// Returns Spearman's correlation: that of the places in both orders.
+/// Returns Spearman's rank correlation.
 double rank_correlation(const std::vector<std::array<double, 2>>& pairs) {
   std::array<std::vector<double>, 2> places;
   for (std::size_t side = 0; side < 2; ++side) {
@@ -54,7 +54,8 @@ double rank_correlation(const std::vector<std::array<double, 2>>& pairs) {
   return n < 2.0 ? 0.0 : 1.0 - 6.0 * squares / (n * (n * n - 1.0));
 }
 
-/// Counts, for each piece of work by its name, the pairs of layouts of which the faster one is predicted.
+/// Counts the pairs of layouts of the same work whose measured times differ by more than 5%, and the pairs among them
+/// whose faster layout is predicted.
 void count_layouts(const std::map<std::string, std::vector<StepSeconds>>& by_work, StepScore& into) {
   constexpr double apart = 1.05;
   for (const auto& [work, layouts] : by_work) {
@@ -70,8 +71,8 @@ void count_layouts(const std::map<std::string, std::vector<StepSeconds>>& by_wor
   }
 }
 
-/// Megatron-DeepSpeed as vTrain ran it (configs/frameworks), with a vocabulary that is not padded. The time to issue a
-/// kernel is the only fitted constant: it minimises the mean error over one group of rows in 25.
+/// Megatron-DeepSpeed as vTrain ran it (configs/frameworks), with an unpadded vocabulary. The time to issue a kernel is
+/// the only fitted constant; it minimises the mean error over one in 25 groups of rows.
 constexpr std::int64_t vtrain_vocab = 50257;
 constexpr std::int64_t one_group_in = 25;
 
@@ -106,34 +107,35 @@ struct GptColumns {
                  .recompute = Recompute::full,
                  .dtype = DType::fp16};
     step.run_by(framework);
-    step.gpus_differ = false;  // its times are sums, without variation
+    step.gpus_differ = false;  // the times of this table are sums, without variation
     return step;
   }
 };
 
-/// Groups rows of one shape and layout, whatever the batch.
+/// Returns the key of the group of rows that share shape and layout. The batch is not part of the key.
 std::string group_of_step(const StepCase& step) {
   return fmt::format("training_step|{}|{}|{}|{}|{}|{}", step.model.hidden, step.model.layers, step.plan.tensor,
                      step.plan.data, step.plan.pipeline, step.plan.micro_batch);
 }
 
-/// Megatron-Core: 32-bit sums of gradients, an optimizer whose state is sharded over replicas, fused attention.
+/// Returns Megatron-Core's usual plan: gradients summed in 32 bits, optimizer state sharded over replicas, fused
+/// attention.
 TrainingPlan megatron_core_plan(std::int64_t tensor) {
   return {.tensor = tensor, .sequence_parallel = tensor > 1, .zero = Zero::optimizer};
 }
 
-/// Returns a sentence about the source of settings that a table leaves out.
+/// Returns a remark that names the source of settings that a table does not contain.
 std::string remark_on(const Framework& framework) {
   return fmt::format("Run as by `configs/frameworks/{}.yaml`. ", framework.name);
 }
 
-/// Returns the seconds for this many FLOPs at a rate of 1e12 per second and GPU.
+/// Returns the seconds that the FLOPs take at `tflops` TFLOP/s per GPU.
 double seconds_at(Flops flops, double tflops, const TrainingPlan& plan) {
   return flops.count / (tflops * 1e12 * static_cast<double>(plan.gpus()));
 }
 
-/// Fills in settings as the table's authors would have chosen them: the fastest number of micro-batches and of pieces
-/// per stage that fit in a GPU's memory. One sequence and one piece where nothing fits.
+/// Chooses the settings that a table does not contain as its authors would have: the fastest micro-batch size and
+/// number of pieces per stage that fit in a GPU's memory. Uses one sequence and one piece if nothing fits.
 StepScorer::Answer best_answer(StepScorer& scorer, StepCase step, const FoundMachine& node, std::string_view prose) {
   constexpr std::array<std::int64_t, 4> micro_batches{1, 2, 4, 8};
   const std::int64_t a_stage = step.model.layers / step.plan.pipeline;
@@ -157,7 +159,7 @@ StepScorer::Answer best_answer(StepScorer& scorer, StepCase step, const FoundMac
   return *best;
 }
 
-/// Scores one time of a row against a step. The step ran, so it fitted into memory.
+/// Scores a time of a row against a predicted step. The measured step ran, so it fitted into memory.
 bool score_step(Tally& tally, const Row& row, const StepScorer::Answer& answer, double measured_seconds, bool held_out,
                 std::string_view part) {
   if (!answer.step) {
@@ -214,7 +216,8 @@ void score_gpt_steps(const Table& table, Context& context, Tally& tally) {
       columns.framework.misaligned_power.value));
 }
 
-/// Korthikanti et al. 2022, table 5: full recomputation without sequence parallelism, selective with.
+/// Scores Korthikanti et al. 2022, table 5: full recomputation without sequence parallelism, and selective
+/// recomputation with it.
 void score_recomputed_steps(const Table& table, Context& context, Tally& tally) {
   const Column full = table.column("iter_s_full_recompute");
   const Column selective = table.column("iter_s_seqpar_selective");
@@ -263,7 +266,8 @@ void score_recomputed_steps(const Table& table, Context& context, Tally& tally) 
                                    std::string("issuing a kernel takes 12 us, a prior. ") + remark_on_spread());
 }
 
-/// Megatron-Core's weak scaling on H100: FLOPs by Korthikanti's equation 7, with all scores counted.
+/// Scores Megatron-Core's weak scaling on H100. FLOPs follow Korthikanti's equation 7, which counts all attention
+/// scores.
 void score_weak_scaling(const Table& table, Context& context, Tally& tally) {
   const Column rate = table.column("tflops_per_gpu");
   const FoundMachine node = machine_of_table(table, context);
@@ -295,7 +299,7 @@ void score_weak_scaling(const Table& table, Context& context, Tally& tally) {
                                    remark_on_spread());
 }
 
-/// Table 4 of "The Llama 3 Herd of Models", 2024: one layer per piece of the pipeline (its section 3.3.2).
+/// Scores table 4 of "The Llama 3 Herd of Models", 2024, with one layer per piece of the pipeline (section 3.3.2).
 void score_llama_steps(const Table& table, Context& context, Tally& tally) {
   const Column rate = table.column("tflops_per_gpu");
   const Column mfu = table.column("bf16_mfu_pct");
@@ -351,8 +355,8 @@ void score_llama_steps(const Table& table, Context& context, Tally& tally) {
 
 namespace {
 
-/// Returns the first number of "29994 (29388)", which is for two recipes, in FP8-CS and in FP8-MX. Nothing for a single
-/// number.
+/// Returns the first number of a cell such as "29994 (29388)", whose numbers belong to the recipes FP8-CS and FP8-MX.
+/// Returns nothing for a single number.
 std::optional<double> first_of_two(std::string_view text) {
   const std::size_t bracket = text.find(" (");
   return bracket == std::string_view::npos ? std::nullopt : parse_number(text.substr(0, bracket));
@@ -364,7 +368,7 @@ class Recipes {
   Recipes(const Table& table, Context& context)
       : table_(table), machines_(context.machines), of_table_(machine_of_table(table, context)) {}
 
-  /// A row as a step on a node of its machine, or the reason why there is none.
+  /// A row as a step on a node of its machine, or the reason why it cannot be scored.
   struct Recipe {
     StepCase step;
     FoundMachine node;
@@ -395,7 +399,7 @@ class Recipes {
   }
 
   [[nodiscard]] const Framework& framework() const { return framework_; }
-  /// Also true where the page names no format: it covers releases that had only this one.
+  /// Also true if the row names no format, because such pages cover releases that had only this format.
   [[nodiscard]] bool is_fp8(const Row& row) const {
     const Column precision = table_.column("precision");
     const std::string_view text = precision.exists() ? row.text(precision) : "";
@@ -407,7 +411,7 @@ class Recipes {
     const Column system = table_.column("system");
     recipe.node = system.exists() ? machines_.of(row.text(system)) : of_table_;
     const Transformer* model = models_.of(name);
-    if (model == nullptr && name.rfind("LLAMA3", 0) == 0) {  // the shape of 3.1
+    if (model == nullptr && name.rfind("LLAMA3", 0) == 0) {  // has the shape of Llama 3.1
       model = models_.of("llama-3.1" + name.substr(6));
     }
     if (recipe.node.machine == nullptr) {
@@ -454,7 +458,7 @@ class Recipes {
 
 }  // namespace
 
-/// NVIDIA's recipes: tokens per second and GPU of named models.
+/// Scores NVIDIA's recipes: tokens per second per GPU of named models.
 void score_recipes(const Table& table, Context& context, Tally& tally) {
   const Column rate = table.column("tokens_s_gpu");
   Recipes recipes(table, context);
@@ -489,7 +493,7 @@ void score_recipes(const Table& table, Context& context, Tally& tally) {
       remark_on_spread());
 }
 
-/// Korthikanti et al. 2022, table 4: one layer forward and backward.
+/// Scores Korthikanti et al. 2022, table 4: the forward and backward pass of one layer.
 void score_layer_passes(const Table& table, Context& context, Tally& tally) {
   const Column forward = table.column("forward_ms");
   const Column backward = table.column("backward_ms");

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t largest_table = std::size_t{256} << 20;
 constexpr std::size_t most_columns = 1000;
-constexpr std::size_t most_cells = 10'000'000;  // 16 bytes each, twice while their list grows
+constexpr std::size_t most_cells = 10'000'000;  // 16 bytes each, and twice that while the list grows
 
 std::string_view trimmed(std::string_view text) {
   constexpr std::string_view blanks = " \t\r";
@@ -24,7 +24,7 @@ std::string_view trimmed(std::string_view text) {
                                          : text.substr(first, text.find_last_not_of(blanks) - first + 1);
 }
 
-/// Takes the first cell off `line`; `more` tells whether another one follows.
+/// Removes the first cell from `line` and returns it. Sets `more` to whether another cell follows.
 std::string_view next_cell(std::string_view& line, bool& more) {
   const std::size_t begin = line.find_first_not_of(" \t");
   std::string_view cell;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A table of measurements in a CSV file: lines that begin with `#` are comments, the first other line is the header.
+// A table of measurements in a CSV file. Lines that begin with `#` are comments; the first other line is the header.
 #pragma once
 
 #include <cstddef>
@@ -11,15 +11,15 @@
 
 namespace commfuse::score {
 
-/// A column by its name; index -1 if the table has none of that name.
+/// A column, by name; its index is -1 if the table lacks the column.
 struct Column {
   int index = -1;
   std::string_view name;
   [[nodiscard]] bool exists() const { return index >= 0; }
 };
 
-/// Cells are views into `text`, so a table is never copied. The quotes around a cell are removed; a quote doubled
-/// inside stays doubled. Blank lines are skipped.
+/// Cells are views into the table's own text, so a table cannot be copied. The quotes around a cell are removed;
+/// doubled quotes inside a cell stay doubled. Blank lines are skipped.
 class Table {
  public:
   explicit Table(std::string text);
@@ -34,16 +34,16 @@ class Table {
   [[nodiscard]] std::size_t rows() const { return lines_.size(); }
   [[nodiscard]] std::int64_t line_of(std::size_t row) const { return lines_[row]; }
   [[nodiscard]] std::size_t cells_of(std::size_t row) const { return first_cell_[row + 1] - first_cell_[row]; }
-  /// Requires a column of the table and a row with as many cells as the header.
+  /// Requires an existing column, and a row with as many cells as the header.
   [[nodiscard]] std::string_view cell(std::size_t row, const Column& column) const {
     return cells_[first_cell_[row] + static_cast<std::size_t>(column.index)];
   }
   /// The name must outlive the column.
   [[nodiscard]] Column column(std::string_view name) const;
 
-  /// Returns the text after `# key:` on its line; empty if there is no such comment.
+  /// Returns the text of the comment `# key: text`; empty if there is no such comment.
   [[nodiscard]] std::string_view comment(std::string_view key) const;
-  /// Returns whether some comment contains this word, in any case.
+  /// Returns whether any comment contains the word, ignoring case.
   [[nodiscard]] bool comments_say(std::string_view word) const;
 
  private:
@@ -59,7 +59,7 @@ class Table {
   std::vector<std::int64_t> lines_;
 };
 
-/// Throws ConfigError when the file cannot be read, is larger than 256 MiB, or has more than 1000 columns or 10 million
+/// Throws ConfigError if the file cannot be read, is larger than 256 MiB, or has more than 1000 columns or 10 million
 /// cells.
 Table read_table(const std::filesystem::path& path);
 

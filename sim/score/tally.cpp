@@ -11,8 +11,8 @@ namespace commfuse::score {
 namespace {
 
 constexpr std::size_t most_faults = 100;
-/// Ratio beyond which a time is probably in another unit. Units (ns, us, ms) differ by factors of 1000; the largest
-/// model errors are below a factor of 300.
+/// Ratio beyond which a time is probably in another unit. Units (ns, us, ms) differ by factors of 1000, while model
+/// errors stay below a factor of 300.
 constexpr double other_unit = 300.0;
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records row by row the outcome of a table: scored, skipped or faulty.
+// Records the outcome of each row of a table: scored, skipped or faulty.
 #pragma once
 
 #include <initializer_list>
@@ -12,7 +12,7 @@
 
 namespace commfuse::score {
 
-/// One time of a row, and the parts in which its error counts.
+/// A measured and a predicted time of a row, and the names of the parts in which its error is counted.
 struct Compared {
   double measured_us = 0.0;
   double predicted_us = 0.0;
@@ -24,47 +24,47 @@ class Tally {
   /// With `held_out_only`, rows that a fit may have seen are skipped.
   Tally(TableScore& into, bool held_out_only) : into_(into), held_out_only_(held_out_only) {}
 
-  /// Returns whether the row may be scored: it is valid, and kept back from the fits where only such rows count.
-  /// Otherwise the row has been counted.
+  /// Returns whether the caller should score the row. Otherwise counts the row: as a fault if it is invalid, or as
+  /// skipped if only held-out rows are scored and the row is not held back.
   bool takes(const Row& row, bool held_back);
   void skip(std::string_view reason);
   void fault(const Row& row, std::string_view reason);
-  /// Records the times of one row and returns whether they were scored: a row whose prediction is off by a factor that
-  /// no model error explains is in another unit, and faulty.
+  /// Records the times of a row and returns whether they were scored. If a prediction is off by a factor that no model
+  /// error explains, the time is probably in another unit, and the row is faulty.
   bool score(const Row& row, const Machine& machine, bool held_back, std::span<const Compared> times);
   bool score(const Row& row, const Machine& machine, bool held_back, std::initializer_list<Compared> times) {
     return score(row, machine, held_back, std::span(times.begin(), times.size()));
   }
 
-  /// Records the ratio of a variant's time to that of the first variant of the same work; winner() records whether the
-  /// fastest was predicted.
+  /// Records the time of a variant divided by the time of the first variant of the same work. winner() records whether
+  /// the fastest variant was predicted.
   void ratio(double measured, double predicted);
-  /// Records the ratio of two times of a row that no fit has seen. It counts only in a part of its own, because the
-  /// table counts both times already.
+  /// Records the ratio of two times of a row that no fit has seen. The ratio is counted only in the part `name`,
+  /// because the table already counts both times.
   void ratio(const Machine& machine, std::string_view name, double measured, double predicted);
   void winner(bool agreed);
-  /// A row that shows whether overlap pays: the ratios of its time to serial's, and the predicted probability of the
-  /// predicted winner.
+  /// A row that shows whether overlap pays: the measured and predicted ratios of overlapped to serial time, and the
+  /// probability of the predicted winner.
   struct Pays {
     double measured = 1.0;
     double predicted = 1.0;
     double sure = 0.5;
   };
   void pays(const Pays& pair);
-  /// Records both, for two variants.
+  /// Records the ratio and the winner of two variants.
   void compare(double measured_ratio, double predicted_ratio);
 
-  /// Compares a time that no fit has seen with its interval.
+  /// Records a time that no fit has seen, for comparison with its interval.
   void check_interval(const Machine& machine, std::string_view kind, bool fitted, const CheckedTime& time);
-  /// Records a row of a table that a fit read. `key` names the residual in the machine's file, which is that of `fit`.
+  /// Records a row of a table that a fit read. `key` is the place in the machine's file of the residual of `fit`.
   void calibrate(const Machine& machine, std::string_view key, const FitScope& fit, const FitRow& row);
-  /// Records two ways to do the same work, of which no fit has seen a row.
+  /// Records two ways to do the same work, from rows that no fit has seen.
   void judge(const Machine& machine, std::string_view ways, const JudgedPair& pair);
-  /// Records the figures of one row that no fit has seen. Returns whether they were scored.
+  /// Records the figures of a row that no fit has seen. Returns whether they were scored.
   bool observe(const Row& row, const Machine& machine, std::span<const Observation> figures);
 
-  /// Records whether memory was said to be enough for a step where it was, or too little where it was not. The row
-  /// counts as scored; also_memory_fact is for rows whose times are.
+  /// Records whether the prediction agrees with a fact: a step fitted into memory, or did not. memory_fact() also
+  /// counts the row as scored; also_memory_fact() is for rows whose times are scored.
   void memory_fact(const Machine& machine, bool agrees);
   void also_memory_fact(bool agrees);
 
@@ -73,7 +73,7 @@ class Tally {
 
  private:
   ScoredPart& part(std::string_view machine, std::string_view name);
-  /// Returns the place of a machine among those of the table, and adds it where it is new.
+  /// Returns the index of a machine among the machines of the table. Adds a new machine.
   std::size_t place_of(const Machine& machine);
 
   TableScore& into_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scores tables of public statements about the variation of times. A row states one observation in words; some are
-// compared with percentiles of a run under `--jitter default`, the others are skipped, each with its reason.
+// Scores tables of published statements about the variation of times. Each row states an observation in words. Some
+// rows are compared with percentiles of a run under `--jitter default`; the others are skipped, each with its reason.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ constexpr std::string_view fleet = "the source does not say over how many GPUs, 
 constexpr std::string_view reliability = "how often parts fail, which the time of a run does not contain";
 constexpr std::string_view jobs = "a share of a fleet's jobs or machines, not of one run's times";
 
-/// Rows that no run predicts, by the beginning of `what`.
+/// Rows that no run predicts, by the beginning of their `what`.
 struct NotOurs {
   std::string_view begins;
   std::string_view why;
@@ -46,15 +46,15 @@ struct Setting {
   const Machine& machine;
   const Machine* cluster = nullptr;
   std::shared_ptr<const JitterTables> jitter;      ///< The shipped jitter.
-  std::shared_ptr<const JitterTables> on_one_gpu;  ///< Repeats on one GPU share the factor of its rank.
+  std::shared_ptr<const JitterTables> on_one_gpu;  ///< Without variation of ranks, for repetitions on one GPU.
 };
 
-/// Returns a factor to compare with the figure of that name; nothing if the row does not say enough.
+/// Returns the predicted factor for the figure of this name; nothing if the row does not state enough.
 using Predicted = std::function<std::optional<double>(const Setting& setting, std::string_view figure)>;
 
 struct Ours {
   std::string_view begins;
-  std::string_view where_begins;  ///< Empty: any text.
+  std::string_view where_begins;  ///< Empty for any text.
   Predicted predicted;
 };
 
@@ -67,7 +67,8 @@ std::optional<double> share_of_percentile(std::string_view figure) {
 
 using namespace std::chrono_literals;
 
-/// GEMMs of 200 us: one distribution for all of them, so every percentile over GEMMs is the same.
+/// Predicts the variation of a GEMM of 200 us. All GEMMs have the same distribution, so every percentile over GEMMs is
+/// the same.
 std::optional<double> gemm_variation(const Setting& setting, std::string_view figure) {
   if (figure != "p50" && figure != "p90") {
     return std::nullopt;
@@ -75,12 +76,12 @@ std::optional<double> gemm_variation(const Setting& setting, std::string_view fi
   return 1.0 + variation_of(sampled_us({.price = 200us, .jitter = setting.on_one_gpu, .runs = 4000}));
 }
 
-/// GPUs of a node of eight, each running a GEMM of a millisecond.
+/// Predicts the spread between the eight GPUs of a node, each of which runs a GEMM of 1 ms.
 std::optional<double> spread_of_node(const Setting& setting, std::string_view /*figure*/) {
   return value_at(largest_over_smallest(sampled_us({.price = 1ms, .jitter = setting.jitter, .runs = 4000}), 8), 0.5);
 }
 
-/// nccl-tests: an all-gather on eight GPUs, the mean of 100 calls, run twice.
+/// Predicts the ratio of two runs of nccl-tests, each the mean of 100 all-gathers on eight GPUs.
 Predicted nccl_repeated(std::int64_t bytes) {
   return [bytes](const Setting& setting, std::string_view figure) -> std::optional<double> {
     const std::optional<double> share = share_of_percentile(figure);
@@ -98,7 +99,7 @@ Predicted nccl_repeated(std::int64_t bytes) {
   };
 }
 
-/// Three calls of 64 KiB, 1 MiB and 16 MiB each.
+/// Predicts the largest over the median of three calls, each at 64 KiB, 1 MiB and 16 MiB.
 std::optional<double> sends_repeated(const Setting& setting, std::string_view figure) {
   const std::optional<double> share = share_of_percentile(figure);
   if (!share || setting.cluster == nullptr || !setting.cluster->network) {

@@ -26,7 +26,7 @@ PathKind kind_of(Purpose purpose) {
   }
 }
 
-/// Groups ops by shape and description, so that a GEMM with fewer SMs is an entry of its own.
+/// Groups ops by shape and description, so that a GEMM with fewer SMs is a separate entry.
 std::vector<ExplainedOp> ops_of(const Point& point, const Prediction& prediction, const Costs& costs) {
   const Program& program = prediction.structure->program();
   const Rank rank = prediction.analysis.critical_rank;
@@ -58,7 +58,7 @@ std::vector<ExplainedOp> ops_of(const Point& point, const Prediction& prediction
   return ops;
 }
 
-/// Returns the parts that the run's time is the sum of, at prices that stay fixed.
+/// Returns the time on the critical path by kind of op, at fixed prices. The parts add up to the time of the run.
 std::array<Duration, path_kinds> path_of(const Point& point, const Prediction& prediction, const Costs& costs,
                                          Predictor& predictor) {
   Point still = point;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes a prediction apart.
+// Explains a prediction: its ops, its critical path and its sensitivities.
 #pragma once
 
 #include "model/record/explanation.h"
@@ -8,8 +8,8 @@
 namespace commfuse {
 
 /// Returns the ops by shape with the cost model's choices, the critical path by kind, and the sensitivity of the
-/// makespan, at prices that stay fixed (static_costs). `row` and `verdict` are left to the caller. Requires a
-/// prediction of the point.
+/// makespan, all at fixed prices (static_costs). The caller fills `row` and `verdict`. `prediction` must be a
+/// prediction of `point`.
 Explanation explain(const Point& point, const Prediction& prediction, Predictor& predictor);
 
 }  // namespace commfuse
