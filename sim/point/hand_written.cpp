@@ -103,7 +103,7 @@ void find_scope(HandWritten& schedule) {
 
 // --- agreement with settings ---------------------------------------------------------------------------------------
 
-/// The value that the user chose for a setting; nothing if it was left open.
+/// The values that the user chose for a setting; empty if it was left open.
 struct Given {
   std::vector<std::string> values;
   Origin origin;

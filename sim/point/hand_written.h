@@ -57,8 +57,8 @@ bool belongs(const HandWritten& schedule, const Point& point);
 /// MLP, a dimension does not divide, heads are split, or a matrix is too large to count.
 Sizes sizes_at(const HandWritten& schedule, const Point& point);
 
-/// Returns the model FLOPs at a point over all ranks: those of its scope; for work of its own the GEMMs and attention
-/// of `unfused` times the ranks.
+/// Returns the model FLOPs of all ranks at a point: those of the scope, or for work of its own those of the GEMMs and
+/// attention in `unfused`, times the ranks.
 Flops flops_of(const HandWritten& schedule, const Point& point, const Sizes& sizes);
 
 }  // namespace commfuse

@@ -99,7 +99,7 @@ ResultRow infeasible_row(const Point& point, const Candidates& candidate, const 
   return row;
 }
 
-/// A row and the sensitivity of its time; without the latter unless it is asked for.
+/// A row and the uncertainty of its time, which is empty unless requested.
 struct PlayedRow {
   ResultRow row;
   Uncertainty uncertainty{};

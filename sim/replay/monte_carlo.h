@@ -39,7 +39,7 @@ struct PricedSchedule {
 /// Use one per thread.
 class MonteCarlo {
  public:
-  /// Spreads samples by `for_each`; null: one after another. Results are the same.
+  /// `for_each` runs the samples; null: one after another. Results do not depend on it.
   explicit MonteCarlo(ForEachIndex for_each = nullptr) : for_each_(for_each) {}
 
   /// Returns the makespan of every sample. Requires options.jitter.

@@ -23,7 +23,7 @@
 
 namespace commfuse {
 
-/// The inputs of a step's costs. Everything it points to outlives it.
+/// The inputs of a step's costs. Everything it points to must outlive it.
 struct StepPoint {
   const Transformer* model = nullptr;
   const Machine* machine = nullptr;  ///< With the number of nodes that the plan needs.
@@ -44,7 +44,7 @@ struct StepPoint {
   double slowdown = 1.0;
   /// Lognormal sigma of the speeds of GPUs (Jitter::rank); 0: all are equal.
   double rank_sigma = 0.0;
-  /// Lognormal sigma of a member's time in a collective (Jitter::communication), drawn anew in each: a collective takes
+  /// Lognormal sigma of a member's time in a collective (Jitter::communication), drawn for each collective: it takes
   /// the largest of its members' times, so its mean time is slowest_of(members) times its price.
   double communication_sigma = 0.0;
 };
@@ -66,14 +66,15 @@ class LayerCost {
   /// Returns the backward pass, with the plan's recomputation before it.
   [[nodiscard]] Stream backward(const LayerKind& kind);
 
-  /// A backward pass with the gradients of the weights apart from the rest.
+  /// A backward pass with the gradients of the weights in a separate stream.
   struct SplitPasses {
     Stream inputs;
     Stream weights;
   };
   /// Returns the same work as backward, with its GEMMs one by one: collectives that ran beside the gradients of weights
-  /// have nothing to run beside. With strategies, the gradient of a column's input is a GEMM and its reduce-scatter,
-  /// that of a row's an all-gather and its GEMM. The second gather of a column's input belongs to the weights.
+  /// are exposed. With strategies, the gradient of a column-parallel GEMM's input is a GEMM and its reduce-scatter; for
+  /// a row-parallel one it is an all-gather and its GEMM. The second gather of a column-parallel GEMM's input belongs
+  /// to the weights.
   [[nodiscard]] SplitPasses backward_split(const LayerKind& kind);
   [[nodiscard]] SplitPasses logits_backward_split();
 
@@ -100,9 +101,9 @@ class LayerCost {
   void state_space_backward(Stream& stream);
   [[nodiscard]] Duration scan() const;
   void state_space_step(Stream& stream) const;
-  /// From now on, this share of the weights of GEMMs is in the narrow format.
+  /// From this call on, this share of the weights of GEMMs is in the narrow format.
   void read_weights(double WeightFormat::*share);
-  /// From now on, everything specific to a kind of layer is that of this kind.
+  /// From this call on, everything specific to a kind of layer refers to this kind.
   void turn_to(const LayerKind& kind);
   void latent_forward(Stream& stream) const;
   void latent_backward(Stream& stream) const;
@@ -132,7 +133,7 @@ class LayerCost {
   [[nodiscard]] Duration fused(Duration time) const;
   /// Returns the time on the slowest GPU.
   [[nodiscard]] Duration slowed(Duration time) const;
-  /// Adds a call whose time already contains the gap before it, and that is no slower on any GPU.
+  /// Adds a collective, whose time already contains the gap before it and is not affected by slow GPUs.
   void collective(Stream& stream, Duration time) const;
   struct Overlap {
     Duration kernel{};
@@ -140,11 +141,11 @@ class LayerCost {
   };
   /// Adds a kernel and a collective beside it.
   void beside(Stream& stream, const Overlap& times) const;
-  /// Adds a kernel for the gradients of weights: where backward passes are split, to a stream of their own.
+  /// Adds a kernel for the gradients of weights, to a separate stream where backward passes are split.
   void weight_kernel(Stream& stream, Duration time) const;
   void moved(Stream& stream, std::int64_t elements) const;
   void moved_bytes(Stream& stream, double bytes) const;
-  /// Adds one GEMM of m x k activations and a k x n weight; backward, the two GEMMs of its gradients.
+  /// Add one GEMM of m x k activations and a k x n weight; product_backward() adds the two GEMMs of its gradients.
   void product(Stream& stream, std::int64_t m, std::int64_t n, std::int64_t k) const;
   void product_backward(Stream& stream, std::int64_t m, std::int64_t n, std::int64_t k) const;
   /// Adds gradients of 16 bits to 32-bit sums, where no GEMM does it.

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// The uncertainty of a whole model's time: each parameter of the machine is raised by its error in turn.
+// SPDX-License-Identifier: Apache-2.0 The uncertainty of a whole model's time: the parameters of the machine are raised
+// by their errors, one at a time.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ struct RaisedStep {
   SiteTimes* times = nullptr;  ///< Times on that machine.
 };
 
-/// A machine with each of its parameters raised in turn. The machine and the structures outlive it.
+/// Copies of a machine, each with one parameter raised. The machine and the structures must outlive it.
 class RaisedSteps {
  public:
   RaisedSteps(const Machine& machine, StructureCache& structures);

@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
-// Kernels that one host issues one after the other to one in-order stream, as an element of the max-plus algebra: the
-// time of a pass over many equal layers follows exactly from one layer, without simulating every kernel again.
+// SPDX-License-Identifier: Apache-2.0 Kernels that one host issues one after the other to one in-order stream, as an
+// element of the max-plus algebra: the time of a pass over many equal layers follows exactly from the time of one
+// layer, without simulating every kernel again.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace commfuse {
 
-/// Longest time of a stream: the sum of two, and of one more kernel, stays in the range of Duration.
+/// Longest time of a stream: the sum of two, and of one more kernel, is still in the range of Duration.
 inline constexpr Duration longest_stream = std::chrono::seconds(2'000'000);
 
 /// Throws ConfigError: the stream would take longer.
@@ -60,18 +60,18 @@ struct Stream {
     return {counted(host + next.host), device + next.device, counted(std::max(end + next.device, host + next.end))};
   }
 
-  /// Returns the sequence where the host waits for its end, and waited before it for the end of the previous ones.
+  /// Returns the sequence where the host waits for its end, as it waited for the previous ones to end.
   [[nodiscard]] Stream in_step() const {
     const Duration both = std::max(std::max(host, device), end);
     return {both, both, both};
   }
 
-  /// Returns the sequence with a longer device time; the device's waits for its host hide some of it.
+  /// Returns the sequence with device time added; some of it is hidden where the device waits for its host.
   [[nodiscard]] Stream longer(Duration more) const {
     return {host, counted(device + more), counted(std::max(end, device + more))};
   }
 
-  /// Returns when host and device are free after it, when its input arrives at `input`.
+  /// Returns when host and device are free after the sequence, if its input arrives at `input`.
   [[nodiscard]] StreamState after(const StreamState& state, Duration input) const {
     return {counted(state.host + host), counted(std::max(std::max(state.device, input) + device, state.host + end))};
   }

@@ -23,7 +23,7 @@ namespace {
 /// 50 ms.
 constexpr std::size_t least_chunks = 256;
 constexpr std::size_t chunks_a_thread = 4;
-/// The rows that a thread has just made are still in its cache when it writes them.
+/// Small enough that the rows of a chunk are still in the thread's cache when it writes them.
 constexpr std::size_t most_in_a_chunk = 32;
 
 bool is_set(const std::atomic<bool>* flag) { return flag != nullptr && flag->load(std::memory_order_relaxed); }
