@@ -16,7 +16,7 @@ namespace commfuse::calibrate {
 struct Residual {
   double measured_us = 0.0;
   double predicted_us = 0.0;
-  bool held_back = false;  ///< The fit has not seen it.
+  bool held_back = false;  ///< The fit did not use it.
 };
 
 /// One map of the hardware file and the quality of its fit.
@@ -25,8 +25,8 @@ struct FittedPart {
                      ///< "all-reduce of vllm"
   std::string source;
   std::vector<FittedParameter> parameters;
-  std::vector<std::string> left{};  ///< Parameters that the few rows do not decide; they keep the base's values.
-  bool has_few = false;             ///< No row is held back, and the base is the prior.
+  std::vector<std::string> left{};  ///< Parameters that few rows cannot determine; they keep the base's values.
+  bool has_few = false;             ///< Few rows: none is held back, and the base is the prior.
   double distance = 0.0;            ///< With few sizes of kernels: distance of the machine from its base.
   std::vector<Residual> residuals;
   FitQuality fitted;     ///< Quality on the rows of the fit.
@@ -44,8 +44,8 @@ struct Calibration {
 };
 
 /// Fits the observations. `base` is the machine that `base_name` names; parameters that the rows leave open keep its
-/// values. An executor's machine has no data sheet, so its peaks are the fastest rates measured. `written_by` is named
-/// in the file. Throws ConfigError when there is nothing to fit.
+/// values. An executor's machine has no data sheet, so its peaks are the fastest measured rates. The file names
+/// `written_by`. Throws ConfigError when there is nothing to fit.
 Calibration calibrate(const Machine& base, const std::string& base_name, const std::string& name,
                       const Observations& observations, const std::string& written_by = "commfuse-sim calibrate");
 

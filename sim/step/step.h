@@ -66,8 +66,8 @@ struct PrefillPrediction {
   Duration time{};
   double tokens_per_second = 0.0;
   double mfu = 0.0;
-  Bytes memory;  ///< Weights of one GPU, and the keys, values and states that the pass leaves: a lower bound of its
-                 ///< needs.
+  Bytes memory;  ///< Weights of one GPU, and the keys, values and states that the pass leaves: a lower
+                 ///< bound.
 };
 
 /// The logits are those of the last token of each sequence. Requires a possible point with one stage.

@@ -14,7 +14,7 @@ namespace commfuse {
 struct TunedPlan {
   TrainingPlan plan;
   StepPrediction step;
-  std::optional<double> error{};  ///< One standard error of the time, relative; nothing if not asked for.
+  std::optional<double> error{};  ///< One standard error of the time, relative; nothing unless requested.
   /// Probability that it takes less time than the fastest other plan considered; nothing unless requested.
   std::optional<double> win_probability{};
   double correction = 1.0;  ///< Factor on its time, where a step was measured.
