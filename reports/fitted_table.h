@@ -16,8 +16,8 @@ namespace commfuse::reports {
 
 /// Treatment of a column whose cells are all equal.
 enum class Constant : std::uint8_t {
-  shown,  ///< It stays a column.
-  told,   ///< Its value stands above the table.
+  shown,  ///< It remains a column.
+  told,   ///< Its value is stated above the table.
   hidden  ///< It is not mentioned.
 };
 
@@ -33,7 +33,7 @@ struct FittedColumn {
 /// Text around a table.
 struct TableNotes {
   std::string above{};  ///< A sentence above the constants.
-  std::string below{};  ///< Ends the line that names columns left out: how to see them.
+  std::string below{};  ///< Ends the line that names omitted columns: how to see them.
 };
 
 /// A table with its constant columns named above it. Less important columns that do not fit are dropped and named below

@@ -85,7 +85,7 @@ SavingCount SavingTally::count() {
     return count_;
   }
   std::ranges::sort(saved_);
-  // The median lies between the two middle ones, so that of two points neither alone is the median.
+  // Interpolates, so that the median of two points is between them.
   const auto at = [&](double share) {
     const double place = share * static_cast<double>(saved_.size() - 1);
     const auto below = static_cast<std::size_t>(std::floor(place));

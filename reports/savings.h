@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// Time that overlap saves against serial communication, at one point and over all points of a sweep. Verdicts, maps and
-// reports take their numbers from here.
+// SPDX-License-Identifier: Apache-2.0 Time that overlap saves against serial communication, at one point and over all
+// points of a sweep. Verdicts, maps and reports use these numbers.
 #pragma once
 
 #include <cstddef>
@@ -38,13 +37,13 @@ struct Implementations {
 Implementations implementations_of(std::span<const ResultRow* const> ranking, const ResultRow& serial,
                                    const VerdictRule& rule);
 
-/// Compares a row with serial. The probability is that of the row (`beats_serial`); without one it follows from both
-/// errors if the faster of the two is the fastest of its point; otherwise the difference alone decides.
+/// Compares a row with serial. The probability is `beats_serial` of the row. Without it, the probability follows from
+/// both errors if the faster of the two is the fastest of its point; otherwise the difference alone decides.
 PayVerdict pay_verdict(const ResultRow& row, const ResultRow& serial, const ResultRow& fastest,
                        const VerdictRule& rule);
 
-/// Returns the recommended schedule: an implementation if some were run, else the fastest other one. Nothing if the
-/// ranking lacks it or serial.
+/// Returns the verdict on the recommended schedule: an implementation if any was run, else the fastest schedule other
+/// than serial. Nothing if the ranking lacks it or serial.
 std::optional<PayVerdict> pay_verdict(std::span<const ResultRow* const> ranking, const VerdictRule& rule);
 
 /// Savings of many points.

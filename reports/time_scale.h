@@ -1,5 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
-// The unit of times that stand together in a table, a figure or a page.
+// SPDX-License-Identifier: Apache-2.0 The common unit of the times in a table, a figure or a page.
 #pragma once
 
 #include <string>
@@ -9,11 +8,11 @@
 namespace commfuse::reports {
 
 /// Microseconds below 10 ms, milliseconds below 10 s, then seconds. No number has more than seven characters, so
-/// columns hold.
+/// columns stay aligned.
 struct TimeScale {
   const char* name;      ///< "us", "ms" or "s"
   const char* in_words;  ///< "microseconds"
-  double microseconds;   ///< in one of it
+  double microseconds;   ///< microseconds in one unit
   int decimals;
 
   [[nodiscard]] double value(Duration duration) const { return to_microseconds(duration) / microseconds; }

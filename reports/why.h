@@ -1,5 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
-// One prediction taken apart, for people and for programs.
+// SPDX-License-Identifier: Apache-2.0 The explanation of one prediction, as text and as JSON.
 #pragma once
 
 #include <cstddef>

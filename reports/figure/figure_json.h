@@ -1,5 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
-// Figures for scripts: everything that a Figure says, as JSON.
+// SPDX-License-Identifier: Apache-2.0 Figures for scripts: all members of a Figure, as JSON.
 #pragma once
 
 #include <string>

@@ -24,7 +24,7 @@ struct PointView {
 };
 
 PointView view_of(std::span<const ResultRow> rows, const VerdictRule& rule = {});
-/// Requires that rows of one point stand together.
+/// Requires that rows of one point are adjacent.
 std::vector<PointView> points_of(std::span<const ResultRow> rows, const VerdictRule& rule = {});
 
 /// Returns the title of all points that differ only in axes: "llama-3.1-70b mlp on h100-sxm, batch 1, bf16".
