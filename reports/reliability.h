@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Reliability of stated errors: coverage of intervals, win probabilities, and
-// public distributions. Tables of degraded machines are excluded.
+// SPDX-License-Identifier: Apache-2.0
+// Reliability of stated errors: coverage of intervals, win probabilities, and public distributions. Tables of degraded
+// machines are excluded.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Time that overlap saves against serial communication, at one point and over all
-// points of a sweep. Verdicts, maps and reports use these numbers.
+// SPDX-License-Identifier: Apache-2.0
+// Time that overlap saves against serial communication, at one point and over all points of a sweep. Verdicts, maps and
+// reports use these numbers.
 #pragma once
 
 #include <cstddef>

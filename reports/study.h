@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Details of one point, which a report shows beside the rows of results.
+// SPDX-License-Identifier: Apache-2.0
+// Details of one point, which a report shows beside the rows of results.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Runs under jitter as text: percentiles with their intervals, and common causes of
-// slow runs.
+// SPDX-License-Identifier: Apache-2.0
+// Runs under jitter as text: percentiles with their intervals, and common causes of slow runs.
 #pragma once
 
 #include <span>

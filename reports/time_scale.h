@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 The common unit of the times in a table, a figure or a page.
+// SPDX-License-Identifier: Apache-2.0
+// The common unit of the times in a table, a figure or a page.
 #pragma once
 
 #include <string>

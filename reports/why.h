@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 The explanation of one prediction, as text and as JSON.
+// SPDX-License-Identifier: Apache-2.0
+// The explanation of one prediction, as text and as JSON.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 A priced schedule as GOAL text, which LogGOPSim and ATLAHS read through their
-// txt2bin.
+// SPDX-License-Identifier: Apache-2.0
+// A priced schedule as GOAL text, which LogGOPSim and ATLAHS read through their txt2bin.
 //
 //   num_ranks 2
 //

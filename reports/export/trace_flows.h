@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Contents of a trace besides slices: pairs of sends and receives, and the bytes in
-// flight.
+// SPDX-License-Identifier: Apache-2.0
+// Contents of a trace besides slices: pairs of sends and receives, and the bytes in flight.
 #pragma once
 
 #include <cstdint>

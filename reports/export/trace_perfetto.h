@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Timelines as Perfetto's protobuf: half the size of uncompressed JSON, and read
-// several times as fast.
+// SPDX-License-Identifier: Apache-2.0
+// Timelines as Perfetto's protobuf: half the size of uncompressed JSON, and read several times as fast.
 #pragma once
 
 #include <filesystem>

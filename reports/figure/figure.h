@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 A figure as plain data: shapes in the units of its axes. Writers (SVG, JSON for
-// the page, terminal) turn it into pictures; only they deal with pixels.
+// SPDX-License-Identifier: Apache-2.0
+// A figure as plain data: shapes in the units of its axes. Writers (SVG, JSON for the page, terminal) turn it into
+// pictures; only they deal with pixels.
 #pragma once
 
 #include <array>

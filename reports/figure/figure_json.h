@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Figures for scripts: all members of a Figure, as JSON.
+// SPDX-License-Identifier: Apache-2.0
+// Figures for scripts: all members of a Figure, as JSON.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Styles that distinguish series with and without colour.
+// SPDX-License-Identifier: Apache-2.0
+// Styles that distinguish series with and without colour.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Subject of a report's results, and the requested settings.
+// SPDX-License-Identifier: Apache-2.0
+// Subject of a report's results, and the requested settings.
 #pragma once
 
 #include <string>

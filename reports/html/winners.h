@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Tables of winners for every point, folded below the maps of a report.
+// SPDX-License-Identifier: Apache-2.0
+// Tables of winners for every point, folded below the maps of a report.
 #pragma once
 
 #include <string>

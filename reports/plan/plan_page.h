@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 A capacity plan as one self-contained page without scripts, which fetches
-// nothing.
+// SPDX-License-Identifier: Apache-2.0
+// A capacity plan as one self-contained page without scripts, which fetches nothing.
 #pragma once
 
 #include <string>

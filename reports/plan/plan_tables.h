@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 A capacity plan as tables: Markdown and HTML show all of them, text shows all
-// except the wide columns.
+// SPDX-License-Identifier: Apache-2.0
+// A capacity plan as tables: Markdown and HTML show all of them, text shows all except the wide columns.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 A capacity plan as terminal text and as Markdown.
+// SPDX-License-Identifier: Apache-2.0
+// A capacity plan as terminal text and as Markdown.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Wording of a capacity plan: formatted numbers, layouts, and the verdict.
+// SPDX-License-Identifier: Apache-2.0
+// Wording of a capacity plan: formatted numbers, layouts, and the verdict.
 #pragma once
 
 #include <cstdint>

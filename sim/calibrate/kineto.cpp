@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Fields: pytorch/kineto, libkineto/src/output_json.cpp, and for older versions
+// SPDX-License-Identifier: Apache-2.0
+// Fields: pytorch/kineto, libkineto/src/output_json.cpp, and for older versions
 // tb_plugin/torch_tb_profiler/profiler/trace.py; lists that are cut after 30 ranks: pytorch/pytorch,
 // torch/csrc/profiler/util.h (format_list).
 //

@@ -1,6 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0 Exports of Nsight Systems: the database of `nsys export --type sqlite`, and the
-// table of `nsys stats --report cuda_gpu_trace --format csv`. The name of a kernel never contains the size of a GEMM.
-// Ranges of PyTorch's emit_nvtx(record_shapes=True) do, and only the database has them.
+// SPDX-License-Identifier: Apache-2.0
+// Exports of Nsight Systems: the database of `nsys export --type sqlite`, and the table of `nsys stats --report
+// cuda_gpu_trace --format csv`. The name of a kernel never contains the size of a GEMM. Ranges of PyTorch's
+// emit_nvtx(record_shapes=True) do, and only the database has them.
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 The jobs whose speed changes during a run: kernels beside communication, and
-// transfers that share links.
+// SPDX-License-Identifier: Apache-2.0
+// The jobs whose speed changes during a run: kernels beside communication, and transfers that share links.
 //
 // Progress is measured in time: the rest of a job is the time that it would still take alone, where its speed is 1. So
 // an undisturbed op ends at its start plus its price, to the picosecond.

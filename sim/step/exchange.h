@@ -1,6 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0 The layers of one pass beside the exchanges of replicas: weights are gathered
-// before their layer and gradients scattered after it, on a separate stream. The exchange holds SMs, so kernels beside
-// it take longer; the exchange itself is no slower.
+// SPDX-License-Identifier: Apache-2.0
+// The layers of one pass beside the exchanges of replicas: weights are gathered before their layer and gradients
+// scattered after it, on a separate stream. The exchange holds SMs, so kernels beside it take longer; the exchange
+// itself is no slower.
 #pragma once
 
 #include <span>

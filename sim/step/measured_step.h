@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 A measured training step, and the correction that it implies for other
-// predictions on the machine.
+// SPDX-License-Identifier: Apache-2.0
+// A measured training step, and the correction that it implies for other predictions on the machine.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Predicts whole models: a training step, a prefill or a decoding step, with every
-// requested strategy.
+// SPDX-License-Identifier: Apache-2.0
+// Predicts whole models: a training step, a prefill or a decoding step, with every requested strategy.
 #pragma once
 
 #include <memory>

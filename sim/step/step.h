@@ -1,6 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0 Predicts a training step of a whole model: layers are priced once per shape, the
-// pipeline is simulated pass by pass, gradients are reduced beside the last backward pass. docs/decisions/0019 lists
-// what is simulated, composed and neglected.
+// SPDX-License-Identifier: Apache-2.0
+// Predicts a training step of a whole model: layers are priced once per shape, the pipeline is simulated pass by pass,
+// gradients are reduced beside the last backward pass. docs/decisions/0019 lists what is simulated, composed and
+// neglected.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 The uncertainty of a whole model's time: the parameters of the machine are raised
-// by their errors, one at a time.
+// SPDX-License-Identifier: Apache-2.0
+// The uncertainty of a whole model's time: the parameters of the machine are raised by their errors, one at a time.
 #pragma once
 
 #include <cstddef>

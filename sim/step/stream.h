@@ -1,6 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0 Kernels that one host issues one after the other to one in-order stream, as an
-// element of the max-plus algebra: the time of a pass over many equal layers follows exactly from the time of one
-// layer, without simulating every kernel again.
+// SPDX-License-Identifier: Apache-2.0
+// Kernels that one host issues one after the other to one in-order stream, as an element of the max-plus algebra: the
+// time of a pass over many equal layers follows exactly from the time of one layer, without simulating every kernel
+// again.
 #pragma once
 
 #include <algorithm>

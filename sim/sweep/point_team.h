@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 The threads of one process among several, which simulate the points that the
-// process is handed.
+// SPDX-License-Identifier: Apache-2.0
+// The threads of one process among several, which simulate the points that the process is handed.
 #pragma once
 
 #include <atomic>

@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 The results of a sweep, or of a shard of one, in one SQLite file that survives
-// any end of the program. One process writes it at a time. docs/sweeps.md describes the tables; row r of point p has
-// the number p * 4096 + r.
+// SPDX-License-Identifier: Apache-2.0
+// The results of a sweep, or of a shard of one, in one SQLite file that survives any end of the program. One process
+// writes it at a time. docs/sweeps.md describes the tables; row r of point p has the number p * 4096 + r.
 #pragma once
 
 #include <cstddef>

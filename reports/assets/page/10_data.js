@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Common parts of the page: its data, unpacked, and small helpers. The page's data
-// are blocks of base64 gzip, so no text can end a script. Text is inserted as text, never as markup.
+// SPDX-License-Identifier: Apache-2.0
+// Common parts of the page: its data, unpacked, and small helpers. The page's data are blocks of base64 gzip, so no
+// text can end a script. Text is inserted as text, never as markup.
 "use strict";
 
 const report = {
