@@ -13,7 +13,7 @@ struct Usage {
 };
 
 /// Runs the command, discards its output, and waits. Throws std::runtime_error when it cannot be run or fails. A fresh
-/// copy of this program starts the command: the peak memory of a process includes that of the process that it was
+/// copy of this program starts the command: the peak memory of a process includes the memory of the process that it was
 /// forked from, and earlier benchmarks may have made this process large.
 Usage usage_of(const std::vector<std::string>& words);
 

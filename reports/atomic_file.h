@@ -24,7 +24,7 @@ bool is_database(const std::filesystem::path& path);
 void require_no_input(const std::filesystem::path& out, std::span<const std::string> inputs);
 
 /// Writes beside `path` and replaces it on commit(); without commit() no new file remains and an older file keeps its
-/// contents. The file gets the permissions of the one that it replaces. If links are followed, a target that is not a
+/// contents. The file gets the permissions of the file that it replaces. If links are followed, a target that is not a
 /// regular file (/dev/stdout, a device) is written directly.
 class AtomicFile {
  public:

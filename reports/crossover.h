@@ -49,7 +49,7 @@ class FastestPoints {
 std::string crossing_value(const CrossoverMap& map, const Crossing& crossing);
 /// Formats "sliced, then commfuse from about 3.1K on (2K to 4K)".
 std::string crossing_in_words(const CrossoverMap& map, const Crossing& crossing);
-/// Formats the values at `place` of all varying axes except `but`: "ranks 8, links x2"; empty if there are none.
+/// Formats the values at `place` of all varying axes except `but`: "ranks 8, links x2"; empty if no other axis varies.
 std::string place_in_words(const CrossoverMap& map, const MapPlace& place, MapAxis but);
 /// Formats the setting, then ranks and links that do not vary, without links at the machine's own rate: "..., ranks 8,
 /// links x2".

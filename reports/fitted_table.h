@@ -24,7 +24,7 @@ enum class Constant : std::uint8_t {
 struct FittedColumn {
   std::string name;
   Constant constant = Constant::shown;
-  std::string usual{};    ///< Text of a constant that is hidden although constants of this column are told.
+  std::string usual{};    ///< A constant value that is not stated above the table, although other values are.
   bool at_right = false;  ///< Text is aligned at the right, as numbers are.
   /// If a table is too wide, columns with the largest number are dropped first; columns with 0 stay.
   int expendable = 0;
@@ -37,9 +37,9 @@ struct TableNotes {
 };
 
 /// A table with its constant columns named above it. Less important columns that do not fit are dropped and named below
-/// it. Columns are two spaces apart, or one if that makes them fit. Text is aligned at the left, numbers at the right;
-/// "-" stands for absent values. Memory: the cells of each column share one string, which stays empty while all cells
-/// are equal, because there may be millions of rows.
+/// it. Columns are two spaces apart, or one space if that makes them fit. Text is aligned at the left, numbers at the
+/// right; "-" stands for absent values. Memory: the cells of each column share one string, which stays empty while all
+/// cells are equal, because there may be millions of rows.
 class FittedTable {
  public:
   /// `width`: columns of the terminal.
@@ -57,7 +57,7 @@ class FittedTable {
     bool is_text = true;
   };
 
-  /// Cells of a column: the first cell repeated `same` times, then those in `text` and `cells`.
+  /// Cells of a column: the first cell repeated `same` times, then the cells in `text` and `cells`.
   struct Cells {
     std::string first;
     bool first_is_text = true;

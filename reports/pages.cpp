@@ -198,8 +198,8 @@ std::string cases_of(const Offers& offers) {
   return text;
 }
 
-/// The common part of the scripts of all programs. FUNCTION and PROGRAM stand for names. Words are compared directly,
-/// because compgen would expand them.
+/// The common part of the scripts of all programs. FUNCTION and PROGRAM are placeholders for names. Words are compared
+/// directly, because compgen would expand them.
 constexpr std::string_view bash_completion = R"(
 FUNCTION() {
   local IFS=$' \t\n' line=() list='' i word last='' cur typed head lead='' value at='PROGRAM' flag='' kind='' words=''

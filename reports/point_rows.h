@@ -42,7 +42,7 @@ Contender contender_of(const ResultRow& row);
 /// The verdict over the rows of one point that can win; a schedule that appears twice counts once.
 struct PointVerdict {
   std::vector<const ResultRow*> ranking;  ///< Rows that can win, fastest first. Empty if none has a result.
-  std::vector<const ResultRow*> front;    ///< The fastest row and those that tie with it.
+  std::vector<const ResultRow*> front;    ///< The fastest row and rows that tie with it.
   std::optional<double> probability{};    ///< Probability of the verdict.
 
   [[nodiscard]] bool wins() const { return front.size() == 1; }
@@ -76,7 +76,8 @@ std::vector<std::string> unusual(const ResultRow& row);
 /// Returns every warning of the rows once, in order, without warnings about memory.
 std::vector<std::string> warnings_of(Rows rows);
 
-/// Returns the sentence before the rows, that some do not fit in memory (LargestNeed::sentence). Empty if all fit.
+/// Returns the sentence before the rows, which states that some do not fit in memory (LargestNeed::sentence). Empty if
+/// all rows fit.
 std::string memory_sentence(Rows rows);
 /// Adds the need of a row to `need`, for the sentence.
 void add_need(const ResultRow& row, LargestNeed& need);

@@ -15,7 +15,7 @@ namespace {
 
 bool is_implementation(const ResultRow& row) { return !row.implements.empty() && row.feasible(); }
 
-/// Returns the time of the row over that of serial.
+/// Returns the time of the row divided by the time of serial.
 double times_of(const ResultRow& row, const ResultRow& serial) {
   const double row_time = contender_of(row).time;
   const double other = contender_of(serial).time;

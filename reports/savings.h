@@ -28,13 +28,13 @@ struct PayVerdict {
 };
 
 /// The implementations of a point: the fastest one, and the recommended one, which is the fastest that surely takes
-/// less time than serial, else the fastest. Both are null if there is none.
+/// less time than serial, else the fastest. Both are null without implementations.
 struct Implementations {
   const ResultRow* fastest = nullptr;
   const ResultRow* chosen = nullptr;
   std::size_t count = 0;
 };
-/// `ranking` has those rows of a point that can win, fastest first.
+/// `ranking` has the rows of a point that can win, fastest first.
 Implementations implementations_of(std::span<const ResultRow* const> ranking, const ResultRow& serial,
                                    const VerdictRule& rule);
 

@@ -22,8 +22,8 @@ namespace commfuse::reports {
 std::string step_table(std::span<const StepRow> rows, const VerdictRule& rule = {}, const ModelWords& words = {},
                        TerminalStyle style = stdout_style());
 
-/// Returns the sentence that some rows do not fit in memory (LargestNeed::sentence); empty if all fit. The table begins
-/// with it.
+/// Returns the sentence which states that some rows do not fit in memory (LargestNeed::sentence); empty if all rows
+/// fit. The table begins with it.
 std::string memory_sentence(std::span<const StepRow> rows);
 
 /// "llama-3.1-8b step on h100-sxm, 4 GPUs (4 tensor), batch 8, seq 4K, bf16".
@@ -53,7 +53,7 @@ class PlanVerdict {
 std::string best_plan(std::span<const StepRow> rows, const VerdictRule& rule = {});
 
 /// Returns the baseline among the rows that have a result: the row of the framework itself, else the first of strategy
-/// serial; null if there is neither.
+/// serial; null if the plan has neither.
 const StepRow* serial_of(std::span<const StepRow* const> rows);
 
 /// The fastest other schedule of a plan compared with serial_of() the plan.
@@ -65,8 +65,8 @@ struct PlanSaving {
 };
 std::optional<PlanSaving> plan_saving(std::span<const StepRow* const> plan, const VerdictRule& rule = {});
 
-/// Savings of all plans together, and the decisive plan among those that fit the memory: where overlap surely saves the
-/// most, else where it surely loses the most, else the first with both.
+/// Savings of all plans together, and the decisive plan among plans that fit in memory: the plan where overlap surely
+/// saves the most, else where it surely loses the most, else the first plan that has both rows.
 struct PlanSavings {
   SavingCount count;
   std::optional<std::size_t> decisive;  ///< Index in plans_of() the rows.

@@ -21,7 +21,7 @@ struct TimeScale {
   [[nodiscard]] std::string digits(Duration duration) const;
 };
 
-/// Returns the unit for times of which the longest is `longest`.
+/// Returns the unit for times up to `longest`.
 TimeScale time_scale(Duration longest);
 
 }  // namespace commfuse::reports

@@ -10,7 +10,7 @@
 
 namespace commfuse::reports {
 
-/// Text, followed, if there is an index, by its value on a rank.
+/// Text and an optional index, whose value on a rank follows the text.
 struct LabelPiece {
   std::string text;
   std::optional<Index> index;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Priced schedules as Chakra execution traces, which ASTRA-sim reads: one file for each rank, `prefix.0.et`,
 // `prefix.1.et`. A file is a GlobalMetadata and then one Node for each task, each preceded by its length. All
-// dependencies are data_deps, because the feeders of ASTRA-sim always respect those. Collectives are not split into
+// dependencies are data_deps, because the feeders of ASTRA-sim always respect these. Collectives are not split into
 // messages.
 #pragma once
 

@@ -49,7 +49,7 @@ std::string title_of(std::span<const TracedRun> runs) {
 struct Bars {
   Figure& figure;
   const TimeUnit& unit;
-  std::vector<TextMark>& totals;  ///< Text behind each bar, drawn after all bars.
+  std::vector<TextMark>& totals;  ///< text at the end of each bar, drawn after all bars
 
   /// If parts are negative (compute lanes overlap), the bar begins left of the axis, so that the last part ends at the
   /// makespan.

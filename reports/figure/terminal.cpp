@@ -260,7 +260,7 @@ class Plot {
       const std::string text = cut(plain(fmt::format("{} {}", mark.strong, mark.text), options_.unicode),
                                    static_cast<std::size_t>(grid_.width()));
       grid_.write(static_cast<int>(x_of(mark.at.x)), static_cast<int>(y_of(mark.at.y)), text);
-    } else if (is_named()) {  // These are the totals of bars, shown if there is room.
+    } else if (is_named()) {  // These are the totals of bars, shown if they fit.
       const std::string text = plain(mark.strong, options_.unicode);
       const int first = static_cast<int>(std::lround(x_of(mark.at.x)));
       if (first + static_cast<int>(characters(text)) <= grid_.width()) {

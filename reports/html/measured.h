@@ -34,7 +34,7 @@ struct MeasuredReport {
   // place and subject of the measurement: "CPU", "executor", settings
   std::vector<std::pair<std::string, std::string>> facts;
   std::string noise;    // the noise floor in words
-  std::string command;  // command that makes this page again
+  std::string command;  // command that recreates this page
   std::string version;  // version of the program
 };
 

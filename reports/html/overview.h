@@ -54,8 +54,9 @@ struct Overview {
   std::optional<std::size_t> highest_mfu;
   SavingCount savings;                      ///< Saving of the recommended schedule against serial at each point.
   std::vector<StrategySavings> strategies;  ///< Largest median first.
-  /// The point to show first: where overlap surely saves the largest share of serial's time, else where it surely loses
-  /// the most; without serial, where the fastest schedule has the largest lead. Nothing if no point is decided.
+  /// The point to show first: the point where overlap surely saves the largest share of serial's time, else where it
+  /// surely loses the most; without serial, where the fastest schedule has the largest lead. Nothing if no point is
+  /// decided.
   std::optional<RowRange> decisive;
   std::optional<RowRange> loss;     ///< Point where overlap surely loses the most.
   std::vector<std::uint8_t> front;  ///< Value of each row: 1 if it wins its point, 2 if it ties in front.

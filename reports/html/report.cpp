@@ -320,7 +320,7 @@ std::string Page::point_sentence() const {
                      text(best.analysis.critical.exposed), text(makespan_of(best)), text(best.ideal));
 }
 
-/// Returns whether the page states a 90% interval: that of the study, or the interval in the verdict.
+/// Returns whether the page states a 90% interval: the interval of the study, or the interval in the verdict.
 bool Page::has_interval() const {
   if (input_.study && input_.study->saving) {
     return true;

@@ -27,7 +27,7 @@ struct ReportInput {
   std::vector<MeasuredPair> measured{};
   std::vector<FitCheck> fits{};
   std::vector<std::string> notes{};  // sentences: missing parts, and why
-  std::string command;               // command that makes these results again
+  std::string command;               // command that reproduces these results
   std::string version;               // version of the program
   std::string page{};                // address of the page (docs/page.md); empty: no links to it
   VerdictRule rule{};

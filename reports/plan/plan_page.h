@@ -10,7 +10,7 @@ namespace commfuse::reports {
 
 struct PlanPageInput {
   const CapacityPlan& plan;
-  std::string command;  ///< Command that makes the page again.
+  std::string command;  ///< Command that recreates the page.
   std::string version;  ///< Version of the program.
 };
 

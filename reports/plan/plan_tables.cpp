@@ -22,7 +22,7 @@ using Row = std::vector<std::string>;
 constexpr const char* layout_name = "TPxPPxDPxCP";
 
 /// Names the cheapest run of the front that is shorter and cheaper than the answer, and the limits that it misses.
-/// Empty if there is none; a run that meets all limits would be the answer.
+/// Empty if no run is both; a run that met all limits would be the answer.
 std::string better_without_limits(const CapacityPlan& plan) {
   const CapacityKind* kind = plan.best_kind();
   std::string text;

@@ -27,7 +27,7 @@ struct PlanTable {
   std::optional<std::size_t> answer_row{};     ///< The row of the answer, where the table has other rows too.
 };
 
-/// Returns the tables in reading order, without those that have no row.
+/// Returns the tables that have rows, in reading order.
 std::vector<PlanTable> plan_tables(const CapacityPlan& plan);
 
 }  // namespace commfuse::reports

@@ -54,8 +54,8 @@ std::optional<std::int64_t> gpus_for_deadline(const CapacityPlan& plan, const Ca
 
 /// Returns "the deadline", "the budget" or "deadline and budget".
 const char* limits_in_words(const CapacityPlan& plan);
-/// Formats "about 17,000 h100 or 9,000 b200" from every kind for which gpus_for_deadline() has an answer; empty if
-/// there is none.
+/// Formats "about 17,000 h100 or 9,000 b200" from every kind for which gpus_for_deadline() has an answer; empty if no
+/// kind has one.
 std::string needed_gpus(const CapacityPlan& plan);
 
 /// Returns the answer in one or two short sentences: GPUs, days, cost and the chance; or the number of GPUs needed.

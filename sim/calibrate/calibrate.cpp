@@ -232,8 +232,8 @@ class Calibrator {
     add_kernels(fit, part);
   }
 
-  /// Returns the highest rate at which a collective over nodes can use the wires: that of all NICs of a node, and at
-  /// most that of a GPU's port.
+  /// Returns the highest rate at which a collective over nodes can use the wires: the rate of all NICs of a node, but
+  /// at most the rate of a GPU's port.
   [[nodiscard]] BytesPerSecond most_over_nodes() const {
     const double nics = std::min(base_.nics_per_node, base_.gpus_per_node);
     return {std::min(nics * base_.network->capacity.value, base_.link.capacity.value)};

@@ -32,15 +32,16 @@ struct FittedPart {
   FitQuality fitted;     ///< Quality on the rows of the fit.
   FitQuality held_back;  ///< Quality on the rows that model/fit/holdout.h keeps back.
   FitScope scope;        ///< Parameters left open, and the sizes covered.
-  std::string yaml;      ///< Its lines, indented for their place in the file.
+  std::string yaml;      ///< The lines of the map, indented for their place in the file.
 };
 
 struct Calibration {
   std::vector<FittedPart> parts;
-  std::vector<std::string> skipped;  ///< Sentences: too few rows of a kind.
-  std::string yaml;                  ///< The whole file; a cluster's where the base is a cluster.
-  std::string node_name;  ///< For a cluster whose nodes were measured too: the name of their hardware in the file.
-  std::string node_yaml;  ///< The file of that hardware, to be saved beside.
+  std::vector<std::string> skipped;  ///< Sentences about kinds with too few rows.
+  std::string yaml;                  ///< The whole file; a cluster file if the base is a cluster.
+  std::string
+      node_name;  ///< Only for a cluster whose nodes were measured too: the name of the nodes' hardware in the file.
+  std::string node_yaml;  ///< The file of that hardware, to be saved beside the cluster file.
 };
 
 /// Fits the observations. `base` is the machine that `base_name` names; parameters that the rows leave open keep its

@@ -127,8 +127,8 @@ struct CollectiveCall {
   std::int64_t sent = 0;  ///< elements
   std::int64_t received = 0;
   bool has_uneven_splits = false;
-  std::string group;    ///< its name
-  std::string members;  ///< "[0, 8]", or "[0, 1, ...]" where there are more than 30
+  std::string group;    ///< name of the group
+  std::string members;  ///< "[0, 8]", or "[0, 1, ...]" for more than 30 ranks
   friend auto operator<=>(const CollectiveCall&, const CollectiveCall&) = default;
 };
 
@@ -307,8 +307,8 @@ class Collector {
   static constexpr std::size_t none = HostRanges::none;
 
   struct Op {
-    std::size_t call = none;        ///< index into times_, where a fit may take it
-    std::size_t collective = none;  ///< index into calls_, where it is a record_param_comms
+    std::size_t call = none;        ///< index into times_, if a fit can use the operator
+    std::size_t collective = none;  ///< index into calls_, for a record_param_comms
     std::uint32_t name = 0;         ///< index into names_
     std::uint32_t process = 0;      ///< number in processes_
     bool has_dims = false;
@@ -320,13 +320,13 @@ class Collector {
     std::uint32_t thread = 0;
     std::uint32_t process = 0;  ///< number in processes_
     bool is_graph = false;
-    bool is_flow = false;  ///< known by its arrow alone
+    bool is_flow = false;  ///< known only from its arrow
   };
   struct Kernel {
     KernelSpan span;
     std::optional<std::int64_t> external{};
     std::optional<std::int64_t> correlation{};
-    std::size_t collective = none;  ///< index into calls_, where the kernel itself describes its collective
+    std::size_t collective = none;  ///< index into calls_, if the kernel itself describes its collective
     bool is_collective = false;
   };
 

@@ -348,7 +348,7 @@ bool is_summary_header(std::string_view line) {
   return line.starts_with("Time") && has(line, "(%)") && has(line, "Instances") && has(line, "Name");
 }
 
-/// Returns the start of the header line of a table of `nsys stats`; npos where there is none.
+/// Returns the start of the header line of a table of `nsys stats`; npos if the text has none.
 std::size_t header_in(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());

@@ -247,7 +247,7 @@ class Reader {
     }
   }
 
-  /// Skips GEMMs of a layer: they may be from an older library than those in the tables of GEMMs.
+  /// Skips GEMMs of a layer, which may be from an older library than the GEMMs in tables.
   void read_kernel(Row& row, const Table& table, const std::map<std::int64_t, score::LayerWidths>& widths) {
     const score::LayerColumns columns(table);
     const std::string op(row.text(columns.op));

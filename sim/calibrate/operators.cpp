@@ -23,14 +23,14 @@ enum class Kind : std::uint8_t {
   product,    ///< [m, k] x [k, n]
   linear,     ///< [..., k] x [n, k]
   batched,    ///< [b, m, k] x [b, k, n]
-  grouped,    ///< products of experts
+  grouped,    ///< GEMMs of experts
   scaled,     ///< like product, in fp8
   attention,  ///< forward
-  varlen,     ///< attention over sequences whose lengths are in no shape
+  varlen,     ///< attention over packed sequences, whose lengths no shape contains
   backward,   ///< the backward pass of attention
   sum,
   norm,
-  fused_norm,  ///< adds a residual first and writes the sum too
+  fused_norm,  ///< norm that first adds a residual and also writes the sum
   activation,
   rotation,
 };
@@ -39,8 +39,8 @@ struct KnownOperator {
   std::string_view name;
   Kind kind;
   std::size_t first = 0;      ///< the first matrix, or the query
-  std::size_t heads_at = 1;   ///< dimension of a query that is the heads: 1 is [b, h, s, d], 2 is [b, s, h, d]
-  std::size_t causal_at = 0;  ///< the input that says whether attention is causal
+  std::size_t heads_at = 1;   ///< dimension of the heads in a query: 1 for [b, h, s, d], 2 for [b, s, h, d]
+  std::size_t causal_at = 0;  ///< the input that states whether attention is causal
   std::size_t window_at = 0;  ///< the input with the left side of a window; 0: no such input
 };
 
@@ -94,7 +94,7 @@ const KnownOperator* find_operator(std::string_view name) {
 
 bool is_extent(std::int64_t size) { return size >= 1 && size <= score::most_extent; }
 
-/// Returns the product of all dimensions except the last `kept`; 0 where some are missing or out of range.
+/// Returns the product of all dimensions except the last `kept`; 0 if a dimension is missing or out of range.
 std::int64_t rows_of(const Dims& dims, std::size_t kept = 1) {
   std::int64_t rows = dims.size() < kept ? 0 : 1;
   for (std::size_t i = 0; i + kept < dims.size(); ++i) {

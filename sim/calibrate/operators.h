@@ -57,7 +57,7 @@ int element_bytes(std::string_view name);
 /// Returns the input type in the name of a GEMM's kernel: cuBLAS and CUTLASS write it, Triton does not.
 std::optional<DType> type_in_kernel_name(std::string_view name);
 
-/// Returns nccl-tests' word for a collective of PyTorch; empty if there is none.
+/// Returns nccl-tests' name of a PyTorch collective; empty if it has none.
 std::string_view collective_named(std::string_view name);
 
 /// Returns whether a kernel belongs to NCCL or RCCL.

@@ -30,7 +30,7 @@ struct Profile {
   std::vector<MeasuredAttention> attention;      ///< one per forward call
   std::vector<MeasuredFrameworkKernel> kernels;  ///< one per call: sums, norms, activations, rotations
   std::vector<TracedCollective> collectives;     ///< by op, members and bytes
-  std::map<std::string, std::size_t> skipped{};  ///< Sentences about rows of no use, with their number.
+  std::map<std::string, std::size_t> skipped{};  ///< Sentences about rows that no fit can use, with the number of rows.
 };
 
 }  // namespace commfuse::calibrate

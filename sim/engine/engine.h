@@ -28,8 +28,8 @@ namespace commfuse {
 
 struct EngineOptions {
   /// Makes links share bandwidth and kernels slow down by what overlaps during the run (docs/decisions/0010). Null:
-  /// every op takes the time in its costs. Must belong to the program and machine of the run, whose costs must be those
-  /// of the Fluid, or bounds derived from them.
+  /// every op takes the time in its costs. Must belong to the program and machine of the run, whose costs must be the
+  /// costs of the Fluid, or bounds derived from them.
   const Fluid* fluid = nullptr;
   /// Faults of the run; null: none.
   const Faults* faults = nullptr;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The jobs whose speed changes during a run: kernels beside communication, and transfers that share links.
 //
-// Progress is measured in time: the rest of a job is the time that it would still take alone, where its speed is 1. So
-// an undisturbed op ends at its start plus its price, to the picosecond.
+// Progress is measured in time: the rest of a job is the time that it would still take alone, at speed 1. So an
+// undisturbed op ends at its start plus its price, to the picosecond.
 #pragma once
 
 #include <array>
@@ -94,7 +94,7 @@ class FluidRun {
 
   void look_at(std::uint32_t slot);
   void look_at(const LinkState& link);
-  /// Opens the next stage that takes time, from `stage` on. Returns false when there is none.
+  /// Opens the next stage that takes time, from `stage` on. Returns false if no stage is left.
   bool open_stage(Job& job, std::int32_t stage, std::int64_t now);
   [[nodiscard]] double length_of(const Job& job, std::int32_t stage) const;
   void draw(std::uint32_t slot);

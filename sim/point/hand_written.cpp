@@ -167,7 +167,7 @@ void agree(Grid& grid, std::string_view key, std::span<const HandWritten> files,
   }
 }
 
-/// A schedule with work of its own cannot be compared with others.
+/// Throws ConfigError if a schedule with its own work is compared with other schedules.
 void require_comparable(const Grid& grid, std::span<const HandWritten> files, bool generated) {
   const auto own_work_file =
       std::find_if(files.begin(), files.end(), [](const HandWritten& file) { return !file.scope; });

@@ -13,7 +13,7 @@ namespace commfuse {
 /// Largest number of points of a sweep, before constraints.
 inline constexpr std::size_t most_sweep_points = 100'000'000;
 
-/// Numbers the points from 0 in the order of the nested loop, without those that a constraint excludes. The grid must
+/// Numbers the points from 0 in the order of the nested loop, without points that a constraint excludes. The grid must
 /// outlive the list.
 class PointList {
  public:

@@ -14,7 +14,7 @@
 
 namespace commfuse {
 
-/// Returns whether generated schedules are tried beside those of the library's files.
+/// Returns whether generated schedules are tried, beside the schedules from the library's files.
 bool runs_generated(const Settings& settings, const Library& library);
 
 /// Returns whether every row has a result.
@@ -43,7 +43,7 @@ class PointRunner {
   const Library& library_;
   Predictor predictor_;
   std::optional<Point> point_;          // the last point
-  std::vector<std::string> made_from_;  // the texts it was made from, except those set for every point
+  std::vector<std::string> made_from_;  // the texts it was made from, except texts set for every point
   std::map<std::string, std::vector<Candidates>, std::less<>> candidates_;  // by the texts that they depend on
 };
 

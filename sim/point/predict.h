@@ -31,8 +31,8 @@ namespace commfuse {
 struct Point {
   Transformer model;
   Machine machine;
-  std::string link_bandwidth = "x1";     ///< setting of its links, already applied
-  std::string network_bandwidth = "x1";  ///< setting of its links between nodes, already applied
+  std::string link_bandwidth = "x1";     ///< setting of the machine's links, already applied
+  std::string network_bandwidth = "x1";  ///< setting of the machine's links between nodes, already applied
   Scope scope = Scope::mlp;
   std::int32_t ranks = 8;
   std::int64_t batch = 1;
@@ -56,8 +56,8 @@ struct Point {
   [[nodiscard]] Load load() const { return {batch, seq}; }
 };
 
-/// Throws ConfigError when the machine has too few GPUs or lacks the dtype, when replay is asked for a run that it
-/// cannot simulate, and for faults of unknown ranks.
+/// Throws ConfigError when the machine has too few GPUs or lacks the dtype, when the settings require replay for a run
+/// that it cannot simulate, and for faults of unknown ranks.
 void require_machine(const Point& point);
 /// Throws as require_machine does, and when the model cannot be split over the ranks.
 void require_possible(const Point& point);
@@ -118,7 +118,7 @@ class Predictor {
                   const Slowdown& slowdown);
 
   /// Returns the uncertainty of the makespan: the effect of errors of parameters and fits, at prices that stay fixed.
-  /// Returns nothing unless the point asks for it.
+  /// Returns nothing unless the point requests it.
   Uncertainty uncertainty(const Point& point, const Prediction& prediction);
 
   /// Returns the makespan at these prices. Requires a structure of the point.
@@ -159,7 +159,7 @@ class Predictor {
   std::vector<Duration> static_makespans(const Point& point, const Structure& structure, const Costs& nominal,
                                          std::span<Costs> others);
   void price_into(Priced& priced, const Point& point, const Structure& structure, const Sizes& sizes);
-  /// Simulates only the first ranks where they stand for all.
+  /// Simulates only the first ranks where they represent all.
   void fold(Priced& priced, const Point& point, const Structure& structure);
   /// Drops everything that is kept by schedule: a new schedule may have the address of a deleted one.
   void forget_schedules();
@@ -186,7 +186,7 @@ class Predictor {
   std::map<OnWires, Kept<std::shared_ptr<const Wiring>>> wirings_;
   std::map<OnWires, Kept<CutBound>> cut_bounds_;
   const std::pair<const OnWires, Kept<CutBound>>* last_cut_bound_ = nullptr;  ///< consecutive points share schedules
-  /// By wiring and the number of the first ranks; null: they do not stand for all ranks.
+  /// By wiring and number of first ranks; null: these do not represent all ranks.
   std::map<std::pair<const Wiring*, Rank>, std::shared_ptr<const Wiring>> folded_wirings_;
   Recorder recorder_;
 };

@@ -21,7 +21,7 @@ namespace commfuse {
 
 struct LoadedJitter {
   std::shared_ptr<const JitterTables> tables;           ///< null: no jitter
-  std::array<bool, all_provenances.size()> leans_on{};  ///< by provenance: some parameter has it
+  std::array<bool, all_provenances.size()> leans_on{};  ///< by provenance: whether some parameter has it
 };
 /// Throws ConfigError with the mistakes of the file.
 LoadedJitter load_jitter_tables(const std::string& name);
@@ -78,7 +78,8 @@ VerdictRule verdict_rule_of(const Settings& settings);
 /// Returns whether the scope is a training step, a prefill or a decoding step. sim/step predicts these; a Point cannot.
 bool is_whole_model(const Settings& settings);
 
-/// Returns the first setting that differs from its default and that this work does not use; null where there is none.
+/// Returns the first setting that differs from its default and that this work does not use; null if there is no such
+/// setting.
 const Field* unused_setting(const Settings& settings, Use work);
 
 /// Throws ConfigError, with the place and the scopes that do use it, for a setting that differs from its default and

@@ -19,14 +19,14 @@ struct PassTime {
 /// Returns the time until both a layer and the exchange beside it are over; the exchange runs beside no other layer.
 Duration with_exchange(const PassTime& layer, Duration exchange);
 
-/// Returns the extra time until the last layer of a backward pass ends, over that of all layers alone. The layers are
-/// in the order in which they run; when one ends, the reduction of its gradients, which takes `bucket`, joins the
-/// queue. Reductions left in the queue at the end are ignored.
+/// Returns how much later the last layer of a backward pass ends than with all layers alone. The layers are in the
+/// order in which they run; when one ends, the reduction of its gradients, which takes `bucket`, joins the queue.
+/// Reductions left in the queue at the end are ignored.
 Duration longer_by_reductions(std::span<const PassTime> layers, Duration bucket);
 
-/// Returns the extra time until the last layer of a forward pass ends, over that of all layers alone. The first layer
-/// has its weights; the weights of the later layers are gathered one layer after another from the start on, each in
-/// `gather`, and each layer waits for its own weights.
+/// Returns how much later the last layer of a forward pass ends than with all layers alone. The first layer has its
+/// weights; the weights of the later layers are gathered one layer after another from the start on, each in `gather`,
+/// and each layer waits for its own weights.
 Duration longer_by_gathers(std::span<const PassTime> layers, Duration gather);
 
 /// Returns the same as longer_by_gathers, but with weights that arrive before any layer waits for them, because earlier

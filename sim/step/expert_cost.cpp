@@ -46,7 +46,7 @@ std::int64_t LayerCost::routed_width() const {
 /// a part of every expert, and all tokens of the tensor ranks go through it: under sequence parallelism they are
 /// gathered and their outputs scattered, as tokens, or after a dispatch as many times as a token has experts
 /// (Megatron-LM, transformer/moe/token_dispatcher.py, by gathering and by all-to-all); without it, outputs are summed
-/// once, together with those of the shared experts. Tokens are assumed to be spread evenly over the experts.
+/// once, together with the outputs of the shared experts. Tokens are assumed to be spread evenly over the experts.
 void LayerCost::routed_experts(Stream& stream, Direction direction) {
   const Experts& experts = *model_.experts;
   const bool dispatches = plan_.expert > 1;

@@ -25,7 +25,8 @@ PeerParameters limited(PeerParameters peer, BytesPerSecond rate) {
   return peer;
 }
 
-/// Returns the share of the nearest pair's rate that each pair `apart` in a node gets when all are active.
+/// Returns the share of the nearest pair's rate that each pair of GPUs at distance `apart` in a node gets when all
+/// pairs are active.
 double shared_inside(const Machine& machine, std::int64_t apart) {
   if (machine.strided_rates == nullptr) {
     return 1.0;

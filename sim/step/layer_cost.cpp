@@ -21,7 +21,7 @@ namespace {
 /// "FlashAttention-2", 2023, figures 4 and 6; Shah et al., "FlashAttention-3", 2024, figures 5 and 6.
 constexpr double fused_backward = 2.5 / 0.8;
 
-/// A step lasts far longer than a chip takes to heat up, so its GEMMs run at sustained power, not at that of a burst.
+/// A step lasts far longer than a chip takes to heat up, so its GEMMs run at sustained power, not at burst power.
 constexpr Flops hot{1e24};
 
 /// Bytes per score of 16 bits: it is read and written; the backward softmax reads it and its gradient and writes the

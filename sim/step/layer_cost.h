@@ -31,7 +31,7 @@ struct StepPoint {
   Framework framework;
   /// Candidates for the GEMMs that meet a collective under sequence parallelism: every site uses the fastest. If empty,
   /// GEMMs and collectives are priced and not simulated, as in Megatron-LM without tp-comm-overlap: one after the other
-  /// in the forward pass, and in the backward pass as Framework::overlaps_backward says. In fp8 only the GEMMs are
+  /// in the forward pass, and in the backward pass as Framework::overlaps_backward states. In fp8 only the GEMMs are
   /// narrow; data on the wires has 16 bits.
   std::vector<const Strategy*> strategies;
   /// Keys of every sequence in its cache. If positive, a pass is one token per sequence (decoding) and `plan.seq` is 1;
@@ -129,7 +129,7 @@ class LayerCost {
   void kernel(Stream& stream, Duration time) const;
   /// Adds an attention kernel, whose fitted overhead contains the gap.
   void attention(Stream& stream, Duration time) const;
-  /// Returns the time of the framework's fused attention where the machine's file says `time`.
+  /// Returns the time of the framework's fused attention, where the machine's file predicts `time`.
   [[nodiscard]] Duration fused(Duration time) const;
   /// Returns the time on the slowest GPU.
   [[nodiscard]] Duration slowed(Duration time) const;
@@ -176,7 +176,7 @@ class LayerCost {
   /// Exchanges this many columns of the tensor ranks' tokens and heads, from tokens to heads or back, among the ranks
   /// that share a sequence.
   void ulysses_exchange(Stream& stream, std::int64_t columns) const;
-  /// Exchanges columns among Ulysses and context ranks together: a state space treats both alike.
+  /// Exchanges columns among Ulysses and context ranks together: a state space does not distinguish them.
   void sequence_exchange(Stream& stream, std::int64_t columns) const;
   void exchange(Stream& stream, const GroupLayout& layout, std::int64_t columns) const;
   [[nodiscard]] bool plays_ulysses() const;
@@ -188,7 +188,7 @@ class LayerCost {
   [[nodiscard]] std::int64_t routed_width() const;
 
   const StepPoint& point_;
-  std::optional<Transformer> copied_;  ///< The model, where tensor ranks have copies of its kv heads.
+  std::optional<Transformer> copied_;  ///< The model with copied kv heads, where tensor ranks need copies.
   const Transformer& model_;           ///< The model as tensor ranks hold it.
   LayerKind kind_;                     ///< The kind of layer that is priced.
   const Transformer* shape_;           ///< The model with the widths of that kind.
@@ -197,9 +197,9 @@ class LayerCost {
   const Machine& machine_;
   const TrainingPlan& plan_;
   SiteTimes& sites_;
-  int sms_;                              ///< SMs that are left.
+  int sms_;                              ///< SMs that no exchange holds.
   DType products_;                       ///< Dtype of the next GEMMs.
-  Stream* weights_ = nullptr;            ///< Stream for the gradients of weights while a backward pass is split.
+  Stream* weights_ = nullptr;            ///< Stream for gradients of weights while a backward pass is split, else null.
   std::int64_t tokens_;                  ///< Tokens of a pass on this rank, where tensor ranks do not share them.
   std::int64_t own_tokens_;              ///< Tokens of norms and residuals.
   std::optional<Transformer> mamba_in_;  ///< Models whose MLP has the shape of a state space's projections.

@@ -12,7 +12,7 @@
 
 namespace commfuse {
 
-/// A site of a model. The projections of a state space are those of a model whose plain MLP has the same width.
+/// A site of a model. The projections of a state space use a model whose plain MLP has the same width.
 struct Projection {
   const Transformer* shape = nullptr;
   SiteName name = SiteName::qkv;
@@ -47,7 +47,7 @@ bool gathers(SiteName name);
 LayerSite input_gradient(const Projection& projection);
 
 /// Returns all sites of the model's layers, forward and backward; where the plan separates the gradients of weights,
-/// the backward sites are those of the inputs' gradients.
+/// the backward sites are only the sites of the inputs' gradients.
 std::vector<LayerSite> layer_sites(const Transformer& model, const TrainingPlan& plan);
 
 }  // namespace commfuse

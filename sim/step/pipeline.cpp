@@ -142,8 +142,8 @@ struct Work {
   Duration sent{};             ///< Time for the result of the previous pass to arrive.
   Duration* output = nullptr;  ///< By micro-batch, the end of this pass; null: nothing waits for it.
   Stream stream;
-  Stream longer;                            ///< Its stream at `longer_at`.
-  std::int64_t longer_at = no_micro_batch;  ///< Micro-batch of which an exchange makes the pass longer.
+  Stream longer;                            ///< The stream of micro-batch `longer_at`.
+  std::int64_t longer_at = no_micro_batch;  ///< Micro-batch whose pass an exchange lengthens.
   bool ends_gradients = false;              ///< The piece's gradients become final at `longer_at`.
 };
 

@@ -54,8 +54,8 @@ struct StageTimes {
 /// pass is split.
 ///
 /// ZB-H1 takes the gradients of weights off the path from stage to stage: stage i warms up as in 1F1B and computes them
-/// i micro-batches after those of the inputs. So every stage keeps the activations of as many micro-batches as there
-/// are stages, as the first stage does in 1F1B, and these gradients fill the bubble at the end. With forward f,
+/// i micro-batches after the gradients of the inputs. So every stage keeps the activations of as many micro-batches as
+/// there are stages, as the first stage does in 1F1B, and these gradients fill the bubble at the end. With forward f,
 /// backward b to the inputs and w to the weights, w no longer than f and b, and at least as many micro-batches as
 /// stages, the bubble is (stages - 1) (f + b - w), where 1F1B has (stages - 1) (f + b + w).
 std::vector<StageTimes> play(const Pipeline& pipeline);

@@ -322,8 +322,8 @@ class StepDoubts {
   std::vector<Doubted> doubts_;
 };
 
-/// Returns the usual engine's row first, with sums of whole outputs, then those of the strategies, under which the
-/// ranks share the tokens of the batch. A strategy that cannot split so few tokens yields a row with its reason.
+/// Returns the row of the usual engine first, which sums whole outputs, then the rows of the strategies, under which
+/// the ranks share the tokens of the batch. A strategy that cannot split that few tokens yields a row with the reason.
 std::vector<StepRow> decode_rows(const Settings& settings, StepPoint point, SiteTimes& times, StepDoubts& doubts) {
   const RunChoices run = choices_of(settings);
   point.cached = run.seq;

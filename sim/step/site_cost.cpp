@@ -51,7 +51,7 @@ void LayerCost::site(Stream& stream, const Projection& projection, Direction dir
                 column);
 }
 
-/// Users switch an implementation on where it gains.
+/// Uses an implementation only where it saves time, because users would switch it on only there.
 void LayerCost::site_forward(Stream& stream, const Projection& projection) {
   const Stream exposed = exposed_forward(projection);
   const std::optional<Stream> implemented = implemented_forward(projection);
@@ -137,8 +137,8 @@ void LayerCost::site_backward(Stream& stream, const Product& forward, bool colum
   collective(stream, reduced);
 }
 
-/// For the weight of a row-parallel GEMM, the gradient is already gathered; for that of a column-parallel GEMM, the
-/// input is gathered again, with no kernel beside it.
+/// For the weight of a row-parallel GEMM, the gradient is already gathered; for the weight of a column-parallel GEMM,
+/// the input is gathered again, with no kernel beside it.
 void LayerCost::site_backward_split(Stream& stream, const Projection& projection) {
   const Site whole = site_of(*projection.shape, projection.name, tokens_);
   const LayerSite gradient = input_gradient(projection);

@@ -15,8 +15,8 @@
 
 namespace commfuse {
 
-/// Returns the strategies that compete at a site when the user names none: those with schedules for all sites of a step
-/// under any plan, Ulysses included, without bounds.
+/// Returns the strategies that compete at a site when the user names none: all strategies, except bounds, that have
+/// schedules for all sites of a step under any plan, Ulysses included.
 std::vector<const Strategy*> strategies_for_steps();
 
 struct Implementation;
@@ -77,8 +77,8 @@ class SiteTimes {
   /// Returns the time of exactly this schedule, for example one that is the fastest on another machine.
   SiteTime again(SitePoint point, const SiteTime& schedule);
 
-  /// Returns all schedules of the strategies that may have the smallest mean or p99, and those of serial, under common
-  /// draws, in order of their time without jitter. Omits schedules that take longer without jitter than another
+  /// Returns all schedules of the strategies that may have the smallest mean or p99, and the schedules of serial, under
+  /// common draws, in order of their time without jitter. Omits schedules that take longer without jitter than another
   /// schedule's p99 with it. Requires options.jitter, and serial among the strategies; `point.strategy` is ignored.
   std::vector<SampledSite> sampled(const SitePoint& point, std::span<const Strategy* const> strategies,
                                    const MonteCarloOptions& options);
@@ -114,7 +114,7 @@ class SiteTimes {
   Machine machine_;  ///< at sustained power, with a host that issues in no time
   Counts counts_;
   std::map<Key, SiteTime> known_;
-  std::map<std::pair<Key, StrategyOptions>, SiteTime> again_;  ///< By the schedule that was chosen elsewhere.
+  std::map<std::pair<Key, StrategyOptions>, SiteTime> again_;  ///< Results of again(), by site and schedule.
   std::map<Key, SiteTime> preferred_;                          ///< Without a strategy in the key.
   std::map<std::tuple<Key, StrategyOptions, Slowdown>, Duration> slowed_;
 };

@@ -47,8 +47,8 @@ struct LayerPasses {
   LayerKind kind;
   Stream forward;
   Stream backward;
-  Stream weights;          ///< Used if they are separate.
-  PassTime forward_time;   ///< The device's time, without and with an exchange of the replicas beside it.
+  Stream weights;          ///< Used if gradients of weights are separate.
+  PassTime forward_time;   ///< Device time, without and with an exchange of the replicas beside it.
   PassTime gradient_time;  ///< Time of the pass in which gradients become final.
 };
 
@@ -458,7 +458,7 @@ void require_possible(const StepPoint& point) {
 
 namespace {
 
-/// Treats the kernels of every GPU as if they were as slow as those of the slowest, because all wait for it.
+/// Treats the kernels of every GPU as being as slow as on the slowest GPU, because all GPUs wait for it.
 StepPrediction predict_slowed(StepPoint point, SiteTimes& sites, double slowdown) {
   point.slowdown *= slowdown;
   return Step(point, sites).predict();

@@ -20,9 +20,9 @@ struct StepBreakdown {
   Duration optimizer{};
 };
 
-/// Percentiles of the step's time over machines with randomly drawn GPUs: kernels are as slow as those of the slowest
-/// GPU, and collectives take their mean time. The jitter of single kernels averages out over the thousands of kernels
-/// in a step and is ignored.
+/// Percentiles of the step's time over machines with randomly drawn GPUs: kernels are as slow as on the slowest GPU,
+/// and collectives take their mean time. The jitter of single kernels averages out over the thousands of kernels in a
+/// step and is ignored.
 struct StepPercentiles {
   Duration alike{};  ///< Time if all GPUs had the same speed.
   Duration p50{};
@@ -38,7 +38,7 @@ struct StepPrediction {
   double mfu = 0.0;   ///< Model FLOPs, attention counted causally, over the dense peak of all GPUs.
   double hfu = 0.0;   ///< Includes recomputation.
   StepMemory memory;  ///< Memory of the GPU that needs the most.
-  bool fits = true;   ///< That memory is enough.
+  bool fits = true;   ///< The GPU has that much memory.
 };
 
 /// Returns the machine with the number of nodes that the plan needs: a machine of several nodes gets more or fewer, a
@@ -71,7 +71,7 @@ struct PrefillPrediction {
                  ///< bound.
 };
 
-/// The logits are those of the last token of each sequence. Requires a possible point with one stage.
+/// Logits are computed only for the last token of each sequence. Requires a possible point with one stage.
 PrefillPrediction predict_prefill(const StepPoint& point, SiteTimes& sites);
 
 /// One more token for every sequence of a micro-batch, whose keys are in the cache.

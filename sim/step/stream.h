@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that one host issues one after the other to one in-order stream, as an element of the max-plus algebra: the
+// Kernels that one host issues, one after another, to one in-order stream, as an element of the max-plus algebra: the
 // time of a pass over many equal layers follows exactly from the time of one layer, without simulating every kernel
 // again.
 #pragma once
@@ -41,7 +41,7 @@ struct StreamState {
 };
 
 /// A sequence of kernels, at most longest_stream long; operations that exceed this throw ConfigError. Kernel k starts
-/// when the host has issued it and the device has finished those before it.
+/// when the host has issued it and the device has finished the previous kernels.
 struct Stream {
   Duration host{};    ///< Time of the host to issue all of them.
   Duration device{};  ///< Time of the device for all of them.

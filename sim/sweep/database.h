@@ -29,7 +29,7 @@ class DatabaseError : public std::runtime_error {
     read_only,  ///< no permission to write
     missing,    ///< thrown as ConfigError
     statement,  ///< the SQL is wrong: what() is SQLite's own message
-    endless,    ///< a value would be too long, or it takes more steps than allow_steps() allowed
+    endless,    ///< a value would be too long, or a statement exceeds the steps of allow_steps()
     other
   };
   DatabaseError(Kind kind, const std::string& sentence) : std::runtime_error(sentence), kind_(kind) {}

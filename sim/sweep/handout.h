@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a sweep on processes that share nothing: one leads, hands out points on request, runs some itself, and stores
-// all results. So a slow machine, or one with expensive points, runs fewer points.
+// Runs a sweep on processes that share nothing: one leads, hands out points on request, runs some points itself, and
+// stores all results. So a slow machine, or one with expensive points, runs fewer points.
 #pragma once
 
 #include <atomic>

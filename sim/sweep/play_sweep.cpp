@@ -19,8 +19,8 @@ namespace commfuse {
 
 namespace {
 
-/// Enough chunks to keep the threads busy while one of them writes, even if it waits for the disk or its core for some
-/// 50 ms.
+/// Enough chunks to keep the threads busy while one of them writes, even if that thread waits about 50 ms for the disk
+/// or a core.
 constexpr std::size_t least_chunks = 256;
 constexpr std::size_t chunks_a_thread = 4;
 /// Small enough that the rows of a chunk are still in the thread's cache when it writes them.

@@ -85,7 +85,7 @@ Meta read_meta(const Database& database) {
   return meta;
 }
 
-/// Throws ConfigError, before anything else is read, where the tables are not those of the version.
+/// Throws ConfigError, before anything else is read, where the tables do not match the version.
 StoreTables tables_of(const Database& database, int version) {
   std::optional<StoreTables> tables = tables_in(database, version);
   if (!tables) {

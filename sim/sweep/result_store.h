@@ -28,7 +28,7 @@ inline constexpr std::int64_t rows_a_point = 4096;
 struct StoreIdentity {
   StoreKind kind = StoreKind::layers;
   std::string settings;    ///< The complete sweep, as YAML.
-  std::string digest;      ///< Digest of the settings and of all files behind them.
+  std::string digest;      ///< Digest of the settings and of all files that they name.
   int model_version = 0;   //
   std::size_t points = 0;  ///< Points of the whole sweep.
   Shard shard{};

@@ -35,12 +35,12 @@ bool may_name_column(std::string_view name);
 std::string_view type_in_words(ColumnType type);
 
 /// Returns the row of values in the order of result_columns(). Throws RowMisfit where the values are not a valid row:
-/// the types must be those of the columns, names known, settings, shares and MFUs in their ranges, and times below 2^53
+/// types must match the columns, names must be known, settings, shares and MFUs in their ranges, and times below 2^53
 /// ps and consistent.
 ResultRow checked_row(std::span<const Value> values);
 
-/// Reads rows one after another. Values that equal those of the row before are neither checked nor stored again: in a
-/// sweep these are nearly all values except times.
+/// Reads rows one after another. Values that equal the values of the previous row are neither checked nor stored again:
+/// in a sweep these are nearly all values except times.
 class RowReader {
  public:
   /// Returns checked_row(); valid until the next call.

@@ -48,7 +48,8 @@ std::optional<Task> counted(const Variable& variable, const char* place, const c
   return own_place ? std::optional(Task{*own_place - from, task_count}) : std::nullopt;
 }
 
-/// The innermost scheduler wins. A task of an array may itself be several processes, but only mpirun makes those.
+/// The innermost scheduler wins. A task of an array may itself consist of several processes, but only if mpirun starts
+/// them.
 std::optional<Task> task_of(const Variable& variable) {
   if (const auto array = slurm_array(variable)) {
     return array;

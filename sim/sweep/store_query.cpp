@@ -118,7 +118,7 @@ void append_key(const Statement& statement, int column, std::string& key) {
   }
 }
 
-/// Keeps one row per group: the one with the smallest or largest value, the first on ties.
+/// Keeps one row per group: the row with the smallest or largest value, the first on ties.
 class Winners {
  public:
   struct Row {

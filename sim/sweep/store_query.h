@@ -33,7 +33,7 @@ struct BestQuery {
   Query query;                       ///< `where` applies before groups are made, the rest afterwards.
 };
 
-/// Whether rows are compared with their checksums before the query, which takes some 3 us per row.
+/// Whether rows are compared with their checksums before the query, which takes about 3 us per row.
 enum class Verify : std::uint8_t { nothing, rows };
 
 using TakeRow = std::function<void(std::span<const Value>)>;
@@ -49,9 +49,9 @@ class StoreQuery {
   /// Returns the names of all columns: first `point` and `place` for a store, or `time_us` for layers and whole models
   /// together; then the columns of results.
   [[nodiscard]] const std::vector<std::string>& columns() const { return columns_; }
-  /// Returns the columns of the usual settings of a point: those before `strategy`.
+  /// Returns the columns of the usual settings of a point: the columns before `strategy`.
   [[nodiscard]] std::vector<std::string> asked() const;
-  /// Returns all columns that tell points apart.
+  /// Returns all columns that distinguish points.
   [[nodiscard]] std::vector<std::string> point_columns() const;
   /// Returns the column with the time of a row; with `other`, the column that fits the rows of both.
   [[nodiscard]] std::string time_column() const;
@@ -117,8 +117,8 @@ class StoreQuery {
   [[nodiscard]] std::string order_of(const std::vector<std::string>& sort_by) const;
 
   Database database_;
-  bool is_store_ = true;    ///< Rows of JSON are in memory.
-  bool has_cells_ = false;  ///< Columns of a row are one cell of JSON.
+  bool is_store_ = true;    ///< false: rows of JSON, in memory
+  bool has_cells_ = false;  ///< the columns of a row are one cell of JSON
   bool has_layers_ = false;
   bool has_models_ = false;
   std::vector<HeldColumn> held_;  ///< Columns of the table.

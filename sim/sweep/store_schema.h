@@ -28,8 +28,8 @@ struct StoreTables {
       columns;  ///< In the order of the file; other versions of the program write more or fewer columns.
 };
 
-/// Returns the tables and views of a store. Except for the columns of its rows they must be those that migrate() makes
-/// for the version, word for word. Returns nothing if the file has another table, view, index or trigger, or lacks a
+/// Returns the tables and views of a store. Except for the columns of its rows they must equal, word for word, what
+/// migrate() makes for the version. Returns nothing if the file has another table, view, index or trigger, or lacks a
 /// table, a view or a column that every version has. Reads only the schema.
 std::optional<StoreTables> tables_in(const Database& database, int version);
 

@@ -42,7 +42,7 @@ bool is_possible(const Transformer& model, const TrainingPlan& plan) {
   }
 }
 
-/// Generates one plan after the other, each degree nested in the one before.
+/// Generates all plans as a nested loop over the degrees.
 class Walk {
  public:
   explicit Walk(const PlanSpace& space) : space_(space), model_(*space.model), wish_(space.wish) {}

@@ -39,7 +39,7 @@ struct StepSpread {
   double rank_sigma = 0.0;
   std::int64_t groups = 1;    ///< Groups of tensor ranks.
   Duration alike{};           ///< T(1).
-  double per_slowdown = 0.0;  ///< Seconds that the step takes longer where kernels take twice as long.
+  double per_slowdown = 0.0;  ///< Seconds that the step takes longer if kernels take twice as long: the slope of T.
   double strays = 0.0;        ///< Mean of S, seconds.
   double variance = 0.0;      ///< Variance of S in one group, seconds squared.
 

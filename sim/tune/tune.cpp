@@ -145,7 +145,7 @@ void add_probabilities(std::vector<RankedPlan>& ranked) {
   }
 }
 
-/// Takes the fastest plan, or among those that tie with it the one that the rule prefers.
+/// Takes the fastest plan or, among plans that tie with it, the plan that the rule prefers.
 void take_best(const std::vector<RankedPlan>& ranked, const VerdictRule& rule, Tuning& tuning) {
   std::vector<Contender> contenders;
   for (const RankedPlan& plan : ranked) {

@@ -90,7 +90,7 @@ struct Tuning {
   std::vector<LeftOut> left_out;  ///< Strategies that lack a schedule for some site of the first plan.
   StepPrediction bound;
   std::vector<TunedSite> sites;  ///< Sites of the first plan; none without sequence parallelism.
-  /// Percentiles of the step with the chosen schedules, and with those of the other choice. Set if samples were
+  /// Percentiles of the step with the chosen schedules, and with the schedules of the other choice. Set if samples were
   /// requested and the plan has sites.
   std::optional<std::pair<StepTail, StepTail>> tails;
   /// Factor on all times of the first plan; nothing if no step was measured.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strategies on one time axis, rank by rank and lane by lane, on a canvas of our own: 200,000 bars stay smooth because
-// only visible bars of each lane are drawn.
+// Strategies on one time axis, rank by rank and lane by lane, drawn on a canvas: 200,000 bars stay smooth because only
+// visible bars of each lane are drawn.
 
 const ROW = 22; // pixels of a lane
 const HEAD = 30; // pixels of the line above the lanes of a rank
