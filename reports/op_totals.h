@@ -9,9 +9,8 @@
 namespace commfuse::reports {
 
 struct OpTotals {
-  std::int64_t operations =
-      0;        // floating-point; a fused multiply-add counts as two, causal attention as half of full attention
-  Bytes moved;  // read and written at least once
+  std::int64_t operations = 0;  // floating-point; a fused multiply-add is two, causal attention half of full
+  Bytes moved;                  // read and written at least once
 };
 
 /// Returns the totals of a gemm, an attention or an elementwise op; nothing for communication.

@@ -174,7 +174,7 @@ std::string short_label(const ResultRow& row, Rows rows) {
 }
 
 std::string probability_in_words(double probability) {
-  constexpr double highest = 0.995;  // Effects outside the model are at least as likely.
+  constexpr double highest = 0.995;  // Effects outside the model leave at least this much doubt.
   return probability >= highest ? std::string{"over 99%"} : fmt::format("{:.0f}%", 100.0 * probability);
 }
 

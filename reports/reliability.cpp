@@ -338,7 +338,7 @@ Json limits_json(const std::array<T, all_limits.size()>& values) {
   return object;
 }
 
-/// Returns a line " by_limit.latency: 1.000 -> 0.712, 3812 rows read" for each limit with rows that the fit read.
+/// Returns a line "    by_limit.latency: 1.000 -> 0.712, 3812 rows read" for each limit with rows that the fit read.
 std::string by_limit_lines(const FitRows& fit, const NewResidual& made) {
   std::string text;
   for (std::size_t i = 0; i < all_limits.size(); ++i) {

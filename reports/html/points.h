@@ -18,7 +18,7 @@ struct PointView {
   std::vector<const ResultRow*> ranking;  // rows with a result that can win, fastest first
   std::vector<const ResultRow*> front;    // the fastest row, and rows that tie with it
 
-  /// Returns the fastest row whose strategy is not that of the fastest row; nullptr if there is none.
+  /// Returns the fastest row whose strategy differs from the strategy of ranking.front(); nullptr if there is none.
   [[nodiscard]] const ResultRow* next_strategy() const;
   [[nodiscard]] bool in_front(const ResultRow& row) const;
 };

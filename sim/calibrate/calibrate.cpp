@@ -50,7 +50,7 @@ FitQuality quality_of(const std::vector<Residual>& residuals, bool held_back) {
   return fit_quality(errors);
 }
 
-/// Tells which messages are held back, and has the rows of the rest.
+/// Marks which messages are held back, and has the rows of the other messages.
 template <class Row>
 struct Split {
   std::vector<bool> held_back;
@@ -101,7 +101,7 @@ std::string nothing_fitted(const Observations& observations, std::vector<std::st
 }
 
 /// Formulas fitted to rows of an impossible machine may yield times outside the range of an op, with a message that
-/// does not name the file. Throws a ConfigError that does.
+/// does not name the file. Throws a ConfigError that names it.
 template <class Measured, class Fit>
 void fit_to(const Measurements<Measured>& measured, const Fit& fit) {
   try {

@@ -39,9 +39,8 @@ struct Calibration {
   std::vector<FittedPart> parts;
   std::vector<std::string> skipped;  ///< Sentences about kinds with too few rows.
   std::string yaml;                  ///< The whole file; a cluster file if the base is a cluster.
-  std::string
-      node_name;  ///< Only for a cluster whose nodes were measured too: the name of the nodes' hardware in the file.
-  std::string node_yaml;  ///< The file of that hardware, to be saved beside the cluster file.
+  std::string node_name;             ///< For a cluster with measured nodes: the name of their hardware in the file.
+  std::string node_yaml;             ///< The file of that hardware, to be saved beside the cluster file.
 };
 
 /// Fits the observations. `base` is the machine that `base_name` names; parameters that the rows leave open keep its

@@ -57,8 +57,8 @@ bool belongs(const HandWritten& schedule, const Point& point);
 /// MLP, a dimension does not divide, heads are split, or a matrix is too large to count.
 Sizes sizes_at(const HandWritten& schedule, const Point& point);
 
-/// Returns the model FLOPs of all ranks at a point: the FLOPs of the scope, or for a schedule with its own work those
-/// of the GEMMs and attention in `unfused`, times the ranks.
+/// Returns the model FLOPs of all ranks at a point: the FLOPs of the scope, or for a schedule with its own work the
+/// FLOPs of GEMMs and attention in `unfused`, times the ranks.
 Flops flops_of(const HandWritten& schedule, const Point& point, const Sizes& sizes);
 
 }  // namespace commfuse

@@ -44,8 +44,8 @@ struct StepPoint {
   double slowdown = 1.0;
   /// Lognormal sigma of the speeds of GPUs (Jitter::rank); 0: all are equal.
   double rank_sigma = 0.0;
-  /// Lognormal sigma of a member's time in a collective (Jitter::communication), drawn for each collective: it takes
-  /// the largest of its members' times, so its mean time is slowest_of(members) times its price.
+  /// Lognormal sigma of a member's time in a collective (Jitter::communication), drawn for each collective. A
+  /// collective takes the largest of its members' times, so its mean time is slowest_of(members) times its price.
   double communication_sigma = 0.0;
 };
 

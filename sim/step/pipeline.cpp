@@ -137,10 +137,9 @@ constexpr std::int64_t no_micro_batch = -1;
 
 /// Input, stream and output of one kind of pass over a piece.
 struct Work {
-  const Duration* input =
-      nullptr;                 ///< By micro-batch, the end of the previous pass; null: the input is available at 0.
-  Duration sent{};             ///< Time for the result of the previous pass to arrive.
-  Duration* output = nullptr;  ///< By micro-batch, the end of this pass; null: nothing waits for it.
+  const Duration* input = nullptr;  ///< By micro-batch, end of the previous pass; null: the input is there at 0.
+  Duration sent{};                  ///< Time for the result of the previous pass to arrive.
+  Duration* output = nullptr;       ///< By micro-batch, the end of this pass; null: nothing waits for it.
   Stream stream;
   Stream longer;                            ///< The stream of micro-batch `longer_at`.
   std::int64_t longer_at = no_micro_batch;  ///< Micro-batch whose pass an exchange lengthens.

@@ -59,8 +59,7 @@ class SiteTimes {
  public:
   enum class Counts : std::uint8_t {
     schedule,  ///< the whole makespan
-    compute,   ///< compute alone, unsplit or as the schedule splits it, whichever takes less: a lower bound of every
-               ///< schedule
+    compute,   ///< compute alone, unsplit or as the schedule splits it, whichever takes less: no schedule is faster
   };
 
   SiteTimes(StructureCache& structures, const Machine& machine, Counts counts = Counts::schedule);

@@ -64,7 +64,7 @@ Stream behind(Stream stream, Duration communication) {
   return stream;
 }
 
-/// Parameters of one GPU, divided by which GPUs have a copy: all replicas have `others`; only replicas with the same
+/// Parameters of one GPU, separated by which GPUs have a copy: all replicas have `others`; only replicas with the same
 /// routed experts have `experts`.
 struct Held {
   std::int64_t others = 0;
@@ -564,8 +564,7 @@ PrefillPrediction predict_prefill(const StepPoint& point, SiteTimes& sites) {
   prediction.tokens_per_second = static_cast<double>(tokens.count()) / seconds;
   prediction.mfu = (flops.layers + flops.attention).count / (seconds * peak_of(point));
   StepPoint filled = point;
-  filled.cached = std::max<std::int64_t>(1, point.plan.seq / point.plan.sequence_ranks()) -
-                  1;  // the new token is counted separately
+  filled.cached = std::max<std::int64_t>(1, point.plan.seq / point.plan.sequence_ranks()) - 1;  // plus the new token
   prediction.memory = stored_weights(*point.model, point.plan, 0) + cache_of_layers(filled);
   return prediction;
 }

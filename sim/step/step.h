@@ -67,8 +67,7 @@ struct PrefillPrediction {
   Duration time{};
   double tokens_per_second = 0.0;
   double mfu = 0.0;
-  Bytes memory;  ///< Weights of one GPU, and the keys, values and states that the pass leaves: a lower
-                 ///< bound.
+  Bytes memory;  ///< Weights of one GPU, and keys, values and states that the pass leaves: a lower bound.
 };
 
 /// Logits are computed only for the last token of each sequence. Requires a possible point with one stage.

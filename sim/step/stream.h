@@ -61,7 +61,7 @@ struct Stream {
     return {counted(host + next.host), device + next.device, counted(std::max(end + next.device, host + next.end))};
   }
 
-  /// Returns the sequence where the host waits for its end, as it waited for the previous ones to end.
+  /// Returns the sequence as if the host waited for its end, and before it for the end of the previous sequences.
   [[nodiscard]] Stream in_step() const {
     const Duration both = std::max(std::max(host, device), end);
     return {both, both, both};

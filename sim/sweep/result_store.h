@@ -103,7 +103,7 @@ class StoreWriter {
   StoreWriter& operator=(const StoreWriter&) = delete;
   ~StoreWriter();
 
-  /// Returns whether each point is stored, by point.
+  /// Returns, by point, whether the point is stored.
   [[nodiscard]] const std::vector<bool>& held() const;
   [[nodiscard]] const StoreCounts& counts() const;
   /// Adds a point that is not stored yet. Other processes see it after commit().

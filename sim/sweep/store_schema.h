@@ -24,8 +24,7 @@ void migrate(Database& database, const std::vector<HeldColumn>& columns, int ver
 
 struct StoreTables {
   StoreKind kind = StoreKind::layers;
-  std::vector<HeldColumn>
-      columns;  ///< In the order of the file; other versions of the program write more or fewer columns.
+  std::vector<HeldColumn> columns;  ///< In the order of the file; other program versions have more or fewer.
 };
 
 /// Returns the tables and views of a store. Except for the columns of its rows they must equal, word for word, what
