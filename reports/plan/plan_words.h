@@ -25,7 +25,7 @@ std::string step_seconds(double number);
 std::string signed_percent(double share);
 /// Formats "51.2%".
 std::string share_percent(double share);
-/// Formats "85%"; above 99% "over 99%", because the draws cannot resolve more.
+/// Formats "85%"; at the ends "over 99%" and "below 1%", because the draws cannot resolve more.
 std::string likelihood(double share);
 /// Formats "0.6254" with four significant digits, or all digits of a whole number.
 std::string plain(double number);

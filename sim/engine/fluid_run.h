@@ -63,7 +63,7 @@ class FluidRun {
     double speed = -1.0;
     std::int64_t since = 0;
     std::int64_t end = -1;           // end of the stage at this speed; -1: not known
-    std::int64_t latency = 0;        // of a transfer
+    std::int64_t latency = 0;        // latency of a transfer
     std::int64_t drain = 0;          // time to move a transfer's bytes
     double slowness = 1.0;           // factor of a transfer's link
     const WirePath* path = nullptr;  // null: holds no wires

@@ -126,7 +126,7 @@ std::vector<const Strategy*> strategies_of(const ScheduleChoice& schedules, cons
   std::vector<const Strategy*> chosen_ones;
   for (const Strategy& strategy : strategies()) {
     const bool is_wanted = std::find(wanted.begin(), wanted.end(), &strategy) != wanted.end();
-    // Where no collective meets a GEMM, all strategies are the same.
+    // All strategies are the same where no collective meets a GEMM.
     const bool differs =
         plan.sequence_parallel || has_ulysses_sites(plan) || !takes_all || &strategy == &serial_strategy;
     if (is_wanted && differs) {

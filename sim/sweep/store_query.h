@@ -33,7 +33,7 @@ struct BestQuery {
   Query query;                       ///< `where` applies before groups are made, the rest afterwards.
 };
 
-/// Whether rows are compared with their checksums before the query, which takes about 3 us per row.
+/// Selects whether rows are compared with their checksums before the query, which takes about 3 us per row.
 enum class Verify : std::uint8_t { nothing, rows };
 
 using TakeRow = std::function<void(std::span<const Value>)>;
