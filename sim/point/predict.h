@@ -161,7 +161,7 @@ class Predictor {
   void price_into(Priced& priced, const Point& point, const Structure& structure, const Sizes& sizes);
   /// Simulates only the first ranks where they represent all.
   void fold(Priced& priced, const Point& point, const Structure& structure);
-  /// Drops everything that is kept by schedule: a new schedule may have the address of a deleted one.
+  /// Drops everything that is stored per schedule: a new schedule may have the address of a deleted one.
   void forget_schedules();
   Wiring whole_wiring(const Point& point, const Program& program);
   std::shared_ptr<const Wiring> wiring(const Point& point, const Structure& structure);

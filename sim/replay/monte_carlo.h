@@ -26,7 +26,7 @@ struct MonteCarloOptions {
   const EngineOptions* engine = nullptr;  ///< null: replay simulates
 };
 
-/// A schedule and the costs of its ops without jitter. All are kept by reference.
+/// A schedule and the costs of its ops without jitter. Holds only references.
 struct PricedSchedule {
   const Plan& plan;
   const Tape& tape;

@@ -14,10 +14,10 @@
 
 namespace commfuse {
 
-/// The last end on any rank, in three runs.
+/// The time at which the last op of all ranks ends, in three runs.
 struct Makespans {
   Duration actual{};
-  Duration ideal{};  ///< communication takes no time (it still meets and is still issued)
+  Duration ideal{};  ///< communication takes no time, but is still issued and still synchronises ranks
   Duration link{};   ///< everything but communication takes no time
 };
 

@@ -161,7 +161,7 @@ class Step {
     return pipeline;
   }
 
-  /// Lengthens the first forward and the last backward pass of a piece by the exchanges that happen once a step.
+  /// Lengthens the first forward and the last backward pass of a piece by the exchanges that happen once per step.
   void exchange_once(PipelinePiece& piece, std::int64_t number) {
     if (replicas_.ranks == 1 || !plan_.overlap_gradients || plan_.zero == Zero::weights) {
       return;
