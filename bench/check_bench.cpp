@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measures the time to generate, prove, order and digest a schedule, before it is priced. The project's bars are 0.2 s
 // to generate and prove FuseRS for 1,024 ranks, and 0.1 s to prove it for 65,536 ranks. A time that grows faster than
-// the number of ranks shows a problem.
+// the number of ranks indicates a problem.
 #include <benchmark/benchmark.h>
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures the time and memory of a program in a process of its own.
+// Measures the time and memory of a program in a separate process.
 #pragma once
 
 #include <string>
@@ -13,8 +13,8 @@ struct Usage {
 };
 
 /// Runs the command, discards its output, and waits. Throws std::runtime_error when it cannot be run or fails. A fresh
-/// copy of this program starts the command: a process counts the memory of the process that it was forked from as its
-/// own, and earlier benchmarks may have made this one large.
+/// copy of this program starts the command: the peak memory of a process includes the memory of the process that it was
+/// forked from, and earlier benchmarks may have made this process large.
 Usage usage_of(const std::vector<std::string>& words);
 
 /// Handles `commfuse-bench --launch PROGRAM ...`: runs the program, prints its usage for usage_of() and returns true.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures the cost of a draw. The bar: 4 ns per (op, rank, sample) with AVX2, Philox, table and rounding included; 64
-// ranks, sixteen samples at a time. Compare the default jitter with the one without stalls to find a problem.
+// Measures the cost of a draw. The bar is 4 ns per (op, rank, sample) with AVX2, including Philox, table and rounding,
+// for 64 ranks and 16 samples at a time. To find a problem, compare the default jitter with jitter without stalls.
 #include <benchmark/benchmark.h>
 
 #include <chrono>

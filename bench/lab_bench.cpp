@@ -58,7 +58,7 @@ void small_and_large(benchmark::internal::Benchmark* bench) {
   bench->RangeMultiplier(2)->UseManualTime()->Unit(benchmark::kMillisecond)->Iterations(7);
 }
 
-// LogGOPSim takes 0.96 s, and 2.09 s to read its input, and 138 MiB.
+// LogGOPSim takes 0.96 s, plus 2.09 s to read its input, and 138 MiB.
 BENCHMARK_CAPTURE(lab, fa_replay, {.file = "fa", .bar_ranks = 1024, .bar_seconds = 0.08, .bar_mib = 40, .tiles = 1})
     ->Apply(small_and_large)
     ->Range(512, 4096);

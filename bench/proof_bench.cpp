@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times the commands that try everything: `commfuse-validate check` on all schedules of up to eight ranks, and
-// `commfuse-sim schedule mutate`; 10,000 samples of 64 and of 1,024 ranks under jitter; and `commfuse-validate
-// calibrate` on this machine's processor. All use all cores, so the clock counts and not the processor.
+// Times the exhaustive commands: `commfuse-validate check` on all schedules of up to eight ranks, and `commfuse-sim
+// schedule mutate`; 10,000 samples of 64 and of 1,024 ranks under jitter; and `commfuse-validate calibrate` on this
+// machine's processor. All of them use all cores, so wall-clock time is measured, not processor time.
 #include <fmt/format.h>
 #include <unistd.h>
 

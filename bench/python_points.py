@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many layer points a second does one core answer from Python? The bar of the project is 100,000.
+"""Measures how many layer points per second one core answers from Python. The bar of the project is 100,000.
 
 usage: PYTHONPATH=build/release/python /usr/bin/python3 bench/python_points.py
 
-A point is one schedule of one layer, from a call of commfuse.run with a grid to a NumPy column of its times. Counted is
-what the processor worked, parsing and all, after one call that reads files. Without options `run` tries several
-schedules at a point and keeps the best (`variants="best"`), so a row then takes several times as long.
+A point is one schedule of one layer, from a call of commfuse.run with a grid to a NumPy column of its times. Time is
+processor time, parsing included, after a first call that reads files. Without options `run` tries several schedules at
+a point and keeps the best (`variants="best"`), so a row then takes several times as long.
 """
 
 import time

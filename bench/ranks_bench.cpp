@@ -16,7 +16,7 @@
 namespace commfuse::bench {
 namespace {
 
-/// A cluster file that is deleted with this object.
+/// A cluster file, deleted with this object.
 class ClusterFile {
  public:
   explicit ClusterFile(std::int64_t nodes)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measures how fast a sweep fills its store: configs/sweeps/million.yaml as whole processes, in wall-clock time: a
-// million points on two cores, and the share of time that a second core saves. P stands for points; a slope above 1
-// shows a problem.
+// million points on two cores, and the share of time that a second core saves. P is the number of points; a slope above
+// 1 indicates a problem.
 #include <fmt/format.h>
 #include <unistd.h>
 

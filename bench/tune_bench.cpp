@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures `commfuse-sim tune` of Llama 3.1 405B on 16,384 H100s as a process: at 512 sequences a step, which is 4M
+// Measures `commfuse-sim tune` of Llama 3.1 405B on 16,384 H100s as a process: at 512 sequences per step, which are 4M
 // tokens, and at 16,384, where pipelines have thousands of passes. The bar is 2 s.
 #include <string>
 

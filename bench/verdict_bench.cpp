@@ -49,7 +49,7 @@ void verdict(benchmark::State& state) {
   }
   Usage usage;
   for (auto _ : state) {
-    // The command exits with 4, as some nodes are bad; `sh` hides that from the benchmark.
+    // The command exits with 4 because some nodes are bad; `sh` hides that from the benchmark.
     usage = usage_of({"/bin/sh", "-c",
                       fmt::format("{}/commfuse-validate verdict {} --expect h100-sxm; test $? -eq 4", COMMFUSE_BIN_DIR,
                                   folder.string())});

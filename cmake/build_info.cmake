@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Runs at every build, `cmake -D SOURCE_DIR=... -D OUTPUT=... -D (values of build_info.cpp.in) -P build_info.cmake`:
-# writes the one generated source, and touches it only when its text changes, so a new commit compiles one small file.
+# writes the only generated source, and touches it only when its text changes, so a new commit recompiles one small
+# file.
 find_program(git git)
 set(git_revision "unknown")
 if(git AND EXISTS "${SOURCE_DIR}/.git")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Required packages. Debian and Ubuntu have all of them; `./dev setup` installs them.
 
-# commfuse_require(<package> [components...]): the package, or one sentence with the remedy.
+# commfuse_require(<package> [components...]): finds the package, or fails with one sentence and the remedy.
 function(commfuse_require package)
   find_package(${package} QUIET ${ARGN})
   if(NOT ${package}_FOUND)
@@ -18,10 +18,10 @@ commfuse_require(TBB)
 commfuse_require(GTest)
 commfuse_require(ZLIB)
 commfuse_require(Threads)
-commfuse_require(Boost)  # Boost.Graph, headers only.
-commfuse_require(pugixml)  # NCCL's topology files.
-commfuse_require(SQLite3)  # Stores of sweeps.
-commfuse_require(Protobuf)  # Chakra traces; the lite library and protoc.
+commfuse_require(Boost)  # For Boost.Graph, headers only.
+commfuse_require(pugixml)  # For NCCL's topology files.
+commfuse_require(SQLite3)  # For the stores of sweeps.
+commfuse_require(Protobuf)  # For Chakra traces; the lite library and protoc.
 find_package(benchmark QUIET)  # Only bench/ needs it.
 
 # libmd (SHA-256) comes without a package file for CMake.
@@ -35,7 +35,7 @@ add_library(commfuse_md INTERFACE)
 target_include_directories(commfuse_md SYSTEM INTERFACE "${COMMFUSE_MD_INCLUDE_DIR}")
 target_link_libraries(commfuse_md INTERFACE "${COMMFUSE_MD_LIBRARY}")
 
-# toml++: its headers alone, so nothing is linked and no package needs it.
+# toml++ has only headers, so nothing is linked and no package depends on it.
 find_path(COMMFUSE_TOML_INCLUDE_DIR toml++/toml.h)
 mark_as_advanced(COMMFUSE_TOML_INCLUDE_DIR)
 if(NOT COMMFUSE_TOML_INCLUDE_DIR)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# Components of `cmake --install`, and the packages that CPack makes of them: the programs, their MPI module, and the
+# Components of `cmake --install`, and the packages that CPack makes from them: the programs, their MPI module, and the
 # libraries for projects that use find_package(commfuse).
 include(CMakePackageConfigHelpers)
-set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)  # tests need not be built for it
+set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)  # installing does not require the tests
 
 # The programs look for their configs beside themselves: ../share/commfuse/configs.
 install(DIRECTORY configs/ DESTINATION "${CMAKE_INSTALL_DATADIR}/commfuse/configs" COMPONENT runtime OPTIONAL)
@@ -71,15 +71,16 @@ endif()
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
-set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)  # dependencies of the programs, as installed here
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)  # dependencies of the programs, as installed on this machine
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_NAME commfuse)
 set(CPACK_DEBIAN_MPI_PACKAGE_NAME commfuse-mpi)
-# Does not use this machine's library name: one package serves several distributions, and libmpi.so.40 has two names.
+# Does not use this machine's package name of the library: one package serves several distributions, and the package of
+# libmpi.so.40 has two names.
 set(CPACK_DEBIAN_MPI_PACKAGE_SHLIBDEPS OFF)
 set(CPACK_DEBIAN_MPI_PACKAGE_DEPENDS
   "commfuse (= ${PROJECT_VERSION}), libopenmpi3 | libopenmpi40, libc6 (>= ${COMMFUSE_GLIBC_FLOOR}), libgcc-s1, \
 openmpi-bin")
-# Packed programs, if they are made, replace those that need this machine's libraries.
+# Packed programs, if built, replace the programs that need this machine's libraries.
 set(CPACK_PRE_BUILD_SCRIPTS "${PROJECT_SOURCE_DIR}/cmake/package/use_portable.cmake")
 set(CPACK_COMMFUSE_PORTABLE "${PROJECT_BINARY_DIR}/portable")
 set(CPACK_DEBIAN_PYTHON_PACKAGE_NAME python3-commfuse)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Optional dependencies: CUDA Toolkit, NCCL, MPI, SimGrid, npm. Sets COMMFUSE_FOUND_{CUDA,NCCL,MPI,SIMGRID} to a
-# version, "off" or "not found"; COMMFUSE_{NPM,NODE}_FOUND to a program or nothing, and then COMMFUSE_NO_CHARTS says
-# why.
+# version, "off" or "not found"; COMMFUSE_{NPM,NODE}_FOUND to a program, or to nothing and COMMFUSE_NO_CHARTS to the
+# reason.
 
 # commfuse_switch(<NAME> <what>): declares COMMFUSE_<NAME> = AUTO|ON|OFF and refuses anything else.
 function(commfuse_switch name what)
@@ -36,7 +36,7 @@ function(commfuse_find_cuda)
   set(COMMFUSE_FOUND_NCCL "${nccl}" PARENT_SCOPE)
 endfunction()
 
-# NCCL is loaded at run time; only its header is looked for, in the usual places, in NCCL_ROOT and inside the toolkit.
+# NCCL is loaded at run time; the build needs only its header, from the usual places, NCCL_ROOT or the toolkit.
 function(commfuse_find_nccl result)
   set(hints ${NCCL_ROOT} $ENV{NCCL_ROOT} ${CUDAToolkit_TARGET_DIR} ${CUDAToolkit_LIBRARY_ROOT})
   find_path(COMMFUSE_NCCL_INCLUDE_DIR nccl.h HINTS ${hints} ${CUDAToolkit_INCLUDE_DIRS} PATH_SUFFIXES include)
@@ -60,7 +60,7 @@ function(commfuse_header_version file prefix first second third result)
   set(${result} "${version}" PARENT_SCOPE)
 endfunction()
 
-# cuDNN is loaded at run time; only its headers are looked for, in the usual places, in CUDNN_ROOT and inside the toolkit.
+# cuDNN is loaded at run time; the build needs only its headers, from the usual places, CUDNN_ROOT or the toolkit.
 function(commfuse_find_cudnn)
   set(COMMFUSE_FOUND_CUDNN "not found" PARENT_SCOPE)
   find_path(COMMFUSE_CUDNN_INCLUDE_DIR cudnn_graph.h
@@ -88,7 +88,7 @@ function(commfuse_find_mpi)
   set(MPI_CXX_FOUND "${MPI_CXX_FOUND}" PARENT_SCOPE)
 endfunction()
 
-# Only tests need it. Its package has no file for find_package.
+# Only tests need SimGrid. Its package has no file for find_package.
 function(commfuse_find_simgrid)
   set(simgrid "off")
   if(NOT COMMFUSE_SIMGRID STREQUAL "OFF")
@@ -107,7 +107,7 @@ function(commfuse_find_simgrid)
   set(COMMFUSE_FOUND_SIMGRID "${simgrid}" PARENT_SCOPE)
 endfunction()
 
-# Interactive charts in reports need a library that npm brings.
+# Interactive charts in reports need a library that npm installs.
 function(commfuse_find_npm)
   set(npm "")
   set(node "")
@@ -168,7 +168,7 @@ function(commfuse_can_compile_cuda result)
   endif()
 endfunction()
 
-# This precedes enabling the language, which would choose an architecture of its own.
+# This must precede enabling the language, which would choose a default architecture.
 if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
   set(COMMFUSE_CUDA_ARCHITECTURES 80-real 90-real 90-virtual)
   if(CUDAToolkit_VERSION VERSION_GREATER_EQUAL 12.8)
@@ -188,7 +188,7 @@ else()
   set(COMMFUSE_CUDA_PLUGIN ON)
   enable_language(CUDA)
   commfuse_find_cudnn()
-  if(NOT DEFINED CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know that nvcc compiles C++20.
+  if(NOT DEFINED CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 has no C++20 flag for nvcc.
     set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
     set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
   endif()

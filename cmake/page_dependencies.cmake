@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Dependencies of the page's engine: libraries as sources, because Debian has none compiled to WebAssembly. Headers come
-# from the machine, by links in a folder of their own, so that its C library stays invisible; sources come from
-# COMMFUSE_PAGE_SOURCES, where `./dev page` puts the result of `apt-get source`.
+# from the machine, through links in a separate folder, so that the machine's C library stays invisible; sources come
+# from COMMFUSE_PAGE_SOURCES, where `./dev page` puts the result of `apt-get source`.
 set(COMMFUSE_PAGE_SOURCES "${PROJECT_BINARY_DIR}/sources" CACHE PATH "Sources of yaml-cpp, pugixml and libmd")
 
 set(headers "${PROJECT_BINARY_DIR}/headers")
@@ -16,7 +16,7 @@ add_compile_options(-fwasm-exceptions)
 add_link_options(-fwasm-exceptions)
 add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:SHELL:-include ${PROJECT_SOURCE_DIR}/page/shim/libcxx14.h>")
 
-# commfuse_page_headers(<targets>...): libraries that are headers alone.
+# commfuse_page_headers(<targets>...): defines header-only libraries.
 function(commfuse_page_headers)
   foreach(target IN LISTS ARGN)
     add_library(${target} INTERFACE IMPORTED)
@@ -26,7 +26,7 @@ endfunction()
 commfuse_page_headers(fmt::fmt Boost::headers CLI11::CLI11 nlohmann_json::nlohmann_json Eigen3::Eigen)
 target_compile_definitions(fmt::fmt INTERFACE FMT_HEADER_ONLY=1)
 
-# commfuse_page_library(<name> <folder> <include> <sources>...): a library of another project from its sources.
+# commfuse_page_library(<name> <folder> <include> <sources>...): defines a library of another project from its sources.
 function(commfuse_page_library name folder include)
   file(GLOB found "${COMMFUSE_PAGE_SOURCES}/${folder}-*")
   if(NOT found)
@@ -43,5 +43,5 @@ add_library(yaml-cpp::yaml-cpp ALIAS commfuse_page_yaml)
 commfuse_page_library(commfuse_page_pugixml pugixml src src/pugixml.cpp)
 add_library(pugixml::pugixml ALIAS commfuse_page_pugixml)
 commfuse_page_library(commfuse_md libmd include src/sha2.c)
-file(WRITE "${headers}/libmd/config.h" "")  # SHA-2 needs nothing of autoconf's header
+file(WRITE "${headers}/libmd/config.h" "")  # SHA-2 needs nothing from autoconf's header
 target_include_directories(commfuse_md PRIVATE "${headers}/libmd")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# Programs for machines without our packages: the objects of this build, linked again with all libraries inside except
+# Programs for machines without our packages: the objects of this build, linked again with all libraries static except
 # the C library and libgcc_s, so that they run on any Linux with glibc 2.34 or later (decision 0074). `./dev package`
 # fetches the sources of the two libraries that Debian has only as shared objects, oneTBB and fmt, in the versions that
-# this build includes; before that there is no target commfuse_portable.
+# this build includes; without these sources there is no target commfuse_portable.
 set(COMMFUSE_PORTABLE_SOURCES "${PROJECT_BINARY_DIR}/portable/sources" CACHE PATH "Sources of oneTBB and fmt")
 set(COMMFUSE_GLIBC_FLOOR 2.34 CACHE STRING "Oldest glibc for packed programs; 2.34 takes a build on Debian 12")
 mark_as_advanced(COMMFUSE_GLIBC_FLOOR)
@@ -12,7 +12,7 @@ if(NOT tbb OR NOT fmt)
   return()
 endif()
 
-# These options are those of their own static builds: they load nothing at run time.
+# These are the options of the libraries' own static builds, which load nothing at run time.
 file(GLOB sources "${tbb}/*.cpp")
 add_library(commfuse_portable_tbb STATIC EXCLUDE_FROM_ALL ${sources})
 target_include_directories(commfuse_portable_tbb PRIVATE "${tbb}/../../include")
@@ -20,7 +20,7 @@ target_compile_definitions(commfuse_portable_tbb PRIVATE
   __TBB_BUILD __TBB_DYNAMIC_LOAD_ENABLED=0 __TBB_SOURCE_DIRECTLY_INCLUDED=1)
 target_compile_options(commfuse_portable_tbb PRIVATE -w)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-  target_compile_options(commfuse_portable_tbb PRIVATE -mrtm -mwaitpkg)  # used where the processor says it has them
+  target_compile_options(commfuse_portable_tbb PRIVATE -mrtm -mwaitpkg)  # used where the processor supports them
 endif()
 add_library(commfuse_portable_fmt STATIC EXCLUDE_FROM_ALL "${fmt}/format.cc" "${fmt}/os.cc")
 target_include_directories(commfuse_portable_fmt PRIVATE "${fmt}/../include")
@@ -52,8 +52,8 @@ endforeach()
 
 set(folder "${PROJECT_BINARY_DIR}/portable")
 set(check bash "${PROJECT_SOURCE_DIR}/cmake/package/glibc_floor.sh" ${COMMFUSE_GLIBC_FLOOR})
-# The unwinder stays the machine's libgcc_s, which glibc brings along everywhere: two unwinders in one process abort
-# when an exception leaves the module of MPI.
+# The unwinder is the machine's libgcc_s, which comes with glibc everywhere: two unwinders in one process abort when an
+# exception leaves the MPI module.
 separate_arguments(flags UNIX_COMMAND "${CMAKE_CXX_FLAGS} -static-libstdc++ -Wl,--as-needed")
 set(newer_glibc "$<TARGET_OBJECTS:commfuse_portable_glibc>")
 
@@ -72,8 +72,7 @@ foreach(name sim validate)
 endforeach()
 if(TARGET commfuse_mpi)
   set(output "${folder}/lib/commfuse/commfuse-mpi.so")
-  # The module is loaded with its symbols for all to see, which Open MPI needs; those of the C++ library inside stay its
-  # own.
+  # The module is loaded with global symbols, which Open MPI needs; the symbols of the static C++ library stay private.
   add_custom_command(OUTPUT "${output}"
     COMMAND "${CMAKE_COMMAND}" -E make_directory "${folder}/lib/commfuse"
     COMMAND "${CMAKE_CXX_COMPILER}" ${flags} -shared -o "${output}" "$<TARGET_OBJECTS:commfuse_mpi>" "${newer_glibc}"

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# `cmake -D SOURCE=reports/assets -D WORK=... -D NPM=... -D NODE=... -D MUST=ON|OFF -P report_assets.cmake` leaves
-# WORK/charts.js.gz, the charts with their library, and WORK/charts.txt, why there are none where that file is empty. A
-# failure of npm is one of the build only where they MUST be there: else reports hold static figures, and as WORK/charts.got
-# is not made, the next build asks again. npm is asked once a lockfile; WORK/node_modules serves from then on.
+# `cmake -D SOURCE=reports/assets -D WORK=... -D NPM=... -D NODE=... -D MUST=ON|OFF -P report_assets.cmake` writes
+# WORK/charts.js.gz, the charts with their library, and WORK/charts.txt, the reason if there are no charts and that file
+# is empty. If npm fails, the build fails only with MUST; otherwise reports have static figures, and the next build
+# tries again because WORK/charts.got is missing. npm runs once per lockfile; later builds use WORK/node_modules.
 
-# An unchanged file keeps its time, so nothing is built again.
+# Writes a file, but leaves an unchanged file untouched, so that nothing is rebuilt.
 function(commfuse_put file text)
   set(before "")
   if(EXISTS "${WORK}/${file}")

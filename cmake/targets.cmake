@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-# A room is a folder with a static library of its own; commfuse_<top folder> is all rooms of a top folder. A program is
-# the main in a top folder and its commands/*.cpp.
+# A room is a folder with its own static library; commfuse_<top folder> combines all rooms of a top folder. A program
+# consists of the main file in a top folder and its commands/*.cpp.
 
-# commfuse_room(<folder> [ROOMS <folders>...] [WITH <targets>...]): the room's target, from the .cpp of the folder itself
-# but a program's main. ROOMS are those whose headers it includes beside what they include; they come first, so that no
-# two rooms include each other. WITH are libraries of others.
+# commfuse_room(<folder> [ROOMS <folders>...] [WITH <targets>...]): defines the room's target from the folder's own .cpp
+# files, except a program's main. ROOMS are the rooms whose headers it includes, without those that they include
+# themselves; they must be defined before, so that no two rooms include each other. WITH are libraries of other
+# projects.
 function(commfuse_room folder)
   cmake_parse_arguments(PARSE_ARGV 1 room "" "" "ROOMS;WITH")
   commfuse_target_of(${folder} target)
@@ -15,7 +16,7 @@ function(commfuse_room folder)
   if(sources)
     add_library(${target} STATIC ${sources})
     target_link_libraries(${target} PUBLIC commfuse_options fmt::fmt PRIVATE ${room_WITH})
-  else()  # headers alone
+  else()  # headers only
     add_library(${target} INTERFACE)
     set(visibility INTERFACE)
   endif()
@@ -42,13 +43,13 @@ function(commfuse_target_of folder variable)
   set(${variable} commfuse_${name} PARENT_SCOPE)
 endfunction()
 
-# commfuse_program(<folder>): bin/commfuse-<folder>, when its main is there.
+# commfuse_program(<folder>): defines bin/commfuse-<folder>, if its main exists.
 function(commfuse_program folder)
   if(NOT EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/commfuse_${folder}.cpp")
     return()
   endif()
   file(GLOB commands CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/commands/*.cpp")
-  # A library, so that tests can call a command as the program does.
+  # The commands are a library, so that tests can call a command as the program does.
   add_library(commfuse_${folder}_commands STATIC ${commands})
   target_link_libraries(commfuse_${folder}_commands PUBLIC
     commfuse_${folder} commfuse_model commfuse_reports CLI11::CLI11 fmt::fmt nlohmann_json::nlohmann_json TBB::tbb)

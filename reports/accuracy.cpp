@@ -21,7 +21,7 @@ namespace {
 using Errors = std::vector<double>;
 using Scores = std::span<const TableScore>;
 
-/// Errors of all rows that a bar counts, and of those rows that every fit kept back.
+/// Errors of all rows that a bar includes, and of those rows that every fit held back.
 struct Pooled {
   Errors every_row;
   Errors held_out;
@@ -32,9 +32,9 @@ struct Bar {
   std::string_view what;
   std::vector<std::string_view> kinds;
   std::vector<std::string_view> machines;            // empty: any
-  std::function<bool(std::string_view part)> takes;  // by the part's name
+  std::function<bool(std::string_view part)> takes;  // selects parts by name
   double median = 0.0;
-  double p90 = 0.0;  // 0: none is set
+  double p90 = 0.0;  // 0: no goal
 };
 
 template <class Container>
@@ -62,7 +62,7 @@ bool over_nodes(std::string_view part, bool priors) {
          !begins(part, "send_recv") && says(part, "from priors") == priors;
 }
 
-/// The goals of ops on the GPUs: GEMMs and attention by table, of a library or a framework.
+/// The goals of ops on the GPUs: GEMMs and attention by table, for a library or a framework.
 std::vector<Bar> kernel_bars() {
   const auto gemm = [](std::string_view what, std::vector<std::string_view> machines, std::string_view dtype,
                        double median,
@@ -143,7 +143,7 @@ Pooled pooled(const Bar& bar, Scores scores) {
 
 std::string percent(double fraction) { return fmt::format("{:.1f}", 100.0 * fraction); }
 
-/// "n | median | p90" of a Markdown row.
+/// Formats the cells "n | median | p90" of a Markdown row.
 std::string three(const Errors& errors) {
   const ErrorSummary summary = summary_of(errors);
   return summary.n == 0 ? "0 | - | -"
@@ -200,7 +200,8 @@ std::string gain(const Errors& errors, const Errors& of_none, double ErrorSummar
   return least > 0.0 ? fmt::format("{:.0f}%", 100.0 * (1.0 - summary_of(errors).*member / least)) : "-";
 }
 
-/// Formats "2.6, 8.3 | 4.2, 32.0 | 39 %, 74 %": our errors, the errors of a model without penalties, and the reduction.
+/// Formats "2.6, 8.3 | 4.2, 32.0 | 39 %, 74 %": our errors, the errors of a model without penalties, and the
+/// reductions.
 std::string penalty_cells(const std::vector<double>& errors, const std::vector<double>& of_none) {
   const ErrorSummary ours = summary_of(errors);
   const ErrorSummary none = summary_of(of_none);
@@ -267,7 +268,7 @@ std::string table_rows(const TableScore& score) {
   return text;
 }
 
-/// Returns errors on all machines; of the whole table if no part is named.
+/// Returns the held-out errors of a part, or of the whole table if `part` is empty.
 Errors held_out_of(const TableScore& score, std::string_view part) {
   if (part.empty()) {
     return score.held_out;
@@ -281,7 +282,7 @@ Errors held_out_of(const TableScore& score, std::string_view part) {
   return errors;
 }
 
-/// Compares whole models with the goals of the project's issue for each table, on rows that no fit has seen.
+/// Compares errors of whole models with the goal for each table, on rows that no fit used.
 std::string steps_section(Scores scores) {
   struct StepBar {
     std::string_view table;
@@ -342,7 +343,7 @@ std::string steps_section(Scores scores) {
   return text + "\n";
 }
 
-/// Returns each remark once; they stand below the tables of its kind.
+/// Returns each remark of a kind once; remarks are printed below the tables of the kind.
 std::string remarks_of(std::string_view kind, Scores scores) {
   std::vector<std::string> remarks;
   for (const TableScore& score : scores) {
@@ -449,7 +450,7 @@ constexpr std::string_view peers =
 }  // namespace
 
 std::string accuracy_page(Scores scores) {
-  // The project's own tables are a part of what it is scored on; beside other tables they count once.
+  // Other tables contain the rows of the project's own tables, so these are omitted where others are scored.
   std::vector<TableScore> others;
   std::copy_if(scores.begin(), scores.end(), std::back_inserter(others),
                [](const TableScore& score) { return !score.brought_along; });

@@ -9,7 +9,7 @@
 
 namespace commfuse::reports {
 
-/// Returns the whole page in Markdown. Lines of a table do not depend on the other tables that are scored.
+/// Returns the whole page in Markdown. The lines of one table do not depend on which other tables are scored.
 std::string accuracy_page(std::span<const TableScore> scores);
 
 }  // namespace commfuse::reports

@@ -111,7 +111,7 @@ AtomicFile::AtomicFile(const fs::path& path, Links links) : path_(path), target_
     refuse(path_, fmt::format("{}; choose a folder you may write to", std::strerror(errno)));
   }
   if (replaces) {
-    ::fchmod(descriptor_, mode);  // The umask has removed permissions of a new file.
+    ::fchmod(descriptor_, mode);  // The umask has removed some permissions of the new file.
   }
 }
 

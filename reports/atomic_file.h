@@ -10,21 +10,21 @@
 
 namespace commfuse::reports {
 
-/// Treatment of a symbolic link, pipe or device that stands where the file goes.
+/// Treatment of a symbolic link, pipe or device at the path of the file.
 enum class Links : std::uint8_t {
-  followed,  ///< The user named it: the program writes to its target.
-  replaced,  ///< The program named it: the file replaces it, and its former target keeps its contents.
+  followed,  ///< The user named the path: the program writes to the target.
+  replaced,  ///< The program named the path: the file replaces the link, and the former target keeps its contents.
 };
 
-/// True if a file begins as files of SQLite do. This program writes no databases here, so it replaces none.
+/// Returns whether a file begins like a SQLite database. AtomicFile never replaces a database.
 bool is_database(const std::filesystem::path& path);
 
-/// Throws ConfigError if `out` is one of the input files of a command, by any path, also within a folder of a sweep.
-/// Inputs that are not files are ignored. A named pipe is refused, too, before the work begins.
+/// Throws ConfigError if `out` is one of the input files of a command, by any path, or a file in an input folder of a
+/// sweep. Ignores inputs that are not files. Also refuses a named pipe, before the work begins.
 void require_no_input(const std::filesystem::path& out, std::span<const std::string> inputs);
 
 /// Writes beside `path` and replaces it on commit(); without commit() no new file remains and an older file keeps its
-/// contents. The file gets the permissions of the one that it replaces. If links are followed, a target that is not a
+/// contents. The file gets the permissions of the file that it replaces. If links are followed, a target that is not a
 /// regular file (/dev/stdout, a device) is written directly.
 class AtomicFile {
  public:
@@ -35,16 +35,16 @@ class AtomicFile {
   AtomicFile& operator=(const AtomicFile&) = delete;
   ~AtomicFile();
 
-  /// Throws std::runtime_error when the disk refuses.
+  /// Throws std::runtime_error when writing fails.
   void write(std::string_view bytes);
-  /// Synchronises and renames. Throws std::runtime_error; call it once.
+  /// Synchronises and renames. Throws std::runtime_error when this fails. Call it once.
   void commit();
 
  private:
   [[noreturn]] void fail(int error) const;
 
   std::filesystem::path path_;       // the path that the user wrote, for messages
-  std::filesystem::path target_;     // behind symbolic links
+  std::filesystem::path target_;     // path after symbolic links
   std::filesystem::path temporary_;  // empty: written directly
   int descriptor_ = -1;
 };

@@ -7,7 +7,7 @@
 
 namespace commfuse::reports {
 
-/// "1,000,000", "-1,234"; below ten thousand without a comma, as years and counts of GPUs are written.
+/// Formats "1,000,000" and "-12,345"; below ten thousand without a comma, as in years and counts of GPUs.
 std::string with_commas(std::int64_t count);
 
 }  // namespace commfuse::reports

@@ -22,7 +22,7 @@ namespace {
 
 Duration makespan(const ResultRow& row) { return row.analysis.critical.makespan; }
 
-/// Treats two rows that take no time, as a file without ops does, as equal.
+/// Returns the ratio of makespans; 1 for two rows that take no time, as for a file without ops.
 double ratio(const ResultRow& slower, const ResultRow& faster) {
   if (makespan(slower) == makespan(faster)) {
     return 1.0;
@@ -51,7 +51,7 @@ std::string bound_in_words(Rows rows, const ResultRow& fastest) {
                            short_label(fastest, rows));
 }
 
-/// Names up to three others, or of more the next two and the slowest.
+/// Formats the winner and its lead over up to three others; of more, over the next two and the slowest.
 std::string lead_in_words(const PointVerdict& point, Rows rows) {
   constexpr std::size_t most_named = 3;
   const std::vector<const ResultRow*>& order = point.ranking;
@@ -66,7 +66,7 @@ std::string lead_in_words(const PointVerdict& point, Rows rows) {
   return text + ".";
 }
 
-/// Names every row that ties. If one is further behind than a win requires, adds the probability that is missing.
+/// Names every row that ties. If a row is further behind than a win requires, adds the probability that falls short.
 std::string tie_in_words(const PointVerdict& point, Rows rows, const VerdictRule& rule) {
   std::vector<std::string> names;
   std::vector<Contender> tied;
@@ -85,8 +85,8 @@ std::string tie_in_words(const PointVerdict& point, Rows rows, const VerdictRule
 }
 
 /// Formats " (90% interval -7 to 40%; 88% sure)": the interval of the saving of a row that takes `times` as long as
-/// serial, or of the loss if it takes longer. `sure` is " (88% sure)" or another text; it is returned unchanged if it
-/// is another text or the row has no error.
+/// serial, or of the loss if it takes longer. `sure` is " (88% sure)" or another text; returns other texts, and `sure`
+/// for a row without an error, unchanged.
 std::string with_interval(const std::string& sure, const ResultRow& row, double times) {
   if (!row.saving_error || !sure.starts_with(" (")) {
     return sure;
@@ -98,7 +98,7 @@ std::string with_interval(const std::string& sure, const ResultRow& row, double 
                      sure.substr(2));
 }
 
-/// Says if overlap with available implementations beats serial, by how much, and with what certainty.
+/// States whether overlap with available implementations beats serial, by how much, and with what certainty.
 std::string pay_in_words(const Implementations& implementations, const PayVerdict& verdict) {
   const ResultRow& have = *verdict.overlap;
   const double times = 1.0 - verdict.saved;

@@ -18,12 +18,12 @@ namespace commfuse::reports {
 /// to a bound. Requires at least one row.
 std::string verdict(std::span<const ResultRow> rows, const VerdictRule& rule = {});
 
-/// Words that a table adds to a model, by the model's name in rows: "70.6B parameters".
+/// Words such as "70.6B parameters" that a table adds to a model, by the model's name in rows.
 using ModelWords = std::map<std::string, std::string, std::less<>>;
 /// Returns a line about a model; empty if `words` has none.
 std::string line_on(std::string_view model, const ModelWords& words);
 
-/// Returns a table at most 80 columns wide. Rows of one point (same_point) stand together in `rows` and become one
+/// Returns a table at most 80 columns wide. Rows of one point (same_point) must be adjacent in `rows`; they become one
 /// block, with its verdict; settings that all rows share appear once, above the blocks. With style the winner is bold,
 /// and a bar beside each row shows its exposed share.
 std::string comparison_table(std::span<const ResultRow> rows, const VerdictRule& rule = {},
@@ -34,7 +34,7 @@ std::string comparison_table(std::span<const ResultRow> rows, const VerdictRule&
 std::string summary(std::span<const ResultRow> rows, const VerdictRule& rule = {});
 
 class VerdictCount;
-/// Returns the sentence of summary() for points that were counted before.
+/// Returns the sentence of summary() for points that are already counted.
 std::string summary_in_words(std::size_t points, const VerdictCount& count, const VerdictRule& rule);
 
 /// Formats the requirement for a win: "more than 2% and a probability of 80%".

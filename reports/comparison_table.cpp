@@ -20,21 +20,21 @@ namespace {
 Duration makespan(const ResultRow& row) { return row.analysis.critical.makespan; }
 
 constexpr const char* line = "{:<28} {:>7} {:>5} {:>9} {:>8} {:>6}";
-constexpr std::size_t label_width = 28;  // with the mark before it; a longer one has a line of its own
+constexpr std::size_t label_width = 28;  // includes the mark before it; a longer label has a separate line
 constexpr std::size_t bar_width = 11;
 
-/// "4.1%": one standard error; "-" where it is unknown.
+/// Formats one standard error as "4.1%"; "-" where it is unknown.
 std::string error_cell(const ResultRow& row) {
   return row.makespan_error ? fmt::format("{:.1f}%", 100.0 * *row.makespan_error) : "-";
 }
 
-/// "-35.3%"; "-" for serial itself, and where it was not run.
+/// Formats the difference from serial as "-35.3%"; "-" for serial itself, and where serial was not run.
 std::string serial_cell(const ResultRow& row, const ResultRow* serial) {
   const std::optional<double> share = against_serial(row, serial);
   return share ? with_sign(100.0 * *share, 1) + "%" : "-";
 }
 
-/// '>' who wins, '~' who ties.
+/// Returns '>' for the winner, '~' for a row that ties.
 char mark_of(const ResultRow& row, const PointVerdict& point) {
   return !point.in_front(row) ? ' ' : point.wins() ? '>' : '~';
 }

@@ -26,7 +26,7 @@ std::string unmapped(const ResultRow& row) {
   return text;
 }
 
-/// An unknown rate has a place of its own on the axis.
+/// An unknown rate has a separate place on the axis.
 MapValue bandwidth(const std::optional<double>& rate, const std::string& asked) { return {rate.value_or(1.0), asked}; }
 
 MapValue count(std::int64_t value) { return {static_cast<double>(value), format_count(value)}; }
@@ -75,7 +75,7 @@ std::string work_in_words(const Scaling& scaling) {
       format_count(scaling.fewest_ranks.seq));
 }
 
-/// Formats a value in the way of the value below it: as a factor, a rate or a count.
+/// Formats a value in the style of the value below it: as a factor, a rate or a count.
 std::string as_written(MapAxis axis, const MapValue& below, double value) {
   if (axis == MapAxis::seq || axis == MapAxis::ranks) {
     constexpr double kibi = 1024.0;

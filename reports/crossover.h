@@ -18,8 +18,8 @@
 
 namespace commfuse::reports {
 
-/// Returns maps of the rows that have a result; bounds cannot win. Whole models count if they fit the memory; their
-/// ranks are the tensor-parallel ones.
+/// Returns maps of the rows that have a result; bounds cannot win. Whole models are included if they fit in memory;
+/// their ranks are the tensor-parallel ranks.
 std::vector<CrossoverMap> maps_of(std::span<const ResultRow> rows, const VerdictRule& rule = {});
 std::vector<CrossoverMap> maps_of(std::span<const StepRow> rows, const VerdictRule& rule = {});
 
@@ -45,17 +45,19 @@ class FastestPoints {
   std::vector<ScalingPoint> points_;
 };
 
-/// "about 3.1K": the value where the winner changes, as its axis writes values. Requires crossing.at.
+/// Formats the value where the winner changes in the style of its axis: "about 3.1K". Requires crossing.at.
 std::string crossing_value(const CrossoverMap& map, const Crossing& crossing);
-/// "sliced, then commfuse from about 3.1K on (2K to 4K)".
+/// Formats "sliced, then commfuse from about 3.1K on (2K to 4K)".
 std::string crossing_in_words(const CrossoverMap& map, const Crossing& crossing);
-/// Names the values that are fixed along an axis, of axes that vary: "ranks 8, links x2"; empty if none is fixed.
+/// Formats the values at `place` of all varying axes except `but`: "ranks 8, links x2"; empty if no other axis varies.
 std::string place_in_words(const CrossoverMap& map, const MapPlace& place, MapAxis but);
-/// Formats the setting, then fixed ranks and fixed links that are not the machine's own: "..., ranks 8, links x2".
+/// Formats the setting, then ranks and links that do not vary, without links at the machine's own rate: "..., ranks 8,
+/// links x2".
 std::string heading_of(const CrossoverMap& map);
-/// "links x2"; "seq 4K".
+/// Formats "links x2" or "seq 4K".
 std::string value_in_words(const CrossoverMap& map, MapAxis axis, std::size_t place);
-/// Two letters or more that tell the winners of a map apart: "co", in the order of map.strategies.
+/// Returns names of two or more letters, such as "co", that distinguish the winners of a map, in the order of
+/// map.strategies.
 std::vector<std::string> short_names(const CrossoverMap& map);
 
 /// Returns tables of winners, at most 80 columns wide, and below them the ties by name and the clear changes; a
@@ -64,11 +66,11 @@ std::string map_text(std::span<const CrossoverMap> maps, const VerdictRule& rule
 /// Returns "Strong scaling: ..." with its efficiency; empty if ranks do not vary by a rule.
 std::string scaling_text(std::span<const Scaling> scalings);
 
-/// One line a cell.
+/// Returns one line per cell.
 std::string map_csv(std::span<const CrossoverMap> maps);
-/// One line a crossing.
+/// Returns one line per crossing.
 std::string crossings_csv(std::span<const CrossoverMap> maps);
-/// {"schema": "commfuse.map/1", "maps": [...], "scaling": [...]}.
+/// Returns {"schema": "commfuse.map/1", "maps": [...], "scaling": [...]}.
 std::string map_json(std::span<const CrossoverMap> maps, std::span<const Scaling> scalings);
 
 }  // namespace commfuse::reports

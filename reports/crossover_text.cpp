@@ -51,7 +51,7 @@ MapAxis row_axis(const CrossoverMap& map) {
   return MapAxis::ranks;
 }
 
-/// One table of at most most_columns() sequence lengths, with those from `first` on.
+/// Returns a table of at most most_columns() sequence lengths, from `first` on.
 std::string table(const CrossoverMap& map, MapPlace place, std::size_t first) {
   const std::vector<std::string> names = short_names(map);
   const MapAxis down = row_axis(map);

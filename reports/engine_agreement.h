@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares default predictions with those of the dynamic engine: the last section of docs/accuracy.md, text and JSON.
+// Compares default predictions with predictions of the dynamic engine: the last section of docs/accuracy.md, text and
+// JSON.
 #pragma once
 
 #include <span>

@@ -14,7 +14,7 @@ namespace commfuse::reports {
 
 namespace {
 
-/// Stands for a space where a line must not be broken.
+/// Replaces a space where a line must not be broken.
 constexpr char unbroken_space = '\x1f';
 
 void append_text(const Value& value, std::string& to) {

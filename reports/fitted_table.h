@@ -16,15 +16,15 @@ namespace commfuse::reports {
 
 /// Treatment of a column whose cells are all equal.
 enum class Constant : std::uint8_t {
-  shown,  ///< It stays a column.
-  told,   ///< Its value stands above the table.
+  shown,  ///< It remains a column.
+  told,   ///< Its value is stated above the table.
   hidden  ///< It is not mentioned.
 };
 
 struct FittedColumn {
   std::string name;
   Constant constant = Constant::shown;
-  std::string usual{};    ///< Text of a constant that is hidden although constants of this column are told.
+  std::string usual{};    ///< A constant value that is not stated above the table, although other values are.
   bool at_right = false;  ///< Text is aligned at the right, as numbers are.
   /// If a table is too wide, columns with the largest number are dropped first; columns with 0 stay.
   int expendable = 0;
@@ -33,13 +33,13 @@ struct FittedColumn {
 /// Text around a table.
 struct TableNotes {
   std::string above{};  ///< A sentence above the constants.
-  std::string below{};  ///< Ends the line that names columns left out: how to see them.
+  std::string below{};  ///< Ends the line that names omitted columns: how to see them.
 };
 
 /// A table with its constant columns named above it. Less important columns that do not fit are dropped and named below
-/// it. Columns are two spaces apart, or one if that makes them fit. Text is aligned at the left, numbers at the right;
-/// "-" stands for absent values. Memory: the cells of each column share one string, which stays empty while all cells
-/// are equal, because there may be millions of rows.
+/// it. Columns are two spaces apart, or one space if that makes them fit. Text is aligned at the left, numbers at the
+/// right; "-" stands for absent values. Memory: the cells of each column share one string, which stays empty while all
+/// cells are equal, because there may be millions of rows.
 class FittedTable {
  public:
   /// `width`: columns of the terminal.
@@ -57,7 +57,7 @@ class FittedTable {
     bool is_text = true;
   };
 
-  /// Cells of a column: the first cell repeated `same` times, then those in `text` and `cells`.
+  /// Cells of a column: the first cell repeated `same` times, then the cells in `text` and `cells`.
   struct Cells {
     std::string first;
     bool first_is_text = true;

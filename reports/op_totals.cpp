@@ -15,7 +15,7 @@ struct Measure {
     return {2 * size.m * size.n * size.k, compulsory_traffic(size)};
   }
 
-  /// Counts two GEMMs, queries by keys and scores by values, for every sequence.
+  /// Counts two GEMMs for every sequence: queries by keys, and scores by values.
   OpTotals operator()(const AttentionShape& attention) const {
     const std::int64_t queries = sizes.elements(attention.queries);
     const std::int64_t keys = sizes.elements(attention.keys);

@@ -9,7 +9,7 @@
 namespace commfuse::reports {
 
 struct OpTotals {
-  std::int64_t operations = 0;  // floating-point, a fused multiply-add counted as two; causal attention half of full
+  std::int64_t operations = 0;  // floating-point; a fused multiply-add is two, causal attention half of full
   Bytes moved;                  // read and written at least once
 };
 

@@ -51,7 +51,7 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-/// Escapes text for roff: backslashes and dashes stand for themselves, and no line is a request.
+/// Escapes text for roff: backslashes and dashes are literal, and no line is a request.
 std::string roff(std::string_view text) {
   std::string escaped = replaced(replaced(std::string(text), "\\", "\\e"), "-", "\\-");
   return !escaped.empty() && (escaped.front() == '.' || escaped.front() == '\'') ? "\\&" + escaped : escaped;
@@ -124,7 +124,7 @@ std::vector<std::string> commands_below(const CommandEntry& command) {
   return words;
 }
 
-/// The argument that comes first.
+/// Returns the first positional argument; null if there is none.
 const OptionEntry* first_argument(const CommandEntry& command) {
   const auto argument = std::find_if(command.options.begin(), command.options.end(),
                                      [](const OptionEntry& option) { return option.by_place; });
@@ -147,7 +147,8 @@ std::string assignments(const Offer& offer) {
                                                                 : fmt::format("{}", fmt::join(offer.words, " ")));
 }
 
-/// Returns the offers after a command where no flag waits for its value: commands, else its first argument, else flags.
+/// Returns what is offered after a command where no flag waits for its value: subcommands, else the first argument,
+/// else flags.
 std::string assignments_behind(const CommandEntry& command) {
   if (!command.commands.empty()) {
     return assignments(OfferKind::words, fmt::format("{}", fmt::join(commands_below(command), " ")));
@@ -175,7 +176,7 @@ Offers offers_by_flag(const CommandEntry& program) {
   return offers;
 }
 
-/// Returns the cases of a script: a flag that is equal in all commands is named once.
+/// Returns the cases of a script: a flag that offers the same in all commands has one case.
 std::string cases_of(const Offers& offers) {
   std::map<std::string, std::vector<std::string>> patterns;
   for (const auto& [flag, by_offer] : offers) {
@@ -197,8 +198,8 @@ std::string cases_of(const Offers& offers) {
   return text;
 }
 
-/// The common part of the scripts of all programs. FUNCTION and PROGRAM stand for names. Words are compared and not
-/// given to compgen, which would expand them.
+/// The common part of the scripts of all programs. FUNCTION and PROGRAM are placeholders for names. Words are compared
+/// directly, because compgen would expand them.
 constexpr std::string_view bash_completion = R"(
 FUNCTION() {
   local IFS=$' \t\n' line=() list='' i word last='' cur typed head lead='' value at='PROGRAM' flag='' kind='' words=''
@@ -276,7 +277,7 @@ FUNCTION() {
 }
 )";
 
-/// The script asks the program for names of the catalogues at completion; it contains all other words.
+/// At completion the script asks the program for names of catalogues; it contains all other words itself.
 std::string bash_functions(const CommandEntry& program) {
   const std::string& name = program.path.front();
   const std::string function = "_" + replaced(name, "-", "_");
@@ -302,7 +303,7 @@ std::string bash(const CommandEntry& program) {
                      bash_functions(program), replaced(name, "-", "_"));
 }
 
-/// Uses the functions of bash. zsh calls the file itself the first time if it lies among its functions.
+/// Uses the functions of bash. If the file is in zsh's function path, zsh runs it at the first completion.
 std::string zsh(const CommandEntry& program) {
   const std::string& name = program.path.front();
   const std::string function = "_" + replaced(name, "-", "_");

@@ -16,13 +16,13 @@ namespace commfuse::reports {
 
 namespace {
 
-/// "+21%", "-12%~".
+/// Formats "+21% " or "-12%~".
 std::string cell_of(const ResultRow& row, const ResultRow& serial, const VerdictRule& rule) {
   const PayVerdict verdict = pay_verdict(row, serial, row, rule);
   return fmt::format("{}%{}", with_sign(100.0 * verdict.saved, 0), verdict.pays == Pays::close ? "~" : " ");
 }
 
-/// The point of a row among others of a map.
+/// Finds the row of a strategy at a point of a map; null if there is none.
 const ResultRow* find(const std::vector<const ResultRow*>& rows, std::string_view strategy, std::int64_t ranks,
                       std::int64_t seq) {
   const auto row_at_place = std::ranges::find_if(rows, [&](const ResultRow* row) {

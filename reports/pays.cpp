@@ -24,7 +24,7 @@ std::optional<PayScore> pays_of(std::span<const TableScore> scores) {
   return sum;
 }
 
-/// Sums up the errors of serial pairs, or those of overlapped kernels.
+/// Summarises the errors of serial pairs, or of overlapped kernels.
 ErrorSummary errors_of(std::span<const TableScore> scores, bool serial) {
   std::vector<double> errors;
   for (const TableScore& score : scores) {
@@ -64,9 +64,9 @@ std::string pays_table(std::span<const TableScore> scores) {
 
 namespace {
 
-/// Returns a command below a sentence, in lines that a shell joins.
+/// Returns a command for the line below a sentence, continued with backslashes.
 std::string command_below(const std::string& command) {
-  constexpr std::size_t continued = 2;  // Columns that " \" takes.
+  constexpr std::size_t continued = 2;  // columns of " \"
   std::string text = wrapped(command, "    ", "      ", page_width - continued);
   for (std::size_t end = text.find('\n'); end + 1 < text.size(); end = text.find('\n', end + 3)) {
     text.insert(end, " \\");

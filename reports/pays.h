@@ -11,7 +11,7 @@
 
 namespace commfuse::reports {
 
-/// For terminals; empty without pairs.
+/// Returns text for terminals; empty without pairs.
 std::string pays_table(std::span<const TableScore> scores);
 
 /// Returns every pair with its times and the command that predicts it again, in two lines; empty without pairs.
@@ -20,7 +20,7 @@ std::string pairs_table(std::span<const TableScore> scores);
 /// Adds `overlap_pays` to the object of score_json: null without pairs.
 void add_pays(nlohmann::ordered_json& object, std::span<const TableScore> scores);
 
-/// A section of docs/accuracy.md; empty without pairs.
+/// Returns a section of docs/accuracy.md; empty without pairs.
 std::string pays_section(std::span<const TableScore> scores);
 
 }  // namespace commfuse::reports

@@ -150,7 +150,7 @@ bool can_win(const ResultRow& row, Rows rows) {
          std::all_of(rows.begin(), rows.end(), [](const ResultRow& other) { return other.bound || !other.feasible(); });
 }
 
-/// Attention in a bound's kernels waits for all keys; schedules that take queries one by one may be faster.
+/// Attention in a bound's kernels waits for all keys; schedules that process queries one by one may be faster.
 bool is_no_bound(const ResultRow& row) {
   const std::optional<Scope> scope = scope_named(row.scope);
   return row.bound && scope && has_attention(*scope);
@@ -161,7 +161,7 @@ std::string label(const ResultRow& row) {
     return fmt::format("{} (no {})", row.strategy, row.parameters);
   }
   const Strategy* strategy = find_strategy(row.strategy);
-  if (row.bound && strategy != nullptr && !strategy->bound) {  // Such a row is a limit beside implementations.
+  if (row.bound && strategy != nullptr && !strategy->bound) {  // Beside implementations such a row is a bound.
     return fmt::format("{} (ideal{}{})", row.strategy, row.parameters.empty() ? "" : ", ", row.parameters);
   }
   return row.parameters.empty() ? row.strategy : fmt::format("{} ({})", row.strategy, row.parameters);
@@ -174,7 +174,7 @@ std::string short_label(const ResultRow& row, Rows rows) {
 }
 
 std::string probability_in_words(double probability) {
-  constexpr double highest = 0.995;  // Effects outside the model are no smaller.
+  constexpr double highest = 0.995;  // Effects outside the model leave at least this much doubt.
   return probability >= highest ? std::string{"over 99%"} : fmt::format("{:.0f}%", 100.0 * probability);
 }
 
@@ -185,7 +185,7 @@ std::string sure_in_words(const std::optional<double>& probability) {
 
 namespace {
 
-/// "attention kernel" of attention_kernel.
+/// Turns attention_kernel into "attention kernel".
 std::string key_in_words(std::string_view key) {
   std::string words{key};
   std::ranges::replace(words, '_', ' ');

@@ -21,16 +21,16 @@ using Rows = std::span<const ResultRow>;
 /// scope, ranks, batch, seq, dtype, interference, launch, attention kernel and faults agree.
 bool same_point(const ResultRow& a, const ResultRow& b);
 
-/// Runs of rows of one point.
+/// Returns the runs of adjacent rows of one point.
 std::vector<Rows> rows_by_point(Rows rows);
 
-/// Returns places of the rows such that rows of one point stand together, in order of first appearance. Needed because
-/// an axis over strategies separates them.
+/// Returns places of the rows such that rows of one point are adjacent, in order of first appearance. An axis over
+/// strategies separates them.
 std::vector<std::size_t> order_by_point(Rows rows);
 /// Returns the rows in the order of order_by_point().
 std::vector<ResultRow> ordered_by_point(std::vector<ResultRow> rows);
 
-/// The fastest serial schedule of a point; nullptr if none has a result.
+/// Returns the fastest serial schedule of a point; nullptr if none has a result.
 const ResultRow* serial_of(Rows rows);
 /// Returns the row's time minus the time of `serial`, as a share of serial's: negative if the row is faster. Nothing
 /// for serial itself, and without serial.
@@ -42,7 +42,7 @@ Contender contender_of(const ResultRow& row);
 /// The verdict over the rows of one point that can win; a schedule that appears twice counts once.
 struct PointVerdict {
   std::vector<const ResultRow*> ranking;  ///< Rows that can win, fastest first. Empty if none has a result.
-  std::vector<const ResultRow*> front;    ///< The fastest row and those that tie with it.
+  std::vector<const ResultRow*> front;    ///< The fastest row and rows that tie with it.
   std::optional<double> probability{};    ///< Probability of the verdict.
 
   [[nodiscard]] bool wins() const { return front.size() == 1; }
@@ -50,16 +50,16 @@ struct PointVerdict {
 };
 PointVerdict point_verdict(Rows rows, const VerdictRule& rule);
 
-/// True for a row of a bound whose time another schedule may beat.
+/// Returns whether the row is of a bound strategy but another schedule may beat its time.
 bool is_no_bound(const ResultRow& row);
 
 /// "sliced (k=4)"
 std::string label(const ResultRow& row);
-/// Returns the strategy alone if that tells it from the other rows, else with its parameters.
+/// Returns the strategy alone if that distinguishes the row from the others, else with its parameters.
 std::string short_label(const ResultRow& row, Rows rows);
 
 /// Returns the verdict of each row: "wins", "ties" or "loses"; "bound" for a row that cannot win; empty if there is
-/// nothing to compare. Rows of one point may be apart.
+/// nothing to compare. Rows of one point need not be adjacent.
 std::vector<std::string> verdict_words(Rows rows, const VerdictRule& rule);
 
 /// Formats "91%" or "over 99%": the model cannot be more certain.
@@ -67,21 +67,22 @@ std::string probability_in_words(double probability);
 /// Formats " (91% sure)", which follows the winner, or ", probability unknown (--uncertainty off)".
 std::string sure_in_words(const std::optional<double>& probability);
 
-/// False for a bound, if the point has other results.
+/// Returns false for a bound, if the point has other results.
 bool can_win(const ResultRow& row, Rows rows);
 
 /// Returns the settings of a point that headings omit and that are not the usual ones: "faults slow-rank".
 std::vector<std::string> unusual(const ResultRow& row);
 
-/// Returns every warning of the rows once, in order, without those of memory.
+/// Returns every warning of the rows once, in order, without warnings about memory.
 std::vector<std::string> warnings_of(Rows rows);
 
-/// Returns the sentence that precedes the rows: some do not fit the memory (LargestNeed::sentence). Empty if all fit.
+/// Returns the sentence before the rows, which states that some do not fit in memory (LargestNeed::sentence). Empty if
+/// all rows fit.
 std::string memory_sentence(Rows rows);
-/// Adds the need of a row to the sentence's.
+/// Adds the need of a row to `need`, for the sentence.
 void add_need(const ResultRow& row, LargestNeed& need);
 
-/// The unit of the longest time, so that a block of one point reads in one unit.
+/// The unit of the longest time, so that the block of a point has a single unit.
 struct Unit {
   explicit Unit(Rows rows);
   [[nodiscard]] std::string text(Duration duration) const { return scale.digits(duration); }

@@ -20,7 +20,8 @@ namespace {
 using Scores = std::span<const TableScore>;
 using Json = nlohmann::ordered_json;
 
-/// Excludes degraded machines, which measure no model, and the project's own tables, which are a part of the others.
+/// Excludes degraded machines, which the model does not describe, and the project's own tables where others contain
+/// their rows.
 bool counts(const TableScore& score, Scores scores) {
   return !score.degraded && (!score.brought_along || std::ranges::all_of(scores, &TableScore::brought_along));
 }
@@ -136,7 +137,7 @@ std::vector<FitRows> fits_of(Scores scores) {
 std::string whole_percent(double fraction) { return fmt::format("{:.0f}", 100.0 * fraction); }
 std::string percent(double fraction) { return fmt::format("{:.1f}", 100.0 * fraction); }
 
-/// "69±3".
+/// Formats "69±3".
 std::string with_band(const ObservedShare& observed) {
   return fmt::format("{}±{}", whole_percent(observed.share), whole_percent(observed.band));
 }
@@ -154,10 +155,10 @@ std::string name_of_bin(const ReliabilityBin& bin) {
   return bin.to == 1.0 ? ">99" : fmt::format("{}-{}", whole_percent(bin.from), whole_percent(bin.to));
 }
 
-/// With fewer measured times a share says little.
+/// With fewer measured times, a share means little.
 constexpr std::int64_t fewest_to_rank = 10;
 
-/// Returns at most three rows, the farthest from their nominal coverage first; none that chance explains or that has
+/// Returns at most three rows, farthest from their nominal coverage first; omits rows that chance explains or that have
 /// too few times.
 std::vector<const CoverageRow*> worst_of(const std::vector<CoverageRow>& rows) {
   std::vector<const CoverageRow*> worst;
@@ -289,7 +290,7 @@ Json reliability_json(const std::string& machine, const Json& ways, const Reliab
   return object;
 }
 
-/// Returns the error, in %, that this share of the times does not exceed, where 4 % was stated.
+/// Returns the error, in percent, that this share of the times does not exceed where the stated error is 4%.
 std::string reach(std::span<const CheckedTime> times, double share) {
   std::vector<double> errors;
   for (const CheckedTime& time : times) {
@@ -337,7 +338,7 @@ Json limits_json(const std::array<T, all_limits.size()>& values) {
   return object;
 }
 
-/// Returns a line "    by_limit.latency: 1.000 -> 0.712, 3812 rows read" for each limit of which the fit read rows.
+/// Returns a line "    by_limit.latency: 1.000 -> 0.712, 3812 rows read" for each limit with rows that the fit read.
 std::string by_limit_lines(const FitRows& fit, const NewResidual& made) {
   std::string text;
   for (std::size_t i = 0; i < all_limits.size(); ++i) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reliability of stated errors: coverage of intervals, win probabilities, and public distributions. Tables of degraded
-// machines do not count.
+// machines are excluded.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -17,16 +17,16 @@ std::string reliability_table(std::span<const TableScore> scores);
 /// Adds `coverage`, `win_probabilities` and `observations` to the object of score_json; shares are fractions.
 void add_reliability(nlohmann::ordered_json& object, std::span<const TableScore> scores);
 
-/// Returns text for terminals: for each residual of a machine's file, the residual that would hold 68 % of the rows
-/// that its fit read, its factors by what limits an op, and the coverage of rows held out with either. Says if no fit
-/// read a table; with fewer than least_rows_for_residual rows the residual stays.
+/// Returns text for terminals: for each residual of a machine's file, the residual that would cover 68% of the rows
+/// that its fit read, its factors by what limits an op, and the coverage of held-out rows with the old and the new
+/// residual. States it if no fit read a table. With fewer than least_rows_for_residual rows the residual stays.
 std::string residuals_table(std::span<const TableScore> scores);
 
 /// Returns the same as an array: `machine`, `key`, `residual`, `new_residual` and `new_by_limit` (null: too few rows),
 /// `by_limit`, `read`, `read_by_limit`, `held_out` and shares as fractions.
 std::string residuals_json(std::span<const TableScore> scores);
 
-/// Sections of docs/accuracy.md.
+/// Returns sections of docs/accuracy.md.
 std::string reliability_section(std::span<const TableScore> scores);
 
 }  // namespace commfuse::reports

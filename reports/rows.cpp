@@ -32,7 +32,7 @@ bool is_number(std::string_view text) {
   return error == std::errc{} && end == text.data() + text.size();
 }
 
-/// True if a spreadsheet would compute the text, or send it to a server.
+/// Returns whether a spreadsheet would take the text for a formula, which may even send data to a server.
 bool is_formula(std::string_view text) {
   constexpr std::string_view begins = "=+-@\t\r";
   return text.size() > 1 && begins.find(text.front()) != std::string_view::npos && !is_number(text);

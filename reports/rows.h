@@ -18,15 +18,15 @@ std::string to_json_lines(std::span<const ResultRow> rows);
 /// Adds `verdict` after the columns, null if it is empty. Requires one verdict per row.
 std::string to_json(std::span<const ResultRow> rows, std::span<const std::string> verdicts);
 std::string to_json_lines(std::span<const ResultRow> rows, std::span<const std::string> verdicts);
-/// RFC 4180 with a header. A column that does not apply is empty.
+/// Returns RFC 4180 text with a header. A column that does not apply is empty.
 std::string to_csv(std::span<const ResultRow> rows);
 /// Returns a cell of CSV: quoted if necessary, and with an apostrophe in front if a spreadsheet would take it for a
-/// formula. A number in words is unchanged.
+/// formula. A number is unchanged.
 std::string csv_text(const std::string& cell);
 
-// Pieces of these texts, for rows that come one by one and for some of the columns.
+// Parts of these texts, for rows that come one by one and for a choice of columns.
 
-/// The columns of all rows.
+/// Returns the names of all columns.
 std::vector<std::string_view> column_names();
 /// Returns a line, with its end.
 std::string csv_line(std::span<const std::string_view> names);

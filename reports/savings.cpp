@@ -15,7 +15,7 @@ namespace {
 
 bool is_implementation(const ResultRow& row) { return !row.implements.empty() && row.feasible(); }
 
-/// Returns the time of the row over that of serial.
+/// Returns the time of the row divided by the time of serial.
 double times_of(const ResultRow& row, const ResultRow& serial) {
   const double row_time = contender_of(row).time;
   const double other = contender_of(serial).time;
@@ -85,7 +85,7 @@ SavingCount SavingTally::count() {
     return count_;
   }
   std::ranges::sort(saved_);
-  // The median lies between the two middle ones, so that of two points neither alone is the median.
+  // Interpolates, so that the median of two points is between them.
   const auto at = [&](double share) {
     const double place = share * static_cast<double>(saved_.size() - 1);
     const auto below = static_cast<std::size_t>(std::floor(place));

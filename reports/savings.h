@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Time that overlap saves against serial communication, at one point and over all points of a sweep. Verdicts, maps and
-// reports take their numbers from here.
+// reports use these numbers.
 #pragma once
 
 #include <cstddef>
@@ -28,23 +28,23 @@ struct PayVerdict {
 };
 
 /// The implementations of a point: the fastest one, and the recommended one, which is the fastest that surely takes
-/// less time than serial, else the fastest. Both are null if there is none.
+/// less time than serial, else the fastest. Both are null without implementations.
 struct Implementations {
   const ResultRow* fastest = nullptr;
   const ResultRow* chosen = nullptr;
   std::size_t count = 0;
 };
-/// `ranking` has those rows of a point that can win, fastest first.
+/// `ranking` has the rows of a point that can win, fastest first.
 Implementations implementations_of(std::span<const ResultRow* const> ranking, const ResultRow& serial,
                                    const VerdictRule& rule);
 
-/// Compares a row with serial. The probability is that of the row (`beats_serial`); without one it follows from both
-/// errors if the faster of the two is the fastest of its point; otherwise the difference alone decides.
+/// Compares a row with serial. The probability is `beats_serial` of the row. Without it, the probability follows from
+/// both errors if the faster of the two is the fastest of its point; otherwise the difference alone decides.
 PayVerdict pay_verdict(const ResultRow& row, const ResultRow& serial, const ResultRow& fastest,
                        const VerdictRule& rule);
 
-/// Returns the recommended schedule: an implementation if some were run, else the fastest other one. Nothing if the
-/// ranking lacks it or serial.
+/// Returns the verdict on the recommended schedule: an implementation if any was run, else the fastest schedule other
+/// than serial. Nothing if the ranking lacks it or serial.
 std::optional<PayVerdict> pay_verdict(std::span<const ResultRow* const> ranking, const VerdictRule& rule);
 
 /// Savings of many points.

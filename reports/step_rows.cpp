@@ -101,7 +101,7 @@ std::string spread(const StepRow& row) {
   return text;
 }
 
-/// Describes the GPU that needs the most memory, below a block; empty if nobody asked.
+/// Describes the GPU that needs the most memory, below a block; empty without memory columns.
 std::string memory_in_words(const StepRow& row) {
   if (!row.has("fits")) {
     return {};
@@ -123,7 +123,7 @@ std::string memory_in_words(const StepRow& row) {
                  "  ", "    ");
 }
 
-/// Returns the need of a GPU if the row has it; a row of prefill has only what does not fit.
+/// Returns the largest need of memory; rows of prefill state it only if it does not fit.
 LargestNeed largest_need(std::span<const StepRow> rows) {
   LargestNeed largest;
   for (const StepRow& row : rows) {
@@ -153,7 +153,7 @@ std::string percentiles_in_words(const StepRow& row) {
              : "";
 }
 
-/// Returns the line below a block; empty if all GPUs are alike.
+/// Returns the line of percentiles below a block; empty if all GPUs have the same speed.
 std::string spread_in_words(std::string percentiles) {
   if (percentiles.empty()) {
     return {};
@@ -166,7 +166,7 @@ using PlanRows = std::vector<const StepRow*>;
 
 constexpr const char* line = "{} {:<{}} {:>9} {:>5} {:>9} {:>9} {:>6}{}\n";
 
-/// Returns a width that holds every name of a block, as far as lines stay within page_width.
+/// Returns a width for every name of a block, as far as lines stay within page_width.
 std::size_t name_width(const PlanRows& rows) {
   constexpr std::size_t narrowest = 13;
   constexpr std::size_t widest = 28;
@@ -177,7 +177,7 @@ std::size_t name_width(const PlanRows& rows) {
   return std::min(width, widest);
 }
 
-/// A name that does not fit its column has a line of its own, after `mark`; the column then stays empty.
+/// A name that does not fit in its column has a separate line, after `mark`; the column then stays empty.
 struct NameCell {
   std::string above;
   std::string text;
@@ -203,7 +203,7 @@ std::string head(const PlanRows& rows, const StepRow* baseline, std::size_t widt
                      is_training ? fmt::format(" {:>6}", "HFU") : "");
 }
 
-/// Returns a row of a block, or the reason why there is none.
+/// Returns a row of a block, or the reason why it has no result.
 std::string table_row(const StepRow& row, char mark, const StepRow* serial, std::size_t width, TerminalStyle style) {
   if (!row.feasible()) {
     return wrapped(row.text("reason"), fmt::format("  {:<{}}  ", row.text("strategy"), width + 1), "      ");
@@ -219,7 +219,7 @@ std::string table_row(const StepRow& row, char mark, const StepRow* serial, std:
   return mark == '>' ? style.bold(text) : text;
 }
 
-/// Returns the parts of a training step's time, a line for each strategy.
+/// Returns the parts of a training step's time, one line per strategy.
 std::string parts(const PlanRows& rows, std::size_t width) {
   std::string text;
   for (const StepRow* row : rows) {
@@ -255,7 +255,7 @@ std::string block(const PlanRows& rows, const VerdictRule& rule, TerminalStyle s
   return text + (sentence.empty() ? sentence : wrapped(sentence, "  ", "  ")) + parts(rows, width);
 }
 
-/// Returns what was asked except the strategy: the cells before it.
+/// Returns the settings of a row except the strategy: the cells before it.
 std::string plan_key(const StepRow& row) {
   StepRow asked;
   const bool is_decode = row.text("scope") == "decode";
@@ -326,7 +326,7 @@ PlanSavings plan_savings(std::span<const StepRow> rows, const VerdictRule& rule)
       continue;
     }
     tally.add(saving->saved, saving->pays);
-    // A sure saving counts more than a sure loss, and a sure loss more than a difference that is too close to call.
+    // A sure saving outweighs a sure loss, and a sure loss outweighs a difference that is too close to call.
     const auto weight = [&](const PlanSaving& plan) {
       return std::tuple(!any_fits || fits(*plan.overlap),
                         plan.pays == Pays::yes  ? 2

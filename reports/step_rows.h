@@ -17,12 +17,13 @@
 namespace commfuse::reports {
 
 /// Returns a block for each plan: time and its error, tokens per second and use of the GPUs; below it the verdict, for
-/// training the parts of the time, and memory. For several plans the recommended one follows. Strategies of one plan
+/// training the parts of the time, and memory. For several plans the recommended plan follows. Strategies of one plan
 /// form one block, wherever they are among the rows. With style the winner is bold.
 std::string step_table(std::span<const StepRow> rows, const VerdictRule& rule = {}, const ModelWords& words = {},
                        TerminalStyle style = stdout_style());
 
-/// Says that some rows do not fit the memory (LargestNeed::sentence); empty if all fit. The table begins with it.
+/// Returns the sentence which states that some rows do not fit in memory (LargestNeed::sentence); empty if all rows
+/// fit. The table begins with it.
 std::string memory_sentence(std::span<const StepRow> rows);
 
 /// "llama-3.1-8b step on h100-sxm, 4 GPUs (4 tensor), batch 8, seq 4K, bf16".
@@ -33,7 +34,7 @@ class PlanVerdict {
  public:
   PlanVerdict(std::span<const StepRow* const> rows, const VerdictRule& rule);
 
-  /// True if the row wins, or ties with the fastest; false in a plan with one result.
+  /// Returns whether the row wins or ties with the fastest; false in a plan with one result.
   [[nodiscard]] bool in_front(const StepRow* row) const;
   [[nodiscard]] bool wins() const { return verdict_.wins(); }
   /// Empty for fewer than two results.
@@ -48,14 +49,14 @@ class PlanVerdict {
   Verdict verdict_;
 };
 
-/// Returns the best of several plans and those that tie with it; empty if there is only one, or none fits.
+/// Returns the best of several plans and the plans that tie with it; empty if there is only one plan, or none fits.
 std::string best_plan(std::span<const StepRow> rows, const VerdictRule& rule = {});
 
 /// Returns the baseline among the rows that have a result: the row of the framework itself, else the first of strategy
-/// serial; null if there is neither.
+/// serial; null if the plan has neither.
 const StepRow* serial_of(std::span<const StepRow* const> rows);
 
-/// The fastest other schedule of a plan beside serial_of() it; nothing if the plan lacks either.
+/// The fastest other schedule of a plan compared with serial_of() the plan.
 struct PlanSaving {
   const StepRow* overlap = nullptr;
   const StepRow* serial = nullptr;
@@ -64,23 +65,23 @@ struct PlanSaving {
 };
 std::optional<PlanSaving> plan_saving(std::span<const StepRow* const> plan, const VerdictRule& rule = {});
 
-/// Savings of all plans together, and the decisive plan among those that fit the memory: where overlap surely saves the
-/// most, else where it surely loses the most, else the first with both.
+/// Savings of all plans together, and the decisive plan among plans that fit in memory: the plan where overlap surely
+/// saves the most, else where it surely loses the most, else the first plan that has both rows.
 struct PlanSavings {
   SavingCount count;
   std::optional<std::size_t> decisive;  ///< Index in plans_of() the rows.
-  std::string baseline;                 ///< Name of the baseline; that of the first plan.
+  std::string baseline;                 ///< Name of the baseline of the first plan.
 };
 PlanSavings plan_savings(std::span<const StepRow> rows, const VerdictRule& rule = {});
 
 /// Returns runs of rows that differ in their strategy alone, in order of appearance.
 std::vector<std::vector<const StepRow*>> plans_of(std::span<const StepRow> rows);
 
-/// Returns one sentence: the winner among the strategies of one plan, or which of them tie; empty for fewer than two
-/// results.
+/// Returns one sentence: the winner among the strategies of one plan, or the strategies that tie; empty for fewer than
+/// two results.
 std::string step_verdict(std::span<const StepRow> rows, const VerdictRule& rule = {});
 
-/// Returns the sentence of every plan, a paragraph each, and the best plan; at most 80 columns wide.
+/// Returns the sentence of every plan, one paragraph each, and the best plan; at most 80 columns wide.
 std::string step_verdicts(std::span<const StepRow> rows, const VerdictRule& rule = {});
 
 std::string to_json(std::span<const StepRow> rows);

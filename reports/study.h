@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A close look at one point, which a report shows beside the rows of results.
+// Details of one point, which a report shows beside the rows of results.
 #pragma once
 
 #include <optional>
@@ -22,7 +22,7 @@ struct RoofedProduct {
   std::string schedule;
   std::string shape;  // "product 4,096 x 3,584 x 8,192"
   Flops work;
-  Bytes traffic;          // every operand once
+  Bytes traffic;          // counts every operand once
   Duration time{};        // time of one GEMM, as priced
   std::size_t count = 0;  // on the critical rank
 };
@@ -34,7 +34,8 @@ struct Roofline {
   std::vector<RoofedProduct> products;
 };
 
-/// Share of the time of another schedule (serial, else the next one) that the fastest saves, with a 90% interval.
+/// Share of the time that the fastest schedule saves against another (serial, else the next fastest), with a 90%
+/// interval.
 struct SavingInterval {
   std::string winner;
   std::string next;
@@ -44,7 +45,7 @@ struct SavingInterval {
 };
 
 struct PointStudy {
-  std::vector<TracedRun> runs;  // predicted ones, then measured ones
+  std::vector<TracedRun> runs;  // predicted runs, then measured runs
   std::optional<Explanation> explanation{};
   std::vector<SampledRun> samples{};
   std::optional<SavingInterval> saving{};

@@ -16,7 +16,7 @@ namespace commfuse::reports {
 namespace {
 
 constexpr const char* line = "{:<27} {:>8} {:>8} {:>8} {:>17} {:>7}\n";
-constexpr std::size_t label_width = 27;  // a longer one has a line of its own
+constexpr std::size_t label_width = 27;  // a longer label has a separate line
 
 const Estimate& p99(const ResultRow& row) { return row.tails->percentiles.p99; }
 
@@ -35,7 +35,7 @@ double path_seconds(const P99Causes& causes) {
   return std::max(to_seconds(sum), 1e-12);
 }
 
-/// Names the delay against an undisturbed run, its causes, and the ops of the critical paths.
+/// Describes the delay against an undisturbed run, its causes, and the ops of the critical paths.
 std::string causes_in_words(const ResultRow& row, Rows rows, const Unit& unit) {
   const P99Causes& causes = row.tails->causes;
   const Breakdown& undisturbed = row.analysis.critical;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs under jitter, for people: percentiles with their intervals, and common causes of slow runs.
+// Runs under jitter as text: percentiles with their intervals, and common causes of slow runs.
 #pragma once
 
 #include <span>
@@ -9,12 +9,12 @@
 
 namespace commfuse::reports {
 
-/// Returns a table at most 80 columns wide, a block for each point; empty if no row has tails. Rows stand as in
+/// Returns a table at most 80 columns wide, a block for each point; empty if no row has tails. Rows are in the order of
 /// comparison_table.
 std::string tails_table(std::span<const ResultRow> rows);
 
-/// Names the lowest p99 among the rows of one point that can win, and says if the samples are enough for this. Requires
-/// a row that can win and has tails.
+/// Names the lowest p99 among the rows of one point that can win, and states whether the samples suffice to tell.
+/// Requires a row that can win and has tails.
 std::string tail_verdict(std::span<const ResultRow> rows);
 
 }  // namespace commfuse::reports

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The unit of times that stand together in a table, a figure or a page.
+// The common unit of the times in a table, a figure or a page.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@
 namespace commfuse::reports {
 
 /// Microseconds below 10 ms, milliseconds below 10 s, then seconds. No number has more than seven characters, so
-/// columns hold.
+/// columns stay aligned.
 struct TimeScale {
   const char* name;      ///< "us", "ms" or "s"
   const char* in_words;  ///< "microseconds"
-  double microseconds;   ///< in one of it
+  double microseconds;   ///< microseconds in one unit
   int decimals;
 
   [[nodiscard]] double value(Duration duration) const { return to_microseconds(duration) / microseconds; }
@@ -21,7 +21,7 @@ struct TimeScale {
   [[nodiscard]] std::string digits(Duration duration) const;
 };
 
-/// Returns the unit for times of which the longest is `longest`.
+/// Returns the unit for times up to `longest`.
 TimeScale time_scale(Duration longest);
 
 }  // namespace commfuse::reports

@@ -9,9 +9,9 @@ namespace commfuse::reports {
 
 namespace {
 
-constexpr std::size_t most_regions = 3;  // regions of a stacked operand; the rest is an ellipsis
+constexpr std::size_t most_regions = 3;  // regions of a stacked operand that are named; an ellipsis replaces the rest
 
-/// Returns the op's action in one word.
+/// Returns one word for what the op does.
 std::string_view verb(const Program& program, const Op& op) {
   const Shape& shape = program.shapes[op.shape];
   if (const auto* elementwise = std::get_if<ElementwiseShape>(&shape)) {

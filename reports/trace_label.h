@@ -10,7 +10,7 @@
 
 namespace commfuse::reports {
 
-/// Text, followed by the value of an index on a rank if there is an index.
+/// Text and an optional index, whose value on a rank follows the text.
 struct LabelPiece {
   std::string text;
   std::optional<Index> index;
@@ -18,17 +18,17 @@ struct LabelPiece {
 
 /// Returns the pieces of a name, which are equal on all ranks except for the values of the indices. They name the
 /// output; for an op without one, what it sends. Positions are in blocks, as in the schedule's text: "y[2 +: 2]" is two
-/// blocks from block 2.
+/// blocks from block 2 on.
 std::vector<LabelPiece> label_pieces(const Program& program, const Op& op);
 
 /// Returns the whole name on one rank.
 std::string op_label(const Program& program, const Op& op, Rank rank);
 
-/// "commfuse (ring)", "serial": the strategy with its parameters.
+/// Returns the strategy with its parameters: "commfuse (ring)", "serial".
 std::string strategy_label(const std::string& strategy, const std::string& parameters);
 
-/// "GEMM 4K x 7K x 8K" of "product 4K x 7K x 8K", with the sign of multiplication, and "memory-bound op of 84 MiB":
-/// what explanations name, in the words of the field. Names of parameters stay as they are.
+/// Turns a name in an explanation into the terms of the field: "product 4K x 7K x 8K" into "GEMM 4K x 7K x 8K" with
+/// multiplication signs, and the like for "memory-bound op of 84 MiB". Names of parameters stay unchanged.
 std::string op_in_words(std::string name);
 
 }  // namespace commfuse::reports

@@ -18,8 +18,8 @@ struct TracedRun {
   std::shared_ptr<const Program> program;  // never null
   Timeline timeline;
   Sizes sizes;  // sizes of the program's dimensions; if empty, traces have blocks but no bytes or FLOPs
-  std::optional<CriticalPath> path{};  // nothing: not computed
-  bool measured = false;               // the timeline is a measured one
+  std::optional<CriticalPath> path{};  // nothing if not computed
+  bool measured = false;               // the timeline was measured
 };
 
 }  // namespace commfuse::reports

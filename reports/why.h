@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One prediction taken apart, for people and for programs.
+// The explanation of one prediction, as text and as JSON.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Provides a function of glibc 2.36 that the static C++ library of GCC 12 and later needs, by means of older functions,
-// so that programs with that library run on glibc 2.34. Only packed programs link it (cmake/portable.cmake); it is
-// hidden, so that other objects in the process keep the C library's.
+// Implements, with older functions, a function of glibc 2.36 that the static C++ library of GCC 12 and later needs, so
+// that programs with that library run on glibc 2.34. Only packed programs link it (cmake/portable.cmake); it is hidden,
+// so that other objects in the process use the C library's function.
 #include <unistd.h>
 
 #include <cstdint>

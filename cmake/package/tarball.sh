@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # usage: tarball.sh BUILD SOURCE FOLDER: packs an installation of a build, with packed programs, as
-# FOLDER/commfuse-VERSION-linux-MACHINE.tar.gz, which can be unpacked anywhere and run. Equal input makes equal bytes.
+# FOLDER/commfuse-VERSION-linux-MACHINE.tar.gz, which can be unpacked and run anywhere. Equal input yields equal bytes.
 set -euo pipefail
 build=$(cd "$1" && pwd)
 source=$(cd "$2" && pwd)

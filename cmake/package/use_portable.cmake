@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Run by CPack between the installation into its folder and the packing: programs and modules of the folder
-# CPACK_COMMFUSE_PORTABLE, where it has them, replace what was installed under the same path.
+# CPack runs this after it has installed the files and before it packs them. Programs and modules in the folder
+# CPACK_COMMFUSE_PORTABLE replace the files installed under the same path.
 file(GLOB_RECURSE packed RELATIVE "${CPACK_COMMFUSE_PORTABLE}"
   "${CPACK_COMMFUSE_PORTABLE}/bin/*" "${CPACK_COMMFUSE_PORTABLE}/lib/*")
 foreach(path IN LISTS packed)

@@ -13,7 +13,7 @@ what is used, with zrender (BSD-3-Clause) and parts of d3 (BSD-3-Clause) and tsl
 ${notice}
 */`;
 
-// Apache-2.0 asks that its NOTICE goes with every copy, and a report is one: the page shows these.
+// Apache-2.0 requires its NOTICE in every copy, and a report is a copy, so the page shows these.
 const licences = [
   `Apache ECharts ${version}, Apache License 2.0\n${notice}`,
   readFileSync(`${library}/LICENSE`, "utf8").trim(),
@@ -37,6 +37,6 @@ const result = await build({
   },
   write: false,
 });
-// Inside an element <script> no text may close it.
+// No text inside a <script> element may close it.
 const text = result.outputFiles[0].text.replaceAll("</script", "<\\/script").replaceAll("]]>", "]]\\>");
 writeFileSync(process.argv[2], gzipSync(text, { level: 9 }));

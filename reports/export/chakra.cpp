@@ -24,7 +24,7 @@ class Attributes {
  public:
   explicit Attributes(proto::Node& node) : node_(node) {}
 
-  // Types are those that Chakra's converters choose, because older feeders read no others.
+  // Uses the types that Chakra's converters choose, because older feeders read no others.
   void flag(const char* name, bool value) { add(name).set_bool_val(value); }
   void number(const char* name, std::int32_t value) { add(name).set_int32_val(value); }
   void count(const char* name, std::int64_t value) { add(name).set_int64_val(value); }
@@ -41,7 +41,7 @@ class Attributes {
   proto::Node& node_;
 };
 
-/// Whole microseconds of the scaled time, the nearest.
+/// Returns the scaled time, rounded to the nearest microsecond.
 std::uint64_t microseconds(Duration time, std::int64_t scale) {
   constexpr std::int64_t ps = 1'000'000;
   const std::int64_t whole = time.count() / ps * scale;

@@ -16,12 +16,12 @@ namespace {
 
 using Out = std::back_insert_iterator<std::string>;
 
-// Okabe and Ito's palette, which the colour-blind can tell apart too.
+// Okabe and Ito's palette, which colour-blind readers can also distinguish.
 constexpr std::string_view blue = "#0072B2";
 constexpr std::string_view orange = "#D55E00";
 
-/// The inside of a quoted DOT string: "\n" ends a line of a label, so a backslash is doubled, and control characters
-/// are blanks.
+/// Escapes text for a quoted DOT string. "\n" ends a line of a label, so backslashes are doubled; control characters
+/// become blanks.
 std::string escaped(std::string_view text) {
   std::string result;
   for (const char letter : text) {
@@ -45,7 +45,7 @@ std::string_view colour_of(Purpose purpose) {
   return "white";
 }
 
-/// "; to 3, from 1".
+/// Formats "; to 3, from 1"; empty for a command without peers.
 std::string peers_of(const Command& command) {
   std::string text = command.target < 0 ? "" : fmt::format("to {}", command.target);
   if (command.source >= 0) {

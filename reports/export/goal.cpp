@@ -12,7 +12,7 @@ namespace commfuse::reports {
 
 namespace {
 
-constexpr std::size_t most_lanes = 255;  // The number of a cpu is one byte, and the host takes one.
+constexpr std::size_t most_lanes = 255;  // CPU numbers have one byte, and the host uses one.
 
 /// Returns for each lane the number of lanes before it that communicate.
 std::vector<std::size_t> nics_of(const Program& program) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A priced schedule as GOAL text, which LogGOPSim and ATLAHS take through their txt2bin.
+// A priced schedule as GOAL text, which LogGOPSim and ATLAHS read through their txt2bin.
 //
 //   num_ranks 2
 //
@@ -9,10 +9,10 @@
 //   op1 requires op0_send
 //   }
 //
-// Grammar: txt2bin.re of LogGOPSim 76451de (lines do not begin or end with blanks, comments stand on lines of their
-// own, a label is there before it is named). A calc is whole nanoseconds, a lane is a cpu, so lanes never share one;
-// the host is the cpu behind them. Lanes that communicate have a nic each. GOAL knows no collectives: they are spelled
-// out as messages.
+// Grammar: txt2bin.re of LogGOPSim 76451de (lines do not begin or end with blanks, comments are on separate lines, a
+// label is defined before it is used). A calc takes whole nanoseconds. Every lane has its own cpu, and the host the cpu
+// after the last lane. Every lane that communicates has its own nic. GOAL has no collectives: they are spelled out as
+// messages.
 #pragma once
 
 #include <string>

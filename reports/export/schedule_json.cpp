@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// The canonical text may quote a word or not, but it never quotes a number that is meant as a number.
+/// The canonical text may quote words, but never numbers, so quoted digits are text.
 Json scalar_of(const YamlNode& node) {
   const bool digits = !node.text.empty() && std::all_of(node.text.begin(), node.text.end(),
                                                         [](char letter) { return letter >= '0' && letter <= '9'; });
@@ -47,7 +47,7 @@ Json tree_of(const YamlDocument& document, int id) {
   return scalar_of(node);
 }
 
-/// One line.
+/// Returns the JSON on one line.
 std::string line_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 /// Returns a section with one member per line.

@@ -8,8 +8,8 @@
 
 namespace commfuse::reports {
 
-/// Returns the tree of to_text(program), key by key in the same order: numbers and booleans as such, the rest as
-/// strings. JSON is YAML, so parse_program reads it back into an equal program. Each op has one line.
+/// Returns the tree of to_text(program), key by key in the same order: numbers and booleans keep their type, everything
+/// else is a string. JSON is also YAML, so parse_program reads it back as an equal program. Each op has one line.
 std::string schedule_json(const Program& program);
 
 }  // namespace commfuse::reports

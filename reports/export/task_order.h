@@ -11,11 +11,11 @@
 
 namespace commfuse::reports {
 
-/// Returns the candidates, without doubles and without those that end before another one starts, which implies them.
-/// Ascending. Requires that all of them take part.
+/// Returns the candidates in ascending order, without duplicates, and without ops that end before another candidate
+/// starts, which implies them. Requires that all candidates take part.
 std::vector<OpId> unimplied(const Order& order, std::vector<OpId> candidates);
 
-/// Remembers the tasks that touched each memory of a rank, which the next task to touch it waits for.
+/// Remembers which tasks touched each part of a rank's memory; the next task to touch it waits for these.
 class MemoryOrder {
  public:
   /// Operands are rectangles stacked by rows.
@@ -23,11 +23,11 @@ class MemoryOrder {
 
   explicit MemoryOrder(std::size_t buffers) : reads_(buffers), writes_(buffers) {}
 
-  /// Returns the tasks so far that wrote a part of `reads` or touched a part of `writes`. Ascending.
+  /// Returns, in ascending order, the earlier tasks that wrote a part of `reads` or touched a part of `writes`.
   [[nodiscard]] std::vector<std::int32_t> conflicts(const Operands& reads, const Operands& writes) const;
 
-  /// Notes that `task` reads and writes these operands. Accesses wholly under a write are forgotten: the next task to
-  /// touch that memory waits for the writer, which waits for the tasks before.
+  /// Records that `task` reads and writes these operands. Forgets accesses that a write covers completely: the next
+  /// task to touch that memory waits for the writer, which waits for the earlier tasks.
   void note(std::int32_t task, const Operands& reads, const Operands& writes);
 
  private:

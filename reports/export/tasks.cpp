@@ -103,7 +103,7 @@ class RankTasks {
     issued_by_[position(command.op)] = host_;
   }
 
-  /// Waits for the host, unless the op waits for one that the host issued later.
+  /// Adds a wait for the host, unless the op waits for an op that the host issued later.
   void wait_for_host(OpId op) {
     if (host_ < 0) {
       return;
@@ -161,7 +161,7 @@ class RankTasks {
     parts.push_back({{place}, {place}});
   }
 
-  /// Rounds parts of the data up where they do not divide.
+  /// Adds the messages of a collective, step by step. Rounds the parts of the data up where they do not divide.
   void add_steps(const Command& command, std::vector<Part>& parts) {
     const auto& shape = std::get<CollectiveShape>(program_.shapes[command.shape]);
     const auto ranks = static_cast<std::int32_t>(command.group.size());
@@ -189,7 +189,7 @@ class RankTasks {
     parts.push_back(std::move(part));
   }
 
-  /// The op of the sender tells messages apart.
+  /// Makes a send or a receive, whose tag follows from the sender's op.
   [[nodiscard]] Task message(Task::Kind kind, OpId op, Rank peer, Bytes bytes, OpId sender) const {
     return {.kind = kind,
             .op = op,
@@ -233,7 +233,7 @@ class RankTasks {
     }
     for (const OpId before : earlier.waits) {
       if (!waits_for_some_of(command.op, before)) {
-        wait_for(command.op, before);  // The task has a reason of its own.
+        wait_for(command.op, before);  // The task itself needs this wait.
       }
     }
   }
@@ -274,7 +274,7 @@ class RankTasks {
   std::vector<std::vector<Part>> parts_;  // by op
   std::vector<OpId> last_calculation_;    // by lane; -1: none
   std::vector<OpId> last_on_lane_;        // by lane; -1: none
-  std::int32_t host_ = -1;                // its last task
+  std::int32_t host_ = -1;                // the host's last task
   Places issued_by_;                      // by op: the host's last task when it was issued
 };
 

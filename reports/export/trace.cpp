@@ -29,7 +29,7 @@ using Json = nlohmann::ordered_json;
 /// Writes JSON on one line; bytes that are not UTF-8 are replaced, so any name makes valid JSON.
 std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
-/// The inside of a JSON string.
+/// Escapes text for the inside of a JSON string.
 std::string escaped(const std::string& text) {
   const std::string quoted = dump(text);
   return quoted.substr(1, quoted.size() - 2);
@@ -107,7 +107,7 @@ void append(std::string& text, std::int64_t number) {
   text.append(digits.data(), digits.size());
 }
 
-/// Writes 1234567 ps as 1.234567.
+/// Appends 1234567 ps as 1.234567.
 void append_microseconds(std::string& text, Duration duration) {
   constexpr std::int64_t scale = 1'000'000;
   const std::int64_t ps = duration.count();
@@ -121,7 +121,7 @@ void append_microseconds(std::string& text, Duration duration) {
   text.append(decimals.data(), decimals.size());
 }
 
-/// Extents in blocks of their dimension, "tokens*4", and bytes and FLOPs if the sizes are known.
+/// Adds extents in blocks of their dimension, "tokens*4", and bytes and FLOPs if the sizes are known.
 class Arguments {
  public:
   Arguments(const Program& program, const Sizes& sizes, Json& json) : program_(program), sizes_(sizes), json_(json) {}
@@ -192,7 +192,7 @@ std::string arguments_of(const TracedRun& run, std::size_t id) {
   return dump(json);
 }
 
-/// Text of a slice that is equal on every rank, made once for each op.
+/// Text of a slice that is equal on every rank, made once per op.
 struct PreparedOp {
   std::vector<LabelPiece> name;  // escaped
   std::string behind_name;       // category, track and arguments, up to the process
@@ -247,7 +247,7 @@ Json metadata(std::int64_t pid, const char* name, Json arguments) {
   return {{"name", name}, {"ph", "M"}, {"pid", pid}, {"args", std::move(arguments)}};
 }
 
-/// Names of the processes and tracks, which viewers want before the slices.
+/// Writes names of processes and tracks, which viewers need before the slices.
 void write_names(const TracedRun& run, std::int64_t first_pid, Output& out) {
   const ResultRow& row = run.row;
   const std::string strategy = strategy_label(row.strategy, row.parameters);
@@ -273,7 +273,7 @@ void write_names(const TracedRun& run, std::int64_t first_pid, Output& out) {
   }
 }
 
-/// Arrows from sends to receives, which viewers draw between the slices around these instants.
+/// Writes arrows from sends to receives, which viewers draw between the slices around these instants.
 void write_flows(const TracedRun& run, std::int64_t first_pid, std::int64_t& next, Output& out) {
   const auto half = [&](const char* how, const OpSpan& span, Instant at, std::int64_t id) {
     out.separate();

@@ -11,7 +11,7 @@ namespace commfuse::reports {
 
 namespace {
 
-/// Indices in the timeline of each run of a rank's op, in order of time, by key_of().
+/// Indices in the timeline of all runs of a rank's op, in order of time, by key_of().
 using Places = std::unordered_map<std::uint64_t, std::vector<std::size_t>>;
 
 std::uint64_t key_of(Rank rank, OpId op) {

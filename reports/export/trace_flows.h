@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Additions of a trace to its slices: pairs of sends and receives, and the bytes under way.
+// Contents of a trace besides slices: pairs of sends and receives, and the bytes in flight.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct Flow {
 /// Returns flows in the order of their sends. The n-th run of an op matches the n-th run of its partner.
 std::vector<Flow> flows_of(const TracedRun& run);
 
-/// Bytes in flight from a rank's own sends and collectives, from an instant on.
+/// Bytes in flight from the sends and collectives of a rank, from an instant on.
 struct UnderWay {
   Rank rank = 0;
   Instant from;

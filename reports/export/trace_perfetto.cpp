@@ -32,7 +32,7 @@ std::uint64_t nanoseconds(Instant instant) {
   return static_cast<std::uint64_t>(instant.time_since_epoch().count() + 500) / 1000U;
 }
 
-/// Packets one after the other, written a megabyte at a time.
+/// Consecutive packets, written a megabyte at a time.
 class Packets {
  public:
   explicit Packets(const std::filesystem::path& path) : file_(path) {}
@@ -66,7 +66,7 @@ struct Event {
   Instant at;
   enum class Kind : std::uint8_t { end, counter, begin } kind = Kind::begin;
   std::size_t span = 0;    // index in the timeline, of a slice
-  std::int64_t value = 0;  // only counters have one
+  std::int64_t value = 0;  // only for counters
   Rank rank = 0;
 };
 
@@ -93,7 +93,7 @@ class RunWriter {
 
  private:
   [[nodiscard]] const Program& program() const { return *run_.program; }
-  /// Returns a track of a process: the process, its lanes, and last its counter.
+  /// Returns the id of a track of a process: lane 0 is the process, then come its lanes, and last its counter.
   [[nodiscard]] std::uint64_t track(Rank rank, std::size_t lane) const {
     constexpr std::uint64_t most_lanes = 4096;
     return static_cast<std::uint64_t>(first_pid_ + rank) * most_lanes + lane;
@@ -212,7 +212,7 @@ class RunWriter {
     }
   }
 
-  /// The packet that needs a name first spells it out.
+  /// Returns the id of a name; the first packet that uses the name spells it out.
   std::uint64_t name_id(const std::string& name, TracePacket& packet) {
     const auto [place, is_new] = names_.try_emplace(name, first_name_ + names_.size());
     if (is_new) {

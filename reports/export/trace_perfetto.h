@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Timelines as Perfetto's own protobuf: half the size of uncompressed JSON, and read several times as fast.
+// Timelines as Perfetto's protobuf: half the size of uncompressed JSON, and read several times as fast.
 #pragma once
 
 #include <filesystem>

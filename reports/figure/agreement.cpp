@@ -35,7 +35,7 @@ std::string agreement_title(std::span<const MeasuredPair> pairs) {
                      inside, errors.size(), percent(quantile(errors, 0.5)));
 }
 
-/// Draws lines from edge to edge of the plot, never beyond.
+/// Draws lines from edge to edge of the plot.
 void add_guides(double low, double high, Figure& figure) {
   for (const double share : {-near, 0.0, near}) {
     const double from = std::max(low, low / (1.0 + share));
@@ -114,8 +114,8 @@ Figure agreement_figure(std::span<const MeasuredPair> pairs, std::string id) {
 
 namespace {
 
-constexpr double farthest = 0.5;          // farther residuals stand at the edge
-constexpr std::size_t most_marks = 1500;  // marks of a fit; the data have every row
+constexpr double farthest = 0.5;          // larger residuals are drawn at the edge
+constexpr std::size_t most_marks = 1500;  // marks per fit; the data have every row
 
 double residual_of(const FitResidual& residual) { return residual.predicted_us / residual.measured_us - 1.0; }
 

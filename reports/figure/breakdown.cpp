@@ -16,9 +16,9 @@ namespace {
 
 constexpr double row_height = 34.0;
 constexpr double bar_share = 0.7;
-constexpr double room_for_total = 1.14;  // share of the longest time, beyond it
+constexpr double room_for_total = 1.14;  // length of the axis, relative to the longest time
 
-/// Returns head, bubble and tail of the timeline; nothing if the timeline is of another run than the row.
+/// Returns head, bubble and tail of the timeline; nothing if the timeline and the row are from different runs.
 std::vector<TimePart> exposed_parts(const TracedRun& run) {
   const Breakdown& breakdown = run.row.analysis.critical;
   std::vector<TimePart> parts{
@@ -49,9 +49,10 @@ std::string title_of(std::span<const TracedRun> runs) {
 struct Bars {
   Figure& figure;
   const TimeUnit& unit;
-  std::vector<TextMark>& totals;  ///< Text behind each bar, drawn after all bars.
+  std::vector<TextMark>& totals;  ///< text at the end of each bar, drawn after all bars
 
-  /// Parts below zero (compute lanes overlap) begin left of the axis, so that the last part ends at the makespan.
+  /// If parts are negative (compute lanes overlap), the bar begins left of the axis, so that the last part ends at the
+  /// makespan.
   void add(const TracedRun& run, double y) const {
     Duration at{};
     const std::vector<TimePart> parts = time_parts(run);

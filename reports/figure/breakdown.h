@@ -19,8 +19,8 @@ struct TimePart {
   Duration time{};
 };
 
-/// Returns parts that sum to the makespan, in whole picoseconds, including parts of no time. If the timeline is not
-/// that of the row, head, bubble and tail are one part, "exposed".
+/// Returns parts that sum to the makespan, in whole picoseconds, including parts that take no time. If the timeline is
+/// from another run than the row, head, bubble and tail are one part, "exposed".
 std::vector<TimePart> time_parts(const TracedRun& run);
 
 /// Draws a bar for each run, all of the same point. Requires a run.

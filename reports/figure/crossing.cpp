@@ -27,7 +27,7 @@ namespace {
 
 std::size_t index_of(MapAxis axis) { return static_cast<std::size_t>(axis); }
 
-/// The values of an axis that the figure shows, and their places.
+/// The shown values of an axis, and their places.
 class ShownAxis {
  public:
   explicit ShownAxis(const std::vector<MapValue>& values)
@@ -121,7 +121,7 @@ std::string winners_title(const CrossoverMap& map) {
   return text.empty() ? fmt::format("All {} points tie", points) : text + tied;
 }
 
-/// Time of the best other strategy over that of the strategy, and whether it wins.
+/// Time of the best other strategy divided by the time of the strategy, and whether the strategy wins.
 struct Ahead {
   double ratio = 1.0;
   bool wins = false;

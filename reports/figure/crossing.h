@@ -13,17 +13,18 @@
 
 namespace commfuse::reports {
 
-/// Draws sequence against ranks, at the first bandwidths of the map; ties are grey. Requires a map of several points.
+/// Draws the winners by sequence length and ranks, at the first bandwidths of the map; ties are grey. Requires a map of
+/// several points.
 Figure winner_figure(const CrossoverMap& map, std::string id = "winners-map");
 
 /// Draws the map of the time that the fastest other strategy saves against serial; ties are grey. Returns nothing if no
 /// point has serial.
 std::optional<Figure> saving_figure(const CrossoverMap& map, std::string id = "saving");
 
-/// Draws the time of the best other strategy over that of `strategy`, a line for each number of ranks (at most seven,
-/// evenly spread): above 1 the strategy wins. Names the sequence length where a line crosses 1, by interpolation in
-/// logarithms. Nothing unless rows of both stand at two sequence lengths. Requires rows that differ in seq, ranks and
-/// strategy only.
+/// Draws the time of the best other strategy divided by the time of `strategy`, a line for each number of ranks (at
+/// most seven, evenly spread): above 1 the strategy wins. Names the sequence length where a line crosses 1, by
+/// interpolation in logarithms. Returns nothing unless both have rows at two sequence lengths. Requires rows that
+/// differ in seq, ranks and strategy only.
 std::optional<Figure> lead_figure(std::span<const ResultRow> rows, std::string_view strategy, std::string id = "lead",
                                   const VerdictRule& rule = {});
 

@@ -37,7 +37,7 @@ void add_run(const SampledRun& run, std::size_t place, const TimeUnit& unit, Fig
   for (const int per_mille : per_milles) {
     const double share = 1.0 - per_mille / 1000.0;
     if (static_cast<std::size_t>(1000 - per_mille) * run.sorted.size() < 1000) {
-      break;  // Less than one sample lies beyond.
+      break;  // Less than one sample is above this percentile.
     }
     const Estimate estimate = percentile(run.sorted, per_mille);
     line.points.push_back({unit.value(estimate.value), share});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A figure as plain data: shapes in the units of its axes. Writers (SVG, JSON for the page, terminal) turn it into
-// pictures; only they know pixels.
+// pictures; only they deal with pixels.
 #pragma once
 
 #include <array>
@@ -13,8 +13,8 @@
 
 namespace commfuse::reports {
 
-/// The meaning of a colour. The writer's themes choose the colour, light and dark. The numbered roles tell series
-/// apart, such as strategies.
+/// The meaning of a colour. The writer's themes choose the colour, light and dark. The numbered roles distinguish
+/// series, such as strategies.
 enum class Role : std::uint8_t {
   ink,
   muted,
@@ -33,7 +33,7 @@ enum class Role : std::uint8_t {
 };
 inline constexpr std::array series_roles{Role::first, Role::second, Role::third,  Role::fourth,
                                          Role::fifth, Role::sixth,  Role::seventh};
-/// "essential".
+/// Returns the name of a role, such as "essential".
 std::string_view name_of(Role role);
 
 struct Tick {
@@ -77,7 +77,7 @@ struct LineMark {
   bool steps = false;
   std::string name{};               // name of the series
   std::vector<std::string> tips{};  // one per point, or none
-  std::string dashes{};             // "6 3": lengths of dash and gap; empty: as `dashed` says
+  std::string dashes{};             // "6 3": lengths of dash and gap; empty: `dashed` decides
 };
 
 /// A band between two lines, with one place in each for every x.
@@ -122,7 +122,7 @@ struct TextMark {
 };
 
 /// A cell of a map, one unit wide and high around its place. The level runs from 0 to 1; on a diverging scale 0.5 is
-/// neutral. Without a level there is no value: the cell is crossed.
+/// neutral. A cell without a level has no value and is crossed out.
 struct CellMark {
   Place at;
   std::optional<double> level;
@@ -144,7 +144,7 @@ struct LegendEntry {
   std::optional<Symbol> symbol{};  // symbol in place of a box
 };
 
-/// Data of a figure as a table: for files, and for people who want the numbers.
+/// Data of a figure as a table, for files and for readers.
 struct FigureData {
   std::vector<std::string> columns;  // unit last: makespan_us
   std::vector<std::vector<std::string>> rows;
@@ -160,15 +160,15 @@ struct LevelScale {
 };
 
 struct Figure {
-  std::string id;           // lower-case letters, digits and dashes; unlike that of any other figure on a page
+  std::string id;           // lower-case letters, digits and dashes; unique among the figures of a page
   std::string title;        // states the finding
-  std::string description;  // the figure in words, for people who do not see it
+  std::string description;  // the figure in words, for readers who cannot see it
   double width = 960.0;     // total, in pixels of a screen
   double height = 240.0;    // between the axes
-  double plot_width = 0.0;  // between the axes; 0: what `width` leaves
+  double plot_width = 0.0;  // between the axes; 0: the rest of `width`
   FigureAxis x;
   FigureAxis y;
-  std::vector<Mark> marks;  // later ones on top
+  std::vector<Mark> marks;  // later marks on top
   std::vector<LegendEntry> legend;
   std::optional<LevelScale> scale;
   FigureData data{};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Figures for scripts: everything that a Figure says, as JSON.
+// Figures for scripts: all members of a Figure, as JSON.
 #pragma once
 
 #include <string>

@@ -21,7 +21,7 @@ namespace commfuse::reports {
 
 namespace {
 
-// Heights along the y axis, which counts pixels.
+// Heights along the y axis, in pixels.
 constexpr double head_height = 28.0;
 constexpr double lane_height = 24.0;
 constexpr double lane_gap = 4.0;
@@ -89,7 +89,7 @@ struct Bar {
   Purpose purpose = Purpose::essential;
 };
 
-/// Merges neighbours too narrow to tell apart, so that there is at most one bar for every `visible` of time.
+/// Merges neighbours that are too narrow to distinguish, so that there is at most one bar in every `visible` of time.
 std::vector<Bar> bars_of(const Panel& panel, std::uint16_t lane, Duration visible) {
   std::vector<Bar> bars;
   for (const OpSpan& span : panel.spans) {
@@ -124,7 +124,8 @@ std::string_view name_of(ExposedTime::Place place) {
   return place == ExposedTime::Place::head ? "head" : place == ExposedTime::Place::bubble ? "bubble" : "tail";
 }
 
-/// Returns the whole name; without the kind; only the position: "gemm y[3]", "y[3]", "3"; "y[0; 4]", "y[0\u2026]".
+/// Returns the whole name, the name without the kind, and only the position: "gemm y[3]", "y[3]", "3"; "y[0; 4]",
+/// "y[0\u2026]".
 std::vector<std::string> shorter_and_shorter(const std::string& label) {
   std::vector<std::string> labels{label};
   const std::size_t space = label.find(' ');
@@ -194,8 +195,8 @@ class Gantt {
   Figure figure_;
 };
 
-/// Returns predicted schedules that a user can choose: without bounds and without measured times, unless there are no
-/// others.
+/// Returns predicted schedules that a user can choose: without bounds and without measured times, unless nothing else
+/// remains.
 std::vector<const Panel*> Gantt::rivals() const {
   std::vector<const Panel*> results;
   std::vector<const Panel*> candidates;

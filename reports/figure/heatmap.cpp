@@ -20,7 +20,8 @@ namespace commfuse::reports {
 
 namespace {
 
-/// The fastest row of one strategy at one point, and the fastest of the others that can win; nullptr without a result.
+/// The fastest row of one strategy at one point, and the fastest row of other strategies that can win; nullptr without
+/// a result.
 struct Cell {
   const ResultRow* chosen = nullptr;
   const ResultRow* other = nullptr;
@@ -52,7 +53,7 @@ std::vector<std::int64_t> values_of(std::span<const ResultRow> rows, std::int64_
   return values;
 }
 
-/// Limits columns and rows to a number that can be told apart.
+/// Limits columns and rows to a number that readers can distinguish.
 std::vector<std::int64_t> thinned(const std::vector<std::int64_t>& values) {
   std::vector<std::int64_t> kept;
   for (const std::size_t place : spread({.count = values.size(), .kept = most_map_values})) {
@@ -85,7 +86,7 @@ Map map_of(std::span<const ResultRow> rows, std::string_view strategy) {
 
 /// Returns axes by name and an empty plot of the right size.
 Figure frame_of(const Map& map, std::string id) {
-  constexpr double cell_width = 64.0;  // equal to that of the map of winners beside it
+  constexpr double cell_width = 64.0;  // equal to the cell width in the map of winners beside it
   constexpr double cell_height = 32.0;
   constexpr double widest = 860.0;
   Figure figure;
@@ -97,7 +98,7 @@ Figure frame_of(const Map& map, std::string id) {
   figure.height = std::min(700.0, cell_height * rows);
   figure.x = {.label = "sequence length", .unit = "tokens", .low = -0.5, .high = columns - 0.5};
   figure.y = {.label = "ranks", .low = -0.5, .high = rows - 0.5};
-  // Every column has a label while there is room, then every second, third, ...
+  // Labels every column, or, without room for that, every second, third, ...
   const auto every = static_cast<std::size_t>(std::max(1.0, std::ceil(44.0 * columns / figure.plot_width)));
   for (std::size_t i = 0; i < map.sequences.size(); i += every) {
     figure.x.ticks.push_back({static_cast<double>(i), format_count(map.sequences[i])});
@@ -109,8 +110,8 @@ Figure frame_of(const Map& map, std::string id) {
   return figure;
 }
 
-/// Adds one cell mark for each point, from the lowest ranks and shortest sequence on. Words of a large map appear only
-/// in the data.
+/// Adds one cell mark for each point, from the lowest ranks and shortest sequence on. The texts of a large map appear
+/// only in the data.
 void add_cells(const Map& map, Figure& figure, const std::function<CellMark(const Cell&)>& draw,
                const std::function<std::string(const Cell&)>& value) {
   constexpr std::size_t most_described = 100;
@@ -129,9 +130,9 @@ void add_cells(const Map& map, Figure& figure, const std::function<CellMark(cons
   }
 }
 
-constexpr double rounding = 1e-9;  // 28.999999999999996 % is 29 %
+constexpr double rounding = 1e-9;  // treats 28.999999999999996% as 29%
 
-/// Whole percents around every MFU of the rows.
+/// The range of the rows' MFU, rounded outwards to whole percents.
 struct Range {
   double low = 1.0;
   double high = 0.0;

@@ -31,11 +31,12 @@ class SavingScale {
 std::string signed_share(double share);
 
 /// Draws the MFU of one strategy, its fastest schedule if a point has several. The colours cover the MFU of all `rows`,
-/// so maps of several strategies made from the same rows compare. Points without a result are crossed. Requires rows
-/// that differ in seq, ranks and strategy only.
+/// so maps of several strategies made from the same rows are comparable. Points without a result are crossed. Requires
+/// rows that differ in seq, ranks and strategy only.
 Figure mfu_heatmap(std::span<const ResultRow> rows, std::string_view strategy, std::string id = "mfu");
 
-/// Draws the MFU of one strategy minus the best of the others, in percentage points, with a frame if the two tie.
+/// Draws the MFU of one strategy minus the best MFU of the other strategies, in percentage points, with a frame if the
+/// two tie.
 Figure mfu_difference(std::span<const ResultRow> rows, std::string_view strategy, std::string id = "mfu-difference",
                       const VerdictRule& rule = {});
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Styles that tell series apart by colour and also without colour.
+// Styles that distinguish series with and without colour.
 #pragma once
 
 #include <cstddef>

@@ -11,7 +11,7 @@ namespace {
 
 bool continues(char byte) { return (static_cast<unsigned char>(byte) & 0xc0U) == 0x80U; }
 
-/// Returns the number of bytes of the sequence that `first` opens; 0 if it opens none.
+/// Returns the number of bytes of the UTF-8 sequence that `first` begins; 0 if it cannot begin one.
 std::size_t length_of(unsigned char first) {
   return first < 0x80U                     ? 1
          : first >= 0xc2U && first < 0xe0U ? 2

@@ -90,7 +90,7 @@ Figure model_time_figure(std::span<const StepRow* const> plan, std::string id, c
   figure.x = {.label = "time", .unit = "ms", .low = 0.0, .high = longest * 1.14, .grid = true};
   figure.y = {.low = -0.5, .high = static_cast<double>(able.size()) - 0.5, .reversed = true};
   figure.data.columns = {"strategy", "part", "time_ms"};
-  std::vector<TextMark> totals;  // behind each bar, drawn after all of them
+  std::vector<TextMark> totals;  // at the end of each bar, drawn after all bars
   for (std::size_t i = 0; i < able.size(); ++i) {
     figure.y.ticks.push_back({static_cast<double>(i), able[i]->text("strategy")});
     add_bar(*able[i], static_cast<double>(i), figure, totals);

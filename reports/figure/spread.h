@@ -7,13 +7,13 @@
 
 namespace commfuse::reports {
 
-/// Number of places, and how many of them are kept.
+/// The number of places, and how many of them to keep.
 struct SpreadOver {
   std::size_t count = 0;
   std::size_t kept = 2;  ///< At least 2.
 };
 
-/// Returns the places from 0 to count - 1: all, or `kept` of them with the first and the last.
+/// Returns the places from 0 to count - 1: all, or `kept` of them including the first and the last.
 inline std::vector<std::size_t> spread(const SpreadOver& over) {
   const auto [count, kept] = over;
   std::vector<std::size_t> places;

@@ -23,7 +23,7 @@ constexpr double text_size = 12.0;
 constexpr double mark_size = 11.0;
 constexpr double title_size = 15.0;
 constexpr double margin = 12.0;
-// A line of more points than this shows no dots.
+// A line with more points shows no dots.
 constexpr std::size_t most_dots = 40;
 
 double width_of(std::string_view text, double size) {
@@ -79,7 +79,7 @@ double widest(const std::vector<Tick>& ticks) {
 
 constexpr double swatch = 22.0;
 
-/// Places entries side by side, and on a new line at the end of the width.
+/// Places entries side by side, and starts a new line at the end of the width.
 std::vector<Place> places_of(const std::vector<LegendEntry>& legend, double width) {
   std::vector<Place> places;
   Place next{margin, 0.0};

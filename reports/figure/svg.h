@@ -9,14 +9,14 @@
 
 namespace commfuse::reports {
 
-/// Returns a file of its own, with style and background inside.
+/// Returns a complete file, including style and background.
 std::string svg(const Figure& figure);
 
 /// Returns markup for a page that has figure_style() once and shows the title as the figure's caption.
 std::string svg_in_page(const Figure& figure);
 
-/// Returns the style rules of all figures, for a <style> element. Colours are those of Okabe and Ito (2008), which the
-/// colour-blind tell apart; maps also differ in lightness.
+/// Returns the style rules of all figures, for a <style> element. Colour-blind readers can distinguish the colours
+/// (Okabe and Ito, 2008); maps also differ in lightness.
 std::string_view figure_style();
 
 }  // namespace commfuse::reports

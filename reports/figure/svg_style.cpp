@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The themes of figures. The rules are plain, without variables: converters to PNG and PDF know no others.
+// The themes of figures. The rules use no variables, because converters to PNG and PDF do not support them.
 #include "reports/figure/svg.h"
 
 namespace commfuse::reports {

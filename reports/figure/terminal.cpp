@@ -17,7 +17,7 @@ namespace commfuse::reports {
 
 namespace {
 
-/// Characters for a colour, in both alphabets.
+/// Characters for a colour, in Unicode and in ASCII.
 struct Shade {
   const char* unicode;
   const char* ascii;
@@ -40,7 +40,7 @@ static_assert(shades.size() == static_cast<std::size_t>(Role::tie) + 1, "every r
 constexpr std::array<Shade, 5> levels{
     {{"\u2591", "."}, {"\u2592", ":"}, {"\u2592", "+"}, {"\u2593", "%"}, {"\u2588", "#"}}};
 
-/// Returns the place of a value between the ends of an axis: 0 is the left or the bottom.
+/// Returns the position of a value between the ends of an axis: 0 is left or bottom, 1 right or top.
 double share(const FigureAxis& axis, double value) {
   const double part = axis.logarithmic ? math::log(value / axis.low) / math::log(axis.high / axis.low)
                                        : (value - axis.low) / (axis.high - axis.low);
@@ -77,7 +77,7 @@ std::string plain(std::string text, bool unicode) {
   return text;
 }
 
-/// A grid of characters, each a short text, above a layer of dots, eight to a character.
+/// A grid of characters, each a short text, above a layer of dots, eight per character.
 class Grid {
  public:
   Grid(int width, int height, bool unicode)
@@ -178,7 +178,7 @@ class Plot {
     }
     return std::min<std::size_t>(longest, 26);
   }
-  /// True if every row has a name of its own.
+  /// Returns whether every row has a name.
   [[nodiscard]] bool is_named() const {
     return figure_.y.high - figure_.y.low == static_cast<double>(figure_.y.ticks.size());
   }
@@ -260,7 +260,7 @@ class Plot {
       const std::string text = cut(plain(fmt::format("{} {}", mark.strong, mark.text), options_.unicode),
                                    static_cast<std::size_t>(grid_.width()));
       grid_.write(static_cast<int>(x_of(mark.at.x)), static_cast<int>(y_of(mark.at.y)), text);
-    } else if (is_named()) {  // These are the totals of bars, shown if there is room.
+    } else if (is_named()) {  // These are the totals of bars, shown if they fit.
       const std::string text = plain(mark.strong, options_.unicode);
       const int first = static_cast<int>(std::lround(x_of(mark.at.x)));
       if (first + static_cast<int>(characters(text)) <= grid_.width()) {

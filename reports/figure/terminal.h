@@ -10,7 +10,7 @@ namespace commfuse::reports {
 
 struct TerminalOptions {
   int columns = 80;
-  bool unicode = true;  // false: characters of ASCII alone
+  bool unicode = true;  // false: only ASCII characters
 };
 
 /// Returns the title, the plot with its axes, and a legend; every line is at most `columns` wide. Boxes are shades,

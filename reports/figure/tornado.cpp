@@ -24,7 +24,7 @@ std::string kind_of(const Hold& hold) {
   return hold.provenance ? std::string{name_of(*hold.provenance)} : std::string{"residual of its fit"};
 }
 
-/// Returns the change in percent of the time.
+/// Returns the change of the time, in percent.
 double change(double effect) { return 100.0 * (math::exp(effect) - 1.0); }
 
 void add_bar(const Hold& hold, double y, Figure& figure) {

@@ -10,7 +10,7 @@
 namespace commfuse::reports {
 
 /// Draws a bar for each parameter or fit: the change of the time by one standard error in each direction, the largest
-/// first. Requires a hold with an effect: has_effects().
+/// first. Requires has_effects(): at least one hold has an effect.
 Figure tornado_figure(const Explanation& explanation, std::string id = "tornado");
 
 bool has_effects(const Explanation& explanation);

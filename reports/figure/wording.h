@@ -9,7 +9,7 @@
 
 namespace commfuse::reports {
 
-/// Uses the unit of the longest time shown; digits as in the terminal's table.
+/// Formats times in the unit of the longest shown time, with the decimals of the terminal's table.
 class TimeUnit {
  public:
   explicit TimeUnit(Duration longest) : scale_(time_scale(longest)) {}
@@ -23,18 +23,18 @@ class TimeUnit {
   TimeScale scale_;
 };
 
-/// "63.1%".
+/// Formats "63.1%".
 std::string percent(double share);
-/// "commfuse (ring)".
+/// Formats "commfuse (ring)".
 std::string label_of(const ResultRow& row);
-/// Returns the number "-1.8" as "\u22121.8", with the sign of maps and texts.
+/// Replaces the hyphen of "-1.8" by the minus sign (U+2212) of maps and texts.
 std::string with_minus(std::string number);
-/// "ranks 8, seq 32K".
+/// Formats "ranks 8, seq 32K".
 std::string point_of(const ResultRow& row);
-/// True if the point could be run: rows of infeasible points have no time.
+/// Returns whether the point could be run; rows of infeasible points have no time.
 bool has_result(const ResultRow& row);
 Duration makespan_of(const ResultRow& row);
-/// Returns the time of the slower over the time of the faster. Requires results.
+/// Returns the time of the slower row divided by the time of the faster. Requires results.
 double times_slower(const ResultRow& slower, const ResultRow& faster);
 
 }  // namespace commfuse::reports

@@ -16,18 +16,18 @@ using TakeBytes = std::function<void(std::string_view)>;
 
 /// Encodes by RFC 4648, with padding.
 std::string base64_of(std::string_view bytes);
-/// Packs by RFC 1952; equal text gives equal bytes. Throws std::runtime_error if zlib has no memory.
+/// Packs by RFC 1952; equal text yields equal bytes. Throws std::runtime_error if zlib has no memory.
 std::string gzip_of(std::string_view text);
 
 /// Returns <script type="text/plain" id="block-NAME">...</script>. A browser runs nothing of that type.
 std::string block_of(std::string_view name, std::string_view text);
-/// Returns a block of bytes that are gzip already.
+/// Returns a block of bytes that are already gzip.
 std::string packed_block(std::string_view name, std::string_view gzip);
 /// Writes block_of() of the text that `write` provides piece by piece, also piece by piece. Throws as gzip_of() does.
 void write_block(std::string_view name, const std::function<void(const TakeBytes&)>& write, const TakeBytes& take);
 
-/// Numbers by column, for typed arrays: u32 length of the head, u32 0, the head (a JSON object), and each column from a
-/// multiple of eight bytes on, little endian.
+/// Numbers by column, for typed arrays. The bytes are, little endian: u32 length of the head, u32 0, the head (a JSON
+/// object), and each column, aligned to eight bytes.
 class ColumnBlock {
  public:
   void add(std::string_view name, std::vector<double> values);
@@ -39,7 +39,7 @@ class ColumnBlock {
   void add_u32(std::string_view name, std::size_t count, std::function<std::uint32_t(std::size_t)> value);
 
   /// Writes the block. `head` is a JSON object and gets "columns" with the name, type (f64, u32, u16, u8), offset and
-  /// count of each; members that `head` has for a name are kept.
+  /// count of each; members that `head` already has for a name are kept.
   void write(const std::string& head, const TakeBytes& take) const;
   [[nodiscard]] std::string bytes(const std::string& head) const;
 

@@ -13,7 +13,7 @@ namespace commfuse::reports {
 
 class Charts {
  public:
-  /// Returns a <figure>. `about`, plain text, names the scrolling content.
+  /// Returns a <figure>. `about` is plain text that names the scrolling content.
   std::string add(const Figure& figure, std::string_view about);
   /// Returns a figure that the page's own canvas replaces; `block` is the result of timeline_block(), under the
   /// figure's id.
@@ -21,12 +21,12 @@ class Charts {
 
   /// Returns the figures in the order of the page.
   [[nodiscard]] const std::vector<Figure>& figures() const { return figures_; }
-  /// Returns the data of all scripts, which follows the figures.
+  /// Returns the data for all scripts, which comes after the figures.
   [[nodiscard]] std::string blocks() const;
 
  private:
   std::vector<Figure> figures_;
-  std::vector<std::string> drawn_;  // JSON of the figures that the library draws
+  std::vector<std::string> drawn_;  // JSON of the figures that the chart library draws
   std::string blocks_;
 };
 

@@ -22,7 +22,7 @@ std::string defined(std::string_view id);
 /// Returns all definitions as a list with the links' anchors.
 std::string definitions_html();
 
-/// Explains the kinds of parameters, weakest first; `used` are the kinds behind some row.
+/// Explains the kinds of provenance, weakest first; `used` are the kinds on which some row depends.
 std::string provenances_html(std::span<const std::string> used);
 
 }  // namespace commfuse::reports

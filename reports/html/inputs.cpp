@@ -27,7 +27,7 @@ namespace {
 constexpr std::size_t most_values = 24;
 constexpr std::size_t most_digests = 60;
 
-/// Returns each different text once, in order of first appearance; `columns` are the text's parts.
+/// Returns each different text once, in order of first appearance; `columns` are the columns that the text depends on.
 std::vector<std::string> distinct(const RowTable& rows, const RowTable::Columns& columns,
                                   const std::function<std::string(const ResultRow&)>& text) {
   std::set<std::string> known;

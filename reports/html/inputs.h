@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Subject of a report's results, and the settings that were asked for.
+// Subject of a report's results, and the requested settings.
 #pragma once
 
 #include <string>
@@ -27,7 +27,7 @@ std::string subject_in_words(const std::vector<StepRow>& models);
 
 /// Returns the settings as a definition list, with a description of each strategy.
 std::string asked_html(const AskedSettings& asked);
-/// Returns the kinds of provenance behind the rows: "prior", "fitted".
+/// Returns the kinds of provenance on which the rows depend: "prior", "fitted".
 std::vector<std::string> kinds_of(const RowTable& rows);
 /// Returns the digests of all schedules, folded.
 std::string digests_html(const RowTable& rows);

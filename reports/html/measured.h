@@ -22,7 +22,7 @@ struct MeasuredSchedule {
   Duration p10{};
   Duration p90{};
   std::size_t rounds = 0;
-  std::string levels;  // "T0, T1, T-int, T3"; the reason if it failed; empty: its numbers were not compared
+  std::string levels;  // "T0, T1, T-int, T3"; the reason if it failed; empty if its numbers were not compared
   /// The predicted and the measured timeline, on the same rank; empty if nothing was traced.
   std::vector<TracedRun> timelines{};
 };
@@ -34,7 +34,7 @@ struct MeasuredReport {
   // place and subject of the measurement: "CPU", "executor", settings
   std::vector<std::pair<std::string, std::string>> facts;
   std::string noise;    // the noise floor in words
-  std::string command;  // makes this page again
+  std::string command;  // command that recreates this page
   std::string version;  // version of the program
 };
 
@@ -43,7 +43,7 @@ struct MeasuredReport {
 /// schedule.
 Figure measured_figure(const std::vector<MeasuredSchedule>& schedules);
 
-/// Returns HTML5 that is XML too; no script, nothing fetched. The input may contain any text.
+/// Returns HTML5 that is also XML, without scripts; the page fetches nothing. The input may contain any text.
 std::string html_report(const MeasuredReport& input);
 
 }  // namespace commfuse::reports

@@ -54,7 +54,7 @@ constexpr std::array cells{ModelCell{"Time", "ms", "time_ms"},
                            ModelCell{"KV cache", "GB", "cache_gb"},
                            ModelCell{"Memory", "GB", "memory_gb"}};
 
-/// Returns the cells that some row has.
+/// Returns the cells that at least one row has.
 std::vector<ModelCell> cells_of(std::span<const StepRow> rows) {
   std::vector<ModelCell> held_cells;
   std::ranges::copy_if(cells, std::back_inserter(held_cells), [&](const ModelCell& cell) {
@@ -102,7 +102,7 @@ std::string row_html(const StepRow& row, const StepRow* serial, const PlanVerdic
   return html + "</tr>\n";
 }
 
-/// Explains the columns of the table that are shown.
+/// Explains the shown columns of the table.
 std::string terms_html(const std::vector<ModelCell>& shown) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 9> terms{{
       {"time_error", "Error: one standard error of the time."},
@@ -124,7 +124,7 @@ std::string terms_html(const std::vector<ModelCell>& shown) {
   return fmt::format("<p class=\"note\">{} \u25b8 the fastest, \u2248 a tie of the fastest.</p>\n", text);
 }
 
-/// Returns the verdict, and the rows of the plan that do not fit.
+/// Returns the verdict, and states which rows of the plan do not fit in memory.
 std::string plan_sentence(const Plan& plan, const PlanVerdict& verdict) {
   const bool is_full =
       std::ranges::any_of(plan, [](const StepRow* row) { return row->has("fits") && !row->holds("fits"); });

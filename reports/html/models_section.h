@@ -11,7 +11,7 @@
 
 namespace commfuse::reports {
 
-/// Returns the saving of overlap by the decisive plan, and its verdict; without serial the recommended plan.
+/// Returns the saving of overlap in the decisive plan, and its verdict; without serial, the recommended plan.
 std::string models_sentence(std::span<const StepRow> rows, const VerdictRule& rule = {});
 /// Returns the saving of overlap over all plans, and the recommended plan; empty if models_sentence() is complete.
 std::string models_sum(std::span<const StepRow> rows, const VerdictRule& rule = {});

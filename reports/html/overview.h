@@ -44,25 +44,26 @@ struct Overview {
   };
   std::vector<Setting> settings;
   std::size_t points = 0;
-  /// Points with a result that have the fewest and the most tokens, then ranks; the first of equal ones.
+  /// Points with a result that have the fewest and the most tokens, then ranks; the first on ties.
   std::optional<RowRange> smallest;
   std::optional<RowRange> largest;
   std::string memory;      ///< memory_sentence() of the rows with a result.
   std::string wins_words;  ///< summary() of the rows with a result; empty for fewer than two points.
   std::vector<Wins> wins;  ///< Most frequent winner first, by name if two win equally often.
-  /// Row with the highest MFU; among equal rows one at the largest point, else the first.
+  /// Row with the highest MFU; among equal rows a row of the largest point, else the first.
   std::optional<std::size_t> highest_mfu;
   SavingCount savings;                      ///< Saving of the recommended schedule against serial at each point.
   std::vector<StrategySavings> strategies;  ///< Largest median first.
-  /// The point to show first: where overlap surely saves the largest share of serial's time, else where it surely loses
-  /// the most; without serial where the fastest has the largest lead. Nothing if no point is decided.
+  /// The point to show first: the point where overlap surely saves the largest share of serial's time, else where it
+  /// surely loses the most; without serial, where the fastest schedule has the largest lead. Nothing if no point is
+  /// decided.
   std::optional<RowRange> decisive;
   std::optional<RowRange> loss;     ///< Point where overlap surely loses the most.
   std::vector<std::uint8_t> front;  ///< Value of each row: 1 if it wins its point, 2 if it ties in front.
   NarrowColumn against_serial;  ///< Value of each row, in the form of RowColumns: against_serial() if it has a result.
 };
 
-/// Requires that rows of one point stand together.
+/// Requires that rows of one point are adjacent.
 Overview overview_of(const RowTable& rows, const VerdictRule& rule = {});
 
 }  // namespace commfuse::reports

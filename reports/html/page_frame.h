@@ -22,13 +22,13 @@ std::string page_head(std::string_view title, std::span<const SectionLink> links
 /// Returns everything after the last section; the words may contain any text.
 std::string page_foot(std::string_view words);
 
-/// Opens a <section> with its heading. `title` is markup already.
+/// Opens a <section> with its heading. `title` is markup.
 std::string section_head(std::string_view id, std::string_view title);
 
-/// Returns a figure as wide as the page, which scrolls on small screens. `about`, markup already, names the scrolling
+/// Returns a figure as wide as the page, which scrolls on small screens. `about` is markup that names the scrolling
 /// content to screen readers.
 std::string wide_figure(const Figure& figure, std::string_view about);
-/// Returns the figure with a second drawing for telephones, where the wide one is hidden. Their ids differ.
+/// Returns a wide drawing and a narrow one for phones; only one is visible. Their ids must differ.
 std::string figure_in_two_widths(const Figure& wide, const Figure& narrow, std::string_view about);
 
 }  // namespace commfuse::reports

@@ -45,7 +45,7 @@ namespace commfuse::reports {
 
 namespace {
 
-// Rows in the page without scripts, and on paper; the table that scripts make has every row.
+// Limits for the page without scripts and on paper; the table that scripts make has every row.
 constexpr std::size_t most_rows = 400;
 constexpr std::size_t most_rows_on_paper = 42;
 constexpr std::size_t most_settings = 4;
@@ -72,7 +72,7 @@ class Page {
     take(page_foot(
         fmt::format("{} \u00b7 model version {} \u00b7 schema {}", input_.version, model_version, result_schema)));
   }
-  /// Returns the figures of the page, then those that only `plot` shows.
+  /// Returns the figures of the page, then the figures that only `plot` shows.
   std::vector<Figure> figures() {
     sections();
     std::vector<Figure> figures = charts_.figures();
@@ -208,7 +208,7 @@ std::string implementations_of(const std::vector<TracedRun>& runs) {
 /// Returns the decisive point, else the largest one. Requires a point with a result.
 const RowRange& Page::shown_point() const { return overview_.decisive ? *overview_.decisive : *overview_.largest; }
 
-/// Adds the setting if there are several.
+/// Returns the point of a row, with its setting if there are several settings.
 std::string Page::where(const ResultRow& row) const {
   return overview_.settings.size() == 1
              ? point_of(row)
@@ -225,7 +225,7 @@ std::string saving_in_words(const PayVerdict& verdict, std::string_view where, s
                      where, interval, verdict.pays == Pays::close ? ", too close to call" : "");
 }
 
-/// Says why a point is shown in time and explained; empty for a point that the user chose.
+/// Returns why the page shows and explains this point; empty for a point that the user chose.
 std::string Page::reason_of(const ResultRow& row) const {
   const auto is_at = [&](const std::optional<RowRange>& range) {
     const ResultRow other = range ? input_.rows[range->first] : ResultRow{};
@@ -263,7 +263,7 @@ std::string Page::interval_at(const ResultRow& row) const {
              : std::string{};
 }
 
-/// Returns what does not fit, then the verdict that `run -o verdict` prints for the decisive point.
+/// Returns the rows that do not fit in memory, then the verdict that `run -o verdict` prints for the decisive point.
 std::string Page::first_sentence() const {
   if (!has_layers()) {
     return models_sentence(input_.models, input_.rule);
@@ -283,7 +283,7 @@ std::string Page::first_sentence() const {
   return memory + (overview_.points == 1 ? text : fmt::format("At {}: {}", where(rows.front()), text));
 }
 
-/// Returns the sentence on all points together; empty if tiles contain it.
+/// Returns the sentence on all points together; empty if tiles show the same.
 std::string Page::second_sentence() const {
   if (!has_layers()) {
     const std::string best = best_plan(input_.models, input_.rule);
@@ -320,7 +320,7 @@ std::string Page::point_sentence() const {
                      text(best.analysis.critical.exposed), text(makespan_of(best)), text(best.ideal));
 }
 
-/// True unless the point has implementations, whose verdict has an interval already.
+/// Returns whether the page states a 90% interval: the interval of the study, or the interval in the verdict.
 bool Page::has_interval() const {
   if (input_.study && input_.study->saving) {
     return true;
@@ -360,7 +360,7 @@ std::string Page::terms() const {
 
 void Page::summary_section() {
   section("verdict", "Verdict");
-  // Rows that do not fit come first: they cannot be run, however much they would save.
+  // Rows that do not fit in memory come first: they cannot be run, however much they would save.
   const std::string memory = has_layers() ? std::string{} : memory_sentence(input_.models);
   for (const std::string& sentence : {memory, first_sentence(), second_sentence()}) {
     html_ += sentence.empty() ? "" : fmt::format("<p class=\"lead\">{}</p>\n", escaped(sentence));
@@ -392,7 +392,7 @@ std::string rest_in_words(const SavingCount& count) {
                      count.close > 0 ? fmt::format("too close to call at {}", number(count.close)) : "");
 }
 
-/// Adds the saving of overlap in numbers that people repeat.
+/// Adds tiles with the main numbers on the saving of overlap.
 void Page::saving_tiles() {
   const SavingCount& count = overview_.savings;
   const std::vector<ResultRow> rows = results_of(shown_point());
@@ -525,7 +525,7 @@ void Page::time_section() {
   html_ += "</section>\n";
 }
 
-/// The first timeline and measured ones are open; the others are for comparison.
+/// The first timeline and measured timelines are open; other timelines are folded.
 void Page::timeline(const std::vector<TracedRun>& runs, std::size_t place) {
   const ResultRow& row = runs.front().row;
   const std::string title = title_of(runs);
@@ -542,8 +542,8 @@ void Page::timeline(const std::vector<TracedRun>& runs, std::size_t place) {
   html_ += is_folded ? "</details>\n" : "</div>\n";
 }
 
-/// Returns settings with a map; if there are many, some evenly spread from the largest saving to the least, in the
-/// order of the rows.
+/// Returns settings with a map, in the order of the rows. Of many, returns a few, evenly spread from the largest saving
+/// to the smallest.
 std::vector<const Overview::Setting*> Page::shown_settings() const {
   std::vector<const Overview::Setting*> able;
   for (const Overview::Setting& setting : overview_.settings) {
@@ -573,7 +573,7 @@ void Page::map_section() {
   std::size_t number = 0;
   const std::vector<const Overview::Setting*> shown = shown_settings();
   for (const Overview::Setting* setting : shown) {
-    // Paper has room for two.
+    // Paper has room for two maps.
     add("<div{}>\n", ++number > 2 ? " class=\"screen\"" : "");
     maps_of(*setting, number);
     html_ += "</div>\n";
@@ -650,8 +650,8 @@ void Page::add_more(std::vector<Figure>& figures) const {
   }
 }
 
-/// Returns the first rows of the printed points: evenly spread over those of the table without scripts, and the point
-/// of the verdict.
+/// Returns the first rows of the printed points: evenly spread over the points of the table without scripts, and the
+/// point of the verdict.
 std::vector<std::size_t> Page::points_on_paper() const {
   const RowTable::Groups points = input_.rows.runs(input_.rows.point_columns());
   std::vector<std::size_t> able;

@@ -19,7 +19,7 @@ namespace commfuse::reports {
 
 struct ReportInput {
   std::string title;
-  /// Rows of one point stand together; those without a makespan are points that could not be run.
+  /// Rows of one point are adjacent; rows without a makespan could not be run.
   RowTable rows;
   /// Timelines: an entry for each point that has one, with the strategies of that point.
   std::vector<std::vector<TracedRun>> gantts;
@@ -27,19 +27,19 @@ struct ReportInput {
   std::vector<MeasuredPair> measured{};
   std::vector<FitCheck> fits{};
   std::vector<std::string> notes{};  // sentences: missing parts, and why
-  std::string command;               // command that makes these results again
+  std::string command;               // command that reproduces these results
   std::string version;               // version of the program
   std::string page{};                // address of the page (docs/page.md); empty: no links to it
   VerdictRule rule{};
-  std::optional<Overview> overview{};  // overview_of() the rows under the rule, if it was computed already
-  std::vector<StepRow> models{};  // whole models, in a section of their own; without other rows the page is about them
+  std::optional<Overview> overview{};  // overview_of() the rows under the rule, if already computed
+  std::vector<StepRow> models{};  // whole models, in a separate section; without other rows, the subject of the page
 };
 
 /// Writes HTML5, piece by piece. The input may contain any text.
 void write_html_report(const ReportInput& input, const TakeBytes& take);
 std::string html_report(const ReportInput& input);
 
-/// Returns the figures of that page, in its order.
+/// Returns the figures of that page, in the order of the page.
 std::vector<Figure> report_figures(const ReportInput& input);
 
 }  // namespace commfuse::reports

@@ -36,7 +36,7 @@ std::string_view paper_class(bool is_there) { return is_there ? "" : " class=\"s
 
 constexpr std::size_t columns = time_columns.size() + 7;  // strategy, time, error, vs serial, behind, MFU, bound
 
-// The unit is always microseconds, as in CSV and JSON, so that all points of a table compare.
+// The unit is always microseconds, as in CSV and JSON, so that all points of a table are comparable.
 constexpr std::string_view unit = "\xc2\xb5s";
 std::string digits(Duration duration) { return with_minus(with_decimals(to_microseconds(duration), 1)); }
 

@@ -42,7 +42,7 @@ RowTable::Columns only(const RowColumns& columns) {
   }
 }
 
-/// Returns the place of a setting among repeated_settings; their number if it is none of them.
+/// Returns the place of a setting among repeated_settings; repeated_settings.size() if it is not there.
 constexpr std::size_t place_among_repeated(std::string_view name) {
   std::size_t place = 0;
   while (place < repeated_settings.size() && repeated_settings[place].name != name) {
@@ -197,7 +197,7 @@ PageRows page_rows(const RowTable& rows) {
   }
   const RowTable::Groups points = rows.runs(rows.point_columns());
   page.all_points = points.size() - 1;
-  // At least both ends remain; a point with more rows than a page holds is cut as well.
+  // At least the first and the last point remain; a point with more rows than a page holds is cut.
   const std::size_t most_points = std::max<std::size_t>(2, most_page_rows * page.all_points / rows.size());
   for (const std::size_t point : spread({.count = page.all_points, .kept = most_points})) {
     for (std::size_t row = points[point]; row < points[point + 1] && page.rows.size() < most_page_rows; ++row) {

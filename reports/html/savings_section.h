@@ -8,8 +8,8 @@
 
 namespace commfuse::reports {
 
-/// Returns a row for each strategy, and if there are several settings a row for each; empty for fewer than two points
-/// with serial.
+/// Returns a table with a row per strategy and, for several settings, a table with a row per setting; empty for fewer
+/// than two points with serial.
 std::string savings_tables(const Overview& overview);
 
 }  // namespace commfuse::reports

@@ -182,7 +182,7 @@ std::string Timelines::bytes(const std::string& id, const std::string& title) co
   block.add("flags", flags_);
   Json panels = panels_;
   for (std::size_t i = 0; i < panels.size(); ++i) {
-    panels[i]["text"] = TimeUnit(longest_).text(ends_[i]);  // All texts have one unit, so that they compare.
+    panels[i]["text"] = TimeUnit(longest_).text(ends_[i]);  // All texts have one unit, so that they are comparable.
   }
   const Json head{{"id", id},         {"title", title},   {"longest", longest_.count()},
                   {"lanes", lanes_},  {"panels", panels}, {"ops", ops_},

@@ -9,8 +9,8 @@
 
 namespace commfuse::reports {
 
-/// Largest number of bars in a page; if there are more, those of ranks other than the critical one are omitted, and
-/// then the shortest.
+/// Largest number of bars in a page; if there are more, bars of ranks other than the critical one are omitted first,
+/// then the shortest bars.
 inline constexpr std::size_t most_bars = 400'000;
 
 /// Returns the bytes of a ColumnBlock: every op of every rank with its start and length in picoseconds, its bytes and

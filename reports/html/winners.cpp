@@ -20,7 +20,7 @@ namespace commfuse::reports {
 
 namespace {
 
-// lines of a map and of its changes; map.csv has all of them
+// limits of a map and of its changes; map.csv has everything
 constexpr std::size_t most_lines = 40;
 constexpr std::size_t most_columns = 16;
 constexpr std::size_t most_maps = 4;
@@ -40,7 +40,7 @@ std::string cell_html(const MapCell* cell) {
                      escaped(cell->winner), share);
 }
 
-/// Columns are sequence lengths, at most as many as are readable; all other axes that vary name the rows.
+/// Columns are sequence lengths, at most as many as are readable; rows are named by all other axes that vary.
 std::string table_html(const CrossoverMap& map) {
   const std::vector<std::size_t> columns = spread({.count = map.values(MapAxis::seq).size(), .kept = most_columns});
   std::string html = fmt::format(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Winners point by point, folded below the maps of a report.
+// Tables of winners for every point, folded below the maps of a report.
 #pragma once
 
 #include <string>

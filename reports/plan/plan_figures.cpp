@@ -24,7 +24,7 @@ constexpr std::array kind_roles{Role::essential, Role::communication, Role::loca
 
 Role role_of(std::size_t kind) { return kind_roles[kind % kind_roles.size()]; }
 
-/// Returns the runs of a kind that are shorter than all with fewer GPUs, and none much longer than the answer.
+/// Returns the runs of a kind that are shorter than all runs with fewer GPUs, without runs much longer than the answer.
 std::vector<const CapacityRun*> shown_runs(const CapacityPlan& plan, std::size_t kind) {
   const double longest = longest_shown_days(plan);
   std::vector<const CapacityRun*> shown;
@@ -36,7 +36,7 @@ std::vector<const CapacityRun*> shown_runs(const CapacityPlan& plan, std::size_t
   return shown;
 }
 
-/// Returns a range from the smallest to the greatest value, with some margin.
+/// Returns the range of the values, extended on both sides by the share `air`.
 std::pair<double, double> range_of(const std::vector<double>& values, double air) {
   const auto [least, greatest] = std::minmax_element(values.begin(), values.end());
   const double width = *greatest > *least ? *greatest - *least : std::max(1.0, std::abs(*greatest));
@@ -63,13 +63,13 @@ FigureAxis doubling_axis(std::string label, double low, double high) {
   return axis;
 }
 
-/// A small box around a place, in shares of both axes.
+/// Returns a small box around a place.
 RectMark dot(const Figure& figure, Place at, Role role, std::string tip) {
   const auto moved = [](const FigureAxis& axis, double value, double share) {
     return axis.logarithmic ? value * math::pow(axis.high / axis.low, share) : value + share * (axis.high - axis.low);
   };
   constexpr double half = 4.0;
-  const double wide = figure.width - 100.0;  // About what the axis leaves.
+  const double wide = figure.width - 100.0;  // about the width beside the axis
   return {.from = {moved(figure.x, at.x, -half / wide), moved(figure.y, at.y, -half / figure.height)},
           .to = {moved(figure.x, at.x, half / wide), moved(figure.y, at.y, half / figure.height)},
           .role = role,
@@ -86,7 +86,7 @@ void add_kinds_to_legend(const CapacityPlan& plan, Figure& figure) {
   }
 }
 
-/// Draws a diamond at a place. The legend names it, because there the name covers no data.
+/// Draws a diamond at a place. Its name is in the legend, where it covers no data.
 void mark(Figure& figure, Place at, Role role, std::string text) {
   figure.marks.emplace_back(
       PointsMark{.points = {at}, .role = role, .symbol = Symbol::diamond, .size = 9.0, .tips = {text}});
@@ -158,7 +158,8 @@ std::string need_in_words(std::int64_t needed, const CapacityKind& kind) {
   return fmt::format("the deadline needs about {} {}", with_commas(needed), kind.name);
 }
 
-/// Draws the number of GPUs that each kind needs for a missed deadline: its line continues, dashed, to the deadline.
+/// Draws the number of GPUs that each kind needs for a missed deadline: its line continues, dashed, down to the
+/// deadline.
 void add_needs(const CapacityPlan& plan, Figure& figure) {
   for (std::size_t i = 0; i < plan.kinds.size(); ++i) {
     const std::optional<std::int64_t> needed = gpus_for_deadline(plan, plan.kinds[i]);
@@ -210,7 +211,7 @@ Figure days_figure(const CapacityPlan& plan, const std::vector<const CapacityRun
   double widest = *greatest;
   for (const CapacityKind& kind : plan.kinds) {
     const auto needed = static_cast<double>(gpus_for_deadline(plan, kind).value_or(0));
-    constexpr double far = 8.0;  // A farther end would squeeze the runs; the legend has the number.
+    constexpr double far = 8.0;  // A longer axis would squeeze the runs; the legend has the number.
     widest = needed <= far * *greatest ? std::max(widest, needed) : widest;
   }
   figure.id.insert(0, "plan-days");
@@ -329,7 +330,7 @@ Figure rates_figure(const CapacityPlan& plan, Figure figure) {
   return figure;
 }
 
-/// Removes every second label until a telephone has room for the others. Names at the side stay.
+/// Removes every second label until a phone has room for the rest. Names at the side stay.
 void thin_ticks(Figure& figure) {
   constexpr double letter = 6.6;  // pixels of a letter
   constexpr double gap = 14.0;

@@ -11,8 +11,7 @@
 namespace commfuse::reports {
 
 /// Days over GPUs with the deadline; cost over days; tokens per second over the rate of links; sensitivity of the cost.
-/// Figures for which the plan has nothing to show are left out. Narrow figures are as wide as a telephone, and their
-/// ids end in "-narrow".
+/// Figures for which the plan has no data are omitted. Narrow figures fit a phone, and their ids end in "-narrow".
 enum class FigureWidth : std::uint8_t { wide, narrow };
 std::vector<Figure> plan_figures(const CapacityPlan& plan, FigureWidth width = FigureWidth::wide);
 

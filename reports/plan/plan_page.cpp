@@ -141,7 +141,7 @@ class Page {
         name, escaped(value), escaped(about));
   }
 
-  /// Returns the plan's subject, because the title is the user's and need not name it.
+  /// Returns the plan's subject, which the user's title need not name.
   [[nodiscard]] std::string asked() const {
     std::string text = fmt::format("{}, {} tokens", plan_.model, large(plan_.tokens));
     text += plan_.deadline_days ? ", deadline " + deadline_in_words(plan_) : std::string{};
@@ -153,7 +153,7 @@ class Page {
     return text + ".";
   }
 
-  /// Adds tiles without an answer: GPUs that the deadline needs, and the run that comes nearest to the limits.
+  /// Adds the tiles of a plan without an answer: GPUs that the deadline needs, and the run closest to the limits.
   void missed_tiles(const CapacityKind& kind) {
     if (const std::optional<std::int64_t> needed = gpus_for_deadline(plan_, kind)) {
       tile("Needs", fmt::format("about {} {}", with_commas(*needed), kind.name),
@@ -251,7 +251,7 @@ class Page {
 
   void cells(const PlanTable& table, const std::vector<std::string>& row) {
     const std::string& name = row.front();
-    constexpr std::size_t long_name = 17;  // A longer name beside three numbers does not fit a telephone.
+    constexpr std::size_t long_name = 17;  // A longer name beside three numbers does not fit on a phone.
     const char* look = name.starts_with("  ") ? (name.size() > long_name ? " class=\"part long\"" : " class=\"part\"")
                                               : (name.size() > long_name ? " class=\"long\"" : "");
     add("<th scope=\"row\"{}>{}</th>", look, escaped(name.substr(std::min(name.find_first_not_of(' '), name.size()))));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A capacity plan as one self-contained page: no script, nothing from the network.
+// A capacity plan as one self-contained page without scripts, which fetches nothing.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace commfuse::reports {
 
 struct PlanPageInput {
   const CapacityPlan& plan;
-  std::string command;  ///< Command that makes the page again.
+  std::string command;  ///< Command that recreates the page.
   std::string version;  ///< Version of the program.
 };
 

@@ -195,7 +195,7 @@ Json sensitivities_json(const CapacityPlan& plan) {
   return inputs;
 }
 
-/// Names and values of a line.
+/// Names and values of one line of CSV.
 using Cells = std::vector<std::pair<std::string_view, std::string>>;
 
 void add_interval(Cells& cells, std::string_view name, std::string_view low, std::string_view high,

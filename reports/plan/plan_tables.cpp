@@ -22,7 +22,7 @@ using Row = std::vector<std::string>;
 constexpr const char* layout_name = "TPxPPxDPxCP";
 
 /// Names the cheapest run of the front that is shorter and cheaper than the answer, and the limits that it misses.
-/// Empty if there is none; a run that meets all limits would be the answer.
+/// Empty if no run is both; a run that met all limits would be the answer.
 std::string better_without_limits(const CapacityPlan& plan) {
   const CapacityKind* kind = plan.best_kind();
   std::string text;
@@ -39,7 +39,7 @@ std::string better_without_limits(const CapacityPlan& plan) {
 
 constexpr const char* layout_words = "TPxPPxDPxCP: tensor, pipeline, data and context ranks.";
 
-/// Empty if there is only one kind, because the verdict describes it.
+/// Returns an empty table if there is only one kind, which the verdict describes.
 PlanTable kinds_table(const CapacityPlan& plan) {
   PlanTable table{
       .id = "kinds",
@@ -231,7 +231,7 @@ PlanTable counts_table(const CapacityPlan& plan) {
   return table;
 }
 
-/// True for rates that the figure shows and the table omits, because halves and doubles beside them suffice.
+/// Returns whether the table omits this rate: the figure shows it, and halves and doubles suffice.
 bool is_between_rates(const WhatIf& change) {
   return std::ranges::any_of(std::array{" x0.75", " x1.5", " x3"},
                              [&](const char* end) { return change.break_even_gpu && change.change.ends_with(end); });

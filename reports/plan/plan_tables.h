@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A capacity plan as tables: Markdown and HTML show all of them, text all except the wide columns.
+// A capacity plan as tables: Markdown and HTML show all of them, text shows all except the wide columns.
 #pragma once
 
 #include <cstddef>
@@ -23,11 +23,11 @@ struct PlanTable {
   std::string title;
   std::string note;  ///< May be empty.
   std::vector<PlanColumn> columns;
-  std::vector<std::vector<std::string>> rows;  ///< A first cell that begins with spaces is a part of the row above it.
-  std::optional<std::size_t> answer_row{};     ///< The row of the answer, where the table has others.
+  std::vector<std::vector<std::string>> rows;  ///< A first cell that begins with spaces marks a part of the row above.
+  std::optional<std::size_t> answer_row{};     ///< The row of the answer, where the table has other rows too.
 };
 
-/// Returns the tables in reading order, without those that have no row.
+/// Returns the tables that have rows, in reading order.
 std::vector<PlanTable> plan_tables(const CapacityPlan& plan);
 
 }  // namespace commfuse::reports

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A capacity plan for a terminal and for a page of notes.
+// A capacity plan as terminal text and as Markdown.
 #pragma once
 
 #include <string>

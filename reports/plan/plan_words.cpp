@@ -21,7 +21,7 @@ namespace commfuse::reports {
 
 namespace {
 
-/// " with commfuse at 6 of 8 sites, sliced at 2", or the framework that runs them; empty if no site has a
+/// " with commfuse at 6 of 8 sites, sliced at 2", or " as megatron runs it" for a framework; empty if no site has a
 /// collective.
 std::string schedules_in_words(const CapacityPlan& plan, const CapacityKind& kind) {
   if (!plan.framework.empty()) {
@@ -61,7 +61,7 @@ std::string against_commfuse(const CapacityPlan& plan) {
                                                longer < 0.0 ? "less" : "longer");
 }
 
-/// "serial collectives would take 13.5% longer, data slicing (CoC) 4.2%"; without a difference it says so.
+/// "serial collectives would take 13.5% longer, data slicing (CoC) 4.2%"; states it if there is no difference.
 std::string against_schedules(const CapacityPlan& plan) {
   if (plan.best_kind()->sites.empty()) {
     return "this layout has no collective that overlap could hide behind a GEMM";
@@ -251,7 +251,7 @@ std::optional<std::int64_t> gpus_for_deadline(const CapacityPlan& plan, const Ca
     return std::nullopt;
   }
   const CapacityRun& last = *falling.back();
-  // The slope spans at least a doubling, because neighbours also differ by how well their layouts divide.
+  // The slope spans at least a doubling, because the times of neighbours also depend on how well their layouts divide.
   auto before_last = falling.rbegin() + 1;
   while (before_last + 1 != falling.rend() && 2 * (*before_last)->gpus > last.gpus) {
     ++before_last;
@@ -266,7 +266,7 @@ std::optional<std::int64_t> gpus_for_deadline(const CapacityPlan& plan, const Ca
   const double needed = static_cast<double>(last.gpus) * math::pow(last.days.value / *plan.deadline_days, 1.0 / slope);
   constexpr double farthest = 8.0;
   if (needed > farthest * static_cast<double>(last.gpus)) {
-    return std::nullopt;  // So far beyond the planned numbers the slope changes.
+    return std::nullopt;  // Far beyond the planned numbers the slope changes.
   }
   double unit = 1.0;
   while (needed >= 100.0 * unit) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Wording of a capacity plan: numbers with a fixed precision, layouts, and the verdict.
+// Wording of a capacity plan: formatted numbers, layouts, and the verdict.
 #pragma once
 
 #include <cstdint>
@@ -13,52 +13,52 @@ namespace commfuse::reports {
 
 /// Formats "$9.66M"; thousands, millions and billions, with at least three digits.
 std::string money(const CapacityPlan& plan, double amount);
-/// Formats money at a tick of an axis, which is round: "$14M", "$9.5M".
+/// Formats a round amount of money for a tick of an axis: "$14M", "$9.5M".
 std::string tick_money(const CapacityPlan& plan, double amount);
 /// Formats "3.86M", for counts and hours.
 std::string large(double number);
-/// "78.6".
+/// Formats "78.6".
 std::string days(double number);
-/// "7.269", seconds of a step.
+/// Formats the seconds of a step: "7.269".
 std::string step_seconds(double number);
 /// Formats a share as "+13.5%".
 std::string signed_percent(double share);
-/// "51.2%".
+/// Formats "51.2%".
 std::string share_percent(double share);
-/// Formats "85%"; "over 99%" at the end, because the draws cannot resolve more.
+/// Formats "85%"; at the ends "over 99%" and "below 1%", because the draws cannot resolve more.
 std::string likelihood(double share);
 /// Formats "0.6254" with four significant digits, or all digits of a whole number.
 std::string plain(double number);
 
-/// A change of CapacityPlan::what_ifs as people read it: "price -20%".
+/// Returns a change of CapacityPlan::what_ifs in words: "price -20%".
 std::string change_in_words(std::string change);
-/// An input of CapacityPlan::sensitivities as people read it: "rate of links in a node".
+/// Returns an input of CapacityPlan::sensitivities in words: "rate of links in a node".
 std::string input_in_words(const std::string& input);
-/// "2027-03-01 (90.0 days)" or "90.0 days". Requires a deadline.
+/// Formats "2027-03-01 (90.0 days)" or "90.0 days". Requires a deadline.
 std::string deadline_in_words(const CapacityPlan& plan);
-/// Returns the inputs that change the cost most first; for people.
+/// Returns the inputs, largest effect on the cost first.
 std::vector<const Sensitivity*> by_effect(const std::vector<Sensitivity>& sensitivities);
-/// Returns the largest number of days of runs that people see: three times the answer's (without an answer the shortest
-/// run's), and five times if that would leave fewer than four runs.
+/// Returns the largest number of days of a shown run: three times the days of the answer (without an answer, of the
+/// shortest run), or five times if fewer than four runs would be shown.
 double longest_shown_days(const CapacityPlan& plan);
 
 /// Formats "TP 4, PP 4, CP 2, DP 64"; omits degrees of one except tensor and data.
 std::string layout_in_words(const TrainingPlan& layout);
-/// "4x4x64x2": tensor, pipeline, data, context.
+/// Formats "4x4x64x2": tensor, pipeline, data, context.
 std::string layout_in_short(const TrainingPlan& layout);
 
-/// Estimates, in two digits, the number of GPUs that would meet a deadline that no planned number meets, from the slope
-/// of the days over the last planned doubling. Returns nothing if a planned number meets it, if more GPUs hardly
+/// Estimates, to two digits, how many GPUs would meet a deadline that no planned number meets, from the slope of the
+/// days over the last planned doubling. Returns nothing if a planned number meets the deadline, if more GPUs hardly
 /// shorten the run, and beyond eight times the planned numbers.
 std::optional<std::int64_t> gpus_for_deadline(const CapacityPlan& plan, const CapacityKind& kind);
 
-/// "the deadline", "the budget" or "deadline and budget".
+/// Returns "the deadline", "the budget" or "deadline and budget".
 const char* limits_in_words(const CapacityPlan& plan);
-/// Formats "about 17,000 h100 or 9,000 b200" from every kind for which gpus_for_deadline() has an answer; empty if
-/// there is none.
+/// Formats "about 17,000 h100 or 9,000 b200" from every kind for which gpus_for_deadline() has an answer; empty if no
+/// kind has one.
 std::string needed_gpus(const CapacityPlan& plan);
 
-/// Answers the planner in one or two short sentences: GPUs, days, cost and the chance; or the number of GPUs needed.
+/// Returns the answer in one or two short sentences: GPUs, days, cost and the chance; or the number of GPUs needed.
 std::string plan_headline(const CapacityPlan& plan);
 /// Returns the reasons for the headline: layout, schedules, other schedules and kinds; or the binding limits.
 std::string plan_reasons(const CapacityPlan& plan);

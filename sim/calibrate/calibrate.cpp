@@ -36,7 +36,7 @@ constexpr std::size_t least_products_of_an_executor = 50;  // the fastest of the
 constexpr std::size_t least_traffic = 6;
 constexpr std::size_t least_collectives = 4;
 constexpr std::size_t least_exchanges = 4;
-/// With fewer rows, all are fitted, with the base as a prior (LinkFitOptions::few_rows), and none is held back.
+/// With fewer rows, all rows are fitted with the base as a prior (LinkFitOptions::few_rows), and no row is held back.
 constexpr std::size_t few_collectives = 40;
 constexpr std::size_t few_exchanges = 12;
 
@@ -50,7 +50,7 @@ FitQuality quality_of(const std::vector<Residual>& residuals, bool held_back) {
   return fit_quality(errors);
 }
 
-/// For each message whether it is held back, and the rows of the others.
+/// Marks which messages are held back, and has the rows of the other messages.
 template <class Row>
 struct Split {
   std::vector<bool> held_back;
@@ -100,8 +100,8 @@ std::string nothing_fitted(const Observations& observations, std::vector<std::st
   return fmt::format("nothing can be fitted{}{}{}", why.empty() ? "" : ": ", fmt::join(why, "; "), remedy);
 }
 
-/// Formulas fitted to rows of an impossible machine may give times outside the range of an op, and their message does
-/// not name the file. Throws ConfigError that names it.
+/// Formulas fitted to rows of an impossible machine may yield times outside the range of an op, with a message that
+/// does not name the file. Throws a ConfigError that names it.
 template <class Measured, class Fit>
 void fit_to(const Measurements<Measured>& measured, const Fit& fit) {
   try {
@@ -128,7 +128,7 @@ class Calibrator {
         seen_(seen),
         machine_(seen.machine.empty() ? base.name : seen.machine) {}
 
-  /// Runs first, because GEMMs read and write memory too.
+  /// Runs before the other fits, because GEMMs read and write memory too.
   void traffic() {
     const auto& [rows, source] = seen_.traffic;
     if (rows.empty() || !is_enough("copies and adds", source, rows.size(), least_traffic)) {
@@ -233,7 +233,8 @@ class Calibrator {
     add_kernels(fit, part);
   }
 
-  /// Returns the rate that the wires of a collective over nodes are built for: all NICs of a node, and each GPU's port.
+  /// Returns the highest rate at which a collective over nodes can use the wires: the rate of all NICs of a node, but
+  /// at most the rate of a GPU's port.
   [[nodiscard]] BytesPerSecond most_over_nodes() const {
     const double nics = std::min(base_.nics_per_node, base_.gpus_per_node);
     return {std::min(nics * base_.network->capacity.value, base_.link.capacity.value)};
@@ -249,7 +250,8 @@ class Calibrator {
     }
   }
 
-  /// Fits one framework's kernels from its rows alone. Runs before node_collectives(), whose map has theirs inside.
+  /// Fits one framework's kernels from its rows alone. Runs before node_collectives(), whose map contains the map of
+  /// these kernels.
   void custom_all_reduce(AllReduceKernel framework) {
     const auto& [rows, source] = seen_.custom_all_reduces[static_cast<std::size_t>(framework)];
     const std::string name = fmt::format("all-reduce of {}", name_of(framework));
@@ -341,7 +343,7 @@ class Calibrator {
       widen(part.scope, FitSize::ranks, rows[i].row.ranks);
     }
     CollectiveParameters written = fit.parameters;
-    written.custom_all_reduce = nullptr;  // not of these rows; what other rows do not fit stays as in the base
+    written.custom_all_reduce = nullptr;  // fitted to other rows; without them it stays as in the base
     conclude(part, collective_yaml(written, 4), 4, link.collective.fit);
     lines += fmt::format("  collective:\n{}{}", comment(part, 4), part.yaml);
   }
@@ -377,7 +379,7 @@ class Calibrator {
     return rows >= least;
   }
 
-  /// Returns the line of the peak, which becomes the unit's: the rate of the fastest GEMM.
+  /// Sets the unit's peak to the rate of the fastest GEMM, and returns its line for the file.
   static std::string measured_peak(MatrixUnit& unit, const std::vector<MeasuredGemm>& rows, const std::string& source) {
     double fastest = 0.0;
     for (const MeasuredGemm& row : rows) {
@@ -387,7 +389,7 @@ class Calibrator {
     return parameter_line("dense_peak", unit.dense_peak, 6);
   }
 
-  /// Adds the map of framework kernels. An accelerator without one prices them by one of its own efficiencies.
+  /// Adds the map of framework kernels. An accelerator without this map prices them by one of its other efficiencies.
   void add_kernels(const FrameworkKernelFit& fit, FittedPart& part) {
     const bool has_map = fit.accelerator.framework_kernels.has_value();
     conclude(part, framework_kernels_yaml(fit, has_map ? 4 : 2));
@@ -425,7 +427,7 @@ class Calibrator {
     part.yaml = std::move(yaml);
   }
 
-  /// `indent` is that of the map `fit`.
+  /// `indent` is the indentation of the map `fit`.
   static void conclude(FittedPart& part, std::string yaml, int indent, const FitScope& base) {
     conclude(part, std::move(yaml));
     const double residual = residual_of(part.fitted, part.held_back);
@@ -448,7 +450,7 @@ class Calibrator {
   }
 
   const Machine& base_;
-  Accelerator accelerator_;  // the base's, with the measurements so far
+  Accelerator accelerator_;  // accelerator of the base, with the parts fitted so far
   const Observations& seen_;
   std::string machine_;
   Calibration result_;

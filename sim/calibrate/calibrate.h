@@ -16,7 +16,7 @@ namespace commfuse::calibrate {
 struct Residual {
   double measured_us = 0.0;
   double predicted_us = 0.0;
-  bool held_back = false;  ///< The fit has not seen it.
+  bool held_back = false;  ///< The fit did not use it.
 };
 
 /// One map of the hardware file and the quality of its fit.
@@ -25,27 +25,27 @@ struct FittedPart {
                      ///< "all-reduce of vllm"
   std::string source;
   std::vector<FittedParameter> parameters;
-  std::vector<std::string> left{};  ///< Parameters that the few rows do not decide; they keep the base's values.
-  bool has_few = false;             ///< No row is held back, and the base is the prior.
+  std::vector<std::string> left{};  ///< Parameters that few rows cannot determine; they keep the base's values.
+  bool has_few = false;             ///< Few rows: none is held back, and the base is the prior.
   double distance = 0.0;            ///< With few sizes of kernels: distance of the machine from its base.
   std::vector<Residual> residuals;
   FitQuality fitted;     ///< Quality on the rows of the fit.
   FitQuality held_back;  ///< Quality on the rows that model/fit/holdout.h keeps back.
   FitScope scope;        ///< Parameters left open, and the sizes covered.
-  std::string yaml;      ///< Its lines, indented for their place in the file.
+  std::string yaml;      ///< The lines of the map, indented for their place in the file.
 };
 
 struct Calibration {
   std::vector<FittedPart> parts;
-  std::vector<std::string> skipped;  ///< Sentences: too few rows of a kind.
-  std::string yaml;                  ///< The whole file; a cluster's where the base is a cluster.
-  std::string node_name;  ///< For a cluster whose nodes were measured too: the name of their hardware in the file.
-  std::string node_yaml;  ///< The file of that hardware, to be saved beside.
+  std::vector<std::string> skipped;  ///< Sentences about kinds with too few rows.
+  std::string yaml;                  ///< The whole file; a cluster file if the base is a cluster.
+  std::string node_name;             ///< For a cluster with measured nodes: the name of their hardware in the file.
+  std::string node_yaml;             ///< The file of that hardware, to be saved beside the cluster file.
 };
 
 /// Fits the observations. `base` is the machine that `base_name` names; parameters that the rows leave open keep its
-/// values. An executor's machine has no data sheet, so its peaks are the fastest rates measured. `written_by` is named
-/// in the file. Throws ConfigError when there is nothing to fit.
+/// values. An executor's machine has no data sheet, so its peaks are the fastest measured rates. The file names
+/// `written_by`. Throws ConfigError when there is nothing to fit.
 Calibration calibrate(const Machine& base, const std::string& base_name, const std::string& name,
                       const Observations& observations, const std::string& written_by = "commfuse-sim calibrate");
 

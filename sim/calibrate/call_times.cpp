@@ -20,8 +20,8 @@ std::string_view plural_of(const Work& work) {
   return std::holds_alternative<AttentionSize>(work) ? "attention calls" : "memory-bound kernels";
 }
 
-/// Returns whether the overlap of two kernels, in microseconds, is too long for rounding to explain; `duration` is that
-/// of one of them.
+/// Returns whether the overlap of two kernels, in microseconds, is too long for rounding to explain; `duration` is the
+/// duration of one of the kernels.
 bool is_beside(double overlap, double duration) { return overlap > std::min(1.0, 0.5 * duration); }
 
 }  // namespace
@@ -98,8 +98,8 @@ Profile CallTimes::profile() && {
 void CallTimes::find_disturbed() {
   for (auto& [device, runs] : device_) {
     std::sort(runs.begin(), runs.end(), [](const Run& a, const Run& b) { return a.begin < b.begin; });
-    Run latest{.begin = 0.0, .end = -std::numeric_limits<double>::infinity()};  // the last earlier run to end
-    Run second = latest;                                                        // the last to end of other calls
+    Run latest{.begin = 0.0, .end = -std::numeric_limits<double>::infinity()};  // the earlier run that ends last
+    Run second = latest;  // the earlier run of another call that ends last
     for (std::size_t at = 0; at < runs.size(); ++at) {
       const Run& run = runs[at];
       if (run.kernel != none) {
@@ -118,7 +118,8 @@ void CallTimes::find_disturbed() {
   }
 }
 
-/// `runs` are in order of their begin. Where very many begin beside one, it counts as disturbed however short they are.
+/// `runs` are sorted by begin. A run during which very many other runs begin counts as disturbed, however short those
+/// runs are.
 bool CallTimes::is_disturbed_by_later(const std::vector<Run>& runs, std::size_t at) {
   constexpr std::size_t many = 64;
   const Run& run = runs[at];
@@ -168,7 +169,7 @@ void CallTimes::add(const Call& call, const Kernel* first, const Kernel* last) {
   }
 }
 
-/// It is enough to look at the busy times that begin before the span ends: the last of them to end decides.
+/// Only busy times that begin before the span ends matter, and of these only the one that ends last.
 bool CallTimes::is_slowed(const KernelSpan& span) const {
   const auto device = communication_.find(span.device);
   if (device == communication_.end()) {

@@ -16,7 +16,7 @@
 
 namespace commfuse::calibrate {
 
-/// A kernel's time in microseconds. The duration is kept as the profile writes it, because begin may be counted from
+/// A kernel's time in microseconds. The duration is kept as the profile writes it, because `begin` may be counted from
 /// 1970 and lose digits.
 struct KernelSpan {
   std::uint32_t device = 0;
@@ -26,25 +26,25 @@ struct KernelSpan {
 
 class CallTimes {
  public:
-  /// Adds a call and returns its number, from 0 on. `runs_kernels`: it launches kernels itself, so a call without
-  /// kernels is reported.
+  /// Adds a call and returns its number, from 0 on. `runs_kernels`: the operator launches kernels itself, so a call
+  /// without kernels is reported.
   std::size_t call(Work work, bool runs_kernels);
   /// Adds one kernel of the call.
   void kernel(std::size_t call, const KernelSpan& span);
   /// Adds communication, which slows the GEMMs beside it.
   void communication(const KernelSpan& span);
-  /// Adds communication that is of no use; `why`, a plural noun, gives the reason.
+  /// Adds communication that no fit can use; `why`, a plural noun, states the reason.
   void lost_communication(const KernelSpan& span, const std::string& why);
   /// Adds a kernel of an operator that no fit uses.
   void other(const KernelSpan& span, std::string_view op);
-  /// Adds a kernel that is of no use; `why`, a plural noun, gives the reason.
+  /// Adds a kernel that no fit can use; `why`, a plural noun, states the reason.
   void lost(const KernelSpan& span, const std::string& why);
   /// Called where the profile lacks the begin of kernels, so that overlaps are unknown.
   void forget_starts() { device_.clear(); }
 
-  /// Returns the calls with their times. A call takes the sum of its kernels; it is left out where communication, or a
-  /// kernel of another call, ran beside one of them on its device. Kernels that overlap by at most a microsecond count
-  /// as consecutive, because old profiles round to it.
+  /// Returns the calls with their times. The time of a call is the sum of its kernels. Calls are omitted where
+  /// communication, or a kernel of another call, ran beside one of their kernels on its device. Kernels that overlap by
+  /// at most a microsecond count as consecutive, because old profiles round to microseconds.
   Profile profile() &&;
 
  private:
@@ -68,14 +68,14 @@ class CallTimes {
   };
   struct Busy {
     double begin = 0.0;
-    double end = 0.0;  ///< the latest so far
+    double end = 0.0;  ///< the latest end so far
   };
   struct Lost {
     std::size_t count = 0;
     double duration = 0.0;
   };
 
-  /// Records that a kernel ran; its times are those of the span.
+  /// Records that a kernel ran during the span.
   void runs(const KernelSpan& span, Run run);
   void find_disturbed();
   static bool is_disturbed_by_later(const std::vector<Run>& runs, std::size_t at);

@@ -35,7 +35,7 @@ namespace proto = ChakraProtoMsg;
 using google::protobuf::io::CodedInputStream;
 
 constexpr std::size_t most_bytes = std::size_t{512} << 20U;
-/// The time of a shorter kernel is off by more than one percent.
+/// Times are whole microseconds, so the time of a shorter kernel may be off by more than one percent.
 constexpr std::uint64_t least_microseconds = 100;
 
 std::string beginning_of(const fs::path& path) {
@@ -148,7 +148,7 @@ class Collector {
     std::uint64_t duration;
   };
 
-  /// Returns whether the node is an operator on the host, whose time is not a kernel's.
+  /// Returns whether the node is an operator on the host, whose time is not the time of a kernel.
   static bool is_operator(const proto::Node& node) { return attribute(node.attr(), "is_cpu_op") != nullptr; }
 
   void place(const Kernel& kernel) {

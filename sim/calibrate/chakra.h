@@ -9,8 +9,8 @@
 
 namespace commfuse::calibrate {
 
-/// Returns whether the file is Chakra's protobuf (.et), judged by its first message, or JSON of PyTorch's execution
-/// traces or chakra_trace_link, judged by its beginning.
+/// Returns whether the file is Chakra's protobuf (.et), recognised by its first message. is_chakra_json() recognises
+/// JSON of PyTorch's execution traces or of chakra_trace_link by its beginning.
 bool is_chakra_trace(const std::filesystem::path& path);
 bool is_chakra_json(const std::filesystem::path& path);
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fields: pytorch/kineto, libkineto/src/output_json.cpp, and for what older versions write
+// Fields: pytorch/kineto, libkineto/src/output_json.cpp, and for older versions
 // tb_plugin/torch_tb_profiler/profiler/trace.py; lists that are cut after 30 ranks: pytorch/pytorch,
 // torch/csrc/profiler/util.h (format_list).
 //
-// Irrelevant are: python_function, user_annotation and gpu_user_annotation (no kernel is launched by them that no
-// operator launches), cuda_sync and overhead (they wait), cpu_instant_event, fwdbwd flows, and the metadata of threads.
+// Ignored: python_function, user_annotation and gpu_user_annotation (every kernel that they launch is also launched by
+// an operator), cuda_sync and overhead (they wait), cpu_instant_event, fwdbwd flows, and the metadata of threads.
 #include "sim/calibrate/kineto.h"
 
 #include <fmt/format.h>
@@ -40,7 +40,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-/// Returns the number at `key`, which may be written as a text; nothing if it is missing or not finite.
+/// Returns the number at `key`, which may be a string; nothing if it is missing or not finite.
 std::optional<double> number_in(const json& object, const char* key) {
   const auto member = object.find(key);
   if (member == object.end()) {
@@ -75,13 +75,13 @@ std::optional<std::int64_t> whole_in(const json& object, const char* key) {
   return error == std::errc{} && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
 }
 
-/// Versions before 1.12 write it small on kernels.
+/// Versions before 1.12 write the key in lower case on kernels.
 std::optional<std::int64_t> external_id(const json& args) {
   const std::optional<std::int64_t> id = whole_in(args, "External id");
   return id ? id : whole_in(args, "external id");
 }
 
-/// A name of a process or thread: 12 and "12" are the same.
+/// Returns the name of a process or thread, the same for 12 and "12".
 std::string name_in(const json& event, const char* key) {
   const auto member = event.find(key);
   return member == event.end() ? std::string{} : member->is_string() ? member->get<std::string>() : member->dump();
@@ -95,7 +95,7 @@ std::string small_letters(std::string text) {
   return text;
 }
 
-/// An operator's inputs, as record_shapes=True adds them. Whole numbers of wrong size are told later.
+/// An operator's inputs, as record_shapes=True adds them. Whole numbers out of range are reported later.
 OperatorCall call_of(const std::string& name, const json& args) {
   OperatorCall call{.name = name};
   const auto dims = args.find(args.contains("Input Dims") ? "Input Dims" : "Input dims");
@@ -127,12 +127,12 @@ struct CollectiveCall {
   std::int64_t sent = 0;  ///< elements
   std::int64_t received = 0;
   bool has_uneven_splits = false;
-  std::string group;    ///< its name
-  std::string members;  ///< "[0, 8]", or "[0, 1, ...]" where there are more than 30
+  std::string group;    ///< name of the group
+  std::string members;  ///< "[0, 8]", or "[0, 1, ...]" for more than 30 ranks
   friend auto operator<=>(const CollectiveCall&, const CollectiveCall&) = default;
 };
 
-/// Numbers of "[0, 8]".
+/// Returns the numbers of a list such as "[0, 8]".
 std::vector<std::int64_t> numbers_in(std::string_view list) {
   std::vector<std::int64_t> numbers;
   for (std::size_t at = list.find_first_of("0123456789"); at != std::string_view::npos;
@@ -148,7 +148,7 @@ std::vector<std::int64_t> numbers_in(std::string_view list) {
   return numbers;
 }
 
-/// A list of ranks may stand between quotes.
+/// Returns a list of ranks, which may be in quotes.
 std::string list_in(const json& object, const char* key) {
   const auto member = object.find(key);
   return member == object.end() ? std::string{} : member->is_string() ? member->get<std::string>() : member->dump();
@@ -190,7 +190,7 @@ struct Job {
     }
   }
 
-  /// Every rank of the collective's group; nothing if the trace does not tell.
+  /// Returns all ranks of the collective's group; empty if the trace does not name them.
   [[nodiscard]] std::vector<std::int64_t> members_of(const CollectiveCall& call) const {
     const auto ranks = static_cast<std::size_t>(call.ranks);
     std::vector<std::int64_t> listed = numbers_in(call.members);
@@ -209,7 +209,7 @@ struct Job {
   }
 
  private:
-  /// A list that was cut goes on as it begins, where that is evenly.
+  /// Completes a list that was cut, if its ranks are evenly spaced.
   static std::vector<std::int64_t> continued(std::vector<std::int64_t> listed, std::size_t ranks) {
     if (listed.size() < 2 || listed.size() > ranks) {
       return {};
@@ -227,7 +227,8 @@ struct Job {
   }
 };
 
-/// True if the counts of elements sent and received fit the op and its ranks. Requires ranks and counts from 1 on.
+/// Returns whether the counts of elements sent and received fit the op and its ranks. Requires ranks and counts of at
+/// least 1.
 bool has_its_sizes(const CollectiveCall& call) {
   const std::string_view op = collective_named(call.name);
   const auto is_times_the_ranks = [&](std::int64_t total, std::int64_t share) {
@@ -247,7 +248,7 @@ class Collector {
 
   Job& job() { return job_; }
 
-  /// Throws ConfigError where it is one too many to keep.
+  /// Throws ConfigError where there are too many events to keep.
   void take(const json& event) {
     const std::string category = small_letters(text_in(event, "cat"));
     const std::string phase = text_in(event, "ph");
@@ -306,8 +307,8 @@ class Collector {
   static constexpr std::size_t none = HostRanges::none;
 
   struct Op {
-    std::size_t call = none;        ///< index into times_, where a fit may take it
-    std::size_t collective = none;  ///< index into calls_, where it is a record_param_comms
+    std::size_t call = none;        ///< index into times_, if a fit can use the operator
+    std::size_t collective = none;  ///< index into calls_, for a record_param_comms
     std::uint32_t name = 0;         ///< index into names_
     std::uint32_t process = 0;      ///< number in processes_
     bool has_dims = false;
@@ -319,13 +320,13 @@ class Collector {
     std::uint32_t thread = 0;
     std::uint32_t process = 0;  ///< number in processes_
     bool is_graph = false;
-    bool is_flow = false;  ///< known by its arrow alone
+    bool is_flow = false;  ///< known only from its arrow
   };
   struct Kernel {
     KernelSpan span;
     std::optional<std::int64_t> external{};
     std::optional<std::int64_t> correlation{};
-    std::size_t collective = none;  ///< index into calls_, where the kernel itself describes its collective
+    std::size_t collective = none;  ///< index into calls_, if the kernel itself describes its collective
     bool is_collective = false;
   };
 
@@ -341,7 +342,8 @@ class Collector {
     return place->second;
   }
 
-  /// Correlations and external ids are of one process, and a kernel does not say whose it is. Requires both sorted.
+  /// Correlations and external ids are unique only within a process, and a kernel does not name its process. Requires
+  /// both sorted.
   void require_one_rank() const {
     for (std::size_t i = 1; i < launches_.size(); ++i) {
       if (launches_[i].correlation == launches_[i - 1].correlation &&
@@ -428,7 +430,7 @@ class Collector {
     }
   }
 
-  /// The arrow from a launch to its kernel, whose id is the correlation.
+  /// Takes the arrow from a launch to its kernel; the arrow's id is the correlation.
   void take_flow(const json& event) {
     const std::optional<std::int64_t> id = whole_in(event, "id");
     const std::optional<double> time = number_in(event, "ts");
@@ -487,7 +489,7 @@ class Collector {
     return is_twice ? &*next : &*first;
   }
 
-  /// In some traces the external id of a kernel is not that of an operator, but its correlation.
+  /// In some traces the external id of a kernel is its correlation instead of the id of an operator.
   template <class Accept>
   [[nodiscard]] std::size_t op_of(const Kernel& kernel, const Launch* launch, const Accept& accept) const {
     if (launch != nullptr) {
@@ -570,7 +572,7 @@ class Collector {
   std::map<std::string, std::uint32_t> processes_;
   std::map<std::string, std::size_t> skipped_;
   CallTimes times_;
-  std::size_t text_ = 0;  // letters kept
+  std::size_t text_ = 0;  // characters kept
   std::size_t copies_ = 0;
   std::size_t events_ = 0;
 };

@@ -39,7 +39,7 @@ constexpr std::string_view remedy = "profile under torch.autograd.profiler.emit_
 
 bool has(std::string_view text, std::string_view word) { return text.find(word) != std::string_view::npos; }
 
-/// Returns the reason, a plural noun, why a kernel outside every operator's range is of no use.
+/// Returns, as a plural noun, the reason why no fit can use a kernel outside every operator's range.
 std::string without_operator(std::string_view kernel) {
   if (is_collective_kernel(kernel)) {
     return "NCCL kernels, whose sizes and ranks are not read: use nccl-tests or a trace of PyTorch's profiler";
@@ -87,7 +87,7 @@ class Columns {
   }
   [[nodiscard]] bool exist() const { return !columns_.empty(); }
   [[nodiscard]] bool have(const char* column) const { return columns_.contains(column); }
-  /// Returns the first column that exists, with the table's letter, or else the fallback.
+  /// Returns the first of `names` that exists, with the table's letter, or else `otherwise`.
   [[nodiscard]] std::string first(std::initializer_list<const char*> names, const char* otherwise) const {
     for (const char* name : names) {
       if (have(name)) {
@@ -171,7 +171,7 @@ class DatabaseReader {
     return static_cast<double>(row.whole(column)) / 1000.0;
   }
 
-  /// Returns a join and a value that give the text of a column of ids.
+  /// Returns the SQL join and value that yield the text for a column of ids.
   [[nodiscard]] std::pair<std::string, std::string> string_of(const std::string& id) const {
     return has_strings_ && id != "NULL"
                ? std::pair(fmt::format(" LEFT JOIN StringIds s ON s.id = {}", id), std::string("s.value"))
@@ -194,7 +194,7 @@ class DatabaseReader {
     while (row.step()) {
       const std::string_view text = row.text(3);
       if (!has(text.substr(0, text.find(", ")), "::")) {
-        continue;  // a range of the user's, not an operator
+        continue;  // a range that the user marked, not an operator
       }
       count_row();
       ranges_.add(ranges_.thread(std::to_string(row.whole(2))), microseconds(row, 0), microseconds(row, 1));
@@ -229,7 +229,7 @@ class DatabaseReader {
     for (const Launch& launch : launches_) {
       processes_.insert(launch.process);
     }
-    constexpr std::size_t most_processes = 1000;  // each is searched for kernels that do not name their process
+    constexpr std::size_t most_processes = 1000;  // each process is searched for kernels that do not name theirs
     if (processes_.size() > most_processes) {
       throw ConfigError(fmt::format("{}: more than {} processes; profile fewer", path_.string(), most_processes));
     }
@@ -301,7 +301,7 @@ class DatabaseReader {
     }
   }
 
-  /// A range records no types; the names of its kernels may.
+  /// Ranges record no types, but the names of their kernels may contain one.
   Profile place() {
     std::stable_sort(kernels_.begin(), kernels_.end(),
                      [](const Kernel& a, const Kernel& b) { return a.range < b.range; });
@@ -348,7 +348,7 @@ bool is_summary_header(std::string_view line) {
   return line.starts_with("Time") && has(line, "(%)") && has(line, "Instances") && has(line, "Name");
 }
 
-/// Returns the start of the header line of a table of `nsys stats`; npos where there is none.
+/// Returns the start of the header line of a table of `nsys stats`; npos if the text has none.
 std::size_t header_in(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
@@ -361,7 +361,7 @@ std::size_t header_in(std::string_view text) {
   return std::string_view::npos;
 }
 
-/// `before` counts the lines of the file before the table.
+/// `before`: lines of the file before the table.
 void take_rows(const score::Table& table, const fs::path& path, std::int64_t before, CallTimes& times) {
   const auto column_like = [&](std::string_view word) {
     return static_cast<int>(std::find_if(table.header().begin(), table.header().end(),

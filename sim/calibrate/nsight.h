@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Exports of Nsight Systems: the database of `nsys export --type sqlite`, and the table of `nsys stats --report
-// cuda_gpu_trace --format csv`. A kernel's name never gives the size of a GEMM; ranges of PyTorch's
+// cuda_gpu_trace --format csv`. The name of a kernel never contains the size of a GEMM. Ranges of PyTorch's
 // emit_nvtx(record_shapes=True) do, and only the database has them.
 #pragma once
 
@@ -19,7 +19,8 @@ bool is_nsight_table(const std::filesystem::path& path);
 /// damaged, too large or not from Nsight Systems.
 Profile read_nsight_database(const std::filesystem::path& path);
 
-/// Kernels in the table have no sizes, so they only yield sentences. Throws ConfigError for summaries and broken rows.
+/// Kernels in the table have no sizes, so they only yield sentences (Profile::skipped). Throws ConfigError for
+/// summaries and broken rows.
 Profile read_nsight_table(const std::filesystem::path& path);
 
 }  // namespace commfuse::calibrate

@@ -41,7 +41,7 @@ using score::Table;
 
 /// Clocks may rise a little above the clock for which a peak is stated.
 constexpr double most_of_peak = 1.05;
-/// A sender is done while buffers on the way are still being emptied, and timers have errors.
+/// A sender finishes while buffers on the way are still being emptied, and timers have errors.
 constexpr double most_of_link = 1.25;
 
 class Reader {
@@ -111,7 +111,7 @@ class Reader {
   }
 
  private:
-  /// The beginning of a file tells its kind, and bytes read from a pipe are gone.
+  /// The beginning of a file shows its kind, but bytes read from a pipe cannot be read again.
   static void refuse_pipe(const fs::path& path) {
     refuse_named_pipe(path.string());
     std::error_code error;
@@ -120,7 +120,7 @@ class Reader {
     }
   }
 
-  /// Logs of many programs, with NCCL's messages between, are longer than a config.
+  /// Logs of many programs, with NCCL's messages in between, may be longer than the limit for config files.
   static std::string read_log(const std::string& path) {
     constexpr std::size_t limit = std::size_t{64} << 20U;
     std::string text = read_file(path, limit);
@@ -161,8 +161,8 @@ class Reader {
     return without_byte_order_mark(head).starts_with('{') && head.find(run_record_schema) != std::string::npos;
   }
 
-  /// Records belong to one machine, whatever tables call it. The time to the next op comes from the last record that
-  /// has it.
+  /// All records must be of one machine, whatever the tables call it. The time to the next op comes from the last
+  /// record that has it.
   void merge(Observations record) {
     if (!recorded_on_.empty() && record.machine != recorded_on_) {
       throw ConfigError(fmt::format("{}: it is of {}, but the record before of {}; give records of one machine",
@@ -221,7 +221,7 @@ class Reader {
     }
   }
 
-  /// A GEMM that is faster than the base allows is a fault: of the time, or of the choice of the base.
+  /// A GEMM that is faster than the base allows is a fault: either its time is wrong, or the choice of the base.
   void add_product(const MeasuredGemm& product, const std::string& place) {
     const auto index = index_of(product.size.dtype);
     const double rate = flops_of(product.size).count / to_seconds(product.time);
@@ -247,7 +247,7 @@ class Reader {
     }
   }
 
-  /// Skips GEMMs of a layer: they may be from an older library than those in the tables of GEMMs.
+  /// Skips GEMMs of a layer, which may be from an older library than the GEMMs in tables.
   void read_kernel(Row& row, const Table& table, const std::map<std::int64_t, score::LayerWidths>& widths) {
     const score::LayerColumns columns(table);
     const std::string op(row.text(columns.op));
@@ -370,7 +370,7 @@ class Reader {
                 .place = path_.string()});
   }
 
-  /// One message of a table or of nccl-tests; `op` is its word there.
+  /// One message of a table or of nccl-tests; `op` is the word used there.
   struct Message {
     std::string op;
     std::int64_t ranks = 1;
@@ -381,8 +381,8 @@ class Reader {
   };
 
   /// Returns whether a message is so much faster than the base's links that its time or the choice of the base must be
-  /// wrong; then it is recorded as a fault. A rank sends or receives at least everything except its own share, and in
-  /// an exchange everything.
+  /// wrong; then it is recorded as a fault. A rank sends or receives at least everything except its own share; in an
+  /// exchange, everything.
   bool is_faster_than_links(const Message& message) {
     if (base_ == nullptr) {
       return false;
@@ -405,7 +405,7 @@ class Reader {
   /// Throws where so many messages are too fast that the base cannot be the measured machine.
   void require_likely_base() const {
     constexpr std::int64_t one_in = 4;
-    constexpr std::int64_t many = 8;  // fewer count as mistakes of their rows
+    constexpr std::int64_t many = 8;  // fewer are treated as mistakes of their rows
     if (beyond_ >= many && beyond_ * one_in > messages_) {
       throw ConfigError(fmt::format(
           "what was measured cannot be of {}: {} of {} messages are faster than its links; name the --base that was "
@@ -430,7 +430,7 @@ class Reader {
     return true;
   }
 
-  /// Returns the nodes of ranks that fill one node after the other.
+  /// Returns the number of nodes that hold these ranks, where ranks fill one node after another.
   [[nodiscard]] std::int64_t nodes_of(const std::vector<std::int64_t>& members) const {
     std::set<std::int64_t> nodes;
     for (const std::int64_t member : members) {
@@ -439,7 +439,7 @@ class Reader {
     return std::max<std::int64_t>(1, std::ssize(nodes));
   }
 
-  /// A rack whose GPUs share one switch has many hosts.
+  /// Returns the number of nodes of a message. A rack whose GPUs share one switch is a single node with many hosts.
   [[nodiscard]] std::int64_t nodes_of(const Message& message) const {
     constexpr int most_of_a_host = 16;
     return base_ != nullptr && base_->gpus_per_node > most_of_a_host
@@ -447,7 +447,8 @@ class Reader {
                : message.nodes;
   }
 
-  /// Every GPU sends to the next and receives from the previous one: as fast as a pair where no wire is shared.
+  /// Every GPU sends to the next and receives from the previous one: that is as fast as a single pair where no wires
+  /// are shared.
   [[nodiscard]] bool is_ring_of_pairs(const Message& message) const {
     return message.ranks > 2 && base_ != nullptr && base_->pair_peers == nullptr && base_->plan != nullptr &&
            base_->plan->kind == NodeKind::nvswitch && !base_->plan->wires && message.ranks <= base_->gpus_per_node;
@@ -551,7 +552,7 @@ class Reader {
   Observations seen_;
   fs::path path_;
   std::string name_;
-  std::map<std::string*, std::string> last_source_;  // by kind: the last file that it was read from
+  std::map<std::string*, std::string> last_source_;  // by kind: the last file that had rows of it
   std::map<std::string, std::size_t> passed_over_;
 };
 

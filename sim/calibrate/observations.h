@@ -29,7 +29,7 @@ struct Measurements {
   std::string source;
 };
 
-/// A measured collective. `op` is the word of the table, or of nccl-tests: part of the key that chooses the held-back
+/// A measured collective. `op` is the word of the table or of nccl-tests, part of the key that chooses the held-back
 /// rows.
 struct ObservedCollective {
   std::string op;
@@ -60,9 +60,9 @@ struct Observations {
   std::optional<Duration> next_op;                       ///< From an op's end until its lane begins the next one.
   std::optional<Duration> wake_up;                       ///< From an op's end until another lane begins the op that
                                                          ///< waited.
-  bool is_executor = false;          ///< Measured on an executor, the peaks of whose ranks are not known but measured.
-  std::vector<std::string> faults;   ///< `path:line: reason` of rows that are wrong; they are left out.
-  std::vector<std::string> skipped;  ///< Sentences about valid rows of several nodes, or of no use here.
+  bool is_executor = false;          ///< Measured on an executor, so peaks are not known but measured.
+  std::vector<std::string> faults;   ///< `path:line: reason` of rows that are wrong and omitted.
+  std::vector<std::string> skipped;  ///< Sentences about valid rows that no fit can use.
 };
 
 /// Returns the largest tensor that a framework's kernels sum: the base's, or the 8 MiB of vLLM's and SGLang's buffers.
@@ -72,8 +72,8 @@ Parameter<Bytes> largest_sum(const Machine* base, AllReduceKernel framework);
 /// commfuse-validate by its schema, a profile by its beginning; other files are read as text or JSON of nccl-tests.
 /// Where a table names the machine of a row, all rows must be of one machine; `machine` chooses it. With a `base`,
 /// GEMMs of tables and profiles more than 5% above its peak are faults, and so are messages above 1.25 times its links;
-/// its nodes tell whether a profiled group is inside one. Throws ConfigError for a file that is of no known kind,
-/// cannot be read or is given twice.
+/// its nodes decide whether a profiled group is within one node. Throws ConfigError for a file of an unknown kind, one
+/// that cannot be read, or one that is given twice.
 Observations read_observations(const std::vector<std::filesystem::path>& files,
                                const std::optional<std::string>& machine, const Machine* base = nullptr);
 

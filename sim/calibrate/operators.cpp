@@ -23,14 +23,14 @@ enum class Kind : std::uint8_t {
   product,    ///< [m, k] x [k, n]
   linear,     ///< [..., k] x [n, k]
   batched,    ///< [b, m, k] x [b, k, n]
-  grouped,    ///< products of experts
+  grouped,    ///< GEMMs of experts
   scaled,     ///< like product, in fp8
   attention,  ///< forward
-  varlen,     ///< attention over sequences whose lengths are in no shape
+  varlen,     ///< attention over packed sequences, whose lengths no shape contains
   backward,   ///< the backward pass of attention
   sum,
   norm,
-  fused_norm,  ///< adds a residual first and writes the sum too
+  fused_norm,  ///< norm that first adds a residual and also writes the sum
   activation,
   rotation,
 };
@@ -39,8 +39,8 @@ struct KnownOperator {
   std::string_view name;
   Kind kind;
   std::size_t first = 0;      ///< the first matrix, or the query
-  std::size_t heads_at = 1;   ///< dimension of a query that is the heads: 1 is [b, h, s, d], 2 is [b, s, h, d]
-  std::size_t causal_at = 0;  ///< the input that says whether attention is causal
+  std::size_t heads_at = 1;   ///< dimension of the heads in a query: 1 for [b, h, s, d], 2 for [b, s, h, d]
+  std::size_t causal_at = 0;  ///< the input that states whether attention is causal
   std::size_t window_at = 0;  ///< the input with the left side of a window; 0: no such input
 };
 
@@ -94,7 +94,7 @@ const KnownOperator* find_operator(std::string_view name) {
 
 bool is_extent(std::int64_t size) { return size >= 1 && size <= score::most_extent; }
 
-/// Returns the product of all dimensions except the last `kept`; 0 where some are missing or out of range.
+/// Returns the product of all dimensions except the last `kept`; 0 if a dimension is missing or out of range.
 std::int64_t rows_of(const Dims& dims, std::size_t kept = 1) {
   std::int64_t rows = dims.size() < kept ? 0 : 1;
   for (std::size_t i = 0; i + kept < dims.size(); ++i) {
@@ -106,7 +106,7 @@ std::int64_t rows_of(const Dims& dims, std::size_t kept = 1) {
   return rows;
 }
 
-/// Returns the plural noun at the beginning of a sentence about the operator.
+/// Returns the plural noun that begins a sentence about the operator.
 std::string_view plural_of(Kind kind) {
   switch (kind) {
     case Kind::product:
@@ -203,19 +203,19 @@ class Reader {
   [[nodiscard]] std::optional<bool> causal() const {
     if (known_.name == efficient_forward) {
       const std::optional<bool> now = causal_mask(value(known_.causal_at));
-      return now ? now : causal_mask(value(known_.causal_at - 1));  // PyTorch 2.1 has one input fewer before it
+      return now ? now : causal_mask(value(known_.causal_at - 1));  // PyTorch 2.1 has one input fewer before the mask
     }
     const std::string_view text = value(known_.causal_at);
     return text == "True" || text == "False" ? std::optional(text == "True") : std::nullopt;
   }
 
-  /// Reads the kind of mask: 0 none, 1 and 2 causal. The value shows when it is another input: "0.0", "True".
+  /// Reads the kind of mask: 0 none, 1 and 2 causal. Nothing if the value, such as "0.0" or "True", shows that it is
+  /// another input.
   static std::optional<bool> causal_mask(std::string_view text) {
     return text == "0" || text == "1" || text == "2" ? std::optional(text != "0") : std::nullopt;
   }
 
-  /// Returns whether a tensor is among the inputs behind query, key and value: a bias, slopes, or lengths of packed
-  /// sequences.
+  /// Returns whether any input after query, key and value is a tensor: a bias, slopes, or lengths of packed sequences.
   [[nodiscard]] bool has_tensor_behind() const {
     return std::any_of(call_.dims.begin() + 3, call_.dims.end(), [](const Dims& dims) { return !dims.empty(); });
   }
@@ -298,7 +298,7 @@ class Reader {
     }
   }
 
-  /// Rotates queries and keys, in place.
+  /// Returns the work of rotating queries and keys in place.
   [[nodiscard]] Work rotation(std::int64_t rows, std::int64_t width, DType dtype) const {
     const Dims key = shape(known_.first + 1);
     if (key.empty() || rows_of(key) != rows || !is_extent(key.back())) {
@@ -410,7 +410,7 @@ bool is_collective_kernel(std::string_view name) {
 
 namespace {
 
-/// Reads numbers and commas up to the "]" that ends the list, and leaves `at` behind it.
+/// Reads numbers and commas up to the "]" that ends the list, and moves `at` past it.
 std::optional<Dims> list_at(std::string_view text, std::size_t& at) {
   constexpr std::size_t limit = 16;
   Dims list;

@@ -16,7 +16,7 @@
 
 namespace commfuse::calibrate {
 
-/// One call of an operator. Position i of `types` and `concrete` belongs to input i, like position i of `dims`.
+/// One call of an operator. Position i of `dims`, `types` and `concrete` belongs to input i.
 struct OperatorCall {
   std::string name;                             ///< "aten::mm"
   std::vector<std::vector<std::int64_t>> dims;  ///< Shapes of tensors; empty for every other input.
@@ -35,17 +35,17 @@ struct KernelCall {
   FrameworkKernelSize size;
 };
 
-/// The work of a call; monostate: an operator that no fit knows.
+/// The work of a call; monostate: an operator that no fit supports.
 using Work = std::variant<std::monostate, Unfitted, GemmSize, AttentionSize, KernelCall>;
 
-/// Returns whether work_of() knows the operator. Other operators need no shapes.
+/// Returns whether work_of() supports the operator. Other operators need no shapes.
 bool is_known_operator(std::string_view name);
 
-/// Returns whether a call of it always launches kernels of its own, and is a GEMM.
+/// Returns whether the operator is a GEMM whose calls always launch kernels themselves.
 bool runs_kernels(std::string_view name);
 
-/// Returns the work of a call. Where the call has no types, `assumed` is that of its tensors; without either, the work
-/// is Unfitted.
+/// Returns the work of a call. Where the call has no types, `assumed` is the type of its tensors; without either, the
+/// work is Unfitted.
 Work work_of(const OperatorCall& call, std::optional<DType> assumed = std::nullopt);
 
 /// Parses a PyTorch name such as "c10::BFloat16", "BFloat16" or "float".
@@ -57,7 +57,7 @@ int element_bytes(std::string_view name);
 /// Returns the input type in the name of a GEMM's kernel: cuBLAS and CUTLASS write it, Triton does not.
 std::optional<DType> type_in_kernel_name(std::string_view name);
 
-/// Returns nccl-tests' word for a collective of PyTorch; empty if there is none.
+/// Returns nccl-tests' name of a PyTorch collective; empty if it has none.
 std::string_view collective_named(std::string_view name);
 
 /// Returns whether a kernel belongs to NCCL or RCCL.

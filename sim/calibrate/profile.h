@@ -14,7 +14,7 @@
 
 namespace commfuse::calibrate {
 
-/// A collective at one size, by its shortest time: in the other calls, ranks wait inside the kernel for the last to
+/// A collective at one size, with its shortest time: in longer calls, ranks wait inside the kernel for the last rank to
 /// arrive.
 struct TracedCollective {
   std::string op;  ///< In nccl-tests' words: all_gather, reduce_scatter, all_reduce, alltoall.
@@ -22,7 +22,7 @@ struct TracedCollective {
   std::int64_t bytes = 0;  ///< Counted like nccl-tests.
   double time_us = 0.0;
   std::vector<std::int64_t> members{};  ///< Every rank of the group; empty if the profile does not name them.
-  std::int64_t world = 0;               ///< Ranks of the job; 0 if the profile does not say.
+  std::int64_t world = 0;               ///< Ranks of the job; 0 if the profile does not state it.
 };
 
 struct Profile {
@@ -30,7 +30,7 @@ struct Profile {
   std::vector<MeasuredAttention> attention;      ///< one per forward call
   std::vector<MeasuredFrameworkKernel> kernels;  ///< one per call: sums, norms, activations, rotations
   std::vector<TracedCollective> collectives;     ///< by op, members and bytes
-  std::map<std::string, std::size_t> skipped{};  ///< Sentences about rows of no use, with their number.
+  std::map<std::string, std::size_t> skipped{};  ///< Sentences about rows that no fit can use, with the number of rows.
 };
 
 }  // namespace commfuse::calibrate

@@ -18,7 +18,7 @@ namespace commfuse::calibrate {
 
 namespace {
 
-/// Smaller transfers stay in a core's cache, which the price of a kernel does not model.
+/// Smaller transfers stay in the cache of a core, which the price of a kernel does not model.
 constexpr std::int64_t least_traffic = 256 << 10;
 
 Duration median_of(std::vector<Duration> samples) {
@@ -32,7 +32,7 @@ class RecordRows {
     const bool has_gpu = !record.environment.gpu.empty();
     seen_.machine =
         has_gpu ? record.environment.gpu : fmt::format("{}, links {}", record.environment.cpu, record.links);
-    seen_.is_executor = !has_gpu;  // the peak of a GPU is known
+    seen_.is_executor = !has_gpu;  // peaks of GPUs are known
     for (const MicroBenchmark& benchmark : record.micro_benchmarks) {
       const Duration time = median_of(benchmark.samples);
       if (benchmark.rank >= 0) {
@@ -83,7 +83,7 @@ class RecordRows {
     }
   }
 
-  /// Keeps rows in one dtype, as a machine has one memory rate, and larger than a core's cache.
+  /// Keeps rows in one dtype, because a machine has one memory rate, and only sizes larger than a core's cache.
   void add_traffic(const MicroBenchmark& benchmark, Duration time) {
     if (seen_.traffic.rows.empty() && moved_.empty()) {
       moved_ = benchmark.dtype;

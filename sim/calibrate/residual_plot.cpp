@@ -18,10 +18,10 @@ namespace commfuse::calibrate {
 
 namespace {
 
-constexpr int columns = 41;        // odd, so that no error has a column of its own
+constexpr int columns = 41;        // odd, so that an error of zero has the middle column
 constexpr double farthest = 0.30;  // larger errors are drawn at the edge
 
-/// Returns the decade of a time: 0 holds 1 us to 10 us.
+/// Returns the decade of a time: 0 is 1 us to 10 us.
 int decade_of(double microseconds) { return static_cast<int>(std::floor(math::log10(microseconds))); }
 
 std::string decade_in_words(int decade) {

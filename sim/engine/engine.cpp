@@ -185,7 +185,7 @@ bool Engine::has_ended(std::uint32_t slot, std::int32_t op) const {
 }
 
 /// The two ends of one half are on lanes of the same name, so the peer's op is at the head of its lane or not posted
-/// yet. The sender of a push or a pull may also have gone on.
+/// yet. The sender of a push or a pull may also be past it.
 void Engine::post_exchange(std::uint32_t slot, const PlannedOp& exchange) {
   Slot& state = slots_[slot];
   state.halves = static_cast<std::int8_t>((exchange.sends ? 1 : 0) + (exchange.receives ? 1 : 0));
@@ -223,7 +223,7 @@ void Engine::post_push(std::uint32_t slot, const PlannedOp& push) {
   }
 }
 
-/// The receiver may fetch the data long after its sender went on.
+/// The receiver may fetch the data long after its sender has moved on.
 void Engine::post_pull(std::uint32_t slot, const PlannedOp& pull) {
   const Matching& matching = plan_->lowered.matching;
   const Rank rank = slots_[slot].rank;
@@ -244,8 +244,8 @@ void Engine::post_pull(std::uint32_t slot, const PlannedOp& pull) {
   }
 }
 
-/// The mover holds its lane during the half: the receiver of a pull, otherwise the sender. The price is that of the
-/// sender's op.
+/// The mover holds its lane during the half: the receiver of a pull, otherwise the sender. The sender's op determines
+/// the price.
 void Engine::start_half(std::uint32_t mover, std::uint32_t other) {
   const PlannedOp& exchange = head_of(slots_[mover]);
   const bool pulled = exchange.protocol == Protocol::pull;

@@ -2,13 +2,13 @@
 // Simulates a program event by event: in-order lanes, exchanges and collectives.
 //
 // Op n of a rank is issued after the issue costs of ops 0..n. It is posted once it is issued, its dependencies have
-// ended and its lane is free; it holds the lane to its end. Each half of an exchange starts when both its ends are
-// posted; the exchange ends with both halves. A push starts when its sender is posted, and its receiver waits for the
-// data; a pull starts when both ends are posted, and its sender is done once it is posted. A collective starts at the
-// last arrival and ends on all ranks together.
+// ended and its lane is free; it holds the lane until it ends. Each half of an exchange starts when both its ends are
+// posted; the exchange ends when both halves have ended. A push starts when its sender is posted, and its receiver
+// waits for the data; a pull starts when both ends are posted, and its sender is done once it is posted. A collective
+// starts at the last arrival and ends on all ranks together.
 //
 // Lanes are in order, so a run keeps no state per op: for every lane of every rank it stores only which op is at the
-// head and how far that op is. An op has ended when the head is behind it.
+// head and how far that op is. An op has ended once the head is past it.
 #pragma once
 
 #include <array>
@@ -28,13 +28,13 @@ namespace commfuse {
 
 struct EngineOptions {
   /// Makes links share bandwidth and kernels slow down by what overlaps during the run (docs/decisions/0010). Null:
-  /// every op takes the time in its costs. Must belong to the same program and machine; the costs of the run are its
-  /// costs, or bounds derived from them.
+  /// every op takes the time in its costs. Must belong to the program and machine of the run, whose costs must be the
+  /// costs of the Fluid, or bounds derived from them.
   const Fluid* fluid = nullptr;
   /// Faults of the run; null: none.
   const Faults* faults = nullptr;
-  /// Number of ranks that are simulated, each for all ranks with the same id modulo this number; the recorder sees no
-  /// others. Requires that all ranks run every op, without faults, and that costs, speeds and wires repeat with this
+  /// Number of ranks that are simulated, each for all ranks with the same id modulo this number; the recorder sees only
+  /// these. Requires that all ranks run every op, without faults, and that costs, speeds and wires repeat with this
   /// period (distinct_ranks(), folded_wiring()). 0: all ranks.
   Rank first_ranks = 0;
   /// Seed for shuffling simultaneous events. Results do not depend on it, which tests check.
@@ -55,12 +55,12 @@ class Engine {
   /// State of one lane of one rank, at index rank * lanes + lane.
   struct Slot {
     std::int64_t start = -1;  // start of the op at the head; -1: not started
-    std::uint32_t head = 0;   // place of the op at the head in the plan
+    std::uint32_t head = 0;   // place in the plan of the op at the head
     Rank rank = 0;
     std::uint16_t lane = 0;
     Phase phase = Phase::waiting;
     std::int8_t halves = 0;  // halves of an exchange that have not ended
-    bool sent = false;       // a push: its send half has ended
+    bool sent = false;       // push only: the send half has ended
   };
 
   void fold(const EngineOptions& options);

@@ -61,8 +61,8 @@ class EventRun {
 /// Simultaneous events come out in the order in which they were pushed, or shuffled by a seed: the order never depends
 /// on a pointer or a hash table.
 ///
-/// Ops of one lane often take equally long on all ranks, so their ends are pushed in order of time. Events that are in
-/// order among those of their lane are kept in a run, the rest in a heap.
+/// Ops of one lane often take equally long on all ranks, so their ends are pushed in order of time. Events pushed in
+/// order of time are kept in the run of their lane, the rest in a heap.
 class EventQueue {
  public:
   static constexpr std::uint32_t most_slots = 1U << 29;
@@ -140,7 +140,7 @@ class EventQueue {
     return static_cast<std::uint32_t>((mixed ^ (mixed >> 27)) >> 16);
   }
 
-  std::array<EventRun, 4> runs_;  // by lane; several lanes share a run where there are more than four
+  std::array<EventRun, 4> runs_;  // by lane; programs with more than four lanes share runs
   std::vector<TimedEvent> heap_;
   std::uint32_t pushed_ = 0;
   std::optional<std::uint64_t> shuffle_;

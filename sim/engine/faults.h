@@ -56,7 +56,7 @@ class FaultTable {
   static constexpr std::int64_t never = std::int64_t{1} << 62;
   /// Longest run: 2^53 ps, 2.5 hours. Replay keeps its times in doubles, and no run may be longer than a replayed one.
   static constexpr std::int64_t longest_run = std::int64_t{1} << 53;
-  /// Stands for every later instant and longer time, so that sums stay far below 2^63.
+  /// Replaces every later instant and longer time, so that sums stay far below 2^63.
   static constexpr std::int64_t too_late = 2 * longest_run;
 
   /// Prepares a run on `ranks` ranks. Requires possible faults.
@@ -82,7 +82,7 @@ class FaultTable {
   [[nodiscard]] std::int64_t next_change(RankPair link, std::int64_t when) const;
 
  private:
-  /// A time during which a link is down: from `from` to before `until`.
+  /// A period in which a link is down: from `from` until just before `until`.
   struct Outage {
     std::int64_t from = 0;
     std::int64_t until = never;
@@ -90,7 +90,7 @@ class FaultTable {
   struct Pair {
     RankPair link;
     double slowness = 1.0;
-    std::vector<Outage> outages;  // in order of time, apart from each other
+    std::vector<Outage> outages;  // in order of time, never touching each other
   };
   Pair& pair(RankPair link);
   [[nodiscard]] const Pair* find(RankPair link) const;

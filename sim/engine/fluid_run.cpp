@@ -198,7 +198,7 @@ void FluidRun::settle_kernels(std::int64_t now, EventQueue& queue) {
   dirty_ranks_.clear();
 }
 
-/// A new speed is needed only by transfers that began and by those that share a tight link with them, directly or
+/// A new speed is needed only by transfers that began and by transfers that share a tight link with them, directly or
 /// through other transfers.
 void FluidRun::settle_transfers(std::int64_t now, EventQueue& queue) {
   const auto halted = [&](const Job& job) { return faults_->down(job.link, now); };

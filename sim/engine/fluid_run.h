@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The jobs of a run whose speed changes: kernels beside communication, transfers that share links.
+// The jobs whose speed changes during a run: kernels beside communication, and transfers that share links.
 //
-// Progress is counted in time: what is left of a job is the time that it would still take alone, and its speed is 1
-// when it is alone. So an undisturbed op ends at its start plus its price, to the picosecond.
+// Progress is measured in time: the rest of a job is the time that it would still take alone, at speed 1. So an
+// undisturbed op ends at its start plus its price, to the picosecond.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@
 
 namespace commfuse {
 
-/// Runs at most one job a slot: the kernel at the head of the lane, or the send half of its exchange. Speeds change
+/// Runs at most one job per slot: the kernel at the head of the lane, or the send half of its exchange. Speeds change
 /// only in settle(), after everything that happens at one instant, so that the order of simultaneous events does not
 /// matter.
 class FluidRun {
@@ -28,22 +28,22 @@ class FluidRun {
     std::uint16_t lane = 0;
     Rank rank = 0;
     std::uint32_t op = 0;
-    std::int64_t time = 0;  // when it runs alone
+    std::int64_t time = 0;  // time that it takes alone
   };
   struct Transfer {
-    std::uint32_t slot = 0;  // the sender's
+    std::uint32_t slot = 0;  // slot of the sender
     std::uint16_t lane = 0;
     std::uint32_t op = 0;
     RankPair link;
-    std::int64_t time = 0;  // when it runs alone, latency included
+    std::int64_t time = 0;  // time that it takes alone, latency included
   };
 
   void start(const Fluid& fluid, const FaultTable& faults, std::uint32_t lanes, std::size_t slots);
 
   void begin(const Kernel& kernel, std::int64_t now, EventQueue& queue);
   void begin(const Transfer& transfer, std::int64_t now, EventQueue& queue);
-  /// Counts communication that holds SMs of the rank, from when it is posted to its end: it waits for its peers on the
-  /// SMs.
+  /// Counts communication that holds SMs of the rank from its posting to its end, because it occupies the SMs while it
+  /// waits for its peers.
   void resident(Rank rank, OpKind kind, int change);
 
   /// Returns whether the job of the slot is over. If it is not, either the event is out of date, or one stage of the
@@ -63,7 +63,7 @@ class FluidRun {
     double speed = -1.0;
     std::int64_t since = 0;
     std::int64_t end = -1;           // end of the stage at this speed; -1: not known
-    std::int64_t latency = 0;        // a transfer's
+    std::int64_t latency = 0;        // latency of a transfer
     std::int64_t drain = 0;          // time to move a transfer's bytes
     double slowness = 1.0;           // factor of a transfer's link
     const WirePath* path = nullptr;  // null: holds no wires
@@ -72,18 +72,18 @@ class FluidRun {
     std::int32_t stage = -1;  // -1: latency
     std::uint16_t lane = 0;
     JobKind kind = JobKind::none;
-    bool draws = false;  // counted on its links
-    bool fresh = false;  // on the list of transfers to look at
+    bool draws = false;  // is a member of its links
+    bool fresh = false;  // is on the list of transfers to look at
   };
   struct Member {
     std::uint32_t slot = 0;
-    std::int32_t times = 1;  // number of transfers on the link that its transfer stands for
+    std::int32_t times = 1;  // number of transfers on the link that this transfer represents
     friend auto operator<=>(const Member&, const Member&) = default;
   };
   /// The transfers on a link.
   struct LinkState {
     std::vector<Member> members;
-    bool tight = false;  // its transfers together want more than it carries
+    bool tight = false;  // its transfers together want more than its capacity
     bool dirty = false;
     bool gathered = false;  // its transfers are on the list to look at
   };
@@ -94,7 +94,7 @@ class FluidRun {
 
   void look_at(std::uint32_t slot);
   void look_at(const LinkState& link);
-  /// Opens the next stage that takes time, from `stage` on. Returns false when there is none.
+  /// Opens the next stage that takes time, from `stage` on. Returns false if no stage is left.
   bool open_stage(Job& job, std::int32_t stage, std::int64_t now);
   [[nodiscard]] double length_of(const Job& job, std::int32_t stage) const;
   void draw(std::uint32_t slot);

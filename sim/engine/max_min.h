@@ -8,22 +8,21 @@
 
 namespace commfuse {
 
-/// Uses all its links at one rate, which is never above `cap`.
+/// A flow that uses all its links at one rate, which is at most `cap`.
 struct Flow {
   double cap = 0.0;                     // above 0
   std::span<const std::int32_t> links;  // distinct
-  /// By link: the number of such flows on it, where one flow stands for many. Empty: only this flow.
+  /// Number of identical flows on each link, where one flow stands for many. Empty: only this flow.
   std::span<const std::int32_t> times{};
   [[nodiscard]] std::int32_t times_on(std::size_t place) const { return times.empty() ? 1 : times[place]; }
 };
 
 /// All rates grow together; a flow stops at its cap, or when one of its links is full. So no flow can get more without
-/// taking it from a flow that is no faster (Bertsekas and Gallager, Data Networks, 6.5.2). Takes O(n log n) for n pairs
-/// of a flow and its link.
+/// taking it from a flow that is no faster (Bertsekas and Gallager, Data Networks, 6.5.2). Takes O(n log n) time for n
+/// pairs of a flow and its link.
 ///
-/// Links that fill up at the same rate are filled together. So the rates depend on neither the order of flows nor that
-/// of links, to the last bit, and flows in the same position on like links get the same rate: one of them can stand for
-/// all.
+/// Links that fill up at the same rate are filled together. So the order of flows and links changes no bit of the
+/// rates, and flows in the same position on identical links get the same rate: one of them can stand for all.
 class MaxMin {
  public:
   /// Returns the rates by flow, in the unit of the caps and of `capacity`. `capacity` is by link and above 0. The
@@ -33,7 +32,7 @@ class MaxMin {
  private:
   struct Share {
     double left = 0.0;        // capacity that no settled flow uses
-    std::int32_t flows = 0;   // not settled
+    std::int32_t flows = 0;   // flows that are not settled
     std::uint32_t first = 0;  // index of its first flow in members_
     std::uint32_t members = 0;
     bool changed = false;  // listed in changed_
@@ -42,7 +41,7 @@ class MaxMin {
   struct Level {
     double rate = 0.0;
     std::int32_t link = 0;
-    std::int32_t flows = 0;  // not settled at that time; a link whose number has changed has a later entry
+    std::int32_t flows = 0;  // flows that were not settled then; a link whose number has changed has a later entry
   };
   void list_members(std::span<const Flow> flows, std::span<const double> capacity);
   void push(std::int32_t link);

@@ -62,8 +62,8 @@ class RankPlanner {
     return planned;
   }
 
-  /// A lane is in order, so the last op on it that is waited for stands for the others; ops on the waiting op's own
-  /// lane need no entry.
+  /// Lanes run in order, so waiting for the last of several ops on a lane covers all of them. Ops on the waiting op's
+  /// own lane need no entry.
   void add_waits(std::uint32_t lane, PlannedOp& op) {
     op.waits.first = static_cast<std::uint32_t>(plan_.waits.size());
     for (const OpId wait : program_.waits_of(program_.ops[position(op.op)])) {

@@ -11,7 +11,7 @@
 
 namespace commfuse {
 
-/// A range of one of the pools of the plan.
+/// A range in one of the pools of a RankPlan.
 struct PlannedRun {
   std::uint32_t first = 0;
   std::uint32_t count = 0;
@@ -37,7 +37,7 @@ struct PlannedWait {
   std::uint32_t place = 0;
 };
 
-/// Places count the ops of all lanes, one lane after another.
+/// The ops of one rank. Places number the ops of all lanes, one lane after another.
 struct RankPlan {
   std::vector<PlannedOp> ops;           // by place
   std::vector<std::uint32_t> first;     // by lane, and one past the end: the place of the lane's first op

@@ -58,7 +58,7 @@ std::int64_t calculate(std::string_view how, std::int64_t a, std::int64_t b, std
     throw ConstraintError(column, fmt::format("'{}' divides by 0 at a point; change the divisor", how));
   }
   std::int64_t result = 0;
-  // The only quotient that overflows is the smallest number over -1.
+  // The only quotient that overflows is the smallest number divided by -1.
   const bool overflows = how == "+"   ? __builtin_add_overflow(a, b, &result)
                          : how == "-" ? __builtin_sub_overflow(a, b, &result)
                          : how == "*" ? __builtin_mul_overflow(a, b, &result)

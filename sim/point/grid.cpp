@@ -31,7 +31,7 @@ std::vector<std::string> values_of(const Grid& grid, std::string_view key) {
   return values.empty() ? std::vector{grid.settings.text(key)} : values;
 }
 
-/// Returns the origin of the axis that varies a setting, or otherwise that of the setting.
+/// Returns the origin of the axis that varies a setting, otherwise the origin of the setting.
 Origin origin_in(const Grid& grid, const Field& field) {
   for (const GridAxis& axis : grid.axes) {
     if (std::find(axis.fields.begin(), axis.fields.end(), &field) != axis.fields.end()) {
@@ -74,7 +74,7 @@ void load_with(const Grid& grid, std::span<const Field* const> fields, Settings 
   }
 }
 
-/// Loads each hardware with all the link rates that the grid asks for.
+/// Loads each hardware with all link rates of the grid.
 void load_machines(const Grid& grid, Library& library, std::vector<std::string>& mistakes) {
   Settings settings = grid.settings;
   const auto put = [&](std::string_view key, const std::string& text) {

@@ -103,7 +103,7 @@ void find_scope(HandWritten& schedule) {
 
 // --- agreement with settings ---------------------------------------------------------------------------------------
 
-/// The value that the user chose for a setting; nothing if it was left open.
+/// The values that the user chose for a setting; empty if it was left open.
 struct Given {
   std::vector<std::string> values;
   Origin origin;
@@ -167,7 +167,7 @@ void agree(Grid& grid, std::string_view key, std::span<const HandWritten> files,
   }
 }
 
-/// A schedule with work of its own cannot be compared with others.
+/// Throws ConfigError if a schedule with its own work is compared with other schedules.
 void require_comparable(const Grid& grid, std::span<const HandWritten> files, bool generated) {
   const auto own_work_file =
       std::find_if(files.begin(), files.end(), [](const HandWritten& file) { return !file.scope; });

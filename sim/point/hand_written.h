@@ -18,7 +18,7 @@ namespace commfuse {
 struct Grid;
 struct Point;
 
-/// Sizes of whole dimensions in elements, by name: --size gives those that the model does not.
+/// Sizes of whole dimensions in elements, by name: --size sets the sizes that the model does not determine.
 using OwnSizes = std::map<std::string, std::int64_t, std::less<>>;
 
 /// A proved schedule from a file. It runs only at points with its own number of ranks, dtype and scope.
@@ -35,7 +35,7 @@ struct HandWritten {
   [[nodiscard]] std::int32_t ranks() const { return program().mesh.ranks(); }
 };
 
-/// Value of the result column `scope` for a schedule with work of its own.
+/// Value of the result column `scope` for a schedule with its own work, which no scope has.
 inline constexpr std::string_view own_work = "file";
 
 /// Requires a program that passed check_program. `sizes` may hold more than this file needs. Throws ConfigError when a
@@ -57,8 +57,8 @@ bool belongs(const HandWritten& schedule, const Point& point);
 /// MLP, a dimension does not divide, heads are split, or a matrix is too large to count.
 Sizes sizes_at(const HandWritten& schedule, const Point& point);
 
-/// Returns the model FLOPs at a point over all ranks: those of its scope; for work of its own the GEMMs and attention
-/// of `unfused` times the ranks.
+/// Returns the model FLOPs of all ranks at a point: the FLOPs of the scope, or for a schedule with its own work the
+/// FLOPs of GEMMs and attention in `unfused`, times the ranks.
 Flops flops_of(const HandWritten& schedule, const Point& point, const Sizes& sizes);
 
 }  // namespace commfuse

@@ -15,7 +15,7 @@ namespace commfuse::sim {
 void use_large_pages() {
 #ifdef __GLIBC__
   // Allocations of up to 32 MiB (the maximum) come from the heap, which keeps freed memory. Its first 128 MiB are only
-  // addresses until something is written there; then a whole page of 2 MiB comes in.
+  // reserved addresses; the first write to a page then maps its whole 2 MiB.
   mallopt(M_MMAP_THRESHOLD, 1 << 25);
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
   mallopt(M_TOP_PAD, 1 << 27);
@@ -24,7 +24,7 @@ void use_large_pages() {
   const auto address = reinterpret_cast<std::uintptr_t>(first);
   const std::uintptr_t up = (page - address % page) % page;
   const auto end = reinterpret_cast<std::uintptr_t>(sbrk(0));
-  if (first != nullptr && address + up < end) {  // otherwise this memory is not the heap's
+  if (first != nullptr && address + up < end) {  // otherwise this memory does not belong to the heap
     madvise(static_cast<char*>(first) + up, end - address - up, MADV_HUGEPAGE);
   }
   std::free(first);

@@ -13,8 +13,8 @@ namespace commfuse {
 /// Largest number of points of a sweep, before constraints.
 inline constexpr std::size_t most_sweep_points = 100'000'000;
 
-/// Numbers the points from 0 in the order of the nested loop, without those that a constraint excludes. The grid
-/// outlives it.
+/// Numbers the points from 0 in the order of the nested loop, without points that a constraint excludes. The grid must
+/// outlive the list.
 class PointList {
  public:
   /// Throws ConfigError for more than `limit` points before constraints, and where a constraint cannot be evaluated.
@@ -33,7 +33,7 @@ class PointList {
   std::vector<std::uint32_t> places_;  // by point; empty if every place is a point
 };
 
-/// Moves from point to point and changes only the settings that differ. Use one per thread; the list outlives it.
+/// Moves from point to point and changes only the settings that differ. Use one per thread; the list must outlive it.
 class PointCursor {
  public:
   explicit PointCursor(const PointList& list);

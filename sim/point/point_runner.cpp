@@ -99,7 +99,7 @@ ResultRow infeasible_row(const Point& point, const Candidates& candidate, const 
   return row;
 }
 
-/// A row and the sensitivity of its time; without the latter unless it is asked for.
+/// A row and the uncertainty of its time, which is empty unless requested.
 struct PlayedRow {
   ResultRow row;
   Uncertainty uncertainty{};
@@ -144,8 +144,8 @@ PlayedRow run_candidate(const Point& point, const Candidates& candidate, Predict
   }
 }
 
-/// Returns "its transfers 83 us, its GEMM 21 us": the cost of each alone, largest first, without those below 1% of the
-/// time.
+/// Returns "its transfers 83 us, its GEMM 21 us": the cost of each handicap alone, largest first, without costs below
+/// 1% of the time.
 std::string held_back(const Point& point, const Candidates& candidate, const ResultRow& row, Predictor& predictor) {
   const Duration time = row.analysis.critical.makespan;
   std::vector<std::pair<Duration, std::string_view>> costs;
@@ -220,7 +220,8 @@ bool competes(const ResultRow& row) {
   return row.feasible() && !row.bound && row.analysis.critical.makespan > Duration{};
 }
 
-/// Sets each competing row's probability of being faster than the fastest other one, as predicted.
+/// Sets each competing row's probability of being faster than the row that is predicted to be the fastest of the
+/// others.
 void add_win_probabilities(std::vector<PlayedRow>& played) {
   const auto makespan = [](const PlayedRow& candidate) { return candidate.row.analysis.critical.makespan; };
   for (PlayedRow& candidate : played) {

@@ -14,17 +14,18 @@
 
 namespace commfuse {
 
-/// Returns whether generated schedules are tried beside those of the library's files.
+/// Returns whether generated schedules are tried, beside the schedules from the library's files.
 bool runs_generated(const Settings& settings, const Library& library);
 
 /// Returns whether every row has a result.
 bool all_feasible(const std::vector<ResultRow>& rows);
 
-/// Runs points on one thread, but samples under jitter by `for_each`, and keeps what later points may share with
-/// earlier ones.
+/// Runs points on one thread, and keeps what later points can share with earlier ones. `for_each` runs the samples
+/// under jitter, which may use several threads.
 class PointRunner {
  public:
-  /// Both arguments outlive the runner; the library has loaded everything that the settings of all points name.
+  /// The library and the structures must outlive the runner, and the library must have loaded everything that the
+  /// settings of all points name.
   PointRunner(const Library& library, StructureCache& structures, ForEachIndex for_each = nullptr)
       : library_(library), predictor_(structures, for_each) {}
 
@@ -42,7 +43,7 @@ class PointRunner {
   const Library& library_;
   Predictor predictor_;
   std::optional<Point> point_;          // the last point
-  std::vector<std::string> made_from_;  // the texts it was made from, without those set anew for every point
+  std::vector<std::string> made_from_;  // the texts it was made from, except texts set for every point
   std::map<std::string, std::vector<Candidates>, std::less<>> candidates_;  // by the texts that they depend on
 };
 

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t most_cut_bounds = 16'384;  // sweeps over link rates have different wires at each rate
 
-/// Copies the timeline of the first ranks to all ranks for which they stand.
+/// Copies the timeline of the first ranks to all ranks that they represent.
 Timeline repeated(Timeline timeline, Rank first_ranks, Rank ranks) {
   const std::size_t spans = timeline.size();
   timeline.reserve(spans * static_cast<std::size_t>(ranks / first_ranks));

@@ -31,8 +31,8 @@ namespace commfuse {
 struct Point {
   Transformer model;
   Machine machine;
-  std::string link_bandwidth = "x1";     ///< setting of its links, already applied
-  std::string network_bandwidth = "x1";  ///< setting of its links between nodes, already applied
+  std::string link_bandwidth = "x1";     ///< setting of the machine's links, already applied
+  std::string network_bandwidth = "x1";  ///< setting of the machine's links between nodes, already applied
   Scope scope = Scope::mlp;
   std::int32_t ranks = 8;
   std::int64_t batch = 1;
@@ -45,7 +45,7 @@ struct Point {
   MonteCarloOptions monte_carlo;
   std::string fault_file = "none";         ///< its name
   std::shared_ptr<const Faults> faults{};  ///< null: no faults
-  /// Copies of the machine, each with one parameter raised by its error; null: no uncertainty is asked for.
+  /// Copies of the machine, each with one parameter raised by its error; null: no uncertainty is requested.
   std::shared_ptr<const std::vector<RaisedMachine>> raised{};
 
   /// Returns whether rates change at run time, which only the engine can simulate.
@@ -56,8 +56,8 @@ struct Point {
   [[nodiscard]] Load load() const { return {batch, seq}; }
 };
 
-/// Throws ConfigError when the machine has too few GPUs or lacks the dtype, when replay is asked for a run that it
-/// cannot simulate, and for faults of unknown ranks.
+/// Throws ConfigError when the machine has too few GPUs or lacks the dtype, when the settings require replay for a run
+/// that it cannot simulate, and for faults of unknown ranks.
 void require_machine(const Point& point);
 /// Throws as require_machine does, and when the model cannot be split over the ranks.
 void require_possible(const Point& point);
@@ -73,7 +73,7 @@ struct Prediction : Outcome {
   const Structure* structure = nullptr;     // lives as long as the cache, or the file's schedule
 };
 
-/// Returns whether a price of the program may depend on the raised parameter. Where it returns false, none does.
+/// Returns whether a price of the program may depend on the raised parameter; false means that none does.
 bool may_feel(const Program& program, const Point& point, const RaisedMachine& raised);
 
 /// Returns the costs of the ops on a machine with fixed rates: with `constant` interference in place of `dynamic`,
@@ -90,7 +90,7 @@ struct SampledTimes {
 /// Runs points on one thread; keeps the evaluators' memory between them.
 class Predictor {
  public:
-  /// Spreads samples under jitter by `for_each`; null: one after another.
+  /// `for_each` runs the samples under jitter; null: one after another.
   explicit Predictor(StructureCache& structures, ForEachIndex for_each = nullptr)
       : structures_(structures), monte_carlo_(for_each) {}
 
@@ -113,12 +113,12 @@ class Predictor {
   /// Requires a point with a jitter.
   SampledTimes sampled(const Point& point, const Prediction& prediction, double slowdown = 1.0);
 
-  /// Returns the makespan at these prices with slower ops, alike on every rank.
+  /// Returns the makespan at these prices with slower ops, slowed equally on every rank.
   Duration slowed(const Point& point, const Strategy& strategy, const StrategyOptions& options,
                   const Slowdown& slowdown);
 
   /// Returns the uncertainty of the makespan: the effect of errors of parameters and fits, at prices that stay fixed.
-  /// Returns nothing unless the point asks for it.
+  /// Returns nothing unless the point requests it.
   Uncertainty uncertainty(const Point& point, const Prediction& prediction);
 
   /// Returns the makespan at these prices. Requires a structure of the point.
@@ -139,13 +139,13 @@ class Predictor {
     std::optional<Fluid> fluid{};
     EngineOptions options{};  ///< points to `fluid`
   };
-  /// The costs from which a point's uncertainty follows; their memory is used again.
+  /// The costs from which a point's uncertainty follows; their memory is reused.
   struct Doubted {
     KernelTimes known;         ///< at the point
     KernelTimes raised_known;  ///< on one raised machine
     Costs costs;               ///< at the point
     std::vector<Costs> others;
-    std::size_t asked = 0;  ///< the first of `others` are this point's
+    std::size_t asked = 0;  ///< number of `others` that this point uses, from the first on
 
     Costs& next() {
       if (asked == others.size()) {
@@ -159,14 +159,14 @@ class Predictor {
   std::vector<Duration> static_makespans(const Point& point, const Structure& structure, const Costs& nominal,
                                          std::span<Costs> others);
   void price_into(Priced& priced, const Point& point, const Structure& structure, const Sizes& sizes);
-  /// Simulates only the first ranks where they stand for all.
+  /// Simulates only the first ranks where they represent all.
   void fold(Priced& priced, const Point& point, const Structure& structure);
-  /// Drops everything that is kept by schedule: a new schedule may have the address of a deleted one.
+  /// Drops everything that is stored per schedule: a new schedule may have the address of a deleted one.
   void forget_schedules();
   Wiring whole_wiring(const Point& point, const Program& program);
   std::shared_ptr<const Wiring> wiring(const Point& point, const Structure& structure);
   const CutBound& cut_bound(const Point& point, const Structure& structure);
-  /// Aborts where the run, or one without compute, is faster than the wires allow.
+  /// Aborts if the run, or the run without compute, is faster than the wires allow.
   void hold_to_wires(const Point& point, const Structure& structure, const Sizes& sizes, Prediction& prediction);
   Prediction play(const Point& point, const Structure& structure, const Sizes& sizes, Flops flops);
   StructureCache& structures_;
@@ -175,18 +175,18 @@ class Predictor {
   Engine engine_;
   MonteCarlo monte_carlo_;
   Doubted doubted_;
-  /// Key of results for a schedule on certain wires. Holds the topology, so that no other can get its address.
+  /// Key of results for a schedule on certain wires. Holds the topology, so that no other topology can get its address.
   using OnWires = std::pair<const Structure*, std::shared_ptr<const Topology>>;
   template <class T>
   struct Kept {
     std::string digest;  ///< digest of the schedule it belongs to
     T value;
   };
-  std::optional<KnownRoutes> routes_;  ///< routes on the wires that were asked for last
+  std::optional<KnownRoutes> routes_;  ///< routes on the wires that were requested last
   std::map<OnWires, Kept<std::shared_ptr<const Wiring>>> wirings_;
   std::map<OnWires, Kept<CutBound>> cut_bounds_;
   const std::pair<const OnWires, Kept<CutBound>>* last_cut_bound_ = nullptr;  ///< consecutive points share schedules
-  /// By wiring and the number of the first ranks; null: they do not stand for all ranks.
+  /// By wiring and number of first ranks; null: these do not represent all ranks.
   std::map<std::pair<const Wiring*, Rank>, std::shared_ptr<const Wiring>> folded_wirings_;
   Recorder recorder_;
 };

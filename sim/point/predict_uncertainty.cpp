@@ -38,7 +38,7 @@ bool is_collective(const Shape& shape, CollectiveKind kind) {
 
 bool is_of_kernels(FeltBy felt_by) { return felt_by == FeltBy::products || felt_by == FeltBy::attention; }
 
-/// Leaves the times that are valid on the raised machine too: those that cannot depend on its parameter.
+/// Keeps only the times that are also valid on the raised machine: those that cannot depend on its parameter.
 void forget_felt(KernelTimes& known, const Program& program, FeltBy felt_by) {
   switch (felt_by) {
     case FeltBy::anything: known.forget_all(); break;
@@ -116,7 +116,7 @@ std::vector<Duration> Predictor::static_makespans(const Point& point, const Stru
   const auto is_issued_alike = [&](const Costs& other) {
     return other.by_rank.size() == nominal.by_rank.size() && other.issue == nominal.issue;
   };
-  std::vector<std::size_t> together;  // places of those that come first after the swaps
+  std::vector<std::size_t> together;  // original places of the costs that the swaps move to the front
   std::vector<Duration> times(others.size());
   for (std::size_t i = 0; i < others.size(); ++i) {
     if (is_issued_alike(others[i])) {

@@ -67,7 +67,7 @@ std::vector<const Strategy*> strategies_of(const ScheduleChoice& choice) {
                                 name_of(scope), fmt::join(others, ", ")));
 }
 
-/// Refuses a parameter that no strategy uses, which is a mistake.
+/// Throws ConfigError for an option that the user set and no named strategy uses.
 void require_use(const Settings& settings, const std::vector<const Strategy*>& named, Option option) {
   const std::string_view key = entry_of(option).key;
   const auto takes = [&](const Strategy* strategy) { return strategy->takes(option); };
@@ -144,7 +144,7 @@ void Library::load_machine(const Settings& settings) {
   const RunChoices run = choices_of(settings);
   if (!machines_.contains(run.machine)) {
     Machine machine = machine_of(settings);
-    // These are many machines, so they are made only where uncertainty is asked for.
+    // There is one machine per parameter, so they are made only where uncertainty is requested.
     std::shared_ptr<const std::vector<RaisedMachine>> raised;
     if (run.uncertainty) {
       raised = std::make_shared<const std::vector<RaisedMachine>>(raised_by_error(machine));
@@ -175,7 +175,7 @@ MonteCarloOptions monte_carlo_of(const RunChoices& run, std::shared_ptr<const Ji
 
 VerdictRule verdict_rule_of(const Settings& settings) { return choices_of(settings).verdict; }
 
-// Runs for every point of a grid, so this reads a single setting.
+// Called for every point of a grid, so it reads a single setting.
 bool is_whole_model(const Settings& settings) { return !scope_named(settings.text("scope")); }
 
 const Field* unused_setting(const Settings& settings, Use work) {

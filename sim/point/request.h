@@ -21,7 +21,7 @@ namespace commfuse {
 
 struct LoadedJitter {
   std::shared_ptr<const JitterTables> tables;           ///< null: no jitter
-  std::array<bool, all_provenances.size()> leans_on{};  ///< by provenance: some parameter has it
+  std::array<bool, all_provenances.size()> leans_on{};  ///< by provenance: whether some parameter has it
 };
 /// Throws ConfigError with the mistakes of the file.
 LoadedJitter load_jitter_tables(const std::string& name);
@@ -72,13 +72,14 @@ class Library {
   std::vector<HandWritten> schedules_;
 };
 
-/// Returns the rule of verdict.difference and verdict.probability.
+/// Returns the rule that the settings verdict.difference and verdict.probability define.
 VerdictRule verdict_rule_of(const Settings& settings);
 
-/// Returns whether the scope is a training step, a prefill or a decoding step, which sim/step predicts and not a Point.
+/// Returns whether the scope is a training step, a prefill or a decoding step. sim/step predicts these; a Point cannot.
 bool is_whole_model(const Settings& settings);
 
-/// Returns the first setting that differs from its default and that this work does not use; null where there is none.
+/// Returns the first setting that differs from its default and that this work does not use; null if there is no such
+/// setting.
 const Field* unused_setting(const Settings& settings, Use work);
 
 /// Throws ConfigError, with the place and the scopes that do use it, for a setting that differs from its default and
@@ -118,15 +119,15 @@ std::vector<Candidates> implementations_of(const Settings& settings, const Libra
 std::vector<StrategyOptions> schedules_of(const Implementation& implementation, Scope scope, std::int32_t ranks,
                                           DType dtype);
 
-/// Returns the point at the implementation's prices, or at other costs of it. Collectives of NCCL hold SMs only while
-/// they run, so such implementations are always simulated with dynamic interference. The costs outlive the point.
+/// Returns the point at the implementation's prices, or at other costs given for it. Collectives of NCCL hold SMs only
+/// while they run, so such implementations are always simulated with dynamic interference. The costs outlive the point.
 Point priced_as(const Point& point, const Implementation& implementation);
 Point priced_as(const Point& point, const Implementation& implementation, const ImplementationCosts& costs);
 
 /// Returns whether the user chose a strategy or a parameter of one.
 bool names_strategies(const Settings& settings);
-/// Returns one schedule per strategy, with options that are not fixed at their defaults. Throws ConfigError as above,
-/// and where there is none.
+/// Returns one schedule per strategy; options that are not fixed keep their defaults. Throws ConfigError as
+/// candidates_of does, and where a strategy has no such schedule.
 std::vector<Candidates> plain_candidates_of(const Settings& settings);
 
 }  // namespace commfuse

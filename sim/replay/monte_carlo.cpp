@@ -9,30 +9,30 @@ namespace commfuse {
 
 namespace {
 
-/// Number of runs near the p99 that are examined: enough for shares accurate to some percent, and examining takes far
-/// longer than sampling.
+/// Number of runs near the p99 that are examined: enough for shares accurate to a few percent. Examining a run takes
+/// far longer than sampling it.
 constexpr std::size_t most_near = 400;
 
 JitterDraws draws_of(const PricedSchedule& schedule, const MonteCarloOptions& options) {
   return {.tables = options.jitter, .seed = options.seed, .keys = schedule.keys};
 }
 
-/// Returns a number of lanes with which a register fills some kilobytes: the loops are long and everything stays in the
-/// cache.
+/// Returns a number of lanes with which a register fills a few kilobytes, so that loops are long and everything stays
+/// in the cache.
 std::size_t lanes_for(Rank ranks) {
   constexpr std::size_t values = 512;
   const std::size_t lanes = values / static_cast<std::size_t>(ranks);
   return std::clamp<std::size_t>(lanes / 4 * 4, 4, 64);
 }
 
-/// Parts that one thread does at a time: long enough that making its memory does not count.
+/// Work that one thread takes at a time: enough that allocating its memory does not matter.
 constexpr std::size_t batches_per_part = 16;
 constexpr std::size_t runs_per_part = 16;
 
 std::size_t parts_of(std::size_t count, std::size_t part) { return (count + part - 1) / part; }
 
-/// Returns how many runs of `count` one thread examines after the other. A run keeps some 80 bytes of each op of each
-/// rank, and no more than a gigabyte is kept at once, however many threads there are.
+/// Returns how many runs of `count` one thread examines after the other. A run keeps about 80 bytes per op and rank,
+/// and all threads together keep at most a gigabyte at once.
 std::size_t examined_per_part(std::size_t count, const Program& program) {
   constexpr double most_bytes = 1e9;
   const double bytes = 80.0 * static_cast<double>(program.ops.size()) * static_cast<double>(program.mesh.ranks());

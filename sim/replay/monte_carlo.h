@@ -26,7 +26,7 @@ struct MonteCarloOptions {
   const EngineOptions* engine = nullptr;  ///< null: replay simulates
 };
 
-/// A schedule and the costs of its ops without jitter. All are kept by reference.
+/// A schedule and the costs of its ops without jitter. Holds only references.
 struct PricedSchedule {
   const Plan& plan;
   const Tape& tape;
@@ -39,7 +39,7 @@ struct PricedSchedule {
 /// Use one per thread.
 class MonteCarlo {
  public:
-  /// Spreads samples by `for_each`; null: one after another. Results are the same.
+  /// `for_each` runs the samples; null: one after another. Results do not depend on it.
   explicit MonteCarlo(ForEachIndex for_each = nullptr) : for_each_(for_each) {}
 
   /// Returns the makespan of every sample. Requires options.jitter.

@@ -218,8 +218,8 @@ class Replay::Pass {
   [[nodiscard]] double* at(std::uint32_t place) { return memory_.values_.data() + std::size_t{place} * width_; }
   [[nodiscard]] double* to(const Instruction& instruction) { return at(instruction.to); }
 
-  /// Runs a kernel or a self-paired exchange, where registers are single values. Returns false for an op that waits for
-  /// others.
+  /// Runs a kernel or a self-paired exchange, where registers are single values. Returns false, and does nothing, for
+  /// any other instruction.
   bool run_single(const Instruction& instruction) {
     if (instruction.kind != Tape::Kind::kernel && instruction.kind != Tape::Kind::exchange) {
       return false;
@@ -289,7 +289,7 @@ class Replay::Pass {
     }
   }
 
-  /// Sets to = max(self, other turned).
+  /// Sets to = max(mine, other turned).
   void meet(double* to, const double* mine, const double* other, std::uint32_t turn) const {
     for_each_run(turn, [&](std::size_t target, std::size_t source, std::size_t count) {
       kernels::max_of(to + target, mine + target, other + source, count);
@@ -410,7 +410,8 @@ class Replay::Pass {
     }
   }
 
-  /// Returns the starts of an exchange: that of its first half, or for a one-sided one the time when it is posted.
+  /// Returns the starts of an exchange: the start of its first half, or for a one-sided exchange the time when it is
+  /// posted.
   const double* starts_of(const Instruction& instruction) {
     double* starts = memory_.others_.data();
     const auto& exchange = std::get<ExchangeShape>(program_.shapes[program_.ops[instruction.op].shape]);
@@ -447,8 +448,8 @@ class Replay::Pass {
     std::uint32_t halves = 0;
     std::uint32_t turn = 0;
   };
-  /// Lowers the starts in others_ to those of the halves where these are earlier. Requires their durations in
-  /// durations_.
+  /// Lowers the starts in others_ to the starts of the halves where these are earlier. Requires the durations of the
+  /// halves in durations_.
   void start_with(const Turned& turned) {
     double* starts = memory_.others_.data();
     for_each_run(turned.turn, [&](std::size_t target, std::size_t source, std::size_t count) {

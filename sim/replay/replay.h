@@ -14,19 +14,19 @@
 
 namespace commfuse {
 
-/// The last end on any rank, in three runs.
+/// The time at which the last op of all ranks ends, in three runs.
 struct Makespans {
   Duration actual{};
-  Duration ideal{};  ///< communication takes no time (it still meets and is still issued)
+  Duration ideal{};  ///< communication takes no time, but is still issued and still synchronises ranks
   Duration link{};   ///< everything but communication takes no time
 };
 
-/// Returns whether all ranks do the same at the same time, so that rank 0 represents all: every rank runs every op, at
-/// one cost.
+/// Returns whether all ranks do the same work at the same time, so that rank 0 represents all: every rank runs every
+/// op, at one cost.
 bool alike(const Tape& tape, const Costs& costs);
 /// Returns the number of first ranks that represent all others: rank r does the same at the same time as rank r modulo
-/// this number. All ranks where none represents others. Ranks that differ only in costs, like those of a node, repeat
-/// where the costs do.
+/// this number. Returns all ranks where none represents another. Ranks that differ only in costs, like the ranks of a
+/// node, repeat where their costs do.
 Rank distinct_ranks(const Program& program, const Tape& tape, const Costs& costs);
 
 /// Keeps its memory from run to run; otherwise every run is a pure function of its arguments. Use one per thread.

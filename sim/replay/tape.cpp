@@ -65,7 +65,7 @@ class Actors {
     return std::get_if<CollectiveShape>(&program_.shapes[op(actor).shape]);
   }
 
-  /// The first returns the actor whose receive half a send meets; the second, the actor whose send a receive half
+  /// receiver() returns the actor whose receive half a send meets; sender() returns the actor whose send a receive half
   /// takes.
   [[nodiscard]] Actor receiver(Actor sender) const {
     const OpId id{static_cast<std::int32_t>(op_of(sender))};
@@ -103,7 +103,7 @@ class Actors {
     }
   }
 
-  /// Visits the members of a collective; over all ranks these are one actor.
+  /// Visits the members of a collective; where actors are ops on all ranks, this is one actor.
   template <class Visit>
   void for_each_member(Actor actor, const CollectiveShape& shape, const Visit& visit) const {
     if (ranks_ == 1) {
@@ -169,7 +169,7 @@ class Turns {
   const Mesh& mesh_;
   Tape& tape_;
   std::map<std::pair<std::int8_t, std::int32_t>, std::uint32_t> turns_;
-  /// The two turns that were asked for last: in a ring these are mostly the two directions.
+  /// The two turns that were requested last: in a ring these are mostly the two directions.
   std::array<std::pair<std::pair<std::int8_t, std::int32_t>, std::uint32_t>, 2> recent_turns_{
       {{{-1, 0}, 0}, {{-1, 0}, 0}}};
 };
@@ -211,7 +211,7 @@ class Writer {
 
   template <Phase phase>
   void reach(Actor actor) {
-    if (value({actor, phase}) != none || write<phase>(actor)) {  // the usual case, when asked for in order
+    if (value({actor, phase}) != none || write<phase>(actor)) {  // the usual case, when requested in order
       return;
     }
     open_.push_back({actor, phase});
@@ -262,7 +262,8 @@ class Writer {
     }
   }
 
-  /// Returns the phase that ends an exchange's own part: its send half, or for a one-sided one without it the post.
+  /// Returns the phase that ends an exchange's own part: its send half, or the post of a one-sided exchange without a
+  /// send half.
   static std::optional<Phase> own_part(const ExchangeShape& exchange) {
     if (exchange.sends && exchange.protocol != Protocol::pull) {
       return Phase::half;
@@ -437,7 +438,7 @@ void for_each_read(Tape& tape, Tape::Instruction& instruction, const Visit& visi
 }
 
 /// Gives values that are never alive together the same register. Runs from the last instruction to the first, so that
-/// the first read it meets is the value's last. The operands of an instruction stay alive past it, so that it never
+/// the first read found there is the value's last. The operands of an instruction stay alive past it, so that it never
 /// overwrites an operand that it reads turned.
 void share_registers(Tape& tape, std::size_t values) {
   std::vector<std::uint32_t> place(values, none);
@@ -460,7 +461,7 @@ void share_registers(Tape& tape, std::size_t values) {
   for (auto instruction = tape.instructions.rbegin(); instruction != tape.instructions.rend(); ++instruction) {
     put(instruction->to);
     for_each_read(tape, *instruction, put);
-    if (instruction->kind == Tape::Kind::exchange) {  // one more, while it runs
+    if (instruction->kind == Tape::Kind::exchange) {  // needs one more register while it runs
       instruction->self = take();
       idle.push_back(instruction->self);
     }

@@ -9,7 +9,7 @@
 //   half(x) = max(post(x), post of the receive that its send meets) + duration(x)
 //
 // In most schedules a send meets the receive of the same op on another rank: the exchange is self-paired. Then all
-// ranks go through it together, and one instruction stands for its three.
+// ranks run it together, and one instruction replaces its post, half and join.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ struct Tape {
   };
   struct Instruction {
     Kind kind = Kind::kernel;
-    bool last = false;  // the last op on its lane: the last end is that of one of these
+    bool last = false;  // the last op on its lane; the run ends with one of these
     std::uint32_t op = 0;
     Rank rank = 0;            // only on a tape of single ranks
     std::uint32_t to = 0;     // a register, like all that follow
@@ -67,7 +67,8 @@ struct Tape {
   }
 };
 
-/// Takes O(ops) where every rank runs every op, otherwise O(ops x ranks). Requires a program that does not deadlock.
+/// Takes O(ops) time where every rank runs every op, otherwise O(ops x ranks). Requires a program that does not
+/// deadlock.
 Tape tape_of(const Lowered& lowered);
 
 }  // namespace commfuse

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The layers of one pass beside the exchanges of replicas: weights are gathered before their layer, gradients scattered
-// after it, on a stream of their own. The exchange holds SMs, so kernels beside it take longer; the exchange itself is
-// no slower.
+// The layers of one pass beside the exchanges of replicas: weights are gathered before their layer and gradients
+// scattered after it, on a separate stream. The exchange holds SMs, so kernels beside it take longer; the exchange
+// itself is no slower.
 #pragma once
 
 #include <span>
@@ -10,7 +10,7 @@
 
 namespace commfuse {
 
-/// Device time of one layer's pass: alone, and with an exchange beside it from its start to its end.
+/// Device time of one layer's pass: alone, and with an exchange beside it all the time.
 struct PassTime {
   Duration alone{};
   Duration beside{};  ///< At least `alone`.
@@ -19,14 +19,14 @@ struct PassTime {
 /// Returns the time until both a layer and the exchange beside it are over; the exchange runs beside no other layer.
 Duration with_exchange(const PassTime& layer, Duration exchange);
 
-/// Returns the extra time until the last layer of a backward pass ends, over that of all layers alone. The layers are
-/// in the order in which they run; when one ends, the reduction of its gradients, which takes `bucket`, joins the
-/// queue. Reductions left in the queue at the end do not count.
+/// Returns how much later the last layer of a backward pass ends than with all layers alone. The layers are in the
+/// order in which they run; when one ends, the reduction of its gradients, which takes `bucket`, joins the queue.
+/// Reductions left in the queue at the end are ignored.
 Duration longer_by_reductions(std::span<const PassTime> layers, Duration bucket);
 
-/// Returns the extra time until the last layer of a forward pass ends, over that of all layers alone. The first layer
-/// has its weights; those of the others are gathered one after the other from the start on, each in `gather`, and each
-/// layer waits for its own.
+/// Returns how much later the last layer of a forward pass ends than with all layers alone. The first layer has its
+/// weights; the weights of the later layers are gathered one layer after another from the start on, each in `gather`,
+/// and each layer waits for its own weights.
 Duration longer_by_gathers(std::span<const PassTime> layers, Duration gather);
 
 /// Returns the same as longer_by_gathers, but with weights that arrive before any layer waits for them, because earlier

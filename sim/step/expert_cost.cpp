@@ -13,16 +13,16 @@ namespace commfuse {
 
 namespace {
 
-/// Returns the mean number of the `experts` that some token uses, where each of `tokens` uses `active` of `in_total`: a
-/// token leaves an expert out with probability 1 - active / all.
+/// Returns the mean number of the `experts` that at least one token uses, where each of `tokens` tokens uses `active`
+/// of `in_total` experts: a token skips an expert with probability 1 - active / in_total.
 double touched(double experts, double active, double in_total, double tokens) {
   return experts * (1.0 - math::pow(1.0 - active / in_total, tokens));
 }
 
 }  // namespace
 
-/// Adds one kernel for all experts of the rank: its tiles fill waves together. It reads the weights of the experts that
-/// some token uses.
+/// Adds one kernel for all experts of the rank, whose tiles fill waves together. It reads the weights of the experts
+/// that at least one token uses.
 void LayerCost::grouped(Stream& stream, std::int64_t n, std::int64_t k, Direction direction) const {
   const Experts& experts = *model_.experts;
   const std::int64_t met = tokens_ * experts.active;
@@ -42,11 +42,11 @@ std::int64_t LayerCost::routed_width() const {
   return model_.experts->latent > 0 ? model_.experts->latent : model_.hidden;
 }
 
-/// Forward and backward have the same exchanges: one gathers what the other scatters. Each tensor rank has a part of
-/// every expert, and all tokens of the tensor ranks go through it: under sequence parallelism they are gathered and
-/// their outputs scattered, as tokens, or after a dispatch as many times as a token has experts (Megatron-LM,
-/// transformer/moe/token_dispatcher.py, by gathering and by all-to-all); without it, outputs are summed once, together
-/// with those of the shared experts. Tokens are assumed to be spread evenly over the experts.
+/// Forward and backward passes have the same exchanges: one pass gathers what the other scatters. Each tensor rank has
+/// a part of every expert, and all tokens of the tensor ranks go through it: under sequence parallelism they are
+/// gathered and their outputs scattered, as tokens, or after a dispatch as many times as a token has experts
+/// (Megatron-LM, transformer/moe/token_dispatcher.py, by gathering and by all-to-all); without it, outputs are summed
+/// once, together with the outputs of the shared experts. Tokens are assumed to be spread evenly over the experts.
 void LayerCost::routed_experts(Stream& stream, Direction direction) {
   const Experts& experts = *model_.experts;
   const bool dispatches = plan_.expert > 1;
@@ -89,7 +89,7 @@ void LayerCost::routed_experts(Stream& stream, Direction direction) {
   }
 }
 
-/// Adds the router, whose weights are never kept narrow.
+/// Adds the router, whose weights are never stored in a narrow format.
 void LayerCost::router(Stream& stream) {
   const double bits = std::exchange(weight_bits_, 0.0);
   const DType products = std::exchange(products_, point_.serves && model_.weights ? wide() : plan_.dtype);

@@ -25,7 +25,8 @@ PeerParameters limited(PeerParameters peer, BytesPerSecond rate) {
   return peer;
 }
 
-/// Returns the share of the nearest pair's rate that each pair `apart` in a node gets when all are active.
+/// Returns the share of the nearest pair's rate that each pair of GPUs at distance `apart` in a node gets when all
+/// pairs are active.
 double shared_inside(const Machine& machine, std::int64_t apart) {
   if (machine.strided_rates == nullptr) {
     return 1.0;
@@ -62,7 +63,7 @@ Duration send_time(const Machine& machine, const StageSend& send, std::int64_t s
   const std::int64_t to = (stage + 1) % send.stages * send.gpus_of_a_stage;
   const double inside = shared_inside(machine, std::abs(to - from));
   Duration slowest{};
-  int crossing = 0;  // earlier pairs whose first GPU is in the same node
+  int crossing = 0;  // pairs so far that leave the node of `gpu`
   // Pairs a whole node further on are identical.
   for (std::int64_t i = 0; i < std::min(send.gpus_of_a_stage, of_a_node); ++i) {
     const std::int64_t gpu = from + i;

@@ -25,9 +25,9 @@ struct Probability {
 /// probability < 1.
 double slowest_of(std::int64_t gpus, double sigma, Probability probability);
 
-/// The send of stage `stage` to the next, or the next one's to it; after the last stage comes the first. Stages are
-/// `gpus_of_a_stage` consecutive GPUs, each of which sends `bytes` to its counterpart, all at once: the slowest pair
-/// counts. Pairs in different nodes share the NICs of theirs, pairs in one node its wires.
+/// A send between neighbouring stages, in either direction; the first stage follows the last. Stages are
+/// `gpus_of_a_stage` consecutive GPUs, each of which sends `bytes` to its counterpart, all at once; the slowest pair
+/// determines the time. Pairs across nodes share the NICs of their nodes, pairs within a node its wires.
 struct StageSend {
   std::int64_t stages = 1;
   std::int64_t gpus_of_a_stage = 1;

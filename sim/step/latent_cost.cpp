@@ -99,7 +99,7 @@ void LayerCost::latent_backward(Stream& stream) const {
 }
 
 /// With absorbed weights, a query is projected to the narrow keys and an output back to the values, head by head: the
-/// FLOPs and weights are those of one GEMM with all heads side by side. The cache is whole on every tensor rank.
+/// FLOPs and weights are the same as in one GEMM with all heads side by side. The cache is whole on every tensor rank.
 void LayerCost::latent_decode(Stream& stream) const {
   const LatentAttention& latent = *model_.latent;
   const bool absorbs = point_.options.latent_decode == LatentDecode::absorb;

@@ -21,7 +21,7 @@ namespace {
 /// "FlashAttention-2", 2023, figures 4 and 6; Shah et al., "FlashAttention-3", 2024, figures 5 and 6.
 constexpr double fused_backward = 2.5 / 0.8;
 
-/// A step lasts far longer than a chip takes to heat up, so its GEMMs get sustained power, not a burst's.
+/// A step lasts far longer than a chip takes to heat up, so its GEMMs run at sustained power, not at burst power.
 constexpr Flops hot{1e24};
 
 /// Bytes per score of 16 bits: it is read and written; the backward softmax reads it and its gradient and writes the
@@ -244,7 +244,7 @@ void LayerCost::decode_core(Stream& stream) const {
 
 DType LayerCost::wide() const { return plan_.dtype == DType::fp8 ? DType::bf16 : plan_.dtype; }
 
-/// Selected keys are read like those of a block.
+/// Keys that an indexer selects are read like the keys of a block.
 AttentionWindow LayerCost::walked() const {
   const bool chooses = model_.latent && model_.latent->indexer && kind_.window == 0;
   return chooses ? AttentionWindow{.keys = model_.latent->indexer->keys, .chunked = true} : window_of(kind_);
@@ -325,7 +325,7 @@ bool LayerCost::plays_ulysses() const {
                      [&](const Strategy* strategy) { return applies(*strategy, kinds); });
 }
 
-/// Without tensor ranks every rank has all weights, and the block from QKV to out-proj is simulated as one.
+/// Without tensor ranks every rank has all weights, and the block from QKV to out-proj is simulated as one schedule.
 void LayerCost::ulysses_block(Stream& stream) {
   SitePoint block = point_of(*shape_, Scope::ulysses);
   block.ranks = static_cast<std::int32_t>(plan_.ulysses);

@@ -23,7 +23,7 @@
 
 namespace commfuse {
 
-/// The inputs of a step's costs. Everything it points to outlives it.
+/// The inputs of a step's costs. Everything it points to must outlive it.
 struct StepPoint {
   const Transformer* model = nullptr;
   const Machine* machine = nullptr;  ///< With the number of nodes that the plan needs.
@@ -31,7 +31,7 @@ struct StepPoint {
   Framework framework;
   /// Candidates for the GEMMs that meet a collective under sequence parallelism: every site uses the fastest. If empty,
   /// GEMMs and collectives are priced and not simulated, as in Megatron-LM without tp-comm-overlap: one after the other
-  /// in the forward pass, and in the backward pass as Framework::overlaps_backward says. In fp8 only the GEMMs are
+  /// in the forward pass, and in the backward pass as Framework::overlaps_backward states. In fp8 only the GEMMs are
   /// narrow; data on the wires has 16 bits.
   std::vector<const Strategy*> strategies;
   /// Keys of every sequence in its cache. If positive, a pass is one token per sequence (decoding) and `plan.seq` is 1;
@@ -44,8 +44,8 @@ struct StepPoint {
   double slowdown = 1.0;
   /// Lognormal sigma of the speeds of GPUs (Jitter::rank); 0: all are equal.
   double rank_sigma = 0.0;
-  /// Lognormal sigma of a member's time in a collective (Jitter::communication), drawn anew in each: a collective takes
-  /// the largest of its members' times, so its mean time is slowest_of(members) times its price.
+  /// Lognormal sigma of a member's time in a collective (Jitter::communication), drawn for each collective. A
+  /// collective takes the largest of its members' times, so its mean time is slowest_of(members) times its price.
   double communication_sigma = 0.0;
 };
 
@@ -66,14 +66,15 @@ class LayerCost {
   /// Returns the backward pass, with the plan's recomputation before it.
   [[nodiscard]] Stream backward(const LayerKind& kind);
 
-  /// A backward pass with the gradients of the weights apart from the rest.
+  /// A backward pass with the gradients of the weights in a separate stream.
   struct SplitPasses {
     Stream inputs;
     Stream weights;
   };
   /// Returns the same work as backward, with its GEMMs one by one: collectives that ran beside the gradients of weights
-  /// have nothing to run beside. With strategies, the gradient of a column's input is a GEMM and its reduce-scatter,
-  /// that of a row's an all-gather and its GEMM. The second gather of a column's input belongs to the weights.
+  /// are exposed. With strategies, the gradient of a column-parallel GEMM's input is a GEMM and its reduce-scatter; for
+  /// a row-parallel one it is an all-gather and its GEMM. The second gather of a column-parallel GEMM's input belongs
+  /// to the weights.
   [[nodiscard]] SplitPasses backward_split(const LayerKind& kind);
   [[nodiscard]] SplitPasses logits_backward_split();
 
@@ -100,9 +101,9 @@ class LayerCost {
   void state_space_backward(Stream& stream);
   [[nodiscard]] Duration scan() const;
   void state_space_step(Stream& stream) const;
-  /// From now on, this share of the weights of GEMMs is in the narrow format.
+  /// From this call on, this share of the weights of GEMMs is in the narrow format.
   void read_weights(double WeightFormat::*share);
-  /// From now on, everything specific to a kind of layer is that of this kind.
+  /// From this call on, everything specific to a kind of layer refers to this kind.
   void turn_to(const LayerKind& kind);
   void latent_forward(Stream& stream) const;
   void latent_backward(Stream& stream) const;
@@ -128,11 +129,11 @@ class LayerCost {
   void kernel(Stream& stream, Duration time) const;
   /// Adds an attention kernel, whose fitted overhead contains the gap.
   void attention(Stream& stream, Duration time) const;
-  /// Returns the time of the framework's fused attention where the machine's file says `time`.
+  /// Returns the time of the framework's fused attention, where the machine's file predicts `time`.
   [[nodiscard]] Duration fused(Duration time) const;
   /// Returns the time on the slowest GPU.
   [[nodiscard]] Duration slowed(Duration time) const;
-  /// Adds a call whose time already contains the gap before it, and that is no slower on any GPU.
+  /// Adds a collective, whose time already contains the gap before it and is not affected by slow GPUs.
   void collective(Stream& stream, Duration time) const;
   struct Overlap {
     Duration kernel{};
@@ -140,11 +141,11 @@ class LayerCost {
   };
   /// Adds a kernel and a collective beside it.
   void beside(Stream& stream, const Overlap& times) const;
-  /// Adds a kernel for the gradients of weights: where backward passes are split, to a stream of their own.
+  /// Adds a kernel for the gradients of weights, to a separate stream where backward passes are split.
   void weight_kernel(Stream& stream, Duration time) const;
   void moved(Stream& stream, std::int64_t elements) const;
   void moved_bytes(Stream& stream, double bytes) const;
-  /// Adds one GEMM of m x k activations and a k x n weight; backward, the two GEMMs of its gradients.
+  /// Add one GEMM of m x k activations and a k x n weight; product_backward() adds the two GEMMs of its gradients.
   void product(Stream& stream, std::int64_t m, std::int64_t n, std::int64_t k) const;
   void product_backward(Stream& stream, std::int64_t m, std::int64_t n, std::int64_t k) const;
   /// Adds gradients of 16 bits to 32-bit sums, where no GEMM does it.
@@ -175,7 +176,7 @@ class LayerCost {
   /// Exchanges this many columns of the tensor ranks' tokens and heads, from tokens to heads or back, among the ranks
   /// that share a sequence.
   void ulysses_exchange(Stream& stream, std::int64_t columns) const;
-  /// Exchanges columns among Ulysses and context ranks together: a state space treats both alike.
+  /// Exchanges columns among Ulysses and context ranks together: a state space does not distinguish them.
   void sequence_exchange(Stream& stream, std::int64_t columns) const;
   void exchange(Stream& stream, const GroupLayout& layout, std::int64_t columns) const;
   [[nodiscard]] bool plays_ulysses() const;
@@ -187,7 +188,7 @@ class LayerCost {
   [[nodiscard]] std::int64_t routed_width() const;
 
   const StepPoint& point_;
-  std::optional<Transformer> copied_;  ///< The model, where tensor ranks have copies of its kv heads.
+  std::optional<Transformer> copied_;  ///< The model with copied kv heads, where tensor ranks need copies.
   const Transformer& model_;           ///< The model as tensor ranks hold it.
   LayerKind kind_;                     ///< The kind of layer that is priced.
   const Transformer* shape_;           ///< The model with the widths of that kind.
@@ -196,9 +197,9 @@ class LayerCost {
   const Machine& machine_;
   const TrainingPlan& plan_;
   SiteTimes& sites_;
-  int sms_;                              ///< SMs that are left.
+  int sms_;                              ///< SMs that no exchange holds.
   DType products_;                       ///< Dtype of the next GEMMs.
-  Stream* weights_ = nullptr;            ///< Stream for the gradients of weights while a backward pass is split.
+  Stream* weights_ = nullptr;            ///< Stream for gradients of weights while a backward pass is split, else null.
   std::int64_t tokens_;                  ///< Tokens of a pass on this rank, where tensor ranks do not share them.
   std::int64_t own_tokens_;              ///< Tokens of norms and residuals.
   std::optional<Transformer> mamba_in_;  ///< Models whose MLP has the shape of a state space's projections.

@@ -14,7 +14,7 @@ namespace commfuse {
 
 namespace {
 
-/// A projection with its name for users.
+/// A projection, with the name that users see.
 struct NamedProjection {
   std::string name;
   Transformer shape;
@@ -45,7 +45,7 @@ void add_sites(const Transformer& model, std::vector<NamedProjection>& projectio
   for (const LayerRun& run : runs) {
     const Transformer shape = shape_of(model, run.kind);
     if (run.kind.attention) {
-      if (!model.latent) {  // its queries and keys go through the narrow middle
+      if (!model.latent) {  // latent attention projects queries and keys through a narrow middle
         add(shape, SiteName::qkv, {.name = "kv_heads", .of_shape = shape.kv_heads, .common = model.kv_heads},
             run.count);
       }

@@ -12,17 +12,17 @@
 
 namespace commfuse {
 
-/// A site of a model. The projections of a state space are those of a model whose plain MLP has the same width.
+/// A site of a model. The projections of a state space use a model whose plain MLP has the same width.
 struct Projection {
   const Transformer* shape = nullptr;
   SiteName name = SiteName::qkv;
 };
 
-/// Returns a model like this one with an ungated MLP of this many columns: gate_up has its first GEMM, which gathers
+/// Returns a copy of the model with an ungated MLP of this many columns: gate_up is its first GEMM, which gathers
 /// tokens, down its second, which scatters them.
 Transformer with_plain_mlp(const Transformer& model, std::int64_t columns);
 
-/// Return models for the in-projection of a state space, at gate_up, and for its out-projection, at down.
+/// Return models whose gate_up is the in-projection of a state space, and whose down is its out-projection.
 Transformer with_mamba_in(const Transformer& model);
 Transformer with_mamba_out(const Transformer& model);
 
@@ -34,7 +34,7 @@ struct LayerSite {
   std::string name;  ///< "qkv", "mamba_in", "qkv_backward", "qkv_dgrad".
   Transformer shape;
   Scope scope = Scope::qkv;
-  std::int64_t layers = 0;  ///< Layers that have it.
+  std::int64_t layers = 0;  ///< Number of layers that have it.
   bool backward = false;
 };
 
@@ -42,12 +42,12 @@ Scope scope_of(SiteName name, bool backward);
 /// Returns whether the site gathers tokens before its GEMM in the forward pass.
 bool gathers(SiteName name);
 
-/// Returns the site of the input's gradient without the weight's: for a column-parallel GEMM a GEMM that scatters its
-/// sums, for a row-parallel one a gather and a GEMM.
+/// Returns the site of the input's gradient, without the weight's gradient: for a column-parallel GEMM a GEMM that
+/// scatters its sums, for a row-parallel GEMM a gather and a GEMM.
 LayerSite input_gradient(const Projection& projection);
 
 /// Returns all sites of the model's layers, forward and backward; where the plan separates the gradients of weights,
-/// the backward sites are those of the inputs' gradients.
+/// the backward sites are only the sites of the inputs' gradients.
 std::vector<LayerSite> layer_sites(const Transformer& model, const TrainingPlan& plan);
 
 }  // namespace commfuse

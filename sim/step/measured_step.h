@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A measured training step, and the correction of other predictions on the machine by it.
+// A measured training step, and the correction that it implies for other predictions on the machine.
 #pragma once
 
 #include <string>
@@ -17,13 +17,13 @@ struct MeasuredStep {
   Duration time{};
 };
 
-/// One standard error of such a time, relative: the mean of a run's steps varies from day to day. Assumed.
+/// Relative standard error of a measured step's time: the mean over the steps of a run varies from day to day. Assumed.
 inline constexpr double measured_step_error = 0.01;
 
 /// The measured step beside its prediction.
 struct StepEvidence {
   Evidence evidence;
-  std::string hardware;  ///< The evidence counts for no other machine.
+  std::string hardware;  ///< The only machine that the evidence applies to.
   Duration measured{};
   Duration predicted{};
   double error = 0.0;  ///< One standard error of ln(measured / predicted).
@@ -32,13 +32,13 @@ struct StepEvidence {
   [[nodiscard]] double correction(const Uncertainty& uncertainty) const;
 };
 
-/// Returns the evidence. `doubts` are those of the prediction.
+/// Returns the evidence. `doubts` are the uncertainties of the prediction.
 StepEvidence step_evidence(std::string hardware, Duration measured, Duration predicted, Uncertainty doubts);
 
-/// Throws ConfigError for a machine other than that of the evidence.
+/// Throws ConfigError unless the evidence is from this machine.
 void require_told_of(const std::string& hardware, const StepEvidence& evidence);
 
-/// Returns the step with every time multiplied, and the rates that follow. Requires a factor above 0.
+/// Returns the step with every time multiplied by `factor` and the rates adapted. Requires a factor above 0.
 StepPrediction longer(StepPrediction step, double factor);
 
 /// Returns "Measured 4300.0 ms, predicted 4050.0 ms: 6.2% longer, 0.9 standard errors.", with its meaning.

@@ -48,7 +48,7 @@ class Cursor {
  private:
   const Pipeline& pipeline_;
   Kind kind_;
-  std::int64_t turn_ = 0;     // pieces of the stage that had these micro-batches before
+  std::int64_t turn_ = 0;     // pieces of the stage that have finished these micro-batches
   std::int64_t in_turn_ = 0;  // micro-batches of this turn that are done
   std::int64_t micro_batch_ = 0;
 };
@@ -62,8 +62,8 @@ std::int64_t warm_up(const Pipeline& pipeline, std::int64_t stage) {
   return std::min(passes, wanted);
 }
 
-/// The order of a stage: warm-up forward passes, then forward and backward passes in turn, then the remaining backward
-/// passes.
+/// The order of a stage: warm-up forward passes, then alternating forward and backward passes, then the remaining
+/// backward passes.
 class WholeOrder {
  public:
   WholeOrder(const Pipeline& pipeline, std::int64_t stage)
@@ -137,12 +137,12 @@ constexpr std::int64_t no_micro_batch = -1;
 
 /// Input, stream and output of one kind of pass over a piece.
 struct Work {
-  const Duration* input = nullptr;  ///< By micro-batch, the end of the pass before; null: its input is there at 0.
-  Duration sent{};                  ///< Time for that pass's result to arrive.
-  Duration* output = nullptr;       ///< By micro-batch, its end; null: nothing waits for it.
+  const Duration* input = nullptr;  ///< By micro-batch, end of the previous pass; null: the input is there at 0.
+  Duration sent{};                  ///< Time for the result of the previous pass to arrive.
+  Duration* output = nullptr;       ///< By micro-batch, the end of this pass; null: nothing waits for it.
   Stream stream;
-  Stream longer;                            ///< Its stream at `longer_at`.
-  std::int64_t longer_at = no_micro_batch;  ///< Micro-batch of which an exchange makes the pass longer.
+  Stream longer;                            ///< The stream of micro-batch `longer_at`.
+  std::int64_t longer_at = no_micro_batch;  ///< Micro-batch whose pass an exchange lengthens.
   bool ends_gradients = false;              ///< The piece's gradients become final at `longer_at`.
 };
 

@@ -17,8 +17,8 @@ struct PipelinePiece {
   Stream forward;
   Stream backward;      ///< If split, only up to the gradients of its inputs.
   Stream weights = {};  ///< Gradients of its weights, where the backward pass is split.
-  /// Time that an exchange of weights adds to the forward pass of the first micro-batch, and an exchange of gradients
-  /// to the last pass of one, in which they become final.
+  /// Time that an exchange of weights adds to the forward pass of the first micro-batch, and that an exchange of
+  /// gradients adds to the pass of the last micro-batch, in which they become final.
   Duration first_longer{};
   Duration last_longer{};
 };
@@ -28,13 +28,14 @@ struct Pipeline {
   std::int64_t interleave = 1;
   std::int64_t micro_batches = 1;
   std::vector<PipelinePiece> pieces;  ///< stages x interleave, in order; piece i is on stage i mod stages.
-  /// Times of the sends from stage i to the next, from the last to the first: activations or their gradients of one
-  /// micro-batch. Empty with one stage.
+  /// Times of the sends from stage i to the next, and from the last to the first: activations of one micro-batch, or
+  /// their gradients. Empty with one stage.
   std::vector<Duration> sends = {};
   bool splits_backward = false;  ///< ZB-H1.
 };
 
-/// The last backward pass of a piece, or of its weights where that is separate, in which its gradients become final.
+/// The pass in which the gradients of a piece become final: its last backward pass, or its last weight-gradient pass
+/// where these are separate.
 struct LastBackward {
   std::int64_t piece = 0;
   Duration start{};
@@ -48,14 +49,14 @@ struct StageTimes {
 };
 
 /// Returns the times by stage. A pass starts when its stage has finished the previous one and its input has arrived; a
-/// stage runs passes in the schedule's order, not in order of arrival. A send holds no stage. Requires the number of
-/// micro-batches to be a multiple of the stages where interleave > 1, and one piece per stage where the backward pass
-/// is split.
+/// stage runs passes in the schedule's order, not in order of arrival. A send keeps no stage busy. Requires the number
+/// of micro-batches to be a multiple of the stages where interleave > 1, and one piece per stage where the backward
+/// pass is split.
 ///
 /// ZB-H1 takes the gradients of weights off the path from stage to stage: stage i warms up as in 1F1B and computes them
-/// i micro-batches after those of the inputs. So every stage keeps the activations of as many micro-batches as there
-/// are stages, which is what the first one keeps in 1F1B, and these gradients fill the bubble at the end. With forward
-/// f, backward b to the inputs and w to the weights, w no longer than f and b, and at least as many micro-batches as
+/// i micro-batches after the gradients of the inputs. So every stage keeps the activations of as many micro-batches as
+/// there are stages, as the first stage does in 1F1B, and these gradients fill the bubble at the end. With forward f,
+/// backward b to the inputs and w to the weights, w no longer than f and b, and at least as many micro-batches as
 /// stages, the bubble is (stages - 1) (f + b - w), where 1F1B has (stages - 1) (f + b + w).
 std::vector<StageTimes> play(const Pipeline& pipeline);
 

@@ -31,7 +31,7 @@ namespace commfuse {
 
 namespace {
 
-/// A machine with the nodes that a plan needs, and the sites simulated on it.
+/// A machine with as many nodes as a plan needs, and the sites simulated on it.
 struct SizedMachine {
   Machine machine;
   SiteTimes times;
@@ -40,7 +40,7 @@ struct SizedMachine {
 
 }  // namespace
 
-/// Sites by the library's machine, unchanged or raised, its number of nodes and the launch of its kernels.
+/// Sites by machine of the library (unchanged or raised), number of nodes and kind of kernel launch.
 class StepPoints::Sites {
  public:
   /// Returns each raised machine with the nodes that the plan needs.
@@ -55,7 +55,7 @@ class StepPoints::Sites {
 
   SizedMachine& of(const Machine& machine, const TrainingPlan& plan, Launch launch) {
     Machine sized = resized(machine, plan);
-    if (launch == Launch::graph) {  // A step's kernels are priced one by one: the nodes of its graph have their gap.
+    if (launch == Launch::graph) {  // The kernels of a step are priced one by one, with the gap between graph nodes.
       sized.accelerator.stream_gap = sized.accelerator.graph_node_gap;
     }
     std::unique_ptr<SizedMachine>& site = sites_[{&machine, sized.nodes, launch}];
@@ -72,7 +72,7 @@ class StepPoints::Sites {
 
 namespace {
 
-/// Returns the plan of the settings, with those it shares with layers.
+/// Returns the plan of the settings, including the settings that layers use too.
 TrainingPlan plan_of(const RunChoices& run) {
   TrainingPlan plan = run.plan;
   plan.tensor = run.ranks;
@@ -86,8 +86,8 @@ TrainingPlan plan_of(const RunChoices& run) {
   return plan;
 }
 
-/// Returns the dtype. Where none was chosen and the checkpoint is made for narrower GEMMs than our default, it is the
-/// checkpoint's, as far as the machine has it.
+/// Returns the dtype. If the user chose none and the checkpoint is made for narrower GEMMs than our default, inference
+/// uses the checkpoint's dtype where the machine supports it.
 DType dtype_of(const Settings& settings, const RunChoices& run, const Transformer& model, const Machine& machine) {
   const bool is_chosen = settings.at(*find_field("dtype")).origin.source != Source::preset;
   const bool is_narrow = model.weights && model.weights->narrow_products;
@@ -107,7 +107,7 @@ void require_one_replica(const ScopeChoice& scope, const TrainingPlan& plan) {
   }
 }
 
-/// Limits the tokens that an inference reads or has in its cache to those of a layer.
+/// Limits the tokens that inference reads or has in its cache to the limit of a layer.
 void require_few_tokens(const RunChoices& run) {
   constexpr std::int64_t most_tokens = std::int64_t{1} << 30;
   if (run.scope.is_inference() && run.batch > most_tokens / run.seq) {
@@ -126,7 +126,7 @@ std::vector<const Strategy*> strategies_of(const ScheduleChoice& schedules, cons
   std::vector<const Strategy*> chosen_ones;
   for (const Strategy& strategy : strategies()) {
     const bool is_wanted = std::find(wanted.begin(), wanted.end(), &strategy) != wanted.end();
-    // Without a collective beside a GEMM all strategies are the same.
+    // All strategies are the same where no collective meets a GEMM.
     const bool differs =
         plan.sequence_parallel || has_ulysses_sites(plan) || !takes_all || &strategy == &serial_strategy;
     if (is_wanted && differs) {
@@ -259,7 +259,7 @@ constexpr StepTime prefilling{
 constexpr StepTime decoding{[](const StepPoint& point, SiteTimes& times) { return predict_decode(point, times).time; },
                             false};
 
-/// Multiplies every time of the row, and adapts the rates that follow from it.
+/// Multiplies every time of the row by `factor`, and adapts the rates.
 void lengthen(StepRow& row, double factor) {
   constexpr std::array<std::string_view, 4> rates{"tokens_per_second", "tokens_per_second_gpu", "mfu", "hfu"};
   for (auto& [name, value] : row.cells) {
@@ -271,10 +271,10 @@ void lengthen(StepRow& row, double factor) {
   }
 }
 
-/// The uncertainty of the rows of a point, each by itself and against the fastest other one.
+/// The uncertainty of the rows of a point: of each row alone, and against the fastest other row.
 class StepDoubts {
  public:
-  /// `raised` is empty if no uncertainty is asked for.
+  /// `raised` is empty unless uncertainty is requested.
   StepDoubts(StepTime time, SiteTimes& times, std::vector<RaisedStep> raised)
       : time_(time), times_(times), raised_(std::move(raised)) {}
 
@@ -284,7 +284,7 @@ class StepDoubts {
     }
   }
 
-  /// Corrects by the evidence, where there is some; the rows too.
+  /// Corrects the times here and in `rows` by the evidence.
   void correct_by(const StepEvidence& evidence, std::vector<StepRow>& rows) {
     for (Doubted& doubted : doubts_) {
       const double factor = evidence.correction(doubted.uncertainty);
@@ -322,8 +322,8 @@ class StepDoubts {
   std::vector<Doubted> doubts_;
 };
 
-/// Returns the usual engine's row first, with sums of whole outputs, then those of the strategies, under which the
-/// ranks share the tokens of the batch. A strategy that cannot split so few tokens yields a row with its reason.
+/// Returns the row of the usual engine first, which sums whole outputs, then the rows of the strategies, under which
+/// the ranks share the tokens of the batch. A strategy that cannot split that few tokens yields a row with the reason.
 std::vector<StepRow> decode_rows(const Settings& settings, StepPoint point, SiteTimes& times, StepDoubts& doubts) {
   const RunChoices run = choices_of(settings);
   point.cached = run.seq;
@@ -361,7 +361,7 @@ std::vector<StepRow> decode_rows(const Settings& settings, StepPoint point, Site
   return rows;
 }
 
-/// Returns the row of one strategy, or of the framework's own way.
+/// Returns the row of one strategy, or of the framework's own schedules.
 StepRow row_of(const Settings& settings, const ScopeChoice& scope, const StepPoint& point, std::string_view name,
                SiteTimes& times) {
   StepRow row = asked(settings, point.model->name, point.plan, name);
@@ -407,7 +407,7 @@ struct StepPoints::Prepared {
 StepPoints::Prepared StepPoints::prepared(const Settings& wanted) {
   const Framework framework = load_framework(wanted.text("framework"));
   Settings settings = with_defaults_of(framework, wanted);
-  if (!framework.name.empty()) {  // rows have its name where a path was given
+  if (!framework.name.empty()) {  // rows show its name even if the user gave a path
     settings.put(*find_field("framework"), {framework.name, settings.at(*find_field("framework")).origin});
   }
   RunChoices run = choices_of(settings);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Predicts whole models: a training step, a prefill or a decoding step, with every strategy asked for.
+// Predicts whole models: a training step, a prefill or a decoding step, with every requested strategy.
 #pragma once
 
 #include <memory>
@@ -17,23 +17,25 @@ namespace commfuse {
 /// Returns the degrees, batch and dtypes of a whole model's settings. Does not check whether the plan is possible.
 TrainingPlan training_plan_of(const Settings& settings);
 
-/// Keeps what was simulated, so that points with common layer shapes simulate them once. For one thread.
+/// Keeps simulated sites, so that each is simulated once for all points with the same layer shape. Use one per thread.
 class StepPoints {
  public:
-  /// The library outlives it and has loaded everything that the settings of all points name.
+  /// The library must outlive it and must have loaded everything that the settings of all points name.
   explicit StepPoints(const Library& library);
   StepPoints(const StepPoints&) = delete;
   StepPoints& operator=(const StepPoints&) = delete;
   ~StepPoints();
 
-  /// Returns one row per strategy. Insufficient memory is a result; in a decoding step, so is a strategy that cannot
-  /// split so few tokens: a row with its reason. Throws ConfigError for a plan that clashes. Requires a whole model.
+  /// Returns one row per strategy. A plan that exceeds the memory has a row like any other; a strategy that cannot
+  /// split the few tokens of a decoding step has a row with the reason. Throws ConfigError for a plan whose settings
+  /// clash. Requires a whole model.
   [[nodiscard]] std::vector<StepRow> rows(const Settings& settings);
-  /// Returns the same rows; a plan that clashes gives one row with the reason.
+  /// Returns the same rows, but for a plan whose settings clash one row with the reason.
   [[nodiscard]] std::vector<StepRow> rows_or_reason(const Settings& settings);
 
   /// Returns the evidence of a training step, by its framework or by the one strategy that its settings name. Throws
-  /// ConfigError where they name neither, have another scope or have `uncertainty` off, and for a plan that clashes.
+  /// ConfigError where the settings name neither, have another scope or have `uncertainty` off, and for a plan whose
+  /// settings clash.
   [[nodiscard]] StepEvidence evidence_of(const MeasuredStep& measured);
   /// Corrects all later rows by the evidence, which also lowers their uncertainty. The rows then throw ConfigError for
   /// another machine, for anything but a training step, and with `uncertainty` off.

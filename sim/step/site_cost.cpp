@@ -51,7 +51,7 @@ void LayerCost::site(Stream& stream, const Projection& projection, Direction dir
                 column);
 }
 
-/// Users switch an implementation on where it gains.
+/// Uses an implementation only where it saves time, because users would switch it on only there.
 void LayerCost::site_forward(Stream& stream, const Projection& projection) {
   const Stream exposed = exposed_forward(projection);
   const std::optional<Stream> implemented = implemented_forward(projection);
@@ -97,9 +97,10 @@ Stream LayerCost::exposed_forward(const Projection& projection) const {
   return stream;
 }
 
-/// For a column the input is gathered again and its gradient scattered, or summed without sequence parallelism; for a
-/// row the incoming gradient is gathered. A column's collectives run beside its two GEMMs (Korthikanti et al. 2022,
-/// section 4.2.2; Megatron-LM, tensor_parallel/layers.py), where the framework does so.
+/// For a column-parallel GEMM the input is gathered again and its gradient scattered, or summed without sequence
+/// parallelism; for a row-parallel GEMM the incoming gradient is gathered. The collectives of a column-parallel GEMM
+/// run beside its two GEMMs (Korthikanti et al. 2022, section 4.2.2; Megatron-LM, tensor_parallel/layers.py), where the
+/// framework does so.
 void LayerCost::site_backward(Stream& stream, const Product& forward, bool column) const {
   const bool shares = shares_tokens();
   const Bytes state{width * tokens_ * model_.hidden};
@@ -136,8 +137,8 @@ void LayerCost::site_backward(Stream& stream, const Product& forward, bool colum
   collective(stream, reduced);
 }
 
-/// For a row's weight, the gradient is already gathered; for a column's, the input is gathered again, with no kernel
-/// beside it.
+/// For the weight of a row-parallel GEMM, the gradient is already gathered; for the weight of a column-parallel GEMM,
+/// the input is gathered again, with no kernel beside it.
 void LayerCost::site_backward_split(Stream& stream, const Projection& projection) {
   const Site whole = site_of(*projection.shape, projection.name, tokens_);
   const LayerSite gradient = input_gradient(projection);

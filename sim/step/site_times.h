@@ -15,8 +15,8 @@
 
 namespace commfuse {
 
-/// Returns the strategies that may win at a site when nobody names any: those with schedules for all sites of a step
-/// whatever its plan, Ulysses included, without bounds.
+/// Returns the strategies that compete at a site when the user names none: all strategies, except bounds, that have
+/// schedules for all sites of a step under any plan, Ulysses included.
 std::vector<const Strategy*> strategies_for_steps();
 
 struct Implementation;
@@ -32,11 +32,11 @@ struct SitePoint {
   const Strategy* strategy = nullptr;
   AttentionWindow window{};  ///< Used if the scope has attention.
   double weight_bits = 0.0;  ///< GemmSize::weight_bits.
-  /// Implementation whose kernels run the schedule; null: ideal ones. Outlives every call with it.
+  /// Implementation whose kernels run the schedule; null: ideal ones. Must outlive every call with it.
   const Implementation* implementation = nullptr;
 };
 
-/// Returns the site of a plan's tensor ranks, for one micro-batch. Requires that the shape outlives it.
+/// Returns the site of a plan's tensor ranks, for one micro-batch. The shape must outlive it.
 SitePoint site_point(const TrainingPlan& plan, const Transformer& shape, Scope scope);
 
 struct SiteTime {
@@ -68,17 +68,17 @@ class SiteTimes {
   /// counts issuing separately. Throws ConfigError where the strategy has no schedule for the site or for its tokens.
   SiteTime of(const SitePoint& point);
 
-  /// Returns the fastest of several strategies, the first on ties; those without a schedule for the site are skipped
-  /// where others have one. `point.strategy` is ignored. Throws ConfigError as `of` does where none has one. Requires
-  /// at least one.
+  /// Returns the fastest of several strategies, the first on ties. Skips strategies without a schedule for the site.
+  /// `point.strategy` is ignored. Throws ConfigError as `of` does where no strategy has a schedule. Requires at least
+  /// one strategy.
   SiteTime fastest(SitePoint point, std::span<const Strategy* const> strategies);
 
-  /// Returns the time of exactly this schedule, which was the fastest elsewhere.
+  /// Returns the time of exactly this schedule, for example one that is the fastest on another machine.
   SiteTime again(SitePoint point, const SiteTime& schedule);
 
-  /// Returns all schedules of the strategies that may have the smallest mean or p99, and those of serial, under common
-  /// draws, in order of their time without jitter. Left out are schedules that take longer without jitter than
-  /// another's p99 with it. Requires options.jitter, and serial among the strategies; `point.strategy` is ignored.
+  /// Returns all schedules of the strategies that may have the smallest mean or p99, and the schedules of serial, under
+  /// common draws, in order of their time without jitter. Omits schedules that take longer without jitter than another
+  /// schedule's p99 with it. Requires options.jitter, and serial among the strategies; `point.strategy` is ignored.
   std::vector<SampledSite> sampled(const SitePoint& point, std::span<const Strategy* const> strategies,
                                    const MonteCarloOptions& options);
 
@@ -89,7 +89,7 @@ class SiteTimes {
   /// Requires options.jitter.
   SampledTimes sampled(SitePoint point, const SiteTime& schedule, const MonteCarloOptions& options, double slowdown);
 
-  /// Makes `fastest` return this schedule at the site from now on, whatever the strategies.
+  /// Makes later calls of `fastest` return this schedule at the site, whatever the strategies.
   void prefer(SitePoint point, const SiteTime& schedule);
 
   /// Returns the number of sites simulated so far, without look-ups.
@@ -110,10 +110,10 @@ class SiteTimes {
   [[nodiscard]] Point point_at(const SitePoint& point) const;
   [[nodiscard]] SiteTime time_of(const Prediction& prediction) const;
   Predictor predictor_;
-  Machine machine_;  ///< Hot, and its host issues in no time.
+  Machine machine_;  ///< at sustained power, with a host that issues in no time
   Counts counts_;
   std::map<Key, SiteTime> known_;
-  std::map<std::pair<Key, StrategyOptions>, SiteTime> again_;  ///< By the schedule that was chosen elsewhere.
+  std::map<std::pair<Key, StrategyOptions>, SiteTime> again_;  ///< Results of again(), by site and schedule.
   std::map<Key, SiteTime> preferred_;                          ///< Without a strategy in the key.
   std::map<std::tuple<Key, StrategyOptions, Slowdown>, Duration> slowed_;
 };

@@ -47,13 +47,13 @@ struct LayerPasses {
   LayerKind kind;
   Stream forward;
   Stream backward;
-  Stream weights;          ///< Used if they are separate.
-  PassTime forward_time;   ///< The device's time, without and with an exchange of the replicas beside it.
+  Stream weights;          ///< Used if gradients of weights are separate.
+  PassTime forward_time;   ///< Device time, without and with an exchange of the replicas beside it.
   PassTime gradient_time;  ///< Time of the pass in which gradients become final.
 };
 
-/// Weights that replicas share are gathered before each pass of their layer and their gradients scattered after it,
-/// beside the layer before or after.
+/// Adds the exchange of weights that replicas share: they are gathered before each pass of their layer, and their
+/// gradients scattered after it, beside a neighbouring layer.
 Stream beside(const Stream& stream, Duration beside, Duration exchange) {
   return stream.longer(with_exchange({stream.device, std::max(stream.device, beside)}, exchange) - stream.device);
 }
@@ -64,8 +64,8 @@ Stream behind(Stream stream, Duration communication) {
   return stream;
 }
 
-/// Parameters of one GPU by the number of GPUs with a copy: all replicas, or for routed experts the replicas that are
-/// not ranks of other experts.
+/// Parameters of one GPU, separated by which GPUs have a copy: all replicas have `others`; only replicas with the same
+/// routed experts have `experts`.
 struct Held {
   std::int64_t others = 0;
   std::int64_t experts = 0;
@@ -135,7 +135,7 @@ class Step {
     pipeline.splits_backward = splits();
     for (const std::vector<LayerRun>& runs : runs_) {
       PipelinePiece piece;
-      for (const LayerRun& run : runs) {  // backward, each before those of the layers in front of it
+      for (const LayerRun& run : runs) {  // in the backward pass, later layers come first
         piece.forward = piece.forward.then(repeated(passes(run.kind).forward, run.count));
         piece.backward = repeated(passes(run.kind).backward, run.count).then(piece.backward);
         piece.weights = repeated(passes(run.kind).weights, run.count).then(piece.weights);
@@ -161,7 +161,7 @@ class Step {
     return pipeline;
   }
 
-  /// Lengthens the first forward and the last backward pass of a piece by the exchanges that happen once a step.
+  /// Lengthens the first forward and the last backward pass of a piece by the exchanges that happen once per step.
   void exchange_once(PipelinePiece& piece, std::int64_t number) {
     if (replicas_.ranks == 1 || !plan_.overlap_gradients || plan_.zero == Zero::weights) {
       return;
@@ -191,7 +191,7 @@ class Step {
     const auto time_of = [&](std::int64_t stage) {
       return stream_time(slower * to_seconds(send_time(*point_.machine, send, stage)));
     };
-    // All stages but the last send equally far, so those that begin at the same place of a node take equally long.
+    // All stages but the last send equally far, so sends from the same place of a node take equally long.
     std::map<std::int64_t, Duration> known;
     std::vector<Duration> sends;
     for (std::int64_t stage = 0; stage + 1 < plan_.pipeline; ++stage) {
@@ -271,9 +271,9 @@ class Step {
                : 0;
   }
 
-  /// With ZeRO 3, nothing runs before the first layer's weights are gathered, nor after the last pass while its
-  /// gradients are scattered. exchange_in_passes() lets each exchange run beside its own layer; this returns the part
-  /// of these two exchanges that it hides.
+  /// With ZeRO 3, nothing runs while the first layer's weights are gathered before the first pass, or while gradients
+  /// are scattered after the last pass. exchange_in_passes() lets each exchange run beside its own layer; this returns
+  /// the part of these two exchanges that it hides.
   [[nodiscard]] Duration exposed_at_the_ends() {
     const Held parameters = a_layer();
     const auto piece = std::find_if(runs_.begin(), runs_.end(), [](const auto& runs) { return !runs.empty(); });
@@ -288,7 +288,7 @@ class Step {
     return {parameters.whole - experts, experts};
   }
 
-  /// Returns one layer of a stage, with its share of the parts around the layers.
+  /// Returns the parameters of one layer of a stage, with its share of the parts around the layers.
   [[nodiscard]] Held a_layer_of(std::int64_t stage) const {
     std::int64_t layers = 0;
     for (std::int64_t piece = stage; piece < std::ssize(runs_); piece += plan_.pipeline) {
@@ -339,7 +339,7 @@ class Step {
     for (const LastBackward& last : times.last_backward) {
       const std::int64_t pieces = std::max<std::int64_t>(1, layers_of(last.piece));
       for (std::int64_t i = 1; i <= pieces; ++i) {
-        // The remainder is added separately, because the whole difference times i may exceed 64 bits.
+        // The remainder is added separately, because the whole difference multiplied by i may exceed 64 bits.
         const Duration layer = (last.end - last.start) / pieces;
         const Duration final = last.start + layer * i + (last.end - last.start) % pieces * i / pieces;
         done = counted(std::max(done, final) + bucket);
@@ -403,7 +403,7 @@ double peak_of(const StepPoint& point) {
 
 namespace {
 
-/// Names the degrees whose product is the number of GPUs.
+/// Returns the names of the degrees whose product is the number of GPUs.
 std::string_view degrees_of(const TrainingPlan& plan) {
   return plan.ulysses > 1 ? "tensor x pipeline x data x context x ulysses" : "tensor x pipeline x data x context";
 }
@@ -458,7 +458,7 @@ void require_possible(const StepPoint& point) {
 
 namespace {
 
-/// Treats the kernels of every GPU as if they were as slow as those of the slowest, because all wait for it.
+/// Treats the kernels of every GPU as being as slow as on the slowest GPU, because all GPUs wait for it.
 StepPrediction predict_slowed(StepPoint point, SiteTimes& sites, double slowdown) {
   point.slowdown *= slowdown;
   return Step(point, sites).predict();
@@ -495,7 +495,7 @@ StepPrediction predict_step(const StepPoint& point, SiteTimes& sites) {
   const double possible = seconds * peak_of(point);
   prediction.tokens_per_second = static_cast<double>(tokens.count()) / seconds;
   prediction.mfu = training_flops(*point.model, tokens, AttentionCount::causal).count / possible;
-  // A fused kernel recomputes its scores anyway, whatever the plan says, so this does not count.
+  // A fused kernel recomputes its scores under any plan, so this is not extra work.
   const Recompute again =
       plan.recompute == Recompute::selective && plan.fused_attention ? Recompute::none : plan.recompute;
   prediction.hfu = hardware_flops(*point.model, tokens, AttentionCount::causal, again).count / possible;
@@ -524,7 +524,7 @@ Duration forward_pass(const StepPoint& point, SiteTimes& sites) {
       .m = plan.micro_batch,
       .n = point.model->vocab / plan.tensor,
       .k = point.model->hidden,
-      // A checkpoint with narrow weights keeps those of the logits wide.
+      // A checkpoint with narrow weights keeps the weights of the logits wide.
       .dtype = point.serves && point.model->weights && plan.dtype == DType::fp8 ? DType::bf16 : plan.dtype};
   pass.add({.issue = point.framework.issue.value,
             .time = estimate_gemm(accelerator, logits, accelerator.sms).time + accelerator.stream_gap.value});
@@ -535,7 +535,7 @@ Duration forward_pass(const StepPoint& point, SiteTimes& sites) {
 
 namespace {
 
-/// Throws ConfigError where the bytes leave 64 bits.
+/// Throws ConfigError where the bytes exceed 64 bits.
 Bytes cache_of_layers(const StepPoint& point) {
   constexpr double limit = 4e18;
   Bytes total;
@@ -564,7 +564,7 @@ PrefillPrediction predict_prefill(const StepPoint& point, SiteTimes& sites) {
   prediction.tokens_per_second = static_cast<double>(tokens.count()) / seconds;
   prediction.mfu = (flops.layers + flops.attention).count / (seconds * peak_of(point));
   StepPoint filled = point;
-  filled.cached = std::max<std::int64_t>(1, point.plan.seq / point.plan.sequence_ranks()) - 1;  // the new token counts
+  filled.cached = std::max<std::int64_t>(1, point.plan.seq / point.plan.sequence_ranks()) - 1;  // plus the new token
   prediction.memory = stored_weights(*point.model, point.plan, 0) + cache_of_layers(filled);
   return prediction;
 }

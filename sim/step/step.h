@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Predicts a training step of a whole model: layers are priced once per shape, the pipeline is simulated pass by pass,
-// gradients are reduced beside the last backward pass. docs/decisions/0019 says what is simulated, composed and
+// gradients are reduced beside the last backward pass. docs/decisions/0019 lists what is simulated, composed and
 // neglected.
 #pragma once
 
@@ -16,13 +16,13 @@ namespace commfuse {
 struct StepBreakdown {
   Duration compute{};    ///< Device time of its passes: kernels and the collectives between them.
   Duration waiting{};    ///< Pipeline bubble, sends, and a host that is slower than the device.
-  Duration gradients{};  ///< Reduction, as far as the last backward pass does not hide it; gathering of weights.
+  Duration gradients{};  ///< The part of the reduction that the last backward pass does not hide; gathering of weights.
   Duration optimizer{};
 };
 
-/// Percentiles of the step's time over machines whose GPUs are drawn anew: kernels are as slow as those of the slowest
-/// GPU, and collectives take their mean time. The jitter of single kernels averages out over the thousands of a step
-/// and is left out.
+/// Percentiles of the step's time over machines with randomly drawn GPUs: kernels are as slow as on the slowest GPU,
+/// and collectives take their mean time. The jitter of single kernels averages out over the thousands of kernels in a
+/// step and is ignored.
 struct StepPercentiles {
   Duration alike{};  ///< Time if all GPUs had the same speed.
   Duration p50{};
@@ -38,11 +38,11 @@ struct StepPrediction {
   double mfu = 0.0;   ///< Model FLOPs, attention counted causally, over the dense peak of all GPUs.
   double hfu = 0.0;   ///< Includes recomputation.
   StepMemory memory;  ///< Memory of the GPU that needs the most.
-  bool fits = true;   ///< That memory is enough.
+  bool fits = true;   ///< The GPU has that much memory.
 };
 
-/// Returns the machine with the number of nodes that the plan needs: a machine of several nodes is made larger or
-/// smaller, a single node stays. Throws ConfigError where the plan does not fit a single node.
+/// Returns the machine with the number of nodes that the plan needs: a machine of several nodes gets more or fewer, a
+/// single node stays unchanged. Throws ConfigError where the plan does not fit a single node.
 Machine resized(Machine machine, const TrainingPlan& plan);
 
 /// Throws ConfigError as require_possible of a plan does, and for a plan that does not fit the machine, a dtype that it
@@ -55,7 +55,7 @@ StepPrediction predict_step(const StepPoint& point, SiteTimes& sites);
 /// Returns predict_step's time alone, which takes less work. Throws and requires as predict_step.
 Duration step_time(const StepPoint& point, SiteTimes& sites);
 
-/// Returns a lower bound of predict_step's time without simulating the pipeline: no order of its passes is shorter.
+/// Returns a lower bound of predict_step's time without simulating the pipeline: no order of its passes takes less.
 /// Throws and requires as predict_step.
 Duration least_step_time(const StepPoint& point, SiteTimes& sites);
 
@@ -67,11 +67,10 @@ struct PrefillPrediction {
   Duration time{};
   double tokens_per_second = 0.0;
   double mfu = 0.0;
-  Bytes memory;  ///< Weights of one GPU, and the keys, values and states that the pass leaves: a lower bound of its
-                 ///< needs.
+  Bytes memory;  ///< Weights of one GPU, and keys, values and states that the pass leaves: a lower bound.
 };
 
-/// The logits are those of the last token of each sequence. Requires a possible point with one stage.
+/// Logits are computed only for the last token of each sequence. Requires a possible point with one stage.
 PrefillPrediction predict_prefill(const StepPoint& point, SiteTimes& sites);
 
 /// One more token for every sequence of a micro-batch, whose keys are in the cache.

@@ -34,8 +34,8 @@ std::vector<ChosenSite> chosen_sites(const StepPoint& point, SiteTimes& times, b
   return sites;
 }
 
-/// Returns everything that makes two steps use the same schedules and kernels, except those of tensor ranks, as text
-/// for comparison.
+/// Returns, as text for comparison, everything that decides which schedules and kernels a step uses, except the
+/// schedules of tensor ranks.
 std::string layout_in_words(const StepPoint& point) {
   const TrainingPlan& plan = point.plan;
   return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", point.model->name, plan.tensor,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The uncertainty of a whole model's time: each parameter of the machine is raised by its error in turn.
+// The uncertainty of a whole model's time: the parameters of the machine are raised by their errors, one at a time.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ struct RaisedStep {
   SiteTimes* times = nullptr;  ///< Times on that machine.
 };
 
-/// A machine with each of its parameters raised in turn. The machine and the structures outlive it.
+/// Copies of a machine, each with one parameter raised. The machine and the structures must outlive it.
 class RaisedSteps {
  public:
   RaisedSteps(const Machine& machine, StructureCache& structures);
@@ -44,9 +44,9 @@ struct StepResidual {
 };
 
 /// From `commfuse-sim score --kind training_step --rows`, grouped by table and machine. Dense models: the means of 14
-/// groups are off by 0.069 root mean square, some 0.03 of it from the machine's own errors; within a group rows vary by
-/// 0.041, pooled over the 11 groups with several. Mixtures of experts: five groups, predicted too fast by 0.21 to 0.53,
-/// with 0.14 within.
+/// groups are off by 0.069 root mean square, about 0.03 of which comes from the machine's own errors; within a group
+/// rows vary by 0.041, pooled over the 11 groups with several. Mixtures of experts: five groups, predicted too fast by
+/// 0.21 to 0.53, with 0.14 within.
 StepResidual step_residual(const Transformer& model);
 
 /// Sites keep the schedules that are best on the unchanged machine. Training steps have the residual too. Requires and

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that one host issues one after the other to one in-order stream, as an element of the max-plus algebra: the
-// time of a pass over many equal layers follows exactly from one layer, without simulating every kernel again.
+// Kernels that one host issues, one after another, to one in-order stream, as an element of the max-plus algebra: the
+// time of a pass over many equal layers follows exactly from the time of one layer, without simulating every kernel
+// again.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +11,7 @@
 
 namespace commfuse {
 
-/// Longest time of a stream: the sum of two, and of one more kernel, stays in the range of Duration.
+/// Longest time of a stream: the sum of two, and of one more kernel, is still in the range of Duration.
 inline constexpr Duration longest_stream = std::chrono::seconds(2'000'000);
 
 /// Throws ConfigError: the stream would take longer.
@@ -40,7 +41,7 @@ struct StreamState {
 };
 
 /// A sequence of kernels, at most longest_stream long; operations that exceed this throw ConfigError. Kernel k starts
-/// when the host has issued it and the device has finished those before it.
+/// when the host has issued it and the device has finished the previous kernels.
 struct Stream {
   Duration host{};    ///< Time of the host to issue all of them.
   Duration device{};  ///< Time of the device for all of them.
@@ -60,18 +61,18 @@ struct Stream {
     return {counted(host + next.host), device + next.device, counted(std::max(end + next.device, host + next.end))};
   }
 
-  /// Returns the sequence where the host waits for its end, and waited before it for the end of the previous ones.
+  /// Returns the sequence as if the host waited for its end, and before it for the end of the previous sequences.
   [[nodiscard]] Stream in_step() const {
     const Duration both = std::max(std::max(host, device), end);
     return {both, both, both};
   }
 
-  /// Returns the sequence with a longer device time; the device's waits for its host hide some of it.
+  /// Returns the sequence with device time added; some of it is hidden where the device waits for its host.
   [[nodiscard]] Stream longer(Duration more) const {
     return {host, counted(device + more), counted(std::max(end, device + more))};
   }
 
-  /// Returns when host and device are free after it, when its input arrives at `input`.
+  /// Returns when host and device are free after the sequence, if its input arrives at `input`.
   [[nodiscard]] StreamState after(const StreamState& state, Duration input) const {
     return {counted(state.host + host), counted(std::max(std::max(state.device, input) + device, state.host + end))};
   }

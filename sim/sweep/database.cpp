@@ -58,14 +58,15 @@ std::string sentence_of(Kind kind, const std::string& path, int system_error, co
   return fmt::format("{}: {}; check the disk it lies on and run the same command again", path, why);
 }
 
-/// A reader may have to roll back what a killed writer left half done, so it also asks for write access; where the file
-/// is write-protected it gets less.
+/// A reader may have to roll back what a killed writer left half done, so it also requests write access; on a
+/// write-protected file SQLite falls back to reading.
 int code_of(bool writes) { return SQLITE_OPEN_READWRITE | (writes ? SQLITE_OPEN_CREATE : 0); }
 
-/// Bytes of a text or a row. The largest that a sweep writes, its settings or the causes of a tail, take a few MB.
+/// Bytes of a text or a row. The largest values that a sweep writes, its settings and the causes of a tail, take a few
+/// MB.
 constexpr int longest_value = 1 << 26;
 
-/// Opening would block on a pipe in the place of one of SQLite's own files.
+/// Opening would block if one of SQLite's auxiliary files were a pipe.
 void require_plain(const std::filesystem::path& beside) {
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::symlink_status(beside, error);
@@ -74,8 +75,8 @@ void require_plain(const std::filesystem::path& beside) {
   }
 }
 
-/// SQLite rolls back the journal that lies beside a file, and where that names the journal of several databases, it
-/// removes the named file, whatever it is. Ours never names one, because nothing is attached.
+/// SQLite rolls back the journal beside a file. If that journal names a super-journal (of several databases), SQLite
+/// removes the named file, whatever it is. Our journals never name one, because nothing is attached.
 void refuse_journal_of_several(const std::filesystem::path& path) {
   constexpr std::string_view ends = "\xd9\xd5\x05\xf9\x20\xa1\x63\xd7";  // sqlite.org/fileformat: the rollback journal
   const std::filesystem::path journal = path.string() + "-journal";
@@ -151,8 +152,8 @@ Database::Database(const std::filesystem::path& path, Access access) : path_(pat
   open(path.c_str(), code_of(access == Access::write));
   sqlite3_busy_timeout(connection_.get(), access == Access::read ? 2000 : 0);
   if (access == Access::write) {
-    // There is one writer, which keeps its lock. The journal is a rollback journal: rows are appended, so it stays
-    // small, and it needs no shared memory, which network disks lack.
+    // There is one writer, which keeps its lock. A rollback journal stays small, because rows are appended, and needs
+    // no shared memory, which network disks lack.
     run("PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = DELETE; PRAGMA synchronous = NORMAL;");
     run("PRAGMA cache_size = -16384");
   }

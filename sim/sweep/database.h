@@ -22,14 +22,14 @@ namespace commfuse {
 class DatabaseError : public std::runtime_error {
  public:
   enum class Kind : std::uint8_t {
-    busy,       ///< another process has it
+    busy,       ///< another process has the file open
     foreign,    ///< not a database; thrown as ForeignDatabase
     damaged,    ///< thrown as DamagedDatabase
-    full,       ///< the disk, or a limit of it
+    full,       ///< the disk is full, or a quota is used up
     read_only,  ///< no permission to write
     missing,    ///< thrown as ConfigError
     statement,  ///< the SQL is wrong: what() is SQLite's own message
-    endless,    ///< a value would be too long, or it takes more steps than allow_steps() allowed
+    endless,    ///< a value would be too long, or a statement exceeds the steps of allow_steps()
     other
   };
   DatabaseError(Kind kind, const std::string& sentence) : std::runtime_error(sentence), kind_(kind) {}
@@ -52,14 +52,14 @@ class DamagedDatabase : public ConfigError {
 };
 
 /// One connection, used by one thread at a time. All calls throw DatabaseError, DamagedDatabase, or ConfigError for a
-/// file that is missing or not a database. Triggers never run, and no value is longer than 64 MiB, whoever made the
-/// file.
+/// file that is missing or not a database. Triggers never run, and no value is longer than 64 MiB, whatever the file
+/// contains.
 class Database {
  public:
   enum class Access : std::uint8_t {
     read,   ///< beside other readers
     write,  ///< alone: creates a missing file; no other process reads or writes it until this is destroyed
-    take,   ///< alone as well, for an existing file, which it leaves unchanged
+    take,   ///< also alone, for an existing file, which it leaves unchanged
   };
   Database(const std::filesystem::path& path, Access access);
   /// Returns an empty database that is deleted with this object; `name` is its name in messages.
@@ -67,10 +67,10 @@ class Database {
 
   /// Runs one statement or several, without results.
   void run(const std::string& sql);
-  /// From now on nothing can be changed and no other file opened, whatever a statement says.
+  /// After this call no statement can change anything or open another file.
   void allow_queries_only() const;
-  /// From now on statements take at most about this many steps of SQLite's machine together, some 10 ns each, and then
-  /// fail.
+  /// After this call all statements together may take about this many steps of SQLite's virtual machine, some 10 ns
+  /// each; then they fail.
   void allow_steps(std::int64_t steps) const;
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
   /// Returns whether the path still leads to the file that was opened.
@@ -91,7 +91,7 @@ class Database {
   std::unique_ptr<sqlite3, Close> connection_;
 };
 
-/// One statement of SQL, with parameters. The database outlives it.
+/// One SQL statement with parameters. The database must outlive it.
 class Statement {
  public:
   Statement(const Database& database, std::string_view sql);
@@ -104,11 +104,11 @@ class Statement {
 
   /// Returns whether there is a row.
   bool step();
-  /// Runs it to its end and prepares it for other values.
+  /// Runs the statement to its end and prepares it for other values.
   void finish();
   void reset();
 
-  /// Columns count from 0.
+  /// Columns are numbered from 0.
   [[nodiscard]] int columns() const;
   [[nodiscard]] std::string name(int column) const;
   enum class Type : std::uint8_t { nothing, whole, number, text };

@@ -21,18 +21,19 @@ enum class Word : unsigned char {
   begin,   // from the leader: with its digest
   points,  // from the leader: run these
   end,     // from the leader: exit
-  played,  // with rows; asks for more points
+  played,  // with rows; requests more points
   failed,  // with the reason
 };
 
-/// Chunks that a process has at hand, so that it never waits for the leader.
+/// Chunks that a process holds in advance, so that it never waits for the leader.
 constexpr std::size_t chunks_ahead = 2;
 /// Largest number of points per thread.
 constexpr std::size_t most_in_a_chunk = 128;
 /// Points per thread that the leader runs between two looks at its messages.
 constexpr std::size_t leader_chunk = 8;
 
-/// Returns the points of a chunk: at least one per thread, so that none is idle, unless others would then get nothing.
+/// Returns the points of a chunk: at least one point per thread, so that none is idle, unless other processes would
+/// then get nothing.
 std::size_t chunk_of(std::size_t points, std::size_t processes, std::size_t threads) {
   const std::size_t least = std::clamp<std::size_t>(points / (processes * chunks_ahead), 1, threads);
   return std::clamp<std::size_t>(points / (processes * 16), least, most_in_a_chunk * threads);
@@ -183,7 +184,7 @@ class Leader {
   const TakePoint& take_;
   const std::atomic<bool>* stop_;
   std::size_t chunk_;
-  std::size_t at_hand_ = 0;  // chunks that other processes have
+  std::size_t at_hand_ = 0;  // chunks that other processes hold
 };
 
 /// Waits for the first message of the leader.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a sweep on processes that share nothing: one leads, hands out points on request, runs some itself, and stores
-// all results. So a slow machine, or one with expensive points, runs fewer of them.
+// Runs a sweep on processes that share nothing: one leads, hands out points on request, runs some points itself, and
+// stores all results. So a slow machine, or one with expensive points, runs fewer points.
 #pragma once
 
 #include <atomic>
@@ -16,23 +16,23 @@ namespace commfuse {
 
 /// The sweep that every process derives by itself from the same command line.
 struct SharedSweep {
-  std::string digest;  ///< The leader's must equal everybody's: files may differ between machines.
+  std::string digest;  ///< Must be equal on all processes; files may differ between machines.
   const PointList* list = nullptr;
   Players* players = nullptr;
-  int threads = 1;  ///< Number of threads of this process; others may differ.
+  int threads = 1;  ///< Number of threads of this process; other processes may use other numbers.
 };
 
-/// Leads, on process 0. Calls `take` for each of `points`, in no order, until all have run or `stop` is set; then the
-/// points that others have begun are finished. Before it returns or throws, it tells the others to exit. Throws
-/// std::runtime_error where another process cannot do its part, and rethrows what `take` throws.
+/// Leads, on process 0. Calls `take` for each of `points`, in no order, until all have run or `stop` is set; points
+/// that other processes have begun are then finished. Before it returns or throws, it tells the other processes to
+/// exit. Throws std::runtime_error where another process cannot do its part, and rethrows what `take` throws.
 void lead(World& world, const SharedSweep& sweep, const std::vector<std::size_t>& points, const TakePoint& take,
           const std::atomic<bool>* stop);
 
-/// Tells the others to exit before anything was begun.
+/// Tells the other processes to exit before any work has begun.
 void dismiss(World& world);
 
-/// Follows, on the others, until the leader tells them to exit. `prepare` is called when there are points to run; the
-/// leader reports what it throws. `stop` ends the run.
+/// Follows, on every other process, until the leader tells it to exit. `prepare` is called when there are points to
+/// run; the leader reports what `prepare` throws. `stop` ends the run.
 void follow(World& world, const std::function<SharedSweep()>& prepare, const std::atomic<bool>* stop);
 
 }  // namespace commfuse

@@ -19,11 +19,11 @@ namespace commfuse {
 
 namespace {
 
-/// Enough chunks to keep the threads busy while one of them writes, even if it waits for the disk or its core for some
-/// 50 ms.
+/// Enough chunks to keep the threads busy while one of them writes, even if that thread waits about 50 ms for the disk
+/// or a core.
 constexpr std::size_t least_chunks = 256;
 constexpr std::size_t chunks_a_thread = 4;
-/// The rows that a thread has just made are still in its cache when it writes them.
+/// Small enough that the rows of a chunk are still in the thread's cache when it writes them.
 constexpr std::size_t most_in_a_chunk = 32;
 
 bool is_set(const std::atomic<bool>* flag) { return flag != nullptr && flag->load(std::memory_order_relaxed); }

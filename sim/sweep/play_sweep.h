@@ -19,7 +19,7 @@ namespace commfuse {
 /// Returns the rows of a point; a pure function of the settings. Used by one thread.
 using PlayPoint = std::function<std::vector<StoreRow>(const Settings&)>;
 
-/// Makes the functions that run points, one per thread. The library and this object outlive them.
+/// Makes the functions that run points, one per thread. The library and this object must outlive them.
 class Players {
  public:
   Players(const Library& library, StoreKind kind) : library_(library), kind_(kind) {}
@@ -37,7 +37,7 @@ using TakePoint = std::function<void(const StoredPoint&)>;
 
 struct SweepOptions {
   int threads = 0;  ///< 0: all cores
-  /// Set from outside: points that run are finished, and no further one is begun.
+  /// Set by the caller at any time: running points are finished, and no further point is begun.
   const std::atomic<bool>* stop = nullptr;
 };
 
@@ -45,7 +45,7 @@ struct SweepOptions {
 void play_points(const PointList& list, const std::vector<std::size_t>& points, Players& players, const TakePoint& take,
                  const SweepOptions& options);
 
-/// Returns the number of threads that 0 stands for.
+/// Returns the number of threads that SweepOptions::threads = 0 selects.
 int usable_threads();
 
 /// Puts points into a store and commits at intervals, so that little is lost however the program ends.

@@ -93,7 +93,7 @@ Cores cores_of_this_process() {
   const auto online = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
   cpu_set_t cores;
   CPU_ZERO(&cores);
-  // A machine with more cores than the set holds is told as unbound.
+  // On a machine with more cores than the set can hold, the process is reported as unbound.
   const bool fits = ::sched_getaffinity(0, sizeof(cores), &cores) == 0;
   return {.allowed = fits ? CPU_COUNT(&cores) : online, .online = online};
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The threads with which one process of several simulates the points that it is handed.
+// The threads of one process among several, which simulate the points that the process is handed.
 #pragma once
 
 #include <atomic>
@@ -16,17 +16,18 @@
 
 namespace commfuse {
 
-/// Keeps one simulator of points a thread from chunk to chunk, so that what a thread has worked out serves again.
+/// Keeps one point simulator per thread from chunk to chunk, so that a thread can reuse what it has computed.
 class PointTeam {
  public:
   /// `make_player` is called once on every thread. Requires threads >= 1, and that the list and what `make_player`
-  /// refers to outlive the team. One thread is the caller's own; more are oneTBB's, and none of them outlives a call.
+  /// refers to outlive the team. With one thread, points run on the calling thread; otherwise on oneTBB's threads,
+  /// which no call leaves running.
   PointTeam(const PointList& list, std::function<PlayPoint()> make_player, int threads);
   PointTeam(const PointTeam&) = delete;
   PointTeam& operator=(const PointTeam&) = delete;
   ~PointTeam();
 
-  /// The rows of `points` in their order, without those that were not begun before `stop` was set (null: never). Not
+  /// Returns the rows of `points` in their order, without points not begun before `stop` was set (null: never). Not
   /// thread-safe. Throws what a simulation throws.
   std::vector<StoredPoint> play(std::span<const std::size_t> points, const std::atomic<bool>* stop);
 
@@ -35,12 +36,12 @@ class PointTeam {
   std::unique_ptr<Threads> threads_;
 };
 
-/// A warning where this process may run on fewer cores than it has threads and the machine has more; else empty.
-/// mpirun binds each process to one core unless it is told otherwise.
+/// Cores of this process and its machine. mpirun binds each process to one core by default.
 struct Cores {
   int allowed = 1;  ///< Cores that the process may run on.
   int online = 1;   ///< Cores of the machine.
 };
+/// Returns a warning if this process may run on fewer cores than it has threads while the machine has more; else empty.
 std::string warning_of_bound_threads(int threads, const Cores& cores);
 
 /// Returns the cores of this process and this machine.

@@ -15,7 +15,7 @@ namespace {
 using Seconds = std::chrono::duration<double>;
 
 constexpr std::size_t widest_bar = 20;
-constexpr std::size_t narrowest_bar = 5;  // A shorter one says nothing; the words then stand alone.
+constexpr std::size_t narrowest_bar = 5;  // A shorter bar shows nothing, so the words are printed alone.
 constexpr std::size_t line_width = 79;
 
 /// Returns the time between two updates.
@@ -114,7 +114,7 @@ void Progress::end() {
 void Progress::show(bool last) {
   switch (form_) {
     case ProgressForm::none: return;
-    // Goes back to the start of the line, writes the bar, and erases the rest of an older, longer one.
+    // Goes back to the start of the line, erases it, and writes the bar.
     case ProgressForm::bar: return write_(fmt::format("\r{}\x1b[K{}", as_bar(state_), last ? "\n" : ""));
     case ProgressForm::plain: return write_(in_words(state_) + "\n");
     case ProgressForm::json: return write_(in_json(state_) + "\n");

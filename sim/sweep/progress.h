@@ -15,10 +15,10 @@
 namespace commfuse {
 
 /// Forms of the report. bar: one line, redrawn. plain: a line every 10 s, for logs. json: an object every second, for
-/// programs. Each ends with a final one.
+/// programs. Each form ends with a final report.
 enum class ProgressForm : std::uint8_t { none, bar, plain, json };
 
-/// The words of --progress; "auto" is a bar on a terminal, otherwise nothing.
+/// The values of --progress; "auto" is a bar on a terminal, otherwise none.
 inline constexpr std::array<std::string_view, 4> progress_words{"auto", "plain", "json", "none"};
 ProgressForm progress_form(std::string_view word, bool on_terminal);
 
@@ -29,7 +29,7 @@ struct ProgressState {
   std::size_t infeasible = 0;
   std::chrono::duration<double> elapsed{};
 
-  /// Returns points per second; 0 before the first.
+  /// Returns points per second; 0 before the first point.
   [[nodiscard]] double rate() const;
   /// Returns the remaining time at this rate.
   [[nodiscard]] std::chrono::duration<double> left() const;

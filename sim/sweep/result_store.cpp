@@ -85,7 +85,7 @@ Meta read_meta(const Database& database) {
   return meta;
 }
 
-/// Throws ConfigError, before anything else is read, where the tables are not those of the version.
+/// Throws ConfigError, before anything else is read, where the tables do not match the version.
 StoreTables tables_of(const Database& database, int version) {
   std::optional<StoreTables> tables = tables_in(database, version);
   if (!tables) {
@@ -132,7 +132,7 @@ void write_meta(const Database& database, const StoreIdentity& identity) {
   }
 }
 
-/// Throws ConfigError unless the store holds the results that are wanted.
+/// Throws ConfigError unless the store holds the wanted results.
 void require_same(const fs::path& path, const StoreIdentity& existing, const StoreIdentity& wanted) {
   const auto refuse = [&](const std::string& what) {
     throw ConfigError(
@@ -173,7 +173,7 @@ class Words {
       words_.emplace(statement.whole(0), statement.text(1));
     }
   }
-  /// Returns null where there is none.
+  /// Returns null where no text has this number.
   [[nodiscard]] const std::string* find(std::int64_t id) const {
     const auto entry = words_.find(id);
     return entry == words_.end() ? nullptr : &entry->second;
@@ -207,14 +207,14 @@ void count(StoreCounts& counts, bool is_new_point, bool has_result) {
   counts.infeasible_rows += has_result ? 0 : 1;
 }
 
-/// Refuses rows of points that are neither in the sweep nor in the shard.
+/// Refuses rows of points that are not in the sweep and its shard.
 void require_known(const Database& database, const StoreIdentity& identity, std::size_t point) {
   if (point >= identity.points || !belongs_to(identity.shard, point, identity.points)) {
     damaged(database.path(), fmt::format("it has a row of point {}, which is not its own", point));
   }
 }
 
-/// If another process has the store, the remedy is another folder, so this is not an internal failure.
+/// If another process has the store open, the remedy is another folder, so this is not an internal error.
 Database taken(const fs::path& path) {
   try {
     return {path, Database::Access::take};
@@ -230,7 +230,7 @@ Database taken(const fs::path& path) {
 
 struct StoreReader::State {
   explicit State(const fs::path& path) : database(path, Database::Access::read) {
-    database.run("BEGIN");  // one view of it, whatever others write meanwhile
+    database.run("BEGIN");  // one view of the store, whatever other processes write meanwhile
     const int version = version_of(database);
     if (version == 0) {
       throw ConfigError(fmt::format("{} is empty; run the sweep that fills it", path.string()));
@@ -499,7 +499,7 @@ struct StoreWriter::State {
   std::vector<bool> stored;  // by point
   StoreCounts counts;
   std::unordered_map<std::string, std::int64_t> words;
-  std::vector<std::pair<std::string, std::int64_t>> last_words;  // by column; 0: none yet
+  std::vector<std::pair<std::string, std::int64_t>> last_words;  // by column; 0: no text yet
   std::optional<Statement> insert;
   std::optional<Statement> insert_word;
   bool is_open = false;  // a transaction is open

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The results of a sweep, or of a shard of one, in one SQLite file that survives any end of the program. One process
-// writes it at a time. docs/sweeps.md describes the tables; the row of point p and place r in it is row p * 4096 + r.
+// writes it at a time. docs/sweeps.md describes the tables; row r of point p has the number p * 4096 + r.
 #pragma once
 
 #include <cstddef>
@@ -19,16 +19,16 @@
 
 namespace commfuse {
 
-/// Version of the tables. A store of an older version is upgraded when it is next written.
+/// Version of the tables. An older store is upgraded when it is next written.
 inline constexpr int store_version = 2;
 /// Largest number of rows of one point.
 inline constexpr std::int64_t rows_a_point = 4096;
 
-/// Identifies the results of a store. Stores with equal identities have equal results, as far as they go.
+/// Identifies the results of a store. Stores with equal identities have equal results for the points that both hold.
 struct StoreIdentity {
   StoreKind kind = StoreKind::layers;
   std::string settings;    ///< The complete sweep, as YAML.
-  std::string digest;      ///< Digest of the settings and of all files behind them.
+  std::string digest;      ///< Digest of the settings and of all files that they name.
   int model_version = 0;   //
   std::size_t points = 0;  ///< Points of the whole sweep.
   Shard shard{};
@@ -49,23 +49,23 @@ struct StoredPoint {
   std::vector<StoreRow> rows;
 };
 
-/// Reads points in their order. Throws DamagedDatabase where a row is not what was written.
+/// Reads points in their order. Throws DamagedDatabase where a row differs from what was written.
 class StoreReader {
  public:
   /// The code that has just filled the store can pass its counts, which saves counting. Throws ConfigError for a file
-  /// that is not a store, or is one of a newer program, and otherwise DatabaseError.
+  /// that is not a store or was written by a newer program, and DatabaseError for other failures.
   explicit StoreReader(const std::filesystem::path& path, std::optional<StoreCounts> counts = std::nullopt);
   StoreReader(const StoreReader&) = delete;
   StoreReader& operator=(const StoreReader&) = delete;
   ~StoreReader();
 
   [[nodiscard]] const StoreIdentity& identity() const;
-  /// Returns the columns of its rows in the file. next() returns the columns that this program knows; those that the
-  /// file lacks are absent there.
+  /// Returns the columns of its rows in the file. next() returns the columns of this program; columns that the file
+  /// lacks have no value.
   [[nodiscard]] const std::vector<HeldColumn>& columns() const;
   [[nodiscard]] const std::filesystem::path& path() const;
   [[nodiscard]] const StoreCounts& counts() const;
-  /// Returns the number of points that it will hold.
+  /// Returns the number of points that the complete store holds.
   [[nodiscard]] std::size_t points_wanted() const;
 
   /// Returns nothing at the end.
@@ -84,7 +84,8 @@ class StoreReader {
 /// A store that no other process reads or writes during this object's life.
 class TakenStore {
  public:
-  /// Throws ConfigError for a file that is not a store, or is open in another process, and otherwise DatabaseError.
+  /// Throws ConfigError for a file that is not a store, or is open in another process, and DatabaseError for other
+  /// failures.
   explicit TakenStore(const std::filesystem::path& path);
   void remove();
 
@@ -92,7 +93,7 @@ class TakenStore {
   Database database_;
 };
 
-/// Makes a store, or continues one.
+/// Creates a store, or continues an existing one.
 class StoreWriter {
  public:
   /// Throws ConfigError when the file is not a store or holds other results, DamagedDatabase, and DatabaseError when it
@@ -102,13 +103,13 @@ class StoreWriter {
   StoreWriter& operator=(const StoreWriter&) = delete;
   ~StoreWriter();
 
-  /// Returns by point whether it is stored.
+  /// Returns, by point, whether the point is stored.
   [[nodiscard]] const std::vector<bool>& held() const;
   [[nodiscard]] const StoreCounts& counts() const;
-  /// Adds a point that is not stored yet. Others see it after commit().
+  /// Adds a point that is not stored yet. Other processes see it after commit().
   void add(std::size_t point, const std::vector<StoreRow>& rows);
   void commit();
-  /// Returns the bytes of the file.
+  /// Returns the size of the file in bytes.
   [[nodiscard]] std::uint64_t size() const;
   /// Returns whether the path still leads to the file that is written here.
   [[nodiscard]] bool is_in_place() const;

@@ -182,7 +182,7 @@ const ResultRow& RowReader::read(std::span<const Value> values) {
       changed_.push_back(i);
     }
   }
-  // A value that has disappeared would leave its effect on the row.
+  // A value that has disappeared would leave its old effect on the row.
   const bool is_anew = is_first || std::ranges::any_of(changed_, [&](std::size_t i) {
                          return std::holds_alternative<std::monostate>(values[i]);
                        });

@@ -14,13 +14,14 @@
 
 namespace commfuse {
 
-/// A row that the program never writes; the message is a sentence without its end.
+/// A row that the program never writes; the message is a sentence without its full stop.
 class RowMisfit : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// A machine's GEMMs may pass its stated peak, by factors of up to 2 each in their loop, their tiles and a burst.
+/// GEMMs may exceed a machine's stated peak: their loop, their tiles and a burst may each contribute a factor of up to
+/// 2.
 inline constexpr double most_mfu = 8.0;
 
 /// Throws RowMisfit for text with control characters, which a terminal would obey; reasons and warnings may have line
@@ -33,13 +34,13 @@ bool may_name_column(std::string_view name);
 /// Returns "a whole number", "text" and so on.
 std::string_view type_in_words(ColumnType type);
 
-/// Returns the row of values in the order of result_columns(). Throws RowMisfit where they are not one: the types must
-/// be those of the columns, names known, settings, shares and MFUs in their ranges, and times below 2^53 ps and
-/// consistent.
+/// Returns the row of values in the order of result_columns(). Throws RowMisfit where the values are not a valid row:
+/// types must match the columns, names must be known, settings, shares and MFUs in their ranges, and times below 2^53
+/// ps and consistent.
 ResultRow checked_row(std::span<const Value> values);
 
-/// Reads rows one after another. Values that equal those of the row before are neither checked nor stored again: in a
-/// sweep this is nearly everything but times.
+/// Reads rows one after another. Values that equal the values of the previous row are neither checked nor stored again:
+/// in a sweep these are nearly all values except times.
 class RowReader {
  public:
   /// Returns checked_row(); valid until the next call.

@@ -13,8 +13,8 @@ namespace commfuse {
 
 struct RowsInMemory {
   Database database;
-  std::vector<HeldColumn> table_columns;  ///< Columns of its table: all_columns().
-  std::vector<std::string> columns;       ///< Columns of layers, if there are any, and those that some whole model has.
+  std::vector<HeldColumn> table_columns;  ///< Columns of the table in memory: all_columns().
+  std::vector<std::string> columns;       ///< Columns of layers, if any, and of whole models in the file.
   bool has_layers = false;
   bool has_models = false;
 };

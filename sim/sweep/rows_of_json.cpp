@@ -40,7 +40,7 @@ struct Place {
   throw ConfigError(fmt::format("{}:{}: {}", place.file, place.line, sentence));
 }
 
-/// Before `result_schema` each kind of row had a schema of its own.
+/// Files older than `result_schema` have one schema per kind of row.
 constexpr std::string_view layers_alone = "commfuse.result/1";
 constexpr std::string_view models_alone = "commfuse.step/1";
 

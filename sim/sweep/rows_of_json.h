@@ -19,22 +19,22 @@ inline constexpr std::size_t most_json_bytes = std::size_t{2} << 30U;
 
 /// Callbacks that take rows, one by one.
 struct JsonRows {
-  /// `values` are those in the text, in the order of result_columns(), and the row is made from them. Both are valid
+  /// `values` are the values in the text, in the order of result_columns(); `row` is made from them. Both are valid
   /// until the call returns.
   std::function<void(std::span<const Value> values, const ResultRow& row)> layer;
   std::function<void(const StepRow& row)> model;
 };
 
 /// Reads the output of `run` and `sweep` with -o json (a list of rows) or -o jsonl (one row per line), of layers, of
-/// whole models or of both; FILE is its name in messages. An empty input has no rows. It is read row by row. An unknown
-/// column is ignored, a missing one is absent. Throws ConfigError with place and remedy for anything but a row of
-/// `result_schema` or of the schemas before it, for an inconsistent row, for one of more than 16 MiB, and for more than
-/// 2 GiB of rows.
+/// whole models or of both; `file` is its name in messages. An empty input has no rows. The input is read row by row.
+/// An unknown column is ignored, a missing one is absent. Throws ConfigError with place and remedy for anything but a
+/// row of `result_schema` or of the schemas before it, for an inconsistent row, for a row of more than 16 MiB, and for
+/// more than 2 GiB of rows.
 void rows_of_json(std::istream& in, const std::string& file, const JsonRows& take);
 /// Reads a file in the same way; "-" is stdin. Throws ConfigError where it cannot be read, or has no rows.
 void rows_of_json_file(const std::string& file, const JsonRows& take);
 
-/// Returns whether a file begins like JSON; stdin ("-") is assumed to.
+/// Returns whether a file begins like JSON; always true for stdin ("-").
 bool begins_like_json(const std::filesystem::path& file);
 
 }  // namespace commfuse

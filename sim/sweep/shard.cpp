@@ -24,7 +24,7 @@ std::optional<std::int64_t> number_in(const Variable& variable, const char* name
   return text == nullptr ? std::nullopt : parse_integer(text);
 }
 
-/// A task's place from its scheduler, 0-based; without a count where the scheduler gives none.
+/// A task's 0-based place among the tasks of its scheduler, and their count where the scheduler provides it.
 struct Task {
   std::int64_t place = 0;
   std::optional<std::int64_t> count;
@@ -41,14 +41,15 @@ std::optional<Task> slurm_array(const Variable& variable) {
   return Task{(*id - *first) / step, count};
 }
 
-/// Reads a place and a count from variables of their own; `from` is the first place.
+/// Reads a place and a count from two variables; `from` is the number of the first place.
 std::optional<Task> counted(const Variable& variable, const char* place, const char* count, std::int64_t from = 0) {
   const auto own_place = number_in(variable, place);
   const auto task_count = count == nullptr ? std::nullopt : number_in(variable, count);
   return own_place ? std::optional(Task{*own_place - from, task_count}) : std::nullopt;
 }
 
-/// The innermost scheduler wins. A task of an array may itself be several processes, but only mpirun makes those.
+/// The innermost scheduler wins. A task of an array may itself consist of several processes, but only if mpirun starts
+/// them.
 std::optional<Task> task_of(const Variable& variable) {
   if (const auto array = slurm_array(variable)) {
     return array;
@@ -98,7 +99,7 @@ Shard automatic(std::optional<std::int64_t> parts, const Variable& variable) {
   return checked(task->place + 1, parts ? *parts : *task->count);
 }
 
-/// Mixes two numbers into one without pattern (SplitMix64's finisher).
+/// Hashes two numbers into one (SplitMix64's finisher).
 std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {
   std::uint64_t z = a * 0x9e3779b97f4a7c15 + b;
   z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
@@ -111,8 +112,8 @@ std::uint64_t block_size(std::size_t points, std::uint64_t parts) {
   return std::clamp<std::uint64_t>(points / (parts * 64), 1, 64);
 }
 
-/// Returns the part, of `parts`, that gets the block at `place` of a round: each part gets one block in each round. The
-/// order rotates by the round, so that no period of the grid gives the same part the same points every time.
+/// Returns which of the `parts` gets the block at `place` of a round: each part gets one block per round. The order
+/// rotates by the round, so that no period of the grid gives the same part the same points every time.
 std::uint64_t part_of(std::uint64_t round, std::uint64_t place, std::uint64_t parts) {
   return (place + mixed(round, 0) % parts) % parts;
 }

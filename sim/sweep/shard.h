@@ -19,16 +19,16 @@ struct Shard {
 inline constexpr int most_shards = 100'000;
 
 /// Reads "3/7"; "auto" takes the task's place from a scheduler: a Slurm or PBS array, a Kubernetes Indexed Job
-/// ("auto/N" gives the count where the scheduler does not), processes of MPI, GNU parallel. `variable` is getenv().
+/// ("auto/N" states the count where the scheduler does not), processes of MPI, GNU parallel. `variable` is getenv().
 /// Throws a ConfigError that begins with "--shard: ".
 Shard parse_shard(std::string_view text, const std::function<const char*(const char*)>& variable);
 
 /// Returns whether the point is in the shard. Every point is in one shard; sizes of shards differ by at most one block
-/// of points. Neighbouring points, which have similar costs, are dealt out in turn, in an order that does not coincide
+/// of points. Neighbouring points, which have similar costs, go to different shards, in an order that does not coincide
 /// with any axis of the grid.
 bool belongs_to(const Shard& shard, std::size_t point, std::size_t points);
 
-/// Returns the number of its points.
+/// Returns the number of points in the shard.
 std::size_t points_of(const Shard& shard, std::size_t points);
 
 /// Returns "3-of-7".

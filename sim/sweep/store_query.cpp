@@ -38,7 +38,7 @@ fs::path store_in(const fs::path& file_or_folder) {
   return fs::is_directory(file_or_folder, error) ? file_or_folder / "results.sqlite" : file_or_folder;
 }
 
-/// Reads every row if `verify` says so, which refuses a damaged store before it is queried.
+/// With Verify::rows, reads every row first, so that a damaged store is refused before it is queried.
 StoreTables tables_of(const fs::path& path, Verify verify) {
   StoreReader reader(path);
   while (verify == Verify::rows && reader.next()) {
@@ -68,12 +68,12 @@ std::string plain(std::string_view text, const fs::path& store) {
   return std::string(text);
 }
 
-/// Returns the condition that leaves out these strategies.
+/// Returns the condition that excludes these strategies.
 std::string others_than(const std::vector<std::string>& strategies) {
   return strategies.empty() ? "" : fmt::format(" AND strategy NOT IN ('{}')", fmt::join(strategies, "', '"));
 }
 
-/// Orders values as SQLite does: absent ones, then numbers, then texts.
+/// Orders values as SQLite does: absent values, then numbers, then texts.
 std::partial_ordering order_of_values(const Value& a, const Value& b) {
   const auto rank = [](const Value& value) {
     return std::holds_alternative<std::monostate>(value) ? 0 : std::holds_alternative<std::string>(value) ? 2 : 1;
@@ -96,7 +96,7 @@ std::partial_ordering order_of_values(const Value& a, const Value& b) {
   return number(a) <=> number(b);
 }
 
-/// Appends bytes that tell a value from every other one. 1 and 1.0 are one value, as in SQL.
+/// Appends bytes that are unique to the value. 1 and 1.0 are the same value, as in SQL.
 void append_key(const Statement& statement, int column, std::string& key) {
   const auto append = [&key](char tag, auto bits) {
     const std::size_t end = key.size();
@@ -118,7 +118,7 @@ void append_key(const Statement& statement, int column, std::string& key) {
   }
 }
 
-/// Keeps one row per group: the one with the smallest or largest value, and the first among equals.
+/// Keeps one row per group: the row with the smallest or largest value, the first on ties.
 class Winners {
  public:
   struct Row {
@@ -144,7 +144,7 @@ class Winners {
     }
   }
 
-  /// Returns the ids of the rows that are kept, ascending.
+  /// Returns the ids of the kept rows, ascending.
   [[nodiscard]] std::vector<std::int64_t> ids() const {
     std::vector<std::int64_t> ids;
     ids.reserve(rows_.size());
@@ -201,7 +201,7 @@ StoreQuery::StoreQuery(Source source)
       has_layers_(source.has_layers),
       has_models_(source.has_models),
       held_(std::move(source.tables.columns)) {
-  database_.run("BEGIN");  // one view of it, and one lock for all statements
+  database_.run("BEGIN");  // one view of the store, and one lock for all statements
   if (is_store_) {
     columns_ = {"point", "place"};
   } else if (has_layers_ && has_models_) {
@@ -349,7 +349,8 @@ std::string StoreQuery::order_of(const std::vector<std::string>& sort_by) const 
   return order + in_double_quotes(number_of_row);
 }
 
-/// A list of columns cannot close a parenthesis that it did not open, unlike an expression within parentheses.
+/// Tests the expression as a column of a SELECT: there it cannot close a parenthesis that it did not open, as it could
+/// within parentheses.
 void StoreQuery::require_expression(const std::string& where) const {
   if (!where.empty()) {
     const Statement alone(database_, fmt::format("SELECT {}\n FROM {}", where, table("main")));
@@ -396,7 +397,7 @@ void StoreQuery::take_all(Statement& statement, const std::vector<std::string>& 
   }
 }
 
-/// Expressions of SQL may contain subqueries, which may take forever.
+/// SQL expressions may contain subqueries, which may take forever.
 void StoreQuery::allow_steps_for(const std::string& where) const {
   constexpr std::int64_t for_a_question = 100'000'000;  // a second or two
   constexpr std::int64_t for_a_row = 20'000;
@@ -576,7 +577,7 @@ void StoreQuery::differences(const StoreQuery& other, const std::string& by, con
   const std::vector<std::string> names = difference_columns(other);
   const std::vector<std::string> key(names.begin(), names.end() - 3);
   const std::string schema = attach(other);
-  // Several rows of one strategy at a point are told apart by their order.
+  // Several rows of one strategy at a point are distinguished by their order.
   const auto side = [&](const std::string& table) {
     return fmt::format(
         "(SELECT {0}, \"{1}\" AS value, row_number() OVER (PARTITION BY {0} ORDER BY \"{3}\") AS turn FROM {2})",

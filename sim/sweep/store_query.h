@@ -28,12 +28,12 @@ struct Query {
 struct BestQuery {
   std::string by;
   std::vector<std::string> per;
-  std::vector<std::string> without;  ///< Strategies that are left out.
-  bool without_bounds = false;       ///< Leaves out rows that the column `bound` marks. Requires that column.
+  std::vector<std::string> without;  ///< Strategies to exclude.
+  bool without_bounds = false;       ///< Excludes rows that the column `bound` marks. Requires that column.
   Query query;                       ///< `where` applies before groups are made, the rest afterwards.
 };
 
-/// Tells if rows are compared with their checksums before the query: some 3 us per row.
+/// Selects whether rows are compared with their checksums before the query, which takes about 3 us per row.
 enum class Verify : std::uint8_t { nothing, rows };
 
 using TakeRow = std::function<void(std::span<const Value>)>;
@@ -46,14 +46,14 @@ class StoreQuery {
   /// In a store, exactly one is true; JSON without rows is refused.
   [[nodiscard]] bool has_layers() const { return has_layers_; }
   [[nodiscard]] bool has_models() const { return has_models_; }
-  /// Returns the names: for a store `point` and `place`; for layers and whole models together `time_us`; then those of
-  /// results.
+  /// Returns the names of all columns: first `point` and `place` for a store, or `time_us` for layers and whole models
+  /// together; then the columns of results.
   [[nodiscard]] const std::vector<std::string>& columns() const { return columns_; }
-  /// Returns the columns of a point's settings that people usually look for: those before the strategy.
+  /// Returns the columns of the usual settings of a point: the columns before `strategy`.
   [[nodiscard]] std::vector<std::string> asked() const;
-  /// Returns all columns that tell points apart.
+  /// Returns all columns that distinguish points.
   [[nodiscard]] std::vector<std::string> point_columns() const;
-  /// Returns the column with the time of a row; with `other`, the one that fits the rows of both.
+  /// Returns the column with the time of a row; with `other`, the column that fits the rows of both.
   [[nodiscard]] std::string time_column() const;
   [[nodiscard]] std::string time_column(const StoreQuery& other) const;
 
@@ -62,10 +62,11 @@ class StoreQuery {
   std::vector<std::string> run(const Query& query, const TakeRow& take) const;
   std::vector<std::string> run(const BestQuery& query, const TakeRow& take) const;
 
-  /// Returns the columns of differences(): those of asked() that both have, `strategy`, `before`, `after`, `ratio`.
+  /// Returns the columns of differences(): the columns of asked() that both have, then `strategy`, `before`, `after`,
+  /// `ratio`.
   [[nodiscard]] std::vector<std::string> difference_columns(const StoreQuery& other) const;
-  /// Finds rows here and in `other` for the same schedule of the same point whose `by` differs, and rows
-  /// in only one of them; the largest change first. Throws ConfigError where they have no kind of row in common.
+  /// Finds rows here and in `other` for the same schedule of the same point whose `by` differs, and rows in only one of
+  /// them; the largest change first. Throws ConfigError where the two have no kind of row in common.
   void differences(const StoreQuery& other, const std::string& by, const TakeRow& take);
 
  private:
@@ -73,13 +74,13 @@ class StoreQuery {
   explicit StoreQuery(Source source);
   void read_columns_of_cells();
   void read_texts();
-  /// Returns whether the column exists; also true for `time_us`, which every query knows.
+  /// Returns whether the column exists; also true for `time_us`, which every query accepts.
   [[nodiscard]] bool has_column(const std::string& name) const;
   /// Attaches the rows of `other`, and returns the name of their schema here.
   std::string attach(const StoreQuery& other);
   void copy_rows(const StoreQuery& other);
 
-  /// Runs `ask`. Throws ConfigError for --where, the part of the SQL that users write, where SQLite refuses it.
+  /// Runs `ask`. Throws a ConfigError about --where, the part of the SQL that users write, where SQLite refuses it.
   template <class Ask>
   void within_limits(const Ask& ask) const;
   /// Takes the rows of a statement whose columns are stored_name().
@@ -92,8 +93,8 @@ class StoreQuery {
   void sort(std::vector<std::int64_t>& ids, const std::vector<std::string>& sort_by) const;
   void require_expression(const std::string& where) const;
   void allow_steps_for(const std::string& where) const;
-  /// Returns a subquery: the number of each row, the columns, and after a # the columns whose texts the file holds by
-  /// number.
+  /// Returns a subquery that yields the number of each row, the columns, and the numbers of texts, under names that
+  /// begin with #, where the file holds texts by number.
   [[nodiscard]] std::string table(const std::string& schema) const;
   [[nodiscard]] std::string time_of_both_in_sql() const;
   /// Returns the column of table() that needs no look-up: the number of a text where the file has numbers.
@@ -116,8 +117,8 @@ class StoreQuery {
   [[nodiscard]] std::string order_of(const std::vector<std::string>& sort_by) const;
 
   Database database_;
-  bool is_store_ = true;    ///< Rows of JSON are in memory.
-  bool has_cells_ = false;  ///< Columns of a row are one cell of JSON.
+  bool is_store_ = true;    ///< false: rows of JSON, in memory
+  bool has_cells_ = false;  ///< the columns of a row are one cell of JSON
   bool has_layers_ = false;
   bool has_models_ = false;
   std::vector<HeldColumn> held_;  ///< Columns of the table.

@@ -67,7 +67,7 @@ std::string causes_text(const P99Causes& causes) {
   throw ConfigError(fmt::format("{}: a row is not as a sweep writes it ({}); run the sweep anew", store, why));
 }
 
-/// Calls `make` with values that are a row, and returns its result.
+/// Calls `make`, which converts values to a row, and returns its result.
 template <class Make>
 decltype(auto) fitting(std::string_view store, const Make& make) {
   try {

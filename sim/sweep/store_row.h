@@ -72,8 +72,8 @@ bool is_feasible(StoreKind kind, const StoreRow& row);
 /// Throws a ConfigError that begins with `store` for cells that the program never writes.
 StepRow model_row(const StoreRow& row, std::string_view store);
 
-/// Converts rows to bytes that are the same on all machines, and back. unpacked() throws std::runtime_error for other
-/// bytes.
+/// Convert rows to bytes that are the same on all machines, and back. unpacked() throws std::runtime_error for bytes
+/// that packed() does not produce.
 std::string packed(std::span<const StoreRow> rows);
 std::vector<StoreRow> unpacked(std::string_view bytes);
 /// Returns the CRC-32 of a row's number and bytes.

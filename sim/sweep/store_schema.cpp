@@ -49,7 +49,7 @@ std::string rows_of(const std::vector<HeldColumn>& columns) {
   return rows + ")";
 }
 
-/// A table or a view, as in SQLite's own list of them.
+/// A table or a view, as in sqlite_master.
 struct Made {
   std::string_view type;
   std::string_view name;

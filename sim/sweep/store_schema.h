@@ -18,18 +18,18 @@ inline constexpr std::int64_t store_application = 0x63667573;
 /// Returns the columns that this program writes.
 std::vector<HeldColumn> own_columns(StoreKind kind);
 
-/// Upgrades tables from a version, 0 for an empty file, to store_version. Requires a transaction. New tables have these
-/// columns.
+/// Upgrades tables from `version` (0: an empty file) to store_version. A new table of rows gets `columns`. Requires a
+/// transaction.
 void migrate(Database& database, const std::vector<HeldColumn>& columns, int version);
 
 struct StoreTables {
   StoreKind kind = StoreKind::layers;
-  std::vector<HeldColumn> columns;  ///< In the order of the file: other versions of the program have more or fewer.
+  std::vector<HeldColumn> columns;  ///< In the order of the file; other program versions have more or fewer.
 };
 
-/// Returns the tables and views of a store. Except for the columns of its rows they must be those that migrate() makes
-/// for the version, word for word. Returns nothing if there is another table, view, index or trigger, where one is
-/// missing, or where a column that every version has is missing. Reads only the schema.
+/// Returns the tables and views of a store. Except for the columns of its rows they must equal, word for word, what
+/// migrate() makes for the version. Returns nothing if the file has another table, view, index or trigger, or lacks a
+/// table, a view or a column that every version has. Reads only the schema.
 std::optional<StoreTables> tables_in(const Database& database, int version);
 
 /// Returns the INSERT of one row: its number, its checksum, then own_columns().

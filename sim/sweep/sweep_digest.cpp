@@ -46,7 +46,7 @@ class FileDigests {
   }
 
  private:
-  /// Any text that is the name of a file counts: a file too many does no harm.
+  /// Adds a file for any text that is a file's name: an unneeded file does no harm.
   void add_named_in(const YamlValue& value, const fs::path& folder) {
     if (value.kind() == YamlKind::map) {
       for (const YamlValue::Field& field : value.fields()) {

@@ -236,7 +236,7 @@ bool same_values(const std::vector<Setting>& a, const std::vector<Setting>& b) {
                     [](const Setting& x, const Setting& y) { return x.text == y.text; });
 }
 
-/// Removes one setting from an axis; where several vary together the others stay, and then occur once each.
+/// Removes one setting from an axis; settings that vary together with it stay, each combination once.
 void drop(GridAxis& axis, const Field* field) {
   const auto match = std::find(axis.fields.begin(), axis.fields.end(), field);
   if (match == axis.fields.end()) {
@@ -261,7 +261,7 @@ void remove_empty(std::vector<GridAxis>& axes) {
              axes.end());
 }
 
-/// Reports settings that two axes of one source vary.
+/// Reports settings that two axes of the same source vary.
 void note_repetitions(const std::vector<GridAxis>& axes, Resolver& resolver) {
   for (std::size_t a = 0; a < axes.size(); ++a) {
     for (const Field* field : axes[a].fields) {

@@ -27,12 +27,12 @@ struct Sweep {
   [[nodiscard]] bool writes(std::string_view output) const;
 };
 
-/// Reads the file: its settings go to the resolver, with precedence above --config files and below everything else; so
-/// do its mistakes. The returned sweep has no settings yet.
+/// Reads the file. Its settings and mistakes go to the resolver; the settings have precedence above --config files and
+/// below everything else. The returned sweep has no settings yet.
 Sweep read_sweep(const std::string& path, Resolver& resolver);
 
-/// Adds the axes of the command line to those of a file. An axis of a setting that the file varies replaces the file's;
-/// a value of higher precedence removes an axis. Settings that are varied twice are mistakes.
+/// Adds the axes of the command line to the axes of a file. An axis of a setting that the file varies replaces the
+/// file's axis; a value of higher precedence removes an axis. A setting that is varied twice is a mistake.
 std::vector<GridAxis> merged_axes(std::vector<GridAxis> of_file, const std::vector<std::string>& of_command_line,
                                   Resolver& resolver);
 

@@ -14,8 +14,8 @@ namespace commfuse {
 struct TunedPlan {
   TrainingPlan plan;
   StepPrediction step;
-  std::optional<double> error{};  ///< One standard error of the time, relative; nothing if not asked for.
-  /// Probability that it takes less time than the fastest other plan considered; nothing if not asked for.
+  std::optional<double> error{};  ///< One standard error of the time, relative; nothing unless requested.
+  /// Probability that it takes less time than the fastest other plan considered; nothing unless requested.
   std::optional<double> win_probability{};
   double correction = 1.0;  ///< Factor on its time, where a step was measured.
   bool ties = false;        ///< It is the fastest of the plans considered, or ties with it.
@@ -26,8 +26,8 @@ struct FastestPlans {
   std::size_t priced = 0;       ///< Plans whose pipeline was simulated.
 };
 
-/// Returns at most `limit` of the plans, each evaluated in place of the point's. They are priced in order of their
-/// lower bounds, until no other can be among the best. Throws and requires as predict_step of each.
+/// Returns at most `limit` of the plans, each evaluated in place of the point's own plan. Plans are priced in order of
+/// their lower bounds, until no other plan can be among the best. Throws and requires as predict_step of each.
 FastestPlans fastest_plans(StepPoint point, const std::vector<TrainingPlan>& plans, SiteTimes& times,
                            std::size_t limit);
 

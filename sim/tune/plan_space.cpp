@@ -42,7 +42,7 @@ bool is_possible(const Transformer& model, const TrainingPlan& plan) {
   }
 }
 
-/// Generates one plan after the other, each degree nested in the one before.
+/// Generates all plans as a nested loop over the degrees.
 class Walk {
  public:
   explicit Walk(const PlanSpace& space) : space_(space), model_(*space.model), wish_(space.wish) {}
@@ -80,7 +80,7 @@ class Walk {
     if (space_.gpus % (plan.tensor * plan.pipeline * plan.ulysses) != 0) {
       return;
     }
-    // Latent and unfused attention do not share a sequence between ranks: require_possible of a step.
+    // Latent and unfused attention cannot share a sequence between ranks (see require_possible of a step).
     const bool shares = !model_.latent && plan.fused_attention;
     const std::int64_t limit = !shares ? 1 : std::max<std::int64_t>(1, plan.seq / plan.ulysses / least_tokens);
     for (const std::int64_t context : wished(wish_.context, doublings(limit))) {
@@ -104,7 +104,7 @@ class Walk {
     }
   }
 
-  /// Every degree divides the replicas and the experts; other conditions are the same for each.
+  /// Every degree divides the replicas and the experts; the other conditions do not depend on the degree.
   void experts(TrainingPlan plan) {
     const Counts degrees = wished(wish_.expert, expert_degrees(plan));
     const std::size_t begin = plans_.size();

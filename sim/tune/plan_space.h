@@ -28,7 +28,7 @@ struct PlanWish {
   std::optional<Recompute> recompute;
 };
 
-/// The plans to search. `base` gives everything that is not a degree of freedom: batch, sequence, dtypes, optimizer.
+/// The plans to search. `base` has everything that is not a degree of freedom: batch, sequence, dtypes, optimizer.
 struct PlanSpace {
   const Transformer* model = nullptr;
   const Machine* machine = nullptr;
@@ -38,12 +38,12 @@ struct PlanSpace {
   Framework framework{};  ///< Framework whose hosts and kernels all plans have.
 };
 
-/// Returns all possible plans that use every GPU, in a fixed order. The free degrees are: tensor ranks, powers of two
-/// inside a node; stages, down to a layer each; 1, 2 or 4 pieces per stage; context ranks that leave at least 1024
+/// Returns all possible plans that use every GPU, in a fixed order. The free degrees are: tensor ranks in powers of two
+/// within a node; stages, down to one layer each; 1, 2 or 4 pieces per stage; context ranks that leave at least 1024
 /// tokens each; micro-batches of 1 to 8 sequences; ZeRO 1 (0 without replicas, 3 also without a pipeline);
 /// recomputation of nothing or everything (or scores only, where attention is not fused and no ranks share a sequence);
 /// one rank of Ulysses; experts over as many replicas as they divide into, and over every power of two that divides
-/// these. Tensor ranks share the tokens of norms (sequence parallelism).
+/// this number. Tensor ranks share the tokens of norms (sequence parallelism).
 std::vector<TrainingPlan> plans_of(const PlanSpace& space);
 
 }  // namespace commfuse

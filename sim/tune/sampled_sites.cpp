@@ -18,7 +18,7 @@ struct Candidate {
   Duration still{};  ///< One run on the machine of the slowest GPU, without other jitter.
 };
 
-/// Returns the passes of a stage in the step's time, with those that other stages wait for.
+/// Returns the number of a stage's passes within the step's time, including the passes that other stages wait for.
 std::int64_t passes_of(const TrainingPlan& plan) {
   return plan.micro_batches() + (plan.pipeline - 1 + plan.interleave - 1) / plan.interleave;
 }
@@ -78,7 +78,7 @@ class Chooser {
     return candidates;
   }
 
-  /// Returns the first of equal ones, which is the fastest without jitter.
+  /// Returns the first on ties, which is the fastest without jitter.
   static std::size_t least_mean(const std::vector<Candidate>& candidates) {
     const auto least = std::min_element(
         candidates.begin(), candidates.end(),
@@ -107,7 +107,7 @@ class Chooser {
     return time + deviations_at_p99(groups_) * std::sqrt(variance);
   }
 
-  /// Starts from the schedules with the smallest mean and changes one site after the other, as long as it helps.
+  /// Starts from the schedules with the smallest mean and changes one site after another, as long as the p99 falls.
   [[nodiscard]] Choice least_p99() const {
     Choice choice = by_mean_;
     double least = runs_at_p99(choice);

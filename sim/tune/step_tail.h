@@ -5,13 +5,13 @@
 //   f: slowdown of the slowest of all GPUs, one draw per machine, F_1(f)^gpus (step.h)
 //   S: jitter of kernels and transfers in the runs of all sites
 //
-// Every group of tensor ranks has an S of its own, nearly normal as it is a sum of very many, and the slowest group
-// counts.
+// Every group of tensor ranks has its own S, which is nearly normal because it sums very many draws. The slowest group
+// determines the time.
 //
 //   P(step <= t) = integral over f of Phi((t - T(f) - mean S) / sd S)^groups
 //
-// The runs of a site are those of a group whose slowest rank is the slowest GPU at its p99, while the others have their
-// nominal speed. T is assumed to grow linearly with the slowdown of kernels. Jitter outside sites is left out.
+// The runs of a site are sampled on a group in which one rank is the slowest GPU at its p99 and the others have their
+// nominal speed. T is assumed to grow linearly with the slowdown of kernels. Jitter outside sites is ignored.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ struct StepTail {
 /// The runs of a site in one step.
 struct SiteRuns {
   std::int64_t runs = 0;
-  double strays = 0.0;     ///< Seconds by which the mean run is longer than in the step's time.
+  double strays = 0.0;     ///< Seconds by which the mean run exceeds the run in the step's time.
   double deviation = 0.0;  ///< Standard deviation of one run, seconds.
 };
 
@@ -39,7 +39,7 @@ struct StepSpread {
   double rank_sigma = 0.0;
   std::int64_t groups = 1;    ///< Groups of tensor ranks.
   Duration alike{};           ///< T(1).
-  double per_slowdown = 0.0;  ///< Seconds that the step takes longer where kernels take twice as long.
+  double per_slowdown = 0.0;  ///< Seconds that the step takes longer if kernels take twice as long: the slope of T.
   double strays = 0.0;        ///< Mean of S, seconds.
   double variance = 0.0;      ///< Variance of S in one group, seconds squared.
 
@@ -48,8 +48,8 @@ struct StepSpread {
 
 StepTail tail_of(const StepSpread& spread);
 
-/// Returns the number of standard deviations of S above its mean at the p99, if only S varies: that of the slowest
-/// group. Requires groups >= 1.
+/// Returns how many standard deviations the slowest group's S is above its mean at the p99, if only S varies. Requires
+/// groups >= 1.
 double deviations_at_p99(std::int64_t groups);
 
 }  // namespace commfuse

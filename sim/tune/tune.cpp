@@ -76,7 +76,7 @@ void require_some(const PlanSpace& space, std::size_t plans) {
   }
 }
 
-/// A plan, its objective, and the error of the latter.
+/// A plan, its objective, and the uncertainty of the objective.
 struct RankedPlan {
   TunedPlan tuned;
   Duration time{};
@@ -104,7 +104,7 @@ void add_errors(StepPoint point, SiteTimes& times, StructureCache& structures, s
   }
 }
 
-/// Corrects the times by the evidence and sorts them anew, fastest first. Requires errors.
+/// Corrects the times by the evidence and sorts the plans again, fastest first. Requires errors.
 void correct_by(const StepEvidence& evidence, std::vector<RankedPlan>& ranked) {
   for (RankedPlan& plan : ranked) {
     plan.tuned.correction = evidence.correction(plan.uncertainty);
@@ -116,7 +116,7 @@ void correct_by(const StepEvidence& evidence, std::vector<RankedPlan>& ranked) {
   std::stable_sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.time < b.time; });
 }
 
-/// Corrects the other steps of the first plan, which was corrected before, and the predictions made since.
+/// Corrects the other predictions of the first plan, whose own time is already corrected.
 void correct_others(Tuning& tuning) {
   tuning.correction = tuning.best.front().correction;
   const double factor = *tuning.correction;
@@ -136,7 +136,7 @@ void correct_others(Tuning& tuning) {
   }
 }
 
-/// Compares each plan with the fastest other one. Requires errors, and plans in the order of their times.
+/// Compares each plan with the fastest other plan. Requires errors, and plans in the order of their times.
 void add_probabilities(std::vector<RankedPlan>& ranked) {
   for (std::size_t place = 0; place < ranked.size() && ranked.size() > 1; ++place) {
     RankedPlan& plan = ranked[place];
@@ -145,7 +145,7 @@ void add_probabilities(std::vector<RankedPlan>& ranked) {
   }
 }
 
-/// Takes the fastest plan, or among those that tie with it the one that the rule prefers.
+/// Takes the fastest plan or, among plans that tie with it, the plan that the rule prefers.
 void take_best(const std::vector<RankedPlan>& ranked, const VerdictRule& rule, Tuning& tuning) {
   std::vector<Contender> contenders;
   for (const RankedPlan& plan : ranked) {
@@ -157,7 +157,7 @@ void take_best(const std::vector<RankedPlan>& ranked, const VerdictRule& rule, T
   }
   const Verdict verdict = verdict_of(contenders, rule);
   const double fastest = to_seconds(ranked.front().time);
-  std::vector<TiedPlan> tied;  // only plans whose prediction is hardly worse
+  std::vector<TiedPlan> tied;  // plans whose prediction is hardly worse
   std::vector<std::size_t> places;
   Duration slowest{};
   for (const std::size_t place : verdict.front) {
@@ -283,7 +283,7 @@ Tuning tune(const PlanSpace& space, const TuneOptions& options) {
     tuning.sites = tune_sites(point, times, structures);
     if (options.monte_carlo.jitter != nullptr) {
       tuning.tails = choose_by_samples(point, times, options, tuning.sites);
-      tuning.best.front().step = predict_step(point, times);  // with the schedules chosen
+      tuning.best.front().step = predict_step(point, times);  // with the chosen schedules
     }
   }
   if (options.evidence) {

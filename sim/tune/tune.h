@@ -46,7 +46,7 @@ enum class Minimize : std::uint8_t { mean, p99 };
 inline constexpr std::array minimize_choices{std::pair<std::string_view, Minimize>{"mean", Minimize::mean},
                                              std::pair<std::string_view, Minimize>{"p99", Minimize::p99}};
 
-/// Schedules of a site under common draws, on machines drawn anew for every run.
+/// Schedules of a site under common draws, on a new random machine for every run.
 struct SampledChoice {
   SampledSite serial;
   SampledSite by_mean;  ///< The schedule with the smallest mean.
@@ -59,10 +59,10 @@ struct TunedSite {
   Scope scope = Scope::qkv;  ///< Scope that is simulated for it, with the model `shape`.
   Transformer shape;
   SiteTime serial;
-  SiteTime best;                         ///< Best for the objective, where samples were asked for.
-  std::optional<SampledChoice> sampled;  ///< Set if samples were asked for.
+  SiteTime best;  ///< Best for the objective where samples were requested, otherwise the fastest without jitter.
+  std::optional<SampledChoice> sampled;  ///< Set if samples were requested.
   /// Factor on the link rate at which the best strategy comes within 1% of its own time with free communication,
-  /// accurate to 5%; nothing if a factor of 16 is not enough, because latencies stay.
+  /// accurate to 5%; nothing if a factor of 16 is not enough, because latencies remain.
   std::optional<double> rate_to_hide;
   CalculonForms calculon;
 };
@@ -75,25 +75,25 @@ struct LeftOut {
 struct Tuning {
   std::size_t plans = 0;    ///< Possible plans.
   std::size_t fitting = 0;  ///< Plans that fit in memory.
-  /// The plan to take, then the others, fastest first, with the best schedule at every site. Empty if none fits.
+  /// The plan to use, then the other plans, fastest first, with the best schedule at every site. Empty if no plan fits.
   std::vector<TunedPlan> best;
   std::size_t ties = 0;      ///< Number of plans considered that tie with the fastest, itself included; 1: it wins.
   double ties_within = 0.0;  ///< Relative difference between the slowest of these and the fastest.
   std::string tie_rule;      ///< Why the first is taken: "less memory among the 4 within 2%"; empty without a tie.
-  /// The first plan under other schedules: serial at every site, the best strategy that is the same at all sites, and
-  /// sites that take only their compute time, which no schedule beats.
+  /// The first plan under other schedules: serial at every site, the best single strategy for all sites, and sites that
+  /// take only their compute time, which no schedule beats.
   StepPrediction serial;
-  /// The plan as the framework of the space runs it; nothing if none was named.
+  /// The first plan as the framework of the space runs it; nothing if no framework was named.
   std::optional<StepPrediction> baseline;
   const Strategy* single = nullptr;
   StepPrediction with_single;
-  std::vector<LeftOut> left_out;  ///< Strategies that cannot be used at all sites of that plan.
+  std::vector<LeftOut> left_out;  ///< Strategies that lack a schedule for some site of the first plan.
   StepPrediction bound;
-  std::vector<TunedSite> sites;  ///< Sites of that plan; none without sequence parallelism.
-  /// Percentiles of the step with the schedules chosen, and with those of the other choice; where samples were asked
-  /// for and there are sites.
+  std::vector<TunedSite> sites;  ///< Sites of the first plan; none without sequence parallelism.
+  /// Percentiles of the step with the chosen schedules, and with the schedules of the other choice. Set if samples were
+  /// requested and the plan has sites.
   std::optional<std::pair<StepTail, StepTail>> tails;
-  /// Factor on the first plan's time and on all of these; nothing if no step was measured.
+  /// Factor on all times of the first plan; nothing if no step was measured.
   std::optional<double> correction;
 };
 
@@ -104,19 +104,19 @@ struct TuneOptions {
   double communication_sigma = 0.0;
   Minimize minimize = Minimize::mean;
   VerdictRule rule{};  ///< Decides which plans tie with the fastest one.
-  bool errors = true;  ///< Price plans with each parameter raised, so that ties look at probabilities.
+  bool errors = true;  ///< Price plans with each parameter raised, so that ties are decided by probabilities.
   /// A measured step of the machine, which corrects all times. Requires errors.
   std::optional<StepEvidence> evidence{};
-  /// Its jitter, if any, is used to choose sites by samples of single runs.
+  /// Its jitter, if any, is used to choose the schedules of sites by samples of single runs.
   MonteCarloOptions monte_carlo{};
   /// The jitter without the speeds of GPUs, which stay the same from run to run of a step.
   std::shared_ptr<const JitterTables> kernel_jitter{};
 };
 
 /// Ranks the plans by their time with the fastest schedule at every site; where the p99 is minimised, the fastest dozen
-/// by that time on machines whose slowest GPU is at its p99. With a jitter, the sites of the best plan are then chosen
-/// by samples, and the step is that of the schedules chosen. Throws ConfigError where no plan is possible, and as
-/// require_possible(StepPoint) does.
+/// plans are ranked by their time on machines whose slowest GPU is at its p99. With a jitter, the schedules at the
+/// sites of the best plan are then chosen by samples, and its step uses them. Throws ConfigError where no plan is
+/// possible, and as require_possible(StepPoint) does.
 Tuning tune(const PlanSpace& space, const TuneOptions& options);
 
 /// Returns only the sites, for one micro-batch of the plan, without samples. Requires sequence parallelism.

@@ -15,7 +15,7 @@ bool is_chosen(const Settings& settings, std::string_view key);
 /// Returns the degrees that the user chose.
 PlanWish wish_of(const Settings& settings);
 
-/// Returns batch, sequence, dtype, optimizer and order of passes. Without a chosen batch, it is 4M tokens a step.
+/// Returns batch, sequence, dtype, optimizer and order of passes. If no batch was chosen, it is 4M tokens per step.
 TrainingPlan base_of(const Settings& settings);
 
 }  // namespace commfuse

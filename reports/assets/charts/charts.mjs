@@ -12,7 +12,7 @@ echarts.use([CustomChart, LineChart, ScatterChart, AriaComponent, DataZoomInside
 
 const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "DejaVu Sans", sans-serif';
 
-/// Logarithmic axes are drawn in logarithms of their own, so that their ticks are those of the static figure.
+/// The library sees logarithms on a linear axis, so that ticks are the same as in the static figure.
 export function scaleOf(axis) {
   const to = axis.logarithmic ? Math.log10 : (value) => value;
   const from = axis.logarithmic ? (value) => 10 ** value : (value) => value;
@@ -24,7 +24,7 @@ const isValue = ([at, label]) => Math.abs(Number(label.replace("\u2212", "-")) -
 
 const LETTER = 6.4; // pixels, about
 
-/// The last part of a dotted name that is too long for two lines, which tells it from its neighbours.
+/// Shortens a dotted name that is too long for two lines to its last part, which distinguishes it from its neighbours.
 function shortened(label, room) {
   if (!Number.isFinite(room)) {
     return label;
@@ -33,7 +33,7 @@ function shortened(label, room) {
   if (label.length <= most) {
     return label;
   }
-  if (label.includes(" ")) { // It breaks by itself; two lines hold part of a schedule's options.
+  if (label.includes(" ")) { // The library breaks it at blanks; two lines hold part of a schedule's options.
     return label.length > 1.6 * most ? `${label.slice(0, Math.floor(1.6 * most)).replace(/[ ,(]+$/, "")}\u2026` : label;
   }
   const name = label.includes(".") ? `\u2026${label.slice(label.lastIndexOf(".") + 1)}` : label;
@@ -41,11 +41,11 @@ function shortened(label, room) {
   return bar < 0 ? name : `${name.slice(0, bar + 1)}\n${name.slice(bar + 1)}`;
 }
 
-/// Numbers on a straight axis get new ticks when one zooms; names and logarithms keep theirs.
+/// Numbers on a linear axis get new ticks on zoom; names and logarithms keep theirs.
 function ticksOf(axis, scale, room) {
   const steady = axis.logarithmic || !axis.ticks.every(isValue);
   if (!steady || axis.ticks.length === 0) {
-    const stands = (end) => axis.ticks.some(([at]) => at === end); // An end of the axis is a round number only by chance.
+    const stands = (end) => axis.ticks.some(([at]) => at === end); // The ends of an axis are seldom round numbers.
     const formatter = (value) => String(Number(Number(value).toPrecision(6))).replace(/^-/, "\u2212");
     return { axisTick: { show: false }, axisLabel: { show: axis.ticks.length > 0, hideOverlap: true, showMinLabel: stands(axis.low), showMaxLabel: stands(axis.high), formatter } };
   }
@@ -76,7 +76,7 @@ function axisOf(axis, name, scale, colours, room) {
   };
 }
 
-/// Meanings of the colours and dashes, above the figure as in the static one.
+/// Shows the meanings of colours and dashes above the figure, as in the static drawing.
 function legendOf(figure, place) {
   const list = document.createElement("ul");
   list.className = "legend";
@@ -143,7 +143,7 @@ function strip(figure, place) {
   place.append(made);
 }
 
-/// Room for the names of the y axis, on a phone no more than a third of the figure.
+/// Returns the pixels for the names of the y axis, at most about a third of the figure.
 function leftOf(axis, width) {
   const widest = Math.max(0, ...axis.ticks.map(([, label]) => label.length));
   return Math.round(Math.min(20 + widest * 7, Math.max(0.34 * width, 60)));
@@ -176,7 +176,7 @@ function optionOf(figure, scales, colours, width) {
   };
 }
 
-/// Arrow keys go from tip to tip.
+/// Makes arrow keys move from tip to tip.
 function walkByKeys(chart, place, announce) {
   const stops = [];
   chart.getOption().series.forEach((series, seriesIndex) => {
@@ -233,7 +233,7 @@ function draw(place, figure, colours, announce) {
   const sizes = new ResizeObserver(() => {
     chart.resize();
     if (leftOf(figure.y, width()) !== leftOf(figure.y, drawn)) {
-      chart.setOption(optionOf(figure, scales, colours, width()), true); // Replace all: a merge would keep the old widths.
+      chart.setOption(optionOf(figure, scales, colours, width()), true); // Replaces everything: a merge would keep the old widths.
     }
     drawn = width();
   });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Common parts of the page: its data, unpacked, and small helpers. The page's data are blocks of base64 gzip, so no
-// text can end a script, and text goes onto the page as text.
+// text can end a script. Text is inserted as text, never as markup.
 "use strict";
 
 const report = {
@@ -24,14 +24,14 @@ function bytesOfBase64(text) {
   return bytes;
 }
 
-/// The bytes of a block; null where the page has none of that name.
+/// Returns the bytes of a block; null if the page has no block of that name.
 async function blockBytes(name) {
   const element = document.getElementById(`block-${name}`);
   if (!element || !element.textContent.trim()) {
     return null;
   }
   const packed = bytesOfBase64(element.textContent.trim());
-  element.textContent = ""; // It is large and not needed any more.
+  element.textContent = ""; // It is large and no longer needed.
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
   return new Response(stream).arrayBuffer();
 }
@@ -43,7 +43,7 @@ async function blockText(name) {
 
 const columnTypes = { f64: Float64Array, u32: Uint32Array, u16: Uint16Array, u8: Uint8Array };
 
-/// A block of columns: the length of a JSON head, the head, and the columns, each at a multiple of eight bytes.
+/// Reads a block of columns: the length of a JSON head, the head, and the columns, each at a multiple of eight bytes.
 async function blockColumns(name) {
   const buffer = await blockBytes(name);
   if (!buffer) {
@@ -59,7 +59,7 @@ async function blockColumns(name) {
   return { ...head, data: columns };
 }
 
-/// element("button", {type: "button"}, "Save") - children are elements or text.
+/// Makes an element, as in element("button", {type: "button"}, "Save"); children are elements or text.
 function element(name, attributes = {}, ...children) {
   const made = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {
@@ -94,7 +94,7 @@ function save(name, type, text) {
   setTimeout(() => URL.revokeObjectURL(url), 10000);
 }
 
-/// Rounds as fmt and printf do: to the nearest, exact halves to the even digit.
+/// Rounds like fmt and printf: to nearest, exact halves to the even digit.
 function fixed(value, decimals) {
   const scaled = value * 2 ** (decimals + 1);
   if (Number.isInteger(scaled) && Math.abs(scaled % 2) === 1 && Math.abs(value) < 2 ** 40) {
@@ -108,7 +108,7 @@ function fixed(value, decimals) {
   return value.toFixed(decimals);
 }
 
-/// Microseconds below 10 ms, milliseconds below 10 s, then seconds: as reports/time_scale.h.
+/// Microseconds below 10 ms, milliseconds below 10 s, then seconds, as in reports/time_scale.h.
 function timeUnit(longestPs) {
   const [name, microseconds, decimals] = longestPs >= 1e13 ? ["s", 1e6, longestPs >= 1e15 ? 0 : 3] : longestPs >= 1e10 ? ["ms", 1000, longestPs >= 1e12 ? 1 : 3] : ["\u00b5s", 1, 1];
   const value = (ps) => ps / 1e6 / microseconds;
@@ -118,7 +118,7 @@ function timeUnit(longestPs) {
 
 const percent = (share) => `${fixed(100 * share, 1)}%`;
 
-/// A cell of CSV by RFC 4180.
+/// Returns a cell of CSV by RFC 4180.
 function csvCell(value) {
   const text = String(value ?? "");
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
@@ -129,7 +129,7 @@ const csvOf = (columns, rows) => [columns, ...rows].map((row) => row.map(csvCell
 const ROLES = ["ground", "ink", "muted", "essential", "local", "communication", "exposed", "first", "second", "third", "fourth",
   "fifth", "sixth", "seventh", "tie", "nothing", ...Array.from({ length: 9 }, (_, i) => `s${i}`), ...Array.from({ length: 9 }, (_, i) => `d${i}`)];
 
-/// The colours of figures, from the style sheet of the static ones.
+/// Returns the colours of figures, from the style sheet of the static drawings.
 function palette() {
   const probe = document.createElementNS("http://www.w3.org/2000/svg", "svg");
   probe.setAttribute("class", "cf-figure");

@@ -2,7 +2,7 @@
 // Functions of every figure of the page: saving as SVG and as CSV, and, with the library, an interactive drawing with
 // zoom and tips.
 
-/// The static drawing as a file of its own. Like every saved picture it is light.
+/// Returns the static drawing as a separate file, in light colours like every saved picture.
 function standaloneSvg(figure) {
   const drawing = figure.querySelector(".cf-static svg.cf-figure").cloneNode(true);
   const style = document.createElementNS("http://www.w3.org/2000/svg", "style");
@@ -72,7 +72,7 @@ async function startCharts() {
   if (!code) {
     return;
   }
-  document.head.append(element("script", {}, code)); // The page's policy knows its digest.
+  document.head.append(element("script", {}, code)); // The page's policy lists its digest.
   if (!globalThis.commfuseCharts) {
     report.failures.push("the chart library did not start");
     return;

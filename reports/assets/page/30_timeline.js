@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strategies on one time axis, rank by rank and lane by lane, on a canvas of our own: 200,000 bars stay smooth because
-// only visible bars of each lane are drawn.
+// Strategies on one time axis, rank by rank and lane by lane, drawn on a canvas: 200,000 bars stay smooth because only
+// visible bars of each lane are drawn.
 
 const ROW = 22; // pixels of a lane
 const HEAD = 30; // pixels of the line above the lanes of a rank
 const LINE = 16; // more pixels if the name of a schedule fills that line
 const AXIS = 34; // pixels below everything
-const MAX_HEIGHT = { one: 1600, all: 640 }; // one rank of each schedule, or all ranks; the rest is reached by scrolling
+const MAX_HEIGHT = { one: 1600, all: 640 }; // pixels, for one rank of each schedule or all ranks; scrolling reaches the rest
 const KINDS = ["essential", "local", "communication"];
 const CRITICAL = KINDS.length;
 
@@ -32,7 +32,7 @@ const svgElement = (name, attributes, ...children) => {
   return made;
 };
 
-/// Meanings of the colours, as above the static drawing, and the line of the critical path.
+/// Shows the meanings of colours, as above the static drawing, and of the line under the critical path.
 function legendOfTimeline() {
   const box = (role) => svgElement("rect", { width: 16, height: 12, class: `cf-${role}` });
   const hatched = svgElement("g", {},
@@ -124,7 +124,7 @@ class Timeline {
     return (this.block.data.flags[i] & 4) !== 0;
   }
 
-  /// Visible lanes and their places: `rows` in pixels from the top of all of them.
+  /// Chooses the visible lanes; places in `rows` are pixels from the top of all lanes.
   choose() {
     this.rows = [];
     let y = 0;
@@ -155,8 +155,8 @@ class Timeline {
     return (this.pencil ??= this.canvas.getContext("2d", { alpha: false }));
   }
 
-  /// Words above the lanes of a rank: the name of the schedule, broken between words if it is wider than the canvas,
-  /// and facts on the run, behind it or on a line of its own.
+  /// Returns the words above the lanes of a rank: the name of the schedule, broken between words if it is wider than
+  /// the canvas, and facts on the run, after the name or on a separate line.
   wordsOf(lane) {
     const { panels } = this.block;
     const panel = panels[lane.panel];
@@ -188,7 +188,7 @@ class Timeline {
   observe() {
     new ResizeObserver(() => {
       if (this.canvas.clientWidth !== this.chosenFor) {
-        this.choose(); // Line breaks of names differ.
+        this.choose(); // Names break differently at this width.
       }
       this.draw();
     }).observe(this.canvas);
@@ -220,7 +220,7 @@ class Timeline {
     return this.view.from + ((x - this.left) / this.width) * (this.view.to - this.view.from);
   }
 
-  /// The first bar of a lane that ends after a time.
+  /// Returns the first bar of a lane that ends after a time.
   firstAfter(lane, time) {
     const { start, length } = this.block.data;
     let low = lane.from;
@@ -400,7 +400,7 @@ class Timeline {
     }
   }
 
-  /// The critical path shows as a line along the foot of its bars.
+  /// Draws the critical path as a line at the foot of its bars.
   underline(pen, critical, from, wide, y) {
     if (critical) {
       pen.fillStyle = this.colours.ink;
@@ -489,7 +489,7 @@ class Timeline {
     const span = this.view.to - this.view.from;
     this.show(this.view.from + share * span, span);
   }
-  /// Draws at most once a frame.
+  /// Draws at most once per frame.
   later() {
     this.frame ??= requestAnimationFrame(() => {
       this.frame = null;
@@ -497,7 +497,7 @@ class Timeline {
     });
   }
 
-  /// Scrolls the page with the wheel until the timeline was clicked, or with Ctrl.
+  /// The wheel scrolls the page unless the timeline has the focus or Ctrl is held.
   onWheel(event) {
     if (!event.ctrlKey && document.activeElement !== this.canvas) {
       return;

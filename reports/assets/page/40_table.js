@@ -4,7 +4,7 @@
 
 const PAGE = 25;
 
-/// "seq>=8K strategy=commfuse mlp": every part must hold; a part without an operator may be in any column of words.
+/// "seq>=8K strategy=commfuse mlp": every part must match; a part without an operator may match any column of words.
 function parseFilter(text, columns) {
   return text
     .trim()
@@ -89,12 +89,12 @@ class ResultsTable {
     }
     const text = column.kind === "time" ? fixed(value / 1e6, 1) : column.kind === "share" ? fixed(100 * value, 1) : String(value);
     if (Number(text) === 0) {
-      return text.replace(/^-/, ""); // What rounds to zero has no sign.
+      return text.replace(/^-/, ""); // A value that rounds to zero has no sign.
     }
     const sign = column.name === "against_serial" && value > 0 ? "+" : "";
     return sign + text.replace(/^-/, "\u2212");
   }
-  /// Formats as the tool's own CSV does: times in microseconds with all digits.
+  /// Formats like the tool's CSV: times in microseconds with all digits.
   exact(column, row) {
     const value = this.value(column, row);
     return column.words ? value : Number.isNaN(value) ? "" : column.kind === "time" ? value / 1e6 : value;
@@ -172,7 +172,7 @@ class ResultsTable {
     const cell = (column) => (column.name === "strategy" ? this.nameOf(column, row, front) : element("td", { class: column.words ? "words" : null }, this.shown(column, row)));
     return element("tr", { class: front?.wins ? "fastest" : null }, ...this.columns.map(cell));
   }
-  /// Names the row, and stays in view when the table scrolls.
+  /// Returns the cell that names the row and stays in view when the table scrolls.
   nameOf(column, row, front) {
     const mark = front ? [element("span", { class: "mark", "aria-hidden": "true" }, front.sign), element("span", { class: "unseen" }, front.word)] : [element("span", { class: "mark" })];
     return element("th", { scope: "row", class: "words name" }, ...mark, this.shown(column, row));
@@ -194,8 +194,8 @@ async function fillTable(place) {
   }
 }
 
-/// Its rows may be many: they are unpacked when the table comes near the screen. The rows that it replaces are removed
-/// at once, and room is kept for it, so that nothing below moves when it arrives.
+/// Unpacks the rows, of which there may be many, when the table comes near the screen. Removes the rows that the table
+/// replaces at once, and reserves its room, so that nothing below moves when it appears.
 function startTable() {
   const place = document.getElementById("all-rows");
   const packed = document.getElementById("block-rows");
