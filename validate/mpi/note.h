@@ -17,7 +17,7 @@ namespace commfuse::validate {
 
 struct Note {
   enum class Kind : std::uint8_t {
-    // Notes about an op, named by the receiver's op.
+    // Notes about an op. They name the receiver's op.
     posted,     // the receiver of a rendezvous is ready
     data,       // the data of a send
     delivered,  // the data has arrived
@@ -69,7 +69,7 @@ class PayloadWriter {
 /// Returns a payload with a single text.
 Payload text_payload(const std::string& text);
 
-/// Throws std::runtime_error where there are too few bytes.
+/// Throws std::runtime_error if too few bytes remain.
 class PayloadReader {
  public:
   explicit PayloadReader(std::span<const std::byte> bytes) : bytes_(bytes) {}
