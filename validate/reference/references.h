@@ -31,7 +31,7 @@ class References {
  private:
   struct Problem {
     std::vector<Tensor> tensors;
-    std::vector<Shape> work;  // shapes of the unfused operation, with the heads of attention
+    std::vector<Shape> work;  // Program::unfused, which has the heads of attention
     std::vector<std::int64_t> block;
     std::uint64_t seed = 0;
     std::vector<Roundings> roundings;

@@ -105,7 +105,7 @@ Roundings roundings_of(const Program& program, const Tensor& tensor) {
     roundings.wire_rounds = roundings.wire_rounds || coarser(wire, finest);
     coarsest = coarser(wire, coarsest) ? wire : coarsest;
   }
-  // A wire that is coarser than a buffer of 16 bits rounds anew what the buffer has rounded.
+  // A wire that is coarser than a buffer of 16 bits rounds again what the buffer has rounded.
   roundings.times = roundings.wire_rounds && finest != DType::fp32 ? 2 : 1;
   roundings.storage = roundoff_of(coarsest);
   roundings.exact_integers = largest_exact_integer(coarsest);
@@ -127,7 +127,8 @@ std::int64_t parts_of(const Program& program, const Tensor& product) {
   return shortest == 0 ? whole.blocks : (whole.blocks + shortest - 1) / shortest;
 }
 
-/// An input is as it is given, but for what a coarser wire makes of it; rounded to one dtype again, it stays.
+/// An input is exact, except for the rounding of a coarser wire; rounding it to the same dtype again does not change
+/// it.
 Bounded bounded_input(const Matrix<float>& given, DType dtype, const Roundings& roundings) {
   Bounded input{widened(given), Matrix<double>(given.rows(), given.columns())};
   if (roundings.wire_rounds && roundings.storage.relative > roundoff_of(dtype).relative) {
@@ -156,7 +157,7 @@ Bounded bounded_product(const Bounded& a, const Bounded& b, const Roundings& rou
           })};
 }
 
-/// One rounding of a sum and the storing of it.
+/// Bounds one rounding of a sum, and the rounding when the sum is stored.
 class RoundedOnce {
  public:
   explicit RoundedOnce(const Roundings& roundings)
