@@ -24,8 +24,8 @@ struct MicroProgram {
 /// Returns one GEMM on every rank. Requires m, n, k >= 1.
 MicroProgram product_alone(std::int32_t ranks, const GemmSize& size);
 
-/// Returns a kernel that reads and writes this many bytes, with one or two inputs, in rows of 256 elements. The
-/// function may be copy, add (with two inputs), gelu, swiglu, norm or residual.
+/// Returns a kernel that reads and writes `traffic` bytes in total, with one or two inputs, in rows of 256 elements.
+/// The function may be copy, add (with two inputs), gelu, swiglu, norm or residual.
 MicroProgram kernel_alone(std::int32_t ranks, Function function, DType dtype, Bytes traffic);
 
 /// Returns an exchange in which every rank sends `bytes` to the next rank and receives as many. Requires two ranks, and
@@ -44,7 +44,7 @@ MicroProgram collective_alone(std::int32_t ranks, CollectiveKind kind, DType wir
                               Placing placing = Placing::out_of_place);
 
 /// Returns small copies, each of which waits for the one before, on one lane ("next") or alternating between two lanes
-/// ("wake"). They measure the time from the end of an op to the begin of the op that waits for it.
+/// ("wake"). They measure the time from the end of an op to the start of the op that waits for it.
 MicroProgram gaps(std::int32_t ranks, bool on_two_lanes);
 
 /// Returns `count` transfers of `bytes` each, one after another, from one rank to another, while all other ranks are

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-validate check: proves every schedule, or those of files, and runs it on real matrices.
+// commfuse-validate check: proves generated schedules, or schedules from files, and runs them on real matrices.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-validate compare: compares measurements with predictions, and gives a verdict.
+// commfuse-validate compare: compares measurements with predictions, and prints a verdict.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

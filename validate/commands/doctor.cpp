@@ -217,7 +217,7 @@ Crew* crew_or_complaint(const DoctorRequest& request, Launch& launch, std::vecto
     return crew_of(request, launch);
   } catch (const std::runtime_error& error) {
     if (request.together) {
-      throw;  // The user asked for the processes together.
+      throw;  // The user requested all processes together.
     }
     checks.push_back({.name = "ranks",
                       .status = HealthStatus::bad,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-validate links: finds links and ranks that are slower than the others.
+// commfuse-validate links: finds links and ranks that are slower than the rest.
 #include "validate/bench/links.h"
 
 #include <fmt/format.h>

@@ -156,7 +156,7 @@ Settings resolved(const MeasureArguments& arguments, const Words& below) {
   return resolver.finish();
 }
 
-/// Writes one line over and over, on a terminal only.
+/// Overwrites one line with the progress, on a terminal only.
 void show_progress(int done, int rounds) {
   if (::isatty(STDERR_FILENO) != 0) {
     fmt::print(stderr, "\rround {} of {}{}", done, rounds, done == rounds ? "\n" : "");

@@ -66,7 +66,7 @@ struct MicroRecord {
   [[nodiscard]] int said() const;
 };
 
-/// Writes one line over and over, on a terminal only.
+/// Overwrites one line with the progress, on a terminal only.
 void show_progress(std::size_t done, std::size_t visits);
 
 /// Returns the dtypes that --dtype lists. Throws ConfigError for an unknown one.

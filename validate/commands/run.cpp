@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-validate run: runs schedules in real time, in turns, and records them.
+// commfuse-validate run: runs schedules in real time, alternately, and records their times.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

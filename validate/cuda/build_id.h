@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Identifies a build: a program and its module must come from the same one.
+// Identifies a build: a program and its module must come from the same build.
 #pragma once
 
 #include <string>

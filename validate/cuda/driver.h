@@ -192,8 +192,8 @@ class Driver {
   /// With `urgent`, kernels of the stream go first if the device can choose.
   virtual StreamId make_stream(bool urgent) = 0;
   virtual EventId make_event(bool timed) = 0;
-  /// Sets at least this many multiprocessors apart (green contexts, CUDA 12.5): kernels of streams made for them run
-  /// only there, and share them only with streams made without a partition. Drivers of tests may lack it.
+  /// Sets at least this many multiprocessors apart (green contexts, CUDA 12.5). Kernels of streams on the partition run
+  /// only there, and share it only with streams that were made without a partition. Drivers of tests may lack it.
   virtual Partition set_apart(int /*multiprocessors*/) { refuse("partitions"); }
   /// Ends a partition and its streams, whose ids become invalid; its multiprocessors can then be set apart again.
   /// Requires that its streams have no work left.
@@ -313,7 +313,7 @@ class Network {
   virtual void put(std::size_t /*communicator*/, StreamId /*stream*/, const Message& /*data*/, Address /*to*/) {
     refuse_puts();
   }
-  /// Raises the signal alone.
+  /// Raises the signal without writing data.
   virtual void signal(std::size_t /*communicator*/, StreamId /*stream*/, int /*peer*/) { refuse_puts(); }
   struct AwaitedSignals {
     int peer = 0;

@@ -84,7 +84,7 @@ class Planner {
     return at < 0 ? Spot{} : Spot{rank, at};
   }
   /// In mirrored plans, this rank stands in for its peer, if the peer's op is one of this rank's ops and not behind
-  /// this one.
+  /// the command.
   [[nodiscard]] Spot target_of(Spot at) const {
     const Command& mine = command(at);
     if (mine.target < 0 || !options_.mirrored) {

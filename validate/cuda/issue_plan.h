@@ -44,7 +44,7 @@ struct IssuePlan {
 };
 
 struct PlanOptions {
-  /// The lists describe one rank, and its peers do at each moment the same as it does: it receives what it sends.
+  /// The lists describe one rank, and its peers do the same as it does at every moment: it receives what it sends.
   bool mirrored = false;
   /// 0: lanes take turns. Any other number: the seed of another order that streams allow, with random delays in
   /// between.

@@ -30,7 +30,7 @@ using probing::once_in_the_open;
 using probing::sampled;
 using probing::turns_for;
 
-/// Length of a chain: long enough to make its begin and end negligible, and short enough to fit behind a gate.
+/// Length of a chain: long enough to make its start and end negligible, and short enough to fit behind a gate.
 constexpr int chain = 100;
 
 // --- launch

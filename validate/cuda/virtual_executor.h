@@ -15,7 +15,7 @@ namespace commfuse::validate {
 
 struct VirtualOptions {
   DeviceLink link;
-  /// One rank has the whole GPU, and each of its peers does at each moment the same as it does. Nothing: all ranks
+  /// One rank has the whole GPU, and each of its peers does the same as it does at every moment. Nothing: all ranks
   /// share the GPU.
   std::optional<Rank> middle{};
   LaunchMode mode = LaunchMode::stream;

@@ -245,7 +245,7 @@ std::optional<int> gid_index_in(const std::string& text) {
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
     const std::string line = text.substr(at, end - at);
-    if (line.starts_with(key)) {  // The first line counts: NCCL sets no variable twice.
+    if (line.starts_with(key)) {  // The first line wins: NCCL sets no variable twice.
       const std::string value = line.substr(key.size());
       const std::optional<std::int64_t> number = parse_integer(value.substr(0, value.find_last_not_of(" \t\r") + 1));
       return number && *number >= 0 && *number <= most_gids ? std::optional(static_cast<int>(*number)) : std::nullopt;

@@ -22,7 +22,7 @@ struct Note {
     data,       // the data of a send
     delivered,  // the data has arrived
     shown,      // the data of a pull may be fetched
-    fetch,      // asks for the data of a pull
+    fetch,      // requests the data of a pull
     part,       // a member's part of a collective
     met,        // a member of a collective has its result
     // Notes about a run.
@@ -31,7 +31,7 @@ struct Note {
     left,  // all ops have ended; with a report
     over,
     beat,      // still alive, and at work
-    ask,       // asks where the process waits
+    ask,       // requests the places where the process waits
     standing,  // the answer
     fail,      // the run is given up; with the reason
     // Notes about the program.

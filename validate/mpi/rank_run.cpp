@@ -161,7 +161,7 @@ void RankRun::receive_data(std::int32_t at, const Note& note) {
   }
 }
 
-/// Sends to every member the inputs of its result; a member's own part reaches it in the same way.
+/// Sends every member the inputs of that member's result. This rank's own part takes the same path.
 void RankRun::give(std::int32_t at) {
   const Command& own_command = command(at);
   const auto& collective = shape<CollectiveShape>(at);

@@ -4,7 +4,7 @@
 //   d = max over visible j of sum (|q| e_k + e_q |k| + e_q e_k) / sqrt(head),
 // so every weight p_j of the softmax stays within p_j [exp(-2d), exp(2d)], and with |v^_j| <= |v_j| + e_vj
 //   |sum p^_j v^_j - sum p_j v_j| <= exp(2d) sum p_j e_vj + (exp(2d) - 1) sum p_j |v_j|,
-// and, both being means of visible v, by no more than max |v_j| + max (|v_j| + e_vj).
+// and by no more than max |v_j| + max (|v_j| + e_vj), because both are means of visible v.
 #include "validate/reference/attention.h"
 
 #include <algorithm>

@@ -117,7 +117,7 @@ const std::vector<Column>& columns() {
 
 std::string csv_cell(const Json& value) {
   if (!value.is_string()) {
-    std::string text = value.dump();  // this also gives "null" for infinity
+    std::string text = value.dump();  // also "null" for infinity
     return text == "null" ? "" : text;
   }
   auto text = value.get<std::string>();

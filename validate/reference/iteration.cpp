@@ -36,7 +36,7 @@ class Chooser {
   std::vector<std::uint64_t> priority_;
 };
 
-/// One run through all command lists: the state of every lane, and the commands that may go on.
+/// One run through all command lists: the state of every lane, and the commands that may run next.
 class Iteration {
  public:
   Iteration(const Program& program, const Sizes& sizes, std::span<const std::vector<Command>> commands,

@@ -3,7 +3,7 @@
 // The bound. Let a hat mean "as computed by a schedule", and |x^ - x| <= e for every element x of every tensor.
 //
 // Input      e = 0: the exact result is that of the inputs as stored. Where a wire is coarser than the input's dtype,
-//            e = v |x| + half the wire's smallest subnormal: a value that is rounded to one dtype again stays.
+//            e = v |x| + half the wire's smallest subnormal: rounding a value to the same dtype again changes nothing.
 //
 // Product    y = sum over k of a_k b_k, with the exact a, b. The contraction of K elements is cut into at most P parts
 //            (its blocks, or the shortest runs of them that an op multiplies) whose partial products different ranks

@@ -258,7 +258,7 @@ void decide(NodeVerdict& verdict) {
   add_warnings(verdict);
 }
 
-/// Runs that a host takes part in with others.
+/// Runs of a host together with other hosts.
 struct Shared {
   std::size_t runs = 0;
   std::size_t bad = 0;

@@ -48,7 +48,7 @@ NcclVersions versions_of(const NcclLibrary& nccl) {
   return {.header = NCCL_VERSION_CODE, .library = nccl.version()};
 }
 
-// NOLINTBEGIN(concurrency-mt-unsafe): one thread makes networks, and NCCL's own read these only meanwhile
+// NOLINTBEGIN(concurrency-mt-unsafe): one thread makes networks, and NCCL's threads read these only while it does
 
 /// Sets variables that NCCL reads once, for the first network of a process. Returns a sentence for each variable that
 /// already has another value.

@@ -21,7 +21,7 @@ class Tracer {
 
   /// Gives this label to later launches. Kernels of a graph have the label of their capture, if the capture was traced.
   virtual void label(std::uint64_t id) = 0;
-  /// Returns everything that has ended, sorted by begin. Requires that nothing runs.
+  /// Returns everything that has ended, sorted by start. Requires that nothing runs.
   [[nodiscard]] virtual std::vector<DeviceSpan> spans() = 0;
 };
 
