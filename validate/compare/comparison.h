@@ -41,7 +41,7 @@ struct Agreement {
   double worst_error = 0.0;
   std::size_t worst = 0;     ///< Index of the schedule with the largest error.
   std::size_t pairs = 0;     ///< Pairs of schedules whose predictions are more than `clear_gap` apart.
-  std::size_t in_order = 0;  ///< Those of these pairs that were measured in the predicted order.
+  std::size_t in_order = 0;  ///< Pairs among these that were measured in the predicted order.
   std::size_t predicted_winner = 0;
   std::size_t measured_winner = 0;
   /// Predicted relative distance of the second schedule from the first; 0: there is no second.

@@ -58,7 +58,7 @@ class NcclExecutor final : public GpuExecutor {
     Panel in, out;  // operands of a collective
     bool speaks = false;
     PutSignals signals;
-    Address put_to = 0;  // where sent data is put: the address on this rank that corresponds to the target
+    Address put_to = 0;  // address on this rank that corresponds to the target of the put
     std::vector<Call> after;
   };
 

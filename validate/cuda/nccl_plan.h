@@ -46,7 +46,7 @@ NcclPlan nccl_plan(const Program& program, std::span<const Command> commands);
 /// together. A wait is therefore for the intended signal and for all signals that are raised before it and not waited
 /// for yet; 0: nothing is left to wait for.
 struct PutSignals {
-  bool says_ready = false;  ///< Whether it signals its source.
+  bool says_ready = false;  ///< True if it signals its source.
   int awaits_ready = 0;     ///< Number of signals from the target.
   int awaits_arrived = 0;   ///< Number of signals from the source.
   friend bool operator==(const PutSignals&, const PutSignals&) = default;

@@ -46,7 +46,7 @@ class Launch {
   void open();
   [[nodiscard]] bool open_for_the_end();
 
-  bool tried_ = false;  // whether it has tried to start MPI
+  bool tried_ = false;  // true once it has tried to start MPI
   std::optional<Started> started_;
   std::unique_ptr<World> world_;
   std::unique_ptr<Crew> crew_;
