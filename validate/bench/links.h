@@ -66,9 +66,10 @@ struct LinksBelow {
 /// rate of false alarms is that of all transfers together. Requires 0 < false_alarms < 0.5.
 LinksBelow below_expectation(const LinkFindings& findings, const Machine& machine, double false_alarms);
 
-/// Returns one matrix per size (senders down, receivers across), a line for GEMMs and one for copies with the host, and
-/// the findings. Matrices have at most 80 columns; titles, and findings that name copies, may be longer. With more than
-/// ten ranks, each rank has one line instead: the median of the transfers out of it and into it, and its slowest link.
+/// Returns one matrix per size, whose title names rows and columns, a line for GEMMs and one for copies with the host,
+/// and the findings. Matrices have at most 80 columns; titles, and findings that name copies, may be longer. With more
+/// than ten ranks, each rank has one line instead: the medians of the transfers out of it and into it, and its slowest
+/// link.
 std::string to_table(const LinkFindings& findings, std::int32_t ranks, double tolerance);
 
 }  // namespace commfuse::validate

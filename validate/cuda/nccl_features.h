@@ -46,7 +46,7 @@ bool has(const NcclVersions& versions, NcclFeature feature);
 /// our lanes.
 inline constexpr int first_with_ordered_graphs = nccl_code(2, 30, 0);
 
-/// Returns a sentence why these versions cannot be used with these options; empty if they can.
+/// Returns why these versions cannot be used with these options, as a sentence; empty if they can.
 std::string refused(const NetworkOptions& options, const NcclVersions& versions);
 
 /// Returns true if memory is registered as symmetric windows, which collectives without CTAs and puts need.

@@ -25,8 +25,8 @@ struct ExpectedNode {
 
 inline constexpr std::string_view expected_check = "expected";
 
-/// Returns checks of that name: one for each property that falls short of the expectation, or a single one that all is
-/// as expected.
+/// Returns checks with this name: one for each property that falls short of the expectation, or a single check that all
+/// is as expected.
 std::vector<HealthCheck> expected_checks(const ExpectedNode& expected, const NodeFacts& node,
                                          const ManagementFacts& management);
 

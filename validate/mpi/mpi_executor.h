@@ -36,7 +36,7 @@ class MpiExecutor final : public Executor {
   Lowered lowered_;
   Sizes sizes_;
   Crew& crew_;
-  std::vector<Command> commands_;  // this rank's
+  std::vector<Command> commands_;  // commands of this rank
   Memory memory_;
 };
 

@@ -22,7 +22,7 @@ struct AttentionLayout {
   bool causal = false;
 };
 
-/// Returns whether heads, kv heads and sequences come out whole.
+/// Returns whether blocks of these sizes have only whole heads, kv heads and sequences.
 bool holds_whole_heads(const Sizes& sizes, const AttentionShape& shape);
 /// Requires holds_whole_heads().
 AttentionLayout layout_of(const Sizes& sizes, const AttentionShape& shape);

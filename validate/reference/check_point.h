@@ -39,7 +39,7 @@ struct CheckPoint {
   std::int32_t ranks = 1;
   std::uint64_t seed = 1;
   std::shared_ptr<const ScheduleFile> file{};  // null: generated
-  std::optional<DType> wire{};                 // narrower dtype of transfers that do not add up; null: as in options
+  std::optional<DType> wire{};                 // narrower dtype of transfers that add nothing; null: as in options
 };
 
 /// Returns the point of a schedule from a file. Throws ConfigError as require_runnable() does.

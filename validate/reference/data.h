@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Made-up values of a program's input tensors, equal on every machine.
+// Generated values of a program's input tensors, equal on every machine.
 #pragma once
 
 #include <cstdint>

@@ -28,7 +28,7 @@ struct Bounded {
 std::vector<Bounded> bounded(const Program& program, const Sizes& sizes, std::span<const Matrix<float>> inputs);
 
 /// All properties of a schedule, besides its tensors, that bounded() and sums_are_exact() use: programs with equal
-/// tensors, sizes and roundings have equal results of both. One per tensor.
+/// tensors, sizes and roundings get equal results from both. One per tensor.
 struct Roundings {
   Roundoff storage;             ///< roundoff of the coarsest dtype in which values of the tensor are stored
   bool wire_rounds = false;     ///< some wire is coarser than some buffer
