@@ -54,7 +54,7 @@ def _value_of(cell: str) -> Any:
 
 
 def _flat_rows(result: Result) -> list[dict[str, Any]]:
-    """Return rows from an answer that is one document: layouts of tune or plan, tables of score."""
+    """Return the rows of an answer that is one document: tune's layouts, score's tables, plan's layouts by GPUs."""
     if result.command == "plan":
         return [{name: _value_of(cell) for name, cell in row.items()}
                 for row in csv.DictReader(io.StringIO(result.to_csv()))]
@@ -102,7 +102,7 @@ class Result:
     """Rows, and the text that the command line prints.
 
     `result[0]` is a row as a dict, and `result["makespan_us"]` is a column as a NumPy array. Names of columns end with
-    their unit (docs/metrics.md). `str(result)` is the text that the command prints.
+    the unit, if there is one (docs/metrics.md). `str(result)` is the text that the command prints.
     """
 
     def __init__(self, command: str, words: list[str], called: Any) -> None:
@@ -166,7 +166,7 @@ class Result:
 
     @property
     def columns(self) -> list[str]:
-        """Names of the columns. They end with the unit: makespan_us, buffer_bytes."""
+        """Names of the columns, which end with the unit if there is one: makespan_us, buffer_bytes."""
         return self._rows().names()
 
     @overload

@@ -16,7 +16,7 @@ class Caller;
 namespace commfuse::python {
 
 struct Keyword {
-  std::vector<std::string> flags;  ///< "--hardware", "--cluster", without letters; a positional argument's name.
+  std::vector<std::string> flags;  ///< "--hardware", "--cluster", no one-letter flags; a positional argument's name.
   std::string doc;                 ///< One line, with the unit and the words that it accepts.
   std::string group;               ///< Heading in --help.
   std::string value;               ///< "COUNT"; empty for a flag without a value.
