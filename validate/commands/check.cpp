@@ -163,7 +163,7 @@ std::chrono::nanoseconds patience_of(const CheckRequest& request) {
   return stretched(*patience, 1.0);
 }
 
-/// Executors on processes need `crew`, those with a GPU per process `gpus`, and cuda-virtual needs `gpu`.
+/// Executors on processes need `crew`, those with a GPU per process also `gpus`; cuda-virtual needs `gpu`.
 CheckHow how_of(const CheckRequest& request, Crew* crew, GpuCrew* gpus, Gpu* gpu) {
   CheckHow how{.name = request.executor,
                .orders = request.thorough ? many_seeds_of_chaos : seeds_of_chaos,

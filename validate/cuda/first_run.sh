@@ -57,7 +57,7 @@ patience=${FIRST_RUN_PATIENCE:-2}
 most_mib_of_kit=64
 most_mib_of_file=16
 most_seconds_to_count=120
-# Assumed, because a dry run includes neither: a command creates a context and loads cuBLASLt.
+# Assumed seconds in which a command creates a context and loads cuBLASLt, which a dry run does not do.
 seconds_to_start=3
 # File that collects the last lines of dry runs; empty: the stages run for real.
 dry_run=${FIRST_RUN_DRY:-}

@@ -83,8 +83,8 @@ class Planner {
     const std::int32_t at = ranks_[static_cast<std::size_t>(rank)].place[position(op)];
     return at < 0 ? Spot{} : Spot{rank, at};
   }
-  /// In mirrored plans, this rank stands in for its peer, if the peer's op is one of this rank's ops and not behind
-  /// the command.
+  /// In mirrored plans, this rank stands in for its peer, if it has the peer's op and that op does not come before this
+  /// command.
   [[nodiscard]] Spot target_of(Spot at) const {
     const Command& mine = command(at);
     if (mine.target < 0 || !options_.mirrored) {
