@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Joins page/ui and an engine into one HTML file: `node build.mjs ENGINE.wasm ENGINE.js OUTPUT.html`. Needs node alone.
+// Joins page/ui and an engine into one HTML file: `node build.mjs ENGINE.wasm ENGINE.js OUTPUT.html`. Needs only node.
 import { createHash } from "node:crypto";
 import { readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -14,18 +14,18 @@ if (!output) {
   process.exit(2);
 }
 
-/// Without indentation and lines that are comments alone, which a reader of the source needs and a browser does not.
+/// Removes indentation and lines that are only a comment: a reader of the source needs them, a browser does not.
 function lean(source, name) {
   const lines = source.split("\n").map((line) => line.trim());
   if (lines.some((line) => !line.startsWith("//") && (line.split("`").length - 1) % 2 === 1)) {
     throw new Error(`${name} has a template literal of several lines, whose spaces would be lost; join short ones`);
   }
   const kept = lines.filter((line) => line !== "" && !line.startsWith("//") && !/^\/\*.*\*\/$/.test(line));
-  // A line that opens a block needs no end of its own, unless a comment follows it.
+  // A line that opens a block needs no line end, unless a comment follows.
   return kept.map((line) => (/[({[,]$/.test(line) && !line.includes("//") ? line : `${line}\n`)).join("").trimEnd();
 }
 
-/// Without the spaces around signs, of which a style has thousands. No text of ours in quotes has any of these signs.
+/// Removes the spaces around signs, of which a style has thousands. None of our quoted texts contains such a sign.
 const leanStyle = (source, name) => lean(source, name).replace(/\s*([{};,])\s*/g, "$1").replace(/:\s+/g, ":").replace(/;}/g, "}");
 
 const LICENCE = "SPDX-License-Identifier: Apache-2.0";
@@ -33,7 +33,7 @@ const text = (name) => readFileSync(join(folder, name), "utf8");
 const packed = (bytes) => gzipSync(bytes, { level: 9 }).toString("base64");
 const digest = (content) => `'sha256-${createHash("sha256").update(content).digest("base64")}'`;
 
-/// Scripts named 10_… to 90_…, in the order of their names.
+/// The scripts 10_… to 90_…, in the order of their names.
 const script = readdirSync(folder)
   .filter((name) => /^\d\d_.*\.js$/.test(name))
   .sort()
@@ -49,7 +49,7 @@ for (const [name, content] of [
   }
 }
 
-// Only this very script and style run; workers come from blobs, and nothing is fetched.
+// Only this script and this style run; workers come from blobs, and nothing is fetched.
 const policy = [
   "default-src 'none'",
   `script-src ${digest(script)} 'wasm-unsafe-eval'`,
@@ -60,7 +60,8 @@ const policy = [
   "form-action 'none'",
 ].join("; ");
 
-/// What the engine says of itself, asked once for all who open the page: lists of models and machines, and settings.
+/// Returns what the engine offers: lists of models and machines, and settings. Asked once, for everyone who opens the
+/// page.
 async function startAnswer() {
   const bind = new Function("require", "__filename", "__dirname", `${readFileSync(loader, "utf8")}\nreturn CommfuseEngine;`);
   const makeEngine = bind(createRequire(import.meta.url), resolve(loader), dirname(resolve(loader)));
@@ -76,9 +77,9 @@ async function startAnswer() {
   return JSON.stringify(said.answer ?? said);
 }
 
-// Plain text, read at once where the page starts: the worker is on its way before anything is unpacked.
+// Plain text, which is read as soon as the page starts, so that the worker starts before anything is unpacked.
 const start = (await startAnswer()).replaceAll("<", "\\u003c");
-// The worker runs the loader, then the part that answers.
+// The worker runs the loader and then the part that answers.
 const worker = `${readFileSync(loader, "utf8")}\n${lean(text("worker.js"), "worker.js")}`;
 if (/<\/script|<!--/i.test(worker)) {
   throw new Error("the engine's loader would close the element that holds it; it must contain neither </script nor <!--");

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds the page from a checkout: `build_engine.sh SOURCE BUILD` fetches the libraries that Debian has only compiled
-# for its own machines, compiles the engine to WebAssembly and joins the page, BUILD/commfuse.html. Takes minutes the
-# first time.
+# Builds the page from a checkout. `build_engine.sh SOURCE BUILD` fetches the libraries that Debian has only compiled
+# for native machines, compiles the engine to WebAssembly, and joins the page, BUILD/commfuse.html. The first build
+# takes minutes.
 set -euo pipefail
 source=$(cd "$1" && pwd)
 mkdir -p "$2"
 build=$(cd "$2" && pwd)
-export NODE_PATH=/usr/share/nodejs # where Debian keeps what Emscripten's scripts need
+export NODE_PATH=/usr/share/nodejs # folder in which Debian keeps what Emscripten's scripts need
 
 "$source/cmake/package/fetch_sources.sh" "$build/sources" yaml-cpp pugixml libmd
 emcmake cmake -S "$source" -B "$build" -G Ninja -D CMAKE_BUILD_TYPE=Release >"$build/configure.log" 2>&1 || {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Prints commfuse/__init__.pyi, from the flags of the commands.
+"""Prints commfuse/__init__.pyi, which follows from the flags of the commands.
 
 usage: PYTHONPATH=build/release/python python3 python/stubs.py > python/commfuse/__init__.pyi
 """

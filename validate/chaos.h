@@ -9,7 +9,7 @@
 
 namespace commfuse::validate {
 
-/// Yields at random, and waits of at most 20 us.
+/// Yields at random, and waits at random for up to 20 us.
 class Chaos {
  public:
   /// Seed 0 means no delays. `number` distinguishes the users of one run: the lanes, or the processes.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The interface of executors, which run the lowered commands of a program. All executors take the same commands and
-// give the same bits (T1).
+// produce the same bits (T1).
 #pragma once
 
 #include <cstdint>
@@ -21,21 +21,21 @@ namespace commfuse::validate {
 struct RunOptions {
   Functions functions = Functions::real;
   Products products = Products::ascending;
-  /// Seed of a random order; 0: the usual order. With a seed, the interpreter takes ops in another allowed order and
-  /// lets lanes fall far behind, and threads yield and wait at random. A correct program gives the same bits in every
-  /// order.
+  /// Seed of a random order; 0: the usual order. With a seed, the interpreter runs ops in another allowed order and
+  /// lets lanes fall far behind, and threads yield and wait at random. A correct program produces the same bits in
+  /// every order.
   std::uint64_t order = 0;
-  /// Iterations, one after another: between two of them a rank joins its own lanes, but not other ranks.
+  /// Number of iterations, one after another. Between two of them a rank joins its own lanes, but not other ranks.
   int iterations = 1;
   bool traced = false;
 };
 
 struct Execution {
   Duration makespan{};  ///< From the common release to the last end, over all iterations; 0: not timed.
-  Timeline timeline;    ///< The last iteration, if asked for; time zero is the release.
+  Timeline timeline;    ///< The last iteration, if requested; time zero is the release.
 };
 
-/// The run cannot finish; what() says where each rank waits.
+/// The run cannot finish; what() states where each rank waits.
 class Stuck : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -55,13 +55,14 @@ class Executor {
 
   /// Returns whether the rank's memory can be fetched in this process.
   [[nodiscard]] virtual bool holds(Rank /*rank*/) const { return true; }
-  /// Returns whether it fills its memory itself, for timed runs whose result is not checked; prepare() is then not
-  /// needed.
+  /// Returns whether the executor fills its memory itself, for timed runs whose result is not checked; prepare() is
+  /// then unnecessary.
   [[nodiscard]] virtual bool holds_own_data() const { return false; }
-  /// Poisons all memory, then fills the initial contents from the program's tensors, each whole, by TensorId. Only
-  /// tensors with an initial content are read.
+  /// Poisons all memory, then fills the initial contents from the program's tensors, which are whole and by TensorId.
+  /// Reads only tensors that have an initial content.
   virtual void prepare(std::span<const Matrix<float>> tensors) = 0;
-  /// Runs the program. Without prepare() before it, a run starts from the memory that the last one left. Throws Stuck.
+  /// Runs the program. Without prepare() before it, a run starts from the memory that the previous run left. Throws
+  /// Stuck.
   virtual Execution run(const RunOptions& options) = 0;
   /// Returns a part of a rank's memory. Requires holds(rank).
   [[nodiscard]] virtual Matrix<float> fetch(Rank rank, const Rectangle& area) const = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A link with a stated pace, however fast the machine could move data, so that transfers over it have a known price.
+// A link of a stated pace, even if the machine could move data faster, so that transfers over it have a known price.
 #pragma once
 
 #include "model/units.h"
@@ -13,8 +13,9 @@ struct Pace {
   friend bool operator==(const Pace&, const Pace&) = default;
 };
 
-/// Returns the time of a collective over such links in a ring of `members`: N - 1 steps, each a latency and an N-th of
-/// `whole`, the larger of its input and output; an all-reduce takes twice that.
+/// Returns the time of a collective in a ring of `members` with such links: N - 1 steps, each of which takes one
+/// latency and the time of an N-th of `whole`, the larger of input and output. `twice` doubles it, as for an
+/// all-reduce.
 Duration ring_time(const Pace& pace, Bytes whole, int members, bool twice);
 
 }  // namespace commfuse::validate

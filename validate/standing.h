@@ -7,7 +7,7 @@
 
 namespace commfuse::validate {
 
-/// Returns "rank 0 waits [...], rank 1 waits [...]" with the first four, and the number of the others.
+/// Returns "rank 0 waits [...], rank 1 waits [...]" with the first four sentences, and the number of the others.
 std::string standing_in_words(std::span<const std::string> sentences);
 
 }  // namespace commfuse::validate

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Questions of the page to the simulator, each a function from JSON to JSON. All throw ConfigError, whose text the page
-// shows, if a request is wrong or impossible.
+// Questions of the page to the simulator. Each is a function from JSON to JSON. All throw ConfigError, whose text the
+// page shows, if a request is invalid or impossible.
 #pragma once
 
 #include <memory>
@@ -8,11 +8,11 @@
 
 namespace commfuse::page {
 
-/// Returns names to choose from, settings, versions.
+/// Returns the names to choose from, the settings and the versions.
 nlohmann::json start();
 
-/// Takes {"name": "mine.yaml", "text": …}: a machine, or a model (YAML or config.json), which stays under the path in
-/// "value" until the page closes. "key" is its setting.
+/// Takes {"name": "mine.yaml", "text": …}, which is a machine or a model (YAML or config.json). The file stays under
+/// the path in "value" until the page closes. "key" is the setting for this path.
 nlohmann::json keep_file(const nlohmann::json& request);
 
 /// Takes {"settings": {"model", "tokens", "gpus", "price", "deadline", …}} and returns a capacity plan.

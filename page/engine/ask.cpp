@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The only entry from the page into the simulator: a question in JSON, an answer in JSON.
+// The page's only entry into the simulator: a question in JSON, an answer in JSON.
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -19,7 +19,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Unpacks the files of configs/, which come with the engine, into the folder of its catalogue.
+/// Unpacks the files of configs/, which are part of the engine, into the catalogue's folder.
 void unpack_configs() {
   for (const auto& [path, text] : configs()) {
     const std::filesystem::path file = std::filesystem::path("/configs") / path;
@@ -55,10 +55,10 @@ json answer_or_error(const char* request) {
 
 }  // namespace commfuse::page
 
-/// Answers a question of answers.h. The text lives until the next question.
+/// Answers a question of answers.h. The text stays valid until the next question.
 extern "C" const char* commfuse_ask(const char* request) {
   static std::string text;
-  // An error may quote a file of any bytes.
+  // An error may quote a file with any bytes.
   text = commfuse::page::answer_or_error(request).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   return text.c_str();
 }

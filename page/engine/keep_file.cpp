@@ -14,14 +14,14 @@ namespace commfuse::page {
 
 namespace {
 
-constexpr std::size_t most_bytes = 16 << 20;  ///< Room for a config.json, the largest file that the programs read.
+constexpr std::size_t most_bytes = 16 << 20;  ///< Enough for a config.json, the largest file that the programs read.
 
-/// Returns true for "commfuse.hardware/1" and "commfuse.cluster/1".
+/// Returns true if the text names a schema such as "commfuse.hardware/1" or "commfuse.cluster/1".
 bool is_machine(const std::string& text) {
   return text.find("commfuse.hardware/") != std::string::npos || text.find("commfuse.cluster/") != std::string::npos;
 }
 
-/// Returns the last part of a name, without anything that leads out of a folder.
+/// Returns the last component of a name, without anything that leaves the folder.
 std::string file_name_of(const std::string& name) {
   const std::string last = std::filesystem::path(name).filename().string();
   if (last.empty() || last == "." || last == "..") {
@@ -40,7 +40,7 @@ nlohmann::json keep_file(const nlohmann::json& request) {
   }
   std::filesystem::path folder;
   int number = 0;
-  do {  // Each file has a path of its own, because the programs cache files by path.
+  do {  // Each file has a different path, because the programs cache files by path.
     folder = std::filesystem::path("/files") / std::to_string(++number);
   } while (!std::filesystem::create_directories(folder));
   const std::filesystem::path path = folder / name;

@@ -29,7 +29,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Gives each distinct text a number, from 0.
+/// Numbers distinct texts, starting with 0.
 class Words {
  public:
   std::size_t number_of(const std::string& text) {
@@ -46,7 +46,7 @@ class Words {
   json texts_ = json::array();
 };
 
-/// Returns the timeline of the rank that ends last: an op is [lane, start, end, kind, label, critical].
+/// Returns the timeline of the rank that finishes last. An op is [lane, start, end, kind, label, critical].
 json timeline_of(const reports::TracedRun& run, std::size_t row) {
   const Program& program = *run.program;
   const Rank rank = run.row.analysis.critical_rank;
@@ -143,7 +143,8 @@ class Points::Engine {
     return rows;
   }
 
-  /// Returns the row of the implementation in the request. Throws ConfigError if no implementation is simulated here.
+  /// Returns the row of the requested implementation. Throws ConfigError if no implementation is simulated at this
+  /// point.
   static const ResultRow& implemented(const std::vector<ResultRow>& rows) {
     const auto row =
         std::ranges::find_if(rows, [](const ResultRow& candidate) { return !candidate.implements.empty(); });

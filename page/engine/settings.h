@@ -12,7 +12,7 @@ namespace commfuse::page {
 /// Returns the settings of {"key": "text", …}; missing keys get their defaults. Throws ConfigError with every mistake.
 Settings settings_of(const nlohmann::json& texts);
 
-/// Returns the program's command that gives the same rows.
+/// Returns the command of the program that produces the same rows.
 std::string command_of(std::string_view verb, const Settings& settings);
 
 }  // namespace commfuse::page

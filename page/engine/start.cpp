@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Returns each row's name, with its other cells as words: "80 GB memory, 3.35 HBM TB/s".
+/// Returns each row's name, with its other cells in words: "80 GB memory, 3.35 HBM TB/s".
 json names_in_words(const sim::Listing& listing) {
   json names = json::array();
   for (const std::vector<std::string>& row : listing.rows) {
@@ -34,8 +34,8 @@ json names_in_words(const sim::Listing& listing) {
   return names;
 }
 
-/// Returns each one's name, the strategy whose schedule it realises, GPUs on which it was measured ("-": none), and a
-/// description.
+/// Returns the name of each implementation, the strategy whose schedule it implements, the GPUs on which it was
+/// measured ("-": none), and a description.
 json implementations() {
   json listed = json::array();
   for (const std::vector<std::string>& row : sim::listed_implementations().rows) {

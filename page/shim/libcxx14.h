@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of C++20 that the engine uses and libc++ 14 lacks; the page's build reads this before every file, and no other
-// build does. Remove it when Debian's Emscripten brings libc++ 16.
+// Parts of C++20 that the engine uses and that libc++ 14 lacks. The page's build includes this file before every
+// source, and no other build uses it. Remove it when Debian's Emscripten has libc++ 16.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ constexpr To bit_cast(const From& from) noexcept {
   return __builtin_bit_cast(To, from);
 }
 
-/// Reads decimal numbers only, as the standard does: no space, no plus sign. musl's strtod rounds correctly.
+/// Reads decimal numbers only, as the standard does: no space and no plus sign. musl's strtod rounds correctly.
 inline from_chars_result from_chars(const char* first, const char* last, double& value) {
   const char* next = first;
   if (next != last && *next == '-') {

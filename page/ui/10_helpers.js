@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small helpers for every part of the page. Text goes onto the page as text, never as markup.
+// Small helpers for all parts of the page. Text is always added as text, never as markup.
 "use strict";
 
 const page = { failures: [], frames: 0, beganAt: performance.now() };
@@ -7,7 +7,7 @@ globalThis.commfusePage = page; // For tests.
 
 const $ = (id) => document.getElementById(id);
 
-/// element("button", {type: "button", onclick: f}, "Save") - children are elements or text.
+/// Returns an element, as in element("button", {type: "button", onclick: f}, "Save"). Children are elements or texts.
 function element(name, attributes = {}, ...children) {
   const made = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {
@@ -51,20 +51,20 @@ const signedPercent = (share, decimals = 1) => {
   return Number.parseFloat(digits) === 0 ? digits : `${share < 0 ? MINUS : "+"}${digits}`; // never "-0.0%"
 };
 
-/// 8192 is "8K", 1536 is "1536", as the command line writes counts.
+/// Writes counts as the command line does: 8192 is "8K", 1536 is "1536".
 function count(number) {
   const value = Number(number);
   return value >= 1024 && value % 1024 === 0 ? `${value / 1024}K` : String(number);
 }
 
-/// Turns "8K" into "8192"; text that is not a count stays unchanged.
+/// Turns "8K" into "8192". Text that is not a count is returned unchanged.
 function plainCount(text) {
   const found = /^\s*([\d.]+)\s*([KMG]?)\s*$/i.exec(String(text));
   const value = found && Number(found[1]) * { "": 1, K: 1024, M: 1024 ** 2, G: 1024 ** 3 }[found[2].toUpperCase()];
   return found && Number.isInteger(value) ? String(value) : String(text).trim();
 }
 
-/// Microseconds below 10 ms, milliseconds below 10 s, then seconds, for all times that stand together.
+/// Microseconds below 10 ms, milliseconds below 10 s, then seconds: one unit for all times that are shown together.
 function timeUnit(longestUs) {
   const [name, scale, decimals] = longestUs >= 1e7 ? ["s", 1e-6, 3] : longestUs >= 1e6 ? ["ms", 1e-3, 1] : longestUs >= 1e4 ? ["ms", 1e-3, 3] : ["\u00b5s", 1, 1];
   const digits = (us) => `${us < 0 && Number((us * scale).toFixed(decimals)) !== 0 ? MINUS : ""}${Math.abs(us * scale).toFixed(decimals)}`;
@@ -75,20 +75,21 @@ function bytesText(bytes) {
   return bytes >= 1e9 ? `${(bytes / 1e9).toFixed(1)}${NARROW}GB` : `${(bytes / 1e6).toFixed(0)}${NARROW}MB`;
 }
 
-/// Writes "product 4K x 7K x 8K" as "GEMM 4096 x 7168 x 8192", exact like sizes that are no whole K.
+/// Writes "product 4K x 7K x 8K" as "GEMM 4096 x 7168 x 8192", with exact sizes, like those that are not a multiple of
+/// 1K.
 const shapeText = (shape) => (shape.startsWith("product ") ? shape.replace(/\b(\d+)K\b/g, (_, size) => String(size * 1024)) : shape).replaceAll(" x ", " \u00d7 ").replace(/^product /, "GEMM ");
 
-/// "a, b and c"
+/// Returns a text such as "a, b and c".
 function listed(names) {
   return names.length < 2 ? names.join("") : `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
 }
 
-/// Words a probability as the engine does.
+/// Returns a probability in the words that the engine uses.
 function sure(probability) {
   return probability > 0.99 ? "over 99% sure" : `${Math.round(100 * probability)}% sure`;
 }
 
-/// A probability in a cell.
+/// Returns a probability for a cell of a table.
 const chanceText = (probability) => (probability > 0.99 ? "> 99%" : probability < 0.01 ? "< 1%" : percent(probability, 0));
 
 const darkness = matchMedia("(prefers-color-scheme: dark)");
@@ -124,7 +125,7 @@ async function copy(text, button) {
     box.value = text;
     document.body.append(box);
     box.select();
-    document.execCommand("copy"); // Pages from disk may have no clipboard.
+    document.execCommand("copy"); // Pages opened from disk may have no clipboard.
     box.remove();
   }
   const before = button.dataset.name ?? (button.dataset.name = button.textContent);
@@ -133,7 +134,7 @@ async function copy(text, button) {
   setTimeout(() => (button.textContent = before), 1500);
 }
 
-/// Calls once, this long after the last request.
+/// Calls `call` once, when there has been no request for this long.
 function afterRest(milliseconds, call) {
   let timer = 0;
   return () => {
@@ -144,7 +145,8 @@ function afterRest(milliseconds, call) {
 
 const rest = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
-/// A table that may be wider than its place: its edge fades, and a line says that there is more. Names stay in view.
+/// A table that may be wider than its container: its edge fades, and a line says that there is more. Names stay
+/// visible.
 function scrollRegion(name, ...children) {
   const region = element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": name }, ...children);
   const more = element("p", { class: "more-columns", "aria-hidden": "true", hidden: true }, "More columns to the right: swipe or scroll \u2192");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words for the engine's notation: options of schedules, parts of tensors, how an op runs. And the hints that show such
-// words when something is hovered, focused or touched.
+// Words for the engine's notation (options of schedules, parts of tensors, how an op runs), and the hints that show
+// these words when an element is hovered, focused or touched.
 
 /// Meanings of columns and parts, by name.
 const WORDS = {
@@ -52,7 +52,7 @@ const OPTION_WORDS = [
   [/^bound$/, () => "a lower bound that no implementation reaches"],
 ];
 
-/// "commfuse (direct, g=3)" is [["direct", what it does], ["g=3", what it does]].
+/// "commfuse (direct, g=3)" becomes [["direct", meaning], ["g=3", meaning]].
 function scheduleOptions(label) {
   const names = /\(([^()]*)\)$/.exec(label)?.[1].split(", ") ?? [];
   return names.flatMap((name) => {
@@ -65,7 +65,7 @@ function scheduleOptions(label) {
 const inTerms = (words) => words.replace("one partial product", "one part of the GEMM").replace(/\bproduct(s?)\b/g, "GEMM$1");
 const strategyWords = (name) => inTerms(facts.start?.strategies.find((one) => one.name === name)?.words ?? "");
 
-/// Describes a schedule and its options, a line each.
+/// Describes a schedule and its options, one line each.
 function scheduleWords(label, name) {
   const options = scheduleOptions(label).map(([option, words]) => `${option}: ${words}`);
   const words = strategyWords(name);
@@ -80,7 +80,7 @@ const OPS = {
   all_to_all: "all-to-all",
 };
 
-/// "0 +: 8" is "0\u20137", "6; 5; 4" is "6, 5, 4".
+/// "0 +: 8" becomes "0\u20137", "6; 5; 4" becomes "6, 5, 4".
 function partsText(index) {
   return index
     .replace(/(\d+) \+: (\d+)/g, (_, first, size) => (size === "1" ? first : `${first}\u2013${Number(first) + Number(size) - 1}`))
@@ -98,7 +98,7 @@ function opTexts(label) {
   if (!index) {
     return [name, op === "gemm" ? tensor : (OPS[op] ?? op)];
   }
-  const parts = partsText(index.includes(",") ? `(${index})` : index); // "0, 1; 0, 2" has two numbers a part
+  const parts = partsText(index.includes(",") ? `(${index})` : index); // "0, 1; 0, 2" has two numbers per part
   const named = `${/^\d+$/.test(parts) ? "part" : "parts"} ${parts}`;
   return [`${name}, ${named}`, `${tensor}, ${named}`, named, parts];
 }
@@ -121,7 +121,7 @@ const WAYS = [
   [/^([^;]+?)(, small messages)?$/, (link, small) => `It goes over ${link}${small ? " as small messages" : ""}.`],
 ];
 
-/// "tile 192 x 128, 4 waves, the last 86% full on 116 of 132 SMs; power sets the time", in sentences.
+/// Turns "tile 192 x 128, 4 waves, the last 86% full on 116 of 132 SMs; power sets the time" into sentences.
 function howText(how) {
   const gemm = /^tile (\d+) x (\d+)(?:, k in (\d+) parts)?, (.*? full)(?: on (\d+) of (\d+) SMs)?; (.*)$/.exec(how);
   if (gemm) {
@@ -137,12 +137,12 @@ function howText(how) {
   return words(...rule.exec(how).slice(1)) ?? `The kernel is ${how}.`;
 }
 
-/// Text with a hint that appears when it is hovered, focused or touched. `words` also go to screen readers.
+/// Returns text with a hint that appears when the text is hovered, focused or touched. Screen readers also get `words`.
 function hinted(text, words, look = "") {
   return element("button", { type: "button", class: `hint ${look}`.trim(), "data-hint": words, "aria-description": words }, text);
 }
 
-/// One tip for every element with data-hint.
+/// A single tip for all elements with data-hint.
 class Hints {
   constructor(tip) {
     this.tip = tip;

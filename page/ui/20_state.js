@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// State of the page: settings of the command line and a few words on the view, and the link that contains both.
+// State of the page: settings of the command line, a few words about the view, and the link that contains both.
 // README.md promises the form of the link to later versions.
 
 const COUNTS = new Set(["ranks", "batch", "seq", "samples", "seed"]);
-/// Settings that are always in a link, so that its meaning stays when a later version has other presets.
+/// Settings that are always in a link, so that it keeps its meaning when a later version has other presets.
 const ALWAYS_IN_LINK = ["model", "hardware", "scope", "ranks", "batch", "seq", "dtype"];
 /// Settings that the engine always gets, so that the command names them too.
 const ALWAYS_ASKED = ["model", "hardware", "scope", "ranks", "seq"];
@@ -11,7 +11,7 @@ const VIEW_KEYS = ["tab", "show", "compare", "guide"];
 const PLAN_PRESETS = { tokens: "2T", gpus: "h100", price: "2.80", deadline: "90d", available: "", budget: "" };
 
 const state = {
-  presets: {}, // key: text, of every setting that the engine has
+  presets: {}, // key: text, for every setting that the engine has
   settings: {}, // key: text
   view: {}, // tab, show, compare, guide
   plan: { ...PLAN_PRESETS },
@@ -21,7 +21,7 @@ page.state = state;
 const normal = (key, text) => (COUNTS.has(key) ? plainCount(text) : String(text));
 const setting = (key) => state.settings[key] ?? state.presets[key] ?? "";
 
-/// Settings for the engine: the required ones, and those that differ from their presets.
+/// Returns the settings for the engine: the required ones, and those that differ from their presets.
 function asked(changes = {}) {
   const all = { ...state.settings, ...changes };
   const keys = Object.keys(state.presets).filter((key) => ALWAYS_ASKED.includes(key) || (all[key] ?? "") !== "");
@@ -55,7 +55,7 @@ function linkHash() {
   return `#${parts.map(([key, text]) => `${key}=${readable(text)}`).join("&")}`;
 }
 
-/// Returns the part of a link's words on the view that this page has: "" if it has none of it.
+/// Returns the names in a link's view setting that this page has; "" if it has none of them.
 function knownView(key, text) {
   const { strategies = [], implementations = [] } = facts.start ?? {};
   const names = [...strategies.map((one) => one.name), ...implementations.map((one) => AS + one.name)];
@@ -68,13 +68,14 @@ function knownView(key, text) {
   }[key]();
 }
 
-/// Without a link the page shows available implementations; a link without `as` shows none, as links always meant.
+/// Without a link, the page shows available implementations. A link without `as` shows none, because links have always
+/// meant that.
 function settingsWithout(hash) {
   const known = "as" in state.presets && facts.start?.implementations?.length > 0;
   return known && /^#?(verdict)?$/.test(hash) ? { as: "all" } : {};
 }
 
-/// Reads a link; returns a sentence on names that this page does not have, or "".
+/// Reads a link. Returns a sentence about names that this page does not have, or "".
 function readHash(hash) {
   const settings = settingsWithout(hash);
   const view = {};

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// Implementations beside ideal schedules: kinds of rows, their names, and whether overlap pays with available kernels.
-// An implementation may have the name of a schedule (async_tp), so ids as in links tell rows apart: "commfuse" is the
-// schedule, "as:flux" the implementation.
+// Implementations next to ideal schedules: kinds of rows, their names, and whether overlap pays with available kernels.
+// An implementation may have the same name as a schedule (async_tp), so rows have ids, which links use too: "commfuse"
+// is the schedule, "as:flux" the implementation.
 
 const AS = "as:";
 const isImplementation = (row) => Boolean(row.implements);
 const idOf = (row) => (isImplementation(row) ? `${AS}${row.strategy}` : row.strategy);
 const withImplementations = (rows) => rows.some(isImplementation);
-/// True for an ideal schedule beside implementations, which does not compete. Without them all compete except
-/// fused_kernel.
+/// Returns true for an ideal schedule that is shown next to implementations and does not compete with them. Without
+/// implementations, all schedules compete except fused_kernel.
 const isIdeal = (row, rows) => withImplementations(rows) && !isImplementation(row) && isBound(row);
-/// A short name, different from that of an implementation with the same name.
+/// Returns a short name, which differs from that of an implementation with the same name.
 const shortLabel = (row, rows) => (isIdeal(row, rows) ? `${row.strategy} (ideal)` : row.strategy);
 
 /// Whole models have no implementations.
 const hasImplementations = () => !facts.start?.scopes.some((one) => one.whole && one.name === setting("scope"));
 const implementationOf = (name) => facts.start?.implementations?.find((one) => one.name === name);
 const unmeasuredIn = (row) => /nobody measured \S+ on GPUs such as ([^;]+)/.exec(row?.warnings ?? "")?.[1];
-/// Puts "its GEMM 173 us, its cost per call 30 us" into a sentence's form.
+/// Turns "its GEMM 173 us, its cost per call 30 us" into a part of a sentence.
 const costsOf = (row) => listed((row?.held_back ?? "").replace(/ (\d+) us/g, ` ($1${NARROW}\u00b5s)`).split(", "));
 
-/// Describes an implementation and the result of this row, a line each.
+/// Describes an implementation and the result of this row, one line each.
 function implementationWords(name, row = null) {
   const known = implementationOf(name);
   const gpus = unmeasuredIn(row);
@@ -34,10 +34,10 @@ function implementationWords(name, row = null) {
     .join("\n");
 }
 
-/// Describes a row, for hints.
+/// Describes a row for hints.
 const wordsOf = (row, label) => (isImplementation(row) ? implementationWords(row.strategy, row) : scheduleWords(label, row.strategy));
 
-/// Indices of rows in display order: available implementations first, then ideal schedules.
+/// Returns indices of rows in display order: available implementations first, then ideal schedules.
 function shownOrder(rows) {
   const numbers = rows.map((_, i) => i);
   return [...numbers.filter((i) => !isIdeal(rows[i], rows)), ...numbers.filter((i) => isIdeal(rows[i], rows))];
@@ -45,7 +45,8 @@ function shownOrder(rows) {
 
 const fastestIdeal = (rows) => rows.filter((row) => ran(row) && isIdeal(row, rows)).sort((a, b) => timeOf(a) - timeOf(b))[0] ?? null;
 
-/// Ids on the time axis unless the user chose: all, or implementations and the fastest ideal schedule.
+/// Returns the ids on the time axis if the user has not chosen any: all of them, or implementations and the fastest
+/// ideal schedule.
 function usualIds(rows) {
   const ideal = fastestIdeal(rows);
   return rows.filter((row) => ran(row) && (!isIdeal(row, rows) || row === ideal)).map(idOf);
@@ -54,7 +55,8 @@ function usualIds(rows) {
 const GROUPS = ["Kernels you can get", "Ideal kernels"];
 const groupOf = (row, rows) => GROUPS[Number(isIdeal(row, rows))];
 
-/// [name, indices of rows] of implementations and of ideal schedules; one group without a name if all are ideal.
+/// Returns [name, indices of rows] for implementations and for ideal schedules; one group without a name if all are
+/// ideal.
 function groupsOf(rows) {
   const order = shownOrder(rows);
   return withImplementations(rows)
@@ -62,7 +64,7 @@ function groupsOf(rows) {
     : [["", order]];
 }
 
-/// "2%" is 0.02.
+/// "2%" becomes 0.02.
 const shareOf = (text, otherwise) => (/^[\d.]+%$/.test(text) ? Number.parseFloat(text) / 100 : otherwise);
 
 /// Smaller differences are ties.
@@ -70,7 +72,8 @@ const winDifference = () => shareOf(setting("verdict.difference"), 0.02);
 
 const surelyBeats = () => shareOf(setting("verdict.probability"), 0.8);
 
-/// The recommended row: the fastest implementation that surely beats serial, or if none does, the fastest of all.
+/// Returns the recommended row: the fastest implementation that surely beats serial, or the fastest of all if none
+/// does.
 function deployedOf(rows, serial) {
   const real = rows.filter(isImplementation);
   const pays = (row) =>
@@ -78,8 +81,8 @@ function deployedOf(rows, serial) {
   return fastestOf(real.filter(pays)) ?? fastestOf(real);
 }
 
-/// Compares the recommended row with serial, by the engine's rule: pay is "pays", "loses" or "unclear". Null if no
-/// implementation was simulated beside serial.
+/// Compares the recommended row with serial by the engine's rule: `pay` is "pays", "loses" or "unclear". Returns null
+/// if no implementation was simulated together with serial.
 function havingOf(rows) {
   const serial = rows.find((row) => row.strategy === "serial" && !isImplementation(row) && ran(row));
   const have = serial && deployedOf(rows, serial);
@@ -109,13 +112,14 @@ function havingHeadline({ have, times, sureness, one, pay }) {
   return `${leads[pay]}: ${have.strategy}${pay === "pays" || one ? "" : ", the fastest implementation,"} takes ${by} time than serial${surely}.`;
 }
 
-/// A faster implementation that the headline omits because it may not beat serial.
+/// Describes a faster implementation that the headline omits because it may not beat serial.
 function passedOver({ have, fastest }) {
   const gain = percent(1 - timeOf(fastest) / timeOf(have));
   return fastest === have ? "" : `${fastest.strategy} may take ${gain} less time than ${have.strategy}, but is only ${sure(fastest.beats_serial)} to beat serial.`;
 }
 
-/// Possible gain of another implementation, the time of ideal kernels, and the limits of the one in the headline.
+/// Describes the possible gain of another implementation, the time of ideal kernels, and the limits of the
+/// implementation in the headline.
 function havingSecond(having, rows) {
   const { have } = having;
   const ideal = fastestIdeal(rows);
@@ -125,7 +129,7 @@ function havingSecond(having, rows) {
   return [passedOver(having), reach, costs].filter(Boolean).join(" ");
 }
 
-/// Precedes the words on ideal schedules if implementations were asked for and none was simulated.
+/// Precedes the words about ideal schedules if implementations were requested and none was simulated.
 function idealsOnly(rows) {
   if (setting("as") === (state.presets.as ?? "") || withImplementations(rows)) {
     return "";
@@ -135,7 +139,7 @@ function idealsOnly(rows) {
     : "No implementation described here runs this, so these are ideal kernels. ";
 }
 
-/// Names the implementations that are predicted for GPUs without measurements, in one sentence.
+/// Names the implementations that are predicted for GPUs on which they were not measured, in one sentence.
 function beyondSentence(rows) {
   const gpus = rows.map(unmeasuredIn).find(Boolean);
   const names = rows.filter(unmeasuredIn).map((row) => row.strategy);
@@ -144,7 +148,7 @@ function beyondSentence(rows) {
   return gpus ? `Beyond the fit: nobody measured ${all} on GPUs such as ${gpus}${others ? "; the others were measured on such GPUs" : ""}.` : "";
 }
 
-/// The sentence below the control's list.
+/// Returns the sentence below the control's list.
 function asSaid(rows) {
   if (!hasImplementations()) {
     return "Whole models have none: choose a part of a layer under What runs.";
@@ -167,7 +171,7 @@ const AS_CHOICES = [
   { name: "all", title: "all described here", words: "" },
 ];
 
-/// The list of implementations, near the GPU.
+/// Returns the list of implementations, which is near the GPU.
 function asField(start) {
   const field = listField("as", "Implementations", [
     ["Compare", AS_CHOICES],
@@ -183,7 +187,7 @@ function asField(start) {
   return field;
 }
 
-/// Choices if an implementation does not run: another set, or a scope that it covers.
+/// Returns choices for an implementation that does not run: another set, or a scope that it covers.
 function asRemedies(sentence) {
   if (!/^implementation \S+ does not cover|^\S+ does not run on/.test(sentence) || setting("as") === "none") {
     return [];

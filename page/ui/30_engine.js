@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The simulator in its worker: started as often as needed, asked by messages.
+// The simulator in its worker, which is restarted as often as needed and receives questions as messages.
 
 const kit = {
   url: "", // URL of the worker's script
-  engine: null, // a promise of the engine for workers: {packed}, and {module} once a worker has compiled it
+  engine: null, // a promise of the engine for workers: {packed}, and also {module} once a worker has compiled it
   files: [], // {name, text, key, value}, in the main simulator's order
 };
 
-/// Takes the text of a block of index.html, which is large and not needed after that.
+/// Returns the text of a block of index.html, and empties the block, because the text is large.
 function blockText(name) {
   const block = $(`block-${name}`);
   if (!block) {
@@ -18,17 +18,18 @@ function blockText(name) {
   return text;
 }
 
-/// The engine follows this script, so that the page appears before it: all of it has arrived once the page is parsed.
+/// The engine follows this script in the document, so that the page appears first. All of it has arrived once the
+/// document is parsed.
 function openKit() {
   kit.url = URL.createObjectURL(new Blob([blockText("worker")], { type: "text/javascript" }));
   const parsed = new Promise((resolve) =>
     document.readyState === "loading" ? addEventListener("DOMContentLoaded", resolve, { once: true }) : resolve(),
   );
   kit.engine = parsed.then(() => ({ packed: blockText("engine") }));
-  kit.engine.catch(() => {}); // Each simulator reports it.
+  kit.engine.catch(() => {}); // Every simulator reports the failure itself.
 }
 
-/// A refused request (its sentence is for the user), or a worker that ended.
+/// A refused request, whose sentence is for the user, or a worker that ended.
 class EngineError extends Error {
   constructor(sentence, ended = false) {
     super(sentence);
@@ -44,8 +45,8 @@ class Simulator {
   start() {
     this.waiting = new Map();
     this.next = 1;
-    this.seen = 0; // number of kit.files that it has
-    this.alias = new Map(); // a file's value in the main simulator: its value in this one
+    this.seen = 0; // number of kit.files that this worker has
+    this.alias = new Map(); // maps a file's value in the main simulator to its value in this one
     this.prepared = Promise.resolve();
     this.failed = false;
     const worker = new Worker(kit.url);
@@ -73,7 +74,7 @@ class Simulator {
     );
   }
 
-  /// It did not start: waiting requests get the error, and the next request tries again.
+  /// Called if the worker did not start: waiting requests get the error, and the next request tries again.
   fail(sentence) {
     this.failed = true;
     this.end(new EngineError(sentence, true));
@@ -96,7 +97,7 @@ class Simulator {
     this.worker.terminate();
     this.waiting.forEach(({ reject }) => reject(error));
   }
-  /// Also cancels a request, because an engine cannot be interrupted.
+  /// Also cancels a request, because a running engine cannot be interrupted.
   restart(why) {
     this.end(new EngineError(why, true));
     this.start();
@@ -110,7 +111,7 @@ class Simulator {
     });
   }
 
-  /// Every simulator gets the user's files before a request that uses them.
+  /// Sends the user's files to the worker before a request that uses them.
   prepare() {
     this.prepared = this.prepared.then(async () => {
       while (this.seen < kit.files.length) {
@@ -121,7 +122,7 @@ class Simulator {
     return this.prepared;
   }
 
-  /// A worker that is still starting keeps requests until then.
+  /// A worker that is still starting keeps requests until it is ready.
   async ask(question) {
     this.failed && this.start();
     if (this.seen < kit.files.length) {
@@ -142,5 +143,5 @@ class Simulator {
   }
 }
 
-/// A path of a dropped file that a user can type.
+/// Turns the path of a dropped file into one that a user can type.
 const shownPath = (text) => String(text).replace(/\/files\/\d+\//g, "");

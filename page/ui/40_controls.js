@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists and sliders. Each shows one setting, and a slider has a box for values between its steps.
+// Lists and sliders. Each shows one setting; a slider has a box for values between its steps.
 
 const controls = new Map(); // key: {show()}
-const facts = { start: null, hardware: new Map() }; // the engine's facts
+const facts = { start: null, hardware: new Map() }; // facts from the engine
 
 const halves = (from, to) => {
   const values = [];
@@ -14,7 +14,7 @@ const halves = (from, to) => {
 const doubles = (from, to) => halves(from, to).filter((text) => Number.isInteger(Math.log2(Number(text))));
 const RATES = ["x0.1", "x0.25", "x0.5", "x0.75", "x1", "x1.25", "x1.5", "x2", "x3", "x4", "x8"];
 
-/// Returns the number of GPUs of a machine, from its words if the engine does not have it.
+/// Returns the number of GPUs of a machine, read from its words if the engine does not list it.
 function gpusOf(machine) {
   const found = /(?:(\d+) x )?(\d+) GPUs?/i.exec(machine?.words ?? "");
   return machine?.gpus ?? (found ? Number(found[1] ?? 1) * Number(found[2]) : 64);
@@ -60,7 +60,7 @@ function rateSaid(column, where) {
 
 const sizeOf = (text) => Number(String(text).replace(/^x/, ""));
 
-/// A slider over `steps`; another value is added at its place.
+/// A slider over `steps`; another value is inserted in order.
 function sliderField(key, { name, steps, show, said }) {
   const range = element("input", { type: "range", id: `in-${key}`, min: "0", step: "1" });
   const box = element("input", { type: "text", "aria-label": `${name}, exact`, autocomplete: "off", spellcheck: "false" });
@@ -162,7 +162,7 @@ function otherField({ key, words, preset, choices }) {
   return element("div", { class: "field" }, element("label", { for: id }, name), box, said);
 }
 
-/// Stands beside the verdict, to share it.
+/// Returns the buttons next to the verdict that share it.
 function shareButtons(command) {
   const link = element("button", { type: "button", id: "copy-link" }, "Copy link");
   const line = element("button", { type: "button", class: "copy-line" }, "Copy command");
@@ -235,7 +235,7 @@ const SCOPE_GROUPS = [
   ["Data parallel", isSharded],
 ];
 
-/// Some forty fields that few users open, made when they are opened.
+/// Some forty fields that few users open. They are created when they are opened.
 function moreSettings(others) {
   const more = element("details", { class: "wide", id: "more-settings" }, element("summary", {}, "More settings"));
   const fill = () => {
@@ -246,7 +246,7 @@ function moreSettings(others) {
   return more;
 }
 
-/// Controls that a phone folds away, so that the timelines stand near the top.
+/// Returns the controls that a phone folds away, so that the timelines are near the top.
 function restOf(start, parts, dtypes, others) {
   const phone = matchMedia("(max-width: 700px)");
   const body = element(
@@ -269,7 +269,7 @@ function restOf(start, parts, dtypes, others) {
     element("summary", {}, "What runs, batch, rates, command line"),
     body,
   );
-  phone.addEventListener("change", () => (rest.open ||= !phone.matches)); // A wide page has no summary to open it by.
+  phone.addEventListener("change", () => (rest.open ||= !phone.matches)); // A wide page has no summary to open.
   return rest;
 }
 
@@ -282,7 +282,7 @@ function showControls() {
   }
 }
 
-/// Applies a change by the user. Ranks that another machine does not have become its largest number.
+/// Applies a change by the user. A number of ranks that another machine does not have becomes its largest number.
 function change(changes) {
   const settings = { ...state.settings, ...changes };
   let told = "";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // All schedules on one time axis, on a canvas: lanes of ops, hatched where time is exposed, and below each schedule the
-// uncertainty of its end. Bisection finds the visible ops, so a lane of thousands of ops costs only its pixels.
+// uncertainty of its end. Visible ops are found by bisection, so a lane with thousands of ops costs only its pixels.
 
 const ROW = 18; // pixels of a lane
 const STRIP = 12; // pixels of the line with the uncertain end
@@ -14,7 +14,7 @@ const KIND_WORDS = {
 };
 const FONT = (size, weight = 400) => `${weight} ${size}px system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans","DejaVu Sans",sans-serif`;
 
-/// Spans of time in which one of the ops runs, in order and disjoint.
+/// Returns the spans of time in which at least one of the ops runs, in order and disjoint.
 function unionOf(ops) {
   const spans = [];
   for (const [, from, to] of [...ops].sort((a, b) => a[1] - b[1])) {
@@ -27,7 +27,7 @@ function unionOf(ops) {
   return spans;
 }
 
-/// Spans in which neither essential nor local work runs: [from, to, "head" | "bubble" | "tail"].
+/// Returns the spans in which neither essential nor local work runs: [from, to, "head" | "bubble" | "tail"].
 function exposedOf(timeline) {
   const kindOf = (op) => timeline.kinds[op[3]];
   const essential = timeline.ops.filter((op) => kindOf(op) === "essential");
@@ -45,7 +45,7 @@ function exposedOf(timeline) {
   return spans;
 }
 
-/// Head, bubble and tail without local work, in microseconds.
+/// Returns head, bubble and tail without local work, in microseconds.
 function exposedParts(timeline) {
   const parts = { head: 0, bubble: 0, tail: 0 };
   for (const [from, to, place] of exposedOf(timeline)) {
@@ -84,7 +84,7 @@ class Timelines {
       this.colours = palette();
       this.later();
     });
-    this.wide = 0; // It is read only here: asking for it elsewhere would lay the page out twice a frame.
+    this.wide = 0; // Read only here, because reading it elsewhere would lay out the page twice per frame.
     new ResizeObserver(() => {
       if (this.wide !== this.canvas.clientWidth) {
         this.wide = this.canvas.clientWidth;
@@ -99,7 +99,7 @@ class Timelines {
     this.canvas.addEventListener("keydown", (event) => this.onKey(event));
   }
 
-  /// timelines: those of the answer; rows: those of its JSON; shown: names of strategies, or null for all.
+  /// timelines: from the answer; rows: from its JSON; shown: ids of rows, or null for all.
   show(timelines, rows, shown) {
     const best = bestOf(rows);
     const serial = rows.find((row) => row.strategy === "serial");
@@ -115,7 +115,8 @@ class Timelines {
     const latest = (row) => row.makespan_us * 1e6 * (1 + (row.makespan_error ?? 0));
     const longest = Math.max(...this.panels.map((panel) => latest(panel.row)), 1);
     const usual = Math.max(...[best, serial].filter(Boolean).map(latest), 0);
-    // A schedule that takes far longer than serial would compress all others: it runs off the edge with its length.
+    // A schedule that takes far longer than serial would compress all others, so it runs off the edge and shows its
+    // length.
     this.end = Math.min(longest, Math.max(usual * 1.9, 1)) * 1.03;
     this.unit = timeUnit(this.end / 1e6);
     this.point(null);
@@ -139,19 +140,19 @@ class Timelines {
     return { timeline, row, lanes: kept, against, words, best: row === bestOf(rows), ideal: isIdeal(row, rows), group: "", p99 };
   }
 
-  /// Says why the op under the pointer takes so long, once that is known.
+  /// Shows why the op under the pointer takes so long, once that is known.
   async explain(picked) {
     if (picked.op === undefined || picked.panel.why) {
       return;
     }
-    await rest(80); // A pointer that only passes over asks nothing.
+    await rest(80); // A pointer that only passes over an op causes no request.
     if (this.picked !== picked) {
       return;
     }
     try {
       picked.panel.why = await live.why(idOf(picked.panel.row));
     } catch {
-      return; // The op is described without it.
+      return; // The op is described without the reason.
     }
     if (this.picked === picked) {
       this.showTip(picked);
@@ -182,7 +183,7 @@ class Timelines {
     this.canvas.style.height = `${this.height}px`;
   }
 
-  /// On a phone the options follow the name, on as many lines as they need.
+  /// On a phone, the options follow the name, on as many lines as needed.
   titleOf({ timeline }) {
     const [name, options] = /^(.*?)(?: \((.*)\))?$/.exec(timeline.label).slice(1);
     if (!this.narrow || !options) {
@@ -288,7 +289,8 @@ class Timelines {
     }
   }
 
-  /// Name at the left, numbers at the right; on a phone one below the other. Names are shortened before numbers are.
+  /// Draws the name at the left and numbers at the right, or below each other on a phone. Names are shortened before
+  /// numbers.
   drawHead(pen, { y, head, title, row, against, words, ideal, best }) {
     const right = this.left + this.width;
     const numbers = `${this.unit.text(row.makespan_us)} \u00b1${percent(row.makespan_error ?? 0)}${against}`;
@@ -417,8 +419,8 @@ class Timelines {
     }
   }
 
-  /// Shows the uncertainty of the end: a hatched box one standard error each way, a line at the prediction, a diamond
-  /// at p99.
+  /// Shows the uncertainty of the end: a hatched box of one standard error in both directions, a line at the
+  /// prediction, and a diamond at p99.
   drawEnd(pen, { row, stripY, p99 }) {
     const right = this.left + this.width;
     const end = this.xOf(row.makespan_us * 1e6);
@@ -454,7 +456,7 @@ class Timelines {
     }
   }
 
-  /// Returns the op or the exposed time at a place of the canvas.
+  /// Returns the op or the exposed time at a position on the canvas.
   at(x, y) {
     const panel = this.panels.find((one) => y >= one.y && y < one.stripY + STRIP);
     if (panel && y < panel.y + panel.head) {
@@ -558,8 +560,8 @@ class Timelines {
   }
 }
 
-/// Words beside a name: wins or ties; for an implementation, whether it pays and the probability that it beats serial.
-/// The label of a bound names it as one.
+/// Returns words next to a name: "wins" or "ties"; for an implementation, whether it pays and the probability that it
+/// beats serial. Bounds need none, because their labels name them as bounds.
 function marksOf(row, rows) {
   if (withImplementations(rows)) {
     return isImplementation(row) && typeof row.beats_serial === "number" ? `${row === bestOf(rows) && payOf(rows) === "pays" && !narrow() ? "pays, " : ""}${chanceText(row.beats_serial)} likely to beat serial` : "";
@@ -582,7 +584,7 @@ function firstAfter(ops, time) {
   return low;
 }
 
-/// Says how the engine prices the op: as that of its kind with this time, where all such ops run alike.
+/// Says how the engine prices the op, if it prices all ops of this kind and time in the same way.
 function whySoLong({ timeline, why }, [, from, to, kind]) {
   const us = (to - from) / 1e6;
   const same = (why?.ops ?? []).filter((op) => op.kind === timeline.kinds[kind] && us > op.shortest_us - 1e-4 && us < op.longest_us + 1e-4);
@@ -593,7 +595,7 @@ function whySoLong({ timeline, why }, [, from, to, kind]) {
   return `${same.length === 1 ? `It is priced as ${shapeText(same[0].shape)}. ` : ""}${howText(same[0].how)}`;
 }
 
-/// Says why an op begins when it does, as far as its own rank shows it.
+/// Says why an op begins when it does, as far as the op's own rank shows it.
 function whyThen({ timeline }, op) {
   if (op[1] === 0) {
     return "Begins at once.";

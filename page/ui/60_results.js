@@ -10,10 +10,11 @@ function fastestOf(rows) {
   return rows.filter((row) => ran(row) && !isBound(row)).sort((a, b) => timeOf(a) - timeOf(b))[0] ?? null;
 }
 
-/// The row of the verdict: the recommended one, or the fastest.
+/// Returns the row of the verdict: the recommended row, or the fastest.
 const bestOf = (rows) => havingOf(rows)?.have ?? fastestOf(rows);
 
-/// "wins", "ties", "loses" or "bound" of every row; whole models have no such column, so the rule is applied here.
+/// Returns "wins", "ties", "loses" or "bound" for every row. Whole models have no such column, so the rule is applied
+/// here.
 function verdictsOf(rows) {
   const best = fastestOf(rows);
   return rows.map((row) => {
@@ -30,12 +31,12 @@ function verdictsOf(rows) {
   });
 }
 
-/// Schedules without overlap; decoding has two.
+/// Schedules without overlap; decoding has two of them.
 const WITHOUT_OVERLAP = ["serial", "all_reduce"];
 const baselineOf = (rows) =>
   rows.filter((row) => WITHOUT_OVERLAP.includes(row.strategy) && ran(row)).sort((a, b) => timeOf(a) - timeOf(b))[0] ?? null;
 
-/// Says if overlap pays against the fastest schedule without it: "pays", "loses", "unclear" or "alone".
+/// Returns whether overlap pays, compared with the fastest schedule without it: "pays", "loses", "unclear" or "alone".
 function payOf(rows) {
   const having = havingOf(rows);
   if (having) {
@@ -85,7 +86,8 @@ function headlineOf(rows) {
   return rows.filter(ran).length === 1 ? `Only ${best.strategy} runs here, in ${time}.` : `With ideal kernels ${best.strategy} is the fastest, in ${time}.`;
 }
 
-/// The engine's verdict compares schedules, which win or tie; after a headline on overlap it answers another question.
+/// The engine's verdict compares schedules, which win or tie. After a headline about overlap, it answers another
+/// question.
 function secondOf(verdict, rows) {
   const having = havingOf(rows);
   if (having) {
@@ -93,7 +95,7 @@ function secondOf(verdict, rows) {
   }
   const words = verdict
     .replace(/ (fused_kernel) \([^)]*\) takes ([\d.]+%) less than (\S+)\.$/, " A lower bound that no implementation reaches takes $2 less time than $3.")
-    .replace(/^\S+ takes [\d.]+ us\.$/, "") // the headline says it
+    .replace(/^\S+ takes [\d.]+ us\.$/, "") // the headline says this
     .replace(/^(\S+) wins \(([^)]*)\)/, "$1 ($2)");
   const all = words === "" || payOf(rows) === "alone" ? words : `Which schedule? ${words}`;
   return idealsOnly(rows) + all;
@@ -113,13 +115,13 @@ const LEANINGS = { prior: "assumed", published: "published", fitted: "fitted", m
 
 const OUT_OF_MEMORY = /^out of memory: /;
 
-/// Each of the engine's warnings, once.
+/// Returns each of the engine's warnings once.
 function warningsOf(rows) {
   const said = rows.flatMap((row) => (row.warnings ? String(row.warnings).split("; ") : []));
   return [...new Set(said)].filter((one) => !one.startsWith("nobody measured "));
 }
 
-/// A sentence on what does not fit the GPUs' memory, or "".
+/// Returns a sentence about schedules that do not fit into the GPUs' memory, or "".
 function unfitSentence(rows) {
   const said = warningsOf(rows).find((one) => OUT_OF_MEMORY.test(one));
   const unfit = rows.filter((row) => row.fits === false);
@@ -165,7 +167,7 @@ const STEP_PARTS = [
   ["optimizer", "local"],
 ];
 
-/// The bars of whole models: parts of a training step, or times alone.
+/// Returns the legend of the bars of whole models: the parts of a training step, or only times.
 function stepLegend(rows) {
   const known = STEP_PARTS.filter(([name]) => rows.some((row) => row[`${name}_ms`] !== undefined));
   return known.length > 0
@@ -173,7 +175,8 @@ function stepLegend(rows) {
     : [["essential", "time; its parts are known for training steps and parts of a layer"]];
 }
 
-/// [name, look, microseconds] of a row; exposed time in head, bubble and tail where its timeline shows them.
+/// Returns [name, look, microseconds] for the parts of a row. Exposed time is split into head, bubble and tail if the
+/// row's timeline shows them.
 function partsOf(row, timeline) {
   if (row.makespan_us === undefined) {
     return STEP_PARTS.filter(([name]) => row[`${name}_ms`] !== undefined).map(([name, look]) => [name, look, row[`${name}_ms`] * 1000]);
@@ -191,10 +194,10 @@ class Results {
     this.bars.after((this.legend = element("div")));
     $("table").replaceChildren(scrollRegion("All numbers"));
     this.region = $("table").querySelector(".scroll");
-    this.folded = narrow(); // true: the ideal schedules beside implementations are folded
+    this.folded = narrow(); // true: the ideal schedules next to implementations are folded
   }
 
-  /// The button that shows or hides ideal schedules, which a phone folds away.
+  /// Returns the button that shows or hides ideal schedules, which a phone folds away.
   folder(number) {
     const turn = () => {
       this.folded = !this.folded;
@@ -260,7 +263,7 @@ class Results {
       .join(", ");
     bar.setAttribute("aria-label", `${label}: ${unit.text(timeOf(row))}${said ? `, of which ${said}` : ""}`);
     bar.title = said;
-    let room = 100; // A bar that is longer than the axis ends at its edge.
+    let room = 100; // A bar that is longer than the axis ends at the edge.
     bar.classList.toggle("cut", timeOf(row) > end * 1.001);
     for (const [name, look, us] of parts.length > 0 ? parts : [["time", "essential", timeOf(row)]]) {
       const wide = Math.min(Math.max((us / end) * 97, 0), room);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The winners around the chosen point, tokens by ranks, asked cell by cell in the second worker once the user rests.
+// The winners around the chosen point, tokens by ranks. The second worker computes them cell by cell once the user
+// rests.
 
 const LOOKING = "Looking nearby\u2026";
 const MAP_LEGEND = [
@@ -10,7 +11,7 @@ const MAP_LEGEND = [
   ["none", "none", "cannot be run"],
 ];
 
-/// The colour answers the question; its shade shows the difference.
+/// The colour shows whether overlap pays; its shade shows the difference.
 function lookOf({ pay, gain, cost }) {
   const share = Math.abs(pay === "loses" ? cost : gain);
   const shade = share < 0.05 ? 1 : share < 0.15 ? 2 : 3;
@@ -25,7 +26,8 @@ class WinnersMap {
     this.results = new Map();
   }
 
-  /// Tokens across, ranks down, with the chosen point inside. The verdict's line looks three steps far on every screen.
+  /// Returns tokens across and ranks down, with the chosen point among them. The line below the verdict needs three
+  /// steps on every screen.
   axes(across = narrow() ? 2 : 3) {
     const seq = Number(setting("seq"));
     const ranks = Number(setting("ranks"));
@@ -50,7 +52,7 @@ class WinnersMap {
       );
   }
 
-  /// Links half and twice as fast, which no cell shows.
+  /// Returns links half and twice as fast, which no cell shows.
   rates() {
     return ["link_bandwidth", "network_bandwidth"].flatMap((key) => {
       const times = /^x([\d.]+)$/.exec(setting(key));
@@ -61,7 +63,7 @@ class WinnersMap {
     });
   }
 
-  /// Describes a cell, and says so where no implementation runs there.
+  /// Describes a cell, and says so if no implementation runs there.
   known(cell) {
     const said = this.memory.get(this.keyOf(cell));
     return said?.ideal && withImplementations(live.rows ?? []) ? { error: "no implementation runs here" } : said;
@@ -71,19 +73,19 @@ class WinnersMap {
     return JSON.stringify(asked(cell));
   }
 
-  /// Points that the verdict's line needs: other tokens, other ranks, other links.
+  /// Returns the points that the line below the verdict needs: other tokens, other ranks, other links.
   neighbours() {
     const { seqs, ranks } = this.axes(3);
     return [...seqs.map((one) => ({ seq: String(one) })), ...ranks.map((one) => ({ ranks: String(one) })), ...this.rates()];
   }
 
-  /// The line below the verdict, as far as the results for the point on the screen are known.
+  /// Returns the line below the verdict, once all results around the point on the screen are known.
   change() {
     const isNow = JSON.stringify(live.settings) === this.keyOf({});
     return isNow && this.neighbours().every((cell) => this.memory.has(this.keyOf(cell))) ? this.sentence() : LOOKING;
   }
 
-  /// The neighbours, and the changes that would change the verdict.
+  /// Simulates the neighbours, and shows which changes would change the verdict.
   async look(simulator, isStale) {
     if ((await this.askAll(this.neighbours(), simulator, isStale)) && !isStale()) {
       put("change", this.change());
@@ -97,7 +99,8 @@ class WinnersMap {
     }
   }
 
-  /// Asks for missing results; `isStale` tells if the user has moved on. True if all are known then.
+  /// Requests missing results; `isStale` returns whether the user has moved on. Returns true if all results are known
+  /// afterwards.
   async askAll(cells, simulator, isStale) {
     for (const cell of cells) {
       const key = this.keyOf(cell);
@@ -126,7 +129,7 @@ class WinnersMap {
     return true;
   }
 
-  /// The point on the screen is a cell that needs no request. `settings` are those of its request.
+  /// The point on the screen is a cell that needs no request. `settings` are the settings of its request.
   learn(rows, settings) {
     this.memory.set(JSON.stringify(settings), cellOf(rows, settings));
   }
@@ -217,7 +220,7 @@ class WinnersMap {
     );
   }
 
-  /// Arrow keys go from cell to cell; Tab stops at one of them.
+  /// Arrow keys move from cell to cell; Tab stops at only one of them.
   onKey(event) {
     const by = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key];
     const here = event.target.closest("td");
@@ -229,7 +232,7 @@ class WinnersMap {
     next?.querySelector("button")?.focus();
   }
 
-  /// Names changes of the verdict: the nearest tokens and ranks with another one.
+  /// Names changes of the verdict: the nearest tokens and ranks with another verdict.
   sentence() {
     const { seqs, ranks } = this.axes(3);
     const here = this.known({});
@@ -243,7 +246,7 @@ class WinnersMap {
       const find = (side) => {
         const others = side.filter((one) => saidAt(one)?.name && saidAt(one).pay !== here.pay);
         const clear = others.find((one) => saidAt(one).pay !== saidAt(others[0]).pay);
-        return [...others.slice(0, 1), ...(clear === undefined ? [] : [clear])]; // "too close to call", and after it the opposite
+        return [...others.slice(0, 1), ...(clear === undefined ? [] : [clear])]; // "too close to call", then the opposite
       };
       const sides = [[...values].reverse().filter((one) => one < chosen), values.filter((one) => one > chosen)];
       return sides.flatMap(find).map((one) => [`at ${words(one)}`, name(saidAt(one))]);
@@ -270,7 +273,7 @@ class WinnersMap {
       ...along(ran(ranks, "ranks"), String, "ranks"),
       ...(rated ? ["with links half and twice as fast"] : []),
     ];
-    // Places with one outcome share its words: "at 2 ranks and with links twice as fast it is too close to call".
+    // Combines places with the same outcome: "at 2 ranks and with links twice as fast it is too close to call".
     const outcomes = [...new Set(changes.map(([, outcome]) => outcome))];
     const said = outcomes.map((outcome) => `${listed(changes.filter(([, one]) => one === outcome).map(([at]) => at))} ${outcome}`);
     return changes.length > 0
@@ -295,7 +298,7 @@ const narrow = () => matchMedia("(max-width: 700px)").matches;
 const NARROW_NAMES = { commfuse: "fuse", ring_exchange: "ring" };
 const shortName = (name) => (narrow() && NARROW_NAMES[name]) || (SHORT[name] ?? name.split("_")[0]);
 
-/// Compares like the others, with the recommended implementation if it is not clearly slower than serial.
+/// Like other cells, but with the recommended implementation, if it is not clearly slower than serial.
 function havingCell({ have, times, sureness, pay }) {
   const surely = sureness === null ? "" : `, ${sure(sureness)} ${times < 1 ? "to beat serial" : "that serial is faster"}`;
   const by = `${have.strategy} takes ${percent(Math.abs(1 - times))} ${times < 1 ? "less" : "more"} time than serial${surely}`;
@@ -311,7 +314,7 @@ function havingCell({ have, times, sureness, pay }) {
   };
 }
 
-/// `ideal`: implementations were asked for, and none runs there.
+/// `ideal`: implementations were requested, and none runs there.
 function cellOf(rows, settings = {}) {
   const best = fastestOf(rows);
   if (!best) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares two schedules: the parts of the time that differ, op by op, and the sensitivity of the answer.
+// Compares two schedules: the parts of their times that differ, op by op, and the sensitivity of the result.
 
 const WHY_PARTS = [
   ["compute", "essential work, uncut"],
@@ -28,7 +28,7 @@ class Why {
     );
   }
 
-  /// The winner against serial, unless the user chose.
+  /// Compares the winner with serial, unless the user has chosen.
   show(rows) {
     const order = shownOrder(rows).filter((i) => ran(rows[i]));
     const able = order.map((i) => idOf(rows[i]));
@@ -111,7 +111,7 @@ function whySentence(x, y, a, b, differences, unit) {
   return `${lead}${helps.length > 0 ? `: ${listed(helps.map(one))}` : ""}${costs.length > 0 ? `, set against ${listed(costs.map(one))}` : ""}.`;
 }
 
-/// Green to the left: less time; orange to the right: more.
+/// Draws less time in green, to the left, and more time in orange, to the right.
 function diffBars(differences, total, unit) {
   const most = Math.max(...differences.map(([, , us]) => Math.abs(us)), Math.abs(total), 1e-9);
   const lines = [...differences, ["time", "all of it", total]].flatMap(([name, words, us]) => {
@@ -127,7 +127,7 @@ function diffBars(differences, total, unit) {
   return element("div", { class: "diff" }, ...lines);
 }
 
-/// Ops of both schedules, with those of equal shape on one line.
+/// Lists the ops of both schedules, with ops of the same shape on one line.
 function opTable(one, two, a, b, unit) {
   const kinds = ["essential", "communication", "local"];
   const lines = new Map();
@@ -184,10 +184,10 @@ function opTable(one, two, a, b, unit) {
   return element("table", { class: "ops" }, element("thead", {}, head), element("tbody", {}, ...body));
 }
 
-/// Names a parameter, or the residual of a fit, in a sentence.
+/// Names a parameter, or the residual of a fit, inside a sentence.
 const holdName = (name) => shapeText(name).replace(/^accelerator\./, "").replace(/^(\S+), what its fit leaves$/, "what the fit of $1 leaves");
 
-/// The largest uncertainties of the first schedule.
+/// Returns the largest uncertainties of the first schedule.
 function holdsOf(why, name) {
   const rows = why.holds
     .slice(0, 5)
@@ -224,7 +224,7 @@ function holdsOf(why, name) {
   );
 }
 
-/// The parameter whose error changes the time most.
+/// Names the parameter whose error changes the time most.
 function dependsSentence([hold], name) {
   if (!hold) {
     return "";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The training run: GPUs, days and money, in a worker of its own, which ends when the user cancels.
+// The training run: GPUs, days and money. It has a worker of its own, which ends when the user cancels.
 
 const PLAN_FIELDS = [
   ["tokens", "Tokens to train on", "as in 2T"],
@@ -12,7 +12,7 @@ const PLAN_FIELDS = [
 Object.assign(CONTROL_NAMES, Object.fromEntries(PLAN_FIELDS));
 const PLAN_NEEDS = { tokens: "2T", gpus: "h100", price: "2.80" };
 
-/// Checks the form for input that a plan would refuse in words of the command line; "" if nothing is wrong.
+/// Checks the form for input that a plan would refuse in the words of the command line; "" if the input is valid.
 function planMistake(texts) {
   const missing = Object.entries(PLAN_NEEDS).filter(([key]) => texts[key] === "");
   const both = /^([\d,]+)\s*(?:[x\u00d7]\s*)?(\S.*)$/i.exec(texts.gpus);
@@ -186,25 +186,25 @@ class Plan {
   }
 }
 
-/// "$1.28M", "$20.2k", "$0.64": three digits, and cents below a thousand.
+/// Returns an amount such as "$1.28M", "$20.2k" or "$0.64": three digits, and cents below a thousand.
 function money(value, currency) {
   const [size, letter] = value >= 999.5e6 ? [1e9, "B"] : value >= 999.5e3 ? [1e6, "M"] : value >= 999.5 ? [1e3, "k"] : [1, ""];
   const amount = value / size;
   return `${currency}${letter === "" || amount >= 999.5 ? amount.toFixed(letter === "" ? 2 : 0) : amount.toPrecision(3)}${letter}`;
 }
 
-/// Labels an axis, whose ticks are round: $1.50M is "$1.5M", $1.00M is "$1M", and $300k stays.
+/// Labels an axis with round ticks: $1.50M becomes "$1.5M", $1.00M becomes "$1M", and $300k stays.
 const tickMoney = (value, currency) => money(value, currency).replace(/(\.\d*?)0+(?=[kMB]?$)/, "$1").replace(/\.(?=[kMB]?$)/, "");
 
-/// Words a chance: "92%", and never a certainty that 2,000 draws cannot show.
+/// Returns a chance such as "92%", and never a certainty that 2,000 draws cannot show.
 function chance(probability) {
   return probability > 0.99 ? "over 99%" : probability < 0.01 ? "below 1%" : percent(probability, 0);
 }
 
-/// The requirements of a plan, or "".
+/// Returns the limits of a plan in words, or "".
 const limitsOf = ({ deadline_days: deadline, budget }) => (deadline && budget ? "deadline and budget" : deadline ? "the deadline" : budget ? "the budget" : "");
 
-/// "256 h100 have a 92% chance of meeting the deadline: 74.5 days, $1.28M."
+/// Returns a headline such as "256 h100 have a 92% chance of meeting the deadline: 74.5 days, $1.28M."
 function planHeadline(best, plan, currency) {
   if (!best) {
     return /^No option meets the limits[^.]*\./.exec(plan.verdict ?? "")?.[0] ?? "No option meets the limits.";
@@ -215,7 +215,7 @@ function planHeadline(best, plan, currency) {
   return limits ? `${name}, ${chance(best.confidence)} sure to meet ${limits}: ${what}.` : `${name}: ${what}.`;
 }
 
-/// The engine's verdict, with the sites of each schedule named.
+/// Returns the engine's verdict, with the sites of each schedule named.
 function planVerdict(plan, text) {
   const sites = plan.kinds[plan.answer]?.sites ?? [];
   const at = (name) => sites.filter((site) => site.strategy === name).map((site) => site.site.replaceAll("_", " "));
@@ -226,7 +226,7 @@ function planVerdict(plan, text) {
   return inTerms(verdict).replace(/(\d) %/g, "$1%");
 }
 
-/// The verdict without the contents of headline and tiles: days, cost and the chance.
+/// Returns the verdict without the facts of headline and tiles: days, cost and the chance.
 function planReasons(verdict) {
   const said = verdict
     .replace(/^Train on [\d,]+ \S+ \(([^)]*)\)(?= with)/, "Layout: $1,")
@@ -236,11 +236,11 @@ function planReasons(verdict) {
   return said;
 }
 
-/// A refusal in words of the form, whose list has the known kinds.
+/// Returns a refusal in the words of the form, whose list has the known kinds.
 const planRefusal = (sentence) =>
   withNames(sentence.replace(/^(--gpus: unknown hardware '[^']*'); known: .*$/m, "$1; choose one of this field's list, or a short name such as h100"));
 
-/// Says what is simulated and what is counted.
+/// States what is simulated, and which losses are included.
 function countedSentences(best, { asked }) {
   const ideal = "Simulated with ideal kernels: what implementations lose is not counted.";
   const tokens = asked.batch * asked.seq;
@@ -256,7 +256,8 @@ function countedSentences(best, { asked }) {
 
 const SURE = 0.95; // chance of meeting the deadline
 
-/// The cheapest option that meets the deadline more surely than a risky one; if only money is limited, the shortest.
+/// Returns the cheapest option that meets the deadline more surely than a risky one. If only money is limited, returns
+/// the shortest.
 function surerThan(best, runs, shortest) {
   const by = (run) => (shortest ? run.days : run.cost).value;
   const surer = runs.filter((run) => run.confidence >= SURE).sort((a, b) => by(a) - by(b))[0];
@@ -275,7 +276,7 @@ function surerSentence(best, runs, currency, shortest = false) {
   return `To be ${chance(surer.confidence)} sure, take ${grouped(surer.gpus)} ${surer.kind} for ${cost}: ${what}.`;
 }
 
-/// A degree and its number stay on one line.
+/// Keeps a degree and its number on one line.
 const layoutText = ({ tensor, pipeline, data, context }) =>
   `TP ${tensor}, PP ${pipeline}, DP ${data}${context > 1 ? `, CP ${context}` : ""}`.replace(/P (\d)/g, "P\u00a0$1");
 
@@ -320,12 +321,12 @@ function planTiles(best, plan, currency) {
 
 const TICKS = [1, 1.5, 2, 3, 5, 7]; // multiples of a power of ten, for short axes
 
-/// "deadline, 90 days; budget, $2.00M"
+/// Returns a text such as "deadline, 90 days; budget, $2.00M".
 function limitWords({ asked: { deadline_days: deadline, budget } }, currency) {
   return [deadline && `deadline, ${Number(deadline.toFixed(1))} days`, budget && `budget, ${money(budget, currency)}`].filter(Boolean).join("; ");
 }
 
-/// Both axes are logarithmic. Dotted lines span nine in ten draws; dashed lines are deadline and budget.
+/// Both axes are logarithmic. Dotted lines span nine of ten draws; dashed lines are deadline and budget.
 function planChart(runs, plan, currency) {
   const [wide, high, left, bottom] = narrow() ? [366, 300, 60, 46] : [900, 380, 76, 46]; // A phone would shrink its words.
   const { deadline_days: deadline, budget } = plan.asked;
@@ -351,7 +352,7 @@ function planChart(runs, plan, currency) {
   const line = (x1, y1, x2, y2, look) => drawing("line", { x1, y1, x2, y2, class: look });
   const label = (px, py, anchor, text, look = "") => drawing("text", { x: px, y: py, "text-anchor": anchor, class: look }, text);
   let last = -Infinity;
-  const roomy = (at) => at - last >= 34 && ((last = at), true); // room for a label beside the one before
+  const roomy = (at) => at - last >= 34 && ((last = at), true); // room for a label next to the previous one
   steps(d0, d1).forEach((days) =>
     svg.append(
       line(x(days), 16, x(days), high - bottom, "rule"),
@@ -439,14 +440,14 @@ function planTable(runs, currency) {
   );
 }
 
-/// "price -20 %" is "price \u221220%", "links x0.5" is "links \u00d70.5".
+/// "price -20 %" becomes "price \u221220%", "links x0.5" becomes "links \u00d70.5".
 const changeText = ({ change }) => change.replace(/(\d) %/g, "$1%").replace(/(^| )-(?=\d)/g, `$1${MINUS}`).replace(/\bx(?=\d)/g, "\u00d7");
 
 function whatIfTable(plan, currency) {
   const head = element("tr", {}, ...["Change", "Days", "Cost", "Days vs plan"].map((one) => element("th", { scope: "col" }, one)));
   const usual = plan.answer === null || plan.answer < 0 ? null : plan.kinds[plan.answer];
   const cost = usual?.runs[usual.answer]?.cost.value;
-  // The halves and doubles beside them suffice.
+  // The neighbouring halves and doubles suffice.
   const isBetween = ({ change }) => /^(links|network) x(0\.75|1\.5|3)$/.test(change);
   const isSame = (one) =>
     Number.parseFloat(percent(Math.abs(one.days_share))) === 0 && cost !== undefined && money(one.cost.value, currency) === money(cost, currency);

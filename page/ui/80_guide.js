@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first minute: six states of the page, each with what to look at. Numbers are those of the answer on the screen.
+// The first minute: six states of the page, each with something to look at. Numbers come from the answer on the screen.
 
 const GUIDE_POINT = { model: "llama-3.1-70b", hardware: "h100-sxm", scope: "down", ranks: "8", batch: "1", seq: "8192" };
 const rowOf = (rows, name) => rows.find((row) => row.strategy === name && !isImplementation(row) && ran(row));
@@ -53,7 +53,7 @@ const GUIDE = [
   },
 ];
 
-/// The settings of a step. The first steps teach schedules and have no implementations.
+/// Returns the settings of a step. The first steps teach schedules and have no implementations.
 function guidePoint(step) {
   const { seq, as = "none" } = GUIDE[step - 1];
   return Object.fromEntries(Object.entries({ ...GUIDE_POINT, seq, as }).filter(([key]) => key in state.presets));
@@ -98,7 +98,7 @@ class Guide {
     change({});
     this.steps[step - 1].focus({ preventScroll: true });
   }
-  /// Returns to the user's place, unless the point is one of their own by now.
+  /// Returns to the user's place, unless the user has changed the point in the meantime.
   leave() {
     const back = this.before && !this.moved();
     Object.assign(state, back ? this.before : {});
@@ -125,7 +125,7 @@ class Guide {
     this.close.textContent = step > 0 && this.before && !this.moved() ? "Back to where you were" : "Close";
   }
 
-  /// The user changed a setting of the step.
+  /// Called when the user has changed a setting of the step.
   moved() {
     return Object.entries(guidePoint(this.step)).some(([key, text]) => setting(key) !== text);
   }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ties the parts together: a change asks for the newest point only, draws it in the next frame, and after a rest refines
-// it (jitter, map, comparison) in a second worker.
+// Connects the parts. A change requests only the newest point, and draws it in the next frame. After a rest, a second
+// worker refines the point (jitter, map, comparison).
 
 const REST = 150; // milliseconds without a change
 const JITTER = { jitter: "default", samples: "400" }; // the fewest runs, in hundreds, that give p99 a range (docs/metrics.md)
 
-const COLD = 4; // factor by which the first point, with the engine's start, takes longer than the next
-const HEAVY = 1500; // milliseconds; a slower point is refined only when the user asks for it
+const COLD = 4; // factor by which the first point, which includes the engine's start, takes longer than the next
+const HEAVY = 1500; // milliseconds; a slower point is refined only if the user requests it
 
 const live = {
   main: null, // the simulator that answers sliders
@@ -21,7 +21,7 @@ const live = {
   again: false,
   turn: 0, // number of changes; older answers are stale
 
-  /// Only one request is under way, and after it only the newest is sent.
+  /// Only one request is in progress; after it, only the newest settings are sent.
   ask() {
     ++this.turn;
     this.rested();
@@ -69,7 +69,7 @@ const live = {
     this.done();
   },
 
-  /// The verdict is painted before the rest is drawn.
+  /// Paints the verdict before it draws the rest.
   takeFirst() {
     showVerdict(this.answer, this.rows);
     page.verdictAt = performance.now();
@@ -97,7 +97,7 @@ const live = {
     this.done();
   },
 
-  /// A point that takes long can be cancelled.
+  /// A point that takes a long time can be cancelled.
   wait() {
     const button = element("button", { type: "button", onclick: () => this.main.restart("cancelled") }, "Cancel");
     $("problem").after(element("p", { id: "cancel-ask", class: "buttons", role: "status" }, "Simulating this point\u2026 ", button));
@@ -144,7 +144,8 @@ const live = {
     showControls();
   },
 
-  /// The answer of `why` on a schedule or an implementation, by its id, at the point on the screen; asked once.
+  /// Returns the answer of `why` for a schedule or an implementation, by its id, at the point on the screen. Asked only
+  /// once.
   why(id) {
     const key = `${id} ${JSON.stringify(this.settings)}`;
     const which = id.startsWith(AS) ? { implementation: id.slice(AS.length) } : { strategy: id };
@@ -174,7 +175,7 @@ const live = {
       : "p99 under jitter follows once you rest.");
   },
 
-  /// Jitter, map and comparison of the point on the screen.
+  /// Computes jitter, map and comparison of the point on the screen.
   async refine() {
     const turn = this.turn;
     const isStale = () => turn !== this.turn;
@@ -186,7 +187,7 @@ const live = {
     announce(`${$("headline").textContent} ${withImplementations(this.rows) ? $("second").textContent : (this.answer.verdict ?? "")}`);
     this.side ??= new Simulator();
     if (this.refining) {
-      // An older request is running; short ones end by themselves, long ones are not waited for.
+      // An older request is running. A short one ends by itself; a long one is not awaited.
       const before = this.refining;
       const late = setTimeout(() => this.side.restart("newer"), 1500);
       await before;
@@ -203,7 +204,7 @@ const live = {
     }
   },
 
-  /// Replaces parts that take long: says why they are missing, with the button that computes them.
+  /// Replaces parts that take a long time: says why they are missing, next to the button that computes them.
   later(sentence) {
     const seconds = Math.ceil((page.answerMs / 1000) * 40); // about this many points
     const { turn } = this;
@@ -261,11 +262,11 @@ live.rested = afterRest(REST, () => live.refine());
 const parts = { timelines: null, results: null, map: null, why: null, guide: null, plan: null };
 page.parts = parts;
 
-/// Settings in a refusal, which names them by their flags, "--seq: …".
+/// Returns the settings that a refusal names by their flags, as in "--seq: …".
 const refusedKeys = (sentence) =>
   [...sentence.matchAll(/^--([\w-]+): /gm)].map(([, flag]) => flag.replaceAll("-", "_")).filter((key) => key in state.presets);
 
-/// A button that resets such settings to their defaults.
+/// Returns a button that resets these settings to their defaults.
 function defaultsFor(keys) {
   const defaults = Object.fromEntries(keys.map((key) => [key, state.presets[key]]));
   const words = keys.map((key) => `${controlName(key)} ${shownPath(state.presets[key])}`);
@@ -282,7 +283,7 @@ function defaultsFor(keys) {
   ];
 }
 
-/// The choices that a refusal offers, as buttons.
+/// Returns the choices that a refusal offers, as buttons.
 function remediesOf(sentence) {
   const ways = asRemedies(sentence);
   if (ways.length > 0) {
@@ -314,16 +315,16 @@ function remediesOf(sentence) {
 
 const p99Of = (rows) => new Map(rows.filter((row) => row.p99_us).map((row) => [idOf(row), row.p99_us]));
 
-/// The engine's labels of timelines, with options; the name if it has none.
+/// Returns the engine's labels of timelines, with options; a row's name if it has none.
 const labelsOf = (rows, timelines) => rows.map((row, i) => timelines.find((one) => one.row === i)?.label ?? shortLabel(row, rows));
 
-/// Ids on the axis: the chosen ones, if any of them exists. Null for all.
+/// Returns the ids on the axis: the chosen ones, if any of them exists; null for all.
 function shownIds(rows) {
   const chosen = state.view.show?.split(",").filter(Boolean) ?? [];
   return rows.some((row) => chosen.includes(idOf(row))) ? chosen : withImplementations(rows) ? usualIds(rows) : null;
 }
 
-/// A button for each schedule shows or hides it on the axis.
+/// Draws a button for each schedule, which shows or hides it on the axis.
 function drawChips(rows, timelines) {
   const order = shownOrder(rows).filter((i) => timelines.some(({ row }) => row === i));
   const ids = order.map((i) => idOf(rows[i]));
@@ -356,7 +357,7 @@ function chipOf(row, rows) {
   return element("button", attributes, row.strategy);
 }
 
-/// The usual contents of the axis need no words in the link.
+/// The usual contents of the axis are not written into the link.
 function toggle(id) {
   const ids = shownOrder(live.rows).map((i) => idOf(live.rows[i]));
   const shown = shownIds(live.rows) ?? ids;
@@ -376,7 +377,7 @@ let knownHash = null; // the last hash that was read or written
 function writeHash() {
   const hash = linkHash();
   if (location.hash === knownHash && hash !== knownHash) {
-    // A link that is still to be read must not be overwritten.
+    // A link that has not been read yet must not be overwritten.
     history.replaceState(null, "", hash);
     knownHash = location.hash;
   }
@@ -422,7 +423,7 @@ function startTabs() {
   }
 }
 
-/// Files of the user: the engine reads them and says what they are, or what is wrong with them.
+/// Takes the user's files: the engine reads them and says what they are, or what is wrong with them.
 async function takeFiles(files) {
   for (const file of files) {
     if (file.size > 4e6) {
@@ -462,7 +463,7 @@ function startDrops() {
   });
 }
 
-/// A link that was opened in this page, or the Back button.
+/// Reads a link that was opened in this page, or to which the Back button led.
 function readLocation() {
   knownHash = location.hash;
   return readHash(knownHash);
@@ -474,7 +475,7 @@ function showLocation(told) {
   showTab();
 }
 
-/// The first question is sent before the page can show its answer.
+/// Sends the first question before the page can show its answer.
 function askFirst() {
   const missing = ["Worker", "WebAssembly", "DecompressionStream"].filter((name) => !(name in globalThis));
   if (missing.length > 0) {
@@ -490,7 +491,7 @@ function askFirst() {
   return { start, told };
 }
 
-/// Terms and what they mean.
+/// Fills a list with terms and their meanings.
 function describe(id, entries) {
   $(id).replaceChildren(...entries.map(([term, words]) => element("div", {}, element("dt", {}, term), element("dd", {}, words))));
 }
@@ -509,7 +510,7 @@ function buildPage({ start, told }) {
   put("version", `commfuse ${start.version}, model version ${start.model_version}.`);
   startTabs();
   document.querySelector("[data-skip]").addEventListener("click", (event) => {
-    event.preventDefault(); // The fragment belongs to the state.
+    event.preventDefault(); // The fragment belongs to the state of the page.
     $("verdict").focus();
   });
   showLocation(told);
@@ -524,12 +525,12 @@ function buildPage({ start, told }) {
   document.documentElement.dataset.page = "ready";
 }
 
-/// This script precedes the engine, so the worker starts while the engine is still being read.
+/// This script precedes the engine, so the worker starts while the engine is still loading.
 async function startPage() {
   let built = null;
   live.built = new Promise((resolve) => (built = resolve));
   const first = askFirst();
-  // Starting a worker needs this thread, so the controls wait for that, but not for a slow network.
+  // Starting a worker needs this thread, so the controls wait for the start, but not for a slow network.
   await Promise.race([Promise.all([live.main.born, kit.engine]), rest(300)]);
   buildPage(first);
   built();

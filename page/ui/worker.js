@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs in a worker behind the engine's loader, and sends {born: true} when it accepts messages. One message brings the
-// engine, {packed: base64 of gzip} or {module}, and is answered by {ready: true, module}; all others are {id, ask,
-// ...}, may come before it, and are answered by {id, answer} or {id, error}. An engine that aborts answers {id, error,
-// ended: true} and must not be asked again.
+// Runs in a worker after the engine's loader, and sends {born: true} when it accepts messages. One message brings the
+// engine, {packed: base64 of gzip} or {module}, and is answered by {ready: true, module}. All other messages are {id,
+// ask, ...}, may come before the engine, and are answered by {id, answer} or {id, error}. An engine that aborts answers
+// {id, error, ended: true} and must not be used again.
 "use strict";
 
 let engine = null;
 let bring = null; // called when the engine has arrived
 const brought = new Promise((resolve) => (bring = resolve));
-const complaints = []; // The last lines that the engine printed as errors.
+const complaints = []; // the last lines that the engine printed as errors
 
 function complain(line) {
   complaints.push(String(line));
@@ -29,7 +29,7 @@ function bytesOfBase64(text) {
   return bytes;
 }
 
-/// Compiles while unpacking, if the browser can.
+/// Compiles while unpacking, if the browser supports that.
 async function compiled(packed) {
   const bytes = bytesOfBase64(packed);
   const unpacked = () =>
@@ -43,7 +43,7 @@ async function compiled(packed) {
   }
 }
 
-/// Instantiates a module. Its loader does not report a failure, so that is reported separately.
+/// Instantiates a module. Its loader does not report failures, so they are reported separately.
 function started(module) {
   return new Promise((resolve, reject) => {
     const instantiateWasm = (imports, take) => {
@@ -74,7 +74,7 @@ async function begin({ packed, module }) {
   }
 }
 
-/// Functions of the engine: HEAPU8, _malloc, _free and _commfuse_ask.
+/// Calls the engine through the members HEAPU8, _malloc, _free and _commfuse_ask of its module.
 function askEngine(question) {
   const bytes = new TextEncoder().encode(JSON.stringify(question));
   const place = engine._malloc(bytes.length + 1);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From keyword arguments to the words of a command line, and from there to a Result."""
+"""Turns keyword arguments into the words of a command line, and its answer into a Result."""
 
 import functools
 import inspect
@@ -16,12 +16,12 @@ from ._result import CommfuseWarning, Result
 
 @functools.cache
 def keywords_of(name):
-    """Returns the keywords of a command by their flag: "--seq"."""
+    """Returns the keywords of a command by flag, such as "--seq"."""
     return {flag: one for one in _engine.command(name).keywords for flag in one.flags}
 
 
 def argument_name(flag):
-    """Returns the name of a flag in Python: "link_bandwidth"; "as_" for a word of the language."""
+    """Returns the name of a flag in Python: "link_bandwidth"; "as_" for a keyword of the language."""
     name = flag.lstrip("-").replace("-", "_")
     return name + "_" if keyword.iskeyword(name) else name
 
@@ -42,9 +42,9 @@ def text_of(value):
 
 
 def words_of(flag, value, described):
-    """Returns the words that give a flag its value; none for None, and for False of a flag that takes no value.
+    """Returns the words that give a flag its value; none for None, and none for False if the flag takes no value.
 
-    `described` is None of a flag that the command does not have; its words make the command line's own error.
+    `described` is None for an unknown flag, whose words make the command line report its own error.
     """
     if value is None:
         return []
@@ -59,7 +59,7 @@ def words_of(flag, value, described):
 
 
 def command_line(name, arguments, keywords):
-    """Returns the words of the command line that means the same call."""
+    """Returns the words of the equivalent command line."""
     known = keywords_of(name)
     words = [os.fspath(argument) for argument in arguments]
     for argument, value in keywords.items():
@@ -69,7 +69,7 @@ def command_line(name, arguments, keywords):
 
 
 def draws_bars():
-    """Whether a line of stderr can be redrawn: on a terminal and in a notebook."""
+    """Returns whether a line of stderr can be redrawn, as on a terminal or in a notebook."""
     is_terminal = getattr(sys.stderr, "isatty", lambda: False)
     return is_terminal() or "ipykernel" in sys.modules
 
@@ -97,7 +97,7 @@ def wrapped(text, indent):
 
 
 def documentation(name):
-    """Returns what help() shows: every keyword with its unit, what it takes and its default."""
+    """Returns the text of help(): every keyword with its unit, its values and its default."""
     command = _engine.command(name)
     lines = [command.doc + ".", "", f"As `commfuse-sim {name}`; returns a Result.", ""]
     group = None

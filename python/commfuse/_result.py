@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a command found."""
+"""The result of a command."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 
 class CommfuseWarning(UserWarning):
-    """A remark that the command line writes to stderr: what was assumed, what does not fit."""
+    """A remark that the command line writes to stderr, such as an assumption or a value that does not fit."""
 
 
 class Figure:
-    """A drawing; a notebook shows it."""
+    """A drawing, which notebooks display."""
 
     def __init__(self, name: str, svg: str) -> None:
         self.name = name
@@ -44,7 +44,7 @@ class Figure:
 
 
 def _value_of(cell: str) -> Any:
-    """A cell of CSV as what it stands for: None, a number or a text."""
+    """Return the value of a CSV cell: None, a number or a text."""
     for kind in (int, float):
         try:
             return kind(cell)
@@ -54,7 +54,7 @@ def _value_of(cell: str) -> Any:
 
 
 def _flat_rows(result: Result) -> list[dict[str, Any]]:
-    """The rows of an answer that is one document: layouts of tune, tables of score, layouts by GPUs of plan."""
+    """Return the rows of an answer that is one document: tune's layouts, score's tables, plan's layouts by GPUs."""
     if result.command == "plan":
         return [{name: _value_of(cell) for name, cell in row.items()}
                 for row in csv.DictReader(io.StringIO(result.to_csv()))]
@@ -64,7 +64,7 @@ def _flat_rows(result: Result) -> list[dict[str, Any]]:
 
 
 class _Records:
-    """Rows of JSON by column, of answers that are small."""
+    """Rows of JSON by column, for small answers."""
 
     def __init__(self, rows: list[dict[str, Any]]) -> None:
         self.rows = rows
@@ -101,19 +101,19 @@ class _Records:
 class Result:
     """Rows, and the text that the command line prints.
 
-    `result[0]` is a row as a dict, `result["makespan_us"]` a column as a NumPy array; units end the names of columns
-    (docs/metrics.md). `str(result)` is what the command prints.
+    `result[0]` is a row as a dict, and `result["makespan_us"]` is a column as a NumPy array. Names of columns end with
+    the unit, if there is one (docs/metrics.md). `str(result)` is the text that the command prints.
     """
 
     def __init__(self, command: str, words: list[str], called: Any) -> None:
         self.command = command
         """Name of the command: "run"."""
         self.words = words
-        """Words of the command line that means the same call, without "commfuse-sim" and the command."""
+        """Words of the equivalent command line, without "commfuse-sim" and the command."""
         self.code: int = called.code
-        """Exit code of the command: 0; 3, some points failed; 4, a score or plan missed its gate."""
+        """Exit code of the command: 0; 3 if some points failed; 4 if a score or plan missed its gate."""
         self.notes: str = called.notes
-        """Remarks of the command, a line each."""
+        """Remarks of the command, one per line."""
         self._help: str = called.help
         self._answer = called.answer
         self._called = called  # keeps the answer
@@ -123,7 +123,7 @@ class Result:
     # Text.
 
     def to_text(self, output: str = "") -> str:
-        """Return what the command prints with `-o output`, byte for byte; by default with the call's own `output`."""
+        """Return the exact text that the command prints with `-o output`; by default with the call's own `output`."""
         if self._answer is None:
             return self._help
         return self._answer.text(output)
@@ -138,12 +138,12 @@ class Result:
 
     @property
     def text(self) -> str:
-        """What the command prints."""
+        """The text that the command prints."""
         return self.to_text()
 
     @property
     def data(self) -> Any:
-        """The JSON document as Python objects: of tune and plan a dict, of others a list of rows."""
+        """The JSON document as Python objects: a dict for tune and plan, a list of rows for other commands."""
         if self._data is None:
             self._data = json.loads(self.to_json())
         return self._data
@@ -166,7 +166,7 @@ class Result:
 
     @property
     def columns(self) -> list[str]:
-        """Names of the columns. A unit ends a name: makespan_us, buffer_bytes."""
+        """Names of the columns, which end with the unit if there is one: makespan_us, buffer_bytes."""
         return self._rows().names()
 
     @overload
@@ -190,10 +190,10 @@ class Result:
         return (self[row] for row in range(len(self)))
 
     def column(self, name: str) -> np.ndarray:
-        """Return a column by row, read-only.
+        """Return a column as a read-only array with one element per row.
 
-        Whole numbers are int64, others float64, flags bool; NaN stands where a column does not apply to a row. Arrays
-        of numbers are views of the simulator's memory, without a copy. Texts are objects, None where there is none.
+        Whole numbers are int64, other numbers float64, and flags bool; rows to which a column does not apply have NaN.
+        Arrays of numbers are views of the simulator's memory, not copies. Texts are objects; missing texts are None.
         """
         rows = self._rows()
         if isinstance(rows, _Records):
@@ -201,19 +201,19 @@ class Result:
         values, words = rows.column(name)
         if words is None:
             return values
-        texts = np.array([*words, None], dtype=object)[values]  # code -1 is the last
+        texts = np.array([*words, None], dtype=object)[values]  # code -1 selects the last element
         texts.setflags(write=False)
         return texts
 
     def codes(self, name: str) -> tuple[np.ndarray, list[str]]:
-        """Return a column of texts as codes, a view of the simulator's memory, and the texts; -1 is no text."""
+        """Return the codes of a column of texts, as a view of the simulator's memory, and the texts; -1: no text."""
         rows = self._rows()
         if isinstance(rows, _Records) or rows.column(name)[1] is None:
             raise _engine.ConfigError(f"{name}: no column of texts with codes; use result[{name!r}]")
         return rows.column(name)
 
     def frame(self) -> pandas.DataFrame:
-        """Return all columns as a pandas frame, texts as categories. Numbers are not copied."""
+        """Return all columns as a pandas frame, with texts as categories. Numbers are not copied."""
         import pandas
 
         rows = self._rows()
@@ -229,11 +229,11 @@ class Result:
     # Figures.
 
     def figs(self) -> list[Figure]:
-        """Return every figure: of one point its breakdown and what happens when, of a grid who wins where."""
+        """Return all figures: for one point its breakdown and timeline, for a grid who wins where."""
         return [] if self._answer is None else [Figure(name, svg) for name, svg in self._answer.figures()]
 
     def fig(self, name: str = "") -> Figure:
-        """Return the figure of that name, or the first; a notebook shows it."""
+        """Return the figure with this name, or the first one; notebooks display it."""
         figures = self.figs()
         names = [figure.name for figure in figures]
         if not figures:

@@ -20,7 +20,7 @@ namespace py = pybind11;
 
 namespace {
 
-/// Keeps the answer and the remarks of a command, and sends its progress to Python.
+/// Keeps the answer and the remarks of a command, and passes its progress to Python.
 class Listener : public sim::Caller {
  public:
   Listener(const py::object& write, bool shows_bars) : write_(write), shows_bars_(shows_bars) {}
@@ -54,7 +54,7 @@ class Listener : public sim::Caller {
   Called called_;
 };
 
-/// Parses and runs as the program does.
+/// Parses and runs a command as the program does.
 void run(const std::string& name, const std::vector<std::string>& words, Listener& listener) {
   CLI::App program("", "commfuse-sim");
   program.require_subcommand(1);
@@ -69,12 +69,12 @@ void run(const std::string& name, const std::vector<std::string>& words, Listene
     called.code = last.code;
     called.help = last.help;
     called.sentence = with_escapes(last.sentence, "\t\n");
-  } catch (const Interrupted&) {  // The exception that Python raised has the reason.
+  } catch (const Interrupted&) {  // The exception that Python raised states the reason.
     called.answer.is_interrupted = true;
   }
 }
 
-/// Waits for a thread and checks signals meanwhile.
+/// Waits for a thread and checks for signals while it waits.
 class Watch {
  public:
   void finish() {
@@ -82,8 +82,8 @@ class Watch {
     is_done_ = true;
     done_.notify_all();
   }
-  /// Returns the exception that a handler of a signal raised, if any. Requires the interpreter's lock, and gives it to
-  /// others.
+  /// Returns the exception that a signal handler raised, if any. Requires the interpreter's lock, and releases it while
+  /// it waits.
   std::optional<py::error_already_set> wait(Listener& listener) {
     constexpr std::chrono::milliseconds pause{50};
     std::optional<py::error_already_set> raised;

@@ -15,16 +15,16 @@ namespace commfuse::python {
 struct Called {
   int code = 0;          ///< Exit code of the command.
   std::string sentence;  ///< Error message; empty if there is an answer.
-  std::string help;      ///< Text of --help, if it was asked for.
+  std::string help;      ///< Text of --help, if it was requested.
   std::string notes;     ///< Remarks beside the answer: whole lines.
   bool has_answer = false;
   sim::Answer answer{};
 };
 
-/// Runs `commfuse-sim NAME WORDS...` on a thread of its own without the interpreter's lock. Pieces of progress go to
-/// `write`, which is called with one text; a bar is drawn if `shows_bars`. The calling thread checks signals 20 times a
-/// second: if a handler raises, as that of SIGINT does, the command is stopped in order and the exception is thrown.
-/// Requires the lock.
+/// Runs `commfuse-sim NAME WORDS...` on a thread of its own, without the interpreter's lock. Passes each piece of
+/// progress to `write` as a single text; draws a bar if `shows_bars`. The calling thread checks for signals 20 times a
+/// second: if a handler raises an exception, as the handler of SIGINT does, the command is stopped in an orderly way
+/// and the exception is thrown. Requires the lock.
 Called call(const std::string& name, const std::vector<std::string>& words, const pybind11::object& write,
             bool shows_bars);
 

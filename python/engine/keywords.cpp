@@ -40,7 +40,7 @@ Keyword keyword_of(CLI::Option& option) {
     keyword.value = type.substr(0, type.find(':'));  // the checks after the colon are dropped
     keyword.preset = option.get_default_str();
   }
-  // A list takes several of its words at once, so none of them is the whole value.
+  // A list accepts several of its words at once, so a single word is not the whole value.
   if (const Offer offer = offer_of(option); offer.kind == OfferKind::words && keyword.value != "WORDS") {
     keyword.words = offer.words;
   }

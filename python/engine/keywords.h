@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Flags of a command as keyword arguments, from the one tree that parses them.
+// Flags of a command as keyword arguments, taken from the same tree that parses them.
 #pragma once
 
 #include <string>
@@ -16,15 +16,15 @@ class Caller;
 namespace commfuse::python {
 
 struct Keyword {
-  std::vector<std::string> flags;  ///< "--hardware", "--cluster", without letters; the name of a positional argument.
-  std::string doc;                 ///< One line, with the unit and the words that it takes.
-  std::string group;               ///< Heading of --help.
+  std::vector<std::string> flags;  ///< "--hardware", "--cluster", no one-letter flags; a positional argument's name.
+  std::string doc;                 ///< One line, with the unit and the words that it accepts.
+  std::string group;               ///< Heading in --help.
   std::string value;               ///< "COUNT"; empty for a flag without a value.
   std::string preset;              ///< The default as people write it; empty if there is none.
   std::vector<std::string> words;  ///< Allowed words, if the value is one word of a list.
   bool by_place = false;
   bool is_required = false;
-  bool repeats = false;  ///< May be given several times.
+  bool repeats = false;  ///< It may be given several times.
 };
 
 struct Command {
@@ -33,10 +33,10 @@ struct Command {
   std::vector<Keyword> keywords;
 };
 
-/// Returns the names of the commands of commfuse-sim that Python has.
+/// Returns the names of the commands of commfuse-sim that Python offers.
 const std::vector<std::string>& command_names();
 
-/// Adds these commands to a program; the caller outlives it.
+/// Adds these commands to a program. The caller outlives it.
 void add_commands(CLI::App& program, sim::Caller& caller);
 
 /// Throws ConfigError for an unknown command.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The extension commfuse._engine. People call the functions in commfuse/*.py.
+// The extension commfuse._engine. Users call the functions in commfuse/*.py.
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
@@ -71,7 +71,7 @@ py::array view_of(const std::vector<T>& values, const py::dtype& type, const py:
   return view;
 }
 
-/// Returns a pair: the values, or the codes of texts; and the list of words for texts, else None.
+/// Returns a pair: the values and None, or for a column of texts their codes and the list of words.
 py::tuple column_of(const py::object& self, const std::string& name) {
   Table& table = self.cast<Table&>();
   const Column* column = nullptr;
@@ -178,8 +178,8 @@ void add_keywords(py::module_& module) {
 }  // namespace
 
 PYBIND11_MODULE(_engine, module) {
-  // Exception classes of the Python side, by which people catch errors, are made here so that both sides raise the
-  // same.
+  // Users catch errors by the exception classes of the Python side. They are made here, so that both sides raise the
+  // same classes.
   static py::exception<ConfigError> mistake(module, "ConfigError", PyExc_ValueError);
   py::register_exception_translator([](std::exception_ptr thrown) {
     try {

@@ -31,7 +31,7 @@ ColumnType type_of(const StepRow::Value& value) {
                                                        : ColumnType::text;
 }
 
-/// Returns every name once, in order of appearance: the columns of CSV.
+/// Returns every name once, in order of appearance, which is the order of the columns of CSV.
 std::vector<ColumnHead> heads_of(std::span<const StepRow> rows) {
   std::vector<ColumnHead> heads;
   for (const StepRow& row : rows) {
@@ -96,7 +96,7 @@ class Filler {
     return place->second;
   }
 
-  /// NumPy's integers and booleans have no value for "absent", so the column changes to floating-point numbers.
+  /// NumPy's integers and booleans have no value for "absent", so the column becomes one of floating-point numbers.
   void leave_gap() {
     if (!has_gaps_ && column_.type != ColumnType::number) {
       column_.numbers.assign(column_.counts.begin(), column_.counts.end());

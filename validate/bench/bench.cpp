@@ -64,7 +64,7 @@ std::int64_t most_message(const BenchPlan& plan) { return std::int64_t{plan.gpu 
 constexpr std::array all_collectives{CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
                                      CollectiveKind::all_reduce, CollectiveKind::all_to_all};
 
-/// Returns the doublings from the smallest to the largest, and each times one and a half.
+/// Returns the powers of two from the smallest to the largest, and one and a half times each.
 std::vector<Bytes> message_sizes(const BenchPlan& plan) {
   const std::int64_t limit = most_message(plan);
   std::vector<Bytes> sizes;
@@ -111,8 +111,9 @@ void add_messages(const BenchPlan& plan, DType wire, std::vector<MicroProgram>& 
 
 /// Largest number of consecutive exchanges beside a GEMM.
 constexpr int most_exchanges = 512;
-/// On a GPU two iterations have to fit behind a gate, which takes most_behind_gate (launch_mode.h) commands of a
-/// stream: an exchange of virtual ranks is a copy, a record and two waits, one of peers a copy and four flags.
+/// On a GPU two iterations have to fit behind a gate, which accepts most_behind_gate (launch_mode.h) commands per
+/// stream. An exchange of virtual ranks is a copy, a record and two waits; an exchange of peers is a copy and four
+/// flags.
 constexpr int most_gpu_exchanges = 84;
 
 void add_neighbours(const BenchPlan& plan, DType dtype, std::vector<MicroProgram>& to) {
@@ -182,7 +183,7 @@ std::vector<MicroProgram> micro_programs(const BenchPlan& plan) {
 
 namespace {
 
-/// Runs the op once without counting it, then as often as asked for.
+/// Runs the op once without counting it, then as often as requested.
 std::vector<Duration> samples_of(const MicroProgram& micro, const BenchOptions& options, const MakeExecutor& make) {
   const std::unique_ptr<Executor> executor = make(lower(micro.program), micro.sizes);
   if (!executor->holds_own_data()) {
@@ -214,7 +215,7 @@ BenchResult bench(const std::vector<MicroProgram>& programs, const BenchOptions&
     try {
       std::ranges::copy(samples_of(programs[place], options, make), std::back_inserter(benchmark.samples));
     } catch (const Stuck&) {
-      throw;  // the executor cannot be used any more
+      throw;  // the executor can no longer be used
     } catch (const std::runtime_error& error) {
       if (!options.alone) {
         throw;

@@ -26,21 +26,21 @@ inline constexpr std::array<std::pair<std::string_view, BenchPart>, 5> bench_par
 
 struct BenchPlan {
   std::int32_t ranks = 2;
-  std::vector<DType> dtypes{DType::bf16};  ///< The first is that of messages and of ops timed in a single dtype.
+  std::vector<DType> dtypes{DType::bf16};  ///< Messages, and ops timed in a single dtype, use the first one.
   std::vector<BenchPart> parts{};          ///< Empty: all.
   bool quick = false;                      ///< A few sizes of everything: enough for a look, too few for a fit.
   bool gpu = false;                        ///< Sizes of a GPU's shards, not of a processor's.
 };
 
-/// Returns GEMMs with m, n and k in powers of two and in the sizes of models that are not, kernels, exchanges and
-/// collectives by size, gaps, and GEMMs and exchanges beside each other. Messages need two ranks.
+/// Returns GEMMs (m, n and k are powers of two, and other sizes that models have), kernels, exchanges and collectives
+/// by size, gaps, and GEMMs and exchanges side by side. Messages need two ranks.
 std::vector<MicroProgram> micro_programs(const BenchPlan& plan);
 
 struct BenchOptions {
-  int passes = 2;          ///< Passes through all of them, each in another random order.
-  int repetitions = 2;     ///< Repetitions of each in a pass; before the first the op runs once without counting.
+  int passes = 2;          ///< Passes through all programs, each in a different random order.
+  int repetitions = 2;     ///< Repetitions of each program in a pass; one run that is not counted precedes the first.
   std::uint64_t seed = 1;  ///< Seed of the orders.
-  /// No other process waits for this one, so an op that fails can be left out. Otherwise a failure ends the bench.
+  /// True if no other process waits for this one. A program that fails is then skipped; otherwise it ends the bench.
   bool alone = true;
 };
 
@@ -49,9 +49,9 @@ struct BenchResult {
   std::vector<std::string> failures;     ///< A sentence for each program that could not be measured.
 };
 
-/// Measures all programs; a program that fails is left out, and the others go on. Stuck, which says that the executor
-/// cannot be used any more, ends the bench with the results so far. `after_each`, if any, is called with the number of
-/// visits that are done.
+/// Measures all programs. If `options.alone`, skips a program that fails and continues with the others. Stuck means
+/// that the executor can no longer be used: it ends the bench with the results so far. `after_each`, if set, is called
+/// with the number of completed visits.
 BenchResult bench(const std::vector<MicroProgram>& programs, const BenchOptions& options, const MakeExecutor& make,
                   const std::function<void(std::size_t done, std::size_t visits)>& after_each = {});
 

@@ -16,7 +16,7 @@ namespace commfuse::validate {
 
 namespace {
 
-/// Copies between two events; nvbandwidth has as many.
+/// Copies between two events, as many as nvbandwidth makes.
 constexpr int repetitions = 16;
 
 std::string test_name(std::string_view ends, const CopyTest& test) {
@@ -132,7 +132,7 @@ BenchResult time_copies(const std::vector<CopyProgram>& programs, const BenchOpt
   const auto visit = [&](std::size_t place) {
     const std::vector<TimedCopy>& copies = programs[place].copies;
     copier.check(copies);
-    static_cast<void>(copier.time(copies));  // the first does not count
+    static_cast<void>(copier.time(copies));  // this first run is not counted
     for (int i = 0; i < options.repetitions; ++i) {
       const std::vector<Duration> times = copier.time(copies);
       for (std::size_t which = 0; which < times.size(); ++which) {
@@ -152,7 +152,7 @@ BenchResult time_copies(const std::vector<CopyProgram>& programs, const BenchOpt
         if (!failed[place]) {
           visit(place);
         }
-      } catch (const Stuck& stuck) {  // nothing that is copied after it would end
+      } catch (const Stuck& stuck) {  // no later copy would complete
         is_stuck = true;
         result.failures.push_back(fmt::format("stopped after {} of {} measurements, at {}: {}", done, visits,
                                               in_words(programs[place]), stuck.what()));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrices of copies by the names of nvbandwidth: between GPUs, and between the host and GPUs, by copy engines and by
-// kernels, one way and both ways.
+// Matrices of copies, named as in nvbandwidth: between GPUs, and between the host and GPUs; by copy engines and by
+// kernels; in one direction and in both.
 #pragma once
 
 #include <functional>
@@ -18,31 +18,31 @@ struct CopyPlan {
   std::vector<Bytes> sizes{};  ///< Multiples of 512 bytes.
   bool by_engines = true;
   bool by_kernels = true;
-  bool both_ways = false;  ///< Also while another copy goes the other way.
+  bool both_ways = false;  ///< Also measures each copy while another copy runs in the opposite direction.
 };
 
-/// Copies that run at once, each with what its time is recorded as. A copy that only disturbs the others has no op.
+/// Copies that run at once, and the record of each copy's time. A copy that only disturbs the others has no op.
 struct CopyProgram {
   std::vector<TimedCopy> copies;
-  std::vector<MicroBenchmark> what;  ///< Without samples, as many as there are copies.
+  std::vector<MicroBenchmark> what;  ///< One for each copy, without samples.
 };
 
-/// The op is nvbandwidth's test, "device_to_device_memcpy_read_ce". `rank` is the GPU that issues the copy, which is
-/// the row of nvbandwidth's matrix, and `peer` the other GPU; with the host there is no peer. Pairs of GPUs that do not
-/// reach each other are left out.
+/// Returns the programs of a plan. The op is nvbandwidth's test, such as "device_to_device_memcpy_read_ce". `rank` is
+/// the GPU that issues the copy, which is the row of nvbandwidth's matrix, and `peer` is the other GPU; copies with the
+/// host have no peer. Skips pairs of GPUs that cannot access each other.
 std::vector<CopyProgram> copy_programs(const CopyPlan& plan, const Copier& copier);
 
-/// Checks that every program's bytes arrive, and times it as often as the options say, in random order. Programs that
-/// fail are left out, with a sentence. Makes room in the copier.
+/// Checks that the bytes of every program arrive, and times every program as often as the options require, in random
+/// order. Skips a program that fails, with a sentence in the result. Allocates the copier's memory.
 BenchResult time_copies(const std::vector<CopyProgram>& programs, const BenchOptions& options, Copier& copier,
                         const std::function<void(std::size_t done, std::size_t visits)>& after_each = {});
 
-/// A copy of nvbandwidth's kind; nothing for other ops.
+/// The kind of a copy that nvbandwidth measures. copy_test_named() returns nothing for other ops.
 struct CopyTest {
   bool with_host = false;
   bool by_kernels = false;
   bool both_ways = false;
-  bool reads = false;  ///< Between GPUs: the row's GPU reads from the column's; else it writes to it.
+  bool reads = false;  ///< Between GPUs: true if the row's GPU reads from the column's GPU, false if it writes to it.
 };
 std::optional<CopyTest> copy_test_named(std::string_view op);
 

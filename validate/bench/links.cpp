@@ -53,7 +53,7 @@ bool has_pairs(const PartGroup& group) {
   return std::ranges::any_of(group.parts, [](const ComparedPart& part) { return part.peer >= 0; });
 }
 
-/// Returns whether the first of every pair gets the bytes.
+/// Returns whether the bytes go to the first of every pair.
 bool reads(const PartGroup& group) {
   const std::optional<CopyTest> copy = copy_test_named(group.op);
   return copy && copy->reads;
@@ -80,7 +80,7 @@ void compare(PartGroup& group, double tolerance) {
   }
 }
 
-/// A possible cause of several slow links: a rank's way out, its way in, or both.
+/// A possible cause of several slow links: a rank's links out, its links in, or both.
 struct Suspect {
   Rank rank = 0;
   bool out = false;
@@ -173,7 +173,7 @@ void name_culprits(const PartGroup& group, std::vector<std::string>& sentences) 
   }
 }
 
-/// Small messages are shown by their time, in microseconds, large ones by their rate, in GB/s; GEMMs in milliseconds.
+/// Small messages are shown as times in microseconds, large ones as rates in GB/s, and GEMMs as times in milliseconds.
 enum class Unit : std::uint8_t { us, gb_per_s, ms };
 
 Unit unit_of(const PartGroup& group) {
@@ -192,7 +192,7 @@ std::string value_of(const PartGroup& group, Duration time) {
   return "";
 }
 
-/// Returns the value, with a blank in place of a missing mark.
+/// Returns the value, followed by its mark, or by a blank if it has none.
 std::string marked(const PartGroup& group, const ComparedPart& part) {
   return value_of(group, part.median.value) + (part.off ? "!" : " ");
 }
@@ -202,7 +202,7 @@ std::string without_trailing_blanks(std::string line) {
   return line + "\n";
 }
 
-/// Returns the meaning of rows and columns of a matrix. A copy is issued by the GPU of its row.
+/// Returns the meaning of rows and columns of a matrix. The GPU of a row issues the copies in it.
 std::string_view axes_of(const PartGroup& group) {
   const std::optional<CopyTest> copy = copy_test_named(group.op);
   return !copy ? "from (down) to (right)" : copy->reads ? "GPU (down) <- GPU (right)" : "GPU (down) -> GPU (right)";

@@ -23,13 +23,13 @@ struct LinkPlan {
 /// Returns a program for every ordered pair and size, in which the other ranks are idle, and one for every rank's GEMM.
 std::vector<MicroProgram> link_programs(const LinkPlan& plan);
 
-/// A rank's GEMM or a pair's transfer beside the others of its group.
+/// A rank's GEMM or a pair's transfer, compared with the others of its group.
 struct ComparedPart {
   Rank rank = 0;
   Rank peer = -1;
   Estimate median;
-  double ratio = 1.0;  ///< over the usual time in the group
-  bool off = false;    ///< longer than usual by more than the tolerance, over its whole 95% interval
+  double ratio = 1.0;  ///< median over the usual time of the group
+  bool off = false;    ///< true if the whole 95% interval is above the usual time by more than the tolerance
 };
 
 /// Parts that should take the same time: GEMMs; transfers of one size inside hosts; transfers of one size between
@@ -45,30 +45,31 @@ struct PartGroup {
 
 struct LinkFindings {
   std::vector<PartGroup> groups;
-  std::vector<std::string> off;  ///< a sentence for every culprit; empty: none
+  std::vector<std::string> off;  ///< a sentence for every culprit; empty if there is none
 };
 
-/// Evaluates the measurements of link_programs() and copy_programs(), whose ranks are GPUs, and ignores all others.
-/// `hosts` by rank, or empty: all on one host.
-/// `tolerance` 0.2: up to 20% longer than usual is fine. Where at least two and three quarters of the links out of a
-/// rank, into it, or both are slow, the rank is named in place of its links.
+/// Evaluates the measurements of link_programs(), and those of copy_programs(), whose ranks are GPUs. Ignores all
+/// others. `hosts` has the host of each rank; if it is empty, all ranks are on one host. With `tolerance` 0.2, up to
+/// 20% longer than usual is fine. If at least two links, and at least three quarters of the links, out of a rank, into
+/// it, or both are slow, the rank is named instead of its links.
 LinkFindings findings_in(std::span<const MicroBenchmark> measured, const std::vector<std::string>& hosts,
                          double tolerance);
 
-/// Transfers that the machine should finish in less time: one sentence each, with measured and expected time.
+/// Transfers that the machine should finish in less time: one sentence each, with the measured and the expected time.
 struct LinksBelow {
   std::vector<std::string> sentences;
   std::size_t compared = 0;
   std::size_t left_out = 0;  ///< transfers that are not compared
 };
-/// Compares transfers of sizes that the machine's bandwidth limits; at smaller sizes the host's calls count. Compares
-/// inside hosts, and between them if the machine has a network. All transfers share the rate of false alarms. Requires
-/// 0 < false_alarms < 0.5.
+/// Compares transfers of sizes at which the machine's bandwidth is the limit; smaller transfers also depend on the
+/// calls of the host. Compares transfers inside hosts, and transfers between hosts if the machine has a network. The
+/// rate of false alarms is that of all transfers together. Requires 0 < false_alarms < 0.5.
 LinksBelow below_expectation(const LinkFindings& findings, const Machine& machine, double false_alarms);
 
-/// Returns one matrix per size, from (down) to (right), a line of GEMMs and of copies with the host, and the findings.
-/// Matrices have at most 80 columns; titles and findings that name copies may be longer. With more than ten ranks,
-/// there is one line per rank: the medians out of it and into it, and its slowest link.
+/// Returns one matrix per size, whose title names rows and columns, a line for GEMMs and one for copies with the host,
+/// and the findings. Matrices have at most 80 columns; titles, and findings that name copies, may be longer. With more
+/// than ten ranks, each rank has one line instead: the medians of the transfers out of it and into it, and its slowest
+/// link.
 std::string to_table(const LinkFindings& findings, std::int32_t ranks, double tolerance);
 
 }  // namespace commfuse::validate

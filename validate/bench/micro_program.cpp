@@ -86,7 +86,7 @@ std::vector<Duration> gaps_in(const Timeline& spans) {
   return gaps;
 }
 
-/// The n-th op of one rank is paired with the other's n-th: a transfer lasts from when both were ready.
+/// Pairs the n-th op of one rank with the n-th op of the other: a transfer lasts from when both were ready.
 std::vector<Duration> transfers_in(const MicroBenchmark& what, const Timeline& spans) {
   std::vector<Duration> sent;
   std::vector<Duration> received;
@@ -110,7 +110,7 @@ std::vector<Duration> of_rank(const MicroBenchmark& what, const Timeline& spans)
   return samples;
 }
 
-/// A way's n-th transfer begins when both ranks stand ready for it.
+/// The n-th transfer of a direction begins when both ranks are ready for it.
 std::vector<Duration> pairs_both_ways(const MicroProgram& micro, const Timeline& spans) {
   struct Way {
     Instant begin{}, end{};

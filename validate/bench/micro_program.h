@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs of one op, which every rank runs at once: the executor's time for it is the op's price. Any executor runs
-// them, like schedules.
+// Programs of one op, which every rank runs at once: the time that the executor needs for it is the op's price. Like
+// schedules, they run on any executor.
 #pragma once
 
 #include <cstdint>
@@ -24,47 +24,47 @@ struct MicroProgram {
 /// Returns one GEMM on every rank. Requires m, n, k >= 1.
 MicroProgram product_alone(std::int32_t ranks, const GemmSize& size);
 
-/// Returns a kernel that reads and writes this many bytes, with one or two inputs, in rows of 256 elements. The
-/// function may be copy, add (with two inputs), gelu, swiglu, norm or residual.
+/// Returns a kernel that reads and writes `traffic` bytes in total, with one or two inputs, in rows of 256 elements.
+/// The function may be copy, add (with two inputs), gelu, swiglu, norm or residual.
 MicroProgram kernel_alone(std::int32_t ranks, Function function, DType dtype, Bytes traffic);
 
-/// Returns an exchange in which every rank sends this many bytes to the next one, and receives as many. Requires two
-/// ranks, and rows of 256 elements that make up `bytes`.
+/// Returns an exchange in which every rank sends `bytes` to the next rank and receives as many. Requires two ranks, and
+/// rows of 256 elements that make up `bytes`.
 MicroProgram exchange_alone(std::int32_t ranks, DType wire, Bytes bytes);
 
-/// Place of the buffers of a collective. In place, the input of an all-gather is its own part of the output, the output
-/// of a reduce-scatter its own part of the input, and both buffers of an all-reduce are one.
+/// Placement of the buffers of a collective. In place, the input of an all-gather is the rank's own part of the output,
+/// the output of a reduce-scatter is its own part of the input, and an all-reduce has a single buffer.
 enum class Placing : std::uint8_t { out_of_place, in_place };
-/// Returns whether a collective can be in place: all but an all-to-all.
+/// Returns whether a collective can run in place: all but an all-to-all can.
 constexpr bool can_be_in_place(CollectiveKind kind) { return kind != CollectiveKind::all_to_all; }
 
-/// Returns a collective; `total` counts bytes like nccl-tests. Requires rows of 256 elements, at least one per rank,
-/// that make up `total`, and a kind that can be placed so.
+/// Returns a collective; `total` counts bytes as nccl-tests does. Requires rows of 256 elements, at least one per rank,
+/// that make up `total`, and a kind that supports `placing`.
 MicroProgram collective_alone(std::int32_t ranks, CollectiveKind kind, DType wire, Bytes total,
                               Placing placing = Placing::out_of_place);
 
-/// Returns small copies, each waiting for the one before, on one lane ("next") or alternating between two ("wake"):
-/// they measure the time from an end until the op that waited for it begins.
+/// Returns small copies, each of which waits for the one before, on one lane ("next") or alternating between two lanes
+/// ("wake"). They measure the time from the end of an op to the start of the op that waits for it.
 MicroProgram gaps(std::int32_t ranks, bool on_two_lanes);
 
-/// Returns this many transfers of this many bytes, one after another, from one rank to another, while all others are
+/// Returns `count` transfers of `bytes` each, one after another, from one rank to another, while all other ranks are
 /// idle. Requires rows of 256 elements that make up `bytes`, and two ranks.
 MicroProgram transfers_alone(std::int32_t ranks, Rank from, Rank to, DType wire, Bytes bytes, int count);
 
-/// Returns the same with as many transfers back at the same time, on a lane of their own.
+/// Like transfers_alone(), with as many transfers in the opposite direction at the same time, on a lane of their own.
 MicroProgram transfers_both_ways(std::int32_t ranks, Rank first, Rank second, DType wire, Bytes bytes, int count);
 
-/// Returns the GEMM that all ranks run at once, to measure the time of `rank`.
+/// Returns a GEMM that all ranks run at once, of which the time on `rank` is measured.
 MicroProgram product_of_rank(std::int32_t ranks, Rank rank, const GemmSize& size);
 
 enum class Watched : std::uint8_t { product, exchange };
-/// Returns a GEMM, and beside it on another lane this many exchanges, one after another; one of the two is measured.
+/// Returns a GEMM, and on another lane a number of exchanges, one after another; `watched` is the one that is measured.
 MicroProgram beside_each_other(std::int32_t ranks, const GemmSize& size, Bytes bytes, int exchanges, Watched watched);
 
-/// Returns the samples of one run: the time of its op on the slowest rank, since the others wait for that one sooner or
-/// later, or on the single rank that it measures; for gaps every gap; for exchanges beside a GEMM those that begin and
-/// end while it runs; for transfers the time of each from when both ranks were ready;
-/// for transfers both ways the time of each pair, from when the first of both was ready until both have arrived.
+/// Returns the samples of one run. The sample of an op is its time on the slowest rank, because the others wait for
+/// that rank sooner or later, or on the single rank that the program measures. Gaps: every gap. Exchanges beside a
+/// GEMM: those that begin and end while the GEMM runs. Transfers: the time of each, from when both ranks were ready.
+/// Transfers both ways: the time of each pair, from when the first of the two was ready until both have arrived.
 std::vector<Duration> samples_in(const MicroProgram& micro, const Timeline& spans);
 
 }  // namespace commfuse::validate

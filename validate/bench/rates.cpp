@@ -60,7 +60,7 @@ std::string matrix(const TableKey& table, std::int64_t ranks, const std::map<Pai
   return text;
 }
 
-/// A pair's transfers both ways have one time, its copies both ways one for each direction.
+/// A pair's transfers both ways have one time together; its copies both ways have one time for each direction.
 std::string matrices(std::span<const MicroBenchmark> measured) {
   std::map<TableKey, std::map<Pair, double>> tables;
   std::int64_t ranks = 0;

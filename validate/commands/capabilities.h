@@ -14,7 +14,7 @@ namespace commfuse::validate {
 
 struct Capability {
   std::string name;  ///< "cuda"
-  std::string text;  ///< "yes: NVIDIA H100 ..." or "no: ..." with what is missing; a fact for machine, build and timer.
+  std::string text;  ///< "yes: NVIDIA H100 ..." or "no: ..." with the reason; a fact for machine, build and timer.
   HealthStatus status = HealthStatus::ok;  ///< `unknown` where the capability is not available.
   std::string wrong{};
   std::string remedy{};
@@ -22,10 +22,10 @@ struct Capability {
 
 std::span<const std::string_view> capability_names();
 
-/// Examines everything that is not in `skipped`. Examining cuda makes a context on every GPU.
+/// Examines every capability that is not in `skipped`. Examining cuda creates a context on every GPU.
 std::vector<Capability> capabilities(std::span<const std::string> skipped);
 
-/// Returns one line for each, broken at `width` columns.
+/// Returns one line per capability, wrapped at `width` columns.
 std::string capability_lines(std::span<const Capability> capabilities, std::size_t width);
 
 std::vector<HealthCheck> checks_of(std::span<const Capability> capabilities);

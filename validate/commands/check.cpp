@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-validate check: proves every schedule, or those of files, and runs it on real matrices.
+// commfuse-validate check: proves generated schedules, or schedules from files, and runs them on real matrices.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -137,7 +137,7 @@ DType dtype_of(const std::string& name) {
   return kinds[chosen_one("--dtype", name, names, "dtypes")];
 }
 
-/// Returns the dtype of --wire; nothing if transfers have that of the tensors.
+/// Returns the dtype of --wire; nothing if transfers have the dtype of the tensors.
 std::optional<DType> wire_of(const std::string& name) {
   constexpr std::array<std::string_view, 4> names{"dtype", "bf16", "fp16", "fp8"};
   const std::size_t place = chosen_one("--wire", name, names, "dtypes");
@@ -163,7 +163,7 @@ std::chrono::nanoseconds patience_of(const CheckRequest& request) {
   return stretched(*patience, 1.0);
 }
 
-/// Takes `crew` for executors on processes, `gpus` for nccl and `gpu` for cuda-virtual.
+/// Executors on processes need `crew`, those with a GPU per process also `gpus`; cuda-virtual needs `gpu`.
 CheckHow how_of(const CheckRequest& request, Crew* crew, GpuCrew* gpus, Gpu* gpu) {
   CheckHow how{.name = request.executor,
                .orders = request.thorough ? many_seeds_of_chaos : seeds_of_chaos,
@@ -302,7 +302,7 @@ class CheckedPoints {
 
   [[nodiscard]] bool is_late() const { return limit_ && std::chrono::steady_clock::now() - begun_ > *limit_; }
 
-  /// Checks `batch` points after another until none is left.
+  /// Checks `batch` points at a time until none is left.
   void check_part(const CheckHow& how, std::size_t batch) {
     References references;
     for (std::size_t first = next_.fetch_add(batch); first < points_.size(); first = next_.fetch_add(batch)) {

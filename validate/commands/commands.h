@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The subcommands of commfuse-validate. Each adds itself to the program; when chosen it runs and leaves its exit code.
+// The subcommands of commfuse-validate. Each function adds its subcommand, which sets `status` to its exit code when it
+// has run.
 #pragma once
 
 namespace CLI {

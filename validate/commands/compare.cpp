@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-validate compare: compares measurements with predictions, and gives a verdict.
+// commfuse-validate compare: compares measurements with predictions, and prints a verdict.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -36,7 +36,7 @@ struct CompareRequest {
   [[nodiscard]] bool needs_spans() const { return by_op || !trace.empty(); }
 };
 
-/// Returns the predicted and the measured timeline of a schedule as neighbours.
+/// Returns the predicted and the measured timeline of a schedule, one next to the other.
 std::vector<reports::TracedRun> timelines_of(const Point& point, const MeasuredRun& run, const Prediction& prediction,
                                              const Timeline& predicted) {
   std::vector<reports::TracedRun> both;
@@ -57,7 +57,7 @@ std::vector<reports::TracedRun> timelines_of(const Point& point, const MeasuredR
   return both;
 }
 
-/// Adds the times of ops if the user asked for them and the schedule ran to its end. A page shows them wherever they
+/// Adds the times of ops if the user requested them and the schedule ran to its end. A page shows them whenever they
 /// are known.
 void compare_ops(const CompareRequest& request, PredictedPoint& point, const MeasuredRun& run,
                  const Prediction& prediction, Compared& result) {
@@ -135,7 +135,7 @@ std::optional<double> limit_of(const CompareRequest& request) {
   return *percent / 100.0;
 }
 
-/// Returns the command that makes the page again. It names the record, or else every setting of the point.
+/// Returns the command that makes the page again. It names the record or, without one, every setting of the point.
 std::string command_of(const CompareRequest& request, const Compared& result) {
   std::string command = "commfuse-validate compare";
   if (!request.record.empty()) {

@@ -16,13 +16,13 @@ namespace commfuse::validate {
 struct Compared {
   RunRecord record;
   std::vector<ComparedSchedule> schedules;  ///< In the order of record.runs.
-  /// For each schedule the predicted and the measured timeline, or none.
+  /// The predicted and the measured timeline of each schedule; empty if there are none.
   std::vector<std::vector<reports::TracedRun>> timelines;
   std::string hardware;  ///< The hardware of the prediction.
   int ranks = 0;
 };
 
-/// Returns the page. `command` makes it again.
+/// Returns the page. `command` is the command line that makes it again.
 reports::MeasuredReport page_of(const Compared& compared, const std::string& command);
 
 }  // namespace commfuse::validate

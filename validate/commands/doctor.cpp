@@ -95,14 +95,15 @@ ExpectedNode expected_of(const std::string& name) {
   return expected;
 }
 
-/// The facts of the node, and the index of GIDs that jobs of this environment use: it comes before that of a file.
+/// Returns the facts of the node. The GID index of this environment overrides the index of a file, as it does for jobs.
 NodeFacts facts_of(const DoctorRequest& request) {
   NodeFacts node = node_facts(NodeFiles(request.root));
   const char* const index = std::getenv("NCCL_IB_GID_INDEX");  // NOLINT(concurrency-mt-unsafe)
   constexpr std::int64_t largest_index = 4096;
   if (const std::optional<std::int64_t> number = parse_integer(index == nullptr ? "" : index);
       number && *number <= largest_index) {
-    node.gid_index = *number < 0 ? std::nullopt : std::optional(static_cast<int>(*number));  // -1: NCCL finds it.
+    // -1: NCCL finds the index.
+    node.gid_index = *number < 0 ? std::nullopt : std::optional(static_cast<int>(*number));
   }
   return node;
 }
@@ -170,7 +171,7 @@ void print_tables(const Diagnosis& mine, const std::vector<HostHealth>& hosts, c
   }
 }
 
-/// True if a node has less than --expect names.
+/// Returns true if a node has less than --expect requires.
 bool is_less_than_expected(const std::vector<HostHealth>& hosts) {
   return std::ranges::any_of(hosts, [](const HostHealth& host) {
     return std::ranges::any_of(host.checks, [](const HealthCheck& check) {
@@ -179,7 +180,7 @@ bool is_less_than_expected(const std::vector<HostHealth>& hosts) {
   });
 }
 
-/// Returns the exit code that --fail-on and --expect ask for.
+/// Returns the exit code that --fail-on and --expect require.
 int code_of(const DoctorRequest& request, HealthStatus worst, bool is_less) {
   const bool is_missed = is_less || (request.fail_on == "bad" && worst == HealthStatus::bad) ||
                          (request.fail_on == "warn" && worst >= HealthStatus::warn);
@@ -201,7 +202,7 @@ int tell(const DoctorRequest& request, const Diagnosis& mine, const std::vector<
   return code_of(request, worst, is_less_than_expected(hosts));
 }
 
-/// Returns the processes that were started together, if they can talk; null where this process reports alone.
+/// Returns the processes that were started together, if they can communicate; null if this process reports alone.
 Crew* crew_of(const DoctorRequest& request, Launch& launch) {
   if (request.together) {
     return &launch.crew_anyhow(default_patience);
@@ -209,14 +210,14 @@ Crew* crew_of(const DoctorRequest& request, Launch& launch) {
   return launch.under_mpi() && load_mpi_module().open != nullptr ? &launch.crew(default_patience) : nullptr;
 }
 
-/// Returns crew_of(). If MPI does not start, returns null and adds a check that says so, because that is a finding and
+/// Returns crew_of(). If MPI does not start, returns null and adds a check that says so, because this is a finding and
 /// no reason to stop.
 Crew* crew_or_complaint(const DoctorRequest& request, Launch& launch, std::vector<HealthCheck>& checks) {
   try {
     return crew_of(request, launch);
   } catch (const std::runtime_error& error) {
     if (request.together) {
-      throw;  // The user asked for the processes together.
+      throw;  // The user requested all processes together.
     }
     checks.push_back({.name = "ranks",
                       .status = HealthStatus::bad,

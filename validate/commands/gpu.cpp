@@ -99,7 +99,7 @@ NetworkOptions network_options_of(const GpuArguments& arguments) {
   return options;
 }
 
-/// Returns the options. Checks those of nccl, too, before anything is loaded.
+/// Returns the options. Also checks those of nccl, before anything is loaded.
 VirtualOptions options_of(const GpuArguments& arguments, const std::optional<Pace>& pace) {
   static_cast<void>(network_options_of(arguments));
   VirtualOptions options{.mode = chosen("--issue", arguments.issue, launches, "mode"),
@@ -328,7 +328,7 @@ void Gpu::open(const GpuArguments& arguments, int device) {
   device_ = std::make_unique<Device>(*driver_);
 }
 
-/// Leaves SMs to the copying kernel. A GEMM on all SMs would keep it waiting until its last wave.
+/// Leaves SMs to the copying kernel, because a GEMM on all SMs would keep it waiting until the last wave of the GEMM.
 void Gpu::leave_sms_to_copies(const GpuArguments& arguments) {
   const bool copies_take_sms = options_.link.kind == LinkKind::copy || options_.link.kind == LinkKind::paced;
   if (arguments.multiprocessors == "auto" && copies_take_sms && options_.partition == 0) {
@@ -421,7 +421,7 @@ void require_flags_of_crews(const GpuArguments& arguments, CrewLinks links) {
   }
 }
 
-/// Throws ConfigError, on all ranks, where they are on several machines: memory is shared on one.
+/// Throws ConfigError on all ranks if they are on several machines, because memory can only be shared on one machine.
 void require_one_host(Crew& crew, int ranks) {
   const std::vector<Payload> hosts = crew.gather(ranks, text_payload(crew.world().host()));
   std::string other;
@@ -435,7 +435,7 @@ void require_one_host(Crew& crew, int ranks) {
   }
 }
 
-/// Every rank's key, on all ranks.
+/// Returns every rank's key, on all ranks.
 std::vector<MemoryKey> all_keys(Crew& crew, int ranks, const MemoryKey& mine) {
   PayloadWriter writer;
   writer.put(mine);
@@ -607,7 +607,7 @@ MakeExecutor GpuCrew::executor_of(LaunchMode mode, bool timed) {
   };
 }
 
-/// Streamed: the first messages of a program connect, which nothing behind a gate can.
+/// Uses streams, because the first messages of a program make connections, which is impossible behind a gate.
 MakeExecutor GpuCrew::checked() { return executor_of(LaunchMode::stream, false); }
 
 MakeExecutor GpuCrew::timed() { return executor_of(gpu_->options().mode, true); }

@@ -45,27 +45,27 @@ struct GpuArguments {
   bool dry_run = false;
 };
 
-/// Adds --device alone; add_gpu_flags() also adds the flags that say how times are taken. The arguments must outlive
-/// the parsing.
+/// Adds --device alone; add_gpu_flags() also adds the flags that control how times are measured. The arguments must
+/// outlive the parsing.
 void add_device_flag(CLI::App& command, GpuArguments& arguments, const std::string& group);
-/// Adds --nccl-register and --nccl-exchange, which change how data move and so what is checked.
+/// Adds --nccl-register and --nccl-exchange, which change how data moves and therefore what is checked.
 void add_nccl_buffer_flags(CLI::App& command, GpuArguments& arguments, const std::string& group);
 void add_gpu_flags(CLI::App& command, GpuArguments& arguments, const std::string& group);
-/// Throws ConfigError if one of these flags was given that the executor does not use: it has no GPU, its ranks do not
-/// communicate by NCCL, or they are not virtual.
+/// Throws ConfigError if one of these flags was given and the executor does not use it, because it has no GPU, its
+/// ranks do not communicate by NCCL, or they are not virtual.
 void require_fitting_gpu_flags(const CLI::App& command, const std::string& executor);
 /// Returns the names of all these flags, such as "--device".
 std::span<const char* const> gpu_flags();
 
-/// Returns the plugin, which finds a GPU. Throws HardwareAbsent with what is missing.
+/// Returns the plugin if it finds a GPU. Throws HardwareAbsent with what is missing.
 CudaPlugin usable_plugin();
 
-/// One GPU with its module loaded; for a dry run a device that only counts. Executors use it in turns; it outlives
-/// them.
+/// One GPU with its module loaded; in a dry run, a device that only counts calls. Executors use it one after another,
+/// and it outlives them.
 class Gpu {
  public:
-  /// Opens the device of --device, else the first. Throws HardwareAbsent with what is missing, and ConfigError for
-  /// flags that make no sense.
+  /// Opens the device that --device names, by default the first one. Throws HardwareAbsent with what is missing, and
+  /// ConfigError for invalid flags.
   explicit Gpu(const GpuArguments& arguments, const std::optional<Pace>& pace = {});
   /// Opens `device`, unless --device names another one, with a plugin that was loaded before.
   Gpu(const GpuArguments& arguments, CudaPlugin plugin, int device);
@@ -73,14 +73,15 @@ class Gpu {
   Gpu& operator=(const Gpu&) = delete;
   ~Gpu() = default;
 
-  /// Makes executors whose ranks all share the GPU and whose values count. With `one_stream` they make the values that
-  /// others have to match.
+  /// Makes executors whose ranks all share the GPU and whose values are checked. With `one_stream` they make the values
+  /// that other executors have to match.
   [[nodiscard]] MakeExecutor all_ranks(bool one_stream = false);
-  /// Makes executors for times, with the view of --view and values of their own.
+  /// Makes executors for timing, which have the view of --view and fill their memory themselves.
   [[nodiscard]] MakeExecutor timed();
   /// True if nothing runs and calls are only counted.
   [[nodiscard]] bool is_dry() const { return counting_ != nullptr; }
-  /// Returns "dry run: 1234 launches, 0.5 s on the device, 0.1 s on the host". The host's time counts from the opening.
+  /// Returns "dry run: 1234 launches, 0.5 s on the device, 0.1 s on the host". The host's time starts when the GPU is
+  /// opened.
   [[nodiscard]] std::string dry_run_in_words() const;
   /// Reads clocks, power and temperature now. `when` is "before" or "after".
   [[nodiscard]] DeviceReading reading(const std::string& when, int rank = 0) const;
@@ -95,7 +96,7 @@ class Gpu {
   [[nodiscard]] bool is_software() const { return driver_->facts().is_software(); }
   /// Prints a line on stderr if the GPU is software.
   void say_software() const;
-  /// Returns what computed attention, once something did.
+  /// Returns the libraries that have computed attention so far; empty: none.
   [[nodiscard]] std::string attention_by() const;
   /// Prints on stderr which library computed attention, if the program has attention.
   void say_attention() const;
@@ -118,18 +119,18 @@ class Crew;
 /// The means by which processes with a GPU each communicate.
 enum class CrewLinks : std::uint8_t {
   nccl,
-  peers,  ///< Copies into each other's memory: all on one machine.
+  peers,  ///< Copies into each other's memory, for processes on one machine.
 };
-/// Returns the links of --executor nccl and cuda-peer, and nothing for any other executor, whose ranks have no GPU
-/// each.
+/// Returns the links of --executor nccl and cuda-peer; nothing for other executors, whose ranks do not have a GPU each.
 std::optional<CrewLinks> crew_links_of(std::string_view executor);
 
-/// One GPU of each process, and NCCL or their memory between them: rank r is process r. Executors use it in turns.
+/// The GPUs of several processes, one per process, connected by NCCL or by shared memory: rank r is process r.
+/// Executors use them one after another.
 class GpuCrew {
  public:
-  /// The first `ranks` processes form one; others have no part in it. A process takes the GPU that --device names, or
-  /// else the visible GPU of its machine at its place among the processes there. Throws HardwareAbsent, and ConfigError
-  /// for flags that make no sense, for two processes with the same GPU, and for peers on several machines.
+  /// The first `ranks` processes form the crew; other processes take no part. A process takes the GPU that --device
+  /// names; by default, the n-th process of a machine takes its n-th visible GPU. Throws HardwareAbsent, and
+  /// ConfigError for invalid flags, for two processes with the same GPU, and for peers on several machines.
   GpuCrew(const GpuArguments& arguments, Crew& crew, int ranks, CrewLinks links);
 
   [[nodiscard]] MakeExecutor checked();
@@ -139,9 +140,9 @@ class GpuCrew {
   [[nodiscard]] MakeExecutor oracle() { return gpu_->all_ranks(true); }
   /// Returns the readings of all ranks, on the leader.
   [[nodiscard]] std::vector<DeviceReading> readings(const std::string& when) const;
-  /// Returns whether sums of collectives have an order of their own.
+  /// Returns whether collectives sum in an order that NCCL chooses.
   [[nodiscard]] bool library_sums() const { return network_ != nullptr; }
-  /// Returns "nccl" or "peers", as records have it.
+  /// Returns "nccl" or "peers", as records write it.
   [[nodiscard]] std::string links() const { return network_ != nullptr ? "nccl" : "peers"; }
   /// Returns "nccl" or "cuda-peer".
   [[nodiscard]] std::string executor() const { return network_ != nullptr ? "nccl" : "cuda-peer"; }
@@ -166,9 +167,9 @@ class GpuCrew {
   std::unique_ptr<PeerWindows> windows_;
 };
 
-/// Clocks, power and temperature of the GPU with this identity, now.
+/// Returns clocks, power and temperature of the GPU with this UUID, now.
 DeviceReading device_reading(const std::string& uuid, const std::string& when, int rank);
-/// Says on stderr that no time is a GPU's.
+/// Prints on stderr that the measured times are not those of a GPU.
 void say_software_gpu();
 
 /// Returns the NCCL_*, CUDA_* and NVIDIA_* variables of the environment as they are now, sorted by name.

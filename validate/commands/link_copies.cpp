@@ -26,11 +26,11 @@ namespace commfuse::validate {
 
 namespace {
 
-/// A hundred copies of 256 MiB take half of that at 1 GB/s.
+/// At 1 GB/s, a hundred copies of 256 MiB take half of this time.
 constexpr Duration patience_of_copies = std::chrono::seconds(60);
 constexpr std::array<std::string_view, 3> engines{"all", "ce", "sm"};
 
-/// The GPUs of --ranks, of those that are visible.
+/// Returns the number of GPUs that --ranks requests, of those that are visible.
 int gpus_of(const CopyRequest& request, int visible) {
   if (request.ranks.empty()) {
     return visible;

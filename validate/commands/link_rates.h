@@ -16,7 +16,7 @@ namespace commfuse::validate {
 /// The flags as written on the command line.
 struct RateArguments {
   bool both_ways = false;
-  std::string collectives;  // Sizes; empty for none.
+  std::string collectives;  // Sizes; empty: no collectives.
 };
 
 /// Adds --both-ways and --collectives. The arguments must outlive the parsing.

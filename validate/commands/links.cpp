@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-validate links: finds links and ranks that are slower than the others.
+// commfuse-validate links: finds links and ranks that are slower than the rest.
 #include "validate/bench/links.h"
 
 #include <fmt/format.h>
@@ -62,7 +62,7 @@ double tolerance_of(const LinksRequest& request) {
   return *percent / 100.0;
 }
 
-/// Passes take turns, so that what drifts meets all alike.
+/// All measurements are repeated in three passes, so that drift affects all of them alike.
 BenchOptions options_of(const LinksRequest& request) {
   constexpr std::int64_t most_iterations = 10'000;
   constexpr int passes = 3;
@@ -101,7 +101,7 @@ double false_alarms_of(const LinksRequest& request) {
   return *share;
 }
 
-/// Returns the least number of channels of messages, from the words that GpuCrew::in_words() writes into records, or
+/// Returns the least number of channels for messages, from the words that GpuCrew::in_words() writes into records, or
 /// from the environment's variables.
 std::int64_t least_channels(const Environment& environment) {
   constexpr std::string_view mark = ", at least ";
@@ -187,7 +187,7 @@ int of_record(const LinksRequest& request, double tolerance) {
   return report(request, record, static_cast<std::int32_t>(ranks), tolerance);
 }
 
-/// Writes the record where that is wanted, and reports it.
+/// Writes the record if that was requested, and reports it.
 int finished(const LinksRequest& request, const MicroRecord& measured, std::int32_t ranks) {
   if (!request.out.empty()) {
     reports::atomic_write(request.out, to_json(measured.record));
@@ -246,7 +246,7 @@ int run(const LinksRequest& request, Launch& launch) {
 
 namespace {
 
-/// Throws ConfigError for flags that say how to measure, because a record was measured before.
+/// Throws ConfigError for flags that control measuring, because the record has been measured already.
 void require_only_judging(const CLI::App& command) {
   std::vector<const char*> flags{"--copies",       "--executor",  "--ranks",       "--bytes",      "--link-bandwidth",
                                  "--link-latency", "--both-ways", "--collectives", "--iterations", "--out"};

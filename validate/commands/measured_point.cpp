@@ -29,16 +29,16 @@ namespace {
 
 constexpr std::array<std::string_view, 5> executors{"cpu", "cuda-virtual", "cuda-peer", "mpi", "nccl"};
 constexpr std::array<std::string_view, 2> computes{"emulated", "real"};
-/// An emulated op should last so long that waking up hardly counts.
+/// An emulated op should last so long that the delay of waking up is negligible.
 constexpr Duration shortest_step = std::chrono::milliseconds(2);
-/// A point of real GEMMs that two cores run in a minute. It has one GEMM, because the arithmetic of functions has no
-/// price.
+/// A point with real GEMMs that two cores run in a minute. It has a single GEMM, because the arithmetic of functions
+/// has no price.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 4> real_point{
     {{"model", "gpt-2-xl"}, {"ranks", "2"}, {"seq", "256"}, {"scope", "gate_up"}}};
 constexpr std::int64_t most_bytes = std::int64_t{4} << 30U;
 
-/// True for settings that become flags. --link-bandwidth means emulated links; machines with other links are for
-/// predictions.
+/// True for settings that become flags. --link-bandwidth is the bandwidth of emulated links; machines with other links
+/// are for predictions only.
 bool has_flag(const Field& field) { return field.uses.has(Use::measure) && field.type != FieldType::bandwidth; }
 
 int count_of(std::string_view flag, const std::string& text, int least) {
@@ -56,7 +56,7 @@ Costs costs_of(const Point& point, const Prediction& prediction) {
                point.price);
 }
 
-/// Returns the shortest op except adds and the like; nothing if a program has no other.
+/// Returns the shortest op that is not local, such as an add; nothing if a program has no other ops.
 std::optional<Duration> shortest_op(const Program& program, const Costs& costs) {
   std::optional<Duration> shortest;
   for (std::size_t op = 0; op < program.ops.size(); ++op) {
@@ -156,7 +156,7 @@ Settings resolved(const MeasureArguments& arguments, const Words& below) {
   return resolver.finish();
 }
 
-/// Writes one line over and over, on a terminal only.
+/// Overwrites one line with the progress, on a terminal only.
 void show_progress(int done, int rounds) {
   if (::isatty(STDERR_FILENO) != 0) {
     fmt::print(stderr, "\rround {} of {}{}", done, rounds, done == rounds ? "\n" : "");
@@ -238,7 +238,7 @@ std::vector<Prediction> PredictedPoint::asked_for() {
   const std::vector<Candidates> candidates = candidates_of(settings_);
   for (const Candidates& of_strategy : candidates) {
     if (of_strategy.strategy->bound && candidates.size() > 1) {
-      continue;  // Nobody can run a bound.
+      continue;  // A bound is not a schedule that can run.
     }
     predictions.push_back(predictor_.predict_best(point_, *of_strategy.strategy, of_strategy.options));
   }
@@ -302,7 +302,7 @@ struct How {
   [[nodiscard]] bool is_real() const { return compute == "real"; }
 };
 
-/// Fills in the defaults. Throws ConfigError for flags that do not go together.
+/// Fills in the defaults. Throws ConfigError for flags that cannot be combined.
 How how_of(const PredictedPoint& point, const MeasureArguments& arguments, bool on_processes_here) {
   How how{.executor = arguments.executor.empty() ? (on_processes_here ? "mpi" : "cpu") : arguments.executor,
           .compute = arguments.compute,
@@ -360,7 +360,7 @@ struct Ground {
   }
 };
 
-/// Opens the GPUs that are asked for. Throws HardwareAbsent.
+/// Opens the requested GPUs. Throws HardwareAbsent.
 Ground ground_of(const How& how, const GpuArguments& arguments, Crew* crew, int ranks) {
   Ground ground;
   if (const std::optional<CrewLinks> links = crew_links_of(how.executor); crew != nullptr && links) {

@@ -25,8 +25,8 @@ class Crew;
 /// The flags as written on the command line.
 struct MeasureArguments {
   sim::SettingArguments settings;
-  std::string executor;  // Empty for cpu, or for mpi where there is a crew.
-  std::string compute;   // Empty for real on mpi and on a machine of the executor, else for emulated.
+  std::string executor;  // Empty: mpi if there is a crew, else cpu.
+  std::string compute;   // Empty: real on mpi and on a machine of the executor, else emulated.
   PaceArguments pace;
   GpuArguments gpu;
   std::string dilation = "auto";
@@ -42,18 +42,18 @@ void add_measure_flags(CLI::App& command, MeasureArguments& arguments);
 /// A point and the schedules that run there. It is neither copied nor moved, because predictions point into the cache.
 class PredictedPoint {
  public:
-  /// Throws ConfigError, as point_of and Predictor::predict do, and for jitter, faults and interference at run time.
+  /// Throws ConfigError as point_of and Predictor::predict do, and for jitter, faults and interference at run time.
   explicit PredictedPoint(const Settings& settings);
   PredictedPoint(const PredictedPoint&) = delete;
   PredictedPoint& operator=(const PredictedPoint&) = delete;
   ~PredictedPoint() = default;
 
-  /// Returns the best schedule of each strategy that the settings name, or all schedules if they ask for all.
+  /// Returns the best schedule of each strategy that the settings name, or all schedules if the settings request all.
   std::vector<Prediction> asked_for();
   /// Returns the prediction of a schedule that was measured. Throws ConfigError if this program has no such schedule.
   Prediction recorded(const MeasuredRun& run, const std::string& path);
 
-  /// Returns when every op of it runs.
+  /// Returns the start and the end of every op of a schedule.
   Timeline timeline(const Prediction& prediction) {
     return predictor_.timeline(point_, *prediction.structure, prediction.sizes);
   }
@@ -69,23 +69,23 @@ class PredictedPoint {
   Predictor predictor_;
 };
 
-/// Returns the settings of files, environment and flags. On a machine of an executor (Machine::executor) the defaults
-/// are those of a point that two cores run in a minute, and stderr says so. The second function starts with the
-/// record's settings, over which flags take precedence.
+/// Returns the settings from files, environment and flags. On a machine of an executor (Machine::executor) the defaults
+/// describe a point that two cores run in a minute, and stderr says so. The second function starts from the record's
+/// settings, and flags override them.
 Settings settings_of(const MeasureArguments& arguments);
 Settings settings_of(const RunRecord& record, const MeasureArguments& arguments);
 
 struct Measured {
   RunRecord record;
-  std::string dry_run;  ///< The counts of a dry run, whose record means nothing; otherwise empty.
+  std::string dry_run;  ///< The counts of a dry run, whose record has no meaning; otherwise empty.
 };
 
-/// Runs the schedules. With --out the record is on disk afterwards, except for a dry run. Throws ConfigError for flags
-/// that make no sense. Where ranks are processes, each calls this, and the record is whole, and written, on the leader.
+/// Runs the schedules. With --out, also writes the record, except for a dry run. Throws ConfigError for invalid flags.
+/// Where ranks are processes, each of them calls this; only the leader has the complete record, and writes it.
 Measured measured(PredictedPoint& point, std::span<const Prediction> predictions, const MeasureArguments& arguments,
                   Crew* crew = nullptr);
 
-/// Throws ConfigError if a flag says how to measure where there is nothing to measure.
+/// Throws ConfigError if a flag that controls measuring was given and nothing is measured.
 void require_no_measuring(const CLI::App& command);
 
 }  // namespace commfuse::validate

@@ -228,7 +228,7 @@ MicroRecord micro_measured(const MicroWhere& where, const std::vector<MicroProgr
   const BenchResult result = bench(programs, options, maker_of(where), where.leads() ? show_progress : nullptr);
   record.micro_benchmarks = result.measured;
   note_gpus(where, options.alone || result.failures.empty(), record.environment);
-  // The leader reports what was measured before; it learns of the others' failures by how they end.
+  // The leader reports the measurements so far; it learns of the other processes' failures from their ends.
   if (!result.failures.empty() && (record.micro_benchmarks.empty() || !where.leads())) {
     throw std::runtime_error(result.failures.front());
   }

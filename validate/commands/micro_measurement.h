@@ -23,8 +23,8 @@ class Launch;
 
 /// The flags as written on the command line.
 struct MicroArguments {
-  std::string executor;  // Empty for mpi under mpirun, else for cpu.
-  std::string ranks;     // Empty for as many as processes, or for 2 threads.
+  std::string executor;  // Empty: mpi under mpirun, else cpu.
+  std::string ranks;     // Empty: the number of processes, or 2 threads.
   std::string dtypes = "bf16";
   std::string parts = "all";
   PaceArguments pace;
@@ -43,19 +43,19 @@ struct MicroWhere {
   std::optional<Pace> pace{};
   Crew* crew = nullptr;             ///< Ranks are processes.
   std::shared_ptr<Gpu> gpu{};       ///< Ranks are virtual ranks of this GPU.
-  std::shared_ptr<GpuCrew> gpus{};  ///< Ranks are processes with a GPU each. They are threads if all three are null.
+  std::shared_ptr<GpuCrew> gpus{};  ///< Ranks are processes with a GPU each. If all three are null, ranks are threads.
 
-  /// True if this process has a rank. leads() is true if it has all measurements in the end.
+  /// True if this process has a rank. leads() is true if this process gets all measurements in the end.
   [[nodiscard]] bool takes_part() const;
   [[nodiscard]] bool leads() const;
-  /// True if a device only counts its calls; then there is nothing to report but Gpu::dry_run_in_words().
+  /// True if the device only counts its calls; then there is nothing to report except Gpu::dry_run_in_words().
   [[nodiscard]] bool is_dry() const;
-  /// Returns clocks and power of all GPUs, whole on the leader. All ranks call it. `when` is "before" or "after".
+  /// Returns clocks and power of all GPUs; the list is complete only on the leader. All ranks call it. `when` is
+  /// "before" or "after".
   [[nodiscard]] std::vector<DeviceReading> readings(const std::string& when) const;
 };
 
-/// Starts MPI if the flags ask for it. Throws ConfigError for flags that make no sense, and for fewer than `fewest`
-/// ranks.
+/// Starts MPI if the flags require it. Throws ConfigError for invalid flags, and for fewer than `fewest` ranks.
 MicroWhere where_of(const MicroArguments& arguments, Launch& launch, std::int64_t fewest = 1);
 
 struct MicroRecord {
@@ -66,16 +66,16 @@ struct MicroRecord {
   [[nodiscard]] int said() const;
 };
 
-/// Writes one line over and over, on a terminal only.
+/// Overwrites one line with the progress, on a terminal only.
 void show_progress(std::size_t done, std::size_t visits);
 
 /// Returns the dtypes that --dtype lists. Throws ConfigError for an unknown one.
 std::vector<DType> dtypes_of(const std::string& list);
 
-/// Measures the programs now; progress goes to stderr if that is a terminal. Throws std::runtime_error if nothing could
-/// be measured. All ranks call it; the record is whole where where.leads(). Requires where.takes_part().
+/// Measures the programs now; prints progress on stderr if that is a terminal. Throws std::runtime_error if nothing
+/// could be measured. All ranks call it; the record is complete where where.leads(). Requires where.takes_part().
 MicroRecord micro_measured(const MicroWhere& where, const std::vector<MicroProgram>& programs, BenchOptions options);
-/// Measures what --dtype and --quick ask for.
+/// Measures the programs that --dtype and --quick select.
 MicroRecord micro_measured(const MicroWhere& where, const MicroArguments& arguments);
 
 }  // namespace commfuse::validate

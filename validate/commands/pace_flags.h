@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The flags that say how fast real links are.
+// The flags that set the speed of real links.
 #pragma once
 
 #include <optional>

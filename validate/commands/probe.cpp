@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-validate probe: measures small facts of a GPU, stage by stage, and writes them as CSV.
+// commfuse-validate probe: makes small measurements of a GPU, stage by stage, and writes them as CSV.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

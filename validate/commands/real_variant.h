@@ -18,7 +18,7 @@ class GpuCrew;
 
 /// The executors of schedules, and the function that joins the findings of processes.
 struct Runner {
-  MakeExecutor checked;  ///< All values count.
+  MakeExecutor checked;  ///< Its values are checked.
   MakeExecutor timed;
   MakeExecutor oracle{};      ///< Same as in VerifyOptions.
   bool library_sums = false;  ///< Same as in VerifyOptions.
@@ -28,19 +28,20 @@ struct Runner {
 
 /// Makes a runner whose ranks and lanes are threads.
 Runner on_threads(const std::optional<Pace>& pace);
-/// Makes a runner whose ranks are processes. The leader has the levels of all.
+/// Makes a runner whose ranks are processes. The leader has the levels of all ranks.
 Runner on_processes(Crew& crew, int ranks);
-/// Makes a runner of virtual ranks on one GPU. The GPU itself, one op after another, is the oracle for the levels of
-/// all ranks. Times follow the GPU's flags.
+/// Makes a runner of virtual ranks on one GPU. The oracle for the levels of all ranks is the GPU itself, running one op
+/// after another. Times follow the GPU's flags.
 Runner on_gpu(Gpu& gpu);
 /// Makes a runner whose ranks are processes with a GPU each.
 Runner on_gpus(GpuCrew& gpus, Crew& crew, int ranks);
 
-/// Returns a schedule with its data in place. Its levels are those of the same schedule on small matrices, in two
-/// orders with chaos; a schedule that misses a level is marked as wrong. Where ranks are processes, all call it.
+/// Returns a schedule with its data in place. Its levels are measured with the same schedule on small matrices, in two
+/// orders with chaos; a schedule that misses a level is marked as wrong. Where ranks are processes, all of them call
+/// this.
 Variant real_variant(const Prediction& prediction, MeasuredRun run, const Runner& runner);
 
-/// Writes down which MPI runs, and which process is where. All ranks call it; the leader has everything.
+/// Records which MPI library runs, and the host of each process. All ranks call it; the leader has everything.
 void tell_where(Crew& crew, int ranks, Environment& environment);
 
 }  // namespace commfuse::validate

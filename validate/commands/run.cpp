@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-validate run: runs schedules in real time, in turns, and records them.
+// commfuse-validate run: runs schedules in real time, alternately, and records their times.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -63,7 +63,7 @@ int report(const RunRequest& request, const RunRecord& record, int ranks) {
   return code;
 }
 
-/// Sets as many ranks as processes, unless the user chose a number.
+/// Sets the number of ranks to the number of processes, unless the user chose a number.
 Settings on_all_processes(Settings settings, int processes) {
   const Field& ranks = *find_field("ranks");
   if (settings.at(ranks).origin.source == Source::preset) {

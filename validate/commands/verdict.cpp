@@ -51,7 +51,7 @@ double false_alarms_of(const VerdictRequest& request) {
   return *share;
 }
 
-/// Returns every file of a folder, or the file itself, sorted.
+/// Returns the files of every folder, sorted, and every other path itself.
 std::vector<std::string> files_of(const std::vector<std::string>& paths) {
   std::vector<std::string> files;
   for (const std::string& path : paths) {
@@ -102,8 +102,8 @@ const std::string& machine_of(const VerdictRequest& request) {
   return request.machine;
 }
 
-/// Returns this_fleet for a file of the user whose collectives were fitted to nodes that no shipped file of the
-/// accelerator was fitted to.
+/// Returns this_fleet for a file of the user whose collectives were fitted to nodes, unless a shipped file of the
+/// accelerator was fitted to the same nodes.
 FittedTo fitted_to(const std::string& name, const Machine& machine) {
   const Parameter<BytesPerSecond>& rate = machine.link.collective.rate;
   const bool is_fitted = rate.provenance == Provenance::fitted || rate.provenance == Provenance::measured;

@@ -244,10 +244,10 @@ Json object_of(const JobVerdict& verdict, const VerdictPage& page) {
           {"false_alarms", page.false_alarms}};
 }
 
-/// Replaces bytes that are not UTF-8, because they must not cost a verdict.
+/// Replaces bytes that are not UTF-8, so that they do not prevent a verdict.
 std::string dumped(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
-/// Returns a label's value as Prometheus reads it.
+/// Returns a label's value with the escapes that Prometheus reads.
 std::string label(std::string_view value) {
   std::string text;
   for (const char c : value) {
@@ -256,7 +256,7 @@ std::string label(std::string_view value) {
   return text;
 }
 
-/// Returns a cell of Markdown, which must not contain bars.
+/// Returns a cell of a Markdown table, with its bars escaped.
 std::string cell(std::string_view value) {
   std::string text;
   for (const char c : value) {

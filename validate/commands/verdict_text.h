@@ -9,7 +9,7 @@
 
 namespace commfuse::validate {
 
-/// Facts that stand around the verdicts.
+/// Facts that are printed with the verdicts.
 struct VerdictPage {
   std::string machine;  ///< Empty if no node was judged.
   double false_alarms = 0.01;
@@ -21,8 +21,8 @@ struct VerdictPage {
 std::string verdict_table(const Verdicts& verdicts, const VerdictPage& page);
 /// Returns an array of objects, one per node, then one per job.
 std::string verdict_json(const Verdicts& verdicts, const VerdictPage& page);
-/// Returns one test case a node and a job: a failure if it is bad, skipped if it is undecided; an error for each unread
-/// file.
+/// Returns one test case per node and per job: a failure if it is bad, skipped if it is undecided. Each unread file is
+/// an error.
 std::string verdict_junit(const Verdicts& verdicts, const VerdictPage& page);
 /// Returns metrics for the textfile collector of node_exporter.
 std::string verdict_prometheus(const Verdicts& verdicts, const VerdictPage& page);

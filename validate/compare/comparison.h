@@ -26,7 +26,7 @@ struct ComparedSchedule {
   Duration predicted{};
   std::vector<Duration> makespans{};  ///< By round; empty: it failed.
   std::optional<Summary> measured{};  ///< Summary of the makespans.
-  std::optional<ComparedOps> ops{};   ///< Nothing: not asked for, or it failed.
+  std::optional<ComparedOps> ops{};   ///< Nothing: not requested, or the run failed.
 
   /// Returns "sliced (k=4)".
   [[nodiscard]] std::string name() const;
@@ -40,18 +40,18 @@ struct Agreement {
   double median_error = 0.0;  ///< Median of |measured / predicted - 1|.
   double worst_error = 0.0;
   std::size_t worst = 0;     ///< Index of the schedule with the largest error.
-  std::size_t pairs = 0;     ///< Pairs of schedules that are predicted to be more than `clear_gap` apart.
-  std::size_t in_order = 0;  ///< Pairs among these that were measured in the order predicted.
+  std::size_t pairs = 0;     ///< Pairs of schedules whose predictions are more than `clear_gap` apart.
+  std::size_t in_order = 0;  ///< Pairs among these that were measured in the predicted order.
   std::size_t predicted_winner = 0;
   std::size_t measured_winner = 0;
-  /// Relative distance of the second schedule from the first, as predicted; 0: there is no second.
+  /// Predicted relative distance of the second schedule from the first; 0: there is no second.
   double predicted_gap = 0.0;
-  /// Time of the predicted winner over that of the measured one, or if it won that of the second. Nothing: only one was
-  /// measured.
+  /// Time of the best rival over that of the measured winner. The rival is the predicted winner or, if that one won,
+  /// the fastest of the others. Nothing: only one schedule was measured.
   std::optional<Ratio> lead{};
 };
 
-/// A difference that a model has to predict.
+/// Smallest relative difference that a model has to predict.
 inline constexpr double clear_gap = 0.05;
 
 /// Returns nothing if nothing was measured.
@@ -64,13 +64,13 @@ enum class Evidence : std::uint8_t {
 };
 Evidence evidence_of(const RunRecord& record);
 
-/// Returns a table of at most 80 columns: one line per schedule, fastest prediction first, the times of its ops where
+/// Returns a table of at most 80 columns: one line per schedule, fastest prediction first, with the times of its ops if
 /// they were compared, and the verdict.
 std::string to_table(std::span<const ComparedSchedule> schedules, Evidence evidence = Evidence::measured);
 /// Returns an array of objects, one per line, each with "schema":"commfuse.compare/1"; times are in microseconds.
 std::string to_json(std::span<const ComparedSchedule> schedules, Evidence evidence = Evidence::measured);
-/// Returns the winner, the errors and the order, each as a sentence; for an emulated run also what it shows and what it
-/// does not.
+/// Returns the winner, the errors and the order, one sentence each; for an emulated run also what it shows and what it
+/// does not show.
 std::string verdict_in_words(std::span<const ComparedSchedule> schedules, const Agreement& agreement,
                              Evidence evidence = Evidence::measured);
 

@@ -32,7 +32,8 @@ struct ComparedOps {
 /// Returns whether both hold the same ops of the same ranks, in the same order.
 bool same_ops(const Timeline& a, const Timeline& b);
 
-/// Both timelines are of one iteration of the program, which has at least one op. Requires same_ops().
+/// Compares the times of ops. Both timelines cover one iteration of the program, which has at least one op. Requires
+/// same_ops().
 ComparedOps compared_ops(const Program& program, const Timeline& predicted, const Timeline& measured);
 
 }  // namespace commfuse::validate

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The state of all lanes of all ranks. Lanes are threads; they report their progress to the board and wait on it for
-// each other. When all of them wait, none can ever go on: the board detects that at once, without a timeout.
+// each other. When all of them wait, none can ever continue: the board detects that at once, without a timeout.
 #pragma once
 
 #include <atomic>
@@ -26,12 +26,12 @@ struct Station {
   std::int32_t command = 0;
 };
 
-/// Ends a lane's thread early: the run was given up.
+/// Thrown to end a lane's thread early, because the run was given up.
 struct GivenUp {};
 
 class Board {
  public:
-  /// The commands, by rank, outlive the board, which counts all iterations of one run.
+  /// `commands`, by rank, must outlive the board, which counts all iterations of one run.
   Board(const Program& program, std::span<const std::vector<Command>> commands, int iterations);
 
   [[nodiscard]] const Command& command(Station at) const {
@@ -41,22 +41,22 @@ class Board {
     return {rank, place_[static_cast<std::size_t>(rank) * program_.ops.size() + position(op)]};
   }
 
-  // A lane calls these for its command in an iteration, in this order. Those that wait throw GivenUp.
+  // A lane calls these for its command in an iteration, in this order. Functions that wait throw GivenUp.
 
   /// Waits until all the rank's ops of earlier iterations, and all dependencies of the command, have ended.
   void await_turn(Station at, int iteration);
-  /// Records that the command is ready since `when`. Returns true if it is the last of its collective's members.
+  /// Records that the command became ready at `when`. Returns true if it is the last of its collective's members.
   bool post(Station at, int iteration, WallTime when);
-  /// Waits until the command is ready on another rank, and returns since when.
+  /// Waits until the command is ready on another rank, and returns the time at which it became ready.
   WallTime await_posted(Station at, Station peer, int iteration);
-  /// Records for the sender's half of a pull that its data may be fetched.
+  /// Records for the send half of a pull that its data may be fetched.
   void show(Station at);
   void await_shown(Station at, Station sender, int iteration);
-  /// Records that a half that began at `begun` is over: `to` has its data, moved by `mover`, which is `to` itself or
-  /// its source.
+  /// Records that a half that began at `begun` is complete: `to` has its data, moved by `mover`, which is either `to`
+  /// itself or the sender.
   void deliver(Station mover, Station to, WallTime begun);
   void await_delivered(Station at, int iteration);
-  /// Waits until another member has ended this member's collective.
+  /// Waits until another member has ended the collective of this member.
   void await_end(Station at, int iteration);
   /// `begun` is nothing for an exchange, whose halves have recorded it.
   void end(Station at, std::optional<WallTime> begun, WallTime when);
@@ -69,15 +69,15 @@ class Board {
 
   // The following are called from outside the lanes.
 
-  /// Waits until all lanes have left; gives up when no op has ended for this long. Returns the reason why the run ended
-  /// early; nothing when it finished.
+  /// Waits until all lanes have left; gives up when no op has ended for `patience`. Returns the reason why the run
+  /// ended early, or nothing if it finished.
   std::optional<std::string> await_all(std::chrono::nanoseconds patience);
-  /// Records that a lane failed: all others give up.
+  /// Records that a lane failed; all other lanes give up.
   void fail(std::exception_ptr error);
   [[nodiscard]] std::exception_ptr error() const { return error_; }
   [[nodiscard]] bool given_up() const { return given_up_.load(std::memory_order_relaxed); }
 
-  /// These return times of the last iteration, once all have left.
+  /// These return times of the last iteration, and are valid once all lanes have left.
   [[nodiscard]] WallTime began(Station at) const { return state(at).begun; }
   [[nodiscard]] WallTime ended(Station at) const { return state(at).over; }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs ranks and lanes as threads of this process. Data is really moved and multiplied, or in emulation ops only last
+// Runs ranks and lanes as threads of this process. Data is really moved and multiplied. Under emulation, ops only last
 // as long as their price, so that more ranks than cores are timed correctly.
 #pragma once
 
@@ -16,14 +16,14 @@
 namespace commfuse::validate {
 
 struct CpuOptions {
-  /// Emulation: every op lasts as long as its cost here, from when it is posted, and is issued at the simulated time.
-  /// Nothing is computed or moved, and there is no memory. Null: real work.
+  /// Emulation: every op lasts as long as its cost in `costs`, from when it is posted, and is issued at the simulated
+  /// time. Nothing is computed or moved, and there is no memory. Null: real work.
   std::shared_ptr<const Costs> costs{};
-  /// Factor by which emulation is slowed down; its reported times are divided by it.
+  /// Factor by which emulation is slowed down; the reported times are divided by it.
   double dilation = 1.0;
   /// Time before a deadline at which a thread stops sleeping and watches the clock, because sleepers wake up late.
   std::chrono::nanoseconds watch{};
-  /// For real work: transfers take at least as long as on such a link. Nothing: as long as copying takes.
+  /// For real work: transfers take at least as long as on such a link. Nothing: as long as the copy takes.
   std::optional<Pace> pace{};
   /// A run is given up when no op has ended for this long.
   std::chrono::nanoseconds patience = std::chrono::seconds(60);
@@ -31,7 +31,7 @@ struct CpuOptions {
 
 class CpuExecutor final : public Executor {
  public:
-  /// Throws std::runtime_error for a dtype that it does not store: fp8.
+  /// Throws std::runtime_error for fp8, which it does not store.
   CpuExecutor(Lowered lowered, Sizes sizes, CpuOptions options);
 
   [[nodiscard]] std::string_view name() const override { return "cpu"; }
@@ -40,7 +40,7 @@ class CpuExecutor final : public Executor {
 
   /// Aborts under emulation, as does fetch().
   void prepare(std::span<const Matrix<float>> tensors) override;
-  /// Throws Stuck at once when the ops wait for each other in a cycle, and when none has ended for options.patience.
+  /// Throws Stuck at once when ops wait for each other in a cycle, and when no op has ended for options.patience.
   Execution run(const RunOptions& options) override;
   [[nodiscard]] Matrix<float> fetch(Rank rank, const Rectangle& area) const override;
 

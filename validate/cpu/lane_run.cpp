@@ -77,7 +77,8 @@ void LaneRun::exchange(Station at, int iteration, WallTime posted) {
   shared_.board.end(at, std::nullopt, WallClock::now());
 }
 
-/// In a rendezvous the sender moves the data once both are ready, in a push at once; in a pull the receiver does.
+/// In a rendezvous the sender moves the data once both are ready; in a push the sender moves it at once; in a pull the
+/// receiver moves it.
 void LaneRun::send(Station at, int iteration, WallTime posted) {
   const Command& command = shared_.board.command(at);
   const Station to = shared_.board.partner(command.target, command.target_op);

@@ -40,12 +40,12 @@ class LaneRun {
   void exchange(Station at, int iteration, WallTime posted);
   void send(Station at, int iteration, WallTime posted);
   void receive(Station at, int iteration);
-  /// Moves the data; `mover` is the end that this lane runs.
+  /// Moves the data; `mover` is the side, sender or receiver, that this lane runs.
   void move(Station mover, Station from, Station to, WallTime begun);
   void meet(Station at);
 
   [[nodiscard]] Place place(Station at) const { return {at.rank, &shared_.board.command(at)}; }
-  /// Returns the earliest end, by its price, of the op that began at `begun`.
+  /// Returns the earliest time at which the op that began at `begun` may end, by its price.
   [[nodiscard]] WallTime over(Station at, WallTime begun) const;
   void sleep_until(WallTime when) const;
 

@@ -16,7 +16,7 @@ namespace commfuse::validate {
 using WallClock = std::chrono::steady_clock;
 using WallTime = WallClock::time_point;
 
-/// Lets this thread wake up when it asks to, not up to 50 us later, where the system supports that.
+/// Lets this thread wake up at the requested time, not up to 50 us later, where the system supports that.
 void ask_for_sharp_timers();
 
 /// Returns the duration times a factor, to the nanosecond.
@@ -24,13 +24,13 @@ std::chrono::nanoseconds stretched(Duration duration, double times);
 /// Returns the time divided by a factor.
 Duration shortened(std::chrono::nanoseconds time, double times);
 
-/// A token bucket: limits the data that leaves one rank, whose lanes share it.
+/// A token bucket that limits the rate at which data leaves one rank; the rank's lanes share it.
 class Bucket {
  public:
-  /// The size of the data that leaves in one turn.
+  /// Bytes that leave in one turn.
   static constexpr std::int64_t chunk = 64 << 10;
 
-  /// Reserves room, and returns when this many bytes will have left that may start at `earliest`.
+  /// Reserves room for `bytes`, which may start to leave at `earliest`, and returns when all of them will have left.
   WallTime take(Bytes bytes, WallTime earliest, BytesPerSecond bandwidth);
 
  private:

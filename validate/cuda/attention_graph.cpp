@@ -43,8 +43,8 @@ class Drawing {
   }
 
  private:
-  /// Keys that a query does not see get a score so low that they weigh nothing. The last query is at the position of
-  /// the last key.
+  /// Gives keys that a query does not see a score so low that their weight is zero. The last query is at the position
+  /// of the last key.
   int masked(int scores) {
     const int row = add({.function = GraphFunction::row, .a = scores}, GraphType::int32);
     const int column = add({.function = GraphFunction::column, .a = scores}, GraphType::int32);
@@ -65,7 +65,7 @@ class Drawing {
     const int below = add({.function = GraphFunction::subtract, .a = scores, .b = largest});
     const int grown = add({.function = GraphFunction::exponential, .a = below});
     const int sum = reduced(GraphFunction::sum, grown);
-    // No one reads these statistics, but no engine takes whole sequences without them.
+    // These statistics are never read, but without them no engine accepts whole sequences.
     const int logarithm = of_rows({.function = GraphFunction::logarithm, .a = sum});
     of_rows({.function = GraphFunction::add, .a = largest, .b = logarithm});
     return add({.function = GraphFunction::divide, .a = grown, .b = sum}, stored_as(shape_.dtype));
@@ -121,7 +121,7 @@ std::string cudnn_in_words(int version) {
 }
 
 std::string refused(const CudnnVersions& versions) {
-  constexpr int any_slice = 90600;  // in older versions a causal slice had to be a multiple of 64
+  constexpr int any_slice = 90600;  // in older versions, a causal slice had to be a multiple of 64
   if (versions.library == 0) {
     return "there is no libcudnn.so.9 here";
   }
@@ -132,7 +132,7 @@ std::string refused(const CudnnVersions& versions) {
   if (versions.library < any_slice) {
     return fmt::format("{} is older than {}, which knows slices of any length", library, cudnn_in_words(any_slice));
   }
-  // cudnn-frontend's sdpa_support_surface.h has this condition
+  // cudnn-frontend's sdpa_support_surface.h has this condition.
   if (versions.library == 91000 || versions.library == 91001) {
     return fmt::format("{} has a known fault in it; 9.10.2 has not", library);
   }

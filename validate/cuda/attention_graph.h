@@ -29,15 +29,15 @@ struct GraphTensor {
 };
 
 enum class GraphFunction : std::uint8_t {
-  product,      ///< a times b, over the last two axes; b has a head for an equal run of heads of a
+  product,      ///< a times b, over the last two axes; equal runs of heads of a share a head of b
   multiply,     ///< a * b; b is one number
   add,          ///< a + b
   subtract,     ///< a - b
   divide,       ///< a / b
   exponential,  ///< exp(a)
   logarithm,    ///< log(a)
-  row,          ///< The position of every element of a on axis 2
-  column,       ///< The position of every element of a on axis 3
+  row,          ///< position of every element of a on axis 2
+  column,       ///< position of every element of a on axis 3
   not_less,     ///< a >= b
   select,       ///< a where `mask` holds, else b
   largest,      ///< maximum of a over axis 3
@@ -60,7 +60,7 @@ struct AttentionGraph {
 /// Requires that unfit_for_fusing() returns nothing for a piece of this shape.
 AttentionGraph attention_graph(const AttentionPieceShape& shape);
 
-/// Returns why no fused kernel takes this piece, as the end of a sentence; empty: one may.
+/// Returns why no fused kernel accepts this piece, as the end of a sentence; empty: one may accept it.
 std::string unfit_for_fusing(const AttentionPiece& piece);
 
 struct CudnnVersions {
@@ -71,13 +71,13 @@ std::string cudnn_in_words(int version);
 /// Returns why these versions cannot be used, as the end of a sentence; empty if they can.
 std::string refused(const CudnnVersions& versions);
 
-/// Libraries that computed fast attention so far.
+/// Libraries that have computed fast attention so far.
 struct AttentionUse {
-  std::string cudnn;  ///< "9.19.0", if cuDNN did some.
+  std::string cudnn;  ///< "9.19.0", if cuDNN computed some of it.
   bool cublaslt = false;
-  std::string without_cudnn;  ///< Why cuBLASLt did it first, if it was not requested.
+  std::string without_cudnn;  ///< Why cuBLASLt computed the first of it although it was not requested.
 };
-/// Returns "cuDNN 9.19.0", "cuBLASLt, for there is no libcudnn.so.9 here", or both; empty if no library did any.
+/// Returns "cuDNN 9.19.0", "cuBLASLt, for there is no libcudnn.so.9 here", or both; empty if no library computed any.
 std::string in_words(const AttentionUse& use);
 
 }  // namespace commfuse::validate

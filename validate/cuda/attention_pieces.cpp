@@ -11,7 +11,7 @@ Address moved(const Panel& panel, std::int64_t rows, std::int64_t columns) {
   return panel.at + static_cast<Address>((rows * panel.stride + columns) * bytes_of(panel.dtype));
 }
 
-/// Returns how many of the rows belong to one sequence, whose first row is `first`.
+/// Returns the number of rows that belong to the sequence whose first row is `first`.
 std::int64_t rows_of_sequence(std::int64_t rows, std::int64_t first, std::int64_t batch) {
   return first < rows ? (rows - first + batch - 1) / batch : 0;
 }
@@ -20,13 +20,13 @@ class Cut {
  public:
   Cut(const AttentionCall& call, const AttentionCall::Part& part) : call_(call), layout_(call.layout), part_(part) {}
 
-  /// True if all sequences have the same positions in this part.
+  /// Returns true if all sequences have the same positions in this part.
   [[nodiscard]] bool even() const {
     return part_.first_row % layout_.batch == 0 && part_.queries.rows % layout_.batch == 0 &&
            call_.keys.rows % layout_.batch == 0;
   }
 
-  /// Adds pieces for `sequences` sequences from this one on.
+  /// Adds pieces for `sequences` sequences, starting with `sequence`.
   void add(std::int64_t sequence, std::int64_t sequences, std::vector<AttentionPiece>& pieces) const {
     const std::int64_t first = (sequence - part_.first_row % layout_.batch + layout_.batch) % layout_.batch;
     AttentionPiece piece{.shape = shape(), .first_position = (part_.first_row + first) / layout_.batch};

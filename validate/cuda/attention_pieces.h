@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cuts a call of attention into pieces that one library kernel can take: consecutive queries of each sequence, and one
-// block of columns.
+// Cuts a call of attention into pieces that a single library kernel accepts: consecutive queries of each sequence, and
+// one block of columns.
 #pragma once
 
 #include <compare>
@@ -12,16 +12,16 @@
 namespace commfuse::validate {
 
 /// Axes [sequence, head, position, column of a head] of queries, keys, values and results. Heads are `head` elements
-/// apart. Among the rows of a panel, those of one position in all sequences are consecutive.
+/// apart. In a panel, the rows of the same position in all sequences are consecutive.
 struct AttentionPieceShape {
   std::int64_t sequences = 1;
-  std::int64_t batch = 1;  ///< Rows from a position to the next: the number of all sequences.
+  std::int64_t batch = 1;  ///< Rows from one position to the next: the number of all sequences.
   std::int64_t heads = 1;
-  std::int64_t kv_heads = 1;  ///< Query heads share them in equal runs.
+  std::int64_t kv_heads = 1;  ///< Equal runs of query heads share a kv head.
   std::int64_t head = 0;      ///< Columns.
   std::int64_t queries = 0;   ///< Queries of each sequence.
   std::int64_t keys = 0;      ///< Keys of each sequence, up to the position of the last query.
-  std::int64_t query_stride = 0, key_stride = 0, out_stride = 0;  ///< Elements from a row to the next.
+  std::int64_t query_stride = 0, key_stride = 0, out_stride = 0;  ///< Elements from one row to the next.
   DType dtype = DType::bf16;                                      ///< Type of queries, keys and values.
   DType out_dtype = DType::bf16;
   bool causal = false;
@@ -36,7 +36,7 @@ struct AttentionPiece {
 };
 
 /// Returns all pieces of a call. With `joined`, sequences that have the same rows of a part form one piece; otherwise
-/// every sequence is its own.
+/// every sequence forms a piece of its own.
 std::vector<AttentionPiece> pieces_of(const AttentionCall& call, bool joined);
 
 }  // namespace commfuse::validate

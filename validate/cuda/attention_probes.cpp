@@ -76,7 +76,7 @@ std::vector<float> downloaded(Device& device, const Panel& panel) {
   return values;
 }
 
-/// Returns the worst row's difference: its root mean square, divided by that of the values.
+/// Returns the largest relative difference of a row: the root mean square of its differences over that of its values.
 double difference(const std::vector<float>& got, const std::vector<float>& expected) {
   double worst = 0.0;
   for (std::size_t row = 0; row < got.size(); row += static_cast<std::size_t>(layout.out)) {
@@ -106,7 +106,7 @@ std::vector<ProbeRow> ask_attention(Device& device, const ProbeOptions& options)
   return rows;
 }
 
-/// If cuDNN does not compute it, a last row says so, and stderr says why.
+/// If cuDNN cannot compute it, a last row records that, and stderr states the reason.
 std::vector<ProbeRow> ask_fused_attention(Device& device, const ProbeOptions& options) {
   std::vector<ProbeRow> rows;
   for (const Slice& slice : slices_of(options, {4096, 8192}, {1, 4})) {

@@ -26,7 +26,7 @@ MoveCall local_move(std::vector<MoveCall::Part> parts) {
   return {.parts = std::move(parts), .wire = dtype, .link = {.kind = LinkKind::copy, .ctas = 0}};
 }
 
-/// Omits rows that are in place already, unless the wire's dtype rounds them. Others may read such rows while they are
+/// Omits rows that are already in place, unless the wire's dtype rounds them. Others may read such rows while they are
 /// rounded, because they round to equal values before and after.
 std::vector<MoveCall::Part> parts_between(const Stack& from, const Stack& to, DType wire) {
   std::vector<MoveCall::Part> parts;
@@ -83,8 +83,8 @@ std::vector<Call> Calls::compute(const At& at, Scratch& scratch) const {
   }
 }
 
-/// Rows of the result are rows of a, so a product whose rows are apart becomes several, one after another, with equal
-/// bits. The summed dimension must be contiguous.
+/// Rows of the result correspond to rows of a. A product whose rows are not contiguous therefore becomes several
+/// products, one after another, with equal bits. The summed dimension must be contiguous.
 std::vector<Call> Calls::product(const At& at, Scratch& scratch) const {
   const auto& shape = shape_of<GemmShape>(program_, at);
   std::vector<Call> calls;
@@ -105,7 +105,7 @@ std::vector<Call> Calls::product(const At& at, Scratch& scratch) const {
     }
     return calls;
   }
-  const Panel whole = together(a, scratch, calls);  // k x m: rows of the result are columns of it
+  const Panel whole = together(a, scratch, calls);  // k x m: rows of the result are columns of `whole`
   std::int64_t row = 0;
   for (const Panel& piece : out) {
     call.a = whole;
@@ -181,7 +181,7 @@ DeviceLink Calls::collective_link(const CollectiveShape& shape, std::size_t memb
   DeviceLink link = options_.link;
   if (link.kind == LinkKind::paced) {
     const Bytes whole{sizes_.elements(shape.rows) * sizes_.elements(shape.columns) * bytes_of(shape.wire)};
-    // The link's time is that of the whole, however its calls cut it, because they follow each other.
+    // The pace is that of the whole collective, however it is cut into calls, because the calls follow each other.
     link.pace = {.latency = ring_time(options_.link.pace, whole, static_cast<int>(members),
                                       shape.kind == CollectiveKind::all_reduce),
                  .bandwidth = BytesPerSecond{1e18}};
@@ -215,8 +215,8 @@ std::vector<Call> Calls::gathered(std::span<const At> members, std::span<const s
   return call.parts.empty() ? std::vector<Call>{} : std::vector<Call>{std::move(call)};
 }
 
-/// All inputs are read before any output is written: sums are made in scratch and then copied to their places. An
-/// all-reduce has one sum for all.
+/// All inputs are read before any output is written: sums are computed in scratch and then copied to their places. An
+/// all-reduce has a single sum for all members.
 std::vector<Call> Calls::summed(std::span<const At> members, std::span<const std::size_t> outputs,
                                 Scratch& scratch) const {
   const auto& shape = shape_of<CollectiveShape>(program_, members.front());

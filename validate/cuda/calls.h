@@ -36,9 +36,9 @@ class Scratch {
   explicit Scratch(Address base) : base_(base) {}
   /// Returns a contiguous panel of this shape, at an aligned address.
   Panel like(std::int64_t rows, std::int64_t columns, DType dtype);
-  /// Makes all of it available again, because the calls of one command follow each other on one stream.
+  /// Makes all of it available again. This is safe because the calls of one command follow each other on one stream.
   void reset() { used_ = 0; }
-  /// Returns the largest amount in use at once.
+  /// Returns the largest number of bytes in use at once.
   [[nodiscard]] Bytes highest() const { return {highest_}; }
 
  private:
@@ -53,12 +53,13 @@ class Calls {
   Calls(const Program& program, const Sizes& sizes, const Layout& layout, CallOptions options)
       : program_(program), sizes_(sizes), layout_(layout), options_(options) {}
 
-  /// Returns the calls of a product, function or attention. None: these functions omit it.
+  /// Returns the calls of a product, function or attention; none if these functions omit it.
   [[nodiscard]] std::vector<Call> compute(const At& at, Scratch& scratch) const;
-  /// Returns the move from the send half of one command into the receive half of another; if either is absent, its side
-  /// is scratch. A credit moves nothing.
+  /// Returns the move from the send half of one command to the receive half of another. If one of the halves is absent,
+  /// scratch replaces its side. A credit moves nothing.
   [[nodiscard]] std::vector<Call> transfer(const At& from, const At& to, Scratch& scratch) const;
-  /// Returns the calls of a collective whose members are given by coordinate, for those of them that `outputs` names.
+  /// Returns the calls of a collective, whose members are by coordinate, for the members whose coordinates are in
+  /// `outputs`.
   [[nodiscard]] std::vector<Call> meet(std::span<const At> members, std::span<const std::size_t> outputs,
                                        Scratch& scratch) const;
 
@@ -73,7 +74,7 @@ class Calls {
                                          Scratch& scratch) const;
   [[nodiscard]] Stack input(const At& at, std::size_t which) const;
   [[nodiscard]] Stack output(const At& at) const;
-  /// Returns the operand as one panel: in its place, or packed into scratch, for which `calls` gets a move.
+  /// Returns the operand as one panel: in its place, or packed into scratch by a move that is added to `calls`.
   [[nodiscard]] Panel together(const Stack& stack, Scratch& scratch, std::vector<Call>& calls) const;
   [[nodiscard]] DeviceLink collective_link(const CollectiveShape& shape, std::size_t members) const;
 
@@ -83,7 +84,7 @@ class Calls {
   CallOptions options_;
 };
 
-/// True if a wire of this dtype changes no value that is stored in the other dtype.
+/// Returns true if a wire of dtype `wire` changes no value that is stored in dtype `stored`.
 bool passes_unchanged(DType stored, DType wire);
 
 /// Hands a call to the driver.

@@ -10,7 +10,7 @@
 
 namespace commfuse::validate {
 
-/// Number of the host's pinned memory as an end of a copy, in place of a GPU's.
+/// Stands for pinned memory of the host, in place of a GPU's number, as an end of a copy.
 inline constexpr int host_end = -1;
 
 enum class CopiedBy : std::uint8_t {
@@ -27,9 +27,9 @@ struct TimedCopy {
   int repetitions = 1;  ///< Copies of the same bytes, one after another; at most 100 fit behind the gate.
 };
 
-/// Memory of all GPUs and of the host beside each of them, filled with hashes. Used by one thread. Whatever goes wrong
-/// throws std::runtime_error with what failed. Copies that do not end in time throw Stuck: GPUs cannot be used any
-/// more.
+/// Memory of all GPUs, and memory of the host near each of them, filled with hashes. Used by one thread. Every failure
+/// throws std::runtime_error with what failed. Copies that do not finish in time throw Stuck: the GPUs can no longer be
+/// used.
 class Copier {
  public:
   Copier() = default;
@@ -38,9 +38,9 @@ class Copier {
   virtual ~Copier() = default;
 
   [[nodiscard]] virtual int gpus() const = 0;
-  /// True if kernels and copies of one GPU may access memory of another one.
+  /// Returns true if kernels and copies of one GPU may access memory of another one.
   [[nodiscard]] virtual bool reaches(int gpu, int other) const = 0;
-  /// Allocates memory for copies of up to this many bytes, a multiple of 512. Call it first, and once.
+  /// Allocates memory for copies of up to `bytes`, a multiple of 512. Must be called first, and only once.
   virtual void make_room(Bytes bytes) = 0;
   /// Runs all copies at once, each a single time, without a gate. Throws if a byte did not arrive.
   virtual void check(std::span<const TimedCopy> copies) = 0;

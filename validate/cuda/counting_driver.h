@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device that runs nothing and counts its work, so that the number of launches of a command, and its approximate
-// time, are known without a GPU.
+// A device that runs nothing and counts its work. It determines the number of launches of a command, and its
+// approximate time, without a GPU.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Interface of the module that uses CUDA: the program loads it when it is needed, and so starts, and even runs, without
-// it.
+// Interface of the module that uses CUDA. The program loads the module only when it is needed, so it starts, and even
+// runs, without CUDA.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 
 namespace commfuse::validate {
 
-/// Named after the shape of CudaModule and of all it gives; another number where that changes.
+/// The number at the end of the name changes with the layout of CudaModule and of everything that it returns.
 inline constexpr const char* cuda_module_entry = "commfuse_cuda_module_5";
 
 /// A key that processes share to communicate by NCCL.
@@ -29,24 +29,26 @@ class CudaModule {
   CudaModule& operator=(const CudaModule&) = delete;
   virtual ~CudaModule() = default;
 
-  /// Returns the version and revision of its sources; the program refuses another one than its own.
+  /// Returns the version and revision of the module's sources; the program refuses a module whose id differs from its
+  /// own.
   [[nodiscard]] virtual const char* build_id() const = 0;
-  /// Returns the number of devices that the driver shows; if there is no driver, why none.
+  /// Returns the number of devices that the driver shows. Throws if there is no driver.
   [[nodiscard]] virtual int devices() const = 0;
   [[nodiscard]] virtual std::unique_ptr<Driver> open(int device) const = 0;
-  /// Returns the device's access to those of other processes of this machine, which need not be visible here. The
+  /// Returns the device's access to devices of other processes of this machine, which need not be visible here. The
   /// driver outlives it.
   [[nodiscard]] virtual std::unique_ptr<Peers> peers(Driver& driver) const = 0;
-  /// True if it was built with NCCL and finds the library; the members below require it.
+  /// True if the module was built with NCCL and finds the library; the members below require that.
   [[nodiscard]] bool has_nccl() const { return nccl_absence().empty(); }
   /// Returns why NCCL cannot be used, in one line with a remedy; empty if it can.
   [[nodiscard]] virtual std::string nccl_absence() const = 0;
   [[nodiscard]] virtual NetworkKey make_key() const = 0;
-  /// Connects; all processes call it, each with its own device open; the driver outlives the network.
+  /// Connects to the other processes. All of them call it, each with its own device open. The driver outlives the
+  /// network.
   [[nodiscard]] virtual std::unique_ptr<Network> connect(Driver& driver, const NetworkKey& key, int rank, int ranks,
                                                          const NetworkOptions& options) const = 0;
-  /// Returns a copier of all GPUs that devices() counts, which waits this long for copies to end. Plugins of tests may
-  /// lack it.
+  /// Returns a copier for all GPUs that devices() counts, which waits up to `patience` for copies to end. Plugins of
+  /// tests may lack it.
   [[nodiscard]] virtual std::unique_ptr<Copier> make_copier(Duration /*patience*/) const {
     throw std::runtime_error("this plugin times no copies between GPUs");
   }

@@ -16,7 +16,7 @@ namespace {
 
 constexpr Duration longest_fill = std::chrono::minutes(1);
 
-/// Returns the object of this number, and makes objects up to it if there are too few.
+/// Returns the object of this number. Makes all objects up to this number that do not exist yet.
 template <class Id, class Make>
 Id lent(std::vector<Id>& made, std::size_t number, Make&& make) {
   while (made.size() <= number) {
@@ -93,7 +93,7 @@ void ClosedGate::open() {
 Allocation::~Allocation() {
   try {
     driver_.release(at_);
-  } catch (const std::exception&) {  // the device is lost, and its memory with it
+  } catch (const std::exception&) {  // the device is lost, and its memory is lost with it
   }
 }
 
@@ -152,7 +152,7 @@ void DeviceMemory::randomize(Device& device) {
       driver_.randomize(stream, layout_.panel(place, BufferId{static_cast<std::int32_t>(id)}), id + 1);
     }
   }
-  // Other streams do not wait for this one.
+  // The host waits, because other streams do not wait for this stream.
   if (!driver_.finish(longest_fill)) {
     throw std::runtime_error("the device did not fill its memory within a minute");
   }
@@ -169,7 +169,7 @@ void DeviceMemory::restore(std::span<const std::byte> bytes) { driver_.upload(ba
 Matrix<float> DeviceMemory::read(Rank rank, const Rectangle& area) const {
   const Panel panel = layout_.panel(place_of(rank), area);
   const std::int64_t width = bytes_of(panel.dtype);
-  // The download includes the bytes between rows: one download is faster than one for each row.
+  // The download includes the bytes between rows, because one download is faster than one per row.
   std::vector<std::byte> bytes(static_cast<std::size_t>(((panel.rows - 1) * panel.stride + panel.columns) * width));
   driver_.download(bytes, panel.at);
   Matrix<float> value(panel.rows, panel.columns);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device with streams and events that its executors use in turn, and the buffers of some ranks in its memory.
+// A device with streams and events, which executors use one after another, and the buffers of some ranks in its memory.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@
 
 namespace commfuse::validate {
 
-/// Lends streams and events by number; they are made on first use, and kept.
+/// Lends streams and events by number. They are made on first use and kept.
 class Device {
  public:
   /// The driver outlives it.
@@ -25,14 +25,14 @@ class Device {
 
   [[nodiscard]] Driver& driver() { return driver_; }
   StreamId stream(std::size_t number, bool urgent);
-  /// Returns a stream on at least this many multiprocessors set apart; no other streams of these executors use them.
+  /// Returns a stream on at least `multiprocessors` that are set apart; no other streams of these executors use them.
   StreamId stream_apart(std::size_t number, int multiprocessors);
-  /// Returns a partition, which is set apart on first use, and kept. Throws std::runtime_error if too few are left.
+  /// Returns a partition, which is set apart on first use and kept. Throws std::runtime_error if too few are left.
   const Partition& partition(int multiprocessors);
   EventId event(std::size_t number);
   EventId timed_event(std::size_t number);
   /// Fills twice as much memory as the second-level cache holds, so that the next work finds none of its data there.
-  /// The memory is allocated on first use, and kept. Does nothing if the device has no such cache.
+  /// The memory is allocated on first use and kept. Does nothing if the device has no such cache.
   void overwrite_level2(StreamId stream);
 
  private:
@@ -44,13 +44,13 @@ class Device {
 
   Driver& driver_;
   std::vector<StreamId> streams_, urgent_;
-  std::map<int, Apart> apart_;  // by requested number
+  std::map<int, Apart> apart_;  // by requested number of multiprocessors
   std::vector<EventId> events_, timed_;
   struct Room;
   std::shared_ptr<Room> level2_;  // memory whose writes evict the cache
 };
 
-/// A gate that holds a stream back until open() is called, or until the object is destroyed: a gate left closed would
+/// A gate that holds a stream back until open() is called or the object is destroyed, because a gate left closed would
 /// block every later call.
 class ClosedGate {
  public:
@@ -95,7 +95,7 @@ class ScratchRoom {
 /// The buffers of some ranks: the i-th of `ranks` is at place i. Program, sizes and driver outlive it.
 class DeviceMemory {
  public:
-  /// Uses memory of the caller's at `at`, which must be large enough; without it, allocates its own.
+  /// Uses the caller's memory at `at`, which must be large enough; without `at`, allocates its own.
   DeviceMemory(const Program& program, const Sizes& sizes, Driver& driver, std::vector<Rank> ranks,
                std::optional<Address> at = {});
 
@@ -103,7 +103,7 @@ class DeviceMemory {
   [[nodiscard]] bool holds(Rank rank) const;
   /// Fills the buffers as Executor::prepare() does.
   void fill(std::span<const Matrix<float>> tensors);
-  /// Writes random values everywhere, for timing runs whose results are not used.
+  /// Writes random values everywhere, for timed runs whose results are not used.
   void randomize(Device& device);
   [[nodiscard]] Matrix<float> read(Rank rank, const Rectangle& area) const;
   /// Returns all of the memory, for restore(). Requires that no stream has work left.

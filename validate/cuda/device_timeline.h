@@ -12,7 +12,7 @@
 
 namespace commfuse::validate {
 
-/// Labels of issued work: the gate, the barrier that starts all ranks together, other work that belongs to no op, and
+/// Labels of issued work: the gate, other work that belongs to no op, the barrier that starts all ranks together, and
 /// then the steps of a plan.
 inline constexpr std::uint64_t gate_label = 0;
 inline constexpr std::uint64_t frame_label = 1;
@@ -22,9 +22,9 @@ inline constexpr std::uint64_t first_step_label = 3;
 /// An op on a rank.
 using OpHere = std::pair<Rank, OpId>;
 
-/// Returns the timeline of the last of the iterations. `ops` has, by step, the ops to which its kernels belong; an op
-/// lasts from the begin of its first kernel to the end of its last. Time zero is the end of the barrier that starts all
-/// ranks; without one the end of the gate; without either the first begin.
+/// Returns the timeline of the last iteration. `ops` has, by step, the ops to which its kernels belong; an op lasts
+/// from the start of its first kernel to the end of its last. Time zero is the end of the barrier that starts all
+/// ranks; without a barrier, the end of the gate; without either, the start of the first span.
 Timeline device_timeline(std::span<const DeviceSpan> spans, std::span<const std::vector<OpHere>> ops, int iterations);
 
 }  // namespace commfuse::validate

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything that the executors need of a GPU. CUDA implements it in a module that is loaded only when needed; tests
-// implement it by a recording fake, so that everything above is tested without a GPU.
+// Everything that the executors need from a GPU. CUDA implements it in a module that is loaded only when needed. Tests
+// implement it with a recording fake, so that all code above this interface is tested without a GPU.
 #pragma once
 
 #include <chrono>
@@ -23,11 +23,11 @@ namespace commfuse::validate {
 
 /// An in-order queue of the device.
 enum class StreamId : std::int32_t {};
-/// A point in a stream that other streams wait for; it may be recorded repeatedly.
+/// A point in a stream that other streams can wait for; it may be recorded repeatedly.
 enum class EventId : std::int32_t {};
 /// A captured graph, ready to launch.
 enum class GraphId : std::int32_t {};
-/// Multiprocessors set apart from the others.
+/// Multiprocessors that are set apart from the others.
 struct Partition {
   std::int32_t id = 0;
   int multiprocessors = 0;
@@ -43,35 +43,36 @@ struct Panel {
   std::int64_t stride = 0;
   DType dtype = DType::fp32;
 
-  /// True if its elements are contiguous.
+  /// Returns true if its elements are contiguous.
   [[nodiscard]] bool contiguous() const { return rows == 1 || stride == columns; }
   [[nodiscard]] Bytes bytes() const { return {rows * columns * bytes_of(dtype)}; }
   friend bool operator==(const Panel&, const Panel&) = default;
 };
 
 /// out = or += op(a) x op(b), summed in fp32 and rounded once, when stored. With `accumulate` the whole sum is added to
-/// what `out` holds.
+/// the value in `out`.
 struct ProductCall {
   Panel a, b, out;
   bool transpose_a = false;
   bool transpose_b = false;
   bool accumulate = false;
-  /// ascending: over k in ascending order, each product and each sum rounded to fp32 (T1, T-int: the interpreter's
-  /// bits); blocked: cuBLASLt, at its fastest
+  /// ascending: over k in ascending order, each product and each sum rounded to fp32 (T1, T-int: the bits of the
+  /// interpreter); blocked: cuBLASLt with its fastest algorithm
   Products products = Products::ascending;
   /// Limit on the multiprocessors of a library kernel; 0: all.
   int multiprocessors = 0;
-  /// The algorithm is the one chosen for a product of this many rows; 0: for its own. So the kernel of its shards can
-  /// run the whole product (T2).
+  /// Uses the algorithm that is chosen for a product of this many rows, so that the kernel of its shards can run the
+  /// whole product (T2); 0: the algorithm for its own rows.
   std::int64_t algorithm_rows = 0;
 };
 
-/// out = function(inputs), as run_elementwise() defines it: add has any number of inputs, residual two, zero none,
-/// others one. All inputs have the rows of `out`; those of swiglu have twice its columns, others the same number.
+/// out = function(inputs), as run_elementwise() defines it. add has any number of inputs, residual two, zero none, all
+/// other functions one. All inputs have the rows of `out`; inputs of swiglu have twice its columns, all others the same
+/// number.
 struct FunctionCall {
   Function function = Function::copy;
   Functions functions = Functions::real;
-  /// ascending: in double where the reference is; blocked: real functions in fp32, as fast kernels do.
+  /// ascending: in double where the reference uses double; blocked: real functions in fp32, as in fast kernels.
   Products products = Products::ascending;
   std::int64_t block = 0;  ///< Columns of a block of the output: swiglu pairs blocks of this size.
   std::vector<Panel> inputs;
@@ -81,17 +82,17 @@ struct FunctionCall {
 
 /// Library for fast attention.
 enum class AttentionKernel : std::uint8_t {
-  any,       ///< cuDNN if it is installed and takes the shape, else cuBLASLt.
+  any,       ///< cuDNN if it is installed and accepts the shape, else cuBLASLt.
   cudnn,     ///< One fused kernel; fails if there is none for the shape.
   cublaslt,  ///< Two products of cuBLASLt and a softmax between them.
 };
 
-/// Thrown if fast attention was requested of cuDNN, which cannot do it; says why.
+/// Thrown if fast attention was requested of cuDNN and cuDNN cannot compute it; what() states why.
 class NoFusedAttention : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Attention of some query rows to the keys that they see; the layout of columns is that of attention.h.
+/// Attention of some query rows to the keys that they see. The columns are laid out as in attention.h.
 struct AttentionCall {
   struct Part {
     Panel queries;
@@ -100,19 +101,19 @@ struct AttentionCall {
   };
   AttentionLayout layout;
   Functions functions = Functions::real;
-  /// ascending: in double, the bits of attention.h; blocked: real functions only, as fast as the kernel goes.
+  /// ascending: in double, with the bits of attention.h; blocked: real functions only, as fast as the kernel can.
   Products products = Products::ascending;
   AttentionKernel kernel = AttentionKernel::any;
   std::vector<Part> parts;
-  Panel keys;  ///< Rows 0, 1, 2 and so on of the sequence.
+  Panel keys;  ///< Rows 0, 1, 2, ... of the sequence.
 };
 
 /// Mechanism that moves data between virtual ranks.
 enum class LinkKind : std::uint8_t {
-  copy,    ///< A kernel of `ctas` CTAs, as fast as it can.
+  copy,    ///< A kernel of `ctas` CTAs, as fast as possible.
   paced,   ///< A kernel that ends no earlier than latency + bytes / bandwidth after it began: a known link.
   plain,   ///< The runtime's own copy inside the device, by any mechanism. Requires equal dtypes.
-  bounce,  ///< Down into pinned host memory and up again by the copy engines: a real link, that of the host.
+  bounce,  ///< Copy engines move data down into pinned host memory and up again: a real link, the one to the host.
 };
 
 struct DeviceLink {
@@ -121,8 +122,8 @@ struct DeviceLink {
   Pace pace{};   ///< Pace of a paced link.
 };
 
-/// Copies every part's `from` to its `to`, of equal rows and columns. Bytes are unchanged if the dtypes of both and of
-/// the wire agree; otherwise values are rounded to the wire's dtype and then to the target's.
+/// Copies every part's `from` to its `to`, which has equal rows and columns. Bytes are unchanged if both dtypes are the
+/// dtype of the wire; otherwise values are rounded to the wire's dtype and then to the target's.
 struct MoveCall {
   struct Part {
     Panel from, to;
@@ -132,8 +133,8 @@ struct MoveCall {
   DeviceLink link;
 };
 
-/// A panel with a part of a made-up tensor whose elements are hashes of their positions: level T0, at sizes that no
-/// host can make. The values are those of input_data(), DataKind::tags.
+/// A panel that holds a part of a generated tensor whose elements are hashes of their positions: level T0, at sizes
+/// that no host can generate. The values are those of input_data(), DataKind::tags.
 struct TagCall {
   Panel panel;
   std::uint64_t state = 0;  ///< State of the tensor's Random.
@@ -156,11 +157,11 @@ struct DeviceFacts {
   std::string cublaslt;
   std::string nccl;  ///< Empty: none.
 
-  /// True for the software GPU: its results count, its times do not.
+  /// Returns true for the software GPU, whose results are valid and whose times are not.
   [[nodiscard]] bool is_software() const { return name.starts_with("software GPU"); }
 };
 
-/// One kernel or copy in the tracer's records; times are nanoseconds of one clock.
+/// One kernel or copy in the tracer's records. Times are in nanoseconds of one clock.
 struct DeviceSpan {
   std::uint64_t label = 0;  ///< Label under which it was launched.
   std::int64_t begin = 0;
@@ -170,8 +171,8 @@ struct DeviceSpan {
   bool by_copy_engine = false;
 };
 
-/// One device, used by one thread. Every failure throws std::runtime_error with what failed; work of a stream may fail
-/// later, at the next call.
+/// One device, used by one thread. Every failure throws std::runtime_error with what failed; work of a stream may also
+/// fail later, at the next call.
 class Driver {
  public:
   Driver() = default;
@@ -188,57 +189,58 @@ class Driver {
   virtual void upload(Address to, std::span<const std::byte> bytes) = 0;
   virtual void download(std::span<std::byte> bytes, Address from) = 0;
 
-  /// With `urgent`, its kernels go first if the device can choose.
+  /// With `urgent`, kernels of the stream go first if the device can choose.
   virtual StreamId make_stream(bool urgent) = 0;
   virtual EventId make_event(bool timed) = 0;
-  /// Sets at least this many multiprocessors apart (green contexts, CUDA 12.5): kernels of streams made for them run
-  /// only there, and share them only with streams made without a partition. Drivers of tests may lack it.
+  /// Sets at least this many multiprocessors apart (green contexts, CUDA 12.5). Kernels of streams on the partition run
+  /// only there, and share it only with streams that were made without a partition. Drivers of tests may lack it.
   virtual Partition set_apart(int /*multiprocessors*/) { refuse("partitions"); }
-  /// Ends a partition and its streams, whose ids become invalid; its multiprocessors can be set apart again. Requires
-  /// that its streams have no work left.
+  /// Ends a partition and its streams, whose ids become invalid; its multiprocessors can then be set apart again.
+  /// Requires that its streams have no work left.
   virtual void give_back(const Partition& /*partition*/) { refuse("partitions"); }
   virtual StreamId make_stream_on(const Partition& /*partition*/, bool /*urgent*/) { refuse("partitions"); }
 
   // Work in the order of a stream.
 
   virtual void record(EventId event, StreamId stream) = 0;
-  /// Waits for the end of the work before the event's last record. Requires that it was recorded.
+  /// Waits for the end of the work before the event's last record. Requires that the event was recorded.
   virtual void wait(StreamId stream, EventId event) = 0;
   virtual void fill(StreamId stream, Address at, Bytes bytes, std::uint8_t byte) = 0;
-  /// Writes values in [-1, 1) that look random: products of zeros would draw less power and run faster than real ones.
+  /// Writes random-looking values in [-1, 1), because products of zeros would draw less power and run faster than real
+  /// ones.
   virtual void randomize(StreamId stream, const Panel& panel, std::uint64_t seed) = 0;
   virtual void product(StreamId stream, const ProductCall& call) = 0;
   virtual void function(StreamId stream, const FunctionCall& call) = 0;
   virtual void attend(StreamId stream, const AttentionCall& call) = 0;
-  /// Returns the libraries that computed fast attention so far, and why: "cuDNN 9.19.0"; empty: none.
+  /// Returns the libraries that have computed fast attention so far, and why, such as "cuDNN 9.19.0"; empty: none.
   [[nodiscard]] virtual std::string attention_by() const { return ""; }
   virtual void move(StreamId stream, const MoveCall& call) = 0;
-  /// Occupies one CTA, which watches the clock, for this time.
+  /// Occupies one CTA, which watches the clock for this time.
   virtual void spin(StreamId stream, Duration time) = 0;
-  /// Ends once open_gate() was called, or after two seconds, which gate_opened() reports.
+  /// Ends once open_gate() is called, or after two seconds; gate_held() reports the latter.
   virtual void gate(StreamId stream) = 0;
   /// Drivers of tests may lack it.
   virtual void fill_tags(StreamId /*stream*/, const TagCall& /*call*/) { refuse("tags"); }
-  /// Returns how many elements differ in bits from fill_tags(); waits for the stream.
+  /// Returns the number of elements whose bits differ from those of fill_tags(); waits for the stream.
   virtual std::int64_t count_wrong_tags(StreamId /*stream*/, const TagCall& /*call*/) { refuse("tags"); }
 
   virtual void close_gate() = 0;
   virtual void open_gate() = 0;
-  /// True if no gate ended on its own since close_gate().
+  /// Returns true if no gate has ended on its own since close_gate().
   [[nodiscard]] virtual bool gate_held() = 0;
 
-  /// True if all streams end within that time.
+  /// Returns true if all streams end within `patience`.
   [[nodiscard]] virtual bool finish(Duration patience) = 0;
-  /// Requires that both are timed and ended.
+  /// Requires that both events are timed and have ended.
   [[nodiscard]] virtual Duration elapsed(EventId from, EventId to) = 0;
 
-  /// Captures work issued from here on into a graph, whose first stream is `origin`: other streams join it by waiting
-  /// for its events, and it waits for theirs in the end.
+  /// Captures work issued from now on into a graph, whose first stream is `origin`: other streams join it by waiting
+  /// for its events, and it waits for their events in the end.
   virtual void begin_capture(StreamId origin) = 0;
   virtual GraphId end_capture() = 0;
   virtual void launch(StreamId stream, GraphId graph) = 0;
 
-  /// Gives this label to work launched from here on.
+  /// Gives this label to work that is launched from now on.
   virtual void label(std::uint64_t id) = 0;
   virtual void begin_trace() = 0;
   /// Returns the spans of everything that ended since begin_trace().
@@ -256,7 +258,7 @@ struct Message {
   Panel data;    ///< contiguous
 };
 
-/// Requested behaviour of NCCL; notes() names options that its version lacks.
+/// Requested behaviour of NCCL; notes() lists the options that its version lacks.
 struct NetworkOptions {
   int most_ctas = 0;  ///< Limit for collectives; 0: NCCL's choice.
   int least_p2p_channels = 0;
@@ -265,11 +267,11 @@ struct NetworkOptions {
   bool registered =
       false;             ///< Memory that the driver allocates from then on is registered with NCCL, on all ranks alike.
   bool windows = false;  ///< Registered memory becomes a symmetric window (NCCL 2.27).
-  bool puts = false;     ///< Messages are to be put into windows (NCCL 2.29); implies registered windows.
+  bool puts = false;     ///< Messages are put into windows (NCCL 2.29); implies registered windows.
   /// Operations are captured into graphs. While such a graph runs, no other operation or graph of its communicators
   /// runs.
   bool graphs = false;
-  /// True if groups are launched in the calling thread, as traces require; otherwise in a thread of NCCL's own.
+  /// True if groups are launched in the calling thread, as traces require; otherwise in a thread of NCCL.
   bool blocking = true;
   Duration patience = std::chrono::seconds(60);
 };
@@ -287,11 +289,11 @@ class Network {
   [[nodiscard]] virtual std::vector<std::string> notes() const = 0;
   [[nodiscard]] virtual int rank() const = 0;
   [[nodiscard]] virtual int ranks() const = 0;
-  /// Makes a communicator of all ranks that name the same colour, by rank, which shares no stream with others
-  /// (ncclCommSplit, splitShare 0). All ranks call it, in the same order, under no gate.
+  /// Makes a communicator of all ranks that name the same colour, by rank. It shares no stream with other communicators
+  /// (ncclCommSplit, splitShare 0). All ranks call it, in the same order, and not behind a gate.
   [[nodiscard]] virtual std::size_t split(int color) = 0;
 
-  // Operations in the order of a stream; operations on one communicator follow each other on any streams.
+  // Operations in the order of a stream. Operations on one communicator follow each other, even on different streams.
 
   /// Issues all messages as one group. Requires a communicator of all ranks.
   virtual void exchange(std::size_t communicator, StreamId stream, std::span<const Message> sends,
@@ -300,24 +302,24 @@ class Network {
   virtual void collective(std::size_t communicator, StreamId stream, CollectiveKind kind, const Panel& in,
                           const Panel& out) = 0;
 
-  /// True if memory that the driver allocates becomes a window: all ranks must then allocate and release blocks of the
-  /// same sizes in the same order, and a place in a block of one rank names the same place on all others.
+  /// Returns true if memory that the driver allocates becomes a window. All ranks must then allocate and release blocks
+  /// of the same sizes in the same order, and an offset in a block of one rank means the same offset on all others.
   [[nodiscard]] virtual bool has_windows() const { return false; }
-  /// True if messages can be put by the next three members. Signals from one rank to another on one communicator are
-  /// counted together, whatever they mean.
+  /// Returns true if messages can be put by the next three members. All signals from one rank to another on one
+  /// communicator are counted together, whatever they mean.
   [[nodiscard]] virtual bool has_puts() const { return false; }
-  /// Writes the data into the peer's memory and then raises its signal. `to`: the place in a block of this rank that
-  /// the peer's block has too. The peer does nothing for it. Drivers of tests may do without.
+  /// Writes the data into the peer's memory and then raises its signal. `to` is the place in this rank's block that
+  /// corresponds to the target in the peer's block. The peer does nothing. Drivers of tests may lack it.
   virtual void put(std::size_t /*communicator*/, StreamId /*stream*/, const Message& /*data*/, Address /*to*/) {
     refuse_puts();
   }
-  /// Raises the signal alone.
+  /// Raises the signal without writing data.
   virtual void signal(std::size_t /*communicator*/, StreamId /*stream*/, int /*peer*/) { refuse_puts(); }
   struct AwaitedSignals {
     int peer = 0;
     int count = 1;
   };
-  /// Waits until the peer has raised this rank's signal `count` more times than were waited for before.
+  /// Waits until the peer has raised `count` more signals to this rank than earlier calls waited for.
   virtual void await_signals(std::size_t /*communicator*/, StreamId /*stream*/, const AwaitedSignals& /*signals*/) {
     refuse_puts();
   }

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Checks and measures a machine with one GPU, in calls of less than ten minutes, and leaves a bundle of at most eight
-# files. Recognises the GPU, writes the predictions before it measures, and keeps the files of every stage that ended.
-# Needs no network. A later call goes on where this one stopped.
+# files. It recognises the GPU, writes the predictions before it measures, and keeps the files of every finished stage.
+# It needs no network. A later call continues where this one stopped.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 script=$PWD/validate/cuda/first_run.sh
@@ -43,12 +43,12 @@ TEXT
 model=llama-3.1-70b
 ranks=8
 strategies=serial,sliced,looped_einsum,async_tp,commfuse
-# Scope and length: the largest shapes of both kinds of step, and a small one.
+# Scope and length: the largest shapes of both kinds of step, and a small shape.
 shapes=("gate_up 8K" "down 8K" "gate_up 2K")
-# Time of a step's transfer over the time of its GEMM.
+# Ratio of the time of a step's transfer to the time of its GEMM.
 ratios=(0.25 0.5 0.9 1.1 2)
 latency_us=5
-# A CTA of a copying kernel is asked to move at most this much; a kernel has at most this many CTAs.
+# Largest rate planned for one CTA of a copying kernel, and largest number of CTAs of such a kernel.
 gb_s_per_cta=15
 most_link_ctas=32
 kit=out/first_run_kit
@@ -57,21 +57,22 @@ patience=${FIRST_RUN_PATIENCE:-2}
 most_mib_of_kit=64
 most_mib_of_file=16
 most_seconds_to_count=120
-# Assumed: a command makes a context and loads cuBLASLt, which a dry run does not.
+# Assumed seconds in which a command creates a context and loads cuBLASLt, which a dry run does not do.
 seconds_to_start=3
-# A file that collects the last lines of dry runs; empty: the stages run for real.
+# File that collects the last lines of dry runs; empty: the stages run for real.
 dry_run=${FIRST_RUN_DRY:-}
 quick=()
 [[ -z ${FIRST_RUN_QUICK:-} ]] || quick=(--quick)
 
-# At most eight; HARDWARE stands for the name of the hardware file.
+# At most eight files; HARDWARE stands for the name of the hardware file.
 bundle_files=(log.txt predictions.jsonl probes.csv checks.csv comparisons.jsonl bench.json HARDWARE-measured.yaml
   records.tgz)
 
-# Name, seconds, kind, description. fixed: the seconds are the budget. counted: they are the budget until a dry run has
-# counted better ones. divisible: counted, and what is done of it is kept, so it may start with less time left.
-# What nothing else can replace comes first. The middle rank is compared against the prior hardware file with the
-# measured link, so it does not wait for the calibration, which adds the comparison against the fitted file.
+# Name, seconds, kind, description. Kinds: "fixed" stages have these seconds as their budget. "counted" stages have them
+# until a dry run has counted better ones. "divisible" stages are counted and keep what they have done, so they may
+# start with less time left. Stages that nothing else can replace come first. The middle rank is compared against the
+# prior hardware file with the measured link, so it does not wait for the calibration, which adds the comparison against
+# the fitted file.
 stages=(
   "environment 15 fixed GPU, driver, versions, variables"
   "predictions 30 fixed predicted times of all shapes and link speeds, before anything is measured"
@@ -95,15 +96,15 @@ least_seconds_of_divisible=20
 
 # --- stages
 
-# The column `$1` of a CSV on stdin, in the first row whose strategy is `$2`.
+# Prints column `$1` of the CSV on stdin, from the first row whose strategy is `$2`.
 field() {
   awk -F, -v name="$1" -v strategy="$2" '
     NR == 1 { for (i = 1; i <= NF; i++) { if ($i == name) want = i; if ($i == "strategy") by = i } next }
     $by == strategy { print $want; exit }'
 }
 
-# Bandwidth at which a step's transfer takes `ratio` times its predicted GEMM, after the latency. A step carries the
-# tokens of one rank.
+# Prints the bandwidth at which a step's transfer, without the latency, takes `ratio` times the predicted time of the
+# step's GEMM. A step transfers the tokens of one rank.
 bandwidth_of() {
   local scope=$1 seq=$2 ratio=$3 compute
   compute=$(sim run --model "$model" --hardware "$hardware" --scope "$scope" --ranks "$ranks" --seq "$seq" \
@@ -117,7 +118,7 @@ bandwidth_of() {
     }'
 }
 
-# Calls a function with scope, length, ratio and bandwidth of every pace. One that fails does not end the others.
+# Calls a function with scope, length, ratio and bandwidth of every pace. A call that fails does not stop the others.
 each_pace() {
   local shape ratio scope seq bandwidth code=0
   for shape in "${shapes[@]}"; do
@@ -155,7 +156,8 @@ run_predictions() {
   sha256sum "$out/predictions.jsonl"
 }
 
-# An error of CUDA can fail all later tests of its process, so those that failed run once more, each by itself.
+# An error of CUDA can make all later tests of its process fail, so tests that failed run once more, each in its own
+# process.
 run_tests() {
   local code=0 name
   [[ -x $programs/commfuse-test-validate ]] || unavailable "no commfuse-test-validate beside the programs; pack it"
@@ -179,7 +181,8 @@ run_launch() { probe launch; }
 run_engines() { probe engines; }
 run_products() { probe products; }
 run_attention() { probe attention; }
-# Both round weights and results to bf16, which makes rows differ by 2^-8. A wrong key makes more than 2^-7.
+# Both implementations round weights and results to bf16, so rows differ by about 2^-8. A wrong key causes more than
+# 2^-7.
 run_fused() {
   probe fused
   [[ -z $dry_run ]] || return 0
@@ -191,7 +194,8 @@ run_interference() { probe interference; }
 run_partitions() { probe partitions; }
 run_pinned() { probe pinned; }
 
-# CTAs with which a copying kernel reaches a bandwidth in GB/s: a power of two. Fails when it would need too many.
+# Prints the number of CTAs with which a copying kernel reaches a bandwidth in GB/s: a power of two. Fails if that is
+# too many.
 link_ctas_of() {
   awk -v bandwidth="$1" -v each="$gb_s_per_cta" -v most="$most_link_ctas" '
     BEGIN {
@@ -201,8 +205,8 @@ link_ctas_of() {
     }'
 }
 
-# The link by itself at this pace, then the schedules over it. The link has all its sizes: calibrate refuses the few of
-# --quick.
+# Measures the link by itself at this pace, then the schedules over it. The link is measured at all sizes, because
+# calibrate refuses the few sizes of --quick.
 measure_pace() {
   local scope=$1 seq=$2 bandwidth=$4 ctas=$5 folder=$6
   local link=(--link-latency "${latency_us}us" --link-bandwidth "$bandwidth GB/s" --link-ctas "$ctas")
@@ -215,7 +219,7 @@ measure_pace() {
 }
 
 # compare_pace FITTED SCOPE SEQ RATIO BANDWIDTH: appends the comparison of a record, if there is one, with the
-# prediction for the measured link and either the prior hardware file or the one that is fitted.
+# prediction for the measured link and either the prior or the fitted hardware file.
 compare_pace() {
   local fitted=$1 scope=$2 seq=$3 ratio=$4 bandwidth=$5 folder=$out/records/$2-$3-$4 measured=() comparison
   [[ -s $folder/record.json ]] || return 0
@@ -241,7 +245,8 @@ middle_pace() {
   [[ -s $folder/record.json ]] || measure_pace "$scope" "$seq" "$ratio" "$bandwidth" "$ctas" "$folder" || return
   [[ -z $dry_run ]] || return 0
   compare_pace false "$scope" "$seq" "$ratio" "$bandwidth" || return
-  # Where a call that stopped this stage calibrated afterwards, its comparisons are written anew here.
+  # If an earlier call calibrated after this stage had stopped, the comparisons with the fitted file are written again
+  # here.
   [[ ! -s $out/bench.json ]] || compare_pace true "$scope" "$seq" "$ratio" "$bandwidth"
 }
 
@@ -250,8 +255,8 @@ run_middle() {
   each_pace middle_pace
 }
 
-# Half of the budget is for starting schedules, in equal parts for 2, 4 and 8 ranks; the other half is for ending the
-# last ones. A check whose time ends before its schedules do exits with 3.
+# Half of the budget is for starting schedules, in equal parts for 2, 4 and 8 ranks. The other half is for finishing the
+# last ones. A check that runs out of time before it has run all of its schedules exits with 3.
 run_checks() {
   local end=$((SECONDS + ${FIRST_RUN_BUDGET:-$(budget_of checks)} / 2)) parts=3 count left code worst=0
   rm -f "$out/checks.csv"
@@ -292,7 +297,7 @@ run_sanitize() {
 
 is_divisible() { [[ $(field_of_stage "$1" kind) == divisible ]]; }
 
-# run_stage NAME SECONDS BUDGET: what a stage prints goes to the log. The others run whether or not it fails.
+# run_stage NAME SECONDS BUDGET: writes the output of a stage to the log. Other stages run even if this one fails.
 run_stage() {
   local name=$1 seconds=$2 budget=$3 begun=$SECONDS code=0 reason=""
   say "$name"
@@ -318,7 +323,7 @@ run_stage() {
   publish || left_out=1
 }
 
-# Runs a stage if it fits into this call.
+# Runs a stage if the remaining time of this call suffices.
 consider_stage() {
   local name=$1 budget left least seconds
   budget=$(budget_of "$name")
@@ -336,7 +341,7 @@ consider_stage() {
   run_stage "$name" "$seconds" "$budget"
 }
 
-# Stages that no call has tried come before those that failed in an earlier call.
+# Runs stages that no call has tried before stages that failed in an earlier call.
 run_stages() {
   local entry name again=()
   for entry in "${stages[@]}"; do
@@ -353,7 +358,7 @@ run_stages() {
   for name in "${again[@]}"; do consider_stage "$name"; done
 }
 
-# Sets `bundle` and `out`, the folder of the state: $OUT is emptied before every call, so the state is elsewhere.
+# Sets `bundle`, and `out`, the folder of the state. $OUT is emptied before every call, so the state is elsewhere.
 choose_folders() {
   bundle=${1:-${OUT:-out/first_run}}
   if [[ -n ${FIRST_RUN_WORK:-} ]]; then
@@ -365,8 +370,8 @@ choose_folders() {
   fi
 }
 
-# Goes on from earlier results of this GPU: those of this machine, of a folder that was named, or of those that came
-# back. Results of another GPU are an error where they were asked for, and passed over where they were not.
+# Continues from earlier results of this GPU: from those of this machine, of a folder that was named, or of a bundle
+# that came back. Results of another GPU are an error if they were named, and are ignored otherwise.
 find_earlier() {
   local earlier=${1:-} folder gpu_there
   [[ -z $earlier || -n $(gpu_in "$earlier") ]] || { say "$earlier holds no bundle of a first run" && exit 2; }

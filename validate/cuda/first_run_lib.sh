@@ -5,7 +5,7 @@
 
 say() { printf 'first_run: %s\n' "$*" >&2; }
 
-# Exit code 69: the hardware or a program that is needed is missing.
+# Exits with code 69: hardware or a program that is needed is missing.
 unavailable() {
   say "$*"
   exit 69
@@ -13,7 +13,7 @@ unavailable() {
 
 # --- programs and libraries
 
-# Folders with NVIDIA's libraries in the packages of one Python, by its own account.
+# Prints the folders with NVIDIA's libraries among the packages of one Python, as this Python reports them.
 libraries_of_python() {
   timeout 20 "$1" - 2>/dev/null <<'PYTHON' || true
 import glob, site, sys, sysconfig
@@ -27,7 +27,8 @@ for folder in dict.fromkeys(filter(None, folders)):
 PYTHON
 }
 
-# NVIDIA's libraries: the toolkit's, those of the Pythons here, and those of virtual environments below /opt.
+# Prints the folders of NVIDIA's libraries: in the toolkit, in the Pythons on this machine, and in virtual environments
+# below /opt.
 cuda_library_folders() {
   local folder python
   for folder in /usr/local/cuda/lib64 /usr/local/cuda/extras/CUPTI/lib64; do
@@ -43,7 +44,7 @@ cuda_library_folders() {
   true
 }
 
-# The files of NVIDIA's libraries in the folders of `libraries`, one line for each library.
+# Prints the files of NVIDIA's libraries in the folders of `libraries`, one line per library.
 list_nvidia_libraries() {
   local name folder file folders
   IFS=: read -r -a folders <<<"$libraries"
@@ -67,12 +68,12 @@ find_programs() {
     cmake --build build/release --target commfuse-sim commfuse-validate commfuse-test-validate >&2
     programs=$PWD/build/release/bin
   fi
-  # The child process of a stage takes over what its parent found.
+  # The child process of a stage inherits the folders that its parent has found.
   if [[ -z ${FIRST_RUN_LIBRARIES+set} ]]; then
     libraries=$(cuda_library_folders | awk '!seen[$0]++' | paste -sd:)
     [[ ! -d $programs/../lib/system ]] || libraries=$programs/../lib/system${libraries:+:$libraries}
     libraries+=${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-    # The machine's own C++ library is the newer one where there is one.
+    # The packed C++ library is only a fallback: if the machine has its own, that one is newer.
     if [[ -d $programs/../lib/fallback ]] && ! ours commfuse-sim version >/dev/null 2>&1; then
       libraries=$programs/../lib/fallback:$libraries
     fi
@@ -83,12 +84,12 @@ find_programs() {
   budgets_file=${FIRST_RUN_BUDGETS:-$programs/../first_run_budgets.txt}
 }
 
-# ours PROGRAM ARGUMENTS...: only our programs see the library folders; others keep the machine's libraries.
+# ours PROGRAM ARGUMENTS...: only our programs use the library folders; all others use the machine's libraries.
 ours() { LD_LIBRARY_PATH=$libraries "$programs/$1" "${@:2}"; }
 
 sim() { ours commfuse-sim "$@"; }
 
-# In a dry run only the commands that use the GPU are called, and only their last line is kept.
+# A dry run calls only the commands that use the GPU, and keeps only their last line.
 validate() {
   if [[ -z $dry_run ]]; then
     ours commfuse-validate "$@"
@@ -101,11 +102,11 @@ validate() {
 
 # --- the GPU
 
-# Sets `gpu` and `multiprocessors` from doctor's line; exits with 69 where the plugin cannot load or shows no GPU.
+# Sets `gpu` and `multiprocessors` from doctor's line. Exits with 69 if the plugin cannot load or there is no GPU.
 require_gpu() {
   local line answer code=0
   answer=$(ours_in 60 commfuse-validate doctor 2>&1) || code=$?
-  # What goes on in a line that begins with blanks belongs to the line above.
+  # A line that begins with blanks continues the line above.
   line=$(sed -e ':join' -e 'N' -e '$!bjoin' -e 's/\n  */ /g' <<<"$answer" | grep -E '^cuda +(yes|no): ' |
     sed -E 's/^cuda +//') ||
     unavailable "nothing can run on a GPU here: doctor ends with exit $code: $(tail -n 1 <<<"$answer")"
@@ -117,10 +118,10 @@ require_gpu() {
   export FIRST_RUN_GPU=$gpu FIRST_RUN_MULTIPROCESSORS=$multiprocessors
 }
 
-# ours_in SECONDS PROGRAM ARGUMENTS...
+# ours_in SECONDS PROGRAM ARGUMENTS...: like `ours`, with a time limit.
 ours_in() { LD_LIBRARY_PATH=$libraries timeout -k 5 "$1" "$programs/$2" "${@:3}"; }
 
-# hardware_of NAME: our hardware file of a GPU, by the name that its driver gives; nothing for an unknown one.
+# hardware_of NAME: prints our hardware file for a GPU, given the name from its driver; nothing for an unknown GPU.
 hardware_of() {
   case $1 in
     *GH200*) echo gh200 ;;
@@ -142,7 +143,7 @@ hardware_of() {
   esac
 }
 
-# Sets `hardware`: FIRST_RUN_HARDWARE, else the file of doctor's GPU, else that of nvidia-smi's.
+# Sets `hardware`: FIRST_RUN_HARDWARE, else the file for the GPU that doctor or, failing that, nvidia-smi reports.
 recognise_hardware() {
   hardware=${FIRST_RUN_HARDWARE:-$(hardware_of "$gpu")}
   if [[ -z $hardware ]]; then
@@ -157,7 +158,7 @@ recognise_hardware() {
 
 # --- budgets
 
-# field_of_stage NAME NUMBER: a field of the table `stages`; its words are name, seconds, kind, description.
+# field_of_stage NAME FIELD: prints a field of the table `stages`: name, seconds, kind or description.
 field_of_stage() {
   local entry name seconds kind description
   for entry in "${stages[@]}"; do
@@ -173,7 +174,7 @@ field_of_stage() {
   return 1
 }
 
-# Runs a stage against a device that only counts: prints NAME LAUNCHES DEVICE_SECONDS HOST_SECONDS COMMANDS, or fails.
+# Runs a stage against a device that only counts. Prints NAME LAUNCHES DEVICE_SECONDS HOST_SECONDS COMMANDS, or fails.
 count_stage() {
   local name=$1 folder code=0
   folder=$(mktemp -d)
@@ -189,7 +190,7 @@ count_stage() {
   return "$code"
 }
 
-# Fills in the budgets file what it lacks.
+# Adds the missing stages to the budgets file.
 count_stages() {
   local entry name kind line
   for entry in "${stages[@]}"; do
@@ -204,8 +205,8 @@ count_stages() {
   done
 }
 
-# Seconds that a stage may take: twice what the dry run counted and the start of its commands, at least 5; without a
-# count, those of the table.
+# Prints the number of seconds that a stage may take: twice the count of the dry run plus the start of its commands, at
+# least 5; without a count, the seconds of the table.
 budget_of() {
   awk -v name="$1" -v start="$seconds_to_start" -v default="$(field_of_stage "$1" seconds)" '
     $1 == name { wanted = 2 * ($3 + $4) + start * $5; found = 1 }
@@ -218,8 +219,8 @@ budget_of() {
 
 # --- the bundle
 
-# fit FILE: compresses a file that is too large to carry. Of a log that is still too large the middle goes. A file of
-# data is never cut: one that is still too large is left out, its name is said, and 1 is returned.
+# fit FILE: compresses a file that is too large to carry. A log that is still too large loses its middle. A data file is
+# never cut: if it is still too large, it is omitted and named, and 1 is returned.
 fit() {
   local file=$1 most=$((most_mib_of_file * 1024 * 1024)) half
   (($(stat -c %s "$file") > most)) || return 0
@@ -240,8 +241,8 @@ fit() {
   mv "$file.cut" "$file"
 }
 
-# Copies what there is to the bundle, after every stage: whatever ends this run, the bundle holds what was measured.
-# Fails when a file had to be left out.
+# Copies all present files to the bundle. It runs after every stage, so the bundle has all measurements however this run
+# ends. Fails if a file had to be omitted.
 publish() {
   local file name copy=$out/copy whole=0
   rm -rf "$copy"
@@ -263,7 +264,7 @@ publish() {
   return "$whole"
 }
 
-# take_over FOLDER: goes on from the files of an earlier run.
+# take_over FOLDER: continues from the files of an earlier run.
 take_over() {
   local file
   mkdir -p "$out"
@@ -276,7 +277,7 @@ take_over() {
   say "going on from $1"
 }
 
-# gpu_in FOLDER: the GPU whose results a folder holds; nothing where it holds none.
+# gpu_in FOLDER: prints the GPU whose results a folder has; nothing if it has none.
 gpu_in() {
   local log=$1/log.txt
   [[ -f $log ]] || log=$log.gz
@@ -295,7 +296,8 @@ build_programs() {
   cmake --build "$1" --target commfuse-sim commfuse-validate commfuse-test-validate commfuse_cuda >&2
 }
 
-# NVIDIA's libraries and the C library are the machine's own; those of the compiler are used only where it has none.
+# Does not pack NVIDIA's libraries and the C library, which come from the machine. Libraries of the compiler are used
+# only if the machine has none.
 pack_libraries() {
   local into=$1 library
   for library in $(ldd "$into"/bin/* "$into"/lib/commfuse/* | awk '/=> \// { print $3 }' | sort -u); do

@@ -20,7 +20,7 @@ GpuExecutor::GpuExecutor(Lowered&& lowered, Sizes&& sizes, Device& device, std::
   }
 }
 
-/// Makes all streams start at the point of the first.
+/// Makes all streams start where the first stream is.
 void GpuExecutor::fork(std::span<const StreamId> streams) {
   driver().label(frame_label);
   if (streams.size() > 1) {
@@ -79,7 +79,7 @@ void GpuExecutor::warm_up() {
 }
 
 void GpuExecutor::issue_all(std::span<const StreamId> streams, const RunOptions& options) {
-  // A graph reports times of its nodes, but not the labels under which they were issued.
+  // A graph reports the times of its nodes, but not the labels under which they were issued.
   const LaunchMode mode = options.traced && issue_.mode == LaunchMode::graph ? LaunchMode::stream : issue_.mode;
   const StreamId origin = streams.front();
   if (mode == LaunchMode::graph && !graph_) {
@@ -90,7 +90,7 @@ void GpuExecutor::issue_all(std::span<const StreamId> streams, const RunOptions&
   static_cast<void>(device_.timed_event(1));  // both events are made before the gate closes
   if (issue_.cold_level2) {
     cool(origin);
-    finish();  // the issue costs of commands during other work would not count
+    finish();  // otherwise this work would hide the issue costs of commands
   }
   std::optional<ClosedGate> gate;
   if (mode == LaunchMode::gated) {

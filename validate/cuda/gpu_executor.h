@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Common parts of executors on a GPU: a program in device memory, and iterations of it on streams that start and end
-// together, behind a gate, ungated, or as a graph.
+// together, issued behind a gate, without one, or as a graph.
 #pragma once
 
 #include <functional>
@@ -18,13 +18,13 @@ namespace commfuse::validate {
 
 struct IssueOptions {
   LaunchMode mode = LaunchMode::stream;
-  /// Fills buffers with random values at the start, so that prepare() is not needed: for times at full size.
+  /// Fills buffers with random values at the start, so that prepare() is not needed: for timing at full size.
   bool random_data = false;
   /// Overwrites the second-level cache before every iteration, because in a model other layers run before an op uses
-  /// its weights again. The makespan of a single iteration does not include it.
+  /// its weights again. The makespan of a single iteration does not include this.
   bool cold_level2 = false;
   Duration patience = std::chrono::seconds(60);
-  /// Address of its buffers; nothing: in memory of its own.
+  /// Address of the executor's buffers; nothing: it allocates its own memory.
   std::optional<Address> memory{};
 };
 
@@ -36,7 +36,7 @@ struct RankOptions {
   bool random_data = false;  ///< See IssueOptions.
   bool cold_level2 = false;  ///< See IssueOptions.
   Duration patience = std::chrono::seconds(60);
-  /// All ranks call it before a release, so that they start together; none: each starts when it is ready.
+  /// All ranks call it before a release, so that they start together; none: each rank starts when it is ready.
   std::function<void()> meet{};
   /// Combines the executions of all ranks into one; none: each rank keeps its own.
   std::function<Execution(const Execution& mine)> together{};
@@ -49,8 +49,8 @@ class GpuExecutor : public Executor {
   [[nodiscard]] bool holds(Rank rank) const override { return memory_.holds(rank); }
   [[nodiscard]] bool holds_own_data() const override { return issue_.random_data; }
   void prepare(std::span<const Matrix<float>> tensors) override { memory_.fill(tensors); }
-  /// Throws Stuck if the device does not finish, std::runtime_error if more commands than its queues take would wait
-  /// behind a gate.
+  /// Throws Stuck if the device does not finish, and std::runtime_error if more commands would wait behind a gate than
+  /// its queues accept.
   Execution run(const RunOptions& options) override;
   [[nodiscard]] Matrix<float> fetch(Rank rank, const Rectangle& area) const override {
     return memory_.read(rank, area);
@@ -61,9 +61,9 @@ class GpuExecutor : public Executor {
   /// out.
   GpuExecutor(Lowered&& lowered, Sizes&& sizes, Device& device, std::vector<Rank> ranks, IssueOptions issue);
 
-  /// Plans the work of run(), unless it is planned for such options.
+  /// Plans the work of run(), unless it is already planned for these options.
   virtual void get_ready(const RunOptions& options) = 0;
-  /// Returns the streams with work, once it is ready; none: there is no work.
+  /// Returns the streams that have work, once the plan is ready; none: there is no work.
   [[nodiscard]] virtual std::vector<StreamId> streams() = 0;
   /// Events from this number on are available for framing iterations.
   [[nodiscard]] virtual std::size_t first_free_event() const = 0;
@@ -73,18 +73,18 @@ class GpuExecutor : public Executor {
   [[nodiscard]] virtual std::size_t deepest_queue() const = 0;
   /// Called before all ranks are released.
   virtual void meet() {}
-  /// Issues work that releases the streams of all ranks at the same moment, on the device; nothing if one device has
-  /// all ranks. Time zero of every rank follows it.
+  /// Issues work that releases the streams of all ranks at the same moment, on the device; does nothing if one device
+  /// has all ranks. Time zero of every rank follows this work.
   virtual void align(StreamId /*origin*/) {}
   /// Waits for the device. Throws Stuck.
   virtual void finish() = 0;
   /// Returns, by step of an iteration, the ops to which its kernels belong.
   [[nodiscard]] virtual std::vector<std::vector<OpHere>> ops_by_step() const = 0;
 
-  /// Discards the graph, because the plan is for other options.
+  /// Discards the graph, because the plan changes to other options.
   void forget_graph() { graph_.reset(); }
-  /// Runs one iteration without a gate: kernels that a library loads on first use, memory for attention, and
-  /// connections cannot be made behind a gate or in a capture. Leaves the values in memory as they were.
+  /// Runs one iteration without a gate, because libraries cannot load kernels, allocate memory for attention, or make
+  /// connections behind a gate or in a capture. Leaves the values in memory as they were.
   void warm_up();
 
   [[nodiscard]] const Lowered& lowered() const { return lowered_; }

@@ -58,7 +58,7 @@ class Planner {
     bool awaited = false;  // another lane waits for it
     bool posted = false, sent = false, received = false, ended = false;
     std::int32_t posted_event = -1, delivered_event = -1, ended_event = -1;
-    std::int32_t delivered_on = -1;  // stream that recorded it
+    std::int32_t delivered_on = -1;  // stream that recorded the event
   };
   struct Rows {
     std::vector<std::int32_t> place;  // command of each op
@@ -78,12 +78,13 @@ class Planner {
   [[nodiscard]] std::size_t stream_of(Spot at) const {
     return static_cast<std::size_t>(at.rank) * program_.lanes.size() + command(at).lane;
   }
-  /// Returns the command of an op on another rank; nobody if that rank does not have it.
+  /// Returns the command of an op on another rank; none if that rank does not have the op.
   [[nodiscard]] Spot spot(Rank rank, OpId op) const {
     const std::int32_t at = ranks_[static_cast<std::size_t>(rank)].place[position(op)];
     return at < 0 ? Spot{} : Spot{rank, at};
   }
-  /// In mirrored plans, this rank stands for its peer, if the peer's op is one of its own and not behind this one.
+  /// In mirrored plans, this rank stands in for its peer, if it has the peer's op and that op does not come before this
+  /// command.
   [[nodiscard]] Spot target_of(Spot at) const {
     const Command& mine = command(at);
     if (mine.target < 0 || !options_.mirrored) {
@@ -127,7 +128,7 @@ class Planner {
     return moved || (options_.order != 0 && any_can_go_on());
   }
 
-  /// Under a random order a round may miss the lanes that can advance.
+  /// Under a random order, a round may miss lanes that can advance.
   bool any_can_go_on() {
     for (Lane& lane : lanes_) {
       if (lane.next < lane.commands.size() && go_on(lane, lane.commands[lane.next])) {
@@ -169,7 +170,7 @@ class Planner {
     }
   }
 
-  /// The sender of a push moves the data once both ends are ready; of a pull the receiver does.
+  /// In a push, the sender moves the data once both ends are ready; in a pull, the receiver does.
   bool exchange(Spot at) {
     const bool sent = send(at);
     const bool received = receive(at);
@@ -244,7 +245,7 @@ class Planner {
     return members;
   }
 
-  /// Puts the work of all members on the first member's stream.
+  /// Puts the work of all members on the stream of the first member.
   bool meet(Spot at) {
     const std::vector<Spot> members = members_of(at);
     if (!std::ranges::all_of(members, [&](Spot member) { return state(member).posted; })) {
@@ -276,7 +277,7 @@ class Planner {
     }
   }
 
-  /// Between iterations a rank joins its own lanes, and waits for no other rank.
+  /// Between iterations a rank joins its own lanes, but does not wait for other ranks.
   void join_ranks() {
     const std::size_t width = program_.lanes.size();
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The order in which one host thread issues the commands of several ranks to the streams of one device. A wait for an
-// event counts only records issued before it, so each command is issued after those that it waits for: the plan is the
-// program, executed with "issued" in place of "ended".
+// event only sees records issued before it, so each command is issued after the commands that it waits for: the plan
+// executes the program with "issued" in place of "ended".
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@
 
 namespace commfuse::validate {
 
-/// A command, by the position of its rank and its own in that rank's list.
+/// A command, by the position of its rank and by its position in that rank's list.
 struct Spot {
-  std::int32_t rank = -1;  ///< -1: nobody
+  std::int32_t rank = -1;  ///< -1: none
   std::int32_t command = -1;
   friend bool operator==(const Spot&, const Spot&) = default;
 };
@@ -24,7 +24,7 @@ struct IssueStep {
     record,    ///< event, on the stream
     wait,      ///< the stream, for the event
     compute,   ///< a product, function or attention: `at`
-    transfer,  ///< from `at` into `to`; either may be nobody
+    transfer,  ///< from `at` into `to`; either may be none
     meet,      ///< the collective of `at`, for all its members
     disturb,   ///< a random delay
   };
@@ -44,13 +44,14 @@ struct IssuePlan {
 };
 
 struct PlanOptions {
-  /// The lists describe one rank, and its peers do at each moment what it does: it receives what it sends.
+  /// The lists describe one rank, and its peers do the same as it does at every moment: it receives what it sends.
   bool mirrored = false;
-  /// 0: lanes take turns. Any other number: a seed of another order that streams allow, with random delays between.
+  /// 0: lanes take turns. Any other number: the seed of another order that streams allow, with random delays in
+  /// between.
   std::uint64_t order = 0;
 };
 
-/// Takes `commands` by rank. Throws Stuck if they wait for each other in a circle.
+/// `commands` are by rank. Throws Stuck if they wait for each other in a cycle.
 IssuePlan issue_plan(const Program& program, std::span<const std::vector<Command>> commands,
                      const PlanOptions& options = {});
 

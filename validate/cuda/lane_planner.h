@@ -13,9 +13,9 @@
 
 namespace commfuse::validate {
 
-/// Builds a `Plan`, which has `steps` of kinds record, wait and others, the number of its `events`, and the lanes that
-/// it has `used`. A command waits for the events of its dependencies on other lanes; one that another lane waits for
-/// records an event after it.
+/// Builds a `Plan`, which has `steps` (of kinds record, wait and others), the number of its `events`, and the lanes
+/// that it has `used`. A command waits for the events of its dependencies on other lanes; a command that another lane
+/// waits for records an event afterwards.
 template <class Plan>
 class LanePlanner {
  protected:
@@ -31,7 +31,7 @@ class LanePlanner {
     }
   }
 
-  /// Calls add(i), which appends the steps of command i, for each command in turn. At the end the lanes are joined.
+  /// Calls add(i), which appends the steps of command i, for one command after another, and joins the lanes at the end.
   template <class Add>
   Plan planned(const Add& add) {
     std::set<std::int32_t> used;
@@ -82,7 +82,7 @@ class LanePlanner {
     }
   }
 
-  std::vector<std::int32_t> ended_;  // by command: its event; -1 without
+  std::vector<std::int32_t> ended_;  // by command: its event; -1: none
   std::vector<char> awaited_;        // by command: true if another lane waits for it
 };
 

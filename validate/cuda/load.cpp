@@ -27,7 +27,7 @@ std::filesystem::path plugin_path() {
   return program / "../lib/commfuse/libcommfuse_cuda.so";
 }
 
-/// Returns why it cannot be used; empty if it can.
+/// Returns why the module cannot be used; empty if it can.
 std::string missing_device(const CudaModule& module) {
   try {
     return module.devices() > 0 ? "" : "no GPU: the driver shows none; look at nvidia-smi and CUDA_VISIBLE_DEVICES";

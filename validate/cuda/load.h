@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads the plugin for GPUs: says if the module, the driver and a device exist, and if not, why, in one sentence.
+// Loads the plugin for GPUs, and states in one sentence which of module, driver and device is missing, if any.
 #pragma once
 
 #include <filesystem>
@@ -18,10 +18,10 @@ struct CudaPlugin {
   [[nodiscard]] bool usable() const { return missing.empty(); }
 };
 
-/// Loads the file that COMMFUSE_CUDA_PLUGIN names, else the one in ../lib/commfuse beside the program, where the build
-/// and the installation put it.
+/// Loads the file that COMMFUSE_CUDA_PLUGIN names; by default the file in ../lib/commfuse, relative to the program,
+/// where the build and the installation put it.
 CudaPlugin load_cuda_plugin();
-/// Loads a file of the user's, or of a test's.
+/// Loads a given file, from the user or a test.
 CudaPlugin load_cuda_plugin(const std::filesystem::path& path);
 
 }  // namespace commfuse::validate

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVIDIA's management library (NVML), whose functions are looked up by name, because its header does not come with
-// every toolkit and most machines have no driver.
+// NVIDIA's management library (NVML). Its functions are looked up by name, because not every toolkit has its header and
+// most machines have no driver.
 #pragma once
 
 #include <array>
@@ -23,7 +23,7 @@ class ManagementLibrary {
 
   /// Opens the library that the loader finds.
   ManagementLibrary();
-  /// Uses another library: a test's.
+  /// Uses another library, which a test provides.
   explicit ManagementLibrary(FindFunction find) : find_(std::move(find)) {}
   ManagementLibrary(const ManagementLibrary&) = delete;
   ManagementLibrary& operator=(const ManagementLibrary&) = delete;
@@ -31,7 +31,7 @@ class ManagementLibrary {
 
   [[nodiscard]] bool is_here() const { return find_ != nullptr; }
 
-  /// Returns the result of a function; nothing if the library has no such function.
+  /// Returns the error code that a function returns; nothing if the library has no such function.
   template <class... Arguments>
   [[nodiscard]] std::optional<int> error_of(const char* name, Arguments... arguments) const {
     // NOLINTNEXTLINE(*-reinterpret-cast): what dlsym() is for
@@ -42,13 +42,13 @@ class ManagementLibrary {
   [[nodiscard]] bool call(const char* name, Arguments... arguments) const {
     return error_of(name, arguments...) == success;
   }
-  /// Returns the value that a function writes after its other arguments.
+  /// Returns the value that a function writes through its last argument.
   template <class Value, class... Arguments>
   [[nodiscard]] std::optional<Value> ask(const char* name, Arguments... arguments) const {
     Value value{};
     return call(name, arguments..., &value) ? std::optional(value) : std::nullopt;
   }
-  /// Returns a text that a function writes; empty if it does not.
+  /// Returns the text that a function writes; empty if it fails.
   template <class... Arguments>
   [[nodiscard]] std::string text(const char* name, Arguments... arguments) const {
     constexpr std::size_t text_size = 96;

@@ -25,7 +25,7 @@ Lowered fit_for_nccl(Lowered lowered) {
   return lowered;
 }
 
-/// Returns a move inside the rank's memory, which also converts.
+/// Returns a move inside the rank's memory, which also converts the dtype.
 Call local(const Stack& from, const Stack& to, DType wire) {
   MoveCall call{.parts = {}, .wire = wire, .link = {.kind = LinkKind::copy, .ctas = 0}};
   for (const std::vector<Panel>& piece : rows_in_step(std::array{from, to})) {
@@ -124,7 +124,7 @@ StreamId NcclExecutor::stream(std::int32_t lane) {
   return device().stream(static_cast<std::size_t>(lane), kind == LaneKind::comm || kind == LaneKind::copy);
 }
 
-/// Returns a contiguous place for a message of this operand, in the dtype of its wire.
+/// Returns a contiguous place for a message from or to this operand, in the dtype of the wire.
 Panel NcclExecutor::staged(const Stack& stack, DType wire, Scratch& scratch) const {
   return lies_ready(stack, wire) ? stack.front() : scratch.like(rows_of(stack), stack.front().columns, wire);
 }
@@ -295,7 +295,7 @@ void NcclExecutor::issue_step(std::size_t which) {
   }
 }
 
-/// Signals to others come before this rank's own waits, so two ranks that send to each other do not block.
+/// Signals to other ranks come before this rank's own waits, so two ranks that send to each other do not block.
 void NcclExecutor::issue_puts(std::size_t communicator, StreamId on, const Command& command, const Work& work) {
   Network& network = communicators_.network();
   if (work.signals.says_ready) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One GPU per process: rank r is process r. Exchanges are groups of NCCL's sends and receives, or its puts and signals
-// where the network has them; collectives are NCCL's.
+// if the network has them; collectives are NCCL's.
 #pragma once
 
 #include <functional>
@@ -16,18 +16,19 @@
 
 namespace commfuse::validate {
 
-/// Communicators of a network, kept for all programs, because a split takes a while and needs all ranks.
+/// Communicators of a network, kept for all programs, because a split takes time and needs all ranks.
 class Communicators {
  public:
   /// The network outlives it.
   explicit Communicators(Network& network) : network_(network) {}
   [[nodiscard]] Network& network() { return network_; }
-  /// Returns the communicator of such members. All ranks ask for the same ones in the same order.
+  /// Returns the communicator of these members. All ranks request the same communicators in the same order.
   std::size_t of(const Program& program, const NcclMembers& members);
   /// Returns a communicator of all ranks that no lane uses, for barriers.
   std::size_t everybody();
-  /// Lets all ranks of a communicator raise a signal and wait for one, unless they did so before: with some versions of
-  /// NCCL the first one of a communicator takes all of its ranks. Returns false if they did.
+  /// Lets all ranks of a communicator raise a signal and wait for one, unless they have done so before, because with
+  /// some versions of NCCL the first signal of a communicator needs all of its ranks. Returns false if they have done
+  /// so before.
   bool greet(std::size_t communicator, StreamId stream);
 
  private:
@@ -40,13 +41,13 @@ class Communicators {
 class NcclExecutor final : public GpuExecutor {
  public:
   /// The device and the communicators outlive it. All ranks make the same executors and call the same members in the
-  /// same order. Throws std::runtime_error for dtypes that it does not store (fp8), and for a program that NCCL's
-  /// two-sided messages would get stuck in, with the sentences of nccl_findings().
+  /// same order. Throws std::runtime_error for fp8, which it does not store, and, with the sentences of
+  /// nccl_findings(), for a program that would get stuck in NCCL's two-sided messages.
   NcclExecutor(Lowered lowered, Sizes sizes, Device& device, Communicators& communicators, RankOptions options);
 
   [[nodiscard]] std::string_view name() const override { return "nccl"; }
-  /// Throws Stuck, after an abort of everything begun, if the device does not finish; std::runtime_error if NCCL
-  /// reports an error. Makespan and timeline are those of this rank, or combined by options.together.
+  /// Throws Stuck if the device does not finish, after aborting everything begun, and std::runtime_error if NCCL
+  /// reports an error. Makespan and timeline are those of this rank, or those that options.together combines.
   Execution run(const RunOptions& options) override;
 
  private:
@@ -57,15 +58,15 @@ class NcclExecutor final : public GpuExecutor {
     Panel in, out;  // operands of a collective
     bool speaks = false;
     PutSignals signals;
-    Address put_to = 0;  // place of this rank, as of the target, for what is sent
+    Address put_to = 0;  // address on this rank that corresponds to the target of the put
     std::vector<Call> after;
   };
 
   void work_out(const RunOptions& options, std::span<const Address> bases, std::vector<Bytes>& scratch_bytes);
   [[nodiscard]] Work work_of(const NcclStep& step, const Command& command, const Calls& calls, Scratch& scratch) const;
-  /// Raises the sizes to what any rank needs, so that all ranks have equal scratch.
+  /// Raises the sizes to the largest that any rank needs, so that all ranks have equal scratch.
   void grow_to_all(const Calls& calls, std::vector<Bytes>& scratch_bytes) const;
-  /// Returns the place of arriving data on a command's target, by this rank's addresses.
+  /// Returns the place of data that arrives at a command's target, in this rank's addresses.
   [[nodiscard]] Address landing(const Command& command, Address base) const;
   [[nodiscard]] Work exchange(const Command& command, Scratch& scratch) const;
   [[nodiscard]] Work collective(const Command& command, Functions functions, Scratch& scratch) const;
@@ -75,28 +76,28 @@ class NcclExecutor final : public GpuExecutor {
   void issue_puts(std::size_t communicator, StreamId on, const Command& command, const Work& work);
 
   void get_ready(const RunOptions& options) override;
-  /// Returns at least one: a rank without an op still takes part in every barrier and gathering.
+  /// Returns at least one stream, because a rank without an op still takes part in every barrier and gather.
   [[nodiscard]] std::vector<StreamId> streams() override;
   [[nodiscard]] std::size_t first_free_event() const override { return static_cast<std::size_t>(plan_.events); }
   void issue_once() override;
-  /// A put is as many as four: a signal, two waits and itself.
+  /// A put is up to four commands: a signal, two waits, and the put itself.
   [[nodiscard]] std::size_t deepest_queue() const override { return plan_.steps.size() * (signals_.empty() ? 1 : 4); }
   void meet() override;
-  /// Issues an all-reduce of one number among all ranks: no rank's stream goes on before all have reached it.
+  /// Issues an all-reduce of one number among all ranks: no rank's stream continues before all ranks have reached it.
   void align(StreamId origin) override;
   void finish() override;
   [[nodiscard]] std::vector<std::vector<OpHere>> ops_by_step() const override;
 
   Communicators& communicators_;
   std::size_t everybody_ = 0;  // the communicator of all ranks that align() uses
-  Allocation barrier_;         // its number, in and out
+  Allocation barrier_;         // the number that it reduces, in and out
   RankOptions options_;
   Rank rank_;
   std::vector<Command> commands_;
   NcclPlan plan_;
   std::vector<std::size_t> made_;                   // by communicator of the plan
-  std::vector<std::vector<Command>> all_commands_;  // by rank, where the network has windows
-  std::vector<PutSignals> signals_;                 // by command, where it has puts
+  std::vector<std::vector<Command>> all_commands_;  // by rank, if the network has windows
+  std::vector<PutSignals> signals_;                 // by command, if the network has puts
   std::optional<RunOptions> made_for_;
   std::vector<Work> work_;  // by step
   std::optional<ScratchRoom> scratch_;

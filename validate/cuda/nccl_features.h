@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Features of NCCL by version (gpu.md 3.1). Header and library may differ, so a feature needs both, except puts: their
-// functions are looked up by name, with types of our own if the header has none.
+// Features of NCCL by version (gpu.md 3.1). The versions of header and library may differ, so a feature requires both.
+// Puts are the exception: their functions are looked up by name, with types of our own if the header has none.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@
 
 namespace commfuse::validate {
 
-/// Returns a version as NCCL_VERSION_CODE and ncclGetVersion() count, from 2.9 on: 22809 is 2.28.9.
+/// Returns a version in the form of NCCL_VERSION_CODE and ncclGetVersion() since 2.9: 22809 is 2.28.9.
 constexpr int nccl_code(int major, int minor, int patch) { return major * 10000 + minor * 100 + patch; }
-/// "2.28.9"
+/// Returns a text such as "2.28.9".
 std::string nccl_in_words(int code);
 
 /// Older versions cannot split a communicator.
@@ -32,7 +32,7 @@ enum class NcclFeature : std::uint8_t {
   put_signal,       ///< ncclPutSignal, ncclSignal, ncclWaitSignal
 };
 
-/// Returns the first version that has it.
+/// Returns the first version that has the feature.
 int first_with(NcclFeature feature);
 
 struct NcclVersions {
@@ -41,15 +41,15 @@ struct NcclVersions {
 };
 bool has(const NcclVersions& versions, NcclFeature feature);
 
-/// From this version on NCCL runs captured operations of all communicators one after another.
-/// NCCL_GRAPH_STREAM_ORDERING=0 disables that, but only for programs that run one operation at a time on a GPU, and
-/// lanes do not.
+/// Since this version NCCL runs captured operations of all communicators one after another.
+/// NCCL_GRAPH_STREAM_ORDERING=0 disables that, but only for programs that run one operation at a time on a GPU, unlike
+/// our lanes.
 inline constexpr int first_with_ordered_graphs = nccl_code(2, 30, 0);
 
-/// Why these versions cannot be used with these options, as a sentence; empty when they can.
+/// Returns why these versions cannot be used with these options, as a sentence; empty if they can.
 std::string refused(const NetworkOptions& options, const NcclVersions& versions);
 
-/// True if memory is registered as symmetric windows. Collectives without CTAs need them, and so do puts.
+/// Returns true if memory is registered as symmetric windows, which collectives without CTAs and puts need.
 bool registers_windows(const NetworkOptions& options, const NcclVersions& versions);
 
 /// Returns a sentence for each option that has no effect with these versions.
@@ -66,9 +66,9 @@ struct NcclVariable {
 std::vector<NcclVariable> process_variables(const NetworkOptions& options);
 /// Returns NCCL_ALGO for making a communicator that must not use NVLS; empty otherwise.
 std::string algorithms_without_nvls(const NetworkOptions& options);
-/// Returns ncclConfig_t.graphUsageMode of communicators whose operations are captured; none: NCCL's default, 2, which
-/// lets graphs mix with other operations. 1 suffices here and spares the graphs the nodes that order them among other
-/// operations.
+/// Returns ncclConfig_t.graphUsageMode for communicators whose operations are captured; nothing: NCCL's default, 2,
+/// which lets graphs mix with other operations. 1 suffices here, and saves the nodes in graphs that order them with
+/// other operations.
 std::optional<int> graph_usage_mode(const NetworkOptions& options, const NcclVersions& versions);
 
 }  // namespace commfuse::validate

@@ -16,8 +16,8 @@ namespace {
 
 using Kind = NcclStep::Kind;
 
-/// Returns the communicators that a program needs. They follow from its ops, not from a rank's commands, because all
-/// ranks make the same ones.
+/// Returns the communicators that a program needs. They follow from the program's ops and not from a rank's commands,
+/// because all ranks make the same communicators.
 std::vector<NcclMembers> communicators_of(const Program& program) {
   std::set<NcclMembers> members;
   for (const Op& op : program.ops) {
@@ -64,7 +64,8 @@ class Planner : private LanePlanner<NcclPlan> {
   const Program& program_;
 };
 
-/// The communication of every rank as one queue in the order of issue; it advances while two ends meet.
+/// The communication of every rank as one queue, in the order of issue. A queue advances when both ends of its head
+/// meet.
 class Queues {
  public:
   explicit Queues(const Lowered& lowered) : program_(*lowered.program) {
@@ -156,7 +157,7 @@ class Queues {
   std::vector<Halves> halves_;
 };
 
-/// Counts the signals that each rank raises for each other one, lane by lane.
+/// Counts the signals that each rank raises for each other rank, lane by lane.
 class SignalCounter {
  public:
   SignalCounter(const Lowered& lowered, const HasRoom& has_room) : program_(*lowered.program), has_room_(has_room) {

@@ -12,14 +12,14 @@ namespace commfuse::validate {
 
 namespace {
 
-// These declarations are those of nvml.h, which not every toolkit contains.
+// Declarations of nvml.h, which not every toolkit has.
 using Device = ManagementLibrary::Device;
 constexpr int clock_of_multiprocessors = 1;
 constexpr int clock_of_memory = 2;
 constexpr int sensor_of_the_die = 0;
 constexpr unsigned most_links = 18;
 
-/// The library, started during the object's lifetime.
+/// The library, which is started during the object's lifetime.
 class Library {
  public:
   Library() : started_(library_.call("nvmlInit_v2")) {}
@@ -34,7 +34,7 @@ class Library {
   [[nodiscard]] std::optional<Device> device(const std::string& uuid) const {
     return started_ ? library_.ask<Device>("nvmlDeviceGetHandleByUUID", uuid.c_str()) : std::nullopt;
   }
-  /// Returns the value that a function of the device and further arguments writes.
+  /// Returns the value that a function writes, which takes the device and further arguments.
   template <class Value, class... Arguments>
   [[nodiscard]] std::optional<Value> ask(const char* name, Device device, Arguments... arguments) const {
     return library_.ask<Value>(name, device, arguments...);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device health from NVIDIA's management library, which the CUDA runtime does not report. It is loaded on demand, and
-// nothing is linked with it.
+// Device health from NVIDIA's management library, because the CUDA runtime does not report it. The library is loaded on
+// demand; nothing is linked with it.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +19,13 @@ struct DeviceState {
   std::optional<std::uint64_t> held_back{};  ///< Reasons for reduced clocks, as bits.
 };
 
-/// Returns the state of the device of this UUID, "GPU-..."; nothing if there is no such library, or if it does not know
-/// the device.
+/// Returns the state of the device with this UUID, "GPU-..."; nothing if there is no such library, or if the library
+/// does not list the device.
 std::optional<DeviceState> device_state(const std::string& uuid);
 
-/// "idling, the power cap"; "nothing".
+/// Returns a text such as "idling, the power cap", or "nothing".
 std::string reasons_in_words(std::uint64_t held_back);
-/// "1980 MHz, memory 3201 MHz, 112 W, 41 C, 18 NVLinks up, held back by nothing".
+/// Returns a text such as "1980 MHz, memory 3201 MHz, 112 W, 41 C, 18 NVLinks up, held back by nothing".
 std::string in_words(const DeviceState& state);
 
 }  // namespace commfuse::validate

@@ -10,7 +10,7 @@ namespace commfuse::validate {
 
 namespace {
 
-/// Alignment of cudaMalloc, and requirement of the widest loads.
+/// The alignment of cudaMalloc, which the widest loads require.
 constexpr std::int64_t alignment = 256;
 
 Address row_address(const Panel& panel, std::int64_t row) {

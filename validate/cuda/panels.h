@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Places of a program's rectangles in device memory, and cuts of stacks of them into matching pieces.
+// Places of a program's rectangles in device memory, and division of stacks of rectangles into matching pieces.
 #pragma once
 
 #include <cstdint>
@@ -12,26 +12,26 @@
 
 namespace commfuse::validate {
 
-/// An operand: panels stacked one below the other.
+/// An operand: panels stacked below each other.
 using Stack = std::vector<Panel>;
 
 std::int64_t rows_of(const Stack& stack);
-/// Returns `count` rows of a stack from row `first` on. Requires that it has them.
+/// Returns `count` rows of a stack from row `first` on. Requires that the stack has these rows.
 Stack slice_of(const Stack& stack, std::int64_t first, std::int64_t count);
-/// Returns one of `parts` equally high slices. Requires that the rows divide.
+/// Returns one of `parts` slices of equal height. Requires that the number of rows is divisible by `parts`.
 Stack part_of(const Stack& stack, std::size_t which, std::size_t parts);
 /// Joins panels of a stack that continue each other in memory.
 Stack joined(const Stack& stack);
-/// Cuts all stacks at the rows where any of them changes its panel: piece i holds one panel of each stack, all equally
-/// high. Requires stacks of equal height.
+/// Cuts all stacks at the rows where any of them changes its panel: piece i holds one panel of each stack, all of the
+/// same height. Requires stacks of equal height.
 std::vector<std::vector<Panel>> rows_in_step(std::span<const Stack> stacks);
-/// True if two panels share memory; a panel occupies everything from its first element to its last.
+/// Returns true if two panels share memory; a panel occupies everything from its first element to its last.
 bool overlap(const Panel& a, const Panel& b);
 
-/// The buffers of some ranks in device memory, one after the other.
+/// The buffers of some ranks in device memory, one rank after another.
 class Layout {
  public:
-  /// The first rank begins at `base`, every other one after the one before.
+  /// The first rank begins at `base`, every other rank after the one before.
   Layout(const Program& program, const Sizes& sizes, Address base);
 
   /// Returns the bytes of one rank, rounded up so that every buffer of every rank is aligned.

@@ -21,8 +21,8 @@ constexpr std::int64_t alignment = 256;
 
 bool adds(CollectiveKind kind) { return kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::all_reduce; }
 
-/// A move inside the rank's memory, which also converts; nothing if everything is in its place and the wire has room
-/// for it. A narrower wire rounds what stays in its place too, as an all-gather in place has it.
+/// Returns a move inside the rank's memory, which also converts the dtype; nothing if every row is in its place and the
+/// wire changes no value. A narrower wire also rounds rows that are already in place, as in an all-gather in place.
 std::optional<Call> local(const Stack& from, const Stack& to, DType wire) {
   MoveCall call{.parts = {}, .wire = wire, .link = {.kind = LinkKind::copy, .ctas = 0}};
   for (const std::vector<Panel>& piece : rows_in_step(std::array{from, to})) {
@@ -40,7 +40,7 @@ void put(Parts& parts, std::optional<Call> call) {
   }
 }
 
-/// The rows of a sum that a member makes for all.
+/// The rows of a sum that a member computes for all members.
 struct RowRange {
   std::int64_t first = 0;
   std::int64_t count = 0;
@@ -52,8 +52,8 @@ RowRange share_of(std::int64_t rows, std::size_t member, std::size_t members) {
   return {cut(member), cut(member + 1) - cut(member)};
 }
 
-/// Returns one span for each op of each rank, from the first of its copies to the last: its own process saw some, its
-/// peers the others.
+/// Returns one span for each op of each rank, from its first copy to its last. Some copies were traced by the rank's
+/// own process, others by its peers.
 Timeline merged(const Timeline& spans) {
   std::map<OpHere, OpSpan> by_op;
   for (const OpSpan& span : spans) {
@@ -248,7 +248,7 @@ PeerExecutor::Meeting PeerExecutor::meeting(const Command& command, const RunOpt
   return options.functions == Functions::none ? Meeting{} : summing(command, options, scratch);
 }
 
-/// Members begin with the member after them, so that not all copy from the same one.
+/// A member begins with the next member, so that the members do not all copy from the same one.
 PeerExecutor::Meeting PeerExecutor::gathering(const Command& command, Scratch& scratch) const {
   const auto& shape = std::get<CollectiveShape>(program().shapes[command.shape]);
   const std::size_t members = command.group.size();
@@ -271,7 +271,7 @@ PeerExecutor::Meeting PeerExecutor::gathering(const Command& command, Scratch& s
   return meeting;
 }
 
-/// Sums in the order of the members, as the interpreter does. All inputs have been read before an output is written.
+/// Sums in the order of the members, as the interpreter does. All inputs are read before any output is written.
 PeerExecutor::Meeting PeerExecutor::summing(const Command& command, const RunOptions& options, Scratch& scratch) const {
   const auto& shape = std::get<CollectiveShape>(program().shapes[command.shape]);
   const bool scatters = shape.kind == CollectiveKind::reduce_scatter;
@@ -282,7 +282,7 @@ PeerExecutor::Meeting PeerExecutor::summing(const Command& command, const RunOpt
   const std::int64_t columns = to.front().columns;
   const RowRange share =
       scatters ? RowRange{static_cast<std::int64_t>(mine) * rows, rows} : share_of(rows, mine, members);
-  // Each member's sums of all rows are at these places.
+  // These places have each member's sums of all rows.
   const auto sums_on = [&](Rank rank) {
     return Stack{in_room(rank, room_->sums(command.op), rows, columns, to.front().dtype)};
   };
@@ -465,7 +465,7 @@ void PeerExecutor::finish() {
   }
 }
 
-/// Returns the ops to which each step's copies and kernels belong: sent data belong to the receiver too, which has no
+/// Returns the ops to which each step's copies and kernels belong. Sent data also belongs to the receiver, which has no
 /// copy of its own.
 std::vector<std::vector<OpHere>> PeerExecutor::ops_by_step() const {
   std::vector<std::vector<OpHere>> ops(plan_.steps.size());

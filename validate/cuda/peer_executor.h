@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One GPU per process, all on one machine, without NCCL: rank r is process r. Ranks copy into each other's memory by
-// cudaMemcpy and synchronise by flags there, which takes no multiprocessor if the driver uses copy engines. Collectives
-// are copies of all members; sums and changes of dtype are kernels.
+// cudaMemcpy and synchronise by flags in that memory, which occupies no multiprocessor if the driver uses copy engines.
+// Collectives are copies by all members; sums and changes of dtype are kernels.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,8 @@ class PeerRoom {
   PeerRoom(const Program& program, const Sizes& sizes);
   [[nodiscard]] PeerSize size() const { return {flags_.count(), {bytes_}}; }
   [[nodiscard]] const PeerFlags& flags() const { return flags_; }
-  /// Offsets from the start of the data: of the data that an op sends or contributes, of received data, and of sums of
-  /// an all-reduce.
+  /// These return offsets from the start of the data: of the data that an op sends or contributes, of received data,
+  /// and of the sums of an all-reduce.
   [[nodiscard]] Address packed(OpId op) const { return packed_.at(op); }
   [[nodiscard]] Address arrived(OpId op) const { return arrived_.at(op); }
   [[nodiscard]] Address sums(OpId op) const { return sums_.at(op); }
@@ -41,15 +41,15 @@ class PeerRoom {
 
 class PeerExecutor final : public GpuExecutor {
  public:
-  /// The device and the windows outlive it. Requires another mode than graph: flags count iterations, and the values of
+  /// The device and the windows outlive it. Does not support the mode graph: flags count iterations, and the values of
   /// a graph are fixed. All ranks make the same executors and call the same members in the same order. Throws
-  /// std::runtime_error for dtypes that it does not store (fp8), and for the sentences of peer_findings().
+  /// std::runtime_error for fp8, which it does not store, and with the sentences of peer_findings(), if there are any.
   PeerExecutor(Lowered lowered, Sizes sizes, Device& device, PeerWindows& windows, RankOptions options);
 
   [[nodiscard]] std::string_view name() const override { return "cuda-peer"; }
-  /// Throws Stuck, once all waits of this rank have been let go, when the device does not come to its end, and
-  /// std::runtime_error after a run of these windows that failed. Makespan and timeline are of this rank, or as
-  /// options.together makes them.
+  /// Throws Stuck if the device does not finish, after releasing all waits of this rank, and std::runtime_error once a
+  /// run in these windows has failed. Makespan and timeline are those of this rank, or those that options.together
+  /// combines.
   Execution run(const RunOptions& options) override;
 
  private:
@@ -77,14 +77,14 @@ class PeerExecutor final : public GpuExecutor {
   [[nodiscard]] Meeting meeting(const Command& command, const RunOptions& options, Scratch& scratch) const;
   [[nodiscard]] Meeting gathering(const Command& command, Scratch& scratch) const;
   [[nodiscard]] Meeting summing(const Command& command, const RunOptions& options, Scratch& scratch) const;
-  /// Copies from another rank's memory; through scratch if the wire's dtype is not the target's.
+  /// Copies from another rank's memory; through scratch if the wire's dtype differs from the target's.
   void take(const Stack& from, const Stack& to, DType wire, Scratch& scratch, Parts& parts) const;
   [[nodiscard]] const Command& command_of(Rank rank, OpId op) const;
   [[nodiscard]] Stack input(Rank rank, const Command& command) const;
   [[nodiscard]] Stack output(Rank rank, const Command& command) const;
   /// Returns the data that a rank sends or contributes, in the dtype of the wire.
   [[nodiscard]] Stack given(Rank rank, const Command& command) const;
-  /// Returns the place where received data arrive, in the dtype of the wire.
+  /// Returns the place where received data arrives, in the dtype of the wire.
   [[nodiscard]] Stack landing(Rank rank, const Command& command) const;
   [[nodiscard]] Panel in_room(Rank rank, Address at, std::int64_t rows, std::int64_t columns, DType dtype) const;
   [[nodiscard]] const Op& op_of(const Command& command) const { return program().ops[position(command.op)]; }
@@ -94,7 +94,7 @@ class PeerExecutor final : public GpuExecutor {
   void meet_on_device(StreamId origin);
 
   void get_ready(const RunOptions& options) override;
-  /// Returns at least one: a rank without an op still takes part in every barrier.
+  /// Returns at least one stream, because a rank without an op still takes part in every barrier.
   [[nodiscard]] std::vector<StreamId> streams() override;
   [[nodiscard]] std::size_t first_free_event() const override { return static_cast<std::size_t>(plan_.events); }
   void issue_once() override;
@@ -102,7 +102,7 @@ class PeerExecutor final : public GpuExecutor {
   void meet() override;
   /// Issues a barrier of all ranks by flags, and a kernel whose end marks it in a trace.
   void align(StreamId origin) override;
-  /// Waits for all ranks before any of them begins new work, because one that fetches may be behind.
+  /// Waits for all ranks before any of them begins new work, because a rank that still fetches data may be behind.
   void finish() override;
   [[nodiscard]] std::vector<std::vector<OpHere>> ops_by_step() const override;
 
@@ -112,7 +112,7 @@ class PeerExecutor final : public GpuExecutor {
   Rank rank_;
   std::vector<Layout> layouts_;                      // by rank
   std::vector<std::vector<Command>> commands_;       // by rank
-  std::vector<std::map<OpId, std::size_t>> places_;  // places of commands by rank
+  std::vector<std::map<OpId, std::size_t>> places_;  // by rank: the place of each op's command
   PeerPlan plan_;
   std::optional<RunOptions> made_for_;
   std::vector<Parts> work_;  // by step

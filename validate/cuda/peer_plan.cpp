@@ -54,7 +54,7 @@ class Planner : private LanePlanner<PeerPlan> {
     plan_.steps.push_back(step);
   }
 
-  /// Signals to others come before this rank's own waits, so two ranks that send to each other do not block.
+  /// Signals to other ranks come before this rank's own waits, so two ranks that send to each other do not block.
   void exchange(const Command& command) {
     const Op& op = program_.ops[position(command.op)];
     const Protocol protocol = std::get<ExchangeShape>(program_.shapes[command.shape]).protocol;
@@ -92,8 +92,8 @@ class Planner : private LanePlanner<PeerPlan> {
     put(Kind::signal, command.target, flags_.arrived(command.target_op));
   }
 
-  /// All members read the others' inputs, and none ends before all have. Sums of an all-reduce are made in parts, one
-  /// for each member, which the others then read too.
+  /// All members read the inputs of all others, and none ends before all have. Sums of an all-reduce are computed in
+  /// parts, one per member, which the other members then also read.
   void collective(const Command& command) {
     const CollectiveKind kind = std::get<CollectiveShape>(program_.shapes[command.shape]).kind;
     const std::size_t members = command.group.size();

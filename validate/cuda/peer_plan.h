@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Commands that one process issues for its rank if ranks access each other's memory: copies into and out of it, and
-// flags for synchronisation. Waits on other ranks are exactly those of the program's protocols: a push begins when its
-// sender is ready, a pull when both ends are.
+// Commands that one process issues for its rank if ranks access each other's memory: copies into and out of this
+// memory, and flags for synchronisation. Waits for other ranks are exactly those of the program's protocols: a push
+// begins when its sender is ready, a pull when both ends are.
 #pragma once
 
 #include <cstdint>
@@ -16,23 +16,23 @@ namespace commfuse::validate {
 struct PeerStep {
   enum class Kind : std::uint8_t {
     record,   ///< the event
-    wait,     ///< for the event, of another lane of this rank
+    wait,     ///< for the event, which another lane of this rank records
     compute,  ///< a GEMM, function or attention
-    signal,   ///< writes the flag of the peer
-    await,    ///< waits for the flag of this rank
+    signal,   ///< writes the flag on the peer
+    await,    ///< waits for the flag on this rank
     pack,     ///< rounds sent data to the wire's dtype, into this rank's shared memory
     send,     ///< copies into the peer's memory
     fetch,    ///< copies from the peer's memory
-    unpack,   ///< moves data that arrived in the wire's dtype to their place
-    take,     ///< in a collective: copies what this rank needs of every member
-    add,      ///< in a collective: sums what was taken
-    place,    ///< in a collective: moves sums to their places, those of other members from their memory
+    unpack,   ///< moves data that arrived in the wire's dtype to its place
+    take,     ///< in a collective: copies the data that this rank needs from every member
+    add,      ///< in a collective: sums the data that was taken
+    place,    ///< in a collective: moves sums to their places, fetching those of other members
   };
   Kind kind = Kind::compute;
   std::int32_t lane = 0;  ///< Lane, which is also the stream.
   std::int32_t event = -1;
   std::int32_t command = -1;
-  Rank peer = -1;          ///< Peer of send, fetch and signal.
+  Rank peer = -1;          ///< Peer of a send, fetch or signal.
   std::int64_t flag = -1;  ///< Number in PeerFlags.
 };
 
@@ -51,14 +51,14 @@ class PeerFlags {
   [[nodiscard]] static std::int64_t barrier(Rank from) { return from; }
   /// On the sender of a rendezvous, which owns this op: the receiver is ready.
   [[nodiscard]] std::int64_t ready(OpId op) const { return first_[position(op)]; }
-  /// On the receiver, which owns this op: the data has arrived; of a pull: it may be fetched.
+  /// On the receiver, which owns this op: the data has arrived, or, for a pull, may be fetched.
   [[nodiscard]] std::int64_t arrived(OpId op) const { return first_[position(op)] + 1; }
   /// On a member of a collective: the member at that coordinate has reached it, and its input may be read.
   [[nodiscard]] std::int64_t open(OpId op, std::size_t member) const {
     return first_[position(op)] + static_cast<std::int64_t>(member);
   }
-  /// On a member of a collective of `members`: the member at that coordinate has read all that it needs of the others'
-  /// inputs, and its sums are ready.
+  /// On a member of a collective of `members`: the member at that coordinate has read all data that it needs from the
+  /// inputs of others, and its sums are ready.
   [[nodiscard]] std::int64_t done(OpId op, std::size_t member, std::size_t members) const {
     return open(op, member + members);
   }
@@ -69,15 +69,15 @@ class PeerFlags {
   std::int64_t count_ = 0;
 };
 
-/// True if the input of an op that communicates has another dtype than its wire.
+/// Returns true if the input of an op that communicates has another dtype than its wire.
 bool packs(const Program& program, const Op& op);
-/// True if its output has another dtype than its wire.
+/// Returns true if the output of such an op has another dtype than its wire.
 bool unpacks(const Program& program, const Op& op);
 
-/// Takes the commands of the rank. Requires a program without peer_findings().
+/// `commands` are those of the rank. Requires a program without peer_findings().
 PeerPlan peer_plan(const Program& program, const PeerFlags& flags, Rank rank, std::span<const Command> commands);
 
-/// Returns reasons why this program cannot run by such copies, one sentence each.
+/// Returns the reasons why this program cannot run with such copies, one sentence each.
 std::vector<std::string> peer_findings(const Program& program);
 
 }  // namespace commfuse::validate

@@ -10,9 +10,9 @@ namespace commfuse::validate {
 
 namespace {
 
-/// A multiple of this many flags keeps data aligned, and lets windows serve programs of similar size.
+/// Numbers of flags are multiples of this one, so that data stays aligned and windows serve programs of similar size.
 constexpr std::int64_t flags_at_once = 1 << 14;
-/// The driver puts smaller allocations together, and a process that opens one could then access the others.
+/// The driver combines smaller allocations, and a process that opens one of them could then access the others.
 constexpr std::int64_t data_at_once = std::int64_t{2} << 20U;
 
 std::int64_t rounded_up(std::int64_t value, std::int64_t to) { return (value + to - 1) / to * to; }
@@ -35,7 +35,7 @@ PeerWindows::~PeerWindows() {
       window->is_lent = false;
     }
     give_back_free();
-  } catch (const std::exception&) {  // a rank has gone; the end of the process frees all of it
+  } catch (const std::exception&) {  // a rank has gone; the end of the process frees everything
   }
 }
 
@@ -104,7 +104,7 @@ void PeerWindows::abandon(PeerWindow& window) {
   try {
     peers_.set(window.flag(rank_, 0), static_cast<std::size_t>(window.size.flags),
                std::max(window.iterations, window.barriers) + beyond_all);
-  } catch (const std::exception&) {  // the device is lost, and nothing waits on it
+  } catch (const std::exception&) {  // the device is lost, so nothing waits on it
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of all ranks that every rank has open, lent to one executor after another, because opening takes a while and
-// needs all ranks.
+// Memory of all ranks that every rank has opened. It is lent to one executor after another, because opening it takes
+// time and needs all ranks.
 #pragma once
 
 #include <cstddef>
@@ -12,14 +12,14 @@
 
 namespace commfuse::validate {
 
-/// Requirements of an executor on every rank's memory.
+/// Memory that an executor needs on every rank.
 struct PeerSize {
   std::int64_t flags = 0;
   Bytes data;
 };
 
-/// Memory of one size on every rank: flags first, then data. Flags keep their values from one borrower to the next,
-/// which counts on from them and so never takes an old value for a new one.
+/// Memory of one size on every rank: flags first, then data. Flags keep their values from one borrower to the next.
+/// Each borrower continues counting from them, so that it never mistakes an old value for a new one.
 struct PeerWindow {
   PeerSize size;
   std::vector<Address> at;   ///< Addresses by rank, in this process.
@@ -35,23 +35,24 @@ struct PeerWindow {
 
 class PeerWindows {
  public:
-  /// Returns every rank's key, by rank, once all have given theirs. Throws if a rank has gone.
+  /// Returns every rank's key, by rank, once all ranks have provided theirs. Throws if a rank has gone.
   using Exchange = std::function<std::vector<MemoryKey>(const MemoryKey& mine)>;
 
   /// `peers` outlives it.
   PeerWindows(Peers& peers, int rank, int ranks, Exchange exchange);
   PeerWindows(const PeerWindows&) = delete;
   PeerWindows& operator=(const PeerWindows&) = delete;
-  /// Closes memory of others, and then frees this rank's, together with all ranks; after a failure frees nothing,
-  /// because another rank may still be copying.
+  /// Closes the memory of other ranks and then frees this rank's memory, together with all ranks. After a failure frees
+  /// nothing, because another rank may still be copying.
   ~PeerWindows();
 
-  /// A window of at least that size. All ranks ask for the same sizes, and end their use, in the same order; windows
-  /// that are free but too small are given back first. Never under a closed gate. Throws std::runtime_error once a
-  /// window was abandoned: its flags let every wait pass, and other ranks may still copy into it.
+  /// Returns a window of at least that size. All ranks request the same sizes, and end their use, in the same order.
+  /// First gives back windows that are free but too small. Must not be called under a closed gate. Throws
+  /// std::runtime_error once a window was abandoned: its flags let every wait pass, and other ranks may still copy into
+  /// it.
   PeerWindow& lend(const PeerSize& size);
   void take_back(PeerWindow& window) { window.is_lent = false; }
-  /// Lets all waits of this rank go, as after a peer was lost, and never again waits for others or lends anything.
+  /// Releases all waits of this rank, because a peer was lost, and never again waits for other ranks or lends a window.
   void abandon(PeerWindow& window);
   /// Throws std::runtime_error once a window was abandoned.
   void require_whole() const;

@@ -11,7 +11,7 @@ namespace commfuse::validate::probing {
 namespace {
 
 constexpr Duration patience = std::chrono::seconds(30);
-/// Filling the matrices of more turns would take longer than timing them.
+/// Filling the matrices for more turns would take longer than timing them.
 constexpr std::int64_t most_turns = 64;
 
 }  // namespace

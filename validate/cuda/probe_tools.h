@@ -19,25 +19,25 @@ using Micros = std::chrono::duration<double, std::micro>;
 std::string number(std::int64_t value);
 /// Throws std::runtime_error if the device does not finish within 30 s.
 void finish(Device& device);
-/// Returns the device's time for the work that `issue` gives to streams, all of it issued before the first begins. The
-/// first stream begins and ends it. Requires that the same work was issued without a gate before.
+/// Returns the device's time for the work that `issue` gives to streams. All of it is issued before any of it begins.
+/// The first stream begins and ends it. Requires that the same work was issued without a gate before.
 Micros behind_gate(Device& device, const std::function<void()>& issue);
 /// Issues work without a gate, because kernels, memory and connections that are made on first use cannot be made behind
-/// one.
+/// a gate.
 void once_in_the_open(Device& device, const std::function<void()>& issue);
-/// Returns samples of `once`, after one that does not count.
+/// Returns samples of `once`, after one call that is not counted.
 std::vector<double> sampled(const ProbeOptions& options, const std::function<Micros()>& once);
-/// Returns samples of behind_gate(), divided by `parts`, after one run without a gate and one sample that does not
-/// count.
+/// Returns samples of behind_gate(), divided by `parts`, after one run without a gate and one sample that is not
+/// counted.
 std::vector<double> gated_samples(Device& device, const ProbeOptions& options, const std::function<void()>& issue,
                                   int parts = 1);
 
-/// Returns the number of turns of products that touch `bytes` each, so that none finds its factors in the second-level
-/// cache: together they touch more than twice what it holds. 64 at most, so factors of small products may stay in the
-/// cache.
+/// Returns the number of sets of matrices to alternate between, so that no product finds its factors in the
+/// second-level cache. A product touches `bytes`, and all sets together are more than twice the size of the cache. At
+/// most 64, so factors of small products may stay in the cache.
 std::size_t turns_for(Device& device, Bytes bytes);
 
-/// A matrix of the device's memory for every turn, filled.
+/// A matrix in the device's memory for every turn, filled.
 class Matrices {
  public:
   static constexpr std::size_t usual_turns = 3;

@@ -30,7 +30,7 @@ using probing::once_in_the_open;
 using probing::sampled;
 using probing::turns_for;
 
-/// Links of a chain: enough to make its begin and end negligible, and few enough to fit behind a gate.
+/// Length of a chain: long enough to make its start and end negligible, and short enough to fit behind a gate.
 constexpr int chain = 100;
 
 // --- launch
@@ -49,7 +49,7 @@ ProbeRow host_launch(Device& device, const ProbeOptions& options, StreamId strea
   return {.probe = "host_launch", .samples = sampled(options, once)};
 }
 
-/// Measures the resolution of the clock: times of kernels that watch it for this long.
+/// Measures the resolution of the clock, as the times of kernels that watch it for this long.
 ProbeRow spin(Device& device, const ProbeOptions& options, StreamId stream, std::int64_t nanoseconds) {
   constexpr int spins = 10;
   const auto issue = [&] {
@@ -117,7 +117,7 @@ std::vector<Size> product_sizes(const ProbeOptions& options) {
   return sizes;
 }
 
-/// Returns all multiprocessors, and the numbers left beside a communication kernel of some blocks.
+/// Returns the number of all multiprocessors, and the numbers that communication kernels of some sizes leave.
 std::vector<int> budgets(Device& device, const ProbeOptions& options) {
   const int available = device.driver().facts().multiprocessors;
   return options.quick ? std::vector{available, available - 16}
@@ -173,7 +173,7 @@ std::vector<std::int64_t> message_sizes(const ProbeOptions& options) {
   return sizes;
 }
 
-/// Measures one direction, and both at once on two streams.
+/// Measures one direction, and both directions at once on two streams.
 void ask_link(Device& device, const ProbeOptions& options, std::string_view name, const DeviceLink& link,
               std::int64_t bytes, std::vector<ProbeRow>& rows) {
   constexpr std::int64_t width = 1024;
@@ -224,7 +224,7 @@ std::vector<ProbeRow> ask_links(Device& device, const ProbeOptions& options) {
 
 // --- interference
 
-/// Times a product and copies, alone and together: copies repeat as long as the product runs.
+/// Times a product and copies, alone and together. Copies repeat as long as the product runs.
 class Interference {
  public:
   Interference(Device& device, const ProbeOptions& options) : device_(device), options_(options) {}
@@ -255,7 +255,7 @@ class Interference {
       rows.push_back({.probe = "product_beside_copy", .parameters = parameters, .samples = std::move(all_took)});
     }
     if (with_copies) {
-      copies_took.erase(copies_took.begin());  // the first one does not count
+      copies_took.erase(copies_took.begin());  // the first copy is not counted
       rows.push_back({.probe = "copy_beside_product", .parameters = parameters, .samples = std::move(copies_took)});
     }
   }
@@ -314,7 +314,8 @@ std::vector<std::byte> downloaded(Device& device, const Panel& panel) {
   return bytes;
 }
 
-/// Checks if the whole product by the kernel of its shards gives the bits of the shards, and measures its cost.
+/// Checks whether a whole product, computed by the kernel of its shards, has the bits of the shards, and measures its
+/// cost.
 std::vector<ProbeRow> ask_pinned(Device& device, const ProbeOptions& options) {
   Driver& driver = device.driver();
   const StreamId stream = device.stream(0, false);
@@ -339,7 +340,7 @@ std::vector<ProbeRow> ask_pinned(Device& device, const ProbeOptions& options) {
       whole.algorithm_rows = height;
       try {
         cost.samples = gated_samples(device, options, [&] { driver.product(stream, whole); });
-      } catch (const std::runtime_error&) {  // the shards' algorithm does not take the whole
+      } catch (const std::runtime_error&) {  // the shards' algorithm does not accept the whole product
         same.samples = {0.0};
         rows.push_back(std::move(same));
         continue;
@@ -354,7 +355,7 @@ std::vector<ProbeRow> ask_pinned(Device& device, const ProbeOptions& options) {
 
 // --- engines
 
-/// Finds out what copies, and how fast: kernels take multiprocessors, copy engines do not.
+/// Determines which engine copies, and how fast: kernels occupy multiprocessors, copy engines do not.
 std::vector<ProbeRow> ask_engines(Device& device, const ProbeOptions& options) {
   constexpr std::int64_t bytes = 64 << 20;
   const Matrices from(device, bytes / 2048, 1024, DType::bf16);
@@ -366,7 +367,7 @@ std::vector<ProbeRow> ask_engines(Device& device, const ProbeOptions& options) {
                                    {"bounce", LinkKind::bounce}}) {
     const DeviceLink link{.kind = kind};
     const auto issue = [&] { driver.move(device.stream(0, false), move_of(from.at(0), to.at(0), link)); };
-    once_in_the_open(device, issue);  // nothing is then made under the trace
+    once_in_the_open(device, issue);  // so that nothing is created while the trace runs
     const std::vector<std::pair<std::string, std::string>> parameters{{"by", name}, {"bytes", number(bytes)}};
     driver.begin_trace();
     once_in_the_open(device, issue);
@@ -402,7 +403,7 @@ class Held {
   Partition partition_;
 };
 
-/// Times a product on multiprocessors that were set apart, beside one that is limited to as many.
+/// Times a product on multiprocessors that are set apart, and one that is limited to the same number.
 std::vector<ProbeRow> ask_partitions(Device& device, const ProbeOptions& options) {
   Driver& driver = device.driver();
   const Size size{4096, 7168, 8192};
@@ -462,7 +463,7 @@ ProbeRow settled(std::string probe, std::vector<std::pair<std::string, std::stri
   return row;
 }
 
-/// A message of a rank to itself, which NCCL carries out by a kernel.
+/// A message from a rank to itself, for which NCCL runs a kernel.
 class SelfMessage {
  public:
   SelfMessage(Device& device, Network& network, std::int64_t bytes)
@@ -498,7 +499,7 @@ class SelfMessage {
 
 constexpr std::int64_t one_mib = 1 << 20;
 
-/// Returns the share of a message's kernels that the tracer attributes to it. Below 1, spans of NCCL are lost.
+/// Returns the share of a message's kernels that the tracer attributes to the message. Below 1, spans of NCCL are lost.
 double attributed(Device& device, Network& network) {
   SelfMessage message(device, network, one_mib);
   const std::vector<DeviceSpan> spans = message.traced();
@@ -520,8 +521,8 @@ std::vector<double> captured(Device& device, const ProbeOptions& options, Networ
   return gated_samples(device, options, [&] { device.driver().launch(stream, graph); });
 }
 
-/// Answers questions that one GPU can settle: whether NCCL starts, and whether its kernels can be traced, captured and
-/// given windows.
+/// Answers questions that a single GPU can answer: whether NCCL starts, and whether its kernels can be traced, captured
+/// and use windows.
 void ask_nccl_once(Device& device, const ProbeOptions& options, std::vector<ProbeRow>& rows) {
   for (const bool blocking : {true, false}) {
     rows.push_back(settled("attributed", {{"blocking", blocking ? "yes" : "no"}},
@@ -542,7 +543,8 @@ void ask_nccl_once(Device& device, const ProbeOptions& options, std::vector<Prob
   }));
 }
 
-/// Measures the host's time for a group, and the device's for a message to itself: no link, but everything before one.
+/// Measures the host's time for a group, and the device's time for a message to itself, which has no link but all other
+/// costs.
 std::vector<ProbeRow> ask_nccl(Device& device, const ProbeOptions& options) {
   if (!options.connect) {
     fmt::print(stderr, "nccl: this build or this machine has no NCCL\n");

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rough times of GPU work before any measurement: they budget a run, and predict nothing.
+// Rough times of GPU work before any measurement. They budget a run and predict nothing.
 #pragma once
 
 #include "validate/cuda/driver.h"
 
 namespace commfuse::validate {
 
-/// Assumed, not measured; about an H100. Every call costs at least a launch.
+/// Assumed, not measured; roughly those of an H100. Every call costs at least a launch.
 struct StatedCosts {
   Duration launch = std::chrono::microseconds(5);
   FlopsPerSecond library_products{4e14};  ///< Products of cuBLASLt in bf16.
-  FlopsPerSecond exact_products{2e11};    ///< Kernels that add in ascending order.
+  FlopsPerSecond exact_products{2e11};    ///< Kernels that sum in ascending order.
   BytesPerSecond memory{2e12};
   BytesPerSecond host_link{1e10};
   Duration allocation = std::chrono::microseconds(200);
@@ -20,9 +20,9 @@ Duration stated_time(const StatedCosts& costs, const ProductCall& call);
 Duration stated_time(const StatedCosts& costs, const FunctionCall& call);
 Duration stated_time(const StatedCosts& costs, const AttentionCall& call);
 Duration stated_time(const StatedCosts& costs, const MoveCall& call);
-/// Time to read or write `bytes` of device memory, at least a launch.
+/// Returns the time to read or write `bytes` of device memory, at least that of a launch.
 Duration stated_memory_time(const StatedCosts& costs, Bytes bytes);
-/// Time of a copy between device and host.
+/// Returns the time of a copy between device and host.
 Duration stated_host_time(const StatedCosts& costs, Bytes bytes);
 
 }  // namespace commfuse::validate

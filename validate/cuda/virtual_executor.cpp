@@ -63,7 +63,7 @@ StreamId VirtualExecutor::stream(std::int32_t number) {
                                                  : device().stream(place, communicates);
 }
 
-/// Products must be told the size of a partition; otherwise their waves would assume the whole device.
+/// Products need the number of multiprocessors of a partition; otherwise their waves would assume the whole device.
 int VirtualExecutor::multiprocessors() const {
   if (options_.multiprocessors > 0 || options_.partition == 0) {
     return options_.multiprocessors;
@@ -88,7 +88,7 @@ std::vector<Call> VirtualExecutor::calls_of(const IssueStep& step, const Calls& 
   return calls.meet(members, outputs, scratch);
 }
 
-/// Returns members by coordinate; peers of a rank that has the GPU for itself contribute the same data as it does.
+/// Returns members by coordinate. Peers of a rank that has the GPU to itself contribute the same data as it does.
 std::vector<At> VirtualExecutor::members_of(const IssueStep& step) const {
   const At first = at(step.at);
   std::vector<At> members;
@@ -100,7 +100,8 @@ std::vector<At> VirtualExecutor::members_of(const IssueStep& step) const {
   return members;
 }
 
-/// Plans the work: `bases` has the address of each stream's scratch, `scratch_bytes` gets how much each needs.
+/// Plans the work. `bases` has the address of each stream's scratch; `scratch_bytes` gets the size that each stream
+/// needs.
 void VirtualExecutor::work_out(std::span<const Address> bases, std::vector<Bytes>& scratch_bytes) {
   Ready& ready = *ready_;
   const Calls calls(program(), sizes(), memory().layout(),

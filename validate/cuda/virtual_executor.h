@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Virtual ranks on one GPU: lanes are its streams, links are copies inside its memory, at full speed or at a stated
-// pace. Order, hazards and numbers are those of as many GPUs; times are not, unless one rank has the GPU for itself.
+// pace. Order, hazards and numbers are those of one GPU per rank. Times are not, unless one rank has the GPU to itself.
 #pragma once
 
 #include <cstdint>
@@ -15,19 +15,19 @@ namespace commfuse::validate {
 
 struct VirtualOptions {
   DeviceLink link;
-  /// One rank has the whole GPU, and each of its peers does at each moment what it does. Nothing: all ranks share the
-  /// GPU.
+  /// One rank has the whole GPU, and each of its peers does the same as it does at every moment. Nothing: all ranks
+  /// share the GPU.
   std::optional<Rank> middle{};
   LaunchMode mode = LaunchMode::stream;
-  /// Runs everything on one stream in the order of issue, without concurrency. Every other run must give equal bits
+  /// Runs everything on one stream in the order of issue, without concurrency. Every other run must produce equal bits
   /// (T1).
   bool one_stream = false;
   int multiprocessors = 0;  ///< Limit for products; 0: all.
   AttentionKernel attention = AttentionKernel::any;
-  /// Runs everything except messages and collectives on at least this many multiprocessors set apart, so that those
-  /// find the others free; 0: everything runs everywhere.
+  /// Runs everything except messages and collectives on at least this many multiprocessors that are set apart, so that
+  /// messages and collectives find the others free; 0: everything runs everywhere.
   int partition = 0;
-  /// Fills buffers with random values at the start, so that prepare() is not needed: for times at full size.
+  /// Fills buffers with random values at the start, so that prepare() is not needed: for timing at full size.
   bool random_data = false;
   bool cold_level2 = false;  ///< See IssueOptions.
   Duration patience = std::chrono::seconds(60);

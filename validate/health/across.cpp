@@ -27,7 +27,7 @@ std::string tally(const std::map<std::string, int>& counts) {
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
-/// "process 3 on node-2", and how many more.
+/// Returns "process 3 on node-2", and the number of further processes.
 std::string who(std::span<const NodeReport> reports, const std::vector<std::size_t>& processes) {
   constexpr std::size_t few = 4;
   std::vector<std::string> words;
@@ -38,7 +38,7 @@ std::string who(std::span<const NodeReport> reports, const std::vector<std::size
                      processes.size() > few ? fmt::format(" and {} more", processes.size() - few) : "");
 }
 
-/// The processes of each value of one fact.
+/// The processes by value of one fact.
 using Values = std::map<std::string, std::vector<std::size_t>>;
 
 HealthCheck difference(std::span<const NodeReport> reports, const CommonFact& fact, const Values& values) {
@@ -65,7 +65,7 @@ Json json_of(const HealthCheck& check) {
           {"found", check.found}, {"wrong", check.wrong},     {"remedy", check.remedy}};
 }
 
-/// "3"; "3, 5" where ports of the node differ; empty without RoCE.
+/// Returns "3", or "3, 5" if ports of the node differ; empty without RoCE.
 std::string gid_indices_in_words(const NodeFacts& node) {
   std::set<int> indices;
   for (const RdmaPort& port : node.ports) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares what the processes of one job must have in common, and names those that differ.
+// Compares the facts that the processes of one job must have in common, and names the processes that differ.
 #pragma once
 
 #include <cstdint>
@@ -31,11 +31,11 @@ struct NodeReport {
 
 std::vector<CommonFact> common_facts(const NodeFacts& node, const ManagementFacts& management);
 
-/// One check a fact that differs, which names the processes and hosts that are unlike the most; one check that all is
-/// alike else. `reports` are by process.
+/// Returns one check for each fact that differs, which names the processes and hosts that differ from most others; if
+/// no fact differs, one check that says so. `reports` are by process.
 std::vector<HealthCheck> differences(std::span<const NodeReport> reports);
 
-/// A report as text for another process, and back. Reading throws std::runtime_error for any other text.
+/// Converts a report to text for another process, and back. Reading throws std::runtime_error for any other text.
 std::string packed_report(const NodeReport& report);
 NodeReport unpacked_report(const std::string& text);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One check as it is made, and the functions that make them: GPUs (gpu_checks.cpp), wires (wire_checks.cpp), RoCE
+// A check in progress, and the functions that check: GPUs (gpu_checks.cpp), wires (wire_checks.cpp), RoCE
 // (roce_checks.cpp).
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace commfuse::validate {
 
-/// Result of one check: either that all is well, or its findings.
+/// Result of one check: either its findings, or that nothing is wrong.
 class CheckList {
  public:
   explicit CheckList(std::string name) : name_(std::move(name)) {}
@@ -28,11 +28,11 @@ class CheckList {
   void bad(Finding finding) { add(HealthStatus::bad, std::move(finding)); }
   void warn(Finding finding) { add(HealthStatus::warn, std::move(finding)); }
   void unknown(Finding finding) { add(HealthStatus::unknown, std::move(finding)); }
-  /// Sets the observation to report where nothing is added.
+  /// Sets the observation that is reported if there are no findings.
   void otherwise_ok(std::string observation) { ok_ = std::move(observation); }
 
   [[nodiscard]] bool empty() const { return checks_.empty(); }
-  /// Returns the findings added, or the one check that all is well.
+  /// Returns the findings, or a single check with the status ok if there are none.
   [[nodiscard]] std::vector<HealthCheck> take();
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checks of one node: facts in, what is wrong and how to mend it out.
+// The checks of one node: they turn facts into problems and remedies.
 #pragma once
 
 #include <span>
@@ -12,10 +12,11 @@
 
 namespace commfuse::validate {
 
-/// In the order in which they are made.
+/// Returns the names in the order in which the checks run.
 std::span<const std::string_view> health_check_names();
 
-/// Every check at least once: where nothing is wrong, with what was found. `skipped`: names of checks to leave out.
+/// Returns every check at least once; a check that finds nothing wrong states what it observed. `skipped`: names of
+/// checks to skip.
 std::vector<HealthCheck> health_checks(const NodeFacts& node, const ManagementFacts& management,
                                        std::span<const std::string> skipped = {});
 

@@ -47,7 +47,8 @@ void look_at_gpus(const ExpectedNode& expected, const NodeFacts& node, const Man
   }
 }
 
-/// The slowest step decides, as built: a GPU that is idle lowers its speed, not its width.
+/// The slowest step decides, by its highest speed and its current width, because an idle GPU lowers its speed, not its
+/// width.
 void look_at_links(const ExpectedNode& expected, const NodeFacts& node, CheckList& list) {
   if (expected.pcie_width == 0) {
     return;

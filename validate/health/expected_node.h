@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks that a node is the machine that it should be. The other checks only ask whether its parts agree.
+// Checks that a node is the machine that it should be. The other checks only test whether its parts agree.
 #pragma once
 
 #include <string>
@@ -11,21 +11,22 @@
 
 namespace commfuse::validate {
 
-/// The machine that the operator bought. 0 and empty: not known, and not checked.
+/// The machine that the operator bought. A value that is 0 or empty is unknown and not checked.
 struct ExpectedNode {
   std::string machine;  ///< The operator's name for it: "h100-sxm".
-  std::string gpu;      ///< A word that the driver's name of the GPU has: "H100".
+  std::string gpu;      ///< A word in the driver's name of the GPU: "H100".
   int gpus = 0;
   bool has_nvlink = false;
   double pcie_speed = 0.0;  ///< Speed of a GPU's link to its host, in GT/s.
   int pcie_width = 0;       ///< Lanes of that link.
-  int nics = 0;             ///< NICs of its network; NICs for storage come on top.
+  int nics = 0;             ///< NICs of its network, not counting those for storage.
   double nic_gigabits = 0.0;
 };
 
 inline constexpr std::string_view expected_check = "expected";
 
-/// Checks of that name: one for each thing that is less than expected, or the one that all is there.
+/// Returns checks with this name: one for each property that falls short of the expectation, or a single check that all
+/// is as expected.
 std::vector<HealthCheck> expected_checks(const ExpectedNode& expected, const NodeFacts& node,
                                          const ManagementFacts& management);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks of GPUs: what their driver and its log say.
+// Checks of GPUs, from the facts of their driver and the kernel's log.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,10 +23,9 @@ std::string counted(std::size_t count, std::string_view noun) {
 bool is_nvidia(const PciPath& path) { return path.device().is_nvidia; }
 bool is_amd(const PciPath& path) { return path.device().is_amd; }
 
-/// "0000:1b:00.0 (NVIDIA H100)".
 std::string subject_of(const GpuFacts& gpu) { return gpu.address; }
 
-/// True if there are GPUs whose driver answers; otherwise adds a check that says so.
+/// Returns true if there are GPUs whose driver answers; otherwise adds a check that says so.
 bool has_answers(const NodeFacts& node, const ManagementFacts& management, CheckList& list) {
   if (!management.gpus.empty()) {
     return true;
@@ -49,7 +48,7 @@ bool has_answers(const NodeFacts& node, const ManagementFacts& management, Check
   return false;
 }
 
-/// Names and counts: "8 x NVIDIA H100 80GB HBM3".
+/// Returns names and counts: "8 x NVIDIA H100 80GB HBM3".
 std::string gpus_in_words(const ManagementFacts& management) {
   std::map<std::string, std::size_t> counts;
   for (const GpuFacts& gpu : management.gpus) {
@@ -121,13 +120,13 @@ constexpr std::uint64_t set_clocks = 0x2;
 constexpr std::uint64_t power_cap = 0x4;
 constexpr std::uint64_t hot = 0x8 | 0x20 | 0x40 | 0x80;  // hardware slowdown, heat twice, power brake
 
-/// Enough kernels run that the clocks are those under load.
+/// Returns true if enough kernels run that the clocks are those under load.
 bool is_loaded(const GpuFacts& gpu) {
   constexpr int much = 50;  // percent
   return gpu.busy_percent.value_or(0) >= much && (gpu.held_back.value_or(0) & idle) == 0;
 }
 
-/// "1410 of 1980 MHz, 98% busy, 690 of 700 W, 61 C"; whatever is known.
+/// Returns "1410 of 1980 MHz, 98% busy, 690 of 700 W, 61 C", or as much of it as is known.
 std::string load_in_words(const GpuFacts& gpu) {
   std::vector<std::string> words;
   if (gpu.clock_mhz) {
@@ -147,8 +146,8 @@ std::string load_in_words(const GpuFacts& gpu) {
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
-/// Judges the reasons that the driver gives for low clocks, except the power cap, which every loaded GPU meets. Returns
-/// true if there are others.
+/// Judges the reasons that the driver gives for low clocks, except the power cap, which applies to every loaded GPU.
+/// Returns true if there are other reasons.
 bool look_at_reasons(const GpuFacts& gpu, CheckList& list) {
   if ((gpu.held_back.value_or(0) & ~(idle | power_cap)) == 0) {
     return false;
@@ -186,7 +185,7 @@ void look_at_power_limit(const GpuFacts& gpu, CheckList& list) {
   }
 }
 
-/// The median clock of the GPUs that are under load; nothing for fewer than three of them.
+/// Returns the median clock of the GPUs that are under load; nothing for fewer than three of them.
 std::optional<int> usual_loaded_clock(const ManagementFacts& management) {
   constexpr std::size_t least = 3;
   std::vector<int> clocks;
@@ -199,10 +198,10 @@ std::optional<int> usual_loaded_clock(const ManagementFacts& management) {
   return clocks.size() < least ? std::nullopt : std::optional(clocks[clocks.size() / 2]);
 }
 
-/// Clocks under load, against the other GPUs' and against the most that this one can do.
+/// Compares the clock under load with that of the other GPUs, and with the highest clock of this GPU.
 void look_at_loaded_clock(const GpuFacts& gpu, std::optional<int> usual, CheckList& list) {
   constexpr double of_usual = 0.85;
-  constexpr double of_most = 0.5;  // the power cap takes a third of an H100's clocks under large GEMMs
+  constexpr double of_most = 0.5;  // the power cap lowers an H100's clocks by a third under large GEMMs
   if (!is_loaded(gpu) || !gpu.clock_mhz) {
     return;
   }
@@ -253,7 +252,7 @@ void look_at_ecc_of(const GpuFacts& gpu, CheckList& list) {
   }
 }
 
-/// GPUs that a driver other than their own has, or none.
+/// Reports a GPU that is bound to a driver other than its own, or to none.
 void look_at_bound_driver(const PciFunction& gpu, CheckList& list) {
   const std::string own_driver = gpu.is_amd ? "amdgpu" : "nvidia";
   if (gpu.driver != own_driver) {

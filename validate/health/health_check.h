@@ -12,7 +12,7 @@ namespace commfuse::validate {
 /// In order of severity. `unknown`: not checked, because it could not be read or there is nothing to check.
 enum class HealthStatus : std::uint8_t { ok, unknown, warn, bad };
 
-/// "ok", "unknown", "warn", "bad".
+/// Returns "ok", "unknown", "warn" or "bad".
 std::string name_of(HealthStatus status);
 
 struct HealthCheck {
@@ -26,7 +26,7 @@ struct HealthCheck {
   friend bool operator==(const HealthCheck&, const HealthCheck&) = default;
 };
 
-/// The most severe one; ok for none.
+/// Returns the most severe status; ok if there are no checks.
 HealthStatus worst_of(std::span<const HealthCheck> checks);
 
 }  // namespace commfuse::validate

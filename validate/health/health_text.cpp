@@ -55,7 +55,7 @@ std::string health_table(std::span<const HealthCheck> checks, std::size_t width)
         wrapped(plain(observation), fmt::format("{:<10} {:<8} ", check.name, name_of(check.status)), indent, width);
     const bool goes_on = i + 1 < checks.size() && checks[i + 1].status == check.status &&
                          checks[i + 1].wrong == check.wrong && checks[i + 1].remedy == check.remedy;
-    if (check.status != HealthStatus::ok && !goes_on) {  // said once, below the last of those that share it
+    if (check.status != HealthStatus::ok && !goes_on) {  // stated once, below the last check that shares it
       table += wrapped(plain(check.wrong), indent + "wrong: ", indent + "  ", width);
       table += wrapped(plain(check.remedy), indent + "do: ", indent + "  ", width);
     }

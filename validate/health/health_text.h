@@ -20,14 +20,14 @@ struct HostHealth {
   std::vector<HealthCheck> checks;
 };
 
-/// One line a check and its subject, then what is wrong and what to do; no line passes `width` columns where no word
-/// alone does.
+/// Returns one line per check and subject, then what is wrong and what to do. Lines have at most `width` columns,
+/// unless a single word is longer.
 std::string health_table(std::span<const HealthCheck> checks, std::size_t width);
 
-/// "11 ok, 1 warn, 2 bad".
+/// Returns a text such as "11 ok, 1 warn, 2 bad".
 std::string health_totals(std::span<const HealthCheck> checks);
 
-/// The document of `doctor -o json`; `across` compares the processes, and is empty for one.
+/// Returns the document of `doctor -o json`. `across` compares the processes; it is empty for a single process.
 std::string health_json(std::span<const HostHealth> hosts, std::span<const HealthCheck> across);
 
 }  // namespace commfuse::validate

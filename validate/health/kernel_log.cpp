@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view mark = "Xid (PCI:";
 constexpr std::size_t longest_address = 16;
 
-/// "SXid (PCI:0000:05:00.0): 12028, Non-fatal, ..." from its "Xid" on.
+/// Parses "SXid (PCI:0000:05:00.0): 12028, Non-fatal, ..." from its "Xid" on.
 std::optional<XidEvent> event_in(std::string_view rest) {
   rest.remove_prefix(mark.size());
   const std::size_t closed = rest.substr(0, longest_address + 1).find(')');

@@ -16,8 +16,8 @@ struct XidEvent {
   friend auto operator<=>(const XidEvent&, const XidEvent&) = default;
 };
 
-/// Returns events in the log's order, each address and code once. Lines may begin with dmesg's time or /dev/kmsg's
-/// priority.
+/// Returns events in the log's order, each pair of address and code once. Lines may begin with dmesg's time or with the
+/// priority of /dev/kmsg.
 std::vector<XidEvent> xids_in(std::string_view log_text);
 
 }  // namespace commfuse::validate

@@ -41,7 +41,7 @@ struct FabricInfo {
 };
 static_assert(sizeof(FabricInfo) == 36);
 
-/// Takes the error codes of nvml.h.
+/// `error` is an error code of nvml.h.
 std::string start_error_in_words(std::optional<int> error) {
   switch (error.value_or(-1)) {
     case -1: return "it has no nvmlInit_v2";
@@ -57,7 +57,7 @@ std::optional<int> whole(std::optional<unsigned> value) {
   return value ? std::optional(static_cast<int>(*value)) : std::nullopt;
 }
 
-/// "0000:1b:00.0" of "00000000:1B:00.0".
+/// Returns "0000:1b:00.0" for "00000000:1B:00.0".
 std::string address_of(const PciInfo& info) {
   constexpr std::size_t domain = 4;
   std::string address(info.address.begin(), std::find(info.address.begin(), info.address.end(), '\0'));
@@ -135,7 +135,7 @@ GpuFacts gpu_facts(const ManagementLibrary& library, Device device) {
       .celsius = whole(library.ask<unsigned>("nvmlDeviceGetTemperature", device, sensor_of_the_die))};
   using Bits = unsigned long long;
   std::optional<Bits> held_back = library.ask<Bits>("nvmlDeviceGetCurrentClocksEventReasons", device);
-  if (!held_back) {  // its name until CUDA 12.2
+  if (!held_back) {  // the function's name until CUDA 12.2
     held_back = library.ask<Bits>("nvmlDeviceGetCurrentClocksThrottleReasons", device);
   }
   gpu.held_back = held_back ? std::optional(std::uint64_t{*held_back}) : std::nullopt;

@@ -38,14 +38,14 @@ std::optional<int> whole_in(const NodeFiles& files, const fs::path& path) {
   return number && *number >= 0 && *number <= largest ? std::optional(static_cast<int>(*number)) : std::nullopt;
 }
 
-/// 0 and 255 stand for a link that is not there.
+/// Returns nothing for 0 and 255, which mean that there is no link.
 std::optional<int> width_in(const NodeFiles& files, const fs::path& path) {
   constexpr int most_lanes = 32;
   const std::optional<int> width = whole_in(files, path);
   return width && *width > 0 && *width <= most_lanes ? width : std::nullopt;
 }
 
-/// By class and vendor, as in "0x030200" and "0x10de".
+/// Returns the kind by class and vendor, such as "0x030200" and "0x10de".
 PciKind kind_of(const std::string& code, const std::string& vendor) {
   const bool is_nvidia = vendor == "0x10de";
   const bool is_amd = vendor == "0x1002";
@@ -60,7 +60,7 @@ PciKind kind_of(const std::string& code, const std::string& vendor) {
     return PciKind::nic;
   }
   const bool is_accelerator = is_class("0x0302") || is_class("0x0380") || is_class("0x1200");
-  const bool is_display = is_class("0x0300");  // an AMD display is the GPU inside a processor
+  const bool is_display = is_class("0x0300");  // an AMD display controller is the GPU inside a processor
   return (is_accelerator && (is_nvidia || is_amd)) || (is_display && is_nvidia) ? PciKind::gpu : PciKind::other;
 }
 
@@ -73,8 +73,8 @@ std::uint32_t little_endian(const std::string& bytes, std::size_t at, std::size_
   return value;
 }
 
-/// ACS of a bridge's configuration space (PCI Express Base Specification, "ACS Extended Capability"). Nothing if the
-/// space is not readable beyond its head, which takes root.
+/// Reads ACS from a bridge's configuration space (PCI Express Base Specification, "ACS Extended Capability"). Returns
+/// nothing if the space is not readable beyond its head, which only root can read.
 std::optional<bool> redirects_peers(const NodeFiles& files, const fs::path& folder) {
   constexpr std::size_t whole_space = 4096;
   constexpr std::size_t extended = 256;
@@ -114,7 +114,7 @@ PciFunction function_at(const NodeFiles& files, const fs::path& folder) {
   return function;
 }
 
-/// "0000:1b:00.0"
+/// Returns true for an address such as "0000:1b:00.0".
 bool is_address(const std::string& name) {
   return name.size() >= 12 && name.find_first_not_of("0123456789abcdef:.") == std::string::npos &&
          std::count(name.begin(), name.end(), ':') == 2;
@@ -127,7 +127,7 @@ PciPath path_of(const NodeFiles& files, const std::string& address) {
     path.steps.push_back(function_at(files, folder));
     folder = folder.parent_path();
   }
-  if (path.steps.empty()) {  // a link that leads nowhere
+  if (path.steps.empty()) {  // a link without a target
     path.steps.push_back(function_at(files, pci_folder / address));
   }
   return path;
@@ -138,7 +138,7 @@ void add_pci(const NodeFiles& files, NodeFacts& facts) {
     const fs::path folder = pci_folder / address;
     const PciKind kind = kind_of(files.text(folder / "class").value_or(""), files.text(folder / "vendor").value_or(""));
     if (files.exists(folder / "physfn")) {
-      continue;  // a virtual function: its link is its parent's
+      continue;  // a virtual function shares the link of its parent
     }
     if (kind == PciKind::gpu) {
       facts.gpus.push_back(path_of(files, address));
@@ -150,8 +150,8 @@ void add_pci(const NodeFiles& files, NodeFacts& facts) {
   }
 }
 
-/// amdgpu's files ras/*_err_count and ras/aca_* say "ue: 0" and "ce: 3", a line each (kernel documentation, "AMDGPU RAS
-/// Support"). Nothing of other text.
+/// Reads the errors from amdgpu's files ras/*_err_count and ras/aca_*, which have lines such as "ue: 0" and "ce: 3"
+/// (kernel documentation, "AMDGPU RAS Support"). Returns nothing for other text.
 std::optional<std::int64_t> uncorrected_in(const std::string& text) {
   constexpr std::int64_t largest = std::int64_t{1} << 40;
   constexpr std::string_view mark = "ue: ";
@@ -179,7 +179,7 @@ void add_amd_errors(const NodeFiles& files, NodeFacts& facts) {
   }
 }
 
-/// The entries of a port's table. Linux refuses to say the type of an entry that is not in use.
+/// Returns the entries of a port's table. Linux refuses to report the type of an entry that is not in use.
 std::vector<Gid> gids_in(const NodeFiles& files, const fs::path& port) {
   std::vector<Gid> gids;
   for (const std::string& name : files.names(port / "gids")) {
@@ -196,7 +196,7 @@ std::vector<Gid> gids_in(const NodeFiles& files, const fs::path& port) {
   return gids;
 }
 
-/// The interface of the port's first GID; else the only one of the device's.
+/// Returns the interface of the port's first GID, else the only interface of the device.
 std::string interface_of(const NodeFiles& files, const fs::path& port, const fs::path& device,
                          const std::vector<Gid>& gids) {
   for (const Gid& gid : gids) {
@@ -239,13 +239,13 @@ CongestionFacts congestion_at(const NodeFiles& files, const fs::path& port, cons
   return facts;
 }
 
-/// NCCL_IB_GID_INDEX of a file of NCCL's: a variable and its value a line, "#" begins a comment.
+/// Returns NCCL_IB_GID_INDEX from a file of NCCL, which has one variable with its value per line; "#" begins a comment.
 std::optional<int> gid_index_in(const std::string& text) {
   constexpr std::string_view key = "NCCL_IB_GID_INDEX=";
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
     const std::string line = text.substr(at, end - at);
-    if (line.starts_with(key)) {  // The first line counts: NCCL sets no variable twice.
+    if (line.starts_with(key)) {  // The first line wins: NCCL sets no variable twice.
       const std::string value = line.substr(key.size());
       const std::optional<std::int64_t> number = parse_integer(value.substr(0, value.find_last_not_of(" \t\r") + 1));
       return number && *number >= 0 && *number <= most_gids ? std::optional(static_cast<int>(*number)) : std::nullopt;

@@ -36,7 +36,7 @@ class OpenFile {
 /// Returns at most `most_bytes` bytes, without waiting for more; nothing if it cannot be read.
 std::optional<std::string> content_of(const OpenFile& file, std::size_t most_bytes) {
   std::string text;
-  std::array<char, 8192> piece{};  // a record of /dev/kmsg fits, and comes whole
+  std::array<char, 8192> piece{};  // has room for a whole record of /dev/kmsg
   while (text.size() < most_bytes) {
     const ssize_t count = ::read(file.descriptor(), piece.data(), std::min(piece.size(), most_bytes - text.size()));
     if (count > 0) {
@@ -64,7 +64,7 @@ std::optional<std::string> NodeFiles::kernel_log(std::size_t most_bytes) const {
   if (file.descriptor() < 0) {
     return std::nullopt;
   }
-  // SEEK_DATA is where the device was cleared, or the beginning of a file.
+  // SEEK_DATA is the position at which the device was cleared, or the beginning of a file.
   static_cast<void>(::lseek(file.descriptor(), 0, SEEK_DATA));
   return content_of(file, most_bytes);
 }

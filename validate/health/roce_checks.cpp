@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks of RoCE ports: their table of addresses, and what they do under congestion.
+// Checks of RoCE ports: their table of addresses, and their behaviour under congestion.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ std::string counted(std::size_t count, std::string_view noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
-/// A port that is down is a matter of the check rdma.
+/// Returns the active RoCE ports. A port that is down is reported by the check rdma.
 std::vector<const RdmaPort*> roce_ports(const NodeFacts& node) {
   std::vector<const RdmaPort*> ports;
   for (const RdmaPort& port : node.ports) {
@@ -33,7 +33,7 @@ std::vector<const RdmaPort*> roce_ports(const NodeFacts& node) {
   return ports;
 }
 
-/// "0 v1 fe80:..., 3 v2 0000:...", at most the first few.
+/// Returns "0 v1 fe80:..., 3 v2 0000:...", with at most the first few entries.
 std::string table_in_words(const RdmaPort& port) {
   constexpr std::size_t few = 6;
   std::vector<std::string> words;
@@ -48,7 +48,8 @@ std::string table_in_words(const RdmaPort& port) {
 
 bool is_ipv4_of_version_2(const Gid& gid) { return gid.type == roce_version_2 && is_mapped_ipv4(gid); }
 
-/// NCCL_IB_GID_INDEX names an entry that this port does not have, or one of version 1.
+/// Reports an NCCL_IB_GID_INDEX that names an entry which this port does not have, or an entry of version 1. Returns
+/// true if it does.
 bool look_at_chosen_index(const RdmaPort& port, int index, CheckList& list) {
   const auto gid = std::ranges::find(port.gids, index, &Gid::index);
   if (gid != port.gids.end() && gid->type == roce_version_2) {
@@ -68,8 +69,8 @@ bool look_at_chosen_index(const RdmaPort& port, int index, CheckList& list) {
   return true;
 }
 
-/// True if the port has an address that its peers can use. `is_chosen`: jobs name the index, so that NCCL looks for
-/// none.
+/// Returns true if the port has an address that its peers can use. `is_chosen`: jobs name the index, so NCCL does not
+/// search for one.
 bool look_at_table(const RdmaPort& port, bool is_chosen, CheckList& list) {
   const std::string address =
       fmt::format("give {} an IP address and bring it up (ip address add, ip link set up)", interface_in_words(port));
@@ -140,7 +141,8 @@ void look_at_trust(const RdmaPort& port, CheckList& list) {
                                    interface_in_words(port))});
 }
 
-/// Losses without a single mark: the switches drop packets before anybody is told.
+/// Reports losses without a single mark: the switches drop packets before they warn anyone. Returns true if there are
+/// any.
 bool look_at_losses(const RdmaPort& port, CheckList& list) {
   const CongestionFacts& facts = port.congestion;
   constexpr std::uint64_t few = 100;  // a link that came up, or a job that died, leaves some

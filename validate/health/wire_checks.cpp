@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks of wires: PCIe, NICs, and what lies between them and GPUs.
+// Checks of wires: PCIe, NICs, and the paths between NICs and GPUs.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ std::string kind_in_words(const PciFunction& device) {
   return device.kind == PciKind::gpu ? "GPU" : device.kind == PciKind::nic ? "NIC" : "PCIe switch";
 }
 
-/// "PCIe generation 5 x16".
+/// Returns a text such as "PCIe generation 5 x16".
 std::string link_in_words(std::optional<double> speed, std::optional<int> width) {
   return fmt::format("{}{}", speed ? generation_in_words(*speed) : "PCIe", width ? fmt::format(" x{}", *width) : "");
 }
@@ -51,7 +51,8 @@ struct PciLink {
   }
 };
 
-/// Steps of a path are ends of links in turns: device and port, upper side of a switch and the port above.
+/// The steps of a path are alternately the two ends of a link: device and port, upper side of a switch and the port
+/// above.
 std::vector<PciLink> links_of(const PciPath& path) {
   std::vector<PciLink> links;
   for (std::size_t i = 0; i < path.steps.size(); i += 2) {
@@ -73,7 +74,7 @@ void look_at_link(const PciLink& link, CheckList& list) {
         .wrong = std::move(wrong),
         .remedy = std::move(remedy)};
   };
-  constexpr double saves_power = 2.5;  // GT/s; many GPUs go there while they are idle
+  constexpr double saves_power = 2.5;  // GT/s; many idle GPUs fall back to this speed
   if (is_slow && !is_narrow && link.below.kind == PciKind::gpu && *link.below.speed == saves_power) {
     list.warn(finding("the link is slow, perhaps only while the GPU is idle",
                       "run this again while a program uses the GPU; if it stays slow, reseat the GPU"));
@@ -84,7 +85,7 @@ void look_at_link(const PciLink& link, CheckList& list) {
   }
 }
 
-/// A slot that is slower than the card in it.
+/// Reports a slot that is slower than the card in it.
 void look_at_slot(const PciLink& link, CheckList& list) {
   const bool is_slow = link.below.most_speed && *link.possible_speed() < *link.below.most_speed;
   const bool is_narrow = link.below.most_width && *link.possible_width() < *link.below.most_width;
@@ -100,7 +101,7 @@ void look_at_slot(const PciLink& link, CheckList& list) {
   }
 }
 
-/// "8 GPUs at PCIe generation 5 x16".
+/// Returns a text such as "8 GPUs at PCIe generation 5 x16".
 std::string links_in_words(const std::vector<PciPath>& paths) {
   std::map<std::string, std::size_t> counts;
   for (const PciPath& path : paths) {
@@ -118,7 +119,7 @@ bool is_active(const RdmaPort& port) { return port.state.find("ACTIVE") != std::
 
 std::string name_of_port(const RdmaPort& port) { return fmt::format("{}/{}", port.device, port.number); }
 
-/// "DOWN" of "1: DOWN".
+/// Returns "DOWN" for "1: DOWN".
 std::string state_in_words(const std::string& state) {
   const std::size_t colon = state.find(": ");
   return state.empty() ? "unknown" : colon == std::string::npos ? state : state.substr(colon + 2);
@@ -146,7 +147,7 @@ void look_at_port(const RdmaPort& port, double fastest_alike, CheckList& list) {
   }
 }
 
-/// True if Linux "6.1.0-18" hands GPU memory to NICs as DMA-BUF, which it does since 5.12.
+/// Returns true if a kernel such as "6.1.0-18" shares GPU memory with NICs as DMA-BUF, which Linux does since 5.12.
 bool has_dma_buf(const std::string& kernel) {
   constexpr std::int64_t least_major = 5;
   constexpr std::int64_t least_minor = 12;
@@ -158,7 +159,7 @@ bool has_dma_buf(const std::string& kernel) {
   return major && minor && (*major > least_major || (*major == least_major && *minor >= least_minor));
 }
 
-/// Bridges on the ways to GPUs and NICs, by whether ACS redirects there.
+/// Bridges on the paths to GPUs and NICs, sorted by whether their ACS redirects requests.
 struct AcsBridges {
   std::set<std::string> redirecting, others, unknown;
   bool in_a_switch = false;  ///< True if a bridge that redirects is in a switch.
@@ -182,7 +183,7 @@ AcsBridges acs_bridges(const NodeFacts& node) {
   return bridges;
 }
 
-/// The first few of them.
+/// Returns the first few addresses.
 std::string few_of(const std::set<std::string>& addresses) {
   constexpr std::size_t few = 4;
   std::vector<std::string> shown(addresses.begin(), addresses.end());

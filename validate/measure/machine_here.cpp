@@ -18,7 +18,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Returns the value of the first line of /proc/cpuinfo that begins with a key.
+/// Returns the value of the first line "model name" of /proc/cpuinfo.
 std::string cpu_model() {
   std::ifstream in("/proc/cpuinfo");
   for (std::string line; std::getline(in, line);) {
@@ -35,7 +35,7 @@ std::string kernel() {
   return ::uname(&name) == 0 ? std::string(name.sysname) + " " + name.release : "unknown";
 }
 
-/// Returns how long it took until the last of several waits that began at once was over.
+/// Returns the time until the last of several waits, which begin at once, is over.
 std::chrono::nanoseconds longest_of(int threads, std::chrono::nanoseconds wait) {
   std::latch ready(threads);
   std::latch gate(1);

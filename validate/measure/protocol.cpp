@@ -14,7 +14,7 @@ namespace commfuse::validate {
 
 namespace {
 
-/// Returns its makespan; nothing when it failed, now or before.
+/// Runs a variant once. Returns nothing if it fails now or has failed before.
 std::optional<Execution> take_turn(Variant& variant, const RunOptions& options, bool alone) {
   if (variant.run.status == RunStatus::failed) {
     return std::nullopt;

@@ -19,26 +19,25 @@ struct MeasureOptions {
   int warm_up = 3;
   int iterations = 25;
   std::uint64_t seed = 1;  ///< Seed of the order.
-  bool traced = false;     ///< One more iteration of every schedule, whose spans are kept.
-  RunOptions run{};        ///< Settings of the work.
-  /// No other process runs these schedules. Processes that run them together meet in every run, so one that went on
-  /// after a run that only it gave up would meet the others in another run than theirs.
+  bool traced = false;     ///< Runs one more iteration of every schedule, and keeps its spans.
+  RunOptions run{};        ///< Options of every run.
+  /// True if no other process runs these schedules. Processes that run them together meet in every run; a process that
+  /// continued after a run that it alone gave up would meet the others in a different run.
   bool alone = true;
 };
 
-/// A schedule ready to run, and the store of its times.
+/// A schedule that is ready to run, and its recorded times.
 struct Variant {
   std::unique_ptr<Executor> executor;
   MeasuredRun run;
 };
 
-/// Returns the orders in which `count` schedules run in the rounds: a permutation of 0..count-1 for each, by Fisher and
-/// Yates.
+/// Returns the orders in which `count` schedules run in the rounds: for each round a permutation of 0..count-1 (Fisher
+/// and Yates).
 std::vector<std::vector<std::size_t>> turns(std::size_t count, int rounds, std::uint64_t seed);
 
-/// Fills the makespans of all variants. A variant whose run gets stuck is marked as failed and runs no more; with other
-/// processes, Stuck is thrown on.
-/// `after_round`, if any, is called after every round.
+/// Fills the makespans of all variants. A variant whose run gets stuck is marked as failed and does not run again; if
+/// other processes take part, Stuck is rethrown instead. `after_round`, if set, is called after every round.
 void measure(std::span<Variant> variants, const MeasureOptions& options,
              const std::function<void(int done, int rounds)>& after_round = {});
 
@@ -52,7 +51,7 @@ struct Summary {
 /// Requires at least one makespan.
 Summary summary_of(std::vector<Duration> makespans);
 
-/// Measures 21 waits of 1 ms on this many threads at once: each sample is the time until the last of them returned.
+/// Measures 21 waits of 1 ms on `threads` threads at once: each sample is the time until the last of them returned.
 NoiseFloor noise_floor(int threads);
 /// Returns "1 ms took 1.012 ms on 8 threads at once (p90 1.030 ms)".
 std::string in_words(const NoiseFloor& noise, int threads);

@@ -20,9 +20,9 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-/// The leader waits this long for all answers, and after its own failure for the other processes to end.
+/// Time that the leader waits for all answers, and, after its own failure, for the other processes to end.
 constexpr nanoseconds grace = std::chrono::seconds(3);
-/// A waiting process yields to others for this long before it sleeps.
+/// Time for which a waiting process yields to others before it sleeps.
 constexpr nanoseconds wakeful = std::chrono::milliseconds(2);
 constexpr nanoseconds nap = std::chrono::microseconds(100);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps processes in step: they begin and end a run together, and when one is lost or all wait, all give up. Process 0
-// leads: it alone decides, and it alone reports the reason.
+// Keeps processes in step: they begin and end a run together, and all give up when one is lost or when all of them
+// wait. Process 0 leads: it alone decides, and it alone reports the reason.
 #pragma once
 
 #include <chrono>
@@ -27,9 +27,9 @@ class Activity {
   /// Takes a note about an op, which may come before begin() and after done().
   virtual void take(int /*from*/, const Note& /*note*/) {}
   [[nodiscard]] virtual bool done() const { return true; }
-  /// Returns the report for the leader, once it is done.
+  /// Returns the report for the leader, once the activity is done.
   [[nodiscard]] virtual Payload report() const { return {}; }
-  /// Returns a sentence for every place where it waits: "rank 1 waits at op 3 (exchange) for rank 0".
+  /// Returns a sentence for every place where the activity waits: "rank 1 waits at op 3 (exchange) for rank 0".
   [[nodiscard]] virtual std::vector<std::string> standing() const { return {}; }
 };
 
@@ -43,7 +43,7 @@ struct Ending {
 
 class Crew {
  public:
-  /// A run is given up when nothing has happened anywhere for this long. The world outlives the crew.
+  /// A run is given up when nothing has happened on any process for this long. The world outlives the crew.
   Crew(World& world, std::chrono::nanoseconds patience) : world_(world), patience_(patience) {
     const auto count = static_cast<std::size_t>(world.processes());
     arrived_.resize(count);
@@ -62,18 +62,18 @@ class Crew {
   void send(int to, const Note& note) { world_.send(to, packed(note)); }
 
   /// Runs the activity on the first `members` processes, each of which calls this, from a common start until all are
-  /// done. Returns their reports by process on the leader, nothing on the others. Throws Stuck, everywhere, when the
-  /// run is given up, and std::runtime_error when an earlier one was.
+  /// done. Returns their reports by process on the leader, and nothing on the others. Throws Stuck on all processes
+  /// when the run is given up, and std::runtime_error when an earlier run was given up.
   std::vector<Payload> play(int members, Activity& activity);
-  /// Returns each process's payload, by process, on the leader; throws as play() does.
+  /// Returns the payloads of all processes, by process, on the leader. Throws as play() does.
   std::vector<Payload> gather(int members, Payload mine);
   /// Returns the leader's payload for this process. All of the first `members` processes call it; only the leader's
-  /// argument, a payload for each of them, counts. Throws as play() does.
+  /// argument is used, which has a payload for each of them. Throws as play() does.
   Payload scatter(int members, std::vector<Payload> by_process);
 
-  /// The end of the program on all processes: the leader learns how all ended, and all take its exit code, or the
-  /// largest of the others' where the leader has no failure. `endings` are those that failed, on the leader. Nothing:
-  /// the processes have lost contact, and only this one's code is known.
+  /// The end of the program on all processes. The leader learns how all processes ended, and all take one exit code:
+  /// the leader's if it failed, else the largest of the others. On the leader, `endings` are those of the processes
+  /// that failed. agree() returns nothing if the processes have lost contact, so that only this one's code is known.
   struct Agreement {
     int code = 0;
     std::vector<Ending> endings{};
@@ -87,7 +87,7 @@ class Crew {
   using Clock = std::chrono::steady_clock;
 
   void tell_all(int members, const Note& note);
-  /// Takes notes and advances until the condition is true.
+  /// Takes notes and advances until the condition holds.
   template <class Until>
   void work(int members, Activity* activity, bool may_step, Until&& until);
   bool take_notes(Activity* activity);
@@ -107,12 +107,12 @@ class Crew {
   int over_ = 0;
   Clock::time_point last_moved_{};   // here, or on any process that reported to the leader
   Clock::time_point last_beat_{};    // sent
-  Clock::time_point last_leader_{};  // last heard of
+  Clock::time_point last_leader_{};  // last message from the leader
   bool moved_since_beat_ = false;
   std::optional<int> verdict_;
 
   // The leader's data, by process.
-  std::vector<int> arrived_;  // number of runs it has arrived at
+  std::vector<int> arrived_;  // number of runs that the process has arrived at
   std::vector<std::optional<Payload>> reports_;
   std::vector<std::optional<Payload>> answers_;
   std::vector<std::optional<Ending>> endings_;

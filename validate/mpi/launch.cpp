@@ -18,10 +18,10 @@ namespace commfuse::validate {
 
 namespace {
 
-/// Processes whose run was given up wait this long for the first to end them all.
+/// Processes whose run was given up wait this long for the first process to end them all.
 constexpr std::chrono::nanoseconds longest_wait = std::chrono::seconds(10);
 
-/// Called before any thread is started that could change it.
+/// Must be called before any thread is started that could change the environment.
 const char* environment_variable(const char* name) { return std::getenv(name); }  // NOLINT(concurrency-mt-unsafe)
 
 }  // namespace
@@ -77,7 +77,7 @@ Crew& Launch::crew_anyhow(std::chrono::nanoseconds patience) {
   return *crew_;
 }
 
-/// MPI starts only once. Where it did not, all processes know, and the first has reported it.
+/// MPI starts only once. If it did not start, all processes know that, and the first has reported it.
 bool Launch::open_for_the_end() {
   if (tried_) {
     return false;

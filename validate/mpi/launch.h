@@ -14,14 +14,14 @@ namespace commfuse::validate {
 
 inline constexpr std::chrono::nanoseconds default_patience = std::chrono::seconds(60);
 
-/// Throws ConfigError when there are fewer processes than ranks.
+/// Throws ConfigError if there are fewer processes than ranks.
 void require_processes(int ranks, const Crew& crew);
 
 class Launch {
  public:
   /// Reads the environment, and does nothing else.
   Launch();
-  /// Wraps one of several processes that have met already.
+  /// Wraps one of several processes that are already connected.
   explicit Launch(std::unique_ptr<World> world);
 
   /// Returns whether there are several processes, or one that mpirun started.
@@ -30,12 +30,12 @@ class Launch {
   /// Returns whether this process prints; of several processes only one does.
   [[nodiscard]] bool speaks() const { return !started_ || started_->process == 0; }
 
-  /// Starts MPI on the first call. Throws std::runtime_error when MPI is missing or counts another number of processes
-  /// than the launcher, ConfigError when this was not started as one of several processes.
+  /// Starts MPI on the first call. Throws std::runtime_error if MPI is missing or its number of processes differs from
+  /// the launcher's, and ConfigError if this process was not started as one of several.
   Crew& crew(std::chrono::nanoseconds patience);
 
-  /// Starts as crew() does, or without MPI but with a launcher that rendezvous_in() knows lets the processes meet over
-  /// TCP. Throws as crew(), and std::runtime_error when they do not meet within a minute.
+  /// Starts as crew() does. Without MPI, but under a launcher that rendezvous_in() supports, the processes connect over
+  /// TCP. Throws as crew() does, and std::runtime_error if they do not connect within a minute.
   Crew& crew_anyhow(std::chrono::nanoseconds patience);
 
   /// Ends the program: all processes get the same exit code, once the first has printed the error. `message` is the
@@ -46,7 +46,7 @@ class Launch {
   void open();
   [[nodiscard]] bool open_for_the_end();
 
-  bool tried_ = false;  // it has tried to start MPI
+  bool tried_ = false;  // true once it has tried to start MPI
   std::optional<Started> started_;
   std::unique_ptr<World> world_;
   std::unique_ptr<Crew> crew_;

@@ -12,12 +12,12 @@
 
 namespace commfuse::validate {
 
-/// Rank r is process r. The first processes, as many as there are ranks, each make the same executors and call the
-/// same members in the same order.
+/// Rank r is process r. The first processes, one per rank, all make the same executors and call the same members in the
+/// same order.
 class MpiExecutor final : public Executor {
  public:
-  /// Throws std::runtime_error for a dtype that it does not store: fp8. The crew outlives the executor; this process
-  /// has a rank.
+  /// Throws std::runtime_error for fp8, which it does not store. The crew outlives the executor; this process has a
+  /// rank.
   MpiExecutor(Lowered lowered, Sizes sizes, Crew& crew);
 
   [[nodiscard]] std::string_view name() const override { return "mpi"; }
@@ -26,8 +26,9 @@ class MpiExecutor final : public Executor {
 
   [[nodiscard]] bool holds(Rank rank) const override { return memory_.holds(rank); }
   void prepare(std::span<const Matrix<float>> tensors) override;
-  /// Throws Stuck on all ranks when no op has ended for the crew's patience, or a process is lost. Each rank's clock
-  /// starts when it receives the release; makespan and timeline cover all ranks on the leader, and are empty elsewhere.
+  /// Throws Stuck on all ranks when no op has ended for the crew's patience, or when a process is lost. Each rank's
+  /// clock starts when it receives the release; makespan and timeline cover all ranks on the leader, and are empty
+  /// elsewhere.
   Execution run(const RunOptions& options) override;
   [[nodiscard]] Matrix<float> fetch(Rank rank, const Rectangle& area) const override;
 
@@ -35,7 +36,7 @@ class MpiExecutor final : public Executor {
   Lowered lowered_;
   Sizes sizes_;
   Crew& crew_;
-  std::vector<Command> commands_;  // this rank's
+  std::vector<Command> commands_;  // commands of this rank
   Memory memory_;
 };
 

@@ -17,12 +17,12 @@ namespace commfuse::validate {
 
 struct Note {
   enum class Kind : std::uint8_t {
-    // Notes about an op, named by the receiver's op.
+    // Notes about an op. They name the receiver's op.
     posted,     // the receiver of a rendezvous is ready
     data,       // the data of a send
     delivered,  // the data has arrived
     shown,      // the data of a pull may be fetched
-    fetch,      // asks for the data of a pull
+    fetch,      // requests the data of a pull
     part,       // a member's part of a collective
     met,        // a member of a collective has its result
     // Notes about a run.
@@ -31,7 +31,7 @@ struct Note {
     left,  // all ops have ended; with a report
     over,
     beat,      // still alive, and at work
-    ask,       // asks where the process waits
+    ask,       // requests the places where the process waits
     standing,  // the answer
     fail,      // the run is given up; with the reason
     // Notes about the program.
@@ -69,7 +69,7 @@ class PayloadWriter {
 /// Returns a payload with a single text.
 Payload text_payload(const std::string& text);
 
-/// Throws std::runtime_error where there are too few bytes.
+/// Throws std::runtime_error if too few bytes remain.
 class PayloadReader {
  public:
   explicit PayloadReader(std::span<const std::byte> bytes) : bytes_(bytes) {}

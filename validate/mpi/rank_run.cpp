@@ -38,7 +38,7 @@ RankRun::RankRun(const Program& program, const Sizes& sizes, std::span<const Com
   left_ = lanes_.size();
 }
 
-/// Under chaos lanes come in any order, and some are skipped.
+/// Under chaos, lanes run in any order, and some are skipped.
 bool RankRun::step() {
   bool moved = false;
   const std::size_t first = chaos_.draw(lanes_.size());
@@ -107,8 +107,8 @@ void RankRun::end(std::int32_t at) {
   ++ended_;
 }
 
-/// In a rendezvous the sender sends once both are ready, in a push at once; in a pull the receiver fetches. A send is
-/// over when its data has arrived; that of a pull at once.
+/// In a rendezvous the sender sends once both are ready; in a push it sends at once; in a pull the receiver fetches. A
+/// send ends when its data has arrived; the send of a pull ends at once.
 // NOLINTNEXTLINE(bugprone-easily-swappable-parameters): the command stands first in every function of the run
 bool RankRun::exchange(std::int32_t at, int iteration) {
   const Command& own_command = command(at);
@@ -161,7 +161,7 @@ void RankRun::receive_data(std::int32_t at, const Note& note) {
   }
 }
 
-/// Sends to every member the inputs of its result; a member's own part reaches it in the same way.
+/// Sends every member the inputs of that member's result. This rank's own part takes the same path.
 void RankRun::give(std::int32_t at) {
   const Command& own_command = command(at);
   const auto& collective = shape<CollectiveShape>(at);

@@ -4,7 +4,7 @@
 //   d = max over visible j of sum (|q| e_k + e_q |k| + e_q e_k) / sqrt(head),
 // so every weight p_j of the softmax stays within p_j [exp(-2d), exp(2d)], and with |v^_j| <= |v_j| + e_vj
 //   |sum p^_j v^_j - sum p_j v_j| <= exp(2d) sum p_j e_vj + (exp(2d) - 1) sum p_j |v_j|,
-// and, both being means of visible v, by no more than max |v_j| + max (|v_j| + e_vj).
+// and by no more than max |v_j| + max (|v_j| + e_vj), because both are means of visible v.
 #include "validate/reference/attention.h"
 
 #include <algorithm>
@@ -27,8 +27,7 @@ std::vector<std::int64_t> all_rows(std::int64_t count) {
   return rows;
 }
 
-/// Columns of every `step`-th row of a matrix, each contiguous, so that loops over keys read one value behind the
-/// other.
+/// Columns of every `step`-th row of a matrix. Each column is contiguous, so loops over keys read consecutive values.
 class Columns {
  public:
   Columns(const Matrix<double>& matrix, std::int64_t row, std::int64_t step, std::int64_t column, std::int64_t count)
@@ -45,7 +44,7 @@ class Columns {
   [[nodiscard]] const double* operator[](std::int64_t column) const {
     return values_.data() + static_cast<std::size_t>(column) * rows_;
   }
-  /// The columns as rows of a matrix, one a column.
+  /// Returns the columns as rows of a matrix, one row per column.
   [[nodiscard]] Rows<const double> transposed() const {
     const auto length = static_cast<std::int64_t>(rows_);
     return {values_.data(), rows_ == 0 ? 0 : std::ssize(values_) / length, length, length};
@@ -76,18 +75,18 @@ struct Head {
   Rows<const double> v;
 };
 
-/// One query row of one head, and the rows that it sees: the first `seen` of its head of keys.
+/// One query row of one head, and the rows of keys that it sees: the first `seen` rows of its kv head.
 struct Query {
   std::int64_t row = 0;  // row of the queries
   std::int64_t q = 0;    // first column
-  std::int64_t out = 0;  // first column of what it makes
+  std::int64_t out = 0;  // first column of its output
   std::size_t seen = 0;
   const Head& keys;
   const Head& bounds;  // bounds of the keys; empty if none are given
 };
 
-/// Calls visit(query) for every query row, which is row `at` of the whole, and every head. `bounds` are those of the
-/// keys, or empty.
+/// Calls visit(query) for every query row, which is row `at` of the whole, and every head. `bounds` has the bounds of
+/// the keys, or is empty.
 template <class Visit>
 void for_each_query(const AttentionLayout& layout, std::span<const std::int64_t> at, const Matrix<double>& keys,
                     const Matrix<double>& bounds, const Visit& visit) {
@@ -129,7 +128,7 @@ void for_each_query(const AttentionLayout& layout, std::span<const std::int64_t>
   }
 }
 
-/// Puts q k of the visible rows into `scores`, each summed in the order of the head's elements.
+/// Puts q k of the visible rows into `scores`. Each is summed in the order of the head's elements.
 void score(const AttentionLayout& layout, const Query& query, const Matrix<double>& queries,
            std::vector<double>& scores) {
   scores.resize(query.seen);
@@ -160,7 +159,7 @@ void weigh(const AttentionLayout& layout, const Query& query, const Matrix<doubl
 /// Returns std::remainder(x, 5): a small integer that is congruent modulo 5, with the sign of x where it is 0; NaN
 /// stays NaN. Sums of integers, the most frequent case, use integer arithmetic, ten times as fast as the library.
 double wrapped(double x) {
-  constexpr double largest_integer = 0x1p53;  // beyond it a double need not hold the integer that was meant
+  constexpr double largest_integer = 0x1p53;  // beyond it a double may not hold the intended integer
   if (!(std::abs(x) < largest_integer)) {
     return std::remainder(x, 5.0);
   }

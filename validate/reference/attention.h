@@ -12,8 +12,8 @@
 
 namespace commfuse::validate {
 
-/// The places of q, k and v in a matrix. A block of `qkv` columns is [q heads | k heads | v heads] and makes a block of
-/// `out` columns; query heads share kv heads in equal runs. Row = position * batch + sequence.
+/// The layout of q, k and v in a matrix. Each block of `qkv` columns is [q heads | k heads | v heads] and produces a
+/// block of `out` columns; equal runs of query heads share a kv head. Row = position * batch + sequence.
 struct AttentionLayout {
   std::int64_t qkv = 0;
   std::int64_t out = 0;
@@ -22,22 +22,22 @@ struct AttentionLayout {
   bool causal = false;
 };
 
-/// Returns whether heads, kv heads and sequences come out whole.
+/// Returns whether blocks of these sizes have only whole heads, kv heads and sequences.
 bool holds_whole_heads(const Sizes& sizes, const AttentionShape& shape);
 /// Requires holds_whole_heads().
 AttentionLayout layout_of(const Sizes& sizes, const AttentionShape& shape);
 
-/// Returns softmax(q k^T / sqrt(head)) v, in double. With Functions::integer: the sum of (q k) v over the visible rows,
-/// an integer, wrapped into [-2, 2]: every q, k and v makes a difference.
+/// Returns softmax(q k^T / sqrt(head)) v, in double. With Functions::integer, returns the sum of (q k) v over the
+/// visible rows, wrapped into [-2, 2]: an integer that every q, k and v affects.
 Matrix<double> attention(const AttentionLayout& layout, Functions functions, const Matrix<double>& qkv);
 /// Returns the same result, rounded to fp32 once.
 Matrix<float> attention(const AttentionLayout& layout, Functions functions, const Matrix<float>& qkv);
-/// Returns the result for some query rows, which are rows `at` of the whole; `keys` are its first rows, as many as the
-/// queries see. Every row gets the same bits as in the whole.
+/// Returns the result for some query rows, which are the rows `at` of the whole matrix. `keys` has the first rows of
+/// the whole, as many as the queries see. Every row gets the same bits as in the whole.
 Matrix<float> attention(const AttentionLayout& layout, Functions functions, const Matrix<float>& queries,
                         std::span<const std::int64_t> at, const Matrix<float>& keys);
 
-/// Returns, element by element, how far attention of a matrix within `bound` of `qkv` may be from attention of `qkv`.
+/// Returns, element by element, how far the attention of any matrix within `bound` of `qkv` may be from that of `qkv`.
 Matrix<double> attention_spread(const AttentionLayout& layout, const Matrix<double>& qkv, const Matrix<double>& bound);
 
 }  // namespace commfuse::validate

@@ -34,7 +34,8 @@ std::optional<DType> wire_of(const Shape& shape) {
   return collective == nullptr ? std::nullopt : std::optional(collective->wire);
 }
 
-/// The bound covers roundings to one dtype besides fp32 and fp8 on wires, and takes inputs as stored in the tensors.
+/// The bound covers roundings to one dtype, in addition to fp32 and to fp8 on wires. It assumes inputs as stored in the
+/// tensors.
 void require_dtypes(const ScheduleFile& file) {
   std::set<DType> used;
   for (const Tensor& tensor : file.program.tensors) {
@@ -50,7 +51,7 @@ void require_dtypes(const ScheduleFile& file) {
   }
   for (const Shape& shape : file.program.shapes) {
     const std::optional<DType> wire = wire_of(shape);
-    if (wire && *wire != DType::fp8) {  // the bound counts what such a wire rounds after a buffer
+    if (wire && *wire != DType::fp8) {  // the bound counts what such a wire rounds after a buffer did
       used.insert(*wire);
     }
   }

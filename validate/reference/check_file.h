@@ -10,13 +10,13 @@
 
 namespace commfuse::validate {
 
-/// Throws ConfigError for a schedule that the reference cannot run: without anything to compare, with more than
-/// most_ranks ranks, with dtypes that it does not store or whose error bound is not derived, with attention of some of
-/// the queries only, or with matrices that are too large.
+/// Throws ConfigError for a schedule that the reference cannot run: one that has nothing to compare, more than
+/// most_ranks ranks, dtypes that the reference does not store or for which no error bound is derived, attention of only
+/// some of the queries, or matrices that are too large.
 void require_runnable(const ScheduleFile& file);
 
-/// Returns sizes as checked_sizes does, with contracted dimensions shortened until integer data stays exact. Throws
-/// ConfigError when it never does, or when heads cannot come out whole. Requires require_runnable() and a program that
+/// Returns sizes as checked_sizes() does, with contracted dimensions shortened until integer data stays exact. Throws
+/// ConfigError if it never does, or if heads cannot be whole. Requires require_runnable() and a program that
 /// passed check_program().
 std::vector<Sizes> sizes_for(const ScheduleFile& file, std::uint64_t seed);
 

@@ -18,7 +18,8 @@
 
 namespace commfuse::validate {
 
-/// An operation whose schedules are checked. `scope` is the user's word; the MLP has two kinds of activation.
+/// An operation whose schedules are checked. `scope` is the user's word; the scope mlp has two operations, one per
+/// activation.
 struct CheckedOperation {
   std::string_view scope;  // ag_gemm, gemm_rs, attention, mlp, layer, ag_gemm_backward
   std::string_view name;   // ag_gemm, gemm_rs, mlp_swiglu, mlp_gelu, ag_gemm_backward
@@ -38,10 +39,10 @@ struct CheckPoint {
   std::int32_t ranks = 1;
   std::uint64_t seed = 1;
   std::shared_ptr<const ScheduleFile> file{};  // null: generated
-  std::optional<DType> wire{};  // dtype of transfers that do not add up, if narrower; null: as in options
+  std::optional<DType> wire{};                 // narrower dtype of transfers that add nothing; null: as in options
 };
 
-/// Returns the point of a schedule from a file. Throws ConfigError as require_runnable does.
+/// Returns the point of a schedule from a file. Throws ConfigError as require_runnable() does.
 CheckPoint point_of(ScheduleFile file, std::uint64_t seed);
 
 struct CheckResult {
@@ -49,7 +50,7 @@ struct CheckResult {
   std::string executor = "reference";
   std::string parameters;             // the strategy's parameters in words; empty when there are none
   std::int64_t ops = 0;               // ops of one rank
-  std::vector<std::string> findings;  // sentences; empty: proved, and only then is it run
+  std::vector<std::string> findings;  // sentences; empty: proved; only a proved program is run
   Verdict verdict;                    // verdict of all sizes together
 
   [[nodiscard]] bool ok() const { return findings.empty() && verdict.ok(); }
@@ -58,10 +59,10 @@ struct CheckResult {
 /// Returns the program of a point.
 Program program_of(const CheckPoint& point);
 
-/// Returns elements per block: deliberately awkward sizes, where no two dimensions agree, and larger ones.
+/// Returns elements per block: deliberately awkward sizes, in which no two dimensions are equal, and larger ones.
 std::vector<Sizes> checked_sizes(const Program& program);
 
-/// Throws ConfigError as sizes_for does if the schedule is from a file.
+/// Throws ConfigError as sizes_for() does if the schedule is from a file.
 CheckResult check_point(const CheckPoint& point);
 
 class References;

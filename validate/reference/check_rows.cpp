@@ -34,7 +34,7 @@ std::string_view operation_of(const CheckResult& result) {
 std::string_view strategy_of(const CheckResult& result) {
   return result.point.file ? result.point.file->program.name : result.point.strategy->name;
 }
-/// Returns "bf16"; for a file the dtypes of its GEMMs, which may be several.
+/// Returns a dtype such as "bf16"; for a file, the dtypes of its GEMMs, which may be several.
 std::string dtype_of(const CheckResult& result) {
   if (!result.point.file) {
     return std::string{name_of(result.point.options.dtype)};
@@ -48,13 +48,13 @@ std::string dtype_of(const CheckResult& result) {
 
 bool was_run(const CheckResult& result) { return result.findings.empty(); }
 
-/// Returns null where the program was not proved, so not run.
+/// Returns null if the program was not proved, and therefore not run.
 template <class Number>
 Json if_run(const CheckResult& result, Number value) {
   return was_run(result) ? Json(value) : Json();
 }
 
-/// Returns null also where the level is not asked for.
+/// Also returns null if the level was not requested.
 template <std::optional<Tally> Verdict::*level, std::int64_t Tally::*number>
 Json of_level(const CheckResult& result) {
   const std::optional<Tally>& tally = result.verdict.*level;
@@ -117,7 +117,7 @@ const std::vector<Column>& columns() {
 
 std::string csv_cell(const Json& value) {
   if (!value.is_string()) {
-    std::string text = value.dump();  // this also gives "null" for infinity
+    std::string text = value.dump();  // also "null" for infinity
     return text == "null" ? "" : text;
   }
   auto text = value.get<std::string>();
@@ -136,7 +136,7 @@ std::string schedule_of(const CheckResult& result) {
                                    : fmt::format("{} ({})", strategy_of(result), result.parameters);
 }
 
-/// Returns "-" where the schedule was not run or the level is not asked for.
+/// Returns "-" if the schedule was not run or the level was not requested.
 std::string level(const CheckResult& result, const std::optional<Tally>& tally, const std::string& right = "ok") {
   if (!was_run(result) || !tally) {
     return "-";
@@ -185,7 +185,7 @@ std::string row_of_reference(const CheckResult& result) {
                      level(result, verdict.bound, fmt::format("{:.2f}", verdict.bound.worst)));
 }
 
-/// Columns have the names of the levels; the number of wrong elements is in JSON and CSV only.
+/// Columns have the names of the levels; only JSON and CSV have the number of wrong elements.
 std::string row_of_executor(const CheckResult& result) {
   const Verdict& verdict = result.verdict;
   const auto cell = [&](const std::optional<Tally>& tally, const std::string& right = "ok") {

@@ -17,8 +17,8 @@ namespace commfuse::validate {
 ///   all_to_all      result i is the i-th of N row blocks of every input, stacked
 std::vector<Matrix<float>> collective(CollectiveKind kind, std::span<const Matrix<float>> inputs);
 
-/// The first returns the part of an input that enters the result of a member; the second makes that result from all
-/// such parts by coordinate.
+/// part_for() returns the part of an input that enters the result of a member; result_of() makes that result from all
+/// such parts, by coordinate.
 Matrix<float> part_for(CollectiveKind kind, const Matrix<float>& input, std::size_t member, std::size_t members);
 Matrix<float> result_of(CollectiveKind kind, std::span<const Matrix<float>> parts);
 

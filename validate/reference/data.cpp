@@ -16,7 +16,7 @@ namespace commfuse::validate {
 
 namespace {
 
-/// bf16 counts exactly only to 256, so its data is -1, 0 and 1.
+/// bf16 is exact only up to 256, so its data is -1, 0 and 1.
 std::int64_t largest_integer(DType dtype) {
   switch (dtype) {
     case DType::bf16: return 1;
@@ -44,7 +44,7 @@ bool sends_fp8(const Program& program) {
   });
 }
 
-/// Random bits but one of the exponent's, which keeps infinity and NaN out.
+/// Returns random bits, except that one bit of the exponent is cleared, which excludes infinity and NaN.
 float tag(Random& random, DType dtype) {
   if (dtype == DType::fp8) {
     const std::array bits{static_cast<std::byte>((random.next() >> 56U) & ~std::uint64_t{0x08})};
@@ -80,7 +80,7 @@ constexpr unsigned most_thinning = 8;
 std::vector<Matrix<float>> input_data(const Program& program, const Sizes& sizes, DataKind kind, std::uint64_t seed,
                                       unsigned thinning) {
   std::vector<Matrix<float>> data(program.tensors.size());
-  const bool fp8 = sends_fp8(program);  // tags arrive as they were sent
+  const bool fp8 = sends_fp8(program);  // tags must survive such a wire unchanged
   for (std::size_t id = 0; id < program.tensors.size(); ++id) {
     const Tensor& tensor = program.tensors[id];
     if (tensor.definition != Tensor::Definition::input) {

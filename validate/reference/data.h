@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Made-up values of a program's input tensors, equal on every machine.
+// Generated values of a program's input tensors, equal on every machine.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@ namespace commfuse::validate {
 enum class DataKind : std::uint8_t {
   integers,  // so small that every sum is exact in the tensor's dtype, in any order (level T-int)
   random,    // uniform in [-1, 1), stored in the tensor's dtype
-  tags,      // every element a hash of its tensor, row and column in the bits of the dtype (level T0): finite numbers
+  tags,      // every element is a hash of its tensor, row and column, in the bits of the dtype and finite (level T0)
 };
 
 /// Returns whole tensors by TensorId; empty for tensors that the program computes. Tensors are distinguished by their
-/// id, so programs of one operation get the same data with every strategy. Of integers one in 2^thinning is kept, the
+/// id, so programs of one operation get the same data with every strategy. Keeps one in 2^thinning of the integers; the
 /// others are zero.
 std::vector<Matrix<float>> input_data(const Program& program, const Sizes& sizes, DataKind kind, std::uint64_t seed,
                                       unsigned thinning = 0);
@@ -28,7 +28,7 @@ struct IntegerData {
   std::vector<Matrix<float>> inputs;
   std::vector<Matrix<float>> unfused;
 };
-/// Aborts when hardly any integers would be left.
+/// Aborts if hardly any integers would be left.
 IntegerData integer_data(const Program& program, const Sizes& sizes, std::uint64_t seed);
 
 }  // namespace commfuse::validate

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The oracle: runs the lowered commands of all ranks one after another on real matrices. Slow, simple, deterministic.
-// Every executor must give its result, bit for bit, on the same program and data (level T1).
+// Every executor must produce its result, bit for bit, on the same program and data (level T1).
 #pragma once
 
 #include <cstdint>
@@ -16,16 +16,16 @@
 namespace commfuse::validate {
 
 /// Arithmetic is fp32, rounded to the buffer's dtype when stored and to the wire's dtype when sent. An op takes effect
-/// at one moment: a GEMM that accumulates adds its whole sum to the existing values; a send is read, and the receive
-/// written, when both ends are ready for it.
+/// at one moment. A GEMM that accumulates adds its whole sum to the existing values. When both ends of an exchange are
+/// ready, the send is read and the receive is written.
 class Interpreter final : public Executor {
  public:
-  /// Throws std::runtime_error for a dtype that the reference does not run: fp8.
+  /// Throws std::runtime_error for fp8, which the reference does not store.
   Interpreter(Lowered lowered, Sizes sizes);
 
   [[nodiscard]] std::string_view name() const override { return "reference"; }
   void prepare(std::span<const Matrix<float>> tensors) override;
-  /// Keeps no time.
+  /// Measures no time.
   Execution run(const RunOptions& options) override;
   [[nodiscard]] Matrix<float> fetch(Rank rank, BufferId buffer) const { return memory_.buffer(rank, buffer); }
   [[nodiscard]] Matrix<float> fetch(Rank rank, const Rectangle& area) const override {

@@ -14,8 +14,8 @@ namespace commfuse::validate {
 
 namespace {
 
-/// Chooses among the lanes that can go on. Every lane of every rank has a priority; at random times all are drawn anew,
-/// so that a lane may stay behind for long.
+/// Chooses among the lanes that can continue. Every lane of every rank has a priority; at random times all priorities
+/// are redrawn, so that a lane may stay behind for long.
 class Chooser {
  public:
   Chooser(std::uint64_t seed, std::size_t lanes) : random_(seed), priority_(lanes) { draw(); }
@@ -36,7 +36,7 @@ class Chooser {
   std::vector<std::uint64_t> priority_;
 };
 
-/// One run through all command lists: the state of every lane, and the commands that may go on.
+/// One run through all command lists: the state of every lane, and the commands that may run next.
 class Iteration {
  public:
   Iteration(const Program& program, const Sizes& sizes, std::span<const std::vector<Command>> commands,
@@ -53,7 +53,7 @@ class Iteration {
     }
   }
 
-  /// A lane of a rank is named by rank * lanes + lane.
+  /// The number of a lane is rank * lanes + lane.
   void run() {
     Chooser chooser(options_.order, heads_.size());
     std::vector<std::size_t> ready;
@@ -230,7 +230,7 @@ class Iteration {
     progress(to.rank).received[index_of(to)] = 1;
   }
 
-  /// Pushed data may arrive before its receiver is posted.
+  /// Data that was pushed may arrive before its receiver is posted.
   void end_with_both_halves(const Place& at) {
     if (posted(at) && arrived(at)) {
       end(at);
@@ -284,8 +284,8 @@ class Iteration {
   const RunOptions& options_;
   Memory& memory_;
   std::vector<Progress> ranks_;
-  std::vector<Place> heads_;  // by lane of a rank: the command that stands first; none at its end
-  std::vector<char> posted_;  // by lane of a rank: whether all that its head waits for has ended
+  std::vector<Place> heads_;  // by lane of a rank: the command at the front; none at the lane's end
+  std::vector<char> posted_;  // by lane of a rank: whether all dependencies of its head have ended
 };
 
 }  // namespace

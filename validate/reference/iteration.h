@@ -14,7 +14,7 @@
 
 namespace commfuse::validate {
 
-/// One iteration; `commands` by rank. Throws Stuck.
+/// Runs one iteration; `commands` are by rank. Throws Stuck.
 void run_iteration(const Program& program, const Sizes& sizes, std::span<const std::vector<Command>> commands,
                    const RunOptions& options, Memory& memory);
 

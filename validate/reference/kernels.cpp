@@ -27,7 +27,7 @@ Matrix<float> rounded(DType wire, Matrix<float> value) {
   return value;
 }
 
-/// Factors are converted to fp32 once; those that are fp32 are used in place, and so is a result without existing
+/// Converts factors to fp32 once. Uses factors that are fp32 in place, and an fp32 result too if there are no existing
 /// values to add to.
 void run_blocked(const GemmShape& shape, Memory& memory, const Place& at, Room& room) {
   const Command& command = *at.command;

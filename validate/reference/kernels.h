@@ -21,14 +21,15 @@ void run_elementwise(const Program& program, const Sizes& sizes, Memory& memory,
                      const RunOptions& options);
 void run_attention(const Program& program, const Sizes& sizes, Memory& memory, const Place& at,
                    const RunOptions& options);
-/// Returns the data of a command's send half, in the values of its wire. Requires a command that sends, and no credit.
+/// Returns the data of a command's send half, rounded to the wire's dtype. Requires a command that sends and is not a
+/// credit.
 Matrix<float> sent_by(const Program& program, const Memory& memory, const Place& from);
 /// Moves data from the send half of one command to the receive half of another.
 void run_transfer(const Program& program, Memory& memory, const Place& from, const Place& to);
-/// Returns a member's part of its collective, in the values of the wire; nothing if the functions leave sums out.
+/// Returns a member's part of its collective, rounded to the wire's dtype; nothing if the functions omit sums.
 std::optional<Matrix<float>> given_by(const Program& program, const Memory& memory, const Place& member,
                                       const RunOptions& options);
-/// `members` by coordinate. All inputs are read before any output is written.
+/// `members` are by coordinate. All inputs are read before any output is written.
 void run_collective(const Program& program, Memory& memory, std::span<const Place> members, const RunOptions& options);
 
 }  // namespace commfuse::validate

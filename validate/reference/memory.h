@@ -25,8 +25,8 @@ struct Area {
   std::int64_t columns = 0;
 };
 
-/// Scratch memory of a GEMM besides its operands, as large as the largest so far: fresh memory costs more than filling
-/// it.
+/// Scratch memory of a GEMM besides its operands. It stays as large as the largest use so far, because allocating
+/// memory costs more than filling it.
 struct Room {
   std::vector<float> a;
   std::vector<float> b;
@@ -45,28 +45,28 @@ class Rooms {
 };
 
 /// Every byte starts as 0xff, NaN in every dtype, so that a value that is read before it is written spoils the result.
-/// Values are rounded to the buffer's dtype when stored. Threads may share it as long as none writes an element that
-/// another one reads or writes.
+/// Values are rounded to the buffer's dtype when stored. Threads may share the memory as long as none writes an element
+/// that another one reads or writes.
 class Memory {
  public:
   /// Holds the buffers of all ranks, or of one, `only`. Requires program and sizes to outlive the memory.
   Memory(const Program& program, const Sizes& sizes, std::optional<Rank> only = {});
 
-  /// Returns whether the rank's buffers are here; the members below require it.
+  /// Returns whether this object holds the rank's buffers; the members below require that.
   [[nodiscard]] bool holds(Rank rank) const { return !only_ || *only_ == rank; }
   void poison();
   [[nodiscard]] Matrix<float> buffer(Rank rank, BufferId id) const;
   /// Returns the rectangles stacked by rows.
   [[nodiscard]] Matrix<float> read(Rank rank, std::span<const Rectangle> operand) const;
-  /// Returns the operand without a copy where it is one rectangle of fp32; otherwise in `room`, which grows as needed
-  /// and outlives the result.
+  /// Returns the operand without a copy if it is one rectangle of fp32; otherwise a copy in `room`, which grows as
+  /// needed and outlives the result.
   [[nodiscard]] Rows<const float> rows(Rank rank, std::span<const Rectangle> operand, std::vector<float>& room) const;
-  /// Returns the memory itself of an operand that is one rectangle of fp32; nothing for other operands.
+  /// Returns the operand's own memory if it is one rectangle of fp32; nothing otherwise.
   [[nodiscard]] std::optional<Rows<float>> place_of(Rank rank, std::span<const Rectangle> operand);
   /// Requires the value to have the rows and columns of the stacked rectangles.
   void write(Rank rank, std::span<const Rectangle> operand, const Matrix<float>& value);
-  /// Copies the bytes of one operand to another of the same dtype, rows and columns, perhaps stacked differently.
-  /// Requires that they do not overlap.
+  /// Copies the bytes of one operand to another with the same dtype, rows and columns, which may be stacked
+  /// differently. Requires that they do not overlap.
   void copy(Rank from_rank, std::span<const Rectangle> from, Rank to_rank, std::span<const Rectangle> to);
   [[nodiscard]] DType dtype_of(std::span<const Rectangle> operand) const;
   [[nodiscard]] Rooms& rooms() { return rooms_; }
@@ -78,7 +78,7 @@ class Memory {
     std::int64_t columns = 0;
     std::vector<std::byte> bytes;
 
-    /// These return the offset of an element, and the bytes that elements of a row take.
+    /// These return the offset of an element, and the number of bytes that elements of a row occupy.
     [[nodiscard]] std::size_t first(std::int64_t row, std::int64_t column) const;
     [[nodiscard]] std::size_t length(std::int64_t elements) const;
     /// Returns the area as rows that are contiguous: itself, or one long row if it spans the store's whole width.
@@ -86,7 +86,7 @@ class Memory {
   };
   [[nodiscard]] std::size_t place(Rank rank, BufferId id) const;
   [[nodiscard]] Area area_of(const Rectangle& rectangle) const;
-  /// Returns where each row of an operand begins, and the bytes of a row.
+  /// Iterates over the rows of an operand.
   class RowWalk;
   /// Returns the rows and columns of the whole operand. Requires a rectangle.
   [[nodiscard]] std::pair<std::int64_t, std::int64_t> extents_of(std::span<const Rectangle> operand) const;

@@ -11,7 +11,7 @@ namespace commfuse::validate {
 
 namespace {
 
-constexpr std::size_t most_kept = 16;  // Neighbours in a list of points share few, and each may take megabytes.
+constexpr std::size_t most_kept = 16;  // Neighbouring points of a list share few results, and each may take megabytes.
 
 }  // namespace
 

@@ -20,7 +20,7 @@ namespace commfuse::validate {
 /// program, sizes or seed needs other data. Each thread needs its own object.
 class References {
  public:
-  /// Aborts as integer_data().
+  /// Aborts as integer_data() does.
   const IntegerData& integers(const Program& program, const Sizes& sizes, std::uint64_t seed);
   /// Returns random input tensors.
   const std::vector<Matrix<float>>& inputs(const Program& program, const Sizes& sizes, std::uint64_t seed);
@@ -31,7 +31,7 @@ class References {
  private:
   struct Problem {
     std::vector<Tensor> tensors;
-    std::vector<Shape> work;  // unfused: it has the heads of attention
+    std::vector<Shape> work;  // Program::unfused, which has the heads of attention
     std::vector<std::int64_t> block;
     std::uint64_t seed = 0;
     std::vector<Roundings> roundings;

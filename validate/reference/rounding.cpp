@@ -14,8 +14,8 @@ namespace commfuse::validate {
 
 namespace {
 
-/// bf16 is the upper half of an fp32: add just under half of what is cut off, one more when the part that is kept is
-/// odd.
+/// bf16 is the upper half of an fp32: add just under half of the range that is cut off, and one more if the remaining
+/// part is odd.
 float to_bf16(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const std::uint32_t odd = (bits >> 16U) & 1U;
@@ -43,7 +43,7 @@ float to_fp8(float value) {
   return std::ldexp(std::nearbyint(std::ldexp(value, -step)), step);
 }
 
-/// Requires a value that fp8 holds, or NaN, all of which become NVIDIA's canonical one.
+/// Requires a value that fp8 holds, or NaN; every NaN becomes NVIDIA's canonical one.
 std::uint8_t fp8_bits(float value) {
   if (std::isnan(value)) {
     return 0x7f;

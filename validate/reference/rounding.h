@@ -9,17 +9,17 @@
 
 namespace commfuse::validate {
 
-/// Returns whether tensors may be stored in this dtype. fp8 goes over wires alone: it has no scale, so that values
-/// beyond 448 are lost.
+/// Returns whether tensors may be stored in this dtype. fp8 is for wires only: it has no scale, so values beyond 448
+/// are lost.
 bool can_store(DType dtype);
 
-/// Returns the nearest value of `dtype`, ties to even, and NaN for NaN. Beyond its range that is infinity; fp8 is E4M3,
-/// which has none, and gives +-448 for it too, as NVIDIA's saturating conversion does; its NaN has neither sign nor
-/// payload.
+/// Returns the nearest value of `dtype`, ties to even, and NaN for NaN. Values beyond the range become infinity. fp8 is
+/// E4M3, which has no infinity: values beyond its range become +-448, as in NVIDIA's saturating conversion, and its NaN
+/// has neither sign nor payload.
 float stored(DType dtype, float value);
 
-/// Converts elements to and from their memory format: stored(dtype, value) bit for bit, and NaN stays NaN. `bytes`
-/// holds as many elements as `values`.
+/// Convert elements to and from their memory format: stored(dtype, value) bit for bit, and NaN stays NaN. `bytes` holds
+/// as many elements as `values`.
 void encode(DType dtype, std::span<const float> values, std::span<std::byte> bytes);
 void decode(DType dtype, std::span<const std::byte> bytes, std::span<float> values);
 
@@ -31,8 +31,8 @@ struct Roundoff {
   friend bool operator==(const Roundoff&, const Roundoff&) = default;
 };
 
-/// Returns the roundoff of storing; fp32 stores exactly the results of fp32 arithmetic, so its roundoff is that of the
-/// arithmetic.
+/// Returns the roundoff of storing a value. fp32 stores the results of fp32 arithmetic exactly, so its roundoff is that
+/// of the arithmetic.
 Roundoff roundoff_of(DType dtype);
 
 /// Returns the largest integer up to which all integers, and hence all sums that stay below it, are exact in `dtype`.

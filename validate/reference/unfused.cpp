@@ -3,7 +3,7 @@
 // The bound. Let a hat mean "as computed by a schedule", and |x^ - x| <= e for every element x of every tensor.
 //
 // Input      e = 0: the exact result is that of the inputs as stored. Where a wire is coarser than the input's dtype,
-//            e = v |x| + half the wire's smallest subnormal: a value that is rounded to one dtype again stays.
+//            e = v |x| + half the wire's smallest subnormal: rounding a value to the same dtype again changes nothing.
 //
 // Product    y = sum over k of a_k b_k, with the exact a, b. The contraction of K elements is cut into at most P parts
 //            (its blocks, or the shortest runs of them that an op multiplies) whose partial products different ranks
@@ -105,7 +105,7 @@ Roundings roundings_of(const Program& program, const Tensor& tensor) {
     roundings.wire_rounds = roundings.wire_rounds || coarser(wire, finest);
     coarsest = coarser(wire, coarsest) ? wire : coarsest;
   }
-  // A wire that is coarser than a buffer of 16 bits rounds anew what the buffer has rounded.
+  // A wire that is coarser than a buffer of 16 bits rounds again what the buffer has rounded.
   roundings.times = roundings.wire_rounds && finest != DType::fp32 ? 2 : 1;
   roundings.storage = roundoff_of(coarsest);
   roundings.exact_integers = largest_exact_integer(coarsest);
@@ -127,7 +127,8 @@ std::int64_t parts_of(const Program& program, const Tensor& product) {
   return shortest == 0 ? whole.blocks : (whole.blocks + shortest - 1) / shortest;
 }
 
-/// An input is as it is given, but for what a coarser wire makes of it; rounded to one dtype again, it stays.
+/// An input is exact, except for the rounding of a coarser wire; rounding it to the same dtype again does not change
+/// it.
 Bounded bounded_input(const Matrix<float>& given, DType dtype, const Roundings& roundings) {
   Bounded input{widened(given), Matrix<double>(given.rows(), given.columns())};
   if (roundings.wire_rounds && roundings.storage.relative > roundoff_of(dtype).relative) {
@@ -156,7 +157,7 @@ Bounded bounded_product(const Bounded& a, const Bounded& b, const Roundings& rou
           })};
 }
 
-/// One rounding of a sum and the storing of it.
+/// Bounds one rounding of a sum, and the rounding when the sum is stored.
 class RoundedOnce {
  public:
   explicit RoundedOnce(const Roundings& roundings)

@@ -14,11 +14,11 @@
 namespace commfuse::validate {
 
 /// Returns every tensor by its definition, by TensorId, in fp32 and rounded to its dtype when stored. `inputs` holds
-/// the input tensors, as input_data() gives them.
+/// the input tensors, as input_data() returns them.
 std::vector<Matrix<float>> unfused(const Program& program, const Sizes& sizes, std::vector<Matrix<float>> inputs,
                                    Functions functions);
 
-/// A tensor in double, and the bound, element by element, on the difference of any correct schedule.
+/// A tensor in double, and a bound, element by element, on how far any correct schedule may differ from it.
 struct Bounded {
   Matrix<double> value;
   Matrix<double> bound;
@@ -27,12 +27,12 @@ struct Bounded {
 /// Returns every tensor by its definition, with the real functions, by TensorId. unfused.cpp derives the bound.
 std::vector<Bounded> bounded(const Program& program, const Sizes& sizes, std::span<const Matrix<float>> inputs);
 
-/// Everything that bounded() and sums_are_exact() use of a schedule besides its tensors: programs with equal tensors,
-/// sizes and roundings have equal results of both. One per tensor.
+/// All properties of a schedule, besides its tensors, that bounded() and sums_are_exact() use: programs with equal
+/// tensors, sizes and roundings get equal results from both. One per tensor.
 struct Roundings {
   Roundoff storage;             ///< roundoff of the coarsest dtype in which values of the tensor are stored
   bool wire_rounds = false;     ///< some wire is coarser than some buffer
-  std::int64_t times = 1;       ///< roundings of a value that is kept: 2 if the wire's comes after a buffer's
+  std::int64_t times = 1;       ///< roundings of a stored value: 2 if the wire rounds it after a buffer did
   double exact_integers = 0.0;  ///< largest integer up to which that dtype is exact
   std::int64_t parts = 1;       ///< largest number of partial products of a block
   friend bool operator==(const Roundings&, const Roundings&) = default;
@@ -40,9 +40,9 @@ struct Roundings {
 /// Returns the roundings by TensorId.
 std::vector<Roundings> roundings_of(const Program& program);
 
-/// Returns whether every sum of integers that a schedule may form is exact: for each GEMM, the sums of |a||b| must be
-/// no larger than the integers that its dtype and those of all buffers and wires that may hold part of it count
-/// exactly. `unfused` is the result of unfused().
+/// Returns whether every sum of integers that a schedule may form is exact: for each GEMM, the sums of |a||b| must not
+/// exceed the largest integer up to which its own dtype, and the dtype of every buffer and wire that may hold part of
+/// it, are exact. `unfused` is the result of unfused().
 bool sums_are_exact(const Program& program, std::span<const Matrix<float>> unfused);
 
 }  // namespace commfuse::validate

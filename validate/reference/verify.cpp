@@ -107,11 +107,12 @@ Tally compare_memory(const Executor& executor, std::span<const Matrix<float>> ex
   return tally;
 }
 
-/// Returns the iterations of a run in this order. After one, a value that was read before it was written is still
-/// poison; after two it may be the first one's, but a value that was overwritten too early shows.
+/// Returns the number of iterations of a run in this order. After one iteration, a value that was read before it was
+/// written is still poison. After two, it may be the value of the first iteration, but a value that was overwritten too
+/// early shows.
 int iterations_of(int order) { return 1 + order % 2; }
 
-/// Runs on these inputs, and compares the executor's memory with the oracle's in every order.
+/// Runs the executor on these inputs, and compares its memory with the oracle's in every order.
 Tally verify_memory(Executor& executor, Executor& oracle, std::span<const Matrix<float>> inputs, Functions functions,
                     std::uint64_t first, int orders) {
   oracle.prepare(inputs);
@@ -201,14 +202,14 @@ bool cuts_no_sum(const Program& program) {
       return collective.kind != CollectiveKind::reduce_scatter && collective.kind != CollectiveKind::all_reduce;
     }
   };
-  // Rows gathered from several places may have another order than in the unfused sum.
+  // Rows gathered from several places may be in a different order than in the unfused sum.
   const auto in_order = [&](const Op& op) {
     const auto* gemm = std::get_if<GemmShape>(&program.shapes[op.shape]);
     const auto inputs = program.inputs_of(op);
     return gemm == nullptr ||
            ((!gemm->transpose_a || inputs[0].count == 1) && (gemm->transpose_b || inputs[1].count == 1));
   };
-  // The unfused operation does not take values that a coarser wire has rounded.
+  // The unfused operation does not use values that a coarser wire has rounded.
   const auto is_sent_whole = [&](const Op& op) {
     const Shape& shape = program.shapes[op.shape];
     const auto* exchange = std::get_if<ExchangeShape>(&shape);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks that a schedule gives the result of the unfused operation: compares every element of every final content on
+// Checks that a schedule produces the result of the unfused operation: compares every element of every final content on
 // every rank.
 #pragma once
 
@@ -17,15 +17,15 @@ namespace commfuse::validate {
 struct Tally {
   std::int64_t elements = 0;  // number of elements compared
   std::int64_t wrong = 0;
-  double worst = 0.0;  // largest |computed - exact| in units of its bound; infinite for NaN; 0 if equality is asked
+  double worst = 0.0;  // largest |computed - exact| in units of its bound; infinite for NaN; 0 if equality is required
 
   [[nodiscard]] bool ok() const { return elements > 0 && wrong == 0; }
   Tally& operator+=(const Tally& other);
 };
 
 struct Verdict {
-  Tally integers;                // T-int: integer data, bitwise the unfused result
-  std::optional<Tally> bitwise;  // T2: random data, bitwise the unfused result; only for programs that cut no sum
+  Tally integers;                // T-int: integer data, bitwise equal to the unfused result
+  std::optional<Tally> bitwise;  // T2: random data, bitwise equal to unfused; only for programs that cut no sum
   Tally bound;                   // T3: random data, inside the componentwise bound
   // For an executor, compared with the interpreter or another oracle, in every buffer on every rank.
   std::optional<Tally> moved{};  // T0: tagged data, bytes moved and nothing computed
@@ -48,23 +48,23 @@ struct VerifyOptions {
   int orders = 4;
   /// The executor that is compared with the interpreter; none: the interpreter itself is checked.
   MakeExecutor executor{};
-  /// The oracle whose bits count for T0 and T1 of an executor; none: the interpreter. For a device it is the device
-  /// itself, one op after another: its functions differ from the host's in the last bits.
+  /// The oracle whose bits an executor has to match in T0 and T1; none: the interpreter. For a device the oracle is the
+  /// device itself, one op after another, because its functions differ from the host's in the last bits.
   MakeExecutor oracle{};
   /// First of `orders` seeds of chaos for an executor.
   std::uint64_t chaos = 1;
-  /// A library carries out collectives that sum, as NCCL does: it has an order of its own and rounds to the wire's
-  /// dtype at every hop. Where such sums have more than two terms, T1 does not apply; T-int and T3 do, and the bound of
-  /// T3 allows the N - 1 roundings of N ranks (unfused.cpp).
+  /// True if a library such as NCCL carries out the collectives that sum: it chooses its own order and rounds to the
+  /// wire's dtype at every hop. If such sums have more than two terms, T1 does not apply; T-int and T3 do, and the
+  /// bound of T3 allows for the N - 1 roundings of N ranks (unfused.cpp).
   bool library_sums = false;
-  /// Keeps the expected results from call to call; null: they are calculated anew.
+  /// Keeps the expected results from call to call; null: they are calculated every time.
   References* references = nullptr;
 };
 
 /// Returns whether every sum of the integer data of this seed is exact, in any order.
 bool integers_stay_exact(const Program& program, const Sizes& sizes, std::uint64_t seed);
-/// Returns whether every element of a GEMM's result comes from one op that takes its whole contraction, as in the
-/// unfused operation: no wire that is coarser than what it carries, no add, no accumulation, no reducing collective, no
+/// Returns whether every element of a GEMM's result comes from one op that sums over the whole contraction, as in the
+/// unfused operation: no wire that is coarser than its data, no add, no accumulation, no reducing collective, no
 /// attention over a part of the keys.
 bool cuts_no_sum(const Program& program);
 
@@ -72,11 +72,11 @@ bool cuts_no_sum(const Program& program);
 /// rounding.
 bool has_collective_sums(const Program& program);
 
-/// Throws Stuck when the program does not finish. Requires a program whose exchanges match, and sizes for which
+/// Throws Stuck if the program does not finish. Requires a program whose exchanges match, and sizes for which
 /// integer_data() keeps its sums exact.
 Verdict verify(const std::shared_ptr<const Program>& program, const Sizes& sizes, const VerifyOptions& options);
 
-/// Checks T2 of any program: random data, bitwise the unfused result. It holds where no sum is cut.
+/// Checks T2 of any program: random data, bitwise equal to the unfused result. T2 holds where no sum is cut.
 Tally verify_bitwise(const std::shared_ptr<const Program>& program, const Sizes& sizes, std::uint64_t seed);
 
 }  // namespace commfuse::validate

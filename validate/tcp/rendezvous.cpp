@@ -42,7 +42,7 @@ struct Names {
 };
 
 std::optional<Rendezvous> by_names(const Variable& variable, const Names& names) {
-  constexpr std::int64_t limit = 4096;  // the first holds a connection to each
+  constexpr std::int64_t limit = 4096;  // the first process holds a connection to each
   const auto process = number_of(variable, names.process, limit);
   const auto processes = number_of(variable, names.processes, limit);
   if (!process || !processes) {
@@ -62,7 +62,8 @@ std::optional<Rendezvous> by_names(const Variable& variable, const Names& names)
 
 namespace {
 
-/// A job's plain shell has the job's counts but is not a process of a step, so SLURM_PROCID alone does not count.
+/// A plain shell of a job has the job's counts but is not a process of a step, so the variables of the step are
+/// required.
 std::optional<Rendezvous> by_slurm(const Variable& variable) {
   const std::optional<std::string> nodes = text_of(variable, "SLURM_STEP_NODELIST");
   std::optional<Rendezvous> rendezvous =

@@ -32,7 +32,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::uint32_t greeting = 0x636d6632;
 /// The longest frame is a record of one rank's spans: 24 bytes per op.
 constexpr std::size_t longest_frame = std::size_t{64} << 20U;
-/// Largest read from one connection at once, so that the others get their turn and a flood stays in the socket.
+/// Largest read from one connection at once, so that other connections get their turn and a flood stays in the socket.
 constexpr std::size_t sip = std::size_t{64} << 10U;
 /// Limits the bytes of incomplete frames on all connections, and the frames from one process that were not yet
 /// received.
@@ -92,13 +92,13 @@ struct Guest {
   }
 };
 
-/// Returns the number of the other process; 0: none of them.
+/// Returns the number of the other process; 0 if it is not one of ours.
 int process_in(const Hello& hello, int processes) {
   const bool ours = hello.magic == greeting && hello.processes == processes;
   return ours && hello.process > 0 && hello.process < processes ? hello.process : 0;
 }
 
-/// Returns whether process 0 of as many processes answers.
+/// Returns whether process 0 of the same number of processes answers.
 bool is_welcome(Socket& socket, const Hello& mine, Clock::time_point deadline) {
   if (::send(socket.get(), &mine, sizeof mine, MSG_NOSIGNAL) != sizeof mine) {
     return false;
@@ -123,8 +123,8 @@ void await_any(int door, const std::deque<Guest>& guests, Clock::time_point dead
   ::poll(waits.data(), waits.size(), wait_until(deadline));
 }
 
-/// Accepts some of the waiting connections. Where there is no room, the guest that has waited longest is closed: our
-/// processes identify themselves at once.
+/// Accepts some of the waiting connections. If there is no room, closes the guest that has waited longest, because our
+/// own processes identify themselves at once.
 void let_in(int door, std::deque<Guest>& guests) {
   for (std::size_t times = 0; times < most_guests / 4; ++times) {
     Socket socket(::accept4(door, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
@@ -149,7 +149,7 @@ Socket try_to_connect(const std::string& host, std::uint16_t port) {
   addrinfo hints{};
   hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;
-  const timeval longest_call{.tv_sec = 5, .tv_usec = 0};  // a machine that is off would take minutes
+  const timeval longest_call{.tv_sec = 5, .tv_usec = 0};  // without it, a machine that is off would take minutes
   addrinfo* addresses = nullptr;
   if (::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &addresses) != 0) {
     return Socket{};
@@ -404,7 +404,8 @@ std::string TcpWorld::host() const {
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
 }
 
-/// Sent data leaves before the connections end; the first process closes last, because it forwards what others send.
+/// Sends the remaining data before the connections end. The first process closes last, because it forwards what others
+/// send.
 void TcpWorld::close() {
   const Clock::time_point deadline = Clock::now() + std::chrono::seconds(10);
   const auto waits = [&](const Peer& peer) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes that communicate over TCP, where no MPI started them. All are connected to the first, which forwards
-// messages between the others: it carries keys, verdicts and records, not data.
+// Processes that communicate over TCP because no MPI started them. All are connected to the first process, which
+// forwards messages between the others: they exchange keys, verdicts and records, not data.
 #pragma once
 
 #include <chrono>
@@ -44,20 +44,20 @@ class TcpDoor {
 
 class TcpWorld final : public World {
  public:
-  /// Returns the first process's world, once all others are connected; throws std::runtime_error when they are late.
-  /// Other connections to the port are read beside them, and delay nobody.
+  /// Returns the first process's world once all others are connected; throws std::runtime_error if they are late. Other
+  /// connections to the port are read at the same time, and delay nobody.
   static std::unique_ptr<TcpWorld> lead(const TcpDoor& door, int processes, std::chrono::nanoseconds patience);
-  /// Returns another process's world; tries again until the first is there and accepts it. Throws std::runtime_error
-  /// when it is late.
+  /// Returns another process's world; retries until the first process is there and accepts the connection. Throws
+  /// std::runtime_error if that takes too long.
   static std::unique_ptr<TcpWorld> join(const std::string& host, std::uint16_t port, int process, int processes,
                                         std::chrono::nanoseconds patience);
 
   [[nodiscard]] int process() const override { return process_; }
   [[nodiscard]] int processes() const override { return processes_; }
-  /// Throws std::runtime_error also for more than 64 MiB, and where the other end has read nothing for long.
+  /// Also throws std::runtime_error for more than 64 MiB, and if the other end has read nothing for a long time.
   void send(int to, Payload bytes) override;
-  /// Throws std::runtime_error where a process sends anything but this program's protocol, whose connection is then
-  /// closed, and where the first has gone.
+  /// Throws std::runtime_error if a process sends anything but this program's protocol, whose connection is then
+  /// closed, and if the first process has gone.
   [[nodiscard]] std::optional<Parcel> receive() override;
   [[nodiscard]] std::string library() const override { return "TCP"; }
   [[nodiscard]] std::string host() const override;
@@ -80,13 +80,13 @@ class TcpWorld final : public World {
   void pump();
   static void push(Peer& peer);
   static void pull(Peer& peer);
-  /// `number` is that of the process at the other end.
+  /// `number` is the number of the process at the other end.
   void take_frames(Peer& peer, int number);
   void put(int from, int to, const Payload& bytes);
 
   int process_;
   int processes_;
-  std::vector<Peer> peers_;  // on the first process by number, its own unused; on others a single one, to the first
+  std::vector<Peer> peers_;  // by number on the first process, its own unused; elsewhere only the first process
   std::deque<Parcel> arrived_;
 };
 

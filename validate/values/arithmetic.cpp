@@ -33,11 +33,11 @@ Eigen::Map<const RowMajor, Eigen::Unaligned, Eigen::OuterStride<>> mapped(const 
   return {of.first, of.rows, of.columns, Eigen::OuterStride<>(of.stride)};
 }
 
-// Written so that NaN falls through every comparison and stays.
+// The comparisons are written so that NaN fails all of them and stays.
 double relu(double x) { return x < 0.0 ? 0.0 : x; }
 double clipped(double x) { return x > 2.0 ? 2.0 : (x < -2.0 ? -2.0 : x); }
 
-/// Computes every result element from its one input element.
+/// Computes every element of the result from the same element of the input.
 template <class Number, class OneFunction>
 Matrix<Number> each(const Matrix<Number>& of, OneFunction&& function) {
   Matrix<Number> out = of;

@@ -13,25 +13,25 @@ namespace commfuse::validate {
 /// Choice of the functions between products.
 enum class Functions : std::uint8_t {
   real,
-  /// Stand-ins that keep small integers small integers, so that every order of summation gives the same bits:
-  /// swiglu is relu(gate) * up, gelu is relu, norm the negative, residual the sum, all clipped to [-2, 2].
-  /// They move data just as the real ones do.
+  /// Stand-ins that map small integers to small integers, so that every order of summation produces the same bits:
+  /// swiglu is relu(gate) * up, gelu is relu, norm the negative, residual the sum, all clipped to [-2, 2]. They move
+  /// data just as the real functions do.
   integer,
-  /// No computation, only moves of bytes: products, functions, sums and collectives that add are left out.
+  /// No computation, only moves of bytes: products, functions, sums and collectives that add are omitted.
   none,
 };
 
-/// Order of a product's sums; with both, a block of rows gets the same bits as the same rows of the whole product.
+/// Order of a product's sums. With both, a block of rows gets the same bits as the same rows of the whole product.
 enum class Products : std::uint8_t {
-  ascending,  ///< over k in ascending order: simple, and blocks of columns have the same bits too
-  blocked,    ///< with Eigen, many times as fast; the order may differ from machine to machine
+  ascending,  ///< over k in ascending order: simple; blocks of columns get the same bits too
+  blocked,    ///< with Eigen, many times faster; the order may differ between machines
 };
 
 /// Sums each element over k in ascending order, in fp32: a block of rows or columns of a product has the same bits as
 /// the product of the blocks.
 Matrix<float> product(const Matrix<float>& a, const Matrix<float>& b);
 Matrix<double> product(const Matrix<double>& a, const Matrix<double>& b);
-/// Returns op(a) x op(b) with the sums of Products::blocked, without copying a factor; `out` overlaps neither.
+/// Returns op(a) x op(b) with the sums of Products::blocked, without copying a factor; `out` overlaps neither factor.
 void blocked_product(const Rows<const float>& a, bool transpose_a, const Rows<const float>& b, bool transpose_b,
                      const Rows<float>& out);
 

@@ -40,7 +40,7 @@ class Matrix {
   std::vector<Number> values_;
 };
 
-/// Rows of a matrix in memory that it does not own, each `stride` elements behind the one before.
+/// Rows of a matrix in memory that it does not own; a row begins `stride` elements after the one before.
 template <class Number>
 struct Rows {
   Number* first = nullptr;

@@ -17,7 +17,7 @@ struct Sum {
   std::size_t stride;
 };
 
-/// `bytes` of consecutive numbers, which the compiler computes with at once.
+/// A vector of `bytes` bytes, on whose numbers the compiler operates at once.
 template <class Number, std::size_t bytes>
 struct Vector {
   using Type [[gnu::vector_size(bytes)]] = Number;
@@ -68,8 +68,8 @@ template <std::size_t bytes, class Number>
   std::memcpy(sums + column + 3 * lanes, &fourth, bytes);
 }
 
-/// Makes the sums of columns [from, count). The last block reaches back to columns that are done already, where it
-/// makes the same sums again. Returns the first column that is left: `count`, unless a vector is wider than all
+/// Computes the sums of columns [from, count). The last block reaches back to columns that are already done, and
+/// computes the same sums again. Returns the first remaining column, which is `count` unless a vector is wider than all
 /// columns.
 template <std::size_t bytes, class Number>
 [[gnu::always_inline]] inline std::size_t sum_columns(const Sum<Number>& of, std::size_t count, Number* sums) {

@@ -28,7 +28,7 @@ constexpr std::size_t most_bytes = std::size_t{256} << 20U;
 
 enum class JobFile : std::uint8_t { none, steps, trace, record };
 
-/// Returns the beginning of a file; empty if it cannot be read, because its reader gives the better message.
+/// Returns the beginning of a file; empty if it cannot be read, because the file's own reader has the better message.
 std::string beginning_of(const std::string& file) {
   constexpr std::size_t enough = std::size_t{1} << 13U;
   if (is_named_pipe(file)) {
@@ -85,13 +85,13 @@ double middle(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-/// A rank's product, and its largest transfers to all peers, repetition by repetition.
+/// A rank's GEMM, and its largest transfers to all peers, by repetition.
 struct MeasuredRank {
   std::vector<double> compute_us;
   std::vector<std::vector<double>> sends_us;  ///< By peer.
 };
 
-/// Nothing if the record is not of links.
+/// Returns nothing if the record is not a record of links.
 std::optional<Job> job_of_record(const std::string& file) {
   const RunRecord record = load_run_record(file);
   std::int64_t largest = 0;
@@ -140,8 +140,8 @@ std::optional<Job> job_of_record(const std::string& file) {
   return is_of_links ? std::optional(std::move(job)) : std::nullopt;
 }
 
-/// Traces of several ranks as one job. Of every collective what it took on the rank that came last is its transfer: the
-/// others waited inside theirs.
+/// Combines the traces of several ranks into one job. A collective's transfer time is its duration on the rank that
+/// came last, because the other ranks waited inside theirs.
 class TracedJob {
  public:
   void add(std::int64_t rank, RankTrace trace) { traces_[rank] = std::move(trace); }
@@ -178,7 +178,7 @@ class TracedJob {
   }
 
  private:
-  using Key = std::tuple<std::string, std::int64_t, std::size_t>;  // group, step, which of them in the step
+  using Key = std::tuple<std::string, std::int64_t, std::size_t>;  // group, step, number within the step
   struct Shortest {
     double us = 0.0;
     std::size_t ranks = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the time of every rank of a job in every step from files, and names the rank that holds the others up.
+// Reads the time of every step on every rank of a job from files, and names the rank that delays the others.
 #pragma once
 
 #include <cstdint>
@@ -12,33 +12,33 @@
 namespace commfuse::validate {
 
 struct Job {
-  std::string name;  ///< The file; of traces their folder, or the first of them.
+  std::string name;  ///< The file; for traces, their folder or the first of them.
   std::vector<RankStep> steps;
   std::map<std::int64_t, std::string> hosts;  ///< By rank, where a file names them.
 };
 
 struct JobFiles {
   std::vector<Job> jobs;
-  std::vector<std::string> others;       ///< Files that are of no job, in their order.
+  std::vector<std::string> others;       ///< Files that belong to no job, in their order.
   std::vector<std::string> unread;       ///< Sentences: files of jobs that could not be read, and why.
-  std::vector<std::string> passed_over;  ///< Sentences: what was read and is not judged.
+  std::vector<std::string> passed_over;  ///< Sentences about data that was read but is not judged.
 };
 
-/// Takes step times (model/formats/step_times.h), Kineto traces, and records of commfuse-validate links. All traces
-/// together are one job, a file for each rank; the rank of a trace that names none is its place among the files.
+/// Accepts step times (model/formats/step_times.h), Kineto traces, and records of commfuse-validate links. All traces
+/// together are one job, with a file for each rank; a trace that names no rank gets its place among the files.
 JobFiles read_jobs(const std::vector<std::string>& files);
 
 struct JobVerdict {
   Job job;
   StepJudgement judgement;
-  std::string why;   ///< A sentence: what was decided, by what.
+  std::string why;   ///< A sentence: the decision and its basis.
   std::string next;  ///< The command to run next; empty if there is nothing to do.
 };
 
 /// Requires 0 < false_alarms < 0.5.
 JobVerdict verdict_on(const Job& job, double false_alarms);
 
-/// "rank 5 on node-3"
+/// Returns a text such as "rank 5 on node-3".
 std::string rank_in_words(const Job& job, std::int64_t rank);
 
 }  // namespace commfuse::validate

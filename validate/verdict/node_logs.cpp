@@ -64,8 +64,8 @@ struct ReadFile {
   std::optional<ToolResults> results;
 };
 
-/// The collectives that `commfuse-validate bench` measured, of all ranks together, out of place and with nothing
-/// beside; the copies that `links --copies` measured.
+/// Reads the collectives that `commfuse-validate bench` measured over all ranks, out of place and with nothing beside
+/// them, and the copies that `links --copies` measured.
 ReadFile read_record(const std::string& file) {
   constexpr std::int64_t most_ranks = 1 << 20;
   const RunRecord record = load_run_record(file);
@@ -92,7 +92,7 @@ ReadFile read_record(const std::string& file) {
   return {.file = file, .runs = std::move(runs), .results = {}};
 }
 
-/// True if one of the keys is near the beginning of a text that has JSON.
+/// Returns true if one of the keys is near the beginning of a JSON text.
 bool has_key(std::string_view text, std::initializer_list<std::string_view> keys) {
   constexpr std::size_t near = std::size_t{1} << 16U;
   const std::string_view head = text.substr(0, near);
@@ -129,8 +129,8 @@ ReadFile read_one(const std::string& file) {
           .results = {}};
 }
 
-/// Returns the host that a folder's name, or the file's name up to its first dot, gives; nothing if neither is in
-/// `hosts`.
+/// Returns the host that is named by a folder on the path, or by the file's name up to its first dot; nothing if
+/// neither is in `hosts`.
 std::optional<std::string> host_in_path(const std::string& file, const std::set<std::string>& hosts) {
   const std::filesystem::path path(file);
   const std::string name = path.filename().string();
@@ -145,7 +145,7 @@ std::optional<std::string> host_in_path(const std::string& file, const std::set<
   return std::nullopt;
 }
 
-/// A rack whose GPUs share one switch has many hosts and is one node.
+/// A rack whose GPUs share one switch counts as one node, although it has many hosts.
 std::int64_t nodes_of(const NcclTestsRun& run, const Machine& machine) {
   constexpr int most_of_a_host = 16;
   return machine.gpus_per_node > most_of_a_host ? (run.ranks + machine.gpus_per_node - 1) / machine.gpus_per_node
@@ -176,7 +176,7 @@ class ByNode {
     add_rows(read, node);
   }
 
-  /// Hosts that files which name none may be of.
+  /// Adds hosts to which files without a host name may belong.
   void know(const std::vector<std::string>& hosts) { hosts_.insert(hosts.begin(), hosts.end()); }
 
   /// Requires every run to be added, and the hosts of all results to be known.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Logs of nccl-tests and rccl-tests, records of commfuse-validate bench, matrices of nvbandwidth and results of dcgmi
-// diag, by the nodes that they are of.
+// diag, sorted by node.
 #pragma once
 
 #include <cstdint>
@@ -15,35 +15,35 @@ namespace commfuse::validate {
 
 /// The property that tells one node from another.
 enum class NodeBy : std::uint8_t {
-  host,  ///< Names of the hosts of its ranks in the log; a run over several is of all of these together.
-  file,  ///< The file: for pods that all have one name.
+  host,  ///< Names of the hosts of its ranks in the log; a run over several hosts belongs to all of them together.
+  file,  ///< The file: for pods that all have the same name.
 };
 
 /// One node, or several that ran together.
 struct NodeLog {
   std::string name;                ///< "node-7", "node-7+node-8".
-  std::vector<std::string> hosts;  ///< One of a node; of several in the order of ranks.
+  std::vector<std::string> hosts;  ///< One host for a node; for several nodes, in the order of ranks.
   std::vector<MeasuredMessage> rows;
   std::vector<std::string> wrong_results;  ///< "all_reduce.txt: line 14: 3 elements were wrong"
-  std::vector<std::string> nccl_versions;  ///< Each once, as far as logs say.
+  std::vector<std::string> nccl_versions;  ///< Each once, as far as logs state it.
   std::vector<CopyTable> copies;           ///< From nvbandwidth.
   std::vector<ToolFinding> findings;       ///< From nvbandwidth and dcgmi diag.
   bool has_passed_tests = false;           ///< From dcgmi diag.
 };
 
-/// More than a line has room for: a rack's.
+/// Returns true for more hosts than fit on a line, such as those of a rack.
 inline bool has_many_hosts(const NodeLog& log) { return log.hosts.size() > 3; }
 
 struct NodeLogs {
   std::vector<NodeLog> nodes;            ///< In the order of their names.
   std::vector<std::string> unread;       ///< Sentences: files that could not be read, and why.
-  std::vector<std::string> passed_over;  ///< Sentences: what was read and is not judged, with a count.
+  std::vector<std::string> passed_over;  ///< Sentences about data that was read but is not judged, with a count.
 };
 
-/// Reads all files; files of other formats are among the unread. Ignores rows that do not fit the machine, and
-/// collectives that the model lacks. `machine` gets as many nodes as the largest run, if it has a network. A file that
-/// names no host belongs to a host that another file names, if a folder on its path, or its own name up to the first
-/// point, is that host's name: node-7/dcgm.json, node-7.dcgm.json. Otherwise it is a node of its own.
+/// Reads all files; files of other formats are reported as unread. Ignores rows that do not fit the machine, and
+/// collectives that the model does not support. If `machine` has a network, it gets as many nodes as the largest run
+/// has. A file that names no host belongs to a host that another file names, if that name is a folder on its path, or
+/// its own name up to the first dot: node-7/dcgm.json, node-7.dcgm.json. Otherwise it is a node of its own.
 NodeLogs read_node_logs(const std::vector<std::string>& files, NodeBy by, Machine& machine);
 
 }  // namespace commfuse::validate

@@ -23,8 +23,8 @@ struct JudgedTest {
   bool with_host = false;
   bool by_sms = false;
 };
-// SM copies to and from the host are not: on healthy H100 they get 35 and 53 GB/s (NVIDIA/nvbandwidth issue 24), and
-// nothing says which a machine should get.
+// Copies by SMs to and from the host are not judged: healthy H100 reach 35 and 53 GB/s (NVIDIA/nvbandwidth issue 24),
+// and no source states what a machine should reach.
 constexpr std::array judged_tests{JudgedTest{"host_to_device_memcpy_ce", true, false},
                                   JudgedTest{"device_to_host_memcpy_ce", true, false},
                                   JudgedTest{"device_to_device_memcpy_read_ce", false, false},
@@ -32,7 +32,7 @@ constexpr std::array judged_tests{JudgedTest{"host_to_device_memcpy_ce", true, f
                                   JudgedTest{"device_to_device_memcpy_read_sm", false, true},
                                   JudgedTest{"device_to_device_memcpy_write_sm", false, true}};
 
-/// Null: no test that is judged.
+/// Returns null for a test that is not judged.
 const JudgedTest* test_named(std::string_view name) {
   const auto* const test = std::find_if(judged_tests.begin(), judged_tests.end(),
                                         [&](const JudgedTest& judged) { return judged.name == name; });
@@ -62,7 +62,8 @@ ToolFinding failure_of(const BandwidthMatrix& matrix) {
           .severity = Severity::critical};
 }
 
-/// The likely cause of a failed test of DCGM. Names are those of its plugins, in lower case, spaces as underscores.
+/// The likely cause of a failed test of DCGM. The names are those of DCGM's plugins, in lower case, with underscores
+/// for spaces.
 struct DcgmCause {
   std::string_view test;
   std::string_view cause;
@@ -113,7 +114,7 @@ const DcgmCause& cause_of(const DcgmResult& result) {
   if (known != dcgm_causes.end()) {
     return *known;
   }
-  // Tests of the first category are one an aspect of the software: "Denylist", "NVML Library", "Persistence Mode".
+  // Each test of the first category covers one aspect of the software: "Denylist", "NVML Library", "Persistence Mode".
   return plugin_name(result.category) == "deployment" ? dcgm_causes.back() : other_cause;
 }
 
@@ -182,7 +183,7 @@ ToolResults results_of(const BandwidthRun& run) {
 }
 
 ToolResults results_of(const RunRecord& record) {
-  // At 900 GB/s a copy of 64 MiB takes 75 us, of which what comes before its first byte is a few percent.
+  // At 900 GB/s a copy of 64 MiB takes 75 us; the time before its first byte is a few percent of that.
   constexpr std::int64_t least_judged = std::int64_t{64} << 20U;
   ToolResults results;
   results.hosts = record.environment.hosts;
@@ -227,7 +228,7 @@ ToolResults results_of(const DcgmDiagnostic& diagnostic) {
     results.passed_over.push_back(fmt::format("dcgmi diag did not run: {}", diagnostic.error));
   }
   for (const DcgmResult& result : diagnostic.results) {
-    // The test as a whole says again what its entities do.
+    // The result of the whole test repeats what its entities report.
     const bool is_told =
         !result.id && std::any_of(diagnostic.results.begin(), diagnostic.results.end(), [&](const DcgmResult& other) {
           return other.id && other.test == result.test && other.status == result.status;

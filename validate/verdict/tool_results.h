@@ -12,14 +12,14 @@
 
 namespace commfuse::validate {
 
-/// A fault that a tool itself reports. It is taken as it is: no probability is put on it.
+/// A fault that a tool itself reports. It is accepted as certain: no probability is estimated for it.
 struct ToolFinding {
   std::string tool;     ///< "dcgmi diag", "nvbandwidth"
   std::string test;     ///< "pcie"
   std::string subject;  ///< "GPU 3"; empty for the node.
   std::string text;     ///< The tool's message, on one line.
-  std::string cause;    ///< A sentence without its point.
-  std::string next;     ///< The command that tells more.
+  std::string cause;    ///< A sentence without its full stop.
+  std::string next;     ///< The command that shows more.
   Severity severity = Severity::major;
   bool is_bad = true;  ///< False: a warning, which makes no node bad.
 };
@@ -29,19 +29,19 @@ struct ToolResults {
   std::vector<std::string> hosts;  ///< Names in the file; empty if it names none.
   std::vector<CopyTable> copies;
   std::vector<ToolFinding> findings;
-  std::vector<std::string> passed_over;  ///< Sentences without the file's name: what is not judged.
+  std::vector<std::string> passed_over;  ///< Sentences, without the file's name, about data that is not judged.
   bool has_passed_tests = false;         ///< The tool ran, and something passed.
 };
 
-/// One copy at a time in one direction, between GPUs or with the host, by copy engines or, between GPUs, SMs. Ignores
-/// tests of both directions, of several copies at once, of latency and of several nodes.
+/// Returns copies that run one at a time in one direction, between GPUs or with the host, by copy engines or, between
+/// GPUs, by SMs. Ignores tests of both directions, of several copies at once, of latency and of several nodes.
 ToolResults results_of(const BandwidthRun& run);
 
-/// Returns the largest copies of a record of `commfuse-validate links --copies`, if they are so large that the cost of
-/// a copy besides its bytes does not count.
+/// Returns the largest copies of a record of `commfuse-validate links --copies`, if they are so large that a copy's
+/// fixed cost is negligible.
 ToolResults results_of(const RunRecord& record);
 
-/// A result for each failed test and each warning of a test that did not pass.
+/// Returns a finding for each failed test, and for each warning of a test that did not pass.
 ToolResults results_of(const DcgmDiagnostic& diagnostic);
 
 }  // namespace commfuse::validate

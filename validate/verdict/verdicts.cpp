@@ -34,8 +34,8 @@ std::vector<MeasuredMessage> median_node(const Reference& fleet, const Expectati
   return rows;
 }
 
-/// Judges against healthy nodes of the same NCCL: another version is another machine. Where either side does not say
-/// which it was, all of them count.
+/// Judges against healthy nodes with the same version of NCCL, because another version behaves like another machine. If
+/// either side does not state its version, all healthy nodes count.
 class HealthyJudges {
  public:
   HealthyJudges(const Expectation& expectation, double false_alarms, const VerdictOptions& options)
@@ -89,7 +89,7 @@ std::string percent(double share) { return fmt::format("{:.0f}%", 100.0 * share)
 
 std::string slower(double slowdown) { return fmt::format("{:.2f} times as slow as expected", slowdown); }
 
-/// One thing that is wrong with a node.
+/// A reason to call a node bad.
 struct Reason {
   Severity severity = Severity::none;
   double healthy_probability = 1.0;
@@ -130,7 +130,7 @@ Reason reason_of(const CopyJudgement& judgement) {
   return reason;
 }
 
-/// Findings of one test, which several GPUs may share.
+/// Summarises the findings of one test, which several GPUs may share.
 Reason reason_of(const std::vector<const ToolFinding*>& findings) {
   const ToolFinding& first = *findings.front();
   Reason reason{.healthy_probability = 0.0, .why = "", .next = first.next, .suspects = {}};
@@ -148,7 +148,7 @@ Reason reason_of(const std::vector<const ToolFinding*>& findings) {
   return reason;
 }
 
-/// By test, in the order of the findings.
+/// Groups findings by test, in the order of the findings.
 std::vector<std::vector<const ToolFinding*>> by_test(const std::vector<ToolFinding>& findings, bool is_bad) {
   std::vector<std::vector<const ToolFinding*>> groups;
   for (const ToolFinding& finding : findings) {
@@ -167,7 +167,7 @@ std::vector<std::vector<const ToolFinding*>> by_test(const std::vector<ToolFindi
   return groups;
 }
 
-/// Facts first, then what is unlikely of a healthy node.
+/// Returns facts first, then what is unlikely for a healthy node.
 std::vector<Reason> reasons_of(const NodeVerdict& verdict) {
   std::vector<Reason> reasons;
   if (!verdict.log.wrong_results.empty()) {
@@ -211,7 +211,7 @@ void explain_bad(NodeVerdict& verdict, const std::vector<Reason>& reasons) {
   }
 }
 
-/// Names the first suspect where it is likelier than its base rate, because it is then worth a look.
+/// Names the first suspect if it is likelier than its base rate, because it is then worth a look.
 void explain_healthy(NodeVerdict& verdict) {
   const SuspectedFault* first = verdict.suspects.empty() ? nullptr : &verdict.suspects.front();
   const bool is_sure = first == nullptr || verdict.healthy_probability > 1.0 - 2.0 * bad_share;
@@ -221,7 +221,7 @@ void explain_healthy(NodeVerdict& verdict) {
   verdict.next = is_sure ? "" : std::string(first->fault->next);
 }
 
-/// All links of the node and of its host were timed, and none is bad.
+/// Returns true if all links of the node and of its host were timed, and none is bad.
 bool are_copies_healthy(const NodeVerdict& verdict) {
   return std::any_of(verdict.copies.begin(), verdict.copies.end(),
                      [](const CopyJudgement& judgement) {
@@ -258,7 +258,7 @@ void decide(NodeVerdict& verdict) {
   add_warnings(verdict);
 }
 
-/// Runs that a host takes part in with others.
+/// Runs of a host together with other hosts.
 struct Shared {
   std::size_t runs = 0;
   std::size_t bad = 0;
@@ -294,7 +294,7 @@ Verdicts verdicts_on(const std::vector<NodeLog>& logs, const Machine& machine, c
   const auto with_rows = static_cast<std::size_t>(
       std::count_if(logs.begin(), logs.end(), [](const NodeLog& log) { return !log.rows.empty(); }));
   const bool has_fleet = with_rows >= least_fleet;
-  // All questions share the false alarms: the machine, the fleet, copies between GPUs, copies with the host.
+  // All comparisons share the rate of false alarms: the machine, the fleet, copies between GPUs, copies with the host.
   const bool has_copies = std::any_of(logs.begin(), logs.end(), [](const NodeLog& log) { return !log.copies.empty(); });
   const double false_alarms = options.false_alarms / (1.0 + (has_fleet ? 1.0 : 0.0) + (has_copies ? 2.0 : 0.0));
   HealthyJudges by_machine(expectation, false_alarms, options);

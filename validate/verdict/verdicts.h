@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Judges each node against the machine that it should be, and against the other nodes. Failures that another tool
-// reports are taken over unchanged.
+// reports are adopted unchanged.
 #pragma once
 
 #include <optional>
@@ -44,12 +44,12 @@ struct Verdicts {
 };
 
 struct VerdictOptions {
-  double false_alarms = 0.01;                  ///< Share of healthy nodes that may be called bad.
+  double false_alarms = 0.01;                  ///< Share of healthy nodes that may be reported as bad.
   FittedTo fitted_to = FittedTo::other_nodes;  ///< Nodes to which the machine's file was fitted.
-  std::vector<NodeLog> healthy;  ///< Nodes known to be healthy, whose measurements take the place of the model's.
+  std::vector<NodeLog> healthy;  ///< Nodes known to be healthy, whose measurements replace those of the model.
 };
 
-/// Fewer nodes have no fleet.
+/// Smallest number of nodes that form a fleet.
 inline constexpr std::size_t least_fleet = 4;
 
 /// Returns verdicts on nodes; those on jobs come from verdict_on().

@@ -52,7 +52,7 @@ void Bounce::run(cudaStream_t stream, const MoveCall& call, int ctas, const std:
   }
 }
 
-// All slots are empty when the first chunk arrives, because the stream waited for the last chunk of the run before.
+// All slots are empty when the first chunk arrives, because the stream waited for the last chunk of the previous run.
 void Bounce::bounce(const std::vector<MoveCall::Part>& parts, cudaStream_t stream) {
   chunks_ = 0;
   require(cudaEventRecord(begin_.get(), stream), "cudaEventRecord");
@@ -70,14 +70,14 @@ void Bounce::bounce(const std::vector<MoveCall::Part>& parts, cudaStream_t strea
     }
     bounce({rows.from, rows.to, 1, rows.rows * rows.bytes, 0, 0});
   }
-  // a capture must rejoin both streams, even unused ones
+  // A capture must rejoin both streams, even unused ones.
   require(cudaEventRecord(begin_.get(), down_.get()), "cudaEventRecord");
   require(cudaStreamWaitEvent(up_.get(), begin_.get(), 0), "cudaStreamWaitEvent");
   require(cudaEventRecord(end_.get(), up_.get()), "cudaEventRecord");
   require(cudaStreamWaitEvent(stream, end_.get(), 0), "cudaStreamWaitEvent");
 }
 
-/// Sends strips at most as wide as a chunk, with as many rows as fit into one.
+/// Sends strips that are at most as wide as a chunk, each chunk with as many rows as fit into it.
 void Bounce::bounce(const Rows& rows) {
   for (std::int64_t byte = 0; byte < rows.bytes; byte += chunk_bytes) {
     const std::int64_t bytes = std::min(chunk_bytes, rows.bytes - byte);

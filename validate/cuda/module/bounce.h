@@ -11,14 +11,14 @@
 
 namespace commfuse::validate {
 
-/// The link of one stream. Chunks follow each other, so that both directions are busy at a time.
+/// The link of one stream. Chunks follow each other, so that both directions are busy at the same time.
 class Bounce {
  public:
   static constexpr std::int64_t chunk_bytes = std::int64_t{4} << 20;
 
   Bounce();
-  /// Runs in the order of `stream`. Kernels of `ctas` CTAs pack data that changes its dtype to the wire's before and
-  /// unpack it after, in device memory that `room` gives.
+  /// Runs in the order of `stream`. If data changes its dtype, kernels of `ctas` CTAs pack it to the wire's dtype
+  /// before and unpack it after, in device memory that `room` returns.
   void run(cudaStream_t stream, const MoveCall& call, int ctas, const std::function<void*(std::size_t)>& room);
 
  private:

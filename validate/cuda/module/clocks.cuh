@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waits by the clock that all multiprocessors share, and for the host.
+// Waits that use the clock of all multiprocessors, and waits for the host.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace commfuse::validate {
 
-/// Reads a number in pinned memory that the host writes meanwhile.
+/// Reads a number in pinned memory that the host may be writing.
 __device__ inline int read_of_host(const volatile int* at) {
 #ifdef __CUDACC__
   return *at;
@@ -17,7 +17,7 @@ __device__ inline int read_of_host(const volatile int* at) {
 #endif
 }
 
-/// Writes a number that the host reads meanwhile.
+/// Writes a number that the host may be reading.
 __device__ inline void write_for_host(volatile int* at, int value) {
 #ifdef __CUDACC__
   *at = value;

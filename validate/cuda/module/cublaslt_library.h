@@ -11,22 +11,22 @@
 
 namespace commfuse::validate {
 
-/// Requires the major version of the header, because that determines the structures.
+/// Requires the major version of the header, because that version determines the structures.
 class CublasLtLibrary {
  public:
   CublasLtLibrary();
-  /// Loads the library at the first call.
+  /// Loads the library on the first call.
   static const CublasLtLibrary& instance();
 
   /// Returns why cuBLASLt cannot be used, in one line; empty if it can.
   [[nodiscard]] const std::string& absence() const { return library_.absence(); }
   /// Throws std::runtime_error with absence() unless it is empty.
   void require_loaded() const;
-  /// Throws std::runtime_error with the call and cuBLASLt's error, if it failed.
+  /// Throws std::runtime_error with the call and cuBLASLt's error if the call failed.
   void require(cublasStatus_t status, const char* call) const;
 
-  // These are the types in cublasLt.h; pointers are null if the library is absent. Functions with "_internal" are
-  // called by the header's inline functions.
+  // The types are those in cublasLt.h; pointers are null if the library is absent. Inline functions of the header call
+  // the functions with "_internal".
   decltype(&::cublasLtCreate) create = nullptr;
   decltype(&::cublasLtDestroy) destroy = nullptr;
   decltype(&::cublasLtGetVersion) get_version = nullptr;

@@ -28,7 +28,7 @@ constexpr std::size_t streams_of_a_gpu = 2;
 
 Address address_of(const void* at) { return reinterpret_cast<Address>(at); }
 
-/// Makes a GPU current; the destructor restores the one before.
+/// Makes a GPU current; the destructor restores the previous one.
 class Current {
  public:
   explicit Current(int gpu) {
@@ -43,7 +43,7 @@ class Current {
   int before_ = 0;
 };
 
-/// Source of copies, which no copy writes to, and their destination.
+/// Source of copies, to which no copy writes, and their destination.
 struct Room {
   Address source = 0;
   Address target = 0;
@@ -55,7 +55,7 @@ struct Lane {
   OwnedEvent end = new_event(true);
 };
 
-/// Resources of one GPU, and of the host for it.
+/// Resources of one GPU, and of the host memory near it.
 struct Side {
   int multiprocessors = 0;
   std::vector<int> processors;
@@ -67,7 +67,8 @@ struct Side {
   Room host_room;  // addresses as the GPU sees them
 };
 
-/// Returns the state for the elements of a source; it differs for each end, so that a copy from elsewhere is noticed.
+/// Returns the state for the elements of a source. It differs for each end, so that a copy from the wrong end is
+/// noticed.
 std::uint64_t hash_state(int end, int issuer) {
   const auto number = static_cast<std::uint64_t>(2 * (end == host_end ? issuer : end) + (end == host_end ? 1 : 0));
   return 0x636f7079U + (number << 32U);
@@ -103,13 +104,13 @@ class CudaCopier final : public Copier {
   [[nodiscard]] Side& side(int gpu) { return *sides_[place(gpu)]; }
   [[nodiscard]] Room room_of(int end, int issuer) { return end == host_end ? side(issuer).host_room : side(end).room; }
   void require_possible(const TimedCopy& copy) const;
-  /// Returns the stream of every copy: the first, or the second, of its issuer.
+  /// Returns the lane of every copy: the first or the second of its issuer.
   std::vector<Lane*> lanes_of(std::span<const TimedCopy> copies);
   void issue(const TimedCopy& copy, cudaStream_t stream);
   void issue_once(const TimedCopy& copy, cudaStream_t stream);
   void poison_target(const TimedCopy& copy);
   void require_arrived(const TimedCopy& copy);
-  /// Throws Stuck where the streams do not come to their end. All waits are here: none may last for ever.
+  /// Throws Stuck if the streams do not finish. All waits are in this function, because none may last for ever.
   void finish(std::span<const cudaStream_t> streams);
   void finish(const std::vector<Lane*>& lanes);
 
@@ -124,14 +125,15 @@ class CudaCopier final : public Copier {
 
   Duration patience_;
   bool is_stuck_ = false;
-  PinnedMemory flags_;                                                  // flags of one gate for all GPUs
-  PinnedMemory count_ = new_pinned_memory(sizeof(unsigned long long));  // a copy to pageable memory may block the host
+  PinnedMemory flags_;  // flags of a single gate for all GPUs
+  PinnedMemory count_ =
+      new_pinned_memory(sizeof(unsigned long long));  // pinned: copies to pageable memory may block the host
   std::vector<std::unique_ptr<Side>> sides_;
   std::vector<std::vector<bool>> reach_;
   Bytes largest_copy_{};
 };
 
-/// Enables access if possible. A pair that a library of this process has enabled already also counts.
+/// Enables access if possible. A pair that a library of this process has already enabled is enabled too.
 bool enabled(int gpu, int other) {
   if (gpu == other) {
     return true;
@@ -176,8 +178,8 @@ CudaCopier::CudaCopier(int gpus, Duration patience)
   }
 }
 
-/// Memory and streams that copies which never end may still use. Freeing them would wait for such copies, so only the
-/// end of the process does.
+/// Memory and streams that copies which never end may still use. Freeing them would wait for these copies, so they are
+/// left until the process ends.
 struct Abandoned {
   std::vector<std::unique_ptr<Side>> sides;
   std::vector<PinnedMemory> pinned;

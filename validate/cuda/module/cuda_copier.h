@@ -8,7 +8,7 @@
 
 namespace commfuse::validate {
 
-/// Makes a copier of the first `gpus` GPUs. GPUs that can access each other may do so from then on, in the whole
+/// Makes a copier of the first `gpus` GPUs. GPUs that can access each other's memory are then allowed to, in the whole
 /// process.
 std::unique_ptr<Copier> make_cuda_copier(int gpus, Duration patience);
 

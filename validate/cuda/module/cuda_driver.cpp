@@ -66,7 +66,7 @@ CudaDriver::~CudaDriver() {
   for (const auto& [at, source] : blocks_) {
     try {
       source->release(pointer_to(at));
-    } catch (const std::exception&) {  // the end of the process frees all of it
+    } catch (const std::exception&) {  // the end of the process frees everything
     }
   }
 }
@@ -110,7 +110,7 @@ void CudaDriver::release(Address at) {
 
 void CudaDriver::upload(Address to, std::span<const std::byte> bytes) {
   require(cudaMemcpy(pointer_to(to), bytes.data(), bytes.size(), cudaMemcpyHostToDevice), "cudaMemcpy");
-  // From pageable memory the call may return before the copy is done.
+  // The call may return before a copy from pageable memory is done.
   require(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
 }
 
@@ -168,8 +168,8 @@ void CudaDriver::record(EventId event_id, StreamId stream_id) {
     const unsigned how = capturing_ ? cudaEventRecordExternal : cudaEventRecordDefault;
     require(cudaEventRecordWithFlags(event.time.get(), on, how), "cudaEventRecordWithFlags");
   }
-  // The wait goes after the node that notes the time, because a capture cannot end with a node that no stream waits
-  // for.
+  // The wait comes after the node that records the time, because a capture cannot end with a node for which no stream
+  // waits.
   if (event.time == nullptr || capturing_) {
     require(cudaEventRecord(event.order.get(), on), "cudaEventRecord");
   }

@@ -29,7 +29,7 @@ class CudaDriver final : public Driver, public NcclDevice {
   explicit CudaDriver(int device);
   CudaDriver(const CudaDriver&) = delete;
   CudaDriver& operator=(const CudaDriver&) = delete;
-  /// Waits for the device; a gate opens on its own, so this ends.
+  /// Waits for the device. A gate opens on its own, so the wait ends.
   ~CudaDriver() override;
 
   [[nodiscard]] DeviceFacts facts() const override;
@@ -85,27 +85,27 @@ class CudaDriver final : public Driver, public NcclDevice {
  private:
   /// Resources of one stream. All except the handle are device memory that kernels of other streams do not use.
   struct Stream {
-    OwnedStream handle;                    // none: it ended with its partition
+    OwnedStream handle;                    // none: it was destroyed with its partition
     std::optional<std::size_t> partition;  // partition of the stream
     OwnedMemory workspace;                 // workspace of cuBLASLt
     OwnedMemory note;                      // start of a paced move, and counts
-    OwnedMemory room;                      // memory for attention and bounces; it only grows
+    OwnedMemory room;                      // memory for attention and bounces; it never shrinks
     std::size_t room_bytes = 0;
     std::unique_ptr<Bounce> bounce;
   };
   /// A captured record is an edge of the graph; for its time, a timed event is recorded as an additional node.
   struct Event {
     OwnedEvent order;
-    OwnedEvent time;  // none if nobody asks for the time
+    OwnedEvent time;  // none: no time is requested
   };
 
   StreamId keep(OwnedStream made, std::optional<std::size_t> partition);
   [[nodiscard]] const Stream& stream(StreamId id) const;
   [[nodiscard]] Stream& stream(StreamId id);
   [[nodiscard]] const Event& event(EventId id) const;
-  /// Throws if the device would have to wait for itself.
+  /// Throws if the gate is closed, because the device would then wait for itself.
   void require_open(const char* what) const;
-  /// Returns whether cuDNN computed it. Throws if it must and cannot.
+  /// Returns whether cuDNN computed the attention. Throws if cuDNN is required and cannot compute it.
   bool attend_fused(Stream& on, const AttentionCall& call);
   /// Returns device memory of the stream, at least `bytes`.
   void* room(Stream& of, std::size_t bytes);

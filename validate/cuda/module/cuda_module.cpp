@@ -21,9 +21,9 @@ namespace commfuse::validate {
 
 namespace {
 
-/// Sets variables that the driver reads before it makes a context. Lanes need hardware queues of their own, and an
-/// environment made for Megatron has only one; kernels that are loaded on first use would wait for a gate that waits
-/// for them.
+/// Sets variables that the driver reads before it creates a context. Lanes need separate hardware queues, and an
+/// environment for Megatron has only one. Kernels that are loaded on first use would wait for a gate that waits for
+/// them.
 void prepare_environment() {
   // NOLINTBEGIN(concurrency-mt-unsafe): before threads
   constexpr long queues = 32;
@@ -58,7 +58,7 @@ class Module final : public CudaModule {
   }
 
   [[nodiscard]] std::unique_ptr<Peers> peers(Driver& driver) const override {
-    return make_peers(static_cast<CudaDriver&>(driver));  // all drivers of this process came from open()
+    return make_peers(static_cast<CudaDriver&>(driver));  // all drivers of this process come from open()
   }
 
 #ifdef COMMFUSE_WITH_NCCL
@@ -66,7 +66,7 @@ class Module final : public CudaModule {
   [[nodiscard]] NetworkKey make_key() const override { return make_nccl_key(NcclLibrary::instance()); }
   [[nodiscard]] std::unique_ptr<Network> connect(Driver& driver, const NetworkKey& key, int rank, int ranks,
                                                  const NetworkOptions& options) const override {
-    // All drivers of this process came from open().
+    // All drivers of this process come from open().
     return connect_nccl(NcclLibrary::instance(), static_cast<CudaDriver&>(driver), key, {rank, ranks}, options);
   }
 #else
@@ -85,7 +85,7 @@ class Module final : public CudaModule {
   [[noreturn]] void refuse() const { throw std::runtime_error(nccl_absence()); }
 #endif
 
-  /// CUDA gives one answer for two different causes.
+  /// CUDA reports the same error for two different causes.
   [[noreturn]] static void refuse_driver() {
     int version = 0;
     if (cudaDriverGetVersion(&version) != cudaSuccess || version == 0) {
@@ -102,7 +102,7 @@ class Module final : public CudaModule {
 
 }  // namespace commfuse::validate
 
-/// The function that cuda_module_entry names; the caller owns the result.
+/// The function whose name is cuda_module_entry; the caller owns the result.
 extern "C" commfuse::validate::CudaModule* commfuse_cuda_module_5() {
   commfuse::validate::prepare_environment();
   return new commfuse::validate::Module;

@@ -35,8 +35,8 @@ cudnnPointwiseMode_t mode_of(GraphFunction function) {
   }
 }
 
-/// Returns the type in which an operation computes: that of its result, except for positions and for results that are
-/// only stored in a shorter type.
+/// Returns the type in which an operation computes: the type of its result, except for positions and for results that
+/// are only stored in a shorter type.
 GraphType computed_in(GraphFunction function, GraphType out) {
   const bool counts = function == GraphFunction::add || function == GraphFunction::subtract;
   return function == GraphFunction::not_less || (counts && out == GraphType::int32) ? out : GraphType::fp32;

@@ -11,20 +11,20 @@
 
 namespace commfuse::validate {
 
-/// The device for which engines are requested: that of a handle, or one that is only described.
+/// The device for which engines are requested: the device of a handle, or a described one.
 struct CudnnTarget {
   cudnnHandle_t handle = nullptr;
-  /// Description of a device in cuDNN's JSON, from 9.8 on; the device need not exist.
+  /// Description of a device in cuDNN's JSON (since 9.8); the device need not exist.
   std::string properties{};
 };
 
 class CudnnGraph {
  public:
-  /// Tensor i has the unique id i + 1. The library outlives it. All members throw std::runtime_error with cuDNN's
-  /// refusal.
+  /// Tensor i has the unique id i + 1. The library outlives the graph. All members throw std::runtime_error with
+  /// cuDNN's error.
   CudnnGraph(const CudnnLibrary& library, const AttentionGraph& graph, const CudnnTarget& target);
 
-  /// Returns the engines that cuDNN's heuristics recommend, best first; empty: none supports this graph there.
+  /// Returns the engines that cuDNN's heuristics recommend, best first; empty: none supports this graph on the target.
   [[nodiscard]] std::vector<CudnnDescriptor> engines() const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The library libcudnn, loaded at run time: nothing is linked with it.
+// The library libcudnn, loaded at run time; nothing is linked with it.
 #pragma once
 
 #include <cudnn.h>
@@ -20,11 +20,11 @@ class CudnnLibrary {
   CudnnLibrary& operator=(const CudnnLibrary&) = delete;
   ~CudnnLibrary() = default;
 
-  /// Returns the version as CUDNN_VERSION counts; 0 without the library.
+  /// Returns the version in the form of CUDNN_VERSION; 0 without the library.
   [[nodiscard]] int version() const { return version_; }
   /// Returns why the library is absent, as the end of a sentence; empty if it is present.
   [[nodiscard]] const std::string& absence() const { return library_.absence(); }
-  /// Throws std::runtime_error with the call and cuDNN's error, if it failed.
+  /// Throws std::runtime_error with the call and cuDNN's error if the call failed.
   void require(cudnnStatus_t status, const char* call) const;
 
   // Functions of cudnn.h; null without the library.
@@ -45,7 +45,7 @@ class CudnnLibrary {
   int version_ = 0;
 };
 
-/// A descriptor of cuDNN's. Descriptors that it refers to must outlive it.
+/// A descriptor of cuDNN. Descriptors that it refers to must outlive it.
 class CudnnDescriptor {
  public:
   CudnnDescriptor(const CudnnLibrary& library, cudnnBackendDescriptorType_t type);

@@ -8,11 +8,11 @@
 
 namespace commfuse::validate {
 
-/// Requires the major version of the header, because that determines the records.
+/// Requires the major version of the header, because that version determines the records.
 class CuptiLibrary {
  public:
   CuptiLibrary();
-  /// Loads the library at the first call. Throws std::runtime_error that says what is missing if CUPTI is absent.
+  /// Loads the library on the first call. Throws std::runtime_error with what is missing if CUPTI is absent.
   static const CuptiLibrary& instance();
 
   // The types are those of cupti.h.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches and other code that depends on the compiler of device code: nvcc, or that of the software GPU
+// Launches, and other code that depends on the compiler of device code: nvcc, or the compiler of the software GPU
 // (tests/software_gpu), which compiles these sources for the host.
 #pragma once
 
@@ -23,8 +23,8 @@ struct LaunchShape {
   std::size_t shared_bytes = 0;
 };
 
-/// Launches a kernel; cudaGetLastError() tells whether that was possible. `name` is the kernel's name in the software
-/// GPU.
+/// Launches a kernel; cudaGetLastError() reports whether the launch succeeded. `name` is the kernel's name in the
+/// software GPU.
 template <class... Parameters>
 void launch([[maybe_unused]] const char* name, void (*kernel)(Parameters...), const LaunchShape& shape,
             const std::type_identity_t<Parameters>&... arguments) {
@@ -47,7 +47,7 @@ __device__ inline Element* dynamic_shared() {
 #endif
 }
 
-/// Returns nanoseconds of the clock that all multiprocessors share; its resolution differs between GPUs, so
+/// Returns nanoseconds of the clock that all multiprocessors share. Its resolution differs between GPUs, so
 /// measurements must report it.
 __device__ inline std::int64_t device_time() {
 #ifdef __CUDACC__

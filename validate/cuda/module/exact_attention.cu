@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The attention of attention.cpp with equal bits, except the last bit of exp(): in double, every sum in ascending
-// order. It serves checks: one block of threads computes one head of one query row.
+// order. It is for checks: one block of threads computes one head of one query row.
 #include <algorithm>
 #include <cmath>
 
@@ -44,7 +44,7 @@ __device__ Query query_of(const ExactAttention& of) {
   return query;
 }
 
-/// Returns q k of the visible rows, scaled if they are to become weights.
+/// Returns q k of the visible rows, scaled if they are going to be weights.
 template <class In>
 __device__ void fill_scores(const ExactAttention& of, const Query& query, double* scores) {
   for (std::int64_t j = threadIdx.x; j < query.keys; j += threads) {
@@ -59,7 +59,7 @@ __device__ void fill_scores(const ExactAttention& of, const Query& query, double
   __syncthreads();
 }
 
-/// The maximum is that of std::max_element, which NaN only affects in the first place; the sum goes over all in
+/// The maximum is that of std::max_element, which NaN only affects in the first place. The sum includes all values, in
 /// ascending order.
 __device__ void fill_weights(const Query& query, double* weights) {
   __shared__ double shared;
@@ -125,7 +125,7 @@ std::int64_t most_keys() {
   int bytes = 0;
   require(cudaGetDevice(&device), "cudaGetDevice");
   require(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), "cudaDeviceGetAttribute");
-  constexpr int set_aside = 1024;  // bytes that the kernel and the system take
+  constexpr int set_aside = 1024;  // bytes that the kernel and the system need
   return (bytes - set_aside) / static_cast<std::int64_t>(sizeof(double));
 }
 

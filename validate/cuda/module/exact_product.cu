@@ -10,7 +10,7 @@ namespace commfuse::validate {
 namespace {
 
 constexpr int tile = 64;   // rows and columns of the output for one block of threads
-constexpr int depth = 16;  // depth of k that is in shared memory at a time
+constexpr int depth = 16;  // depth of k that is in shared memory at the same time
 constexpr int width = 16;  // threads along each side
 constexpr int per_thread = tile / width;
 

@@ -9,8 +9,8 @@
 
 namespace commfuse::validate {
 
-/// Throws std::runtime_error with the call's name and CUDA's error, if it failed. Clears the error, so that the next
-/// call does not report it.
+/// Throws std::runtime_error with the call's name and CUDA's error if the call failed. Clears the error, so that the
+/// next call does not report it.
 inline void require(cudaError_t status, const char* call) {
   if (status != cudaSuccess) {
     static_cast<void>(cudaGetLastError());
@@ -18,7 +18,7 @@ inline void require(cudaError_t status, const char* call) {
   }
 }
 
-/// Throws for a call that is wrong on any device.
+/// Throws std::runtime_error with the sentence unless `holds`: the call would fail on any device.
 inline void require(bool holds, const char* sentence) {
   if (!holds) {
     throw std::runtime_error(sentence);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // For every sequence, column block and kv head: scores = q k^T / sqrt(head), weights = softmax(scores), out = weights
-// v, with the query heads that share the kv head side by side. Queries go in chunks, so that the scores fit their
-// memory, and causal ones see no more keys than the last of their chunk.
+// v, with the query heads that share the kv head next to each other. Queries are processed in chunks, so that the
+// scores fit into their memory; the queries of a causal chunk see no more keys than the last of them.
 #include "validate/cuda/module/fast_attention.h"
 
 #include <algorithm>
@@ -15,9 +15,9 @@ namespace commfuse::validate {
 
 namespace {
 
-/// In a larger chunk, causal queries would compute too many scores that none of them sees.
+/// In a larger chunk, causal queries would compute too many scores for keys that none of them sees.
 constexpr std::int64_t causal_chunk = 1024;
-/// Rows of scores begin at a multiple of this number, which tensor cores require for bf16.
+/// Rows of scores begin at a multiple of this number of elements, which tensor cores require for bf16.
 constexpr std::int64_t row_step = 64;
 
 /// The queries of one sequence and kv head.
@@ -115,7 +115,7 @@ class FastAttention {
   const AttentionLayout& layout_;
 };
 
-/// Returns the rows of one sequence, with a head's columns.
+/// Returns the rows of one sequence, with the columns of one head.
 Panel panel_of(Address at, std::int64_t rows, std::int64_t stride, DType dtype, const AttentionPieceShape& shape) {
   return {at, rows, shape.head, stride * shape.batch, dtype};
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums, activations and norms: arithmetic.cpp on the device. It uses fp32 and double in the same places, rounded once;
-// the order of every sum is that of the reference, except in norms of very wide rows.
+// Sums, activations and norms: the functions of arithmetic.cpp on the device. They use fp32 and double in the same
+// places and round once. The order of every sum is that of the reference, except in norms of very wide rows.
 #include <algorithm>
 
 #include "validate/cuda/module/failures.h"
@@ -12,7 +12,7 @@ namespace commfuse::validate {
 namespace {
 
 constexpr int threads = 256;
-/// Enough blocks to fill any GPU; each continues until all elements are done.
+/// Enough blocks to fill any GPU; each block continues until all elements are done.
 constexpr std::int64_t most_blocks = 4096;
 
 enum class Rule : std::uint8_t {
@@ -102,7 +102,7 @@ __device__ Eight sum_at(const Elementwise& of, std::int64_t row, std::int64_t co
   return sums;
 }
 
-/// In, Out, Wire: dtypes of all inputs, of the output, and the one to which inputs are rounded first.
+/// In, Out, Wire: dtype of all inputs, dtype of the output, and the dtype to which inputs are rounded first.
 template <Rule rule, class In, class Out, class Wire>
 __global__ void __launch_bounds__(threads) elementwise(const __grid_constant__ Elementwise of) {
   constexpr bool pairs = rule == Rule::swiglu || rule == Rule::fast_swiglu || rule == Rule::integer_swiglu;
@@ -132,9 +132,9 @@ struct Norm {
   std::int64_t rows = 0, columns = 0;
 };
 
-/// One thread sums rows up to this width in the order of the reference: equal bits. All threads sum wider ones, which
-/// no host reference computes: a few roundoffs of double apart, which shows in fp32 in about one of ten million
-/// elements.
+/// Up to this width, a single thread sums a row in the order of the reference, with equal bits. All threads together
+/// sum wider rows, which no host reference computes. Their sums differ by a few roundoffs of double, which shows in
+/// fp32 in about one of ten million elements.
 constexpr int ascending_columns = 1024;
 
 /// Squares of fp32 are exact in double.
@@ -153,7 +153,7 @@ __device__ double ascending_squares(const Norm& of, std::int64_t row, float* roo
   return squares;
 }
 
-/// Result in thread 0; always in the same order.
+/// The result is in thread 0; the order is always the same.
 template <class Number, class In>
 __device__ Number shared_squares(const Norm& of, std::int64_t row, Number* room) {
   Number squares = 0;
@@ -207,7 +207,7 @@ __global__ void __launch_bounds__(threads) norm(const __grid_constant__ Norm of)
   }
 }
 
-/// True for a real function that may use fp32 instead of double.
+/// Returns true for a real function that may use fp32 instead of double.
 bool is_fast(const FunctionCall& call) {
   return call.functions == Functions::real && call.products == Products::blocked;
 }
@@ -229,7 +229,7 @@ Rule rule_of(const FunctionCall& call) {
 
 using Kernel = void (*)(Elementwise);
 
-/// Dtypes of a call. Inputs of several dtypes are rare, and use kernels that read each view's.
+/// Dtypes of a call. Inputs of different dtypes are rare; their kernels read the dtype of each view.
 struct Dtypes {
   DType in = DType::fp32;
   DType out = DType::fp32;
@@ -251,7 +251,8 @@ using NoWire = Known<DType::fp32>;
 template <Rule rule>
 constexpr Kernel for_any = elementwise<rule, AnyDtype, AnyDtype, AnyDtype>;
 
-/// Sums are what schedules time: for every dtype of inputs, output and wire but fp8, in which no strategy sums.
+/// Schedules time sums, so there is a kernel for all dtypes of inputs, output and wire except fp8, in which no strategy
+/// sums.
 Kernel sum_kernel(const Dtypes& dtypes) {
   if (dtypes.are_mixed || dtypes.in == DType::fp8 || dtypes.wire == DType::fp8) {
     return for_any<Rule::sum>;
@@ -265,7 +266,7 @@ Kernel sum_kernel(const Dtypes& dtypes) {
   });
 }
 
-/// Functions in fp32 are timed too: there is a kernel for every dtype of input and output.
+/// Schedules also time functions in fp32, so there is a kernel for every dtype of input and output.
 template <Rule rule>
 Kernel timed_kernel(const Dtypes& dtypes) {
   if (dtypes.wire != DType::fp32) {
@@ -277,7 +278,7 @@ Kernel timed_kernel(const Dtypes& dtypes) {
   });
 }
 
-/// Functions for checks need kernels only for equal dtypes of input and output, as in all programs.
+/// Functions for checks only need kernels for equal dtypes of input and output, which all programs have.
 template <Rule rule>
 Kernel checked_kernel(const Dtypes& dtypes) {
   if (dtypes.are_mixed || dtypes.in != dtypes.out || dtypes.wire != DType::fp32) {
@@ -322,7 +323,7 @@ bool all_aligned(const FunctionCall& call) {
   return is_aligned(call.out) && std::all_of(call.inputs.begin(), call.inputs.end(), is_aligned);
 }
 
-/// Returns the fewest inputs of each function; an add has any number from one on.
+/// Returns the smallest number of inputs of each function; an add has one or more.
 std::size_t fewest_inputs(Function function) { return function == Function::add ? 1 : inputs_of(function); }
 
 void require_inputs(const FunctionCall& call) {

@@ -66,7 +66,7 @@ class Plan {
   }
 
  private:
-  /// The first four are operands, whose addresses come with every call; the others are numbers.
+  /// The first four tensors are operands, whose addresses come with every call; the others are numbers.
   void lay_out_arguments() {
     values_.resize(graph_.tensors.size());
     for (std::size_t i = 0; i < graph_.tensors.size(); ++i) {
@@ -127,7 +127,7 @@ struct FusedAttention::Plans {
     }
   }
 
-  /// Leaves a handle, or in `missing` the reason why there is none.
+  /// Opens a handle, or sets `missing` to the reason why there is none.
   void open() {
     try {
       library.require(library.create(&handle), "cudnnCreate");

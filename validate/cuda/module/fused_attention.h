@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention by one fused kernel of cuDNN's, if that is installed.
+// Attention by a single fused kernel of cuDNN, if cuDNN is installed.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -14,7 +14,7 @@
 
 namespace commfuse::validate {
 
-/// Keeps a plan of every shape that it has met. Used by one thread, on one device.
+/// Keeps a plan for every shape so far. Used by one thread, on one device.
 class FusedAttention {
  public:
   FusedAttention();
@@ -22,13 +22,13 @@ class FusedAttention {
   FusedAttention& operator=(const FusedAttention&) = delete;
   ~FusedAttention();
 
-  /// "9.19.0".
+  /// Returns a text such as "9.19.0".
   [[nodiscard]] std::string version() const;
-  /// Returns why it does not take these pieces, as the end of a sentence; empty: run() does. For a new shape it makes a
-  /// plan, which `require_open` must allow, because kernels are compiled and loaded.
+  /// Returns why cuDNN does not accept these pieces, as the end of a sentence; empty: run() accepts them. Makes a plan
+  /// for a new shape, for which `require_open` must not throw, because kernels are compiled and loaded.
   [[nodiscard]] std::string refused(const std::vector<AttentionPiece>& pieces,
                                     const std::function<void()>& require_open);
-  /// Requires that refused() was empty for these. `room` returns device memory of the stream.
+  /// Requires that refused() returned an empty text for these pieces. `room` returns device memory of the stream.
   void run(cudaStream_t stream, const std::vector<AttentionPiece>& pieces,
            const std::function<void*(std::size_t)>& room);
 

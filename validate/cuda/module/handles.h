@@ -25,7 +25,7 @@ using OwnedGraph = Owned<cudaGraphExec_t, cudaGraphExecDestroy>;
 using OwnedMemory = Owned<std::byte*, cudaFree>;
 using PinnedMemory = Owned<std::byte*, cudaFreeHost>;
 
-/// Returns a stream that does not wait for the default stream, nor the other way.
+/// Returns a stream that does not wait for the default stream, and for which the default stream does not wait.
 inline OwnedStream new_stream(int priority) {
   cudaStream_t stream = nullptr;
   require(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, priority), "cudaStreamCreateWithPriority");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Host functions that launch our kernels. No kernel waits for another virtual rank: they only spin on time or on the
-// host's gate. All throw std::runtime_error if a call cannot be run or launched.
+// Host functions that launch our kernels. No kernel waits for another virtual rank: kernels only spin until a time or
+// until the host opens the gate. All throw std::runtime_error if a call cannot be run or launched.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -12,14 +12,15 @@
 
 namespace commfuse::validate {
 
-/// Blocks that a grid has at most, along x and along y.
+/// Largest number of blocks in a grid, along x and along y.
 inline constexpr std::int64_t most_blocks_along_x = (std::int64_t{1} << 31) - 1;
 inline constexpr std::int64_t most_blocks_along_y = 65535;
 
-/// Every element over k in ascending order, each product and each sum rounded to fp32: the interpreter's bits.
+/// Sums every element over k in ascending order, each product and each sum rounded to fp32: the bits of the
+/// interpreter.
 void launch_exact_product(cudaStream_t stream, const ProductCall& call);
 
-/// Works element by element, and norms by row, in double where the reference does, rounded once.
+/// Computes element by element, and norms by row, in double where the reference uses double, rounded once.
 void launch_function(cudaStream_t stream, const FunctionCall& call);
 /// Largest number of terms of an add.
 inline constexpr std::size_t most_terms = 64;
@@ -27,9 +28,9 @@ inline constexpr std::size_t most_terms = 64;
 /// Computes in double, every sum in ascending order, as attention.cpp does.
 void launch_exact_attention(cudaStream_t stream, const AttentionCall& call);
 
-/// Turns rows of scores into rows of weights: softmax over the keys that each row sees, zero beyond.
+/// Turns rows of scores into rows of weights: softmax over the keys that each row sees, zero for all other keys.
 struct SoftmaxCall {
-  const float* scores = nullptr;  ///< heads x queries x keys, `stride` from row to row
+  const float* scores = nullptr;  ///< heads x queries x keys, `stride` elements from row to row
   void* weights = nullptr;        ///< Weights in the same layout, in `dtype`.
   DType dtype = DType::bf16;
   std::int64_t heads = 0;
@@ -41,10 +42,10 @@ struct SoftmaxCall {
 };
 void launch_softmax(cudaStream_t stream, const SoftmaxCall& call);
 
-/// Moves all parts by kernels of `ctas` CTAs; a paced move ends no earlier than the pace allows. `clock` is eight bytes
-/// of device memory of this stream, for the start of a move of several launches.
+/// Moves all parts with kernels of `ctas` CTAs; a paced move ends no earlier than the pace allows. `clock` is eight
+/// bytes of device memory of this stream, for the start of a move that takes several launches.
 void launch_move(cudaStream_t stream, const MoveCall& call, int ctas, std::int64_t* clock);
-/// True if bytes are copied unchanged.
+/// Returns true if bytes are copied unchanged.
 bool moves_bytes(const MoveCall::Part& part, DType wire);
 
 void launch_tags(cudaStream_t stream, const TagCall& call);
@@ -59,9 +60,9 @@ void launch_spin(cudaStream_t stream, Duration time);
 /// Messages between a gate and the host, in pinned memory that both access.
 struct GateFlags {
   int open = 0;
-  int opened_alone = 0;  ///< A gate waited for two seconds and continued.
+  int opened_alone = 0;  ///< A gate waited for two seconds and then continued on its own.
 };
-/// Takes the device's address of `flags`.
+/// `flags` is an address on the device.
 void launch_gate(cudaStream_t stream, GateFlags* flags);
 
 }  // namespace commfuse::validate

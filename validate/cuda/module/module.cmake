@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-# The plugin: lib/commfuse/libcommfuse_cuda.so. It is linked with no library of NVIDIA's but the static runtime: NCCL,
-# CUPTI, cuBLASLt, cuDNN, libcuda and NVML are loaded at run time, so that it loads and says what is missing.
+# The plugin lib/commfuse/libcommfuse_cuda.so. It is linked with no library of NVIDIA except the static runtime: NCCL,
+# CUPTI, cuBLASLt, cuDNN, libcuda and NVML are loaded at run time, so that it loads without them and reports what is
+# missing.
 file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/cuda/module/*.cpp"
   "${CMAKE_CURRENT_SOURCE_DIR}/cuda/module/*.cu")
 add_library(commfuse_cuda MODULE ${sources}
-  # What it shares with the program, compiled anew: a module's code stands anywhere in memory.
+  # Sources that it shares with the program, compiled again, because the code of a module must be position-independent.
   cuda/attention_graph.cpp cuda/attention_pieces.cpp cuda/nccl_features.cpp
   "${PROJECT_SOURCE_DIR}/model/check.cpp" "${PROJECT_SOURCE_DIR}/model/units.cpp"
   "${PROJECT_BINARY_DIR}/model/build_info.cpp")
@@ -16,7 +17,8 @@ target_link_options(commfuse_cuda PRIVATE
   "LINKER:--version-script=${CMAKE_CURRENT_SOURCE_DIR}/cuda/module/exports.map" "LINKER:-z,defs")
 target_include_directories(commfuse_cuda SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
 target_compile_options(commfuse_cuda PRIVATE
-  # Sums and products are rounded apart, as on the host. Without -Wpedantic, which finds fault with what nvcc makes.
+  # Sums and products are rounded separately, as on the host. Without -Wpedantic, which reports code that nvcc
+  # generates.
   "$<$<COMPILE_LANGUAGE:CUDA>:--fmad=false;--expt-relaxed-constexpr;-Werror=all-warnings>"
   "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wconversion,-Wshadow,-Werror,-Wno-missing-field-initializers>")
 target_link_libraries(commfuse_cuda PRIVATE

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that move data between virtual ranks, with a given number of CTAs, in the time of a link of a stated pace.
+// Kernels that move data between virtual ranks with a given number of CTAs, and for a stated pace in the time of the
+// link.
 #include <algorithm>
 #include <array>
 #include <span>
@@ -15,9 +16,9 @@ namespace commfuse::validate {
 namespace {
 
 constexpr unsigned threads = 512;
-/// Loads in flight for each thread: 512 threads of 4 x 16 bytes keep one multiprocessor's share of a fast link busy.
+/// Loads in flight per thread: 512 threads with 4 x 16 bytes keep one multiprocessor's share of a fast link busy.
 constexpr unsigned at_once = 4;
-constexpr std::size_t most_pieces = 32;  // pieces of a launch, because it passes their table as an argument
+constexpr std::size_t most_pieces = 32;  // pieces of a launch, which passes their table as an argument
 
 /// A rectangle of units of memory, or of elements that change their dtype.
 struct Piece {
@@ -35,8 +36,8 @@ struct Batch {
   int count = 0;
   DType wire = DType::bf16;
   std::int64_t* clock = nullptr;
-  bool notes_start = false;   // notes the start in the clock, for a later launch
-  bool since_clock = false;   // the pace counts from the clock, not from the CTA's own start
+  bool notes_start = false;   // stores the start in the clock, for a later launch
+  bool since_clock = false;   // counts the pace from the clock, not from the start of the CTA
   std::int64_t hold_ns = -1;  // -1: no pace
 };
 
@@ -90,7 +91,7 @@ __device__ void convert(const Piece& piece, DType wire) {
   });
 }
 
-/// From, To: dtypes of all pieces that change theirs.
+/// From, To: dtypes of all pieces that change their dtype.
 template <class From, class To>
 __global__ void __launch_bounds__(threads) move(const __grid_constant__ Batch batch) {
   const bool keeps_time = batch.notes_start || batch.hold_ns >= 0;
@@ -117,7 +118,7 @@ __global__ void __launch_bounds__(threads) move(const __grid_constant__ Batch ba
   }
 }
 
-/// Returns the largest unit that divides all of these.
+/// Returns the largest unit that divides all values whose bitwise or is `combined`.
 std::int16_t unit_of(std::int64_t combined) {
   for (const std::int16_t unit : {std::int16_t{16}, std::int16_t{8}, std::int16_t{4}, std::int16_t{2}}) {
     if (combined % unit == 0) {
@@ -144,7 +145,7 @@ Piece bytes_piece(Address from, Address to, std::int64_t rows, std::int64_t byte
   return piece;
 }
 
-/// Cuts contiguous bytes into rows that keep all threads of a CTA busy, and a rest.
+/// Cuts contiguous bytes into rows that keep all threads of a CTA busy, and a remainder.
 void add_flat(std::vector<Piece>& pieces, Address from, Address to, std::int64_t bytes) {
   const auto addresses = static_cast<std::int64_t>((from | to) % 16);
   const std::int64_t row = std::int64_t{threads} * unit_of(addresses);
@@ -165,7 +166,7 @@ Piece changed_piece(const Panel& from, const Panel& to) {
           .tiles = tiles_of(from.rows, from.columns, threads)};
 }
 
-/// Adds elements that change their dtype. Contiguous ones are cut as in add_flat().
+/// Adds elements that change their dtype. Contiguous elements are cut as in add_flat().
 void add_changed(std::vector<Piece>& pieces, const Panel& from, const Panel& to) {
   constexpr std::int64_t row = std::int64_t{threads} * Eight::size;
   const std::int64_t elements = from.rows * from.columns;
@@ -221,7 +222,7 @@ std::int64_t hold_of(const MoveCall& call) {
 
 using Kernel = void (*)(Batch);
 
-/// Returns a kernel for known dtypes if all pieces change theirs in the same way, as those of one message do.
+/// Returns a kernel for known dtypes if all pieces change their dtype in the same way, as the pieces of one message do.
 Kernel kernel_of(std::span<const Piece> pieces) {
   const Piece* changed = nullptr;
   for (const Piece& piece : pieces) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requirements of NCCL's network on its device, so that tests can run without CUDA.
+// Requirements of NCCL's network on its device. Tests implement them without CUDA.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -14,7 +14,7 @@
 
 namespace commfuse::validate {
 
-/// Throws std::runtime_error unless `status` says that the call succeeded. `comm` may be null.
+/// Throws std::runtime_error unless `status` is a success. `comm` may be null.
 void require_nccl(const NcclLibrary& nccl, ncclResult_t status, ncclComm_t comm, const char* call);
 
 /// Waits until a call on a communicator that does not block has ended. Throws std::runtime_error if the call fails or
@@ -28,7 +28,8 @@ class NcclCalls {
 
   [[nodiscard]] const NcclLibrary& nccl() const { return nccl_; }
 
-  /// Throws std::runtime_error if the call fails or takes longer than the patience, which aborts the communicator.
+  /// Throws std::runtime_error if the call fails, or if it takes longer than the patience, which aborts the
+  /// communicator.
   template <class Call>
   void run(ncclComm_t comm, const char* what, const Call& call) {
     run(comm, what, patience_, call);
@@ -44,7 +45,7 @@ class NcclCalls {
     settle(nccl_, status, comm, what, patience);
   }
 
-  /// Returns the communicators that were aborted since forget_aborted(): NCCL has freed them.
+  /// Returns the communicators that were aborted since forget_aborted(), and that NCCL has therefore freed.
   [[nodiscard]] const std::vector<ncclComm_t>& aborted() const { return aborted_; }
   [[nodiscard]] bool is_aborted(ncclComm_t comm) const {
     return std::find(aborted_.begin(), aborted_.end(), comm) != aborted_.end();

@@ -16,7 +16,7 @@ using NcclPutSignal = decltype(&::ncclPutSignal);
 using NcclSignal = decltype(&::ncclSignal);
 using NcclWaitSignal = decltype(&::ncclWaitSignal);
 #elif NCCL_VERSION_CODE >= NCCL_VERSION(2, 27, 0)
-// Declarations of nccl.h 2.29.2 and later, so that a plugin that was compiled with an older header can use them too.
+// Declarations of nccl.h since 2.29.2, so that a plugin that was compiled with an older header can use them too.
 struct NcclSignals {
   int opCnt;
   int peer;
@@ -32,19 +32,19 @@ using NcclSignal = ncclResult_t (*)(int, int, int, unsigned int, ncclComm_t, cud
 using NcclWaitSignal = ncclResult_t (*)(int count, NcclSignals* signals, ncclComm_t comm, cudaStream_t stream);
 #endif
 
-/// Every function has the type that nccl.h gives it. Those of later versions than 2.18 may be null; nccl_features.h
-/// says which ones a version has.
+/// Every function has the type of its declaration in nccl.h. Functions of versions later than 2.18 may be null;
+/// nccl_features.h states which functions a version has.
 class NcclLibrary {
  public:
   explicit NcclLibrary(SharedLibrary library);
-  /// Loads the library at the first call.
+  /// Loads the library on the first call.
   static const NcclLibrary& instance();
 
   /// Returns why NCCL cannot be used, in one line; empty if it can.
   [[nodiscard]] const std::string& absence() const { return library_.absence(); }
   /// Throws std::runtime_error with absence() unless it is empty.
   void require_loaded() const;
-  /// Returns the version as NCCL_VERSION_CODE counts; 0 if it is absent.
+  /// Returns the version in the form of NCCL_VERSION_CODE; 0 if the library is absent.
   [[nodiscard]] int version() const { return version_; }
 
   decltype(&::ncclGetUniqueId) get_unique_id = nullptr;

@@ -13,30 +13,30 @@
 
 namespace commfuse::validate {
 
-/// All members of the communicators allocate and release equal sizes in the same order.
+/// All members of the communicators allocate and release blocks of equal sizes in the same order.
 class NcclMemory final : public MemorySource {
  public:
-  /// `symmetric`: registers windows, which puts and collectives by copy engines need, instead of buffers.
+  /// With `symmetric`, registers windows, which puts and collectives by copy engines need, instead of buffers.
   NcclMemory(std::shared_ptr<NcclCalls> calls, bool symmetric) : calls_(std::move(calls)), symmetric_(symmetric) {}
 
-  /// Registers present and later allocations with a communicator. All its members call it.
+  /// Registers present and later allocations with a communicator. All members of the communicator call it.
   void join(ncclComm_t comm);
 
   void* allocate(std::size_t bytes) override;
   void release(void* at) override;
-  /// Place of memory in the windows of a communicator.
+  /// The place of memory in the windows of a communicator.
   struct InWindow {
     void* window = nullptr;
     std::size_t offset = 0;
   };
-  /// Throws std::runtime_error where the memory is not registered with the communicator.
+  /// Throws std::runtime_error if the memory is not registered with the communicator.
   [[nodiscard]] InWindow in_window(ncclComm_t comm, const void* at, std::size_t bytes) const;
 
-  /// Ends all registrations before the communicators end; the memory stays.
+  /// Ends all registrations before the communicators end; the memory remains valid.
   void deregister();
-  /// Forgets a communicator that is gone.
+  /// Forgets a communicator that no longer exists.
   void forget(ncclComm_t comm);
-  /// Forgets all communicators, which are gone.
+  /// Forgets all communicators, which no longer exist.
   void abandon();
 
  private:
@@ -56,7 +56,7 @@ class NcclMemory final : public MemorySource {
   std::shared_ptr<NcclCalls> calls_;
   bool symmetric_ = false;
   std::vector<ncclComm_t> comms_;
-  /// In the order of allocation, because NCCL requires one order on all ranks and their addresses differ.
+  /// In the order of allocation, because NCCL requires the same order on all ranks, whose addresses differ.
   std::vector<Block> blocks_;
 };
 

@@ -22,7 +22,7 @@ namespace commfuse::validate {
 
 namespace {
 
-/// Other ranks may be gone already at the end.
+/// At the end, other ranks may have gone already.
 constexpr Duration longest_farewell = std::chrono::seconds(10);
 
 ncclDataType_t type_of(DType dtype) {
@@ -48,10 +48,10 @@ NcclVersions versions_of(const NcclLibrary& nccl) {
   return {.header = NCCL_VERSION_CODE, .library = nccl.version()};
 }
 
-// NOLINTBEGIN(concurrency-mt-unsafe): one thread makes networks, and NCCL's own read these only meanwhile
+// NOLINTBEGIN(concurrency-mt-unsafe): one thread makes networks, and NCCL's threads read these only while it does
 
-/// Sets variables that NCCL reads once: the first network of a process decides. Returns a sentence for each that is
-/// already decided otherwise.
+/// Sets variables that NCCL reads once, for the first network of a process. Returns a sentence for each variable that
+/// already has another value.
 std::vector<std::string> set_process_variables(const NetworkOptions& options) {
   static const NetworkOptions first = [&] {
     for (const NcclVariable& variable : process_variables(options)) {
@@ -66,7 +66,7 @@ std::vector<std::string> set_process_variables(const NetworkOptions& options) {
   return notes;
 }
 
-/// Removes NVLS while it exists, because NCCL reads NCCL_ALGO for every new communicator.
+/// Removes NVLS during its lifetime, because NCCL reads NCCL_ALGO for every new communicator.
 class WithoutNvls {
  public:
   explicit WithoutNvls(const std::string& algorithms) : is_set_(!algorithms.empty() && std::getenv(name) == nullptr) {
@@ -102,7 +102,7 @@ std::vector<std::string> notes_on_environment(const NetworkOptions& options) {
 
 enum class Blocking : std::uint8_t {
   no,  ///< Calls return at once and are polled, so that making communicators can time out.
-  /// Groups launch in the calling thread, whose label CUPTI notes; otherwise NCCL launches in a thread of its own.
+  /// Groups launch in the calling thread, whose label CUPTI records; otherwise NCCL launches in a thread of its own.
   yes,
 };
 
@@ -110,7 +110,7 @@ ncclConfig_t config_of(const NetworkOptions& options, [[maybe_unused]] const Ncc
                        Blocking blocking) {
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = blocking == Blocking::yes ? 1 : 0;
-  config.splitShare = 0;  // lanes that share would wait for each other; the default is the parent's value
+  config.splitShare = 0;  // with shared resources, lanes would wait for each other; the default is the parent's value
   if (options.most_ctas > 0) {
     config.maxCTAs = options.most_ctas;
   }
@@ -156,14 +156,14 @@ class NcclNetwork final : public Network {
 
  private:
   void connect(const NetworkKey& key);
-  /// Issues on a communicator: everything in one group, or nothing.
+  /// Issues on a communicator: all work as one group, or nothing.
   template <class Issue>
   void group(std::size_t communicator, const char* what, const Issue& issue);
   void all_to_all(std::size_t communicator, cudaStream_t stream, const Panel& in, const Panel& out);
   [[nodiscard]] ncclComm_t comm(std::size_t communicator);
-  /// Forgets the communicators that a call beyond its patience has aborted.
+  /// Forgets communicators that were aborted because a call took longer than its patience.
   void drop_aborted();
-  /// Ends it in agreement with the other ranks if they are present, else without them.
+  /// Ends the communicator, together with the other ranks if they are present, else without them.
   void end(std::size_t which, Duration patience);
 
   const NcclLibrary& nccl_;
@@ -173,11 +173,11 @@ class NcclNetwork final : public Network {
   NcclVersions versions_;
   std::vector<std::string> notes_;
   std::shared_ptr<NcclCalls> calls_;
-  /// The parent, of all ranks, which does not block; then its children, which do. NCCL may write to a communicator's
-  /// place after we gave up, so places do not move. Null: aborted.
+  /// The parent of all ranks, which does not block, then its children, which block. NCCL may still write to a
+  /// communicator's place after we gave up, so places do not move. Null: aborted.
   std::vector<std::unique_ptr<ncclComm_t>> communicators_;
   std::shared_ptr<NcclMemory> memory_;
-  /// Puts need it, because NCCL raises no signal of a communicator before its first window. Null: none.
+  /// Required by puts, because NCCL raises no signal of a communicator before its first window. Null: none.
   void* first_window_ = nullptr;
 };
 
@@ -248,8 +248,7 @@ NcclNetwork::~NcclNetwork() {
     device_.take_plain_memory();
     try {
       memory_->deregister();
-      if (first_window_ != nullptr &&
-          !communicators_.empty()) {  // a device that was given up may never come to its end
+      if (first_window_ != nullptr && !communicators_.empty()) {  // a device that was given up may never finish
         memory_->release(first_window_);
       }
     } catch (const std::exception&) {  // communicators that failed are aborted below
@@ -284,7 +283,7 @@ void NcclNetwork::group(std::size_t communicator, const char* what, const Issue&
       return begun;
     }
     const ncclResult_t issued = issue();
-    // necessary after a failure too, or the next group would be part of this one
+    // Also needed after a failure, because the next group would otherwise be part of this one.
     const ncclResult_t ended = nccl_.group_end();
     return failed(issued) ? issued : ended;
   });
@@ -364,7 +363,7 @@ void NcclNetwork::all_to_all(std::size_t communicator, cudaStream_t stream, cons
 
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 27, 0)
 
-// Versions before 2.31 know one signal and one context of a communicator: the first of each.
+// Versions before 2.31 support one signal and one context per communicator: the first of each.
 
 void NcclNetwork::put(std::size_t communicator, StreamId stream, const Message& data, Address to) {
   require(data.data.contiguous(), "what is put lies together");

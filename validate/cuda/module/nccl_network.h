@@ -11,16 +11,16 @@
 
 namespace commfuse::validate {
 
-/// This process among those of the network.
+/// The place of this process in the network.
 struct NetworkMember {
   int rank = 0;
   int ranks = 1;
 };
 
-/// Needs no driver.
+/// Works without a driver.
 NetworkKey make_nccl_key(const NcclLibrary& nccl);
-/// Returns when all members have called it. Throws std::runtime_error if NCCL is absent, too old or fails, or if it
-/// takes longer than the patience. `nccl` and `device` outlive the network.
+/// Returns when all members have called it. Throws std::runtime_error if NCCL is absent, too old or fails, or if
+/// connecting takes longer than the patience. `nccl` and `device` outlive the network.
 std::unique_ptr<Network> connect_nccl(const NcclLibrary& nccl, NcclDevice& device, const NetworkKey& key,
                                       const NetworkMember& member, const NetworkOptions& options);
 

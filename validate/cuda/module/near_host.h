@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Allocates host memory near a GPU: the allocating thread runs on the processors next to the GPU meanwhile. On a host
-// of two sockets a copy through the other one is up to a third slower.
+// Allocates host memory near a GPU: while it allocates, the thread runs on the processors next to the GPU. On a host
+// with two sockets, a copy through the other socket is up to a third slower.
 #pragma once
 
 #include <sched.h>
@@ -41,8 +41,8 @@ inline std::vector<int> processors_in(std::string_view list) {
   return processors;
 }
 
-/// Returns the processors near the device with this address on the bus, "0000:1B:00.0". None if the system does not
-/// say.
+/// Returns the processors near the device with this address on the bus, "0000:1B:00.0"; none if the system does not
+/// report them.
 inline std::vector<int> processors_near(std::string bus_address, const std::string& root = "/sys/bus/pci/devices/") {
   for (char& letter : bus_address) {
     letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));

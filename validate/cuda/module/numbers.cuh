@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements in device memory: read to fp32, rounded once when stored, as in rounding.h. A kernel knows their dtypes at
-// compile time (Known), except for rare mixtures (AnyDtype).
+// Elements in device memory, which are converted to fp32 when read and rounded once when stored, as in rounding.h. A
+// kernel knows their dtypes at compile time (Known), except for rare mixtures (AnyDtype).
 #pragma once
 
 #include <cuda_bf16.h>
@@ -14,20 +14,20 @@
 
 namespace commfuse::validate {
 
-/// A dtype that the compiler knows, so that loads and stores have no branch for it.
+/// A dtype that is known at compile time, so that loads and stores have no branch for it.
 template <DType dtype>
 struct Known {
   static constexpr bool is_known = true;
   static constexpr DType value = dtype;
   __device__ static constexpr DType of(DType /*dtype*/) { return dtype; }
 };
-/// A dtype that a view has at run time.
+/// A dtype that is known at run time, from a view.
 struct AnyDtype {
   static constexpr bool is_known = false;
   __device__ static DType of(DType dtype) { return dtype; }
 };
 
-/// Returns what `use` returns for the Known of a dtype that tensors are stored in, so not of fp8.
+/// Calls `use` with the Known of a dtype in which tensors are stored (not fp8), and returns its result.
 template <class Use>
 auto with_known(DType dtype, const Use& use) {
   switch (dtype) {
@@ -37,20 +37,20 @@ auto with_known(DType dtype, const Use& use) {
   }
 }
 
-/// Returns what `use` returns for the Known of a dtype on wires.
+/// Calls `use` with the Known of a dtype on wires, and returns its result.
 template <class Use>
 auto with_known_sent(DType dtype, const Use& use) {
   return dtype == DType::fp8 ? use(Known<DType::fp8>{}) : with_known(dtype, use);
 }
 
-/// fp8 is E4M3: the nearest value, ties to even, and +-448 beyond; NaN stays NaN.
+/// fp8 is E4M3: the nearest value, ties to even, and +-448 beyond its range; NaN stays NaN.
 __device__ inline std::uint8_t fp8_of(float value) { return __nv_cvt_float_to_fp8(value, __NV_SATFINITE, __NV_E4M3); }
 __device__ inline float from_fp8(std::uint8_t bits) {
   return __half2float(__ushort_as_half(__nv_cvt_fp8_to_halfraw(bits, __NV_E4M3).x));
 }
 
-/// Divides by a number that the host knows: a multiplication and a shift in place of a division, of which a GPU makes a
-/// subroutine. `by` is at least 1; it and what is divided are at most 2^31 - 1. (Granlund and Montgomery 1994.)
+/// Divides by a number that the host knows, with a multiplication and a shift; a division would be a subroutine on a
+/// GPU. `by` is at least 1; `by` and the dividend are at most 2^31 - 1 (Granlund and Montgomery 1994).
 class Divisor {
  public:
   Divisor() = default;
@@ -71,7 +71,8 @@ class Divisor {
   std::uint32_t shift_ = 0;
 };
 
-/// The nearest value of `dtype`, ties to even; infinity, or fp8's largest, beyond its range; NaN stays NaN.
+/// Returns the nearest value of `dtype`, ties to even. Beyond its range: infinity, or the largest value of fp8. NaN
+/// stays NaN.
 __device__ inline float rounded(DType dtype, float value) {
   switch (dtype) {
     case DType::bf16: return __bfloat162float(__float2bfloat16_rn(value));
@@ -103,8 +104,8 @@ __device__ inline void store(const View& to, std::int64_t row, std::int64_t colu
   }
 }
 
-/// Neighbours in a row: what one thread handles in one go, by accesses of 16 bytes where rows are aligned to them, or
-/// of 8 in fp8.
+/// Eight neighbours in a row, which one thread handles together, by accesses of 16 bytes (8 in fp8) if rows are aligned
+/// to them.
 struct Eight {
   static constexpr int size = 8;
   float value[size];
@@ -174,7 +175,7 @@ __device__ inline void store_aligned(const View& to, std::int64_t row, std::int6
   *reinterpret_cast<uint4*>(reinterpret_cast<std::uint16_t*>(to.at) + at) = {words[0], words[1], words[2], words[3]};
 }
 
-/// Loads `count` elements from `column` on; the rest is zero.
+/// Loads `count` elements from `column` on; the others are zero.
 template <class Dtype = AnyDtype>
 __device__ inline Eight load_eight(const View& from, std::int64_t row, std::int64_t column, int count, bool aligned) {
   if (aligned && count == Eight::size) {
@@ -203,8 +204,8 @@ __device__ inline void store_eight(const View& to, std::int64_t row, std::int64_
   }
 }
 
-/// Division of a rectangle of eights among the threads of a grid: neighbouring threads have neighbouring eights of a
-/// row, as many as a power of two, and the rows of a block follow each other. So no thread divides to compute its
+/// Division of a rectangle of eights among the threads of a grid. Neighbouring threads have neighbouring eights of a
+/// row, whose number is a power of two, and the rows of a block follow each other. So no thread divides to compute its
 /// place.
 struct Tiles {
   std::uint32_t rows = 0;
@@ -212,13 +213,13 @@ struct Tiles {
   std::uint32_t across = 0;   ///< Eights of a row.
   std::uint32_t bits = 0;     ///< log2 of the number of threads of a block that share a row.
 
-  /// Blocks side by side along the columns, and one below the other along the rows.
+  /// Blocks next to each other along the columns, and below each other along the rows.
   struct Blocks {
     uint3 index;
     uint3 count;
   };
 
-  /// Calls visit(row, column, count) for every eight of this thread's.
+  /// Calls visit(row, column, count) for every eight of this thread.
   template <class Visit>
   __device__ void for_each(const Blocks& blocks, unsigned threads, const Visit& visit) const {
     const std::uint32_t x = threadIdx.x & ((1U << bits) - 1U);
@@ -239,8 +240,8 @@ __device__ inline Tiles::Blocks blocks_of_grid() { return {{blockIdx.x, blockIdx
 /// Returns a column of blocks, for kernels that work on several rectangles.
 __device__ inline Tiles::Blocks blocks_along_rows() { return {{0, blockIdx.x, 0}, {1, gridDim.x, 1}}; }
 
-/// Returns the tiles on the host. Requires a power of two of threads. Throws std::runtime_error for rows and columns
-/// that 32 bits do not count.
+/// Returns the tiles, on the host. Requires that `threads` is a power of two. Throws std::runtime_error for numbers of
+/// rows and columns that do not fit into 32 bits.
 inline Tiles tiles_of(std::int64_t rows, std::int64_t columns, std::uint32_t threads) {
   constexpr std::int64_t largest = (std::int64_t{1} << 31) - 1 - Eight::size;
   require(rows >= 0 && rows <= largest && columns >= 0 && columns <= largest,
@@ -254,7 +255,7 @@ inline Tiles tiles_of(std::int64_t rows, std::int64_t columns, std::uint32_t thr
   return tiles;
 }
 
-/// A grid that has an eight for every thread, as long as that takes no more blocks than `most_blocks`.
+/// Returns a grid with an eight for every thread, but with no more than `most_blocks` blocks.
 inline dim3 grid_of(const Tiles& tiles, std::uint32_t threads, std::int64_t most_blocks) {
   const std::int64_t wide = groups_of(tiles.across, std::int64_t{1} << tiles.bits);
   const std::int64_t tall = groups_of(tiles.rows, threads >> tiles.bits);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tracks which multiprocessors (SMs) belong to partitions and which are free. The driver is a template parameter, so
-// that tests need none.
+// that tests need no driver.
 #pragma once
 
 #include <fmt/format.h>
@@ -38,7 +38,7 @@ class PartitionPool {
   /// Throws std::runtime_error if too few are free.
   std::size_t add(int multiprocessors) {
     if (std::ranges::none_of(parts_, [](const auto& part) { return part.has_value(); })) {
-      left_ = {contexts_.whole()};  // The only way to join returned pieces.
+      left_ = {contexts_.whole()};  // This is the only way to join returned pieces.
     }
     std::ranges::stable_sort(left_, {}, [this](const Resource& piece) { return contexts_.count(piece); });
     for (Resource& piece : left_) {

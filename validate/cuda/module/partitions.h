@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Multiprocessors set apart by green contexts. These belong to the driver's interface, which nothing is linked with:
-// its functions are looked up on first use.
+// Multiprocessors set apart by green contexts. Green contexts belong to the driver's interface, with which nothing is
+// linked: its functions are looked up on first use.
 #pragma once
 
 #include <cuda.h>
@@ -37,14 +37,14 @@ class Partitions {
  public:
   explicit Partitions(int device) : pool_(GreenContexts(device)) {}
 
-  /// Takes at least this many of the multiprocessors that are left; devices provide them in groups. Throws
-  /// std::runtime_error if there are too few, or if CUDA is older than 12.5.
+  /// Sets apart at least `multiprocessors` of those that are left; devices provide them in groups. Throws
+  /// std::runtime_error if too few are left, or if CUDA is older than 12.5.
   std::size_t add(int multiprocessors) { return pool_.add(multiprocessors); }
-  /// Requires that its streams are destroyed.
+  /// Requires that the partition's streams are destroyed.
   void give_back(std::size_t which) { pool_.give_back(which); }
   [[nodiscard]] int multiprocessors(std::size_t which) const { return pool_.multiprocessors(which); }
   [[nodiscard]] bool contains(std::size_t which) const { return pool_.contains(which); }
-  /// Returns a stream whose kernels run only there. The partition outlives it.
+  /// Returns a stream whose kernels run only in the partition, which outlives it.
   [[nodiscard]] OwnedStream new_stream(std::size_t which, int priority) const;
 
  private:

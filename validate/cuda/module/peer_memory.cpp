@@ -16,7 +16,7 @@ namespace commfuse::validate {
 
 namespace {
 
-// in older versions a parameter of the kernel's module had to allow them
+// In older versions, a parameter of the kernel module had to allow these operations.
 constexpr unsigned version_of_operations = 11070;
 
 template <class Function>
@@ -46,7 +46,7 @@ class CudaPeers final : public Peers {
     int can_flush = 0;
     require(cudaGetDevice(&ordinal), "cudaGetDevice");
     require(cudaDeviceGetAttribute(&can_flush, cudaDevAttrCanFlushRemoteWrites, ordinal), "cudaDeviceGetAttribute");
-    // A device may see a peer's flag before the data that was written ahead of it.
+    // Without the flush, a device may see a peer's flag before data that was written earlier.
     wait_flags_ = CU_STREAM_WAIT_VALUE_GEQ | (can_flush != 0 ? unsigned{CU_STREAM_WAIT_VALUE_FLUSH} : 0U);
   }
 
@@ -80,7 +80,7 @@ class CudaPeers final : public Peers {
   void set(Address flags, std::size_t count, FlagValue value) override {
     const std::vector<FlagValue> values(count, value);
     require(cudaMemcpy(pointer_to(flags), values.data(), count * sizeof value, cudaMemcpyHostToDevice), "cudaMemcpy");
-    // From pageable memory the call may return before the copy is done.
+    // The call may return before a copy from pageable memory is done.
     require(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
   }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The peers interface over CUDA: memory by cudaIpc handles, flags by the driver's stream memory operations, copies by
-// cudaMemcpyAsync, for which the driver chooses the engine.
+// The peers interface over CUDA: memory by cudaIpc handles, flags by the driver's stream memory operations, and copies
+// by cudaMemcpyAsync, for which the driver chooses the engine.
 #pragma once
 
 #include <memory>

@@ -30,7 +30,7 @@ std::int64_t alignment_of(Address at) {
   return static_cast<std::int64_t>(lowest_bit == 0 ? largest : std::min(lowest_bit, largest));
 }
 
-/// The sum over k may have parts that are added in fp32; other schemes round parts to the dtype of the output.
+/// The sum over k may have parts that are added in fp32. Other schemes round parts to the dtype of the output.
 constexpr std::uint32_t allowed_reductions = CUBLASLT_REDUCTION_SCHEME_NONE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
 
 /// Calls of cuBLASLt; all throw if they fail.
@@ -80,7 +80,7 @@ class Calls {
   const CublasLtLibrary& library_;
 };
 
-/// Returns a stride that holds a row, which cuBLASLt requires even for a single row.
+/// Returns a stride of at least one row, which cuBLASLt requires even for a single row.
 std::int64_t stride_of(const Panel& panel) { return std::max(panel.stride, panel.columns); }
 
 void* pointer_to(Address at) { return reinterpret_cast<void*>(at); }  // NOLINT(*-no-int-to-ptr): device memory

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products by cuBLASLt: fast, with equal bits every time.
+// Products by cuBLASLt: fast, and with equal bits every time.
 #pragma once
 
 #include <cublasLt.h>
@@ -16,7 +16,8 @@
 
 namespace commfuse::validate {
 
-/// Several products of one shape at once, for the heads of an attention. Steps are elements from one to the next.
+/// Several products of one shape at once, for the heads of an attention. A step is the number of elements from one
+/// product's operand to the next.
 struct ProductBatch {
   ProductCall call;
   int count = 1;
@@ -26,18 +27,18 @@ struct ProductBatch {
   float scale = 1.0F;
 };
 
-/// Device memory that kernels of one stream use, one after another: two streams never share it.
+/// Device memory that kernels of one stream use, one after another; two streams never share it.
 struct Workspace {
   void* at = nullptr;
   std::size_t bytes = 0;
 };
 
-/// Keeps the algorithm that cuBLASLt chose for every shape: the first of its list, which other programs use too. It may
-/// sum k in several parts if it adds them in fp32, in a fixed order, so results repeat and are rounded once. Used by
-/// one thread.
+/// Keeps the algorithm that cuBLASLt chose for every shape: the first in cuBLASLt's list, which other programs use too.
+/// It may sum k in several parts if it adds them in fp32 in a fixed order, so results are repeatable and rounded once.
+/// Used by one thread.
 class LibraryProducts {
  public:
-  /// NVIDIA recommends this size for Hopper.
+  /// The size that NVIDIA recommends for Hopper.
   static constexpr std::size_t workspace_bytes = std::size_t{32} << 20U;
 
   LibraryProducts() : library_(CublasLtLibrary::instance()) {}
@@ -45,7 +46,7 @@ class LibraryProducts {
   void run(cudaStream_t stream, const Workspace& workspace, const ProductBatch& batch);
 
  private:
-  /// Everything that a choice depends on. cuBLASLt counts by columns: its first operand is our second, transposed.
+  /// Everything on which a choice depends. cuBLASLt is column-major: its first operand is our second, transposed.
   struct Key {
     std::int64_t rows, columns, depth;
     std::int64_t stride_a, stride_b, stride_out;
@@ -72,7 +73,7 @@ class LibraryProducts {
   [[nodiscard]] Plan described(const Key& key) const;
   [[nodiscard]] cublasLtMatmulAlgo_t chosen(const Key& key, Plan& plan) const;
   [[nodiscard]] Plan plan_of(const Key& key) const;
-  /// Makes the handle at the first product, because a driver opens without cuBLASLt.
+  /// Makes the handle at the first product, because a driver also opens without cuBLASLt.
   void require_handle();
 
   const CublasLtLibrary& library_;

@@ -6,7 +6,7 @@
 
 namespace commfuse::validate {
 
-/// A range "op" with the label as its payload in the domain "commfuse", from one label to the next. Costs almost
+/// A range "op" in the domain "commfuse", from one label to the next, with the label as its payload. It costs almost
 /// nothing without a profiler.
 class LabelRange {
  public:

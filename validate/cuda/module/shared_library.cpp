@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view any = "*";
 
-/// True if `name` matches `pattern`, whose "*" stands for any characters.
+/// Returns true if `name` matches `pattern`, in which "*" stands for any characters.
 bool matches(std::string_view pattern, std::string_view name) {
   const std::size_t star = pattern.find(any);
   if (star == std::string_view::npos) {
@@ -66,8 +66,8 @@ void expand(const fs::path& base, const fs::path& pattern, std::vector<fs::path>
   expand(base, pattern.begin(), pattern, folders);
 }
 
-/// Returns the folder of the interpreter from which a virtual environment was made: "home = /usr/bin" of its
-/// pyvenv.cfg.
+/// Returns the folder of the interpreter from which a virtual environment was created, from the line "home = /usr/bin"
+/// of its pyvenv.cfg.
 fs::path home_in(const fs::path& configuration) {
   std::ifstream lines(configuration);
   std::string line;
@@ -169,7 +169,7 @@ SharedLibrary::SharedLibrary(const LibraryName& name, const LibraryPlaces& place
     if (load(soname)) {
       return;
     }
-    // A missing file is named below; a file that is found and does not load needs the loader's reason.
+    // A missing file is reported below; for a file that exists but does not load, the loader's reason is needed.
     const std::string why = last_error();
     if (why.find("No such file") == std::string::npos || !why.starts_with(soname + ":")) {
       failures.push_back(why);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Libraries that are loaded at run time, so that this plugin loads without them and says what is missing.
+// Libraries that are loaded at run time, so that this plugin loads without them and reports what is missing.
 #pragma once
 
 #include <filesystem>
@@ -29,14 +29,14 @@ std::vector<std::filesystem::path> library_folders(const LibraryPlaces& places);
 
 struct LibraryName {
   std::string product;               ///< "NCCL"
-  std::vector<std::string> sonames;  ///< The best first.
+  std::vector<std::string> sonames;  ///< Best first.
   std::string remedy;                ///< "install NCCL 2.18 or later"
 };
 
 /// A library of this process, which stays loaded until the process ends.
 class SharedLibrary {
  public:
-  /// Asks the dynamic loader first, which uses LD_LIBRARY_PATH and its cache, then searches the folders.
+  /// Tries the dynamic loader first, which uses LD_LIBRARY_PATH and its cache, then searches the folders.
   explicit SharedLibrary(const LibraryName& name, const LibraryPlaces& places = LibraryPlaces::of_this_process());
 
   [[nodiscard]] bool loaded() const { return handle_ != nullptr; }
@@ -51,7 +51,7 @@ class SharedLibrary {
     // NOLINTNEXTLINE(*-reinterpret-cast): the purpose of dlsym()
     function = reinterpret_cast<std::remove_reference_t<Function>>(address_of(symbol));
   }
-  /// Acts like find(); a missing function makes the library absent.
+  /// Like find(), but a missing function makes the library absent.
   template <class Function>
   void require(Function& function, const char* symbol) {
     find(function, symbol);

@@ -12,7 +12,7 @@ namespace {
 
 constexpr unsigned most_threads = 256;
 constexpr unsigned warp = 32;
-/// Most eights of scores that one thread keeps: rows of up to 8,192 keys are read once.
+/// Largest number of eights of scores that one thread keeps: rows of up to 8,192 keys are read only once.
 constexpr int most_kept = 4;
 
 struct Largest {
@@ -24,14 +24,14 @@ struct Sum {
   __device__ float operator()(float a, float b) const { return a + b; }
 };
 
-/// Combines the values of all threads, for all threads; always in the same order.
+/// Combines the values of all threads, for all threads, always in the same order.
 template <class Combine>
 __device__ float over_block(float value, const Combine& combine) {
   __shared__ float warps[most_threads / warp];
   for (int half = warp / 2; half > 0; half /= 2) {
     value = combine(value, __shfl_xor_sync(0xffffffffU, value, half));
   }
-  __syncthreads();  // all threads have read the result of the last call
+  __syncthreads();  // all threads have read the result of the previous call
   if (threadIdx.x % warp == 0) {
     warps[threadIdx.x / warp] = value;
   }
@@ -80,8 +80,7 @@ __device__ float largest_of(const Eight& part) {
   return largest;
 }
 
-/// Largest score and sum of a row. A row that sees no key has neither a largest score nor a sum, and its weights are
-/// zeros.
+/// Largest score and sum of a row. A row that sees no key has neither, and its weights are zeros.
 struct Scale {
   float largest, total;
 };
@@ -89,7 +88,7 @@ __device__ Scale scale_of(const Row& row, float largest, float total) {
   return row.seen == 0 ? Scale{0.0F, 1.0F} : Scale{largest, total};
 }
 
-/// The part becomes exp(part - largest); its sum.
+/// Replaces the part by exp(part - largest), and returns its sum.
 __device__ float exponentials(Eight& part, float largest) {
   float sum = 0.0F;
 #pragma unroll
@@ -135,7 +134,8 @@ __device__ void keep_row(const Row& row) {
   }
 }
 
-/// Finds the largest score and the sum in one pass: a larger score scales the sum so far (Milakov and Gimelshein 2018).
+/// Finds the largest score and the sum in one pass, which rescales the sum at every larger score (Milakov and
+/// Gimelshein 2018).
 template <class Out>
 __device__ void read_row_twice(const Row& row) {
   const std::uint32_t step = blockDim.x * Eight::size;
@@ -159,7 +159,7 @@ __device__ void read_row_twice(const Row& row) {
   }
 }
 
-/// kept: number of eights that a thread keeps; 0: none.
+/// kept: number of eights that a thread keeps; 0: it keeps none.
 template <class Out, int kept>
 __global__ void __launch_bounds__(most_threads) softmax(SoftmaxCall of, bool aligned) {
   const std::int64_t position = of.first_position + blockIdx.x;

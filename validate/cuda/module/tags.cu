@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hashes of element positions, made and checked on the device.
+// Hashes of element positions, computed and checked on the device.
 #include <type_traits>
 
 #include "validate/cuda/module/failures.h"
@@ -26,7 +26,7 @@ struct EightBits {
   unsigned bits[Eight::size];
 };
 
-/// Returns the elements of the tensor's Random from number `at` on, in the bits of the dtype, as data.cpp makes them.
+/// Returns elements of the tensor's Random from number `at` on, in the bits of the dtype, as data.cpp computes them.
 template <class Dtype>
 __device__ EightBits tags_at(const Tags& of, std::int64_t row, std::int64_t column) {
   const std::int64_t at = (of.first_row + row) * of.tensor_columns + of.first_column + column;
@@ -79,7 +79,7 @@ __device__ void put_bits(Word<Dtype>* to, const EightBits& from, int count, bool
   }
 }
 
-/// Counts among the first `count`.
+/// Counts wrong elements among the first `count`.
 template <class Dtype>
 __device__ unsigned wrong_bits(const Word<Dtype>* from, const EightBits& expected, int count, bool aligned) {
   unsigned wrong = 0;

@@ -44,7 +44,7 @@ void require_cupti(CUptiResult status, const char* call) {
   throw std::runtime_error(std::string(call) + " failed: " + (text == nullptr ? "unknown" : text));
 }
 
-/// Nanoseconds of a clock that no daemon adjusts: ranks of one machine share it.
+/// Returns nanoseconds of a clock that no daemon adjusts, and that all ranks of a machine share.
 std::uint64_t CUPTIAPI host_time() {
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC_RAW, &now);
@@ -104,7 +104,7 @@ class CuptiTracer final : public Tracer {
   [[nodiscard]] std::uint64_t label_of(const TracedSpan& traced) const;
   void end();
 
-  std::mutex mutex_;  // CUPTI delivers from a thread of its own
+  std::mutex mutex_;  // CUPTI delivers records from its own thread
   std::vector<TracedSpan> traced_;
   std::map<std::uint32_t, std::uint64_t> labels_;       // by correlation
   std::map<std::uint64_t, std::uint64_t> node_labels_;  // by node of a graph
@@ -123,7 +123,7 @@ void CUPTIAPI give_buffer(std::uint8_t** buffer, std::size_t* bytes, std::size_t
 }
 
 void CUPTIAPI take_buffer(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size_t, std::size_t valid_bytes) {
-  const std::unique_ptr<std::uint8_t[]> owned(buffer);  // NOLINT(*-avoid-c-arrays): as it was given
+  const std::unique_ptr<std::uint8_t[]> owned(buffer);  // NOLINT(*-avoid-c-arrays): allocated as an array
   if (current != nullptr && valid_bytes > 0) {
     current->take(buffer, valid_bytes);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trace of a device's work, by CUPTI, to look at the order, never in a timed run.
+// Trace of a device's work by CUPTI. It shows the order of the work, and is never used in a timed run.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,9 @@ class Tracer {
   /// Ends the trace.
   virtual ~Tracer() = default;
 
-  /// Gives this label to later launches; kernels of a graph have that of their capture, if it was traced.
+  /// Gives this label to later launches. Kernels of a graph have the label of their capture, if the capture was traced.
   virtual void label(std::uint64_t id) = 0;
-  /// Returns everything that has ended, sorted by begin. Requires that nothing runs.
+  /// Returns everything that has ended, sorted by start. Requires that nothing runs.
   [[nodiscard]] virtual std::vector<DeviceSpan> spans() = 0;
 };
 

@@ -13,7 +13,7 @@ namespace commfuse::validate {
 
 std::string cuda_version_in_words(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
 
-// The version is 120500 until 13.0 and 130100 since: major, minor and patch by two digits.
+// The version has two digits each for minor and patch: 120500 is 12.5.0, and 130100 is 13.1.0.
 std::string cublaslt_version_in_words() {
   const CublasLtLibrary& library = CublasLtLibrary::instance();
   if (!library.absence().empty()) {

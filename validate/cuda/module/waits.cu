@@ -8,7 +8,8 @@ namespace commfuse::validate {
 
 namespace {
 
-/// A gate opens on its own after this time, if nobody opens it because something under it waits for the device.
+/// A gate opens on its own after this time. Otherwise a host that waits for the device behind the gate would never open
+/// it.
 constexpr std::int64_t watchdog_ns = 2'000'000'000;
 
 __global__ void spin(std::int64_t nanoseconds) { wait_until(device_time() + nanoseconds); }

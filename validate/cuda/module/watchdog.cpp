@@ -21,7 +21,7 @@ void Watchdog::begin(Duration patience, std::function<void()> rescue) {
   deadline_ = Clock::now() + std::chrono::ceil<std::chrono::nanoseconds>(patience);
   rescue_ = std::move(rescue);
   watching_ = true;
-  // Waking the guard for every call would cost microseconds; it wakes on its own by this deadline.
+  // Waking the guard for every call would cost microseconds, so it is woken only if it would sleep past this deadline.
   if (deadline_ < asleep_until_) {
     changed_.notify_one();
   }
@@ -50,7 +50,7 @@ void Watchdog::guard() {
       watching_ = false;
       rescuing_ = true;
       lock.unlock();
-      rescue_();  // end() waits, so nobody changes it meanwhile
+      rescue_();  // end() waits, so nobody changes it during the call
       lock.lock();
       rescuing_ = false;
       rescued_.notify_one();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A time limit for calls that block and take no limit of their own.
+// A time limit for calls that block and accept no time limit.
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,7 @@
 
 namespace commfuse::validate {
 
-/// Watches one call at a time, all from one thread. A call that ends in time costs two uncontended locks.
+/// Watches one call at a time; all calls come from one thread. A call that ends in time costs two uncontended locks.
 class Watchdog {
  public:
   Watchdog();
