@@ -17,7 +17,7 @@ namespace commfuse::house {
 
 namespace {
 
-// Folders of the root with C++ sources; build folders are not among them.
+// Folders of the root with C++ sources, without build folders.
 constexpr std::array<std::string_view, 9> rooms{"bench",   "cmake", "model", "page",    "python",
                                                 "reports", "sim",   "tests", "validate"};
 
@@ -78,7 +78,7 @@ struct Source {
   std::vector<Comment> comments;
 };
 
-/// Splits a source. Knows `//`, `/* */`, strings, raw strings and characters.
+/// Splits a source. Recognises `//`, `/* */`, strings, raw strings and characters.
 class Splitter {
  public:
   explicit Splitter(std::string_view text) : text_(text) {}
@@ -149,7 +149,7 @@ class Splitter {
     blank(comment.size(), 0);
   }
 
-  /// Comments for machines, which are not read as sentences.
+  /// Comments for tools, which are not read as sentences.
   static bool is_marker(std::string_view text) {
     return text.empty() || text.starts_with("SPDX") || text.starts_with("NOLINT") || text.starts_with("namespace") ||
            text.starts_with("clang-format");

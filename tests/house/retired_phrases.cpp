@@ -17,7 +17,7 @@ struct Phrase {
   std::string_view instead;
 };
 
-// The list has whole phrases; no word is retired as such, since most have another, good use.
+// The list has whole phrases. No single word is retired, because most words also have a good use.
 constexpr std::array phrases{
     Phrase{"is no dtype", "unknown dtype"},
     Phrase{"is no strategy", "unknown strategy"},

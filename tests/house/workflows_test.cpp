@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Workflows and images are made of what is in the tree: nobody here runs them, so a test reads them.
+// Checks that workflows and Dockerfiles refer only to files in the tree. Nothing here runs them, so this test reads
+// them.
 #include <gtest/gtest.h>
 #include <yaml-cpp/yaml.h>
 

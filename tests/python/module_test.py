@@ -47,7 +47,7 @@ class InOwnFolder(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
 
 
-# Each entry is a call and the words of its command line.
+# Each entry is a call and the arguments of its command line.
 GRID = {"model": "llama-3.1-8b", "axis": {"seq": [4096, 8192], "ranks": "2,4"}}
 GRID_WORDS = ["run", "--model", "llama-3.1-8b", "--axis", "seq=4096,8192", "--axis", "ranks=2,4"]
 CALLS = [

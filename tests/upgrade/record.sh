@@ -16,7 +16,7 @@ export PATH=$bin:$PATH COMMFUSE_CONFIG_DIR=$source/configs COLUMNS=80
 
 note() { printf '%s\t%s\t%s\t%s\n' "$@" >>commands.tsv; }
 
-# wrote CODE FILE COMMAND...: FILE gets the output of the command.
+# wrote CODE FILE COMMAND...: writes the output of the command to FILE.
 wrote() {
   local code=0
   mkdir -p "$(dirname "$2")"
@@ -25,7 +25,7 @@ wrote() {
   note wrote "$1" "$2" "$3"
 }
 
-# left CODE FILE COMMAND: the command leaves FILE in the folder.
+# left CODE FILE COMMAND: runs a command that creates FILE in the folder.
 left() {
   local code=0
   mkdir -p "$(dirname "$2")"
@@ -36,7 +36,7 @@ left() {
   note left "$1" "$2" "$3"
 }
 
-# is_read CODE COMMAND: a later build runs it with the files of this folder, and must end with CODE.
+# is_read CODE COMMAND: later builds run the command with the files of this folder, and must exit with CODE.
 is_read() {
   local code=0
   (cp -r . "$work/copy" && cd "$work/copy" && bash -c "$2" >/dev/null) || code=$?
