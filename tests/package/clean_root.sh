@@ -26,8 +26,8 @@ mirror() {
 }
 
 # make_root FOLDER SUITE COMPONENTS: makes a minimal root with this machine's certificates and apt settings. If Ubuntu's
-# keys are not installed, signatures of an Ubuntu root are not checked. Debian's debootstrap lacks scripts for the newest
-# Ubuntu suites, so these use the script of jammy.
+# keys are not installed, signatures of an Ubuntu root are not checked. Debian's debootstrap lacks scripts for the
+# newest Ubuntu suites, so these use the script of jammy.
 make_root() {
   local root=$1 suite=$2 components=$3 how=() from keys=/usr/share/keyrings/ubuntu-archive-keyring.gpg
   export DEBOOTSTRAP_DIR=/usr/share/debootstrap
