@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A headless Chromium spoken to over a pipe in its own protocol: no library, no port, no network.
+// Controls a headless Chromium over a pipe in its own protocol, without a library, port or network.
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -59,8 +59,8 @@ export class Browser {
 }
 
 export class Page {
-  errors = []; // errors of the console, and uncaught exceptions
-  requests = []; // all requests except that of the page itself
+  errors = []; // console errors and uncaught exceptions
+  requests = []; // all requests except the one for the page itself
 
   constructor(browser, session) {
     this.browser = browser;
@@ -99,7 +99,7 @@ export class Page {
     await this.send("Page.navigate", { url });
     await loaded;
   }
-  /// The value of an expression, waited for where it is a promise.
+  /// Returns the value of an expression, and awaits it if it is a promise.
   async value(expression) {
     const { result, exceptionDetails } = await this.send("Runtime.evaluate", { expression, awaitPromise: true, returnByValue: true });
     if (exceptionDetails) {
@@ -107,7 +107,7 @@ export class Page {
     }
     return result.value;
   }
-  /// Until an expression holds, asked again every frame; throws after some seconds.
+  /// Waits until an expression holds, evaluating it every 20 ms; throws after `seconds`.
   async until(expression, seconds = 30) {
     const holds = await this.value(`new Promise((resolve) => {
       const start = performance.now();
@@ -125,7 +125,7 @@ export class Page {
     await this.send("Input.dispatchKeyEvent", { type: "keyDown", key, ...more });
     await this.send("Input.dispatchKeyEvent", { type: "keyUp", key, ...more });
   }
-  /// A picture of an element, or of what the window shows.
+  /// Saves a picture of an element, or of what the window shows.
   async picture(file, selector = null) {
     const clip = selector && (await this.value(`(() => { const e = document.querySelector(${JSON.stringify(selector)});
       const b = e.getBoundingClientRect(); return { x: b.x + scrollX, y: b.y + scrollY, width: b.width, height: Math.min(b.height, 3000), scale: 1 }; })()`));
@@ -134,7 +134,7 @@ export class Page {
   }
 }
 
-/// Where a check ends: what was wrong, all of it.
+/// Collects the failures of all checks.
 export class Checks {
   failures = [];
   done = 0;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measurements and sources of inputs in a report, compared with the files that it was made of.
+// Compares measurements and sources of inputs in a report with the files from which it was made.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
 const figure = (id) => `commfuseReport.figures.get("${id}")`;
 
-/// Medians are those of the record, and its traced iteration stands in the last timeline, op by op.
+/// Medians are those of the record, and the last timeline shows the record's traced iteration, op by op.
 export async function checkMeasured(page, checks, folder) {
   const { runs } = JSON.parse(readFileSync(join(folder, "record.json"), "utf8"));
   const shown = await page.value(`${figure("agreement")}.data`);
@@ -33,7 +33,7 @@ export async function checkMeasured(page, checks, folder) {
   checks.that(/, measured/.test(told) && !/predicted/.test(told), `a measured bar says so: ${told}`);
 }
 
-/// Every row of the tables is there, and some were held back.
+/// Every row of the tables is in the report, and some rows are held out.
 export async function checkFits(page, checks, folder) {
   for (const [id, file] of [["fit-1", "exchanges.csv"], ["fit-2", "collectives.csv"]]) {
     const times = readFileSync(join(folder, file), "utf8").trim().split("\n").slice(1).map((line) => Number(line.split(",").at(-1)));
@@ -46,7 +46,7 @@ export async function checkFits(page, checks, folder) {
   }
 }
 
-/// Every parameter says its kind and where it is from.
+/// Every parameter states its kind and its source.
 export async function checkInputs(page, checks) {
   const rows = await page.value('[...document.querySelectorAll("table.parameters tbody tr")].map((row) => [...row.cells].map((cell) => cell.textContent))');
   const others = await page.value('document.querySelector(".scroll:has(table.parameters) + .note")?.textContent.split(",").length ?? 0');

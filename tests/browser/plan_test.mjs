@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looks at the page of a plan: `node plan_test.mjs CHROMIUM FOLDER`, with FOLDER/met/plan.html and FOLDER/missed/plan.html.
+// Tests plan reports: `node plan_test.mjs CHROMIUM FOLDER`, with FOLDER/met/plan.html and FOLDER/missed/plan.html.
 import { writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -9,13 +9,13 @@ const [program, folder] = process.argv.slice(2);
 const pictures = join(folder, "pictures");
 const checks = new Checks();
 
-/// Words of a drawing that lie over its data, as boxes that meet.
+/// Texts of a drawing whose boxes overlap those of its data.
 const covered = `[...document.querySelectorAll("svg.cf-figure")].filter((e) => e.getClientRects().length > 0).flatMap((svg) => {
   const data = [...svg.querySelectorAll(".cf-point,.cf-bar")].map((e) => e.getBoundingClientRect());
   return [...svg.querySelectorAll("text")].filter((text) => { const t = text.getBoundingClientRect();
     return data.some((d) => d.left < t.right && t.left < d.right && d.top < t.bottom && t.top < d.bottom); }).map((text) => text.textContent); })`;
 
-/// Pixels from the middle of the last mark of a role to the line of the deadline in the drawing of a telephone.
+/// Pixels from the middle of a role's last mark to the deadline line, in the drawing for telephones.
 const distance = (role) => `(() => { const svg = [...document.querySelectorAll("svg.cf-figure")].find((e) => e.getAttribute("aria-labelledby").startsWith("plan-days-narrow"));
   const mark = [...svg.querySelectorAll(".cf-point.cf-${role}")].at(-1).getBoundingClientRect();
   const line = svg.querySelector("path.cf-line-ink").getBoundingClientRect(); const all = svg.getBoundingClientRect();

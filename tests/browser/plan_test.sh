@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Two plans as people get them, one that meets its deadline and one that does not, in a headless Chromium:
-# `plan_test.sh BINARIES SOURCE FOLDER`. Exits with 77, and says so, where Chromium or node is missing. FOLDER/pictures
-# gets what was looked at.
+# Tests two plan reports, one that meets its deadline and one that does not, in a headless Chromium: `plan_test.sh
+# BINARIES SOURCE FOLDER`. Exits with 77 and a message if Chromium or node is missing. FOLDER/pictures receives the
+# screenshots.
 set -euo pipefail
 PATH=$1:$PATH
 source=$2

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A report on paper: A4 portrait with margins of 12 mm, as its style asks for.
+// Checks a printed report: A4 portrait with margins of 12 mm, as its style sheet requests.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -7,7 +7,7 @@ const pixels = (millimetres) => Math.floor((millimetres / 25.4) * 96);
 const wide = pixels(210 - 24);
 const high = pixels(297 - 24);
 
-/// What of the page would be cut off, on a sheet that is so wide and high.
+/// Parts of the page that would be cut off on a sheet of this width and height.
 const cut = `(() => {
   const shown = (e) => e.getClientRects().length > 0 && getComputedStyle(e).visibility === "visible";
   return [...document.querySelectorAll("figure,figure svg.cf-figure,table,pre,.tile")].filter(shown).map((e) => ({ e, box: e.getBoundingClientRect() }))
@@ -15,7 +15,7 @@ const cut = `(() => {
     .map(({ e, box }) => (e.closest("figure")?.querySelector("figcaption")?.textContent ?? e.textContent.slice(0, 60)) + ": " +
       [box.left, box.right, box.height].map(Math.round)); })()`;
 
-/// Timelines that do not stand on one sheet together with their heading.
+/// Timelines that do not fit on one sheet together with their heading.
 const parted = `[...document.querySelectorAll("h3 + figure")].filter((e) => {
   const heading = e.previousElementSibling.getBoundingClientRect();
   return e.getBoundingClientRect().bottom - heading.top > ${high}; }).map((e) => e.previousElementSibling.textContent)`;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast a report opens and its timeline moves: `node report_bench.mjs CHROMIUM REPORT.html`. Prints, judges nothing.
+// Measures how fast a report opens and its timeline moves: `node report_bench.mjs CHROMIUM REPORT.html`. Prints times
+// and has no limits.
 import { statSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { Browser } from "./browser.mjs";

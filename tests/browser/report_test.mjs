@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opens a report from disk and uses it: `node report_test.mjs CHROMIUM FOLDER`, where report_test.sh made the report
-// and its inputs. Exits with 1 if something is wrong. FOLDER/pictures gets every section, light and dark, for people to
-// look at.
+// Opens a report from disk and operates it: `node report_test.mjs CHROMIUM FOLDER`; report_test.sh makes the report and
+// its inputs. Exits with 1 if a check fails. FOLDER/pictures receives screenshots of every section, light and dark, for
+// people.
 import { mkdirSync, readFileSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -25,7 +25,7 @@ async function opened(browser, dark) {
   return page;
 }
 
-/// Every figure is drawn when it comes into view.
+/// Scrolls to every figure, because figures are drawn when they come into view.
 async function drawAll(page) {
   const ids = await page.value("[...commfuseReport.figures.keys()]");
   for (const id of ids) {
@@ -38,7 +38,7 @@ async function drawAll(page) {
   return ids;
 }
 
-/// One series a mark, but for neighbours that share one.
+/// Returns the number of series: one per mark, except that neighbouring boxes, cells or texts share one.
 const countOf = (marks) =>
   marks.reduce((count, mark, i) => count + (["box", "cell", "text"].includes(mark.kind) && i > 0 && marks[i - 1].kind === mark.kind ? 0 : 1), 0);
 
@@ -82,7 +82,7 @@ async function checkZoom(page, ids) {
   }
 }
 
-/// The lines of a CSV without quotes inside its cells' numbers.
+/// Returns the rows of a CSV text by column name, with the quotes around cells removed.
 function csvRows(text) {
   const [head, ...lines] = text.trimEnd().split(/\r?\n/).map((line) => line.match(/("([^"]|"")*"|[^,]*)(,|$)/g).map((cell) => cell.replace(/,$/, "").replace(/^"|"$/g, "")));
   return lines.map((cells) => Object.fromEntries(head.map((name, i) => [name, cells[i]])));
@@ -129,7 +129,7 @@ async function checkNames(page) {
   checks.equal(nameless, [], "everything that one can use has a name");
 }
 
-/// Nothing below the table moves when its rows come, so that links to sections lead where they should.
+/// Nothing below the table moves when its rows appear, so links to sections lead to the right place.
 async function checkLinks(browser) {
   const page = await opened(browser, false);
   const before = await page.value("document.documentElement.scrollHeight");
@@ -141,7 +141,7 @@ async function checkLinks(browser) {
   checks.that(await page.value('[...document.querySelectorAll("nav a")].every((a) => document.querySelector(a.hash).textContent === a.textContent)'), "links are called as the headings they lead to");
 }
 
-/// On a telephone nothing but tables scrolls sideways, and headings of figures have lines of several words.
+/// On a telephone only tables scroll sideways, and lines in headings of figures have several words.
 async function checkTelephone(page) {
   await page.size(390, 844, false);
   checks.that((await page.value("document.documentElement.scrollWidth")) <= 390, "the page is no wider than a telephone");

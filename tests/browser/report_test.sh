@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# A report as people get it, in a headless Chromium: `report_test.sh BINARIES SOURCE FOLDER`. Exits with 77, and says so,
-# where Chromium or node is missing. FOLDER/pictures gets every section, light and dark, and the printed pages.
+# Tests a report in a headless Chromium: `report_test.sh BINARIES SOURCE FOLDER`. Exits with 77 and a message if
+# Chromium or node is missing. FOLDER/pictures receives every section, light and dark, and the printed pages.
 set -euo pipefail
 PATH=$1:$PATH
 source=$2
@@ -19,7 +19,7 @@ mkdir -p "$folder"
 cd "$folder"
 export COMMFUSE_CONFIG_DIR=$source/configs
 
-# Under jitter, so that there are percentiles to draw.
+# With jitter, so that there are percentiles to draw.
 for format in jsonl csv; do
   commfuse-sim run --model llama-3.1-8b --axis ranks=2,4 --axis seq=2K,8K --jitter default --samples 400 \
     -o "$format" >"rows.$format"
@@ -27,7 +27,7 @@ done
 commfuse-validate run --executor cpu --model llama-3.1-8b --ranks 2 --seq 8K --strategy serial,sliced,commfuse \
   --iterations 9 --spans --out record.json >/dev/null
 
-# What nccl-tests would say of a machine that only exists here: latency and rate, give or take 6 %.
+# Measurements as nccl-tests would print them for an invented machine: latency and rate, varied by 6%.
 made_up() {
   awk -v latency="$1" -v rate="$2" 'BEGIN {
     for (ranks = 2; ranks <= 8; ranks *= 2) for (bytes = 1024; bytes <= 2 ^ 30; bytes *= 2) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Uses a timeline as people do: pointing, zooming, moving, by mouse and by keys.
+// Operates a timeline as people do: points, zooms and pans, by mouse and by keyboard.
 
-/// Share of the pixels of a canvas that are unlike its corner.
+/// Share of a canvas's pixels that differ from its corner pixel.
 export const inked = (canvas) => `(() => { const c = ${canvas}; const d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;
   let n = 0; for (let i = 0; i < d.length; i += 4) n += d[i] !== d[0] || d[i + 1] !== d[1] || d[i + 2] !== d[2]; return n / (d.length / 4); })()`;
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Counts the lines of each folder that the tests ran, by gcovr, from a build with counters.
+# Counts the lines of each folder that the tests executed, with gcovr, from a build with counters.
 set -euo pipefail
 build=$(realpath "$1")
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."

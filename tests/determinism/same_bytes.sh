@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds commfuse-sim with g++ and clang, at -O0 and -O3, lets each answer what commands.txt asks on one thread and on
-# four, and compares the answers with those of the release build, byte for byte. Compares those too with what the release
-# build answers on a processor without FMA and AVX2.
+# Builds commfuse-sim with g++ and clang, at -O0 and -O3, runs the commands of commands.txt on one thread and on four,
+# and compares the answers with those of the release build, byte for byte. Also compares them with the answers of the
+# release build on a processor without FMA and AVX2.
 #   usage: same_bytes.sh BUILD_FOLDER
 set -euo pipefail
 builds=$(realpath "$1")
@@ -11,8 +11,8 @@ cd "$here/../.."
 
 say() { printf 'same_bytes: %s\n' "$*" >&2; }
 
-# build NAME COMPILER LEVEL. Warnings are for the builds in the presets: at -O3, g++ 12 sees an overflow in fmt 9 that is
-# not there.
+# build NAME COMPILER LEVEL: builds without warnings, because g++ 12 at -O3 reports a false overflow in fmt 9. The
+# builds of the presets have warnings.
 build() {
   local folder=$builds/$1
   {
@@ -22,7 +22,8 @@ build() {
   } >"$folder.log" 2>&1
 }
 
-# answers PROGRAM THREADS FOLDER: one file for each command, followed by what it wrote into OUT.
+# answers PROGRAM THREADS FOLDER: writes one file for each command, with its output and then the files that it wrote
+# into OUT.
 answers() {
   local program=$1 threads=$2 folder=$3 scratch=$builds/scratch line number=0 words
   rm -rf "$folder"

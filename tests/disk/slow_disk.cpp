@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A library to preload: every write and sync takes SLOW_DISK_US, as on a file system across a network, and from the
-// SLOW_DISK_FAILS_AFTERth sync on they fail, as if its server goes away.
+// A library to preload: every write and sync takes SLOW_DISK_US microseconds, as on a network file system. From the
+// SLOW_DISK_FAILS_AFTERth sync on, they fail, as when the server goes away.
 #include <dlfcn.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -32,7 +32,7 @@ Function next(const char* name) {
 
 }  // namespace
 
-// Only positional writes, which files use, are slow; terminals and pipes go through write(), which stays as it is.
+// Only positional writes, which files use, are slow; terminals and pipes use write(), which is unchanged.
 extern "C" ssize_t pwrite64(int file, const void* bytes, size_t count, off64_t at) {
   static const auto real = next<ssize_t (*)(int, const void*, size_t, off64_t)>("pwrite64");
   if (fails(false)) {

@@ -105,7 +105,7 @@ void config(std::string_view bytes) {
   });
 }
 
-/// Scores on machines that are loaded once, so that the file's bytes decide and not ours.
+/// Scores on machines that are loaded only once, so that time and memory depend on the input.
 void csv(std::string_view bytes) {
   static score::KnownMachines machines;
   static score::Doubts doubts;

@@ -366,7 +366,7 @@ std::string without_css_comments(std::string text) {
   return text;
 }
 
-/// Returns the text without spaces at its ends, and with one between words.
+/// Returns the text without spaces at its ends and with single spaces between words.
 std::string in_one_line(const std::string& text) {
   std::istringstream words(text);
   std::string line;
@@ -376,7 +376,7 @@ std::string in_one_line(const std::string& text) {
   return line;
 }
 
-/// Adds the selectors of a style sheet that stand twice in the same place.
+/// Adds the selectors of a style sheet that occur twice in the same place.
 void read_style(const fs::path& root, const fs::path& file, std::vector<std::string>& breaches) {
   std::ifstream in(file);
   const std::string text = without_css_comments({std::istreambuf_iterator<char>(in), {}});

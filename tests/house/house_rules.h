@@ -16,8 +16,8 @@ std::vector<std::string> violations(const std::filesystem::path& root);
 
 /// Returns every breach of a rule for folders. Every folder below model, sim, validate, reports and bench that directly
 /// contains C++ or CUDA has a README.md, whose first line is `# ` and the folder's path from `root`. Sources, pages,
-/// YAML files and scripts that the page names between backquotes exist: from `root` if the name has a slash, else in
-/// the same folder. Globs and texts with a space are not names.
+/// YAML files and scripts that the page names between backquotes must exist: relative to `root` if the name has a
+/// slash, otherwise in the same folder. Globs and texts with a space are not names.
 std::vector<std::string> unexplained_folders(const std::filesystem::path& root);
 
 /// Returns the algorithms of std::ranges that model, sim, reports or page use and page/shim/libcxx14.h lacks, each
@@ -26,7 +26,7 @@ std::vector<std::string> unexplained_folders(const std::filesystem::path& root);
 std::vector<std::string> algorithms_the_page_lacks(const std::filesystem::path& root);
 
 /// Returns the selectors that style sheets of reports and page name twice in the same place: at the top level, or
-/// within the same @-rule; as `path: sentence`. The second rule belongs into the first.
+/// within the same @-rule; as `path: sentence`. The second rule belongs in the first.
 std::vector<std::string> selectors_styled_twice(const std::filesystem::path& root);
 
 /// Returns how many files violations() reads below `root`, because a check of no files shows nothing.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Applies the rules of the house to this tree, and shows on made-up trees that each check can fail.
+// Applies the rules of the house to this tree, and shows on invented trees that each check can fail.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -24,7 +24,7 @@ using Sentences = std::vector<std::string>;
 
 constexpr std::string_view license = "// SPDX-License-Identifier: Apache-2.0\n";
 
-/// A made-up source tree in the temporary folder; the destructor removes it.
+/// An invented source tree in the temporary folder; the destructor removes it.
 class Tree {
  public:
   Tree() {

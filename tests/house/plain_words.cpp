@@ -17,7 +17,7 @@ namespace commfuse::house {
 
 namespace {
 
-// Folders of the root with C++ sources; build folders are not among them.
+// Folders of the root with C++ sources, without build folders.
 constexpr std::array<std::string_view, 9> rooms{"bench",   "cmake", "model", "page",    "python",
                                                 "reports", "sim",   "tests", "validate"};
 
@@ -78,7 +78,7 @@ struct Source {
   std::vector<Comment> comments;
 };
 
-/// Splits a source. Knows `//`, `/* */`, strings, raw strings and characters.
+/// Splits a source. Recognises `//`, `/* */`, strings, raw strings and characters.
 class Splitter {
  public:
   explicit Splitter(std::string_view text) : text_(text) {}
@@ -137,7 +137,7 @@ class Splitter {
   void take_comment(std::string_view comment) {
     std::string_view text = comment.substr(std::min(comment.find_first_not_of("/<"), comment.size()));
     text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
-    const std::size_t begin = source_.code.rfind('\n') + 1;  // npos + 1 is the begin of the first line
+    const std::size_t begin = source_.code.rfind('\n') + 1;  // npos + 1 is the start of the first line
     const bool is_alone = source_.code.find_first_not_of(' ', begin) == std::string::npos;
     std::vector<Comment>& comments = source_.comments;
     if (is_alone && !comments.empty() && comments.back().last_line + 1 == line_ && comments.back().column == column_) {
@@ -149,7 +149,7 @@ class Splitter {
     blank(comment.size(), 0);
   }
 
-  /// Comments for machines, which are not read as sentences.
+  /// Comments for tools, which are not read as sentences.
   static bool is_marker(std::string_view text) {
     return text.empty() || text.starts_with("SPDX") || text.starts_with("NOLINT") || text.starts_with("namespace") ||
            text.starts_with("clang-format");
@@ -214,7 +214,7 @@ Source source_of(const fs::path& file) {
   return Splitter(text).split();
 }
 
-/// Adds the breaches of one line. `path` and `number` are for the sentences.
+/// Adds the breaches of one line. `path` and `number` appear in the sentences.
 void find_names(std::string_view line, const std::string& path, std::size_t number,
                 std::vector<std::string>& breaches) {
   for (std::size_t at = 0; at < line.size();) {

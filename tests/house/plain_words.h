@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words of the sources that a machine can check: comments that begin with a fragment, names that say nothing, and names
-// of tests. All C++ sources below the rooms of the root are read.
+// Checks words of the sources: comments that begin with a fragment, names that say nothing, and names of tests. All C++
+// sources below the rooms of the root are read.
 #pragma once
 
 #include <filesystem>
@@ -15,7 +15,8 @@ namespace commfuse::house {
 std::vector<std::string> comment_fragments(const std::filesystem::path& root);
 
 /// Returns, as `path:line: sentence`, every name that does not say what it holds, such as `found`. Names after '.',
-/// '->' and '::' do not count, because only their declaration can be mended; lines of the allow-list keep theirs.
+/// '->' and '::' do not count, because only their declaration can be renamed; names in lines of the allow-list may
+/// stay.
 std::vector<std::string> retired_names(const std::filesystem::path& root);
 
 /// Returns, as `path:line: sentence`, every test whose name is not CamelCase of at most 60 characters, which is what

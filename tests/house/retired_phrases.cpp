@@ -17,7 +17,7 @@ struct Phrase {
   std::string_view instead;
 };
 
-// The list has whole phrases; no word is retired as such, since most have another, good use.
+// The list has whole phrases. No single word is retired, because most words also have a good use.
 constexpr std::array phrases{
     Phrase{"is no dtype", "unknown dtype"},
     Phrase{"is no strategy", "unknown strategy"},
@@ -76,7 +76,7 @@ std::string literals_of(std::string_view line, bool is_script) {
     return text;
   }
   const std::string_view quotes = is_script ? "\"'`" : "\"";
-  char quote = 0;  // the one that ends the literal; 0: outside
+  char quote = 0;  // quote that ends the literal; 0 outside of literals
   for (std::size_t i = 0; i < line.size(); ++i) {
     if (quote == 0 ? quotes.find(line[i]) != std::string_view::npos : line[i] == quote) {
       quote = quote == 0 ? line[i] : '\0';

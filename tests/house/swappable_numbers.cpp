@@ -69,13 +69,14 @@ struct Number {
   std::string name;
 };
 
-/// Returns true if readers expect the names in this order: a listed one, or which of how many ("rank, ranks").
+/// Returns true if readers expect the names in this order: a listed order, or an index before its count ("rank,
+/// ranks").
 bool is_expected(const Number& first, const Number& second) {
   return second.name == first.name + "s" || second.name == first.name + "es" ||
          std::ranges::find(expected_orders, Names{first.name, second.name}) != expected_orders.end();
 }
 
-/// Returns the text with blanks in place of comments, so that lines keep their numbers.
+/// Returns the text with blanks instead of comments, so that lines keep their numbers.
 std::string without_comments(std::string text) {
   for (std::size_t at = text.find("//"); at != std::string::npos; at = text.find("//", at)) {
     for (; at < text.size() && text[at] != '\n'; ++at) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers beside each other in the parameters of a header's functions, which a caller can swap without a word from the
-// compiler.
+// Finds adjacent number parameters in headers, which a caller can swap without a warning from the compiler.
 #pragma once
 
 #include <filesystem>
@@ -10,7 +9,7 @@
 namespace commfuse::house {
 
 /// Returns, as `path:line: sentence`, every two adjacent parameters of one type of number in the headers below model,
-/// sim, validate and reports, unless their names stand in an order that every reader expects: "first, last", "rank,
+/// sim, validate and reports, unless their names are in an order that every reader expects: "first, last", "rank,
 /// ranks", "m, n, k". Numbers are the arithmetic types, the units of model/units.h and Rank, also where optional. A
 /// function pointer's parameters count; a parameter without a name does not.
 std::vector<std::string> swappable_numbers(const std::filesystem::path& root);

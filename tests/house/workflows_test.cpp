@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Workflows and images are made of what is in the tree: nobody here runs them, so a test reads them.
+// Checks that workflows and Dockerfiles refer only to files in the tree. Nothing here runs them, so this test reads
+// them.
 #include <gtest/gtest.h>
 #include <yaml-cpp/yaml.h>
 
@@ -27,7 +28,7 @@ std::vector<fs::path> workflows() {
   return files;
 }
 
-/// Scripts of ours that a text runs: "./dev package", "tests/release/notes.sh", ".ci/run".
+/// Returns our scripts that a text runs: "./dev package", "tests/release/notes.sh", ".ci/run".
 std::vector<std::string> scripts_in(const std::string& text) {
   static const std::regex script(R"re((?:^|[\s;&|(])((?:\./|tests/|\.ci/|cmake/)[\w./-]*\w))re");
   std::vector<std::string> scripts;

@@ -78,7 +78,7 @@ std::optional<double> above_link(const Outcome& outcome, const Outcome&) {
   return picoseconds(outcome.prediction->link) / outcome.time / tolerance_of(outcome, outcome);
 }
 
-/// Slower links, or their wires, are priced at best by their rates on the data sheet.
+/// Compares a run with its bytes over the wires, at the rates of the data sheet: no price uses higher rates.
 std::optional<double> above_wires(const Outcome& outcome, const Outcome&) {
   if (outcome.whole_model || outcome.point->ranks == 1) {
     return std::nullopt;
@@ -108,7 +108,7 @@ std::optional<double> below_peak(const Outcome& outcome, const Outcome&) {
   return least / std::max(1.0, picoseconds(outcome.parts().compute));
 }
 
-/// The part of each weight that does not fit the L2 streams in.
+/// Counts, for each weight, the bytes that exceed the L2 and must therefore be read from memory.
 std::optional<double> above_weights(const Outcome& outcome, const Outcome&) {
   if (outcome.whole_model) {
     return std::nullopt;
@@ -134,8 +134,8 @@ std::optional<double> model_below_hardware_flops(const Outcome& outcome, const O
   return outcome.mfu / outcome.cell("hfu") / rounding_tolerance;
 }
 
-/// A thousandth of the time on the file's links may remain, and of the result, because another schedule may win there
-/// with another time.
+/// Allows an excess of a thousandth of the communication time on the file's links, and of a thousandth of the result,
+/// because another schedule, with another time, may win on faster links.
 std::optional<double> reaches_ideal(const Outcome& before, const Outcome& after) {
   if (!(before.prediction->options == after.prediction->options)) {
     return std::nullopt;
@@ -148,9 +148,9 @@ std::optional<double> reaches_ideal(const Outcome& before, const Outcome& after)
   return excess / std::max(1.0, allowed);
 }
 
-/// True if the schedule does the work of the unfused operator, in pieces. A bound takes the least of all cuts;
-/// TokenWeave adds and norms each token on one rank alone; cut by query, attention that is not fused makes no scores
-/// after the last query of a slice.
+/// True if the schedule does exactly the work of the unfused operator, in pieces. Not so for a bound, which takes the
+/// minimum over all cuts; for TokenWeave, which adds and norms each token on only one rank; and for unfused attention
+/// cut by query, which computes no scores after the last query of a slice.
 bool only_cuts(const Outcome& outcome) {
   const Prediction& prediction = *outcome.prediction;
   const bool skips_scores =

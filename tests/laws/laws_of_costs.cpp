@@ -11,7 +11,8 @@ namespace commfuse::laws {
 
 namespace {
 
-/// Returns a trillion tokens on GPUs at 2.5 an hour that fail now and then.
+/// Returns the terms of a run over a trillion tokens, on GPUs that cost 2.5 per hour and fail at times. Empty if the
+/// result is not a training step.
 std::optional<RunTerms> terms_of(const Outcome& outcome) {
   if (!outcome.whole_model || outcome.step.text("scope") != "step") {
     return std::nullopt;

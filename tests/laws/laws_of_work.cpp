@@ -26,16 +26,17 @@ bool has_op(const Outcome& outcome, OpKind kind) {
                              [kind](const Op& op) { return op.kind == kind; });
 }
 
-/// Returns the step where FlashAttention-3 begins to split keys, by a rule that looks at one sequence: the factor by
-/// which its tiles take longer, or by which an unsplit tile alone takes longer (model/cost/attention.h). 1 for other
-/// kernels, and for whole models, whose other ops hide it.
+/// Returns the factor by which a time may jump where FlashAttention-3 begins to split keys, by a rule that looks at one
+/// sequence: split tiles take longer, or an unsplit tile alone on its SM does (model/cost/attention.h). 1 for other
+/// kernels, and for whole models, whose other ops hide the jump.
 double split_step(const Outcome& before) {
   return before.whole_model || !has_op(before, OpKind::attention)
              ? 1.0
              : std::max(1.0, before.machine->accelerator.attention.split_cost.value);
 }
 
-/// Returns the step where NCCL changes kernels, which tables show (1 without collectives), or that of attention.
+/// Returns the larger of two jumps: where NCCL changes kernels, as tables show (1 without collectives), and that of
+/// attention.
 double step_of(const Outcome& before) {
   double step = split_step(before);
   const bool has_any = before.whole_model || has_op(before, OpKind::collective);

@@ -39,12 +39,12 @@ Machine edited(Machine machine, const std::vector<Edit>& edits) {
 
 double picoseconds(Duration time) { return static_cast<double>(time.count()); }
 
-/// A decoding step has the row of sums before those of strategies.
+/// Returns the last row, because a decoding step has the row `all_reduce` before the rows of strategies.
 const StepRow& row_of(const std::vector<StepRow>& rows) { return rows.back(); }
 
 }  // namespace
 
-/// The library reads a file at every call.
+/// Loads each combination of files once, because the library reads files at every call.
 void Simulator::load(const Settings& settings) {
   std::string names;
   for (const char* key : {"model", "hardware", "link_bandwidth", "network_bandwidth", "jitter", "faults"}) {

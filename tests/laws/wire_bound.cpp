@@ -13,7 +13,7 @@ namespace commfuse::laws {
 
 namespace {
 
-/// Bytes that kernels move over one link themselves.
+/// Bytes that kernels themselves move over one link.
 struct KernelLoad {
   double bytes = 0.0;
   std::set<Rank> senders;
@@ -27,7 +27,7 @@ struct KernelLoad {
   }
 };
 
-/// Bytes by directed link (Route::links), and bytes of collectives by GPU, out and in.
+/// Bytes by directed link (Route::links), and bytes of collectives that leave and enter each GPU.
 struct Loads {
   std::vector<double> links;
   std::vector<KernelLoad> kernels;  // by link
@@ -102,7 +102,7 @@ class LoadsOfRun {
   Loads loads_;
 };
 
-/// Returns the rate into a GPU, which equals that out of it: the NICs are attached to it or to its bridge.
+/// Returns the rate into a GPU, which equals the rate out of it, because NICs are attached to the GPU or to its bridge.
 double port_rate(const Topology& topology, std::size_t gpu) {
   double rate = 0.0;
   for (const Edge& edge : topology.edges) {

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# clang-tidy over every source of ours in the current folder, as many at once as there are cores. One without a remark is
-# looked at again only when it, a header of ours that it includes, its command or the rules change; so what was stopped
-# goes on.
+# Runs clang-tidy on every source of ours in the current folder, on all cores. A source without warnings is checked
+# again only when it, a header of ours that it includes, its command or the rules change, so an interrupted run can be
+# resumed.
 #   usage: tidy_all.sh BUILD_FOLDER
-# Keeps a sum for each source in BUILD_FOLDER/linted. Exit 1 when there was a remark, 2 when BUILD_FOLDER knows no source.
+# Keeps a checksum for each source in BUILD_FOLDER/linted. Exits with 1 if there is a warning, 2 if BUILD_FOLDER lists
+# no source.
 set -euo pipefail
 build=$(realpath "$1")
 linted=$build/linted
@@ -38,7 +39,7 @@ sources_and_headers() {
     }'
 }
 
-# One checksum of everything that a verdict on a source depends on. Generated headers may not exist yet.
+# Prints one checksum of everything on which the result for a source depends. Generated headers may not exist yet.
 sum_of() {
   local there=() file
   for file in "$@"; do
@@ -51,7 +52,7 @@ sum_of() {
   } | sha256sum | cut -d ' ' -f 1
 }
 
-# Prints the remarks of clang-tidy on a source, or keeps the checksum if there are none.
+# Prints clang-tidy's warnings about a source, or stores the checksum if there are none.
 look_at() {
   local source=$1 sum=$2 said code=0
   said=$(clang-tidy-14 --quiet -p "$build" "$source" 2>&1) || code=$?

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# tidy_all.sh on a small tree, with a clang-tidy that remarks upon every file that holds the word "remark".
+# Tests tidy_all.sh on a small tree, with a fake clang-tidy that warns about every file that contains the word "remark".
 #   usage: tidy_all_test.sh
 set -euo pipefail
 tidy_all=$(realpath "$(dirname "${BASH_SOURCE[0]}")/tidy_all.sh")
@@ -29,7 +29,7 @@ commands() {
 }
 commands -O1 >build/compile_commands.json
 
-# expect CODE WHAT FILE...: the exit status, when, and which files are looked at.
+# expect CODE WHAT FILE...: the expected exit status, the situation, and the files that must be checked.
 expect() {
   local code=0 looked
   rm -f looked

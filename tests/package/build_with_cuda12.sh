@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # usage: build_with_cuda12.sh [FOLDER]: builds the CUDA plugin, the programs and the tests of validate/ with the oldest
-# toolkit that is meant to do, in a Debian root of its own: trixie has CUDA 12.4, NCCL 2.22, g++ 14 (13 under nvcc), fmt
-# 10. Then the tests run that need no GPU. With FOLDER the root and the build stay there for the next time. Takes 10 GB,
-# half an hour, and a network. Exits with 77 where no such root can be made.
+# supported toolkit, in a separate Debian root: trixie has CUDA 12.4, NCCL 2.22, g++ 14 (13 under nvcc) and fmt 10. Then
+# it runs the tests that need no GPU. With FOLDER, the root and the build stay there for the next time. Needs 10 GB,
+# half an hour and a network. Exits with 77 if the root cannot be made.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 tree=$(cd "$here/../.." && pwd)
@@ -11,7 +11,7 @@ tree=$(cd "$here/../.." && pwd)
 . "$here/clean_root.sh"
 
 require_debootstrap
-# The array build_packages of `dev`, which lists what a build needs.
+# Reads the array build_packages of `dev`, which lists the packages that a build needs.
 declare -a build_packages
 eval "$(sed -n '/^build_packages=(/,/)$/p' "$tree/dev")"
 cuda_packages=(nvidia-cuda-toolkit-gcc libnccl-dev)
@@ -43,7 +43,7 @@ fill_root() {
     >>"$folder/install.log" 2>&1 || { tail -n 20 "$folder/install.log" >&2 && exit 1; }
 }
 
-# The tree is only read.
+# Mounts the tree read-only.
 show_tree() {
   mkdir -p "$root/src"
   mount --bind "$tree" "$root/src"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Tests the build's reaction to npm's answers: `cmake -D SOURCE_DIR=... -D FOLDER=... -P charts_test.cmake`. npm and
+# Tests how the build reacts to results of npm: `cmake -D SOURCE_DIR=... -D FOLDER=... -P charts_test.cmake`. npm and
 # node are small scripts here, so no network is needed.
 set(work "${FOLDER}/work")
 file(REMOVE_RECURSE "${FOLDER}")
@@ -13,7 +13,7 @@ commfuse_script(npm-without-network "echo 'npm ERR! network' >&2; exit 1")
 commfuse_script(npm "mkdir -p node_modules && echo asked >>../npm.log")
 commfuse_script(node "echo bundled >charts.js.gz")
 
-# commfuse_build(<npm> <must> <code>): runs the step of the build and says what it printed.
+# commfuse_build(<npm> <must> <code>): runs the build step and returns what it printed.
 function(commfuse_build npm must code)
   execute_process(
     COMMAND "${CMAKE_COMMAND}" -D "SOURCE=${SOURCE_DIR}/reports/assets" -D "WORK=${work}" -D "NPM=${npm}"
@@ -38,7 +38,7 @@ function(commfuse_says words)
   endif()
 endfunction()
 
-# Without a network, figures are static, and nothing keeps the next build from asking again.
+# Without a network, figures are static, and the next build tries again.
 commfuse_build("${FOLDER}/npm-without-network" OFF 0)
 commfuse_says("static figures only.*the next build asks again.*npm ERR! network")
 commfuse_expect(work/charts.js.gz "")
@@ -53,11 +53,11 @@ if(NOT before STREQUAL after)
   message(FATAL_ERROR "asking in vain makes everything be built anew")
 endif()
 
-# If charts are required, that is an error which says what to do.
+# If charts are required, this is an error whose message says what to do.
 commfuse_build("${FOLDER}/npm-without-network" ON 1)
 commfuse_says("COMMFUSE_CHARTS is ON.*-DCOMMFUSE_CHARTS=AUTO.*npm ERR! network")
 
-# When the network is back, npm is asked again, once.
+# When the network is back, npm runs again, once.
 commfuse_build("${FOLDER}/npm" ON 0)
 commfuse_expect(work/charts.js.gz "bundled\n")
 commfuse_expect(work/charts.txt "")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# Sourced by scripts that try something in a minimal Debian or Ubuntu root of its own: they leave with 77 where none can
+# Sourced by scripts that test something in a separate minimal Debian or Ubuntu root. They exit with 77 if no root can
 # be made.
 
 skip() {
@@ -15,7 +15,8 @@ require_debootstrap() {
 
 is_of_ubuntu() { [[ $1 == jammy || $1 == noble ]]; }
 
-# mirror SUITE: this machine's own where it has the distribution; else nothing, and debootstrap knows one.
+# mirror SUITE: prints this machine's mirror if it has the distribution; otherwise prints nothing, and debootstrap uses
+# its default.
 mirror() {
   local known distribution=debian
   ! is_of_ubuntu "$1" || distribution=ubuntu
@@ -24,9 +25,9 @@ mirror() {
   [[ $known != *"$distribution"* ]] || printf '%s\n' "$known"
 }
 
-# make_root FOLDER SUITE COMPONENTS: a minimal root with this machine's certificates and settings of apt. Debian has
-# neither Ubuntu's keys, so such a root is not checked for who made it, nor the scripts of its youngest suites, which
-# are that of jammy.
+# make_root FOLDER SUITE COMPONENTS: makes a minimal root with this machine's certificates and apt settings. If Ubuntu's
+# keys are not installed, signatures of an Ubuntu root are not checked. Debian's debootstrap lacks scripts for the
+# newest Ubuntu suites, so these use the script of jammy.
 make_root() {
   local root=$1 suite=$2 components=$3 how=() from keys=/usr/share/keyrings/ubuntu-archive-keyring.gpg
   export DEBOOTSTRAP_DIR=/usr/share/debootstrap
@@ -47,7 +48,7 @@ make_root() {
   cp -a /etc/ssl/certs/. "$root/etc/ssl/certs/" 2>/dev/null || true
 }
 
-# What programs in it expect of a running system; leave_root undoes it.
+# Provides what programs in the root expect of a running system; leave_root undoes it.
 enter_root() {
   cp -L /etc/resolv.conf "$1/etc/resolv.conf" 2>/dev/null || true
   mount -t proc proc "$1/proc"
@@ -58,7 +59,7 @@ leave_root() {
   true
 }
 
-# inside ROOT COMMAND...: with nothing of this environment but its proxies.
+# inside ROOT COMMAND...: runs a command in the root with an empty environment, except for proxies.
 inside() {
   local proxies
   mapfile -t proxies < <(env | grep -iE '^(https?|no)_proxy=' || true)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# cmake -D BINARY_DIR=... -D SOURCE_DIR=... -D COMPILER=... -D FLAGS=... -D GENERATOR=... -P: installs what was built into an empty folder, builds a project upon it, and
-# runs that and the installed program. Fails with what went wrong.
+# cmake -D BINARY_DIR=... -D SOURCE_DIR=... -D COMPILER=... -D FLAGS=... -D GENERATOR=... -P: installs the build into an
+# empty folder, builds a project that uses the installation, and runs that project and the installed program. Fails with
+# a message.
 set(work "${BINARY_DIR}/package_test")
 set(prefix "${work}/prefix")
 file(REMOVE_RECURSE "${work}")
@@ -21,7 +22,7 @@ run("its C\\+\\+ headers are experimental"
   "-DCMAKE_PREFIX_PATH=${prefix}" "-DCMAKE_CXX_COMPILER=${COMPILER}" "-DCMAKE_CXX_FLAGS=${FLAGS}")
 run("" "${CMAKE_COMMAND}" --build "${work}/downstream")
 run("^80\n" "${CMAKE_COMMAND}" -E env "COMMFUSE_CONFIG_DIR=${prefix}/share/commfuse/configs" "${work}/downstream/downstream")
-# The program finds its configs beside itself.
+# The installed program finds its own configs.
 run("commfuse" "${prefix}/bin/commfuse-sim" run --seq 8K)
 foreach(page share/man/man1/commfuse-sim.1 share/bash-completion/completions/commfuse-sim share/fish/vendor_completions.d/commfuse-sim.fish)
   file(READ "${prefix}/${page}" text)

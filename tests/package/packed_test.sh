@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # usage: packed_test.sh COMPILER SOURCE BUILD: tests the foundations of packed programs. The check of glibc's version
 # finds symbols that are too new and libraries that are missing; an exception passes from a packed module into a packed
-# program; and the programs of `./dev package`, if they are built, need no more than they may.
+# program; and the programs of `./dev package`, if they are built, need only permitted libraries and symbols.
 set -euo pipefail
 compiler=$1
 source=$2
@@ -18,7 +18,7 @@ fail() {
 
 command -v objdump >/dev/null || { printf 'skipped: there is no objdump\n' && exit 77; }
 packed=(-std=c++20 -O1 -static-libstdc++ "-Wl,--as-needed")
-# Our stand-in for the function of glibc 2.36 is all that makes the program's floor 2.34 or lower.
+# Only our replacement for the glibc 2.36 function keeps the program's minimum at glibc 2.34 or lower.
 "$compiler" -std=c++20 -O1 -fPIC -c "$source/cmake/package/newer_glibc.cpp" -o "$work/newer_glibc.o"
 folder=$source/tests/package/module_exceptions
 "$compiler" "${packed[@]}" "$folder/program.cpp" "$work/newer_glibc.o" -o "$work/program" -ldl
@@ -26,7 +26,7 @@ folder=$source/tests/package/module_exceptions
   -o "$work/module.so"
 "$work/program" "$work/module.so" || fail "an exception of the module does not reach the program"
 
-# The floor is promised of packages that are built on Debian 12; a newer C library takes newer symbols of its own.
+# The minimum applies to packages that are built on Debian 12; a newer C library uses its own newer symbols.
 machine=$(getconf GNU_LIBC_VERSION | awk '{ print $2 }')
 promised=2.34
 [[ $(printf '%s\n' "$machine" 2.36 | sort -V | tail -n 1) == 2.36 ]] || promised=$machine

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Every preset configures, by `cmake -D SOURCE_DIR=... -D FOLDER=... -D GENERATOR=... -D COMPILER=... -P
-# presets_test.cmake`. The suite is built by one of them, so it would not notice that another is broken.
+# Tests that every preset configures: `cmake -D SOURCE_DIR=... -D FOLDER=... -D GENERATOR=... -D COMPILER=... -P
+# presets_test.cmake`. The suite is built with one preset, so other tests would not notice a broken preset.
 file(READ "${SOURCE_DIR}/CMakePresets.json" presets)
 string(JSON count LENGTH "${presets}" configurePresets)
 math(EXPR last "${count} - 1")
@@ -11,7 +11,7 @@ foreach(index RANGE ${last})
   if(hidden STREQUAL "ON")
     continue()
   endif()
-  # A compiler that a preset asks for need not be on this machine: all are tried with the one of this build.
+  # A preset's compiler may be missing on this machine, so all presets are tried with the compiler of this build.
   file(REMOVE_RECURSE "${FOLDER}/${name}")
   execute_process(
     COMMAND "${CMAKE_COMMAND}" --preset "${name}" -S "${SOURCE_DIR}" -B "${FOLDER}/${name}" -G "${GENERATOR}"

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# usage: rehearse_first_run.sh [KIT]: runs validate/cuda/first_run.sh in a root that is laid out as the machine with the
-# GPU: Debian trixie, NVIDIA's libraries only in a virtual environment of Python, no network, no packages of ours and no
-# MPI. A double stands for the GPU. KIT is out/first_run_kit unless given:
+# usage: rehearse_first_run.sh [KIT]: runs validate/cuda/first_run.sh in a root that is laid out like the machine with
+# the GPU: Debian trixie, NVIDIA's libraries only in a Python virtual environment, no network, no packages of ours and
+# no MPI. A test double replaces the GPU. KIT is out/first_run_kit by default:
 #   validate/cuda/first_run.sh pack && tests/package/rehearse_first_run.sh
 # Three calls: without the double, with it, and on a fresh machine that has only the files that came back.
 # Environment:
 #   REHEARSAL_DOUBLE  double of the plugin, of the same build as the kit (default that in build/first_run/lib)
 #   REHEARSAL_FOLDER  folder that keeps the root for the next time (default: none is kept)
 #   REHEARSAL_FAKES   1: shell scripts instead of the programs, to try the rehearsal itself
-# Takes two minutes to make the root, and at most ten for each call. Exits with 77 where no such root can be made.
+# Making the root takes two minutes, and each call at most ten. Exits with 77 if the root cannot be made.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 tree=$(cd "$here/../.." && pwd)
@@ -22,7 +22,7 @@ most_mib_of_kit=64
 most_files=8
 most_bytes_of_file=$((16 * 1024 * 1024))
 seconds_of_call=600
-# The double computes on this machine's cores, and so takes longer than the budgets of a GPU.
+# The double computes on this machine's cores, so it exceeds the time budgets for a GPU.
 patience=5
 
 stop() {
@@ -30,7 +30,7 @@ stop() {
   exit 2
 }
 
-# expect MESSAGE COMMAND...: counts what is not so, and goes on.
+# expect MESSAGE COMMAND...: counts failures and continues.
 failures=0
 expect() {
   if "${@:2}"; then
@@ -100,7 +100,7 @@ fill_root() {
   fi
 }
 
-# The toolkit's libraries stand for those of pip's packages, which have the same names.
+# The toolkit's libraries replace those of pip's packages, which have the same names.
 lay_out_python() {
   local venv=$root/opt/torch/.venv version packages entry
   version=$(inside "$root" /usr/bin/python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])')
@@ -135,7 +135,8 @@ lay_out_machine() {
   lay_out_python
 }
 
-# The tree as it travels: files that git has or does not ignore, and the kit. Nothing of an earlier machine is left.
+# Copies the tree as it is sent: files that git tracks or does not ignore, and the kit. Nothing of an earlier machine
+# remains.
 fresh_machine() {
   rm -rf "$root/machine" "$root"/tmp/*
   mkdir -p "$root/machine/tree/out" "$root/machine/out"
@@ -146,8 +147,8 @@ fresh_machine() {
   cp -L "$double" "$root/machine/double.so"
 }
 
-# call NAME [VARIABLES...]: one call with an emptied $OUT and no network. Leaves its exit code in `code`, its seconds in
-# `took`, and what it said in $folder/NAME.txt.
+# call NAME [VARIABLES...]: one call with an empty $OUT and no network. Stores its exit code in `code`, its seconds in
+# `took`, and its output in $folder/NAME.txt.
 call() {
   local name=$1 begun=$SECONDS
   code=0
@@ -179,8 +180,8 @@ failed_stages() {
     cut -d: -f1 || true
 }
 
-# Every stage of the script ended, or was left for the next call, and none failed but the tests of the device itself,
-# which need a GPU.
+# Every stage of the script finished or was left for the next call, and only the tests of the device itself, which need
+# a GPU, failed.
 stages_are_told() {
   local name line said=0
   while read -r name; do
@@ -227,7 +228,7 @@ libraries_of_python_are_found() {
   return "$bad"
 }
 
-# 1 only where the tests of the device are all that failed.
+# 1 only if nothing but the tests of the device failed.
 exit_code_is_right() {
   local failed
   failed=$(failed_stages <"$folder/$1.txt")

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # usage: try_in_clean_root.sh FOLDER [SUITE...]: installs the packages in FOLDER in minimal roots of these suites
-# (default bookworm, jammy and noble: Debian 12, Ubuntu 22.04 and 24.04), where no compiler is, and uses them. The
-# README's three questions are answered as on this machine, byte for byte, by the packages and by the tarball; with
-# MPI a sweep of threads in processes leaves the bytes of one thread. Exits with 77 where no root at all can be made.
+# (default bookworm, jammy and noble: Debian 12, Ubuntu 22.04 and 24.04) without a compiler, and uses them. The packages
+# and the tarball must answer the README's three questions byte for byte as on this machine; with MPI, a sweep with
+# threads in several processes must write the bytes of one thread. Exits with 77 if no root can be made.
 # Environment:
 #   TRY_ROOTS  folder with a root for each suite (bookworm, jammy, noble), which is copied instead of being made
 set -euo pipefail
@@ -50,7 +50,7 @@ outputs: [csv, json]
 YAML
 }
 
-# Answers of this machine's own build, from which the packages were made.
+# Answers of this machine's build, from which the packages were made.
 mkdir "$work/expected"
 sweep_file >"$work/sweep.yaml"
 for i in "${!questions[@]}"; do
@@ -70,7 +70,7 @@ answers_in() {
     cmp "$work/expected/$i.txt" "$work/answer.txt" || fail "$1: another answer: ${questions[$i]}"
   done
   inside "$root" "$2/commfuse-validate" check --ranks 2 --scope mlp >/dev/null
-  # An exception on its way through the program and the C library.
+  # Tests an exception that passes through the program and the C library.
   ! inside "$root" "$2/commfuse-sim" run --dtype fp64 2>"$work/answer.txt" || fail "$1: fp64 is no mistake"
   grep -q "unknown dtype 'fp64'" "$work/answer.txt" || fail "$1: no sentence for fp64"
 }
@@ -110,7 +110,7 @@ try_tarball() {
   [[ ! -e $root/$folder/lib/commfuse/commfuse-mpi.so ]] || sweep_under_mpi "$1" "/$folder/bin"
 }
 
-# Exits with 77 where the root cannot be made.
+# Exits with 77 if the root cannot be made.
 try_suite() {
   local root=$work/$1 components=main
   ! is_of_ubuntu "$1" || components=main,universe

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Implementations beside ideal schedules: the page without a link, and links that name them.
+// Checks implementations beside ideal schedules, on a page without a link and from links that name them.
 
 const text = (id) => `document.getElementById("${id}").textContent`;
 const less = (share) => `${(100 * Math.abs(share)).toFixed(1)}% ${share > 0 ? "less" : "more"} time`;
 const chosen = 'document.getElementById("in-as").selectedOptions[0].textContent';
 const panels = "commfusePage.parts.timelines.panels.map((p) => [p.row.implements, p.row.strategy, p.ideal])";
 
-/// A page without a link: the first verdict is on what one can have.
+/// On a page without a link, the first verdict is about kernels that people can get.
 export async function checkReal(page, checks) {
   const rows = await page.value("commfusePage.live.rows");
   const serial = rows.find((row) => row.strategy === "serial");
@@ -42,7 +42,7 @@ export async function checkReal(page, checks) {
   checks.equal(await page.value('document.getElementById("warnings").hidden'), true, "and not as a warning");
 }
 
-/// What one would deploy: not the fastest where only another one surely beats serial.
+/// The recommended implementation is not the fastest one if only a slower one surely beats serial.
 export async function checkDeployed(page, checks) {
   const row = (strategy, makespan_us, beats_serial) => ({ strategy, makespan_us, beats_serial, implements: "fused_kernel" });
   const rows = (...real) => JSON.stringify([{ strategy: "serial", makespan_us: 1000 }, ...real]);
@@ -58,7 +58,7 @@ export async function checkDeployed(page, checks) {
   await of('headlineOf([{ strategy: "all_reduce", time_ms: 13.935 }])', `Only all_reduce runs here, in 13.935\u202fms.`);
 }
 
-/// Rows of one name are told apart in every part.
+/// Every part distinguishes rows of the same name.
 export async function checkRealParts(page, checks, settled) {
   const drawn = await page.value(panels);
   checks.that(
@@ -102,7 +102,7 @@ export async function checkRealParts(page, checks, settled) {
   await settled(page);
 }
 
-/// Links mean what they meant: without `as` there are no implementations.
+/// Older links keep their meaning: without `as` there are no implementations.
 export async function checkFromLink(page, checks, settled) {
   const go = async (hash, until) => {
     await page.value(`location.hash = "${hash}"`);
@@ -135,7 +135,7 @@ export async function checkFromLink(page, checks, settled) {
   checks.equal(await page.value("commfusePage.state.settings"), { as: "all" }, "without a link all are back");
 }
 
-/// A narrow window folds bounds away.
+/// A narrow window hides bounds.
 export async function checkFolded(page, checks) {
   const bars = 'document.querySelectorAll("#bars .bar.ideal").length';
   const button = 'document.querySelector("#bars .group button")';

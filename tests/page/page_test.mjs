@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Uses the page as a person would: `node page_test.mjs CHROMIUM FOLDER [real]`, with FOLDER/page.html. With a
-// recorded engine, `real` left out, only recorded points are visited.
+// Operates the page as a person would: `node page_test.mjs CHROMIUM FOLDER [real]`, with FOLDER/page.html. Without
+// `real` the engine is recorded, and only recorded points are visited.
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -19,14 +19,14 @@ const text = (id) => `document.getElementById("${id}").textContent`;
 async function opened(browser, width, height, dark, hash = "") {
   const page = await browser.page();
   await page.size(width, height, dark);
-  await page.send("Emulation.setFocusEmulationEnabled", { enabled: true }); // Without this, the page does not learn that it has the focus.
+  await page.send("Emulation.setFocusEmulationEnabled", { enabled: true }); // Without this, the page does not know that it has the focus.
   await page.open(url + hash);
   await page.until('document.documentElement.dataset.page === "ready"');
   await settled(page);
   return page;
 }
 
-/// The newest settings are answered and refined.
+/// Waits until the newest settings are answered and refined.
 export async function settled(page) {
   await page.until(
     "!commfusePage.live.busy && !commfusePage.live.again && (document.getElementById('problem').hidden ? document.documentElement.dataset.refined === String(commfusePage.live.turn) : true)",
@@ -189,7 +189,7 @@ async function checkLinks(page) {
   await settled(page);
 }
 
-/// Words on the view that this page does not have, and settings that cannot be read: named, with a way out.
+/// View parameters that this page does not have, and settings that cannot be read, are named, with a way out.
 async function checkNonsense(page) {
   await page.value('location.hash = "#seq=nonsense&show=nothing&guide=99&tab=zzz&compare=a,b&%E0%A4%A=1"');
   await page.until('!document.getElementById("problem").hidden');
@@ -214,7 +214,7 @@ async function checkNonsense(page) {
   await settled(page);
 }
 
-/// The page as it stands while its engine is still on the way, and when that does not come.
+/// Checks the page while its engine is still loading, and when loading fails.
 async function checkIncomplete(browser) {
   const cut = join(folder, "cut.html");
   writeFileSync(cut, readFileSync(file, "utf8").replace(/<script type="text\/plain" id="block-engine">[^]*?<\/script>/, ""));

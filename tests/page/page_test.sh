@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The page as people get it, in a headless Chromium: `page_test.sh BINARIES SOURCE FOLDER [ENGINE]`. Without ENGINE, a
-# folder with engine.js and engine.wasm, or where it is empty, the answers of the native program stand in for it, recorded. Exits with 77, and
-# says so, where Chromium or node is missing. FOLDER/pictures gets what was looked at.
+# Tests the page in a headless Chromium: `page_test.sh BINARIES SOURCE FOLDER [ENGINE]`. ENGINE is a folder with
+# engine.js and engine.wasm; if it is omitted or empty, recorded answers of the native program replace the engine. Exits
+# with 77 and a message if Chromium or node is missing. FOLDER/pictures receives the screenshots.
 set -euo pipefail
 PATH=$1:$PATH
 source=$2

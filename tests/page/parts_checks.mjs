@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Independent parts of the page: map, comparison, first minute, files, training run.
+// Checks independent parts of the page: map, comparison, first minute, files, training run.
 import { join } from "node:path";
 
 const text = (id) => `document.getElementById("${id}").textContent`;
@@ -76,7 +76,7 @@ export async function checkWhy(page, checks, settled) {
   await settled(page);
 }
 
-/// A point that takes long: the verdict's line comes all the same, the rest says why it waits.
+/// For a slow point, the verdict's line appears at once, and the other parts say why they wait.
 export async function checkSlow(page, checks) {
   await page.value("commfusePage.live.refineNow(() => false, false)");
   const words = (id) => page.value(`document.querySelector("#${id} .later").textContent`);
@@ -87,7 +87,7 @@ export async function checkSlow(page, checks) {
   await page.until('document.querySelector("#map .cell") && document.querySelector("#why .lead")');
 }
 
-/// Signs of the engine in words, and money, without a page around them.
+/// Checks the conversion of the engine's signs into words, and of money, without a page.
 export async function checkWords(page, checks) {
   const of = (what, expected) => page.value(`(${what})`).then((said) => checks.equal(said, expected, what));
   await of('opTexts("gemm down.partial[0 +: 8]")', ["GEMM down.partial, parts 0\u20137", "down.partial, parts 0\u20137", "parts 0\u20137", "0\u20137"]);
@@ -135,7 +135,7 @@ export async function checkWords(page, checks) {
   await of(`surerSentence(${runs}[1], ${runs}, "$")`, "");
 }
 
-/// What a word means, by keyboard and by touch.
+/// Explanations of terms can be opened by keyboard and by touch.
 export async function checkHints(page, checks) {
   const tip = () => page.value('(() => { const tip = document.getElementById("hint"); return tip.hidden ? null : tip.textContent; })()');
   const header = (name) => `[...document.querySelectorAll("#table .hint")].find((e) => e.textContent === "${name}")`;
@@ -163,7 +163,7 @@ export async function checkHints(page, checks) {
   await page.key("Escape");
 }
 
-/// A narrow window: what is cut says so, and what stays in reach is low.
+/// In a narrow window, parts that are cut say so, and parts that stay in reach are low.
 export async function checkPhone(page, checks) {
   checks.that(await page.value('!document.querySelector("#table .more-columns").hidden && document.querySelector("#table .scroll").matches(".more")'), "a table that goes on to the right says so");
   await page.value('(() => { const region = document.querySelector("#table .scroll"); region.scrollLeft = region.scrollWidth; })()');
@@ -177,7 +177,7 @@ export async function checkPhone(page, checks) {
   );
 }
 
-/// On a narrow window the timelines that the first minute speaks of come right below its words.
+/// In a narrow window, the timelines that the first minute describes come right below its text.
 export async function checkNarrowGuide(page, checks, settled) {
   await page.value('document.getElementById("guide-begin").click()');
   await page.until('commfusePage.live.rows[0].scope === "down"');
@@ -190,7 +190,8 @@ export async function checkNarrowGuide(page, checks, settled) {
   checks.that((await place("canvas.timeline")) > (await place("#in-model")), "until it ends");
 }
 
-/// On paper: no buttons, no table cut off, few sheets. The window has to be opened anew afterwards.
+/// On paper there are no buttons, no table is cut off, and few sheets are needed. The window must be reopened
+/// afterwards.
 export async function checkPaper(page, checks) {
   await page.size(703, 1031, false); // A4 less margins of 12 mm
   await page.send("Emulation.setEmulatedMedia", { media: "print", features: [] });

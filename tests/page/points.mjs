@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `node points.mjs PROGRAM ENGINE COUNT`: asks the program and the page's engine for random points, seeded; both must
-// answer with equal bytes. ENGINE is a folder with engine.js and engine.wasm.
+// `node points.mjs PROGRAM ENGINE COUNT`: sends seeded random points to the program and to the page's engine; both must
+// return equal bytes. ENGINE is a folder with engine.js and engine.wasm.
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -13,7 +13,7 @@ const ask = (question) => {
   return said.answer ?? { error: said.error };
 };
 
-// xorshift32: the same points on every machine.
+// xorshift32, which gives the same points on every machine.
 let state = 2463534242;
 const below = (n) => {
   state ^= state << 13;

@@ -41,7 +41,8 @@ function verdictOf(table) {
         .join(" ");
 }
 
-/// The op timelines of each schedule's first rank. The trace does not say what is critical: compute stands for it.
+/// The op timelines of each schedule's first rank. The trace does not mark the critical path, so compute ops represent
+/// it.
 function timelinesOf(trace) {
   const groups = new Map();
   const ps = (us) => Math.round(us * 1e6);
@@ -116,7 +117,7 @@ function listOf(what) {
   return rows.map(([name, ...cells]) => ({ name, words: words(cells.slice(0, head.length - 1)) }));
 }
 
-/// A module of WebAssembly that is nothing but a section named "recorded".
+/// Returns a WebAssembly module that contains only a section named "recorded".
 function wasmOf(text) {
   const leb = (size) => (size < 128 ? [size] : [(size & 127) | 128, ...leb(size >>> 7)]);
   const name = Buffer.from("recorded");
@@ -151,7 +152,7 @@ record({ scope: "prefill" });
 record({ link_bandwidth: "x0.5" });
 record({ link_bandwidth: "x2" });
 
-// Points of the page without a link, and those that people reach from it.
+// Points of the page without a link, and points that people reach from there.
 for (const seq of ["512", "1024", "2048", "4096", "8192", "16384", "32768"]) {
   for (const ranks of ["2", "4", "8"]) {
     record({ as: "all", seq, ranks }, ranks === "8");
@@ -168,7 +169,7 @@ points[keyOf({ as: "all", jitter: "default" })] = point({ as: "all", jitter: "de
 
 const scopes = listOf("scopes").map((scope) => ({ ...scope, whole: ["step", "prefill", "decode"].includes(scope.name) }));
 const strategies = listOf("strategies");
-/// As the engine tells them.
+/// In the form that the engine returns.
 const implementations = run("list", "implementations", "-o", "csv")
   .trim()
   .split("\n")

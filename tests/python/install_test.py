@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Installs the module with pip into an environment of its own, without a network, and uses it there.
+"""Installs the module with pip into a separate environment, without a network, and uses it there.
 
 usage: install_test.py ROOT. Exits with 77 where the environment cannot be made.
 """

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Python module: the bytes and sentences of commfuse-sim, views without copies, signals, stubs.
+"""Tests the Python module: the bytes and messages of commfuse-sim, views without copies, signals, stubs.
 
-Run by ctest where COMMFUSE_PYTHON is on, with PYTHONPATH at the built module and SIMULATOR at commfuse-sim.
+ctest runs it if COMMFUSE_PYTHON is on, with PYTHONPATH at the built module and SIMULATOR at commfuse-sim.
 """
 
 import ast
@@ -29,7 +29,7 @@ PROGRAM = pathlib.Path(os.environ["SIMULATOR"])
 
 
 def command_line(*words, folder=None):
-    """What the program prints, its exit code and its last words."""
+    """Returns the bytes on stdout, the exit code and the text on stderr."""
     done = subprocess.run([PROGRAM, *words], capture_output=True, cwd=folder, check=False)
     return done.stdout, done.returncode, done.stderr.decode("utf-8", "surrogateescape").rstrip("\n")
 
@@ -47,7 +47,7 @@ class InOwnFolder(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
 
 
-# Each entry is a call and the words of its command line.
+# Each entry is a call and the arguments of its command line.
 GRID = {"model": "llama-3.1-8b", "axis": {"seq": [4096, 8192], "ranks": "2,4"}}
 GRID_WORDS = ["run", "--model", "llama-3.1-8b", "--axis", "seq=4096,8192", "--axis", "ranks=2,4"]
 CALLS = [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Executes the notebooks of docs/notebooks and says which cell failed.
+"""Executes the notebooks of docs/notebooks and names the cell that failed.
 
 Run with PYTHONPATH at the built module. Exits with 77 without nbclient and ipykernel.
 """
@@ -22,7 +22,7 @@ NOTEBOOKS = pathlib.Path(__file__).resolve().parents[2] / "docs" / "notebooks"
 
 
 def spec_folder(folder):
-    """A kernel of this very interpreter, wherever Jupyter has its own."""
+    """Creates a kernel that uses this interpreter, whatever kernels Jupyter has, and returns `folder`."""
     kernel = pathlib.Path(folder) / "kernels" / "commfuse-test"
     kernel.mkdir(parents=True)
     (kernel / "kernel.json").write_text(

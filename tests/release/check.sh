@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# usage: check.sh [TREE]: the checklist of docs/releasing.md, a line each: ok, NOT SO with what to do, or "not looked
-# at" for what needs a build that is not there. Exit 0 where this version can be released, 4 where something is left
-# to do.
+# usage: check.sh [TREE]: prints one line for each item of the checklist in docs/releasing.md: ok, NOT SO with what to
+# do, or "not looked at" if the item needs a build that does not exist. Exits with 0 if this version can be released, 4
+# if something remains to be done.
 set -euo pipefail
 tree=$(cd "${1:-$(dirname "${BASH_SOURCE[0]}")/../..}" && pwd)
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -14,8 +14,8 @@ program=build/release/bin/commfuse-sim
 notes=$("$here/notes.sh" "$version" "$tree") || notes=
 left=0
 
-# is NAME COMMAND...: a line of the checklist. The command says on stdout what is to be done, and fails; 77: it could
-# not look.
+# is NAME COMMAND...: one line of the checklist. A command that fails prints on stdout what to do; exit code 77 means
+# that it could not check.
 is() {
   local name=$1 said code=0
   said=$("${@:2}") || code=$?
@@ -38,7 +38,7 @@ needs_build() {
   [[ -x $program ]] || { printf 'run ./dev build' && return 77; }
 }
 
-# The first section has this version and its date.
+# The heading of the first section has this version and its date.
 changelog_is_dated() {
   local heading
   heading=$(grep -m 1 '^## ' CHANGELOG.md)
@@ -61,7 +61,8 @@ model_version_is_told() {
     say_and_fail "CHANGELOG.md does not say that this is model version $now"
 }
 
-# Rename{"before", "now", MAJOR, MINOR}: taken through that release, so it goes before the next one.
+# Rename{"before", "now", MAJOR, MINOR}: the name is accepted up to that release, so the entry must be removed before
+# the next one.
 no_alias_is_too_old() {
   local before major_minor old=()
   while IFS=' ' read -r before major_minor; do
@@ -91,7 +92,7 @@ files_are_recorded() {
     say_and_fail "$folder was recorded from a changed tree; record it again"
 }
 
-# A schema that is gone, as in result/1 where result/2 came, is a change of a major version, or of a minor one before
+# Removing a schema, such as result/1 when result/2 is added, needs a new major version, or a new minor version before
 # 1.0.
 schemas_are_kept() {
   needs_build || return

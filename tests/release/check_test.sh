@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# usage: check_test.sh SOURCE: the checklist of a release on a made-up tree that is ready, then with one thing wrong
-# at a time: it names that one, and ends with 4.
+# usage: check_test.sh SOURCE: runs the release checklist on an invented tree that is ready, then with one thing wrong
+# at a time. The checklist must name that thing and exit with 4.
 set -euo pipefail
 source=$1
 command -v git >/dev/null || { printf 'skipped: there is no git\n' && exit 77; }
@@ -18,7 +18,7 @@ git_in_tree() { git -C "$tree" -c user.name=a -c user.email=a@localhost -c init.
 
 commit() { git_in_tree add -A . && git_in_tree commit -qm "A change" --allow-empty; }
 
-# A tree of version 0.3.1 with everything done.
+# Makes a tree of version 0.3.1 in which everything is done.
 # shellcheck disable=SC2016 # names between backquotes
 make_tree() {
   rm -rf "$tree"
@@ -44,7 +44,7 @@ SH
   commit
 }
 
-# refuses NAME: the checklist names this line as wrong, and no other.
+# refuses NAME: expects that the checklist reports this line and no other as wrong.
 refuses() {
   local code=0
   "$source/tests/release/check.sh" "$tree" >"$work/said" || code=$?

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# usage: notes.sh VERSION [TREE]: prints the section of CHANGELOG.md on a version, without its heading. Fails if it is
+# usage: notes.sh VERSION [TREE]: prints the section of a version in CHANGELOG.md, without its heading. Fails if it is
 # empty.
 set -euo pipefail
 tree=${2:-$(dirname "${BASH_SOURCE[0]}")/../..}

@@ -26,9 +26,9 @@ namespace {
 using namespace std::chrono_literals;
 using MakeProgram = std::shared_ptr<const Program> (*)(std::int32_t ranks, std::int32_t kilobytes);
 
-/// A share of an op's end. The engine rounds the duration of an undisturbed transfer to a picosecond, and sharing
-/// stretches the half picosecond of error: 72 times at most, when 144 transfers share an uplink of twice their rate.
-/// They end after 12 us at least.
+/// Largest difference, as a share of an op's end. The engine rounds the duration of an undisturbed transfer to a
+/// picosecond, and sharing stretches the half picosecond of error: by up to 72 times, when 144 transfers share an
+/// uplink of twice their rate. They end after at least 12 us.
 constexpr double largest_allowed = 3e-6;
 
 /// Returns eight GPUs a node on a switch, two for each NIC, with half of the uplinks that the NICs could fill.

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# usage: record.sh BIN_FOLDER FOLDER: has the programs in BIN_FOLDER write one file of each format into FOLDER, which
-# must not exist, with commands.tsv: how each was written, and commands that read it.
-# tests/cli/upgrade_releases_test.cpp then holds later builds to them. A release adds a folder by its version
+# usage: record.sh BIN_FOLDER FOLDER: the programs in BIN_FOLDER write one file of each format into FOLDER, which must
+# not exist. commands.tsv there lists how each file was written, and the commands that read it.
+# tests/cli/upgrade_releases_test.cpp tests later builds with these files. A release adds a folder for its version
 # (docs/releasing.md):
 #   tests/upgrade/record.sh build/release/bin tests/upgrade/0.1.0
 set -euo pipefail
@@ -16,7 +16,7 @@ export PATH=$bin:$PATH COMMFUSE_CONFIG_DIR=$source/configs COLUMNS=80
 
 note() { printf '%s\t%s\t%s\t%s\n' "$@" >>commands.tsv; }
 
-# wrote CODE FILE COMMAND...: FILE gets the output of the command.
+# wrote CODE FILE COMMAND...: writes the output of the command to FILE.
 wrote() {
   local code=0
   mkdir -p "$(dirname "$2")"
@@ -25,7 +25,7 @@ wrote() {
   note wrote "$1" "$2" "$3"
 }
 
-# left CODE FILE COMMAND: the command leaves FILE in the folder.
+# left CODE FILE COMMAND: runs a command that creates FILE in the folder.
 left() {
   local code=0
   mkdir -p "$(dirname "$2")"
@@ -36,7 +36,7 @@ left() {
   note left "$1" "$2" "$3"
 }
 
-# is_read CODE COMMAND: a later build runs it with the files of this folder, and must end with CODE.
+# is_read CODE COMMAND: later builds run the command with the files of this folder, and must exit with CODE.
 is_read() {
   local code=0
   (cp -r . "$work/copy" && cd "$work/copy" && bash -c "$2" >/dev/null) || code=$?
@@ -160,8 +160,8 @@ Files that users of this version have on disk, written by \`tests/upgrade/record
 
     $(commfuse-sim version | head -n 1)
 
-\`commands.tsv\` says how each file was written and which commands read it. \`tests/cli/upgrade_releases_test.cpp\` holds that
-every later build reads them, that JSON keeps its keys and CSV its columns, and that schedules keep their bytes. Never
+\`commands.tsv\` lists how each file was written and which commands read it. \`tests/cli/upgrade_releases_test.cpp\` checks
+that every later build reads them, that JSON keeps its keys and CSV its columns, and that schedules keep their bytes. Never
 edit these files.
 TEXT
 printf '%s: %s files, %s KiB\n' "$2" "$(find . -type f | wc -l)" "$(du -sk . | cut -f1)"

@@ -1,21 +1,21 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Keeps jobs off a node that is bad. In slurm.conf, with this file on every node:
+# Keeps jobs off bad nodes. In slurm.conf, with this file on every node:
 #
 #   Prolog=/etc/slurm/slurm-node-check.sh      before a job: a bad node is drained, and the job waits for another one
 #   PrologFlags=Alloc                          checks when a node is allocated, not when its first step begins
-#   Epilog=/etc/slurm/slurm-node-check.sh      after it: what the job left behind
+#   Epilog=/etc/slurm/slurm-node-check.sh      after a job: finds what it left behind
 #   HealthCheckProgram=/etc/slurm/slurm-node-check.sh
 #   HealthCheckInterval=600                    and every ten minutes
 #
-# It exits with 1 where a check is bad, else with 0: a checker that is missing or does not end drains nothing.
-# Settings below can be changed in node-check.conf beside this file.
+# Exits with 1 if a check is bad, otherwise with 0: a checker that is missing or does not finish drains nothing.
+# node-check.conf next to this file can change the settings below.
 set -u
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin # Slurm sets none
 
 checker=commfuse-validate
 root=/
-skip=timer,cuda,nccl,mpi,configs # checks that take long or make a context on a GPU
+skip=timer,cuda,nccl,mpi,configs # checks that are slow or create a context on a GPU
 log_folder=/var/log/commfuse
 seconds=60
 # shellcheck source=/dev/null

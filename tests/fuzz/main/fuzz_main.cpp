@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One fuzzer for all targets: FUZZ_TARGET names the target. libFuzzer brings main() and all flags.
+// One fuzzer for all targets: FUZZ_TARGET names the target. libFuzzer provides main() and all flags.
 #include <fmt/format.h>
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Says how many layers a model has, with the installed headers and libraries alone.
+// Prints how many layers a model has, using only the installed headers and libraries.
 #include <iostream>
 
 #include "model/config/catalogue.h"

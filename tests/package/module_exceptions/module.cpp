@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stands for the module of MPI: throws across its door.
+// Represents the MPI module: throws an exception across its boundary.
 #include <stdexcept>
 #include <string>
 
