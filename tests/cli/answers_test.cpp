@@ -117,7 +117,7 @@ TEST(KnownAnswers, ZeroThreeGainsFromEveryFasterNetwork) {
 }
 
 // On this machine one fused kernel takes longer than CommFuse's schedule, as it runs its attention core alone.
-TEST(KnownAnswers, WhatIsCalledABoundOfAttentionIsBelowEverySchedule) {
+TEST(KnownAnswers, TheBoundOfAttentionIsBelowEverySchedule) {
   const std::string command =
       "--model qwen2.5-72b --hardware tpu-v5p --scope attention --ranks 8 --batch 4 --seq 16K --interference none "
       "--link-bandwidth x0.5 --strategy commfuse,sliced,fused_kernel";
@@ -141,7 +141,7 @@ TEST(KnownAnswers, CuttingAProductDoesNotMakeItCheaper) {
   }
 }
 
-TEST(KnownAnswers, AReportComparesStrategiesThatStandOnAnAxis) {
+TEST(KnownAnswers, AReportComparesStrategiesOnAnAxis) {
   const OwnFolder folder;
   std::ofstream("sweep.yaml") << "schema: commfuse.sweep/1\ntitle: strategies on an axis\naxes:\n"
                                  "  - strategy.name: [serial, sliced, commfuse]\n  - seq: [4K, 8K]\n";
@@ -156,7 +156,7 @@ TEST(KnownAnswers, AReportComparesStrategiesThatStandOnAnAxis) {
   EXPECT_NE(page.find("Overlap pays at"), std::string::npos);
 }
 
-TEST(KnownAnswers, ACoinTossIsNoWin) {
+TEST(KnownAnswers, ACoinTossIsNotAWin) {
   const Outcome run = run_program("commfuse-sim run --hardware mi300x --seq 8K");
   ASSERT_EQ(run.code, 0) << run.err;
   const std::size_t wins = run.out.find(" wins (");

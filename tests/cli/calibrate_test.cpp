@@ -90,7 +90,7 @@ TEST_F(CalibrateCommand, FaultyRowsAreNamedAndTheRestIsFitted) {
   EXPECT_TRUE(fs::exists(out()));
 }
 
-TEST_F(CalibrateCommand, CollectivesThatTheBaseCannotHaveNameAnotherBase) {
+TEST_F(CalibrateCommand, SuggestsAnotherBaseForCollectivesItCannotHave) {
   std::string text = "device,op,ngpus,devices_per_node,bytes,median_us\n";
   for (const char* op : {"all_gather", "reduce_scatter", "all_reduce"}) {
     for (std::int64_t bytes = 1 << 12; bytes <= std::int64_t{1} << 30; bytes *= 2) {  // 300 GB/s over links of 63.
@@ -124,7 +124,7 @@ TEST_F(CalibrateCommand, AFileIsNotCountedTwice) {
   EXPECT_EQ(check.err, "push-ring: is given twice; leave one out\n");
 }
 
-TEST_F(CalibrateCommand, WhatIsThereIsNotOverwritten) {
+TEST_F(CalibrateCommand, DoesNotOverwriteAFile) {
   write("box.yaml", "mine");
   const Outcome outcome = run_program(command(exchanges()));
   EXPECT_EQ(outcome.code, 2);
@@ -188,7 +188,7 @@ TEST_F(CalibrateCommand, AClusterIsCalibratedFromTheLogsOfALauncher) {
   EXPECT_EQ(run.code, 0) << run.err;
 }
 
-TEST_F(CalibrateCommand, AClusterThatExtendsAnotherIsABaseToo) {
+TEST_F(CalibrateCommand, AClusterThatExtendsAnotherCanBeTheBase) {
   const std::string file = write("four.txt", log_of("all_reduce", 32, 8, 60.0, 180.0));
   const Outcome outcome =
       run_program("commfuse-sim calibrate --base dgx-b200-x4 --name box --out " + out() + " " + file);
@@ -197,7 +197,7 @@ TEST_F(CalibrateCommand, AClusterThatExtendsAnotherIsABaseToo) {
   EXPECT_EQ(shown.code, 0) << shown.err;
 }
 
-TEST_F(CalibrateCommand, WhatWasFittedIsNearWhatWasMeasured) {
+TEST_F(CalibrateCommand, FittedTimesAreNearMeasuredTimes) {
   const std::string file = write("four.txt", log_of("all_reduce", 32, 8, 60.0, 180.0));
   const Outcome outcome =
       run_program("commfuse-sim calibrate --base dgx-h100-x4 --name box --out " + out() + " " + file);
@@ -208,7 +208,7 @@ TEST_F(CalibrateCommand, WhatWasFittedIsNearWhatWasMeasured) {
   EXPECT_EQ(outcome.out.find("warning: "), std::string::npos) << outcome.out;
 }
 
-TEST_F(CalibrateCommand, ACalibratedMachineIsNotWrittenOver) {
+TEST_F(CalibrateCommand, DoesNotOverwriteACalibratedMachine) {
   const std::string file = write("four.txt", log_of("all_reduce", 32, 8, 60.0, 180.0));
   const std::string gather = write("one.txt", log_of("all_gather", 8, 8, 30.0, 340.0));
   const std::string line = "commfuse-sim calibrate --base dgx-h100-x4 --name box --out " + out() + " " + file;
@@ -218,7 +218,7 @@ TEST_F(CalibrateCommand, ACalibratedMachineIsNotWrittenOver) {
   EXPECT_NE(again.err.find("is there already"), std::string::npos) << again.err;
 }
 
-TEST_F(CalibrateCommand, LogsOfTwoNodesAskForACluster) {
+TEST_F(CalibrateCommand, LogsOfTwoNodesNeedACluster) {
   const Outcome outcome = run_program(command(write("two.txt", log_of("all_reduce", 16, 8, 60.0, 180.0))));
   EXPECT_EQ(outcome.code, 2);
   EXPECT_NE(outcome.err.find("all_reduce on 2 nodes, and the base is one node (name a cluster as --base, such as "
@@ -234,7 +234,7 @@ TEST_F(CalibrateCommand, ARackIsOneDomainOfManyHosts) {
   EXPECT_NE(outcome.out.find("collectives, from rack.txt"), std::string::npos) << outcome.out;
 }
 
-TEST_F(CalibrateCommand, AGroupOfTwoNodesIsNoLinkInsideOne) {
+TEST_F(CalibrateCommand, AGroupAcrossTwoNodesIsNotALinkInsideOne) {
   std::string events;
   for (int i = 0; i < 12; ++i) {
     events += fmt::format(R"({}{{"ph":"X","cat":"kernel","name":"ncclDevKernel_AllGather","pid":0,"tid":20,"ts":{},

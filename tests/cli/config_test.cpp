@@ -27,7 +27,7 @@ TEST(CommfuseSimConfig, ShowSaysWhereEachValueCameFrom) {
   }
 }
 
-TEST(CommfuseSimConfig, WhatShowPrintsIsAConfig) {
+TEST(CommfuseSimConfig, ShowPrintsAValidConfig) {
   const auto path = std::filesystem::temp_directory_path() / ("commfuse-shown-" + std::to_string(getpid()) + ".yaml");
   const std::string flags = " --seq 8K --strategy sliced,serial --slices 2 --launch graph";
   std::ofstream(path) << run_program("commfuse-sim config show" + flags).out;
@@ -61,7 +61,7 @@ TEST(CommfuseSimConfig, ExplainKnowsEverySetting) {
   EXPECT_EQ(wrong.err, "unknown setting 'slices'; did you mean 'strategy.slices'?\n");
 }
 
-TEST(CommfuseSimConfig, EveryWayToSayItGivesTheSameResult) {
+TEST(CommfuseSimConfig, EveryWayToSetAValueGivesTheSameResult) {
   const Outcome flag = run_program("commfuse-sim run -o csv --seq 8K --strategy sliced --slices 2");
   ASSERT_EQ(flag.code, 0) << flag.err;
   EXPECT_EQ(run_program("commfuse-sim run -o csv --set seq=8K --set strategy.name=sliced --set strategy.slices=2").out,
@@ -75,7 +75,7 @@ TEST(CommfuseSimConfig, EveryWayToSayItGivesTheSameResult) {
       flag.out);
 }
 
-TEST(CommfuseSimConfig, MistakesOfEveryPlaceAreToldAtOnce) {
+TEST(CommfuseSimConfig, MistakesFromEverySourceAreReportedTogether) {
   const Outcome outcome = run_program("COMMFUSE_SHEQ=1 commfuse-sim run --set sqe=1 --dtype x --axis seq=");
   EXPECT_EQ(outcome.code, 2);
   EXPECT_EQ(outcome.out, "");
@@ -86,7 +86,7 @@ TEST(CommfuseSimConfig, MistakesOfEveryPlaceAreToldAtOnce) {
             "--axis seq=: '' is not a whole number; write one, such as 4K\n");
 }
 
-TEST(CommfuseSimConfig, AloneItAsksForOneOfItsVerbs) {
+TEST(CommfuseSimConfig, RequiresASubcommand) {
   const Outcome outcome = run_program("commfuse-sim config");
   EXPECT_EQ(outcome.code, 2);
   EXPECT_EQ(outcome.err, "A subcommand is required; see commfuse-sim config --help\n");

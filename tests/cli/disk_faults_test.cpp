@@ -52,7 +52,7 @@ TEST_F(DiskFaults, ASlowDiskGetsTheSameBytes) {
   EXPECT_EQ(contents_of("slow/results.csv"), contents_of("usual/results.csv"));
 }
 
-TEST_F(DiskFaults, ADiskThatGoesAwayIsSaidAndTheSweepGoesOnAfterwards) {
+TEST_F(DiskFaults, ALostDiskIsReportedAndTheSweepContinuesAfterwards) {
   skip_under_sanitizers();
   if (IsSkipped()) {
     return;
@@ -74,7 +74,7 @@ TEST_F(DiskFaults, ADiskThatGoesAwayIsSaidAndTheSweepGoesOnAfterwards) {
   }
 }
 
-TEST_F(DiskFaults, AFileSystemThatMayOnlyBeReadIsReadAndNotWritten) {
+TEST_F(DiskFaults, AReadOnlyFileSystemIsReadAndNotWritten) {
   fs::create_directory("empty");
   if (read_only("empty", "true").code != 0) {
     GTEST_SKIP() << "no mount can be made here: unshare -rm";

@@ -35,7 +35,7 @@ TEST(DocPage, AMarkThatIsUnknownOrAloneIsAMistake) {
   EXPECT_EQ(read_page("```console\n$ a\n").mistakes, Lines{"line 3: the block of line 1 has no end"});
 }
 
-TEST(DocPage, KeepsAllButTheOutputsWhenItIsMadeAnew) {
+TEST(DocPage, KeepsEverythingButTheOutputsWhenRenewed) {
   const std::string text = "Text.\n```console\n$ a\none\n$ b\n```\nMore.\n";
   const DocPage page = read_page(text);
   EXPECT_EQ(with_steps(page, page.steps), text);
@@ -44,14 +44,14 @@ TEST(DocPage, KeepsAllButTheOutputsWhenItIsMadeAnew) {
   EXPECT_EQ(with_steps(page, steps), "Text.\n```console\n$ a\ntwo\nthree\n$ b\n```\nMore.\n");
 }
 
-TEST(ShownOutput, IsTheWholeOutputWhereNothingIsLeftOut) {
+TEST(ShownOutput, IsTheWholeOutputUnlessLinesAreOmitted) {
   EXPECT_EQ(missing_line({"a", "b", ""}, {"a", "b"}, false), "");
   EXPECT_EQ(missing_line({"a"}, {"a", "b"}, false), "nothing behind: a");
   EXPECT_EQ(missing_line({"a", "b"}, {"a"}, false), "b");
   EXPECT_EQ(missing_line({"b"}, {"a", "b"}, false), "b");
 }
 
-TEST(ShownOutput, LeavesLinesOutButKeepsTheirOrder) {
+TEST(ShownOutput, OmitsLinesButKeepsTheirOrder) {
   const Lines real{"a", "", "b", "c", "d"};
   EXPECT_EQ(missing_line({"a", "", "[...]", "c", "[...]"}, real, false), "");
   EXPECT_EQ(missing_line({"[...]", "", "c", "d"}, real, false), "");

@@ -36,7 +36,7 @@ TEST(List, HasALineForEachFileOfTheCatalogue) {
   }
 }
 
-TEST(List, NothingPassesTheTerminal) {
+TEST(List, NoLineIsWiderThanTheTerminal) {
   for (const char* command : {"list models", "list strategies", "list hardware", "list clusters", "list scopes",
                               "list implementations", "list frameworks", "config explain", "config explain plan"}) {
     for (const std::size_t columns : {80U, 100U}) {
@@ -48,7 +48,7 @@ TEST(List, NothingPassesTheTerminal) {
   }
 }
 
-TEST(List, EveryScopeAndStrategySaysWhatItIs) {
+TEST(List, DescribesEveryScopeAndStrategy) {
   const Outcome scopes = run_program("commfuse-sim list scopes -o csv");
   EXPECT_NE(scopes.out.find("decode,one token a sequence through a whole model"), std::string::npos) << scopes.out;
   EXPECT_EQ(run_program("commfuse-sim list strategies").code, 0);

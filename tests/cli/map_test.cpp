@@ -43,7 +43,7 @@ TEST(CommfuseSimMap, TheShippedSweepMapsSequenceRanksAndLinkBandwidth) {
   std::filesystem::remove_all(folder);
 }
 
-TEST(CommfuseSimMap, ACrossoverThatItTellsIsOne) {
+TEST(CommfuseSimMap, AReportedCrossoverIsReal) {
   // At the printed bandwidth the two times are within 3%, though they differ by more on either side.
   const std::string point = "commfuse-sim run --ranks 4 --seq 1K --strategy ring_exchange,commfuse ";
   const Outcome outcome = run_program(point + "--axis link_bandwidth=x0.25,x0.5 -o map");
@@ -76,7 +76,7 @@ TEST(CommfuseSimMap, WorksOnWholeModelsAndSaysWeakScaling) {
   std::filesystem::remove_all(folder);
 }
 
-TEST(CommfuseSimMap, WithoutASecondPointOrStrategySaysWhatItTakes) {
+TEST(CommfuseSimMap, WithoutASecondPointOrStrategySaysWhatItNeeds) {
   const Outcome outcome = run_program("commfuse-sim run --seq 8K -o map");
   EXPECT_EQ(outcome.code, 0);
   EXPECT_EQ(outcome.out,

@@ -182,7 +182,7 @@ TEST(NodeExamples, ThePodOfTheDaemonSetIsReadyWhileItsNodeIsHealthy) {
   EXPECT_NE(run_program(environment + "sh ./ready.sh").code, 0);
 }
 
-TEST(NodeExamples, TheImageIsMadeOfWhatIsThere) {
+TEST(NodeExamples, TheImageContainsOnlyExistingFiles) {
   std::istringstream lines(contents_of(examples / "Dockerfile"));
   std::set<std::string> instructions;
   std::set<std::string> stages;

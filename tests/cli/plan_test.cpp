@@ -86,7 +86,7 @@ TEST(CommfuseSimPlan, ThePublishedFlopsOfLlama70BAreSixN) {
   EXPECT_EQ(asked.at("attention"), "causal");
 }
 
-TEST(CommfuseSimPlan, EveryPlanThatIsShippedHasAnAnswer) {
+TEST(CommfuseSimPlan, EveryShippedPlanHasAnAnswer) {
   for (const fs::directory_entry& entry : fs::directory_iterator(plans)) {
     if (entry.path().extension() != ".yaml") {
       continue;
@@ -134,7 +134,7 @@ TEST(CommfuseSimPlan, WritesItsFourFilesOnceAndTheSameEveryTime) {
   fs::remove_all(folder);
 }
 
-TEST(CommfuseSimPlan, ThatNothingKeepsTheLimitsIsAResult) {
+TEST(CommfuseSimPlan, ReportsThatNothingMeetsTheLimits) {
   const fs::path file = fs::temp_directory_path() / ("commfuse-plan-" + std::to_string(getpid()) + ".yaml");
   std::ofstream(file) << "schema: commfuse.plan/1\ntokens: 1e12\ndeadline: 1 h\nset: {model: llama-3.1-8b}\n"
                          "gpus: {few: {hardware: h100-sxm, price: 2, price_date: 2026-05-04, available: 8}}\n";
@@ -205,7 +205,7 @@ TEST(CommfuseSimPlan, ByFlagsTakesSettingsAndWordsOfOtherTools) {
       << text.out;
 }
 
-TEST(CommfuseSimPlan, ThePageOfAPlanByFlagsSaysHowToMakeItAgain) {
+TEST(CommfuseSimPlan, ThePageOfAPlanByFlagsSaysHowToReproduceIt) {
   const OwnFolder folder;
   EXPECT_EQ(run_program(by_flags + " --tp 4 --out page").code, 0);
   EXPECT_NE(

@@ -76,7 +76,7 @@ TEST_F(Report, AStoreMakesThePageThatTheSweepLeft) {
   EXPECT_EQ(figures(page), figures(left));
 }
 
-TEST_F(Report, AJitterThatIsNoneIsAMistakeAsItIsOfRun) {
+TEST_F(Report, AnUnknownJitterIsAMistakeAsItIsForRun) {
   write("settings.yaml", "schema: commfuse.run/1\n");
   for (const std::string name : {"nope", "''", "absent.yaml", "./settings.yaml"}) {
     const Outcome outcome = run_program("commfuse-sim report rows.jsonl --out page.html --jitter " + name);
@@ -93,7 +93,7 @@ TEST_F(Report, ATitleIsUtf8) {
   EXPECT_EQ(outcome.err, "--title: the text is not UTF-8; write it in UTF-8\n");
 }
 
-TEST_F(Report, RowsThatAreNoneAreRefusedWithTheirPlaceAndNothingIsWritten) {
+TEST_F(Report, InvalidRowsAreRefusedWithTheirPlaceAndNothingIsWritten) {
   const auto refusal = [&](const std::string& text) {
     write("bad.jsonl", text);
     const Outcome outcome = run_program("commfuse-sim report bad.jsonl --out bad.html");
@@ -137,7 +137,7 @@ TEST_F(Report, ARowOfManyMegabytesIsRefusedBeforeTheRestIsRead) {
   }
 }
 
-TEST_F(Report, AListThatBreaksOffIsToldWithItsPlace) {
+TEST_F(Report, ATruncatedListIsReportedWithItsPlace) {
   const auto refusal = [&](const std::string& text) {
     write("bad.json", text);
     return run_program("commfuse-sim report bad.json --out bad.html").err;
@@ -148,7 +148,7 @@ TEST_F(Report, AListThatBreaksOffIsToldWithItsPlace) {
   EXPECT_EQ(refusal("[{\"a\":\n1 2"), std::string("bad.json:2:3") + no_json);
 }
 
-TEST_F(Report, AMarkOfUtf8BeforeAListOrLinesIsNoText) {
+TEST_F(Report, AByteOrderMarkBeforeAListOrLinesIsIgnored) {
   const std::string mark = "\xef\xbb\xbf";
   for (const std::string name : {"rows.json", "rows.jsonl"}) {
     ASSERT_EQ(run_program("commfuse-sim report " + name + " --title T --out plain.html").code, 0);
@@ -166,7 +166,7 @@ TEST_F(Report, AMarkOfUtf8BeforeAListOrLinesIsNoText) {
             "empty.json holds no rows; write some with commfuse-sim run -o jsonl\n");
 }
 
-TEST_F(Report, WhatCannotBePlayedAgainIsSaid) {
+TEST_F(Report, ReportsRowsThatCannotBeSimulatedAgain) {
   write("gone.jsonl", row_with("hardware", "gone"));
   EXPECT_EQ(run_program("commfuse-sim report gone.jsonl --out gone.html").code, 0);
   const std::string page = contents_of("gone.html");
@@ -218,7 +218,7 @@ TEST_F(Report, ATracedIterationStandsAtItsOwnPointOnly) {
   EXPECT_EQ(occurrences(" as measured, rank "), 2U);
 }
 
-TEST_F(Report, WhatOfTheMeasurementsIsNotAmongTheFitsIsSaid) {
+TEST_F(Report, ReportsMeasurementsThatNoFitRead) {
   std::string table = "op,ngpus,bytes,time_us\nall_gather,2,1024,-1\n";
   for (const int ranks : {2, 4, 8}) {
     for (std::int64_t bytes = 1024; bytes <= std::int64_t{1} << 30; bytes *= 2) {
@@ -255,7 +255,7 @@ TEST_F(Report, ThePlotListsDrawsAndSavesTheFiguresOfThePage) {
       << unknown.err;
 }
 
-TEST_F(Report, PngIsMadeByRsvgConvertOrItsAbsenceIsSaid) {
+TEST_F(Report, PngIsMadeByRsvgConvertOrItsAbsenceIsReported) {
   std::filesystem::create_directory("empty");
   const Outcome absent =
       run_program("env PATH=$PWD/empty " COMMFUSE_BIN_DIR "/commfuse-sim plot rows.jsonl breakdown --out b.png");

@@ -19,7 +19,7 @@ const std::string gpt =
     "commfuse-sim run --scope step --model gpt-3-175b --hardware dgx-a100-x2 --dtype fp16 --pipeline 8 --batch 64 "
     "--seq 2K ";
 
-TEST(CommfuseSimRunStep, TellsTimeUseAndMemoryOfAWholeModel) {
+TEST(CommfuseSimRunStep, PrintsTimeUtilizationAndMemoryOfAWholeModel) {
   const Outcome run = run_program(gpt + "--recompute full --strategy serial -o json");
   ASSERT_EQ(run.code, 0) << run.err;
   const json rows = json::parse(run.out);
@@ -34,7 +34,7 @@ TEST(CommfuseSimRunStep, TellsTimeUseAndMemoryOfAWholeModel) {
   EXPECT_TRUE(row.at("fits").get<bool>());
 }
 
-TEST(CommfuseSimRunStep, SetsStrategiesSideBySideAndSaysWhenMemoryDoesNotSuffice) {
+TEST(CommfuseSimRunStep, ComparesStrategiesAndReportsInsufficientMemory) {
   const Outcome run = run_program(gpt + "--strategy serial,sliced --micro-batch 8");
   ASSERT_EQ(run.code, 0) << run.err;
   EXPECT_NE(run.out.find("64 GPUs (8 tensor x 8 pipeline)"), std::string::npos) << run.out;
@@ -100,7 +100,7 @@ TEST(CommfuseSimRunStep, AGraphDoesNotSlowDecoding) {
   EXPECT_LE(time("graph"), time("stream"));
 }
 
-TEST(CommfuseSimRunStep, AScheduleThatCannotCutSoFewTokensSaysSo) {
+TEST(CommfuseSimRunStep, AScheduleReportsThatItCannotCutTooFewTokens) {
   const Outcome run = run_program("commfuse-sim run --scope decode --seq 8K --batch 4");
   ASSERT_EQ(run.code, 0) << run.err;
   EXPECT_NE(run.out.find("  all_reduce "), std::string::npos) << run.out;
@@ -129,7 +129,7 @@ class CommfuseSimSweepStep : public ::testing::Test {
   fs::path folder_;
 };
 
-TEST_F(CommfuseSimSweepStep, VariesAPlanAndTellsWhichCannotBe) {
+TEST_F(CommfuseSimSweepStep, VariesAPlanAndReportsImpossibleOnes) {
   const Outcome outcome = sweep(
       "set: {scope: step, model: llama-3.1-8b, batch: 8, seq: 4K, strategy: {name: serial}}\n"
       "axes:\n  - ranks: [2, 4]\n  - parallel.pipeline: [1, 2, 4]\nconstraints:\n  - ranks*parallel.pipeline <= 16\n",
@@ -153,7 +153,7 @@ TEST_F(CommfuseSimSweepStep, SaysTheSameAsRunPointByPoint) {
   EXPECT_EQ(contents_of(path("out/results.json")), run.out);
 }
 
-TEST_F(CommfuseSimSweepStep, TellsOfEveryPointWithASettingThatOnlyLayersHave) {
+TEST_F(CommfuseSimSweepStep, ReportsEveryPointWithASettingThatOnlyLayersHave) {
   const Outcome outcome = sweep(
       "set: {scope: step, model: llama-3.1-8b, ranks: 2, strategy: {name: serial}}\n"
       "axes:\n  - interference: [static, none]\n",
@@ -173,7 +173,7 @@ TEST_F(CommfuseSimSweepStep, KeepsLayersAndWholeModelsApart) {
   EXPECT_FALSE(fs::exists(path("out")));
 }
 
-TEST(CommfuseSimRunStep, SetsPipelineSchedulesSideBySide) {
+TEST(CommfuseSimRunStep, ComparesPipelineSchedules) {
   const std::string command =
       "commfuse-sim run --scope step --model gpt-3-175b --hardware dgx-h100-x2 --pipeline 8 --batch 16 --seq 2K "
       "--strategy serial --axis parallel.schedule=1f1b,zero_bubble";
@@ -187,7 +187,7 @@ TEST(CommfuseSimRunStep, SetsPipelineSchedulesSideBySide) {
             "schedule zero_bubble needs several stages of one piece, and pipeline is 1; choose 1f1b\n");
 }
 
-TEST(CommfuseSimRunStep, SharesASequenceAsUlyssesDoes) {
+TEST(CommfuseSimRunStep, SplitsASequenceAsUlyssesDoes) {
   const Outcome run = run_program(
       "commfuse-sim run --scope step --model llama-3.1-8b --hardware h100-sxm --ranks 1 --ulysses 8 --seq 64K -o json");
   ASSERT_EQ(run.code, 0) << run.err;
@@ -311,7 +311,7 @@ TEST(CommfuseSimRunStep, NamesTheTwoSettingsThatClash) {
   }
 }
 
-TEST(CommfuseSimRunStep, AMeasuredStepIsToldAndCorrectsTheTable) {
+TEST(CommfuseSimRunStep, AMeasuredStepIsShownAndCorrectsTheTable) {
   const std::string step =
       "commfuse-sim run --scope step --model llama-3.1-8b --hardware h100-sxm --ranks 2 --data-parallel 4 --batch 16 "
       "--framework torchtitan --strategy serial";

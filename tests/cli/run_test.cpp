@@ -94,7 +94,7 @@ TEST(CommfuseSimRun, EveryMistakeIsOneSentenceWithItsRemedyAndExitsWith2) {
   }
 }
 
-TEST(CommfuseSimRun, ADrawingGoesBelowNothingThatProgramsRead) {
+TEST(CommfuseSimRun, RefusesADrawingBelowMachineReadableOutput) {
   for (const std::string format : {"json", "jsonl", "csv"}) {
     // Fails before GPUs are split.
     const Outcome outcome = run_program("commfuse-sim run --plot --seq 1001 -o " + format);
@@ -104,7 +104,7 @@ TEST(CommfuseSimRun, ADrawingGoesBelowNothingThatProgramsRead) {
   }
 }
 
-TEST(CommfuseSimRun, AConfigFolderThatIsNotThereIsSaidOnce) {
+TEST(CommfuseSimRun, AMissingConfigFolderIsReportedOnce) {
   const Outcome outcome = run_program("env COMMFUSE_CONFIG_DIR=/nonexistent commfuse-sim run");
   EXPECT_EQ(outcome.code, 2);
   EXPECT_EQ(outcome.err,
@@ -178,7 +178,7 @@ TEST(CommfuseSimRun, EvaluatorsAgreeAndSymmetryChangesNothing) {
   EXPECT_EQ(without_evaluator(run_program(command + "--symmetry off").out), replayed);
 }
 
-TEST(CommfuseSimRun, ALabWorkloadNamedByItsFileIsPlayed) {
+TEST(CommfuseSimRun, ALabWorkloadNamedByItsFileIsSimulated) {
   const std::string fa = COMMFUSE_SOURCE_DIR "/configs/lab/fa.yaml";
   EXPECT_EQ(run_program("commfuse-sim run " + fa + " --set ranks=256 --symmetry off -o json").out,
             R"([{"schema":"commfuse.lab_result/1","workload":"fa","ranks":256,"messages":65280,"tiles":65536,)"
@@ -192,18 +192,18 @@ TEST(CommfuseSimRun, ALabWorkloadNamedByItsFileIsPlayed) {
   EXPECT_EQ(refused.err, "--seq: a lab workload does not use this setting; remove it, or run without the file\n");
 }
 
-TEST(CommfuseSimRun, AnExportTakesNoPricesThatChangeAtRunTime) {
+TEST(CommfuseSimRun, AnExportRefusesPricesThatChangeAtRunTime) {
   const Outcome outcome = run_program("commfuse-sim schedule export --strategy serial --interference dynamic -o goal");
   EXPECT_EQ(outcome.code, 2);
   EXPECT_EQ(outcome.err, "an export has one price an op; leave out faults, and choose --interference static or none\n");
 }
 
-TEST(CommfuseSimRun, TheLastOfAFlagGivenTwiceHolds) {
+TEST(CommfuseSimRun, TheLastOfARepeatedFlagWins) {
   EXPECT_EQ(run_program("commfuse-sim run -o csv --seq 4K --seq 8K").out,
             run_program("commfuse-sim run -o csv --seq 8K").out);
 }
 
-TEST(CommfuseSimRun, JsonIsAnArrayWithOneObjectAStrategy) {
+TEST(CommfuseSimRun, JsonIsAnArrayWithOneObjectPerStrategy) {
   const Outcome outcome = run_program(
       "commfuse-sim run --model llama-3.1-70b --hardware h100-sxm --ranks 8 --seq 32768 --scope mlp --strategy all -o "
       "json");
@@ -273,7 +273,7 @@ TEST(CommfuseSimRun, AnInnerRingThatDoesNotDivideTheRanksIsAMistake) {
   EXPECT_EQ(run_program("commfuse-sim run --inner 3 --form direct --strategy commfuse").code, 0);
 }
 
-TEST(CommfuseSimRun, LanesAreAsManyAsThereArePeers) {
+TEST(CommfuseSimRun, ThereAreAsManyLanesAsPeers) {
   const Outcome outcome =
       run_program("commfuse-sim run --strategy commfuse --form direct --lanes 1K --ranks 4 --variants all -o json");
   ASSERT_EQ(outcome.code, 0) << outcome.err;
@@ -303,7 +303,7 @@ TEST(CommfuseSimRun, TheTableFollowsTheRuleOfTheVerdict) {
   EXPECT_NE(sure.out.find(" wins ("), std::string::npos) << sure.out;
 }
 
-TEST(CommfuseSimRun, WithoutUncertaintyWarningsStayAndNoProbabilityIsTold) {
+TEST(CommfuseSimRun, WithoutUncertaintyWarningsStayAndNoProbabilityIsShown) {
   const std::string command = "commfuse-sim run --seq 256K --strategy serial,commfuse --scope gate_up ";
   const Outcome with = run_program(command);
   const Outcome without = run_program(command + "--uncertainty off");
@@ -472,7 +472,7 @@ TEST(CommfuseSim, SettingsAndAxesTakeWordsOfOtherTools) {
   EXPECT_EQ(run_program("commfuse-sim config explain tp").out, run_program("commfuse-sim config explain ranks").out);
 }
 
-TEST(CommfuseSim, VersionSaysWhatTheBuildFound) {
+TEST(CommfuseSim, VersionListsWhatTheBuildFound) {
   const Outcome outcome = run_program("commfuse-sim version");
   EXPECT_EQ(outcome.code, 0);
   for (const char* word : {"commfuse-sim 0.", "compiler", "CUDA", "NCCL", "MPI"}) {
@@ -480,7 +480,7 @@ TEST(CommfuseSim, VersionSaysWhatTheBuildFound) {
   }
 }
 
-TEST(CommfuseSim, AModelFileThatIsNoYamlIsNamedWithItsPlace) {
+TEST(CommfuseSim, AModelFileThatIsNotYamlIsNamedWithItsPlace) {
   const auto path = std::filesystem::temp_directory_path() / ("commfuse-bad-" + std::to_string(getpid()) + ".yaml");
   std::ofstream(path) << "schema: commfuse.model/1\nname: [unclosed\n";
   const Outcome outcome = run_program("commfuse-sim run --model " + path.string());

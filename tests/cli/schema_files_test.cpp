@@ -170,7 +170,7 @@ TEST_F(SchemaFiles, AMisspeltKeyIsRefusedWhereverItStands) {
   }
 }
 
-TEST_F(SchemaFiles, ValuesWithoutUnitSourceOrSenseAreRefused) {
+TEST_F(SchemaFiles, ValuesWithoutUnitSourceOrMeaningAreRefused) {
   const std::string lab = "schema: commfuse.lab/1\nname: a\npattern: all_gather\nranks: 4\nrate: 1 GB/s\n";
   EXPECT_EQ(misfit("lab", lab + "chunk: 1 KiB\nlatency: 5 us\n"), "");
   EXPECT_EQ(misfit("lab", lab + "chunk: 1 KiB\nlatency: 5\n"), "$.latency type");
@@ -326,7 +326,7 @@ std::vector<ConfigFile> made_files() {
   return files;
 }
 
-TEST(SchemaKeys, OfEveryMapAreThoseThatItsLoaderKnows) {
+TEST(SchemaKeys, AreThoseThatTheLoaderOfEachMapAccepts) {
   const OwnFolder folder;
   const std::map<std::string, std::function<void(const std::string&)>> loaders{
       {"model", [](const std::string& path) { load_model(path); }},

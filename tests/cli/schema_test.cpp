@@ -50,7 +50,7 @@ TEST(Schema, EverySettingIsThereWithItsWordsAndLimits) {
   EXPECT_EQ(run.at("additionalProperties"), false);
 }
 
-TEST(Schema, EveryKindOfFileThatIsShippedIsKnown) {
+TEST(Schema, KnowsEveryKindOfShippedFile) {
   std::set<std::string> known;
   const json root = schema();
   for (const auto& [name, kind] : root.at("$defs").items()) {
@@ -66,7 +66,7 @@ TEST(Schema, EveryKindOfFileThatIsShippedIsKnown) {
   }
 }
 
-TEST(Schema, AKindThatIsNotThereIsSaid) {
+TEST(Schema, ReportsAnUnknownKind) {
   EXPECT_EQ(run_program("commfuse-sim schema sweeps").err, "KIND: unknown kind 'sweeps'; did you mean 'sweep'?\n");
 }
 

@@ -70,19 +70,19 @@ INSTANTIATE_TEST_SUITE_P(OneToEight, SoftwareGpuOnRanks, testing::Values(1, 2, 4
 /// Returns more schedules for few ranks, because a software GPU is slow.
 std::string strategies_on(int ranks) { return ranks <= 2 ? "serial,sliced" : "serial"; }
 
-TEST_P(SoftwareGpuOnRanks, CheckOfVirtualRanksIsRight) {
+TEST_P(SoftwareGpuOnRanks, CheckOfVirtualRanksPasses) {
   const Outcome outcome = on_one("check --executor cuda-virtual --scope ag_gemm,gemm_rs --ranks " +
                                  std::to_string(GetParam()) + " --strategy " + strategies_on(GetParam()));
   EXPECT_NE(outcome.out.find(" right on cuda-virtual"), std::string::npos) << outcome.out;
 }
 
-TEST_P(SoftwareGpuOnRanks, CheckOfProcessesIsRight) {
+TEST_P(SoftwareGpuOnRanks, CheckOfProcessesPasses) {
   const Outcome outcome =
       on_ranks(GetParam(), "check --executor nccl --scope gemm_rs --strategy " + strategies_on(GetParam()));
   EXPECT_NE(outcome.out.find(" right on nccl"), std::string::npos) << outcome.out;
 }
 
-TEST_P(SoftwareGpuOnRanks, CheckOfPeersIsRight) {
+TEST_P(SoftwareGpuOnRanks, CheckOfPeersPasses) {
   const Outcome outcome =
       on_ranks(GetParam(), "check --executor cuda-peer --scope gemm_rs --strategy " + strategies_on(GetParam()));
   EXPECT_NE(outcome.out.find(" right on cuda-peer"), std::string::npos) << outcome.out;
@@ -170,7 +170,7 @@ INSTANTIATE_TEST_SUITE_P(Stages, SoftwareGpuProbes,
                          testing::Values("launch", "products", "attention", "links", "interference", "engines",
                                          "partitions", "nccl", "pinned"));
 
-TEST_P(SoftwareGpuProbes, LeaveTheRowsOfTheirStage) {
+TEST_P(SoftwareGpuProbes, WriteTheRowsOfTheirStage) {
   const std::string stage = GetParam();
   on_one("probe --quick --out probes.csv --stage " + stage, few_flops);
   std::ifstream lines("probes.csv");
@@ -188,7 +188,7 @@ TEST_F(SoftwareGpu, TimesOpsAndLinks) {
   EXPECT_FALSE(record_of_software("links.json").micro_benchmarks.empty());
 }
 
-TEST_F(SoftwareGpu, AHardwareFileSaysWhereItsValuesAreFrom) {
+TEST_F(SoftwareGpu, AHardwareFileStatesTheSourceOfItsValues) {
   on_one("calibrate --quick --executor cuda-virtual --base h100-sxm --out soft.yaml", few_flops);
   const std::string text = contents_of("soft.yaml");
   EXPECT_NE(text.find("on a software GPU"), std::string::npos) << text;
@@ -283,7 +283,7 @@ TEST_F(SoftwareGpu, ASlowPairOfARecordIsNamedByLinksAndByVerdict) {
   EXPECT_NE(verdict.out.find("GPU 3 – GPU 5"), std::string::npos) << verdict.out;
 }
 
-TEST_F(SoftwareGpu, CopiesAreRefusedWhereTheyMakeNoSense) {
+TEST_F(SoftwareGpu, RefusesCopiesThatMakeNoSense) {
   for (const auto& [flags, sentence] : {std::pair{"--copies all --executor cuda-virtual", "remove --executor"},
                                         {"--copies some", "--copies"},
                                         {"--copies ce --collectives '8 KiB'", "--collectives"},
@@ -386,7 +386,7 @@ class SoftwareGpuWithNccl : public SoftwareGpu, public testing::WithParamInterfa
 INSTANTIATE_TEST_SUITE_P(Versions, SoftwareGpuWithNccl,
                          testing::Values("2.18.5", "2.19.3", "2.26.2", "2.27.3", "2.28.9", "2.29.2", "2.30.7"));
 
-TEST_P(SoftwareGpuWithNccl, IsAskedForNothingThatItsVersionLacks) {
+TEST_P(SoftwareGpuWithNccl, IsNotAskedForAnythingThatItsVersionLacks) {
   const std::string version = std::string("SOFTWARE_GPU_NCCL=") + GetParam() + ' ';
   on_ranks(2, "check --executor nccl --scope ulysses --strategy serial", version);
   on_ranks(

@@ -86,7 +86,7 @@ TEST_F(SweepScale, KilledProcessesOfMpiWithThreadsResumeToTheBytesOfOne) {
   EXPECT_EQ(contents_of("killed/results.json"), contents_of("serial/results.json"));
 }
 
-TEST_F(SweepScale, ProcessesOfMpiTellAMistakeOnce) {
+TEST_F(SweepScale, ProcessesOfMpiReportAMistakeOnce) {
   if (!has_mpi()) {
     GTEST_SKIP() << "this build has no MPI, or this machine no mpirun";
   }
@@ -95,7 +95,7 @@ TEST_F(SweepScale, ProcessesOfMpiTellAMistakeOnce) {
   EXPECT_EQ(outcome.err, "absent.yaml: cannot be read (No such file or directory); check the path\n");
 }
 
-TEST_F(SweepScale, KilledTwentyTimesAndResumedItLeavesTheBytesOfOne) {
+TEST_F(SweepScale, TwentyKillsAndResumesLeaveTheBytesOfOne) {
   std::mt19937 random(1);  // It is killed anywhere between the start and the end.
   for (unsigned kill = 0; kill < 20; ++kill) {
     const std::string after = std::to_string(0.02 + 0.001 * static_cast<double>(random() % (10 * kill + 10)));
@@ -112,7 +112,7 @@ TEST_F(SweepScale, KilledTwentyTimesAndResumedItLeavesTheBytesOfOne) {
   expect_same("killed", last);
 }
 
-TEST_F(SweepScale, WholeModelsGoOnToo) {
+TEST_F(SweepScale, WholeModelsResumeToo) {
   std::ofstream("b.yaml") << "schema: commfuse.sweep/1\nset: {model: llama-3.1-8b, scope: step, ranks: 2}\naxes:\n"
                              "  - batch: [8, 16]\n  - seq: [2K, 1000]\noutputs: [csv, json]\n";
   const std::string command = "commfuse-sim sweep b.yaml --progress none ";
@@ -159,7 +159,7 @@ TEST_F(SweepScale, MergeRefusesAShardTwiceAndOneOfAnotherSweep) {
             "cut alike\n");
 }
 
-TEST_F(SweepScale, MergeLeavesAloneWhatIsNotItsOwnAndSaysWhatCanBeDone) {
+TEST_F(SweepScale, MergeKeepsForeignFilesAndNamesTheRemedy) {
   for (const char* part : {"1/2", "2/2"}) {
     ASSERT_EQ(
         run_program("commfuse-sim sweep a.yaml --out all --progress none --jitter none --shard " + std::string(part))
@@ -184,7 +184,7 @@ TEST_F(SweepScale, MergeLeavesAloneWhatIsNotItsOwnAndSaysWhatCanBeDone) {
   EXPECT_EQ(contents_of("all/results.sqlite"), "years of work");
 }
 
-TEST_F(SweepScale, AFileThatChangedSinceIsNotMixedIn) {
+TEST_F(SweepScale, DoesNotMixInAFileThatHasChanged) {
   fs::copy_file(COMMFUSE_SOURCE_DIR "/configs/models/llama-3.1-8b.yaml", "mine.yaml");
   const std::string mine = sweep("out", "--model ./mine.yaml --axis jitter=none --axis seq=1K,2K -o csv");
   ASSERT_EQ(run_program(mine).code, 3);
@@ -200,7 +200,7 @@ TEST_F(SweepScale, AFileThatChangedSinceIsNotMixedIn) {
   EXPECT_EQ(run_program(mine + " --force").code, 3);
 }
 
-TEST_F(SweepScale, TwoProcessesOnOneStoreAreToldApart) {
+TEST_F(SweepScale, DetectsTwoProcessesOnOneStore) {
   // The second comes while the first is stopped and has the store open.
   const Outcome outcome = run_program(
       "sh -c '" + sweep("out", "-j 1 --samples 4096") +
@@ -213,7 +213,7 @@ TEST_F(SweepScale, TwoProcessesOnOneStoreAreToldApart) {
       << outcome.err;
 }
 
-TEST_F(SweepScale, AFullDiskIsSaidAndTheSweepGoesOnAfterwards) {
+TEST_F(SweepScale, AFullDiskIsReportedAndTheSweepContinuesAfterwards) {
   // Files may not grow beyond 64 KiB: writes fail as on a full disk.
   const Outcome full = run_program("sh -c 'trap \"\" XFSZ; ulimit -f 128; exec " + sweep("out", "-j 1") + "'");
   EXPECT_EQ(full.code, 1) << full.out;
@@ -228,7 +228,7 @@ TEST_F(SweepScale, AFolderThatCannotBeWrittenIsRefused) {
   EXPECT_NE(outcome.err.find("--out: '/proc/self/out' cannot be "), std::string::npos) << outcome.err;
 }
 
-TEST_F(SweepScale, ADamagedStoreIsSaidAndAForeignOneLeftAlone) {
+TEST_F(SweepScale, ReportsADamagedStoreAndKeepsAForeignOne) {
   ASSERT_EQ(run_program(sweep("out")).code, 3);
   std::string bytes = contents_of("out/results.sqlite");
   std::ofstream("out/results.sqlite", std::ios::binary) << bytes.substr(0, bytes.size() / 2);
@@ -246,7 +246,7 @@ TEST_F(SweepScale, ADamagedStoreIsSaidAndAForeignOneLeftAlone) {
   EXPECT_EQ(contents_of("out/results.sqlite"), "years of work, and no database at all");
 }
 
-TEST_F(SweepScale, ADryRunSaysWhatItWouldTakeAndLeavesNothing) {
+TEST_F(SweepScale, ADryRunEstimatesTheWorkAndWritesNothing) {
   const Outcome outcome = run_program(sweep("out", "--dry-run -j 1"));
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(outcome.out.find("points  240\nrows    about "), 0U) << outcome.out;

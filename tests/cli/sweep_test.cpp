@@ -66,7 +66,7 @@ TEST_F(SweepTest, LeavesResultsReportAndSettingsAndPrintsTheTableOfRun) {
   EXPECT_NE(written("report.html").find("<svg"), std::string::npos);
 }
 
-TEST_F(SweepTest, WhereThereIsMoreThanAPersonReadsItSaysHowTheReportIsMade) {
+TEST_F(SweepTest, OfManyRowsSaysHowToMakeTheReport) {
   const Outcome outcome = sweep(
       "set: {strategy: {name: serial}, uncertainty: off}\naxes:\n  - ranks: [2, 4, 8]\n  - seq: 1K..512K+64\n"
       "outputs: [report, map]\n");
@@ -95,7 +95,7 @@ TEST_F(SweepTest, OneThreadAndTwoWriteTheSameBytes) {
   }
 }
 
-TEST_F(SweepTest, WhatCannotBeRunIsARowWithItsReasonAndExitsWith3) {
+TEST_F(SweepTest, AnImpossiblePointIsARowWithItsReasonAndExitsWith3) {
   const Outcome outcome =
       sweep("axes:\n  - ranks: [8, 16]\n  - seq: [1001, 4K]\nset: {strategy: {name: serial}}\n", "-o json");
   ASSERT_EQ(outcome.code, 3) << outcome.err;
@@ -119,7 +119,7 @@ TEST_F(SweepTest, WhatCannotBeRunIsARowWithItsReasonAndExitsWith3) {
   }
 }
 
-TEST_F(SweepTest, TheTableSaysWhatWasNotRun) {
+TEST_F(SweepTest, TheTableListsThePointsThatWereNotRun) {
   const Outcome outcome = sweep("axes:\n  - ranks: [8, 16]\nset: {strategy: {name: serial}}\n");
   ASSERT_EQ(outcome.code, 3);
   EXPECT_NE(outcome.out.find("\n1 row could not be run:\n"
@@ -128,7 +128,7 @@ TEST_F(SweepTest, TheTableSaysWhatWasNotRun) {
       << outcome.out;
 }
 
-TEST_F(SweepTest, NothingThatCanBeRunIsStillAResult) {
+TEST_F(SweepTest, NoRunnablePointIsStillAResult) {
   const Outcome outcome = sweep("set: {ranks: 16, strategy: {name: [serial, sliced, commfuse]}}\n");
   EXPECT_EQ(outcome.code, 3) << outcome.err;
   EXPECT_EQ(outcome.out.find("3 rows could not be run:\n"), 0U) << outcome.out;
@@ -145,7 +145,7 @@ TEST_F(SweepTest, ClashingSettingsAreARowToo) {
   EXPECT_EQ(rows[1].at("status"), "ok");
 }
 
-TEST_F(SweepTest, SeveralModelsHaveATableEach) {
+TEST_F(SweepTest, EachModelHasItsTable) {
   const Outcome outcome = sweep("axes:\n  - model: [llama-3.1-8b, llama-3.1-70b]\n");
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("llama-3.1-8b mlp on h100-sxm"), std::string::npos);
@@ -205,7 +205,7 @@ TEST_F(SweepTest, ForceIsRefusedWhileAnotherProcessHasTheStore) {
   EXPECT_EQ(written("results.sqlite"), store);
 }
 
-TEST_F(SweepTest, ForceLeavesAloneWhatIsOfNoSweep) {
+TEST_F(SweepTest, ForceKeepsFilesThatBelongToNoSweep) {
   for (const char* name :
        {"settings.yaml", "results.sqlite", "shard-notes.sqlite", "results.csv", "report.html", "map.json"}) {
     fs::create_directories(path("out"));
@@ -225,7 +225,7 @@ TEST_F(SweepTest, ForceLeavesAloneWhatIsOfNoSweep) {
   }
 }
 
-TEST_F(SweepTest, ForceLeavesADatabaseAloneThatTookANameAmongItsOwn) {
+TEST_F(SweepTest, ForceKeepsAForeignDatabaseUnderOneOfItsNames) {
   ASSERT_EQ(sweep(small + "outputs: [csv]\n").code, 0);
   Database(path("out/shard-notes.sqlite"), Database::Access::write).run("CREATE TABLE notes(text TEXT)");
   const Names names = names_in("out");
@@ -236,7 +236,7 @@ TEST_F(SweepTest, ForceLeavesADatabaseAloneThatTookANameAmongItsOwn) {
   EXPECT_EQ(names_in("out"), names);
 }
 
-TEST_F(SweepTest, WhatALinkInItsFolderLeadsToStaysAsItWas) {
+TEST_F(SweepTest, DoesNotChangeTheTargetOfALinkInItsFolder) {
   ASSERT_EQ(sweep(small).code, 0);
   std::ofstream(path("victim.sh")) << "echo mine";
   for (const char* name : {"out/results.csv", "out/settings.yaml"}) {
@@ -256,7 +256,7 @@ TEST_F(SweepTest, WhatALinkInItsFolderLeadsToStaysAsItWas) {
             path("out/results.sqlite") + " is a symbolic link, and a sweep writes to its own folder only; remove it\n");
 }
 
-TEST_F(SweepTest, SettingsThatAreNoPlainFileAreRefused) {
+TEST_F(SweepTest, RefusesSettingsThatAreNotARegularFile) {
   fs::create_directories(path("out"));
   const std::string sentence =
       "--out: " + path("out/settings.yaml") + " is not a plain file; remove it, or choose another folder\n";
@@ -271,7 +271,7 @@ TEST_F(SweepTest, SettingsThatAreNoPlainFileAreRefused) {
   }
 }
 
-TEST_F(SweepTest, AStoreThatIsTakenAwayMeanwhileIsSaid) {
+TEST_F(SweepTest, ReportsAStoreThatIsRemovedMeanwhile) {
   const std::string body = "set: {uncertainty: off}\noutputs: [csv]\naxes:\n  - batch: 1..40+1\n  - seq: 1K..20K+1K\n";
   const std::string command = "commfuse-sim sweep " + file(body) + " --out " + path("out") + " -j 1";
   const std::string store = path("out/results.sqlite");
@@ -316,7 +316,7 @@ TEST_F(SweepTest, AFolderThatCannotBeMadeIsRefusedBeforeAnythingRuns) {
       << outcome.err;
 }
 
-TEST_F(SweepTest, ItsSettingsMakeItAgain) {
+TEST_F(SweepTest, ItsSettingsReproduceIt) {
   ASSERT_EQ(sweep(small, "--scope qkv --axis batch=1,2").code, 0);
   const Outcome again =
       run_program("commfuse-sim sweep " + path("out/settings.yaml") + " --out " + path("again") + " -o csv");
@@ -335,7 +335,7 @@ std::string last_line(const std::string& text) {
   return text.substr(before == std::string::npos ? 0 : before + 1);
 }
 
-TEST_F(SweepTest, ProgressGoesToStderrAsAsked) {
+TEST_F(SweepTest, ProgressGoesToStderrAsRequested) {
   const Outcome plain = sweep(small, "--progress plain");
   EXPECT_EQ(last_line(plain.err).find("4 of 4 points (100%), "), 0U) << plain.err;
   fs::remove_all(path("out"));
@@ -366,20 +366,20 @@ TEST_F(SweepTest, AnInterruptKeepsWhatIsDoneExitsWith143AndCanBeResumed) {
   EXPECT_EQ(written("results.csv"), whole.out);
 }
 
-TEST_F(SweepTest, WhatIsStoredIsNotPlayedAgain) {
+TEST_F(SweepTest, DoesNotSimulateStoredPointsAgain) {
   ASSERT_EQ(sweep(small).code, 0);
   const Outcome again = sweep(small, "--progress json");
   EXPECT_EQ(again.code, 0);
   EXPECT_EQ(json::parse(again.err).at("total"), 0);
 }
 
-TEST_F(SweepTest, WithoutAFolderItIsCalledAsItsFile) {
+TEST_F(SweepTest, WithoutAFolderIsNamedAfterItsFile) {
   const Outcome outcome = run_program("sh -c 'cd " + path("") + " && commfuse-sim sweep " + file(small) + "'");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_TRUE(fs::exists(path("out/a/results.sqlite")));
 }
 
-TEST_F(SweepTest, WithoutAFileItSaysSo) {
+TEST_F(SweepTest, ReportsAMissingSweepFile) {
   EXPECT_EQ(run_program("commfuse-sim sweep").err, "FILE is required; see commfuse-sim sweep --help\n");
   EXPECT_EQ(run_program("commfuse-sim sweep absent.yaml --out " + path("out")).err,
             "absent.yaml: cannot be read (No such file or directory); check the path\n");

@@ -210,7 +210,7 @@ TEST(UpgradeRecord, RecordsThisBuild) {
   EXPECT_EQ(run_program(record).code, 2);
 }
 
-TEST(UpgradeRecord, LostKeysAreFound) {
+TEST(UpgradeRecord, DetectsLostKeys) {
   std::set<std::string> lost;
   lost_keys(json::parse(R"([{"a": 1, "b": {"c": [{"d": 1}]}}])"),
             json::parse(R"([{"a": 1}, {"b": {"c": [{"e": 1}]}}])"), "", lost);

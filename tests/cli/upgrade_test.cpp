@@ -255,7 +255,7 @@ TEST_F(Upgrade, SettingsAreRead) {
       "./settings/faults.yaml --evaluator engine");
 }
 
-TEST_F(Upgrade, WhatTuneWroteIsRead) {
+TEST_F(Upgrade, FilesOfTuneAreRead) {
   std::size_t sites = 0;
   for (const fs::directory_entry& entry : fs::directory_iterator("settings/tuned")) {
     const std::string name = entry.path().filename().string();

@@ -57,7 +57,7 @@ TEST(DoctorCommand, JsonHasASchemaAndEveryCheckOfAPlantedNode) {
   }
 }
 
-TEST(DoctorCommand, TheGidIndexOfTheEnvironmentIsHeldAgainstTheTable) {
+TEST(DoctorCommand, TheGidIndexOfTheEnvironmentIsComparedWithTheTable) {
   PlantedNode node;
   node.plant_healthy_node();
   node.make_roce("mlx5_0", "eth2", "0a00:0001");

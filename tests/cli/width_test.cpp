@@ -94,7 +94,7 @@ class Width : public testing::Test {
   const OwnFolder folder_;
 };
 
-TEST(WidthOfALine, CountsCharactersAndNoMarks) {
+TEST(WidthOfALine, CountsCharactersButNotMarks) {
   EXPECT_EQ(width_of("\x1b[1mab\x1b[0m\r"), 2U);
   EXPECT_EQ(width_of("\u2501\u2501"), 2U);
   EXPECT_EQ(width_of("12345\r12"), 2U);

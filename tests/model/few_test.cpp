@@ -35,7 +35,7 @@ TEST(Few, HoldsWhatAVectorHolds) {
   }
 }
 
-TEST(Few, ACopyIsItsOwn) {
+TEST(Few, ACopyIsIndependent) {
   for (const std::vector<std::string>& list : lists()) {
     for (const std::vector<std::string>& before : lists()) {
       const Words words = list;
@@ -49,7 +49,7 @@ TEST(Few, ACopyIsItsOwn) {
   }
 }
 
-TEST(Few, WhatItIsMovedFromIsEmpty) {
+TEST(Few, IsEmptyAfterAMove) {
   for (const std::vector<std::string>& list : lists()) {
     Words from = list;
     Words words = std::move(from);
@@ -63,7 +63,7 @@ TEST(Few, WhatItIsMovedFromIsEmpty) {
   }
 }
 
-TEST(Few, IsFilledAnewAfterClear) {
+TEST(Few, CanBeRefilledAfterClear) {
   for (const std::vector<std::string>& list : lists()) {
     Words words = list;
     words.clear();

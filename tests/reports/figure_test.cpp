@@ -56,9 +56,9 @@ std::vector<TracedRun> tiny_runs() {
   return {traced("serial", SiteKind::ag_gemm, 2), traced("commfuse", SiteKind::ag_gemm, 2)};
 }
 
-TEST(Gantt, TheTinyOneIsDrawnLikeThis) { expect_golden("gantt", svg(gantt_figure(tiny_runs(), 0))); }
+TEST(Gantt, ATinyFigureMatchesItsFile) { expect_golden("gantt", svg(gantt_figure(tiny_runs(), 0))); }
 
-TEST(Gantt, TheTitleSaysWhoIsFirstAndWhatStaysExposed) {
+TEST(Gantt, TheTitleNamesTheFastestAndItsExposedTime) {
   // serial: gather 60, GEMM 80. commfuse: two GEMMs of 40, the exchange of 25 under the first.
   EXPECT_EQ(gantt_figure(tiny_runs()).title,
             "commfuse (ring) takes 42.9% less time than serial; exposed time 0.0 \u00b5s against 60.0 \u00b5s");
@@ -68,7 +68,7 @@ TEST(Gantt, TheTitleSaysWhoIsFirstAndWhatStaysExposed) {
   EXPECT_EQ(gantt_figure(std::span(twice).first(1)).title, "serial takes 140.0 \u00b5s, 60.0 \u00b5s of it exposed");
 }
 
-TEST(Gantt, WhatWasMeasuredSaysSoAndLeadsNoTitle) {
+TEST(Gantt, MeasuredRunsAreMarkedAndNotInTheTitle) {
   std::vector<TracedRun> runs = tiny_runs();
   runs.push_back(runs.back());
   runs.back().measured = true;
@@ -105,7 +105,7 @@ TEST(Gantt, HatchedTimeIsTheExposedTimeOfTheBreakdown) {
   }
 }
 
-TEST(Gantt, GapsAreNamedByWhereTheyAre) {
+TEST(Gantt, GapsAreNamedByTheirPlace) {
   // sliced, gemm_rs, 4 slices: each GEMM takes 20, and the scatter after it 20; only the last scatter is exposed.
   const TracedRun run = traced("sliced", SiteKind::gemm_rs, 4);
   const std::vector<ExposedTime> times = exposed_times(run, 0);
@@ -137,7 +137,7 @@ TEST(Gantt, ManyNarrowOpsBecomeFewBars) {
   EXPECT_LT(svg(figure).size(), 500'000U);
 }
 
-TEST(Gantt, ALabelStandsOnlyWhereItFits) {
+TEST(Gantt, ALabelAppearsOnlyWhereItFits) {
   const std::string text = svg(gantt_figure(tiny_runs(), 0));
   EXPECT_EQ(count(text, ">gemm site</text>"), 1U);  // serial has one wide GEMM
   EXPECT_EQ(count(text, "<text"), count(text, "</text>"));
@@ -161,13 +161,13 @@ std::vector<ResultRow> four_points() {
           row("commfuse", 4, 2048, 0.60, 150us)};
 }
 
-TEST(Heatmap, TwoByTwoIsDrawnLikeThis) { expect_golden("mfu", svg(mfu_heatmap(four_points(), "commfuse"))); }
+TEST(Heatmap, ATwoByTwoFigureMatchesItsFile) { expect_golden("mfu", svg(mfu_heatmap(four_points(), "commfuse"))); }
 
-TEST(Heatmap, TheDifferenceIsDrawnLikeThis) {
+TEST(Heatmap, TheDifferenceMatchesItsFile) {
   expect_golden("difference", svg(mfu_difference(four_points(), "commfuse")));
 }
 
-TEST(Heatmap, ABoundIsNoOtherToBeBehind) {
+TEST(Heatmap, ABoundIsNotARival) {
   std::vector<ResultRow> rows = four_points();
   for (const std::int64_t ranks : {2, 4}) {
     rows.push_back(row("limit", ranks, 1024, 0.99, 10us));

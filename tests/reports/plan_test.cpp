@@ -79,7 +79,7 @@ TEST(CapacityReport, TheVerdictIsTwoSentencesWithIntervals) {
             "No option meets the limits. For a100, the deadline binds: the shortest run takes 99.0 days.");
 }
 
-TEST(CapacityReport, TheHeadlineSaysTheChanceAndReasonsSayTheRest) {
+TEST(CapacityReport, TheHeadlineStatesTheChanceAndReasonsStateTheRest) {
   CapacityPlan plan = made();
   EXPECT_EQ(plan_headline(plan), "2048 h100 take 78.6 days and $9.66M. The chance of meeting the deadline is 85%.");
   EXPECT_EQ(
@@ -136,7 +136,7 @@ TEST(CapacityReport, TheAnswerIsMarkedAndMuchLongerRunsAreCounted) {
   EXPECT_NE(plan_csv(plan).find(",2000,"), std::string::npos);
 }
 
-TEST(CapacityReport, TablesLeaveRatesBetweenDoublesToTheFigure) {
+TEST(CapacityReport, TablesLeaveRatesBetweenDoublingsToTheFigure) {
   CapacityPlan plan = made();
   for (const char* change : {"network x1.5", "links x3", "price -20 %"}) {
     plan.what_ifs.push_back(plan.what_ifs.back());
@@ -164,7 +164,7 @@ TEST(CapacityReport, PlansThatTieAreNamedWithTheRuleThatBrokeTheTie) {
   EXPECT_TRUE(nlohmann::json::parse(plan_json(made())).at("tie_rule").is_null());
 }
 
-TEST(CapacityReport, ARunThatIsBetterAndMissesALimitIsNamedWithIt) {
+TEST(CapacityReport, ABetterRunThatMissesALimitIsNamedWithTheLimit) {
   CapacityPlan plan = made();
   EXPECT_EQ(plan_text(plan).find("shorter and cheaper ("), std::string::npos);
   plan.kinds[0].runs[2].cost.value = 9e6;
@@ -200,7 +200,7 @@ TEST(CapacityReport, TextMarkdownAndPageShowTheSameCells) {
   EXPECT_GT(cells, 80U);
 }
 
-TEST(CapacityReport, WhatIfsHaveTheirIntervalsWhereThereIsRoom) {
+TEST(CapacityReport, AlternativesHaveIntervalsWhereThereIsRoom) {
   const CapacityPlan plan = made();
   const std::string shown = plan_markdown(plan);
   EXPECT_NE(shown.find("| network x2 | 70.2 | -10.7% | $8.63M | $0.2984 | $502.90 | 60.0 to 80.0 | $8.00M to $9.00M | "
@@ -268,7 +268,7 @@ TEST(CapacityReport, JsonAndCsvHaveEveryDigit) {
   EXPECT_EQ(count, 4U);  // names, and a line for each run
 }
 
-TEST(CapacityReport, TextOfTheUsersIsOnlyText) {
+TEST(CapacityReport, TextFromUsersIsEscaped) {
   const std::string evil = "<script>alert(1)</script>\"'><img src=x onerror=y>|[a](b)`\xe2\x82\xac\xff";
   const CapacityPlan plan = made(evil);
   const std::string page = plan_page({plan, "commfuse-sim plan '" + evil + "'", "commfuse 1"});
@@ -299,7 +299,7 @@ TEST(CapacityReport, EveryFigureOfAnAnswerIsDrawn) {
   EXPECT_EQ(plan_page({none, "c", "v"}).find("plan-tornado"), std::string::npos);
 }
 
-TEST(CapacityReport, NoLabelStandsInTheFiguresAndTelephonesHaveTheirOwn) {
+TEST(CapacityReport, FiguresHoldNoLabelsAndPhonesHaveTheirOwnFigures) {
   const CapacityPlan plan = made();
   const std::vector<Figure> wide = plan_figures(plan);
   const std::vector<Figure> narrow = plan_figures(plan, FigureWidth::narrow);
@@ -370,7 +370,7 @@ TEST(CapacityReport, AMissedDeadlineSaysHowManyGpusItNeeds) {
   EXPECT_EQ(plan_headline(plan), "No option meets the limits.");
 }
 
-TEST(CapacityReport, NumbersAreWrittenInOneWay) {
+TEST(CapacityReport, NumbersHaveOneFormat) {
   const CapacityPlan plan = made();
   EXPECT_EQ(money(plan, 9.664e6), "$9.66M");
   EXPECT_EQ(money(plan, 2.5), "$2.50");

@@ -81,7 +81,7 @@ TEST(ReliabilityReport, JsonHasTheSharesAsFractions) {
   EXPECT_EQ(object["observations"][0]["predicted"], 1.05);
 }
 
-TEST(ReliabilityReport, TheHalfScreenSaysWhatItMeantInPractice) {
+TEST(ReliabilityReport, TheSummaryStatesThePracticalMeaning) {
   const std::string text = reliability_section(scores());
   // The seventh and the ninth of ten are 0.9 and 1.4 standard errors off: 3.6 and 5.6 %.
   EXPECT_NE(text.find("- ops whose fit read other rows of the same table (10 times): within 3.6% in 68 of 100 cases, "
@@ -96,7 +96,7 @@ TEST(ReliabilityReport, TheHalfScreenSaysWhatItMeantInPractice) {
   EXPECT_NE(text.find("| send\\|recv: p90 | h100-sxm | 1.100 | 1.050 | 4.5% | 0.50 |\n"), std::string::npos) << text;
 }
 
-TEST(ReliabilityReport, ResidualsStandBesideThoseOfTheFile) {
+TEST(ReliabilityReport, ResidualsAreBesideThoseOfTheFile) {
   TableScore score{.table = "x.csv", .kind = "gemm"};
   FitRows fit{.machine = "h100-sxm", .key = "accelerator.attention.fit.residual", .residual = 0.2, .rows = {}};
   for (std::int64_t i = 0; i < 499; ++i) {
@@ -122,7 +122,7 @@ TEST(ReliabilityReport, ResidualsStandBesideThoseOfTheFile) {
   EXPECT_EQ(residuals_table({}), "no table that a fit has read is among these\n");
 }
 
-TEST(ReliabilityReport, WhatTheProjectBringsAlongCountsAlone) {
+TEST(ReliabilityReport, CountsOnlyShippedMeasurements) {
   TableScore score = scores().front();
   score.brought_along = true;
   nlohmann::ordered_json object;

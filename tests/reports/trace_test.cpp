@@ -129,7 +129,7 @@ TEST_F(TraceFiles, ProcessesAndTracksAreNamedAndSlicesOfATrackNeverOverlap) {
   EXPECT_EQ(tracks, (std::set<std::string>{"comm", "compute"}));
 }
 
-TEST_F(TraceFiles, ASliceSaysWhatItMakesAndWhatItCosts) {
+TEST_F(TraceFiles, ASliceStatesItsOutputAndCost) {
   TracedRun run = traced("commfuse", SiteKind::ag_gemm, 4);
   run.sizes.block.assign(run.program->dimensions.size(), 16);
   write_trace({&run, 1}, folder_ / "trace.json");
@@ -155,7 +155,7 @@ TEST_F(TraceFiles, ASliceSaysWhatItMakesAndWhatItCosts) {
   EXPECT_EQ(exchange->second["args"]["axis"], "tp");
 }
 
-TEST_F(TraceFiles, TheSmallestTraceReadsLikeThis) {
+TEST_F(TraceFiles, TheSmallestTraceMatchesItsText) {
   TracedRun run = traced("serial", SiteKind::ag_gemm, 2);
   std::erase_if(run.timeline, [](const OpSpan& span) { return span.rank != 1; });
   write_trace({&run, 1}, folder_ / "trace.json");
@@ -351,7 +351,7 @@ TEST_F(TraceFiles, ProtobufHasTheFieldNumbersOfPerfetto) {
   EXPECT_EQ(fields, perfetto);
 }
 
-TEST_F(TraceFiles, ANameWithoutAnEndingGetsOneBySize) {
+TEST_F(TraceFiles, ANameWithoutAnExtensionGetsOneBySize) {
   TracedRun run = traced("serial", SiteKind::ag_gemm, 2);
   EXPECT_EQ(trace_path({&run, 1}, folder_ / "mine"), folder_ / "mine.json");
   EXPECT_EQ(trace_path({&run, 1}, folder_ / "mine.json.gz"), folder_ / "mine.json.gz");
@@ -399,13 +399,13 @@ TEST_F(TraceFiles, AMillionSlicesAreWrittenWithoutLosingOne) {
   EXPECT_EQ(slices, count);
 }
 
-TEST_F(TraceFiles, AMissingFolderIsTheUsersMistake) {
+TEST_F(TraceFiles, AMissingFolderIsAUserError) {
   const fs::path path = folder_ / "no" / "trace.json";
   EXPECT_EQ(message_of<ConfigError>(path), path.string() + " cannot be written: there is no folder " +
                                                (folder_ / "no").string() + "; create it or choose another path");
 }
 
-TEST_F(TraceFiles, AFolderOrAFileInPlaceOfAFolderIsTheUsersMistake) {
+TEST_F(TraceFiles, AFolderOrAFileInPlaceOfAFolderIsAUserError) {
   EXPECT_EQ(message_of<ConfigError>(folder_), folder_.string() + " cannot be written: it is a folder; add a file name");
   atomic_write(folder_ / "file", "text");
   EXPECT_EQ(message_of<ConfigError>(folder_ / "file" / "trace.json"),
@@ -413,7 +413,7 @@ TEST_F(TraceFiles, AFolderOrAFileInPlaceOfAFolderIsTheUsersMistake) {
                 " is not a folder; choose another path");
 }
 
-TEST_F(TraceFiles, AFolderWithoutPermissionIsTheUsersMistake) {
+TEST_F(TraceFiles, AFolderWithoutPermissionIsAUserError) {
   if (::geteuid() == 0) {
     GTEST_SKIP() << "root may write anywhere";
   }
@@ -431,7 +431,7 @@ TEST_F(TraceFiles, AFullDiskIsAFailureThatNamesTheFile) {
   EXPECT_TRUE(fs::is_character_file("/dev/full")) << "a device is written to, never replaced";
 }
 
-TEST_F(TraceFiles, WhatIsNotCommittedLeavesTheOldFileAndNothingElse) {
+TEST_F(TraceFiles, AnUncommittedFileLeavesTheOldOneAndNothingElse) {
   atomic_write(folder_ / "trace.json", "old");
   {
     AtomicFile file(folder_ / "trace.json");
@@ -452,7 +452,7 @@ TEST_F(TraceFiles, ASymbolicLinkStaysALink) {
   EXPECT_EQ(read(folder_ / "real.json"), "new");
 }
 
-TEST_F(TraceFiles, ALinkThatNobodyNamedIsReplacedAndWhatItLeadsToStays) {
+TEST_F(TraceFiles, AnUnnamedLinkIsReplacedAndItsTargetStays) {
   atomic_write(folder_ / "real.json", "old");
   fs::create_symlink(folder_ / "real.json", folder_ / "link.json");
   fs::create_symlink("/dev/full", folder_ / "device.json");
@@ -473,7 +473,7 @@ TEST_F(TraceFiles, ADatabaseIsNeverReplaced) {
   EXPECT_EQ(files(), 1U);
 }
 
-TEST_F(TraceFiles, WhatIsReplacedKeepsItsPermissions) {
+TEST_F(TraceFiles, AReplacedFileKeepsItsPermissions) {
   const fs::path path = folder_ / "trace.json";
   atomic_write(path, "old");
   for (const fs::perms perms : {fs::perms{0600}, fs::perms{0664}}) {
@@ -483,7 +483,7 @@ TEST_F(TraceFiles, WhatIsReplacedKeepsItsPermissions) {
   }
 }
 
-TEST_F(TraceFiles, AnInputIsKnownByAnyPath) {
+TEST_F(TraceFiles, RecognisesAnInputByAnyPath) {
   atomic_write(folder_ / "a.json", "old");
   fs::create_directory(folder_ / "sweep");
   atomic_write(folder_ / "sweep" / "results.sqlite", "old");

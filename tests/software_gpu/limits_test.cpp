@@ -40,7 +40,7 @@ constexpr const char* too_large =
     "a kernel works on fewer than 2^31 - 8 rows, and as many columns; use smaller matrices";
 
 // Cut to 32 bits, 2^32 rows are none, and nothing would be moved.
-TEST(Limits, MovesThatChangeTheirDtype) {
+TEST(Limits, CoverMovesThatChangeTheirDtype) {
   const auto panel = [](std::int64_t rows, std::int64_t columns, DType dtype) {
     return Panel{4096, rows, columns, columns + 8, dtype};
   };
@@ -50,7 +50,7 @@ TEST(Limits, MovesThatChangeTheirDtype) {
   }
 }
 
-TEST(Limits, MovesOfBytes) {
+TEST(Limits, CoverMovesOfBytes) {
   constexpr const char* too_many = "a move has less than 2^31 rows, and units in a row";
   const auto panel = [](std::int64_t rows, std::int64_t columns) {
     return Panel{4096, rows, columns, columns + 1, DType::fp32};
@@ -61,13 +61,13 @@ TEST(Limits, MovesOfBytes) {
             "a move has 1 to 65535 CTAs");
 }
 
-TEST(Limits, TagsAndRandomValues) {
+TEST(Limits, CoverTagsAndRandomValues) {
   const Panel panel{4096, two_to_32, 1, 1, DType::bf16};
   EXPECT_EQ(refusal_of([&](cudaStream_t stream) { launch_tags(stream, {.panel = panel, .columns = 1}); }), too_large);
   EXPECT_EQ(refusal_of([&](cudaStream_t stream) { launch_randomize(stream, panel, 1); }), too_large);
 }
 
-TEST(Limits, RowsOfASoftmaxAndOfExactAttention) {
+TEST(Limits, CoverRowsOfASoftmaxAndOfExactAttention) {
   constexpr const char* too_many = "a softmax has fewer than 2^31 queries, and at most 65535 heads";
   SoftmaxCall call{.heads = 1, .queries = two_to_32, .keys = 8, .stride = 8};
   const auto refusal = [&] { return refusal_of([&](cudaStream_t stream) { launch_softmax(stream, call); }); };

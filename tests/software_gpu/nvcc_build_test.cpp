@@ -17,7 +17,7 @@ namespace {
 
 #ifdef COMMFUSE_NVCC_BUILD
 
-TEST(NvccBuild, CallsNothingThatTheDoubleLacksAndLaunchesItsKernels) {
+TEST(NvccBuild, CallsOnlyTheDoubleAndLaunchesItsKernels) {
   void* const loaded = ::dlopen(COMMFUSE_NVCC_BUILD, RTLD_NOW | RTLD_LOCAL);
   ASSERT_NE(loaded, nullptr) << ::dlerror();
   // NOLINTBEGIN(*-reinterpret-cast): dlsym() needs the cast

@@ -147,14 +147,14 @@ TEST(OtherProcess, DISABLED_KeepsItOpen) {
   }
 }
 
-TEST(SoftwareGpuSharing, WhatOneProcessWritesTheOtherReads) {
+TEST(SoftwareGpuSharing, AProcessReadsWhatAnotherWrites) {
   unsigned* owned = numbers(7);
   ASSERT_TRUE(passes("AddsOne", handle_of(owned)));
   EXPECT_EQ(values_at(owned), std::vector<unsigned>(count, 8));
   EXPECT_EQ(cudaFree(owned), cudaSuccess);  // the other process has closed it
 }
 
-TEST(SoftwareGpuSharing, AHandleIsOpenedElsewhereAndWhileItsMemoryLives) {
+TEST(SoftwareGpuSharing, AHandleIsOpenedInOtherProcessesWhileItsMemoryExists) {
   unsigned* owned = numbers(7);
   const cudaIpcMemHandle_t handle = handle_of(owned);
   void* at = nullptr;
@@ -179,12 +179,12 @@ void free_what_another_has_open() {
   cudaFree(owned);
 }
 
-TEST(SoftwareGpuSharing, MemoryThatAnotherHasOpenIsNotFreed) {
+TEST(SoftwareGpuSharing, DoesNotFreeMemoryThatAnotherProcessHasOpen) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_DEATH(free_what_another_has_open(), "memory is freed that process [0-9]+ has open");
 }
 
-TEST(SoftwareGpuSharing, AFlagHoldsUpNoStreamButItsOwn) {
+TEST(SoftwareGpuSharing, AFlagBlocksOnlyItsOwnStream) {
   unsigned* flag = numbers(7);
   cudaStream_t waits = a_stream();
   cudaStream_t beside = a_stream();
@@ -200,7 +200,7 @@ TEST(SoftwareGpuSharing, AFlagHoldsUpNoStreamButItsOwn) {
   EXPECT_EQ(values_at(flag)[1], ~0U);
 }
 
-TEST(SoftwareGpuSharing, AnotherProcessLetsAStreamGoOn) {
+TEST(SoftwareGpuSharing, AnotherProcessUnblocksAStream) {
   unsigned* flag = numbers(7);
   cudaStream_t waits = a_stream();
   const cudaIpcMemHandle_t handle = handle_of(flag);
@@ -209,7 +209,7 @@ TEST(SoftwareGpuSharing, AnotherProcessLetsAStreamGoOn) {
   EXPECT_EQ(cudaStreamSynchronize(waits), cudaSuccess);
 }
 
-TEST(SoftwareGpuSharing, FlagsCountRound) {
+TEST(SoftwareGpuSharing, FlagsWrapAround) {
   unsigned* flag = numbers(~0U);
   cudaStream_t stream = a_stream();
   cudaStream_t beside = a_stream();

@@ -70,7 +70,7 @@ TEST(CrossoverMap, RanksHaveNoValueBetweenAndAMissingRunHasNoLine) {
   EXPECT_FALSE(map.crossings[1].clear);
 }
 
-TEST(CrossoverMap, AChangeBetweenTwoThatAreCloseAtOneEndIsNotClear) {
+TEST(CrossoverMap, AChangeBetweenCloseFamiliesIsNotClear) {
   const std::vector<MapEntry> entries{at_seq(1, "a", 1000), at_seq(1, "b", 1019), at_seq(2, "a", 2000),
                                       at_seq(2, "b", 1500)};
   EXPECT_FALSE(crossover_maps(entries, rule).at(0).crossings.at(0).clear);

@@ -18,7 +18,7 @@ TEST(MemoryWarning, HasBothNumbersAndARemedy) {
   EXPECT_FALSE(is_memory_warning("m is 131072, and the fit saw 1 to 65536"));
 }
 
-TEST(LargestNeed, OfOneRowIsItsOwn) {
+TEST(LargestNeed, OfASingleRowIsTheNeedOfThatRow) {
   LargestNeed need;
   need.add(130.254, warning_of(130.254));
   EXPECT_EQ(

@@ -19,7 +19,7 @@ TEST(Uncertainty, ErrorsThatAreIndependentAddBySquares) {
   EXPECT_EQ(error_of({}), 0.0);
 }
 
-TEST(Uncertainty, WhatTwoTimesHangOnAlikeCancels) {
+TEST(Uncertainty, SharedDependenciesOfTwoTimesCancel) {
   const Uncertainty a{{{std::size_t{3}, 0.10}, {product(8), 0.03}}};
   const Uncertainty b{{{std::size_t{3}, 0.10}, {product(64), 0.04}}};
   EXPECT_DOUBLE_EQ(ratio_error(a, b), 0.05);
@@ -49,7 +49,7 @@ TEST(Uncertainty, WithoutDoubtTheShorterIsTheShorter) {
 }
 
 // Two doubts of 0.3 and 0.4 make an error of 0.5. The measured time has both and was off by 0.1.
-TEST(Evidence, OfTheSameTimeLeavesNothingToDoubt) {
+TEST(Evidence, AboutTheSameTimeLeavesNoDoubt) {
   const Uncertainty measured{{{std::size_t{0}, 0.3}, {StepDoubt{"a"}, 0.4}}};
   const Evidence evidence{measured, 0.1};
   EXPECT_DOUBLE_EQ(expected_log_ratio(measured, evidence), 0.1);
@@ -57,14 +57,14 @@ TEST(Evidence, OfTheSameTimeLeavesNothingToDoubt) {
 }
 
 // Another time shares the first doubt alone: 0.3 x 0.3 / 0.25 of 0.1; and its variance, 0.18, loses 0.09^2 / 0.25.
-TEST(Evidence, TellsOfAnotherTimeWhatTheyShare) {
+TEST(Evidence, CarriesOverToAnotherTimeWhatTheyShare) {
   const Evidence evidence{{{{std::size_t{0}, 0.3}, {StepDoubt{"a"}, 0.4}}}, 0.1};
   const Uncertainty other{{{std::size_t{0}, 0.3}, {StepDoubt{"b"}, 0.3}}};
   EXPECT_DOUBLE_EQ(expected_log_ratio(other, evidence), 0.036);
   EXPECT_DOUBLE_EQ(error_of(given(other, evidence)), std::sqrt(0.18 - 0.0324));
 }
 
-TEST(Evidence, TellsNothingOfATimeThatSharesNoDoubt) {
+TEST(Evidence, SaysNothingAboutATimeWithoutSharedDoubt) {
   const Evidence evidence{{{{std::size_t{0}, 0.3}}}, 0.1};
   const Uncertainty other{{{std::size_t{1}, 0.2}}};
   EXPECT_EQ(expected_log_ratio(other, evidence), 0.0);
@@ -72,7 +72,7 @@ TEST(Evidence, TellsNothingOfATimeThatSharesNoDoubt) {
 }
 
 // Given the evidence two times are 0.36 and 0.09 / 0.25 of it; their ratio keeps the doubts that only one of them has.
-TEST(Evidence, LeavesTheRatioOfTwoTimesWhatNeitherSharesWithIt) {
+TEST(Evidence, KeepsTheDoubtInARatioThatNeitherTimeSharesWithIt) {
   const Evidence evidence{{{{std::size_t{0}, 0.3}, {StepDoubt{"a"}, 0.4}}}, 0.1};
   const Uncertainty b{{{std::size_t{0}, 0.3}, {StepDoubt{"b"}, 0.3}}};
   const Uncertainty c{{{std::size_t{0}, 0.3}, {StepDoubt{"c"}, 0.4}}};

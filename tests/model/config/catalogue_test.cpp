@@ -126,7 +126,7 @@ TEST_F(CatalogueTest, Gpt3Has175BillionParameters) {
   EXPECT_EQ(model.layers * 12 * model.hidden * model.hidden + model.vocab * model.hidden, 174'575'321'088);
 }
 
-TEST_F(CatalogueTest, TheH100NodeCarriesValuesAndWhereTheyComeFrom) {
+TEST_F(CatalogueTest, TheH100NodeHasValuesAndTheirSources) {
   const Machine machine = load_machine("h100-sxm");
   EXPECT_EQ(machine.gpus_per_node, 8);
   EXPECT_EQ(machine.accelerator.sms, 132);
@@ -168,13 +168,13 @@ TEST_F(CatalogueTest, AnUnknownNameIsAnsweredWithTheNearestAndAll) {
   EXPECT_EQ(refusal([] { load_machine(""); }), "the hardware has no name; " + known(Catalogue::hardware));
 }
 
-TEST_F(CatalogueTest, WhatMayBeJsonIsAPathWhenItEndsSo) {
+TEST_F(CatalogueTest, ANameThatEndsInJsonIsAPath) {
   EXPECT_EQ(find_config(Catalogue::models, "mine.json"), "mine.json");
   EXPECT_EQ(find_config(Catalogue::schedules, "mine.json"), "mine.json");
   EXPECT_NE(refusal([] { find_config(Catalogue::hardware, "mine.json"); }), "");
 }
 
-TEST_F(CatalogueTest, AConfigFolderThatIsNoneIsRefused) {
+TEST_F(CatalogueTest, RefusesAnInvalidConfigFolder) {
   setenv("COMMFUSE_CONFIG_DIR", "/nowhere", 1);
   EXPECT_EQ(refusal([] { load_model("llama-3.1-70b"); }),
             "COMMFUSE_CONFIG_DIR is '/nowhere', which is not a folder; set it to the folder that holds models/ and "

@@ -84,7 +84,7 @@ TEST_F(LoadMachineTest, EveryMachineOfTheCatalogueIsWiredUp) {
   }
 }
 
-TEST_F(LoadMachineTest, WhatAFitLeavesStandsBesideItsParameters) {
+TEST_F(LoadMachineTest, TheResidualOfAFitIsBesideItsParameters) {
   const std::string path =
       changed("hardware/h100-pcie.yaml",
               "    rate:", "    fit: {residual: 0.07, seen: {bytes: {least: 8, most: 1048576}}}\n    rate:");
@@ -106,7 +106,7 @@ TEST_F(LoadMachineTest, ALimitHasAFactorOfTheResidual) {
   EXPECT_EQ(fit.residual_at(Limit::compute), 0.08);
 }
 
-TEST_F(LoadMachineTest, ALimitThatNoOpHasIsRefused) {
+TEST_F(LoadMachineTest, RefusesALimitThatNoOpHas) {
   const std::string source = "hardware/h100-pcie.yaml";
   const std::string place = "machine.yaml:" + std::to_string(line_of(source, "    rate:"));
   EXPECT_EQ(refusal(source, "    rate:", "    fit: {residual: 0.08, by_limit: {launch: 0.5}}\n    rate:"),
@@ -115,7 +115,7 @@ TEST_F(LoadMachineTest, ALimitThatNoOpHasIsRefused) {
             place + ":47: 'latency' is -1; choose 0 to 200");
 }
 
-TEST_F(LoadMachineTest, ClustersAreFoundAfterHardwareAndAreNoNodes) {
+TEST_F(LoadMachineTest, ClustersAreFoundAfterHardwareAndAreNotNodes) {
   EXPECT_EQ(find_config(Catalogue::hardware, "h100-sxm"), fs::path(configs + "/hardware/h100-sxm.yaml"));
   EXPECT_EQ(find_config(Catalogue::hardware, "dgx-h100-x2"), fs::path(configs + "/clusters/dgx-h100-x2.yaml"));
   EXPECT_THROW((void)find_config(Catalogue::nodes, "dgx-h100-x2"), ConfigError);
@@ -137,7 +137,7 @@ TEST_F(LoadMachineTest, AClusterIsItsNodesAndANetwork) {
   EXPECT_EQ(route_between(*machine.topology, 7, 8)->rate, BytesPerSecond{50e9});
 }
 
-TEST_F(LoadMachineTest, TheMeshGivesAPeerOneWireAndACollectiveMore) {
+TEST_F(LoadMachineTest, AMeshGivesAPeerOneWireAndACollectiveMore) {
   const Machine machine = load_machine("ascend-910b-mesh");
   EXPECT_EQ(peer_between(machine, 0, 1).rate.value, BytesPerSecond{18.5e9});
   EXPECT_EQ(route_between(*machine.topology, 0, 1)->hops(), 1);
@@ -152,7 +152,7 @@ TEST_F(LoadMachineTest, ThePcieBoxHasANearAMiddleAndAFarPair) {
   EXPECT_LT(peer_between(machine, 1, 2).latency.value, peer_between(machine, 3, 4).latency.value);
 }
 
-TEST_F(LoadMachineTest, AllPeersTogetherGetWhatIsWrittenOrAsMuchAsOne) {
+TEST_F(LoadMachineTest, AllPeersTogetherGetTheStatedRateOrThatOfOne) {
   const PeerParameters mesh = load_machine("ascend-910b-mesh").link.peer;
   EXPECT_EQ(mesh.aggregate_rate.value.value, 78e9);
   EXPECT_EQ(mesh.aggregate_rate.provenance, Provenance::prior);
@@ -168,7 +168,7 @@ TEST_F(LoadMachineTest, AFileWithoutTopologyIsAnNvswitch) {
   EXPECT_EQ(machine.pair_peers, nullptr);
 }
 
-TEST_F(LoadMachineTest, TheLinkToTheHostIsInTheFileAndIsTakenOver) {
+TEST_F(LoadMachineTest, TheLinkToTheHostIsReadAndInherited) {
   constexpr HostLink generation_5{.generation = 5, .lanes = 16};
   EXPECT_EQ(load_machine("h100-sxm").plan->host_link, generation_5);
   EXPECT_EQ(load_machine("h100-sxm-vllm").plan->host_link, generation_5);  // extends it
@@ -183,7 +183,7 @@ TEST_F(LoadMachineTest, TheLinkToTheHostIsInTheFileAndIsTakenOver) {
                 "host_link where it is not PCIe");
 }
 
-TEST_F(LoadMachineTest, ImpossibleWiresAreRefusedWhereTheyAreWritten) {
+TEST_F(LoadMachineTest, ImpossibleWiresAreRefusedWithTheirPlace) {
   const std::string mesh = "hardware/ascend-910b-mesh.yaml";
   const std::string box = "hardware/pcie-rtx-pro-6000.yaml";
   const auto place = [&](const std::string& line) { return "machine.yaml:" + std::to_string(line_of(box, line)); };
@@ -208,7 +208,7 @@ TEST_F(LoadMachineTest, ImpossibleWiresAreRefusedWhereTheyAreWritten) {
             place("  gpus_per_bridge") + ":20: 'gpus_per_bridge' is 0; choose 1 to 64");
 }
 
-TEST_F(LoadMachineTest, WhatNcclFindsOutStandsForKernelsThatAreLeftOut) {
+TEST_F(LoadMachineTest, OmittedKernelsHaveTheEstimatesOfNccl) {
   const std::string h100 = "hardware/h100-sxm.yaml";
   std::string text = read(configs + "/" + h100);
   const std::size_t from = text.find("    base_latency: ", text.find("  collective:"));
@@ -229,7 +229,7 @@ TEST_F(LoadMachineTest, WhatNcclFindsOutStandsForKernelsThatAreLeftOut) {
   EXPECT_EQ(load_machine("h100-sxm").link.collective.nccl->ll.base_latency.provenance, Provenance::fitted);
 }
 
-TEST_F(LoadMachineTest, MistakesAboutNcclAreFoundWhereTheyAreWritten) {
+TEST_F(LoadMachineTest, MistakesAboutNcclAreReportedWithTheirPlace) {
   const std::string h100 = "hardware/h100-sxm.yaml";
   const auto place = [&](const std::string& line, int column) {
     return "machine.yaml:" + std::to_string(line_of(h100, line)) + ":" + std::to_string(column) + ": ";
@@ -255,7 +255,7 @@ TEST_F(LoadMachineTest, ANetworkKnowsTreesAndSmallMessages) {
   EXPECT_EQ(machine.network->peer.small->up_to.value, Bytes{std::int64_t{1} << 21});
 }
 
-TEST_F(LoadMachineTest, GroupsOfFewerGpusANodeAreAsWrittenOrHaveTheirShareOfTheNics) {
+TEST_F(LoadMachineTest, GroupsOfFewerGpusPerNodeAreStatedOrShareTheNics) {
   const Machine written = load_machine("a100-100g-x2");
   EXPECT_EQ(collective_across(written, 1).rate.provenance, Provenance::fitted);
   EXPECT_GT(collective_across(written, 4).tree->two_nodes_rate->value.value,
@@ -270,7 +270,7 @@ TEST_F(LoadMachineTest, GroupsOfFewerGpusANodeAreAsWrittenOrHaveTheirShareOfTheN
   EXPECT_EQ(collective_across(left_out, 2).tree->base_latency.value, whole.tree->base_latency.value);
 }
 
-TEST_F(LoadMachineTest, MistakesAboutKernelsAmongNodesAreFoundWhereTheyAreWritten) {
+TEST_F(LoadMachineTest, MistakesAboutKernelsAmongNodesAreReportedWithPlace) {
   const std::string cluster = "clusters/a100-100g-x2.yaml";
   const auto refused = [&](const std::string& text, const std::string& with) {
     const std::string said = refusal(cluster, text, with);
@@ -282,7 +282,7 @@ TEST_F(LoadMachineTest, MistakesAboutKernelsAmongNodesAreFoundWhereTheyAreWritte
   EXPECT_EQ(refused("      ll128_across: false", "      ll128_across: perhaps").substr(0, 9), "'perhaps'");
 }
 
-TEST_F(LoadMachineTest, TheMachinesThatTheProjectPromisesAreThere) {
+TEST_F(LoadMachineTest, ThePromisedMachinesExist) {
   const std::vector<std::string> promised{
       "a100-sxm-40", "a100-sxm-80", "a100-pcie",         "h100-sxm", "h100-pcie", "h800-sxm",
       "h20-sxm",     "h200-sxm",    "b200-sxm",          "gb200",    "mi300x",    "l40s-pcie",
@@ -339,7 +339,7 @@ TEST_F(LoadMachineFromWiresTest, AnNcclFileIsTheNode) {
   EXPECT_EQ(peer_between(machine, 0, 7).rate.value, BytesPerSecond{361e9});
 }
 
-TEST_F(LoadMachineFromWiresTest, AMachineThatExtendsOneHasWiresOfItsOwn) {
+TEST_F(LoadMachineFromWiresTest, AMachineThatExtendsAnotherHasItsOwnWires) {
   const auto extending = [&](const std::string& base, const std::string& topology) {
     return "schema: commfuse.hardware/1\nname: mine\nextends: " + base + "\ntopology: " + topology + "\n";
   };
@@ -431,7 +431,7 @@ TEST_F(LoadMachineTest, RatesBeyondTheirWiresAreRefusedWithBoth) {
                 "197 GB/s is more than there is: a GPU's nominal_rate is 196 GB/s" + remedy);
 }
 
-TEST_F(LoadMachineTest, ARingHasTwoWiresAGpuAndNeighboursPassOn) {
+TEST_F(LoadMachineTest, ARingHasTwoWiresPerGpuAndNeighboursForward) {
   const std::string mesh = "hardware/ascend-910b-mesh.yaml";
   const Machine machine = load_machine(changed(mesh, "kind: full_mesh", "kind: ring"));
   EXPECT_EQ(route_between(*machine.topology, 0, 1)->rate, BytesPerSecond{98e9});  // 196 over two
@@ -468,7 +468,7 @@ TEST_F(LoadMachineTest, RailsNeedTheRateOfALeaf) {
             "machine.yaml:12:22: 'value' is 0 B/s; choose a bandwidth above 0");
 }
 
-TEST_F(LoadMachineTest, ImpossibleNetworksAreRefusedWhereTheyAreWritten) {
+TEST_F(LoadMachineTest, ImpossibleNetworksAreRefusedWithTheirPlace) {
   const std::string cluster = "clusters/dgx-h100-x2.yaml";
   EXPECT_EQ(refusal(cluster, "nics_per_node: 8", "nics_per_node: 0"),
             "machine.yaml:10:18: 'nics_per_node' is 0; choose 1 to 1024");
@@ -512,7 +512,7 @@ TEST_F(LoadMachineTest, AClusterOfClustersIsRefused) {
             "file of that kind");
 }
 
-TEST_F(LoadMachineTest, AModelIsNoMachine) {
+TEST_F(LoadMachineTest, AModelIsNotAMachine) {
   EXPECT_EQ(refusal("models/llama-3.1-8b.yaml", "layers", "layers"),
             "machine.yaml:2:9: schema is 'commfuse.model/1', but 'commfuse.hardware/1' is wanted here; give a file of "
             "that kind");

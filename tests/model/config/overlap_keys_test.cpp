@@ -81,7 +81,7 @@ std::string row_of(const std::string& key) {
   return {};
 }
 
-TEST(OverlapKeys, StandInTheTableOfThePageWithTheirSchedules) {
+TEST(OverlapKeys, AreInTheTableOfThePageWithTheirSchedules) {
   for (const OverlapKey& key : load_overlap_keys("te")) {
     const std::string row = row_of(key.key);
     const std::string schedule(key.file.empty() ? std::string(key.strategy->name) : key.file);
@@ -118,7 +118,7 @@ std::string refusal(const std::string& scope, const std::string& schedule) {
   return "accepted";
 }
 
-TEST(OverlapKeys, RefuseSchedulesThatAreNotThere) {
+TEST(OverlapKeys, RefuseUnknownSchedules) {
   EXPECT_EQ(refusal("gate_up", "strategy: ring_exchange, options: {group: 2}"), "accepted");
   EXPECT_NE(refusal("mlp_ar", "strategy: ring_exchange").find("loom.yaml:10:"), std::string::npos);
   EXPECT_NE(refusal("mlp_ar", "strategy: ring_exchange")

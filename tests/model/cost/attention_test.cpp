@@ -26,7 +26,7 @@ QueryRows slice_of(const AttentionSize& size, std::int64_t j, std::int64_t slice
   return {.queries = size.seq / slices, .keys = size.causal ? size.seq / slices * (j + 1) : size.seq, .share = share};
 }
 
-TEST(AttentionTime, OfAllRowsIsThatOfTheWhole) {
+TEST(AttentionTime, ForAllRowsEqualsThatOfTheWhole) {
   const Machine machine = h100();
   for (const bool causal : {true, false}) {
     for (const std::int64_t seq : {128, 1000, 4096, 131072}) {
@@ -56,7 +56,7 @@ Accelerator ten_sms() {
   return accelerator;
 }
 
-TEST(AttentionTime, IsThatOfItsScores) {
+TEST(AttentionTime, FollowsFromItsScores) {
   Accelerator accelerator = ten_sms();
   // 20 heads x 1024^2 scores x 4 x 128 FLOP / 10 TFLOP/s = 1073.741824 us, half of it under a causal mask.
   AttentionSize size{.seq = 1024, .heads = 20, .kv_heads = 20, .causal = false};
@@ -87,7 +87,7 @@ TEST(AttentionTime, HasTheLongestTileAtItsEnd) {
             Duration{1'073'741'824 + 32'000'000});
 }
 
-TEST(AttentionTime, ATileThatHasAnSmToItselfTakesATimeOfItsOwn) {
+TEST(AttentionTime, ATileAloneOnAnSmHasItsOwnTime) {
   Accelerator accelerator = ten_sms();
   accelerator.attention.lone_tile.value = 1.5;
   // One head: 1.5 x 67.108864 us. Twenty heads keep all SMs busy for longer than a tile takes.
@@ -95,7 +95,7 @@ TEST(AttentionTime, ATileThatHasAnSmToItselfTakesATimeOfItsOwn) {
   EXPECT_EQ(attention_time(accelerator, {.seq = 1024, .heads = 20, .causal = false}, 10), Duration{1'073'741'824});
 }
 
-TEST(AttentionTime, NarrowHeadsHaveOverheadsOfTheirOwn) {
+TEST(AttentionTime, NarrowHeadsHaveTheirOwnOverheads) {
   Accelerator accelerator = ten_sms();
   AttentionParameters& attention = accelerator.attention;
   attention.overhead.value = Duration{10'000'000};
@@ -186,7 +186,7 @@ TEST(Windows, HaveASecondEdgeForQueriesThatDoNotSeeAllBeforeThem) {
 
 // 16 heads of 4096 queries, a window of 128 keys. All tiles: 16 x (scores + (4096 + 3968) x 64 / 2) x 512 FLOP at
 // 10 TFLOP/s; eight slices of the queries have as many scores and edges together.
-TEST(AttentionTime, OfSlicesBehindAWindowIsThatOfTheWhole) {
+TEST(AttentionTime, OfWindowedSlicesAddsUpToThatOfTheWhole) {
   Accelerator accelerator = ten_sms();
   accelerator.attention.masked_width.value = 64.0;
   const AttentionWindow window{.keys = 128};
@@ -208,7 +208,7 @@ TEST(AttentionTime, OfSlicesBehindAWindowIsThatOfTheWhole) {
   EXPECT_NEAR(static_cast<double>(slices.count()), 634'178'765.0, 8.0);
 }
 
-TEST(UnfusedAttentionTime, OfSomeQueriesMultipliesAllKeysThatSomeSee) {
+TEST(UnfusedAttentionTime, CoversAllKeysThatAnyQuerySees) {
   const Machine machine = h100();
   const AttentionSize size{.batch = 2, .seq = 4096, .heads = 8, .kv_heads = 8};
   const QueryRows second{.queries = 1024, .keys = 2048, .share = 3.0 / 32.0};
@@ -242,7 +242,7 @@ void expect_slices_no_cheaper(const Machine& machine) {
   }
 }
 
-TEST(AttentionTime, OfTheSlicesIsNoLessThanThatOfTheWhole) {
+TEST(AttentionTime, OfAllSlicesIsNoLessThanThatOfTheWhole) {
   expect_slices_no_cheaper(h100());
   expect_slices_no_cheaper(load_machine(COMMFUSE_SOURCE_DIR "/configs/hardware/a100-sxm-80.yaml"));
 }
@@ -271,7 +271,7 @@ struct Priced {
   Costs costs;
 };
 
-TEST(PriceByQuery, IsThatOfTheSliceWhereTheRankStands) {
+TEST(PriceByQuery, IsThatOfTheSliceAtThePositionOfTheRank) {
   const Machine machine = h100();
   const Priced priced(4, AttentionCut::by_query, machine, {.interference = Interference::none});
   const AttentionSize size{.batch = 2, .seq = 65536, .heads = 16, .kv_heads = 2};
@@ -341,7 +341,7 @@ TEST(PriceByQuery, LosesSmsToExchangesOnEveryRank) {
   }
 }
 
-TEST(PriceByQuery, PaysAGapANodeOfAGraphOnEveryRank) {
+TEST(PriceByQuery, PaysAGapPerGraphNodeOnEveryRank) {
   Machine machine = h100();
   machine.accelerator.graph_node_gap.value = std::chrono::microseconds(1);
   const Priced stream(4, AttentionCut::by_query, machine);

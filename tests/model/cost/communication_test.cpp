@@ -31,7 +31,7 @@ TEST(P2pTime, IsLatencyAndBytesOverRate) {
   EXPECT_EQ(p2p_time(plain_link(), Bytes{0}), Duration{5us});
 }
 
-TEST(P2pTime, BesideOthersHasNoMoreThanWhatIsLeft) {
+TEST(P2pTime, BesideOtherTransfersUsesOnlyTheRemainingRate) {
   // 1 MB at 100 GB/s takes 10 us.
   const PeerParameters peer = plain_link().peer;
   const Bytes size{1'000'000};
@@ -39,7 +39,7 @@ TEST(P2pTime, BesideOthersHasNoMoreThanWhatIsLeft) {
   EXPECT_EQ(p2p_time(peer, size, BytesPerSecond{50e9}), Duration{25us});
 }
 
-TEST(P2pTime, OfASmallMessageIsItsOwnProtocols) {
+TEST(P2pTime, UsesTheProtocolOfSmallMessages) {
   PeerParameters peer = plain_link().peer;
   peer.aggregate_rate = peer.rate;
   peer.small = SmallMessages{
@@ -54,7 +54,7 @@ TEST(P2pTime, OfASmallMessageIsItsOwnProtocols) {
   EXPECT_EQ(p2p_time(peer, Bytes{1'000'000}, BytesPerSecond{50e9}), Duration{12us});
 }
 
-TEST(P2pTime, OfASmallMessageThatWaitsLongerIsAtMostALargeOnes) {
+TEST(P2pTime, OfASmallMessageIsAtMostThatOfALargeOne) {
   PeerParameters peer = plain_link().peer;
   peer.small = SmallMessages{
       .up_to = {.value = Bytes{1'000'000}}, .latency = {.value = 8us}, .rate = {.value = BytesPerSecond{125e9}}};
@@ -104,7 +104,7 @@ CollectiveParameters nccl_on_h100() {
   return collective;
 }
 
-TEST(CollectiveTime, TakesTheKernelThatNcclWould) {
+TEST(CollectiveTime, UsesTheKernelThatNcclWouldChoose) {
   const CollectiveParameters collective = nccl_on_h100();
   EXPECT_EQ(all_gather_time(collective, 8, Bytes{800'000}), Duration{8us});         // LL: 700 kB at 100 GB/s
   EXPECT_EQ(all_gather_time(collective, 8, Bytes{8'000'000}), Duration{37us});      // LL128: 7 MB at 200 GB/s
@@ -113,7 +113,7 @@ TEST(CollectiveTime, TakesTheKernelThatNcclWould) {
   EXPECT_EQ(all_reduce_time(collective, 4, Bytes{320'000'000}), Duration{1203us});  // Simple: 480 MB
 }
 
-TEST(CollectiveTime, InTheSwitchFillsAPipelineAsWideAsThereAreRanks) {
+TEST(CollectiveTime, SumsInTheSwitchFillAPipelineAsWideAsTheRanks) {
   CollectiveParameters collective = nccl_on_h100();
   NcclKernels kernels = *collective.nccl;
   kernels.nvls->ramp_size_per_rank.value = Bytes{40'000'000};
@@ -123,7 +123,7 @@ TEST(CollectiveTime, InTheSwitchFillsAPipelineAsWideAsThereAreRanks) {
   EXPECT_EQ(all_reduce_time(collective, 24, Bytes{320'000'000}), Duration{564us});
 }
 
-TEST(CollectiveTime, UpATreeFillsAPipelineAsWideAsANode) {
+TEST(CollectiveTime, TreesFillAPipelineAsWideAsANode) {
   CollectiveParameters collective = plain_link().collective;
   TreeParameters tree{{{.value = 10us}, {.value = 5us}, {.value = {100e9}}}};
   tree.ramp_size_per_rank.value = Bytes{1'000'000};
@@ -133,7 +133,7 @@ TEST(CollectiveTime, UpATreeFillsAPipelineAsWideAsANode) {
   EXPECT_EQ(all_reduce_time(collective, 2, Bytes{1'000'000}, 2), Duration{30us});   // 0.5 MB more
 }
 
-TEST(CollectiveTime, OfFewBytesStaysWhileMoreChannelsTakeMore) {
+TEST(CollectiveTime, StaysConstantWhileMoreChannelsShareMoreBytes) {
   const CollectiveParameters collective = nccl_on_h100();
   const Duration full = Duration{3'800ns};  // A share of 40 kB fills them: 280 kB at 100 GB/s.
   EXPECT_EQ(all_gather_time(collective, 8, Bytes{320'000}), full);
@@ -141,7 +141,7 @@ TEST(CollectiveTime, OfFewBytesStaysWhileMoreChannelsTakeMore) {
   EXPECT_EQ(all_gather_time(collective, 8, Bytes{8'000}), Duration{2'400ns});  // One channel takes 1 of its 2 kB.
 }
 
-TEST(CollectiveTime, AllToAllGoesByWhatOnePeerGets) {
+TEST(CollectiveTime, AllToAllFollowsTheBytesPerPeer) {
   CollectiveParameters collective = nccl_on_h100();
   collective.all_to_all = std::make_shared<const AllToAllParameters>(
       AllToAllParameters{{.value = Bytes{10'000}}, protocol(2us, 1us, 100.0), protocol(5us, 0us, 200.0)});
@@ -185,7 +185,7 @@ CollectiveParameters nccl_among_nodes() {
   return collective;
 }
 
-TEST(CollectiveTime, AmongNodesGoesRoundOrClimbsAsNcclWould) {
+TEST(CollectiveTime, AmongNodesUsesRingOrTreeAsNcclWould) {
   const CollectiveParameters collective = nccl_among_nodes();
   EXPECT_EQ(all_reduce_time(collective, 4, Bytes{4'000'000}, 2), Duration{1003us});   // 6 MB at 6 GB/s
   EXPECT_EQ(all_reduce_time(collective, 4, Bytes{12'000'000}, 2), Duration{1550us});  // 12 MB at 8 GB/s
@@ -214,7 +214,7 @@ TEST(CollectiveTime, AmongNodesTakesAtMostTwiceAsLongAsALargerMessage) {
   EXPECT_NEAR(to_microseconds(all_reduce_time(collective, 4, Bytes{8'000'000}, 2)), 2 * tree_at_the_least_us, 1e-3);
 }
 
-TEST(CollectiveTime, KeepsOnOtherLinksTheStepsOfThoseThatAreMeasured) {
+TEST(CollectiveTime, KeepsTheStepsOfMeasuredLinksOnOtherLinks) {
   const auto on = [](double times) {
     return all_reduce_time(with_rates(nccl_among_nodes(), times, RateChange::supposed_wires), 4, Bytes{8'000'000}, 2);
   };
@@ -225,7 +225,7 @@ TEST(CollectiveTime, KeepsOnOtherLinksTheStepsOfThoseThatAreMeasured) {
   EXPECT_EQ(on(2.0), Duration{1'001'500ns});
 }
 
-TEST(CollectiveTime, OfATreeIsFasterBetweenTwoNodesByEachProtocol) {
+TEST(CollectiveTime, TreesAreFasterBetweenTwoNodesWithEveryProtocol) {
   CollectiveParameters collective = plain_link().collective;
   TreeParameters tree{{{.value = 50us}, {.value = 10us}, {.value = {1e9}}}};
   tree.ll128 = TreeProtocol{{.value = 10us}, {.value = 5us}, {.value = {50e9}}};
@@ -248,7 +248,7 @@ CustomAllReduce plain_kernels() {
   return kernels;
 }
 
-TEST(CollectiveTime, OfAFrameworkReadsWholeTensorsOrSharesAndSums) {
+TEST(CollectiveTime, FrameworkKernelsReadWholeTensorsOrSharesAndSums) {
   Link link = plain_link();
   link.collective.base_latency.value = 100us;
   link.collective.custom_all_reduce =
@@ -268,7 +268,7 @@ TEST(CollectiveTime, OfAFrameworkReadsWholeTensorsOrSharesAndSums) {
   EXPECT_EQ(time(1, 100'000), Duration{});
 }
 
-TEST(CollectiveTime, OfAFrameworkBetweenTwoRanksIsOneShot) {
+TEST(CollectiveTime, FrameworkKernelsAreOneShotBetweenTwoRanks) {
   Link link = plain_link();
   link.collective.base_latency.value = 100us;
   CustomAllReduce kernels = plain_kernels();
@@ -280,7 +280,7 @@ TEST(CollectiveTime, OfAFrameworkBetweenTwoRanksIsOneShot) {
   EXPECT_EQ(all_reduce_time(link.collective, 4, Bytes{4'000'000}), Duration{8us + 3us + 15us});
 }
 
-TEST(CollectiveTime, OfAFrameworkIsNcclsWhereThatIsFaster) {
+TEST(CollectiveTime, FrameworksUseNcclWhereItIsFaster) {
   Link link = plain_link();
   link.collective.base_latency.value = 1us;
   const Duration by_nccl = all_reduce_time(link.collective, 2, Bytes{1000});
@@ -290,14 +290,14 @@ TEST(CollectiveTime, OfAFrameworkIsNcclsWhereThatIsFaster) {
   EXPECT_EQ(all_reduce_time(link.collective, 2, Bytes{1000}), by_nccl);
 }
 
-TEST(CollectiveTime, OneRankHasNothingToDo) {
+TEST(CollectiveTime, IsZeroForOneRank) {
   EXPECT_EQ(all_gather_time(plain_link(), 1, Bytes{1'000}), Duration{0});
   EXPECT_EQ(reduce_scatter_time(plain_link(), 1, Bytes{1'000}), Duration{0});
   EXPECT_EQ(all_reduce_time(plain_link(), 1, Bytes{1'000}), Duration{0});
   EXPECT_EQ(all_to_all_time(plain_link(), 1, Bytes{1'000}), Duration{0});
 }
 
-TEST(CollectiveTime, SizesBeyondReasonAreTheUsersMistake) {
+TEST(CollectiveTime, UnreasonableSizesAreUserErrors) {
   try {
     p2p_time(plain_link(), Bytes{std::int64_t{1} << 60});
     FAIL() << "accepted";

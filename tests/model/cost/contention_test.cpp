@@ -62,7 +62,7 @@ struct Beside {
 Mesh ring(std::int32_t ranks) { return Mesh{{{"tp", ranks}}}; }
 
 // Both are held up for as long as the shorter of the two needs the port.
-TEST(Contention, HoldsUpBothByTheShorterOne) {
+TEST(Contention, DelaysBothByTheShorterOne) {
   const Machine h100 = machine("hardware/h100-sxm.yaml");
   for (const std::int64_t rows : {256, 1 << 20}) {
     const Beside beside(h100, ring(8), 1, rows);
@@ -95,7 +95,7 @@ TEST(Contention, BetweenNodesLeavesOutTheNetworksLatency) {
   EXPECT_EQ(both.of(0, 1) - alone.of(0, 1), on_wires);
 }
 
-TEST(Contention, OfSendsOneAfterAnotherAddsUp) {
+TEST(Contention, AddsUpOverConsecutiveSends) {
   const Machine h100 = machine("hardware/h100-sxm.yaml");
   const Beside three(h100, ring(8), 3, 256);
   const Costs alone = three.costs(false);

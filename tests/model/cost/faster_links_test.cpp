@@ -91,7 +91,7 @@ int look_at_sizes(const Machine& machine, int ranks, int nodes, double factor) {
   return sizes;
 }
 
-TEST(FasterLinks, NoCollectiveTakesLongerThanALargerOneButForTheMeasuredStep) {
+TEST(FasterLinks, NoCollectiveExceedsALargerOneExceptAtTheMeasuredStep) {
   int sizes = 0;
   for (const std::string& name : known_names(Catalogue::hardware)) {
     const Machine machine = load_machine(name);

@@ -201,7 +201,7 @@ TEST(EstimateGemm, ABenchmarkTakesNoMoreCopiesThanFillTheL2) {
   EXPECT_EQ(repeated_time(size, 0.9), Duration{2'000'000 + 5'800});
 }
 
-TEST(EstimateGemm, AnOutputOfAnotherDtypeIsWrittenInThatDtype) {
+TEST(EstimateGemm, WritesAnOutputInItsOwnDtype) {
   // Inputs 2 x (1024 x 512 + 512 x 2048) = 3,145,728 bytes, output 1024 x 2048 elements of 2 or 4 bytes, a byte a ps.
   EXPECT_EQ(traffic_time({.m = 1024, .n = 2048, .k = 512}), Duration{3'145'728 + 2 * 2'097'152});
   EXPECT_EQ(traffic_time({.m = 1024, .n = 2048, .k = 512, .out = DType::fp32}), Duration{3'145'728 + 4 * 2'097'152});
@@ -333,7 +333,7 @@ TEST(EstimateGemm, CuttingRowsByEightCostsMoreTheFewerThereAre) {
   EXPECT_LT(cutting_rows_by_eight(65'536), 1.05);
 }
 
-TEST(EstimateGemm, SizesBeyondReasonAreTheUsersMistake) {
+TEST(EstimateGemm, UnreasonableSizesAreUserErrors) {
   try {
     const std::int64_t huge = std::int64_t{1} << 26;
     estimate_gemm(ten_sms(), {.m = huge, .n = huge, .k = huge}, 10);

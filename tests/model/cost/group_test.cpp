@@ -53,7 +53,7 @@ TEST(Group, AcrossNodesWaitsForTheNodeThatHasTheFewestNicsToSendBy) {
   EXPECT_EQ(group_of(machine, {1, 5}).all_to_all(Bytes{50'000'000}), Duration{4010us});
 }
 
-TEST(Group, CountsByTheSlowestOfThoseAlike) {
+TEST(Group, IsAsSlowAsTheSlowestSimilarGroup) {
   const Machine machine = two_nodes();
   // Ranks 0 to 2 are in one node; of 3 to 5 one is, and two are in the next.
   EXPECT_EQ(group_of(machine, {1, 3, 3}).nodes, 1);
@@ -65,7 +65,7 @@ TEST(Group, CountsByTheSlowestOfThoseAlike) {
   EXPECT_EQ(group_of(machine, {3, 2, 6}).wires->rate.value.value, 10e9);
 }
 
-TEST(Group, OfABillionIsLookedAtAsQuicklyAsOfEight) {
+TEST(Group, IsPlacedAsQuicklyForABillionRanksAsForEight) {
   Machine machine = two_nodes();
   machine.nodes = 1 << 28;
   const std::int64_t largest = std::int64_t{1} << 30;
@@ -146,7 +146,7 @@ TEST(Group, BesideGroupsOnItsNodesHasItsShareOfTheNics) {
   }
 }
 
-TEST(Group, InsideAMeshUsesTheWiresThatItHas) {
+TEST(Group, InsideAMeshUsesItsOwnWires) {
   const Machine machine = loaded("mi300x");
   const double whole = machine.link.collective.rate.value.value;
   EXPECT_DOUBLE_EQ(group_of(machine, {1, 2}).wires->rate.value.value, whole / 7.0);
@@ -155,7 +155,7 @@ TEST(Group, InsideAMeshUsesTheWiresThatItHas) {
   EXPECT_EQ(group_of(machine, {1, 8}).wires->rate.value.value, whole);
 }
 
-TEST(Group, FarApartInAPcieTreeIsSlowerThanOfNeighbours) {
+TEST(Group, FarApartInAPcieTreeIsSlowerThanNeighbours) {
   const Machine machine = loaded("h100-nvl");
   const Bytes total{std::int64_t{1} << 28};
   EXPECT_GT(group_of(machine, {2, 2}).all_gather(total), 2 * group_of(machine, {1, 2}).all_gather(total));
@@ -176,7 +176,7 @@ TEST(Group, TakesAsManyTimesAsLongAsItIsStretched) {
   EXPECT_EQ(group.reduce_scatter(Bytes{80'000'000}), Duration{465us});
 }
 
-TEST(Group, OnAnAxisStandsAsFarApartAsTheRanksOfTheLaterOnes) {
+TEST(Group, OnAnAxisHasTheStrideOfTheLaterAxes) {
   const Machine machine = two_nodes();
   Mesh mesh;
   mesh.axes = {{"data", 2}, {"tensor", 4}};

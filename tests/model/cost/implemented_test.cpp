@@ -56,7 +56,7 @@ TEST(Implemented, DefaultsAreTheIdealKernels) {
   }
 }
 
-TEST(Implemented, ACallCostsOnceASite) {
+TEST(Implemented, ACallCostsOncePerSite) {
   const Kernel kernel(Scope::mlp);
   ImplementedSites sites;
   sites.ag_gemm.per_call.value = 40us;
@@ -130,7 +130,7 @@ TEST(Implemented, SeparateSumsAreAPassOverMemory) {
   EXPECT_EQ(kernel.costs(&sites).duration[sum], memory_bound_time(h100, Bytes{9 * 512 * 8192 * 2}, h100.sms));
 }
 
-TEST(Implemented, EveryHandicapIsTakenAwayAlone) {
+TEST(Implemented, EveryHandicapIsRemovedSeparately) {
   const Kernel kernel(Scope::down);
   ImplementedSites every_handicap;
   every_handicap.gemm_rs = {.per_call = {.value = 40us},

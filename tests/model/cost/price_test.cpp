@@ -82,7 +82,7 @@ TEST(Price, CopyEnginesTakeNoSmsFromProducts) {
   }
 }
 
-TEST(Price, ThePartsOfAKernelTakeTogetherWhatItTakes) {
+TEST(Price, ThePartsOfAKernelAddUpToTheKernel) {
   const Machine h100 = machine("hardware/h100-sxm.yaml");
   for (const Scope scope : {Scope::gate_up, Scope::down}) {
     for (const std::int32_t ranks : {1, 2, 4, 8}) {
@@ -175,7 +175,7 @@ TEST(Price, AGradientSummedUpByShardReadsAndWritesItselfInFp32EveryTime) {
             estimate_gemm(h100.accelerator, input, 132).time + estimate_gemm(h100.accelerator, whole, 132).time);
 }
 
-TEST(Price, WhatAKernelMovesTakesTheDataSheetsRateAndWhatItAddsNothing) {
+TEST(Price, KernelsMoveAtTheDataSheetsRateAndAddForFree) {
   const Machine h100 = machine("hardware/h100-sxm.yaml");
   const Priced priced(Scope::down, 4, "fused_kernel", h100);
   EXPECT_EQ(priced.costs.duration[priced.first(OpKind::exchange)],
@@ -183,7 +183,7 @@ TEST(Price, WhatAKernelMovesTakesTheDataSheetsRateAndWhatItAddsNothing) {
   EXPECT_EQ(priced.costs.duration[priced.first(OpKind::elementwise)], Duration{});
 }
 
-TEST(Price, AGraphPaysOneLaunchAndAGapANode) {
+TEST(Price, AGraphPaysOneLaunchAndAGapPerNode) {
   Machine h100 = machine("hardware/h100-sxm.yaml");
   h100.accelerator.graph_node_gap.value = std::chrono::microseconds(1);
   const Priced stream(Scope::down, 4, "commfuse", h100);
@@ -261,7 +261,7 @@ TEST(AttentionTime, RisesToItsShareOfThePeakWithTheSequence) {
   EXPECT_GT(rate(4096, false), rate(4096, true));
 }
 
-TEST(Price, ResultsSayWhichKindsOfParametersTheyLeanOn) {
+TEST(Price, ResultsStateTheProvenanceOfTheirParameters) {
   const Machine h100 = machine("hardware/h100-sxm.yaml");
   const Priced priced(Scope::mlp, 8, "commfuse", h100);
   const auto kinds = leans_on(priced.program, h100, {});

@@ -54,7 +54,7 @@ constexpr StrategyOptions halves{.lanes = 2, .directions = Directions::halves};
 BytesPerSecond part(const Parameter<BytesPerSecond>& rate, int of) { return {rate.value.value / of}; }
 
 // Seven peers on two lanes: three times two of them, and the last one alone.
-TEST(Wires, OfASwitchAreOnePortForAllLanes) {
+TEST(Wires, AreOnePortForAllLanesOfASwitch) {
   const Machine h100 = machine("hardware/h100-sxm.yaml");
   for (const std::int32_t lanes : {1, 2, 7}) {
     const Priced priced(8, direct(lanes), h100);
@@ -70,7 +70,7 @@ TEST(Wires, OfASwitchAreOnePortForAllLanes) {
   }
 }
 
-TEST(Wires, OfAMeshAreOneAPeerUpToWhatTheyCarryTogether) {
+TEST(Wires, AreOnePerPeerOfAMeshUpToTheirSum) {
   const Machine mesh = mesh_of_wires();
   for (const std::int32_t lanes : {1, 4, 7}) {  // 4 x 28 is less than 137, 7 x 28 is not
     const Priced priced(8, direct(lanes), mesh);
@@ -162,7 +162,7 @@ TEST(Wires, BetweenRootsAreSharedByAllThatCrossThem) {
 }
 
 // A node has eight GPUs and two NICs: in the step by eight all GPUs cross, four by each NIC.
-TEST(Wires, OfANodesNicsAreSharedByItsGpus) {
+TEST(Wires, OfNicsAreSharedByTheGpusOfTheirNode) {
   const Machine cluster = machine("clusters/a100-100g-x2.yaml");
   const Priced priced(16, direct(1), cluster);
   const std::vector<std::size_t> exchanges = priced.exchanges();
@@ -174,21 +174,21 @@ TEST(Wires, OfANodesNicsAreSharedByItsGpus) {
 }
 
 // The engine itself shares wires, so its prices are those of exchanges alone.
-TEST(Wires, AreNotSharedInPricesOfTheEngine) {
+TEST(Wires, AreNotSharedInPricesForTheEngine) {
   const Machine cluster = machine("clusters/a100-100g-x2.yaml");
   const Priced priced(16, direct(1), cluster, {.interference = Interference::dynamic});
   EXPECT_EQ(priced.costs.of(0, priced.exchanges()[7]), p2p_time(cluster.network->peer, shard(16)));
 }
 
 // Nodes repeat, so the prices of the first stand for all.
-TEST(Wires, OfEqualNodesHaveEqualPrices) {
+TEST(Wires, HaveEqualPricesInEqualNodes) {
   const Machine cluster = machine("clusters/dgx-h100-x2.yaml");
   const Priced priced(16, direct(3), cluster);
   EXPECT_EQ(priced.costs.by_rank.size(), 8 * priced.program.ops.size());
   EXPECT_EQ(priced.costs.of(3, 5), priced.costs.of(11, 5));
 }
 
-TEST(Wires, ThatAreSharedAreLeantOn) {
+TEST(Wires, CountTowardsProvenanceWhereTheyAreShared) {
   // One lane never uses the rate that all peers get together.
   Machine h100 = machine("hardware/h100-sxm.yaml");
   h100.link.peer.aggregate_rate.provenance = Provenance::measured;

@@ -94,7 +94,7 @@ TEST(Copies, EveryPairAtHalfItsRateIsNamed) {
   }
 }
 
-TEST(Copies, OneDirectionOneGpuAndAllGpusAreToldApart) {
+TEST(Copies, OneDirectionOneGpuAndAllGpusAreDistinguished) {
   const Machine machine = load_machine("h100-sxm");
   const auto first = [&](const Rate& rate) { return judged(machine, {table_of("read", 8, rate)}).suspects.front(); };
   EXPECT_EQ(first([](int from, int to) { return from == 5 && to == 3 ? 200.0 : 390.0; }).subject,
@@ -128,7 +128,7 @@ TEST(Copies, UnknownHostWiresLeaveTheComparisonOfGpus) {
   EXPECT_EQ(other.suspects.front().subject, "GPU 2");
 }
 
-TEST(Copies, PartOfTheGpusIsNeverHealthyAndStrangersAreLeftOut) {
+TEST(Copies, SomeGpusAreNeverHealthyAndForeignOnesAreOmitted) {
   const Machine machine = load_machine("h100-sxm");
   const CopyJudgement part = judged(machine, {table_of("read", 4, [](int, int) { return 390.0; })});
   EXPECT_EQ(part.health, Health::undecided);

@@ -16,7 +16,7 @@ Message all_reduce_of(std::int64_t bytes) {
   return {.op = LinkOp::all_reduce, .gpus = 8, .nodes = 1, .bytes = {bytes}};
 }
 
-TEST(Message, TakesWhatTheCostModelSays) {
+TEST(Message, TakesTheTimeOfTheCostModel) {
   const Machine machine = load_machine("h100-sxm");
   EXPECT_EQ(message_time(machine, all_reduce_of(gib)), all_reduce_time(machine.link, 8, {gib}));
   const Message pair{.op = LinkOp::send_recv, .gpus = 2, .nodes = 1, .bytes = {gib}};
@@ -30,7 +30,7 @@ TEST(Message, HasTheBusFactorsOfNcclTests) {
   EXPECT_DOUBLE_EQ(bus_factor(LinkOp::send_recv, 2), 1.0);
 }
 
-TEST(Message, IsKnownByTheWordsOfTablesAndPrograms) {
+TEST(Message, IsRecognisedByTheWordsOfTablesAndPrograms) {
   EXPECT_EQ(link_op_named("alltoall"), LinkOp::all_to_all);
   EXPECT_EQ(link_op_named("reduce_scatter"), LinkOp::reduce_scatter);
   EXPECT_EQ(link_op_named("broadcast"), std::nullopt);

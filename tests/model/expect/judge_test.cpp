@@ -97,7 +97,7 @@ TEST(Evidence, AsksForEightSizesOfTwoCollectives) {
   EXPECT_FALSE(may_condemn(Halves{half(LinkOp::all_reduce, 7)}));
 }
 
-TEST(Judge, CallsWhatIsAsExpectedHealthy) {
+TEST(Judge, ExpectedTimesAreHealthy) {
   const Machine machine = load_machine("h100-sxm");
   const Judgement judgement = judged(rows_of(machine), machine);
   EXPECT_EQ(judgement.health, Health::healthy);
@@ -106,7 +106,7 @@ TEST(Judge, CallsWhatIsAsExpectedHealthy) {
   EXPECT_EQ(judgement.severity, Severity::none);
 }
 
-TEST(Judge, FasterThanExpectedIsNoFault) {
+TEST(Judge, FasterThanExpectedIsNotAFault) {
   const Machine machine = load_machine("h100-sxm");
   EXPECT_EQ(judged(times(0.8, rows_of(machine)), machine).health, Health::healthy);
 }
@@ -126,7 +126,7 @@ TEST(Judge, NamesWhatTheMeasurementsLookLike) {
 }
 
 // All rows are 1.6 times as slow, so e^(median) is 1.6.
-TEST(Judge, SaysHowMuchSlower) {
+TEST(Judge, ReportsTheSlowdown) {
   const Machine machine = load_machine("h100-sxm");
   const Judgement judgement = judged(times(1.6, rows_of(machine)), machine);
   EXPECT_NEAR(judgement.slowdown, 1.6, 1e-9);
@@ -191,7 +191,7 @@ TEST(Judge, SlowLaunchesAreSeenWhereLargeMessagesHideThem) {
 }
 
 // Sizes that nobody measured stay as doubtful as before.
-TEST(Judge, SizesThatNoFitSawKeepTheirErrors) {
+TEST(Judge, SizesOutsideEveryFitKeepTheirErrors) {
   const Machine machine = load_machine("h100-sxm");
   Rows rows;
   for (const LinkOp op : {LinkOp::all_gather, LinkOp::all_reduce}) {

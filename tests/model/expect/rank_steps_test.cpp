@@ -100,7 +100,7 @@ TEST(RankSteps, HealthyJobsHaveNoSuspects) {
   EXPECT_LE(called, 4);
 }
 
-TEST(RankSteps, AllRanksSlowAlikeAreNoRanksFault) {
+TEST(RankSteps, EquallySlowRanksBlameNoRank) {
   std::vector<RankStep> steps = made({});
   for (RankStep& step : steps) {
     *step.compute_us *= 2.0;
@@ -109,7 +109,7 @@ TEST(RankSteps, AllRanksSlowAlikeAreNoRanksFault) {
 }
 
 // The rank computes 1.25 times as long, which is 300 ms in a step of about 390.
-TEST(RankSteps, TheSlowdownIsOfTheStep) {
+TEST(RankSteps, TheSlowdownIsThatOfTheStep) {
   const StepJudgement judgement = judged({.compute = 1.5});
   EXPECT_NEAR(judgement.suspects.at(0).degree, 1.5, 0.06);
   EXPECT_NEAR(judgement.slowdown, 1.0 + 0.5 * 300.0 / (1.5 * 300.0 + 100.0), 0.08);
@@ -124,7 +124,7 @@ std::vector<RankStep> stripped(std::vector<RankStep> steps, const std::function<
   return steps;
 }
 
-TEST(RankSteps, WhoWaitsLeastIsLateWhereTheFileSaysNoMore) {
+TEST(RankSteps, TheRankThatWaitsLeastIsLateWithoutMoreColumns) {
   const StepJudgement judgement = judge_steps(stripped(made({.compute = 1.3}),
                                                        [](RankStep& step) {
                                                          step.compute_us.reset();
@@ -138,7 +138,7 @@ TEST(RankSteps, WhoWaitsLeastIsLateWhereTheFileSaysNoMore) {
   EXPECT_EQ(judgement.suspects.size(), 1U);
 }
 
-TEST(RankSteps, TimesAloneNameWhoTakesLongerAndNoCause) {
+TEST(RankSteps, TimesAloneNameTheSlowRankButNoCause) {
   const auto alone = [](double factor) {
     std::vector<RankStep> steps = made({});
     for (RankStep& step : steps) {

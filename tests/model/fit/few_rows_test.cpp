@@ -82,7 +82,7 @@ TEST(FewRows, OneProductMovesAnEfficiencyAndNothingElse) {
   EXPECT_EQ(yaml.find("hbm_efficiency"), std::string::npos) << yaml;
 }
 
-TEST(FewRows, ProductsThatTheBasePricesRightMoveNothing) {
+TEST(FewRows, CorrectlyPricedProductsMoveNothing) {
   std::vector<MeasuredGemm> rows;
   for (const std::int64_t m : {128, 1024, 4096}) {
     rows.push_back(product(h100(), m, 4096, 4096));
@@ -94,7 +94,7 @@ TEST(FewRows, ProductsThatTheBasePricesRightMoveNothing) {
   EXPECT_EQ(gemm_yaml(fit, 8), "");
 }
 
-TEST(FewRows, AParameterThatStopsAtItsLimitIsAsUnsureAsItsPrior) {
+TEST(FewRows, AParameterAtItsLimitIsAsUncertainAsItsPrior) {
   MeasuredGemm row = product(h100(), 8192, 8192, 8192);
   row.time = from_seconds(30.0 * to_seconds(row.time));  // No prior lets it be this slow.
   const GemmFit fit =
@@ -135,7 +135,7 @@ TEST(FewRows, AThousandCallsOfThreeSizesAreThreeRows) {
   }
 }
 
-TEST(FewRows, KernelsOfAMachineThatNobodyMeasuredMoveItsOneEfficiency) {
+TEST(FewRows, KernelsOfAnUnmeasuredMachineMoveItsOnlyEfficiency) {
   Accelerator base = h100();
   base.framework_kernels.reset();
   Accelerator machine = base;
@@ -233,7 +233,7 @@ void expect_law(const std::string& name, std::size_t count, const Law& law) {
   }
 }
 
-TEST(FewRows, ProductsThatWereNotSeenArePricedNoWorse) {
+TEST(FewRows, UnseenProductsArePricedNoWorse) {
   std::vector<MeasuredGemm> shapes;
   for (const std::int64_t n : {1024, 4096, 14336}) {
     for (const std::int64_t k : {1024, 4096, 14336}) {
@@ -258,7 +258,7 @@ TEST(FewRows, ProductsThatWereNotSeenArePricedNoWorse) {
   }
 }
 
-TEST(FewRows, AttentionThatWasNotSeenIsPricedNoWorse) {
+TEST(FewRows, UnseenAttentionIsPricedNoWorse) {
   std::vector<MeasuredAttention> shapes;
   for (const std::int64_t heads : {8, 16, 32}) {
     for (const std::int64_t seq : {256, 1024, 2048, 4096, 8192}) {
@@ -281,7 +281,7 @@ TEST(FewRows, AttentionThatWasNotSeenIsPricedNoWorse) {
   }
 }
 
-TEST(FewRows, KernelsThatWereNotSeenArePricedNoWorse) {
+TEST(FewRows, UnseenKernelsArePricedNoWorse) {
   std::vector<MeasuredFrameworkKernel> shapes;
   for (const FrameworkKernel kernel :
        {FrameworkKernel::sum, FrameworkKernel::norm, FrameworkKernel::activation, FrameworkKernel::rotation}) {

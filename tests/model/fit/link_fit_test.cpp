@@ -88,7 +88,7 @@ void expect_found(const Parameter<T>& parameter, double value, double truth, dou
   EXPECT_LT(std::abs(std::log(value / truth)), errors * parameter.standard_error) << value << " for " << truth;
 }
 
-TEST(LinkFit, OfAMadeUpMachineRecoversItsParametersInsideTheirIntervals) {
+TEST(LinkFit, RecoversASyntheticMachineWithinIntervals) {
   const CollectiveParameters truth = machine(1.0);
   const std::vector<CollectiveRow> rows = measured(truth, 0.03);
   const CollectiveFit fit = fit_collectives(machine(1.4), rows, {.source = "made up", .prior_spread = 3.0});
@@ -120,7 +120,7 @@ std::string printed(const std::string& program, int ranks, const std::vector<Col
   return text + "# Out of bounds values : 0 OK\n";
 }
 
-TEST(LinkFit, FromTheTextOfNcclTestsRecoversAMadeUpMachine) {
+TEST(LinkFit, RecoversASyntheticMachineFromTextOfNcclTests) {
   const std::vector<CollectiveRow> truth = measured(machine(1.0), 0.03);
   std::vector<CollectiveRow> read;
   for (const auto& [program, of] : {std::pair{"all_gather", CollectiveKind::all_gather},
@@ -148,7 +148,7 @@ TEST(LinkFit, FromTheTextOfNcclTestsRecoversAMadeUpMachine) {
   expect_found(fitted.all_to_all->large.rate, fitted.all_to_all->large.rate.value.value, 240e9);
 }
 
-TEST(LinkFit, LeavesWhatNoRowDependsOnAsItWas) {
+TEST(LinkFit, KeepsParametersThatNoRowDependsOn) {
   const CollectiveParameters start = machine(1.4);
   std::vector<CollectiveRow> rows = measured(machine(1.0), 0.0);
   std::erase_if(rows, [](const CollectiveRow& row) { return row.kind != CollectiveKind::all_to_all; });
@@ -160,7 +160,7 @@ TEST(LinkFit, LeavesWhatNoRowDependsOnAsItWas) {
   EXPECT_NE(start.all_to_all->large.rate.value.value, fit.parameters.all_to_all->large.rate.value.value);
 }
 
-TEST(LinkFit, OfATreeTellsTwoNodesFromMore) {
+TEST(LinkFit, DistinguishesTwoNodesFromMoreInATree) {
   CollectiveParameters truth = machine(1.0);
   TreeParameters tree{{{.value = 30us}, {.value = 40us}, {.value = {190e9}}}};
   tree.two_nodes_rate.emplace().value = {250e9};
@@ -206,7 +206,7 @@ CollectiveParameters slow_network(double share) {
   return collective;
 }
 
-TEST(LinkFit, AmongNodesTellsRingAndTreeApartByTheSizesOfEach) {
+TEST(LinkFit, DistinguishesRingAndTreeAmongNodesBySize) {
   const CollectiveParameters truth = slow_network(1.0);
   std::vector<CollectiveRow> rows;
   for (std::int64_t bytes = 1 << 16; bytes < std::int64_t{1} << 26; bytes += bytes / 8) {
@@ -245,7 +245,7 @@ std::vector<PeerRow> exchanged(const PeerParameters& truth, double spread) {
   return rows;
 }
 
-TEST(LinkFit, OfExchangesFindsLatencyAndRateAndNoProtocolThatIsNotThere) {
+TEST(LinkFit, FindsLatencyAndRateOfExchangesWithoutExtraProtocol) {
   const PeerFit fit = fit_peer(peer(10us, 100.0), exchanged(peer(8us, 350.0), 0.02), {.source = "made up"});
   expect_found(fit.parameters.latency, to_microseconds(fit.parameters.latency.value), 8.0);
   expect_found(fit.parameters.rate, fit.parameters.rate.value.value, 350e9);
@@ -253,7 +253,7 @@ TEST(LinkFit, OfExchangesFindsLatencyAndRateAndNoProtocolThatIsNotThere) {
   EXPECT_EQ(fit.parameters.aggregate_rate.value, fit.parameters.rate.value);
 }
 
-TEST(LinkFit, OfExchangesFindsWhereTheProtocolChanges) {
+TEST(LinkFit, FindsWhereExchangesChangeTheirProtocol) {
   PeerParameters truth = peer(12us, 36.0);
   truth.small = SmallMessages{
       .up_to = {.value = Bytes{std::int64_t{1} << 21}}, .latency = {.value = 18us}, .rate = {.value = {29e9}}};

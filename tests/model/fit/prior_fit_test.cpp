@@ -53,7 +53,7 @@ TEST(PriorFit, OneRowIsBayesRule) {
   EXPECT_TRUE(fit.left.empty());
 }
 
-TEST(PriorFit, WhatNoRowDependsOnStaysAndIsNotNamed) {
+TEST(PriorFit, KeepsAndDoesNotNameUnusedParameters) {
   Times times({1.0, 3.25}, {1.2});
   const PriorFit fit = prior_fit(times.parameters, times.rows(), least_squares());
   EXPECT_EQ(fit.places, std::vector<std::size_t>{0});
@@ -61,7 +61,7 @@ TEST(PriorFit, WhatNoRowDependsOnStaysAndIsNotNamed) {
   EXPECT_EQ(times.values()[1], 3.25);
 }
 
-TEST(PriorFit, WhatARowHardlyDecidesStays) {
+TEST(PriorFit, KeepsParametersThatARowHardlyDecides) {
   Times times({1.0, 1.0}, {1.2, 1.2});
   PriorRows rows = times.rows();
   // This weight means an error of 10, beside a prior of 0.2.

@@ -113,7 +113,7 @@ TEST(RobustFit, AParameterOnItsBoundSaysThatTheDataDoNotDecideIt) {
   EXPECT_GT(fit.parameters[1].standard_error, 0.0);
 }
 
-TEST(RobustFit, AParameterHeldFastStaysAndTheOthersFitAroundIt) {
+TEST(RobustFit, AFixedParameterStaysAndTheOthersFitAroundIt) {
   const std::vector<Row> rows = rows_of(0.0, 5);
   std::vector<FitParameter> held = parameters();
   held[1] = {"rate", true_rate, true_rate, true_rate};
@@ -123,7 +123,7 @@ TEST(RobustFit, AParameterHeldFastStaysAndTheOthersFitAroundIt) {
   EXPECT_NEAR(fit.parameters[0].value, true_latency, 1e-5);
 }
 
-TEST(RobustFit, AParameterWithoutInfluenceIsLeftWhereItStarted) {
+TEST(RobustFit, AParameterWithoutInfluenceKeepsItsStart) {
   const std::vector<Row> rows = rows_of(0.01, 6);
   std::vector<FitParameter> more = parameters();
   more.push_back({"idle", 3.0, 1.0, 9.0});

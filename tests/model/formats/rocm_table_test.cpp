@@ -231,7 +231,7 @@ TEST(RocmTable, AmdSmiNamesGpusByTheirBus) {
       "the tables again");
 }
 
-TEST(RocmTable, AmdsToolsAreToldByTheirTitles) {
+TEST(RocmTable, ToolsOfAmdAreRecognisedByTheirTitles) {
   EXPECT_TRUE(is_rocm_topology(print(mi300x())));
   EXPECT_TRUE(is_rocm_topology(amd_smi("ENABLED", "N/A")));
   EXPECT_FALSE(is_rocm_topology("GPU0 GPU1\nGPU0 X NV4\nGPU1 NV4 X\n"));

@@ -164,7 +164,7 @@ TEST(SmiLayouts, EightL40sMeetAtSwitchesBridgesAndSockets) {
   EXPECT_EQ(route(wires, 3, 7).rate, BytesPerSecond{40e9});
 }
 
-TEST(SmiLayouts, GpusThatAContainerDoesNotShowAreLeftOut) {
+TEST(SmiLayouts, OmitsGpusThatAContainerHides) {
   const NodeWires wires =
       read(print({.gpus = {"GPU2", "GPU5", "GPU6", "GPU7"}, .cell = [](int, int) { return "NV18"; }}));
   EXPECT_EQ(wires.gpus, 4);
@@ -192,7 +192,7 @@ TEST(SmiLayouts, PromptsQuotesAndEscapesDoNotMatter) {
   }
 }
 
-TEST(SmiLayouts, ATableOfPeersBehindTheFirstOneIsNotReadOnceMore) {
+TEST(SmiLayouts, IgnoresASecondTableOfPeers) {
   const std::string table = "\tGPU0\tGPU1\nGPU0\tX\tNV4\nGPU1\tNV4\tX\n";
   EXPECT_EQ(refusal(table + "$ nvidia-smi topo -p2p rw\n \tGPU0\tGPU1\n GPU0\tX\tOK\n GPU1\tOK\tX\n"), "accepted");
   EXPECT_EQ(refusal(table + table), "topo.txt:4:2: GPU0 has two rows; give what `nvidia-smi topo -m` prints");

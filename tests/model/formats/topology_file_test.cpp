@@ -178,7 +178,7 @@ TEST(NcclTopology, XmlOfOtherProgramsIsNamed) {
       "NCCL_TOPO_DUMP_FILE");
 }
 
-TEST(NcclTopology, WhatIsNotUnderstoodIsNamed) {
+TEST(NcclTopology, UnknownElementsAreNamed) {
   const std::string text = text_of("nccl_nvlinks.xml");
   const auto told = [&](const std::string& from, const std::string& to) {
     return refusal(read_nccl_topology, with(text, from, to), {});
@@ -231,7 +231,7 @@ TEST(NcclTopology, FilesOfStrangersHaveLimits) {
             "a.txt:1:1: 65 GPUs are too many; give the file of one node, of at most 64 GPUs");
 }
 
-TEST(NcclTopology, ElementsThatAreNoSwitchesHaveADepthToo) {
+TEST(NcclTopology, LimitsTheDepthOfOtherElementsToo) {
   const auto nested = [](std::string_view tag, int times) {
     std::string opened;
     std::string closed;
@@ -324,7 +324,7 @@ TEST(NearestNics, TakeTheOneThatFewestUse) {
   EXPECT_EQ(nearest_nics({{2, 1}, {1, 1}, {1, 2}}), (Path{1, 0, 0}));
 }
 
-TEST(NearestNics, ThoseThatNobodyUsesDoNotCount) {
+TEST(NearestNics, UnusedNicsDoNotCount) {
   EXPECT_EQ(nearest_nics({{5, 1, 5, 2}, {5, 2, 5, 1}}), (Path{0, 1}));
   EXPECT_EQ(nearest_nics({{}, {}}), Path{});
 }

@@ -31,7 +31,7 @@ Machine two_nodes() {
   return {.name = "two", .link = link(100, 200), .gpus_per_node = 4, .nodes = 2, .network = link(10, 40)};
 }
 
-TEST(WithLinkRates, LatenciesAndWhatARankCopiesForItselfStay) {
+TEST(WithLinkRates, KeepsLatenciesAndOwnCopies) {
   // Two GPUs exchange 1 MB in 5 + 10 us, and in 5 + 5 on a link twice as fast. Four gather 8 MB: 6 MB on the wire are
   // 30 us, then 15; the own 2 MB take 20 us to copy whatever the link.
   const Machine machine = two_nodes();
@@ -64,7 +64,7 @@ TEST(WithLinkRates, ACollectiveAcrossNodesIsNoFasterThanTheLinksInside) {
   EXPECT_EQ(with_link_rates(machine, {.node = 0.1}).network->peer.rate.provenance, Provenance::fitted);
 }
 
-TEST(WithLinkRates, ARateThatNobodyMeasuredIsAPriorAsUnsureAsBefore) {
+TEST(WithLinkRates, AnUnmeasuredRateIsAPriorAsUncertainAsBefore) {
   const Machine machine = two_nodes();
   const Parameter<BytesPerSecond> rate = with_link_rates(machine, {.node = 3.0}).link.peer.rate;
   EXPECT_EQ(rate.provenance, Provenance::prior);

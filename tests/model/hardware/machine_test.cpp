@@ -31,7 +31,7 @@ TEST(PeerBetween, IsTheLinkInANodeAndTheNetworkAcross) {
   EXPECT_EQ(p2p_time(peer_between(machine, 3, 4), Bytes{1'000'000}), Duration{105us});
 }
 
-TEST(CollectiveOver, IsTheNetworksAsSoonAsOneGpuIsInAnotherNode) {
+TEST(CollectiveOver, IsTheNetworkIfOneGpuIsInAnotherNode) {
   const Machine machine = two_nodes();
   EXPECT_EQ(collective_over(machine, 0, 4).rate.value, gigabytes(200));
   EXPECT_EQ(collective_over(machine, 4, 4).rate.value, gigabytes(200));
@@ -48,7 +48,7 @@ TEST(ShareOfNics, IsThatOfTheGpusAndOneNicAtLeast) {
   EXPECT_EQ(share_of_nics({1, 1}, {4, 16}), 0.25);
 }
 
-TEST(ShareOfNics, IsLessWhereOthersSendByThemToo) {
+TEST(ShareOfNics, IsLessWhereOtherGpusUseThemToo) {
   for (const int nics : {1, 2, 4, 8}) {
     EXPECT_EQ(share_of_nics({1, 8}, {8, nics}), 0.125) << nics;
   }
@@ -61,7 +61,7 @@ TEST(ShareOfNics, IsLessWhereOthersSendByThemToo) {
   EXPECT_EQ(part_beside(machine, {1, 4}), 1.0);
 }
 
-TEST(CollectiveAcross, IsWhatAGroupWithSoManyGpusOfANodeSees) {
+TEST(CollectiveAcross, DependsOnTheGpusPerNodeOfAGroup) {
   Machine machine = two_nodes();
   EXPECT_EQ(&collective_across(machine, 2), &machine.network->collective);  // The file has no rates for groups.
   machine.network_groups = std::make_shared<const std::vector<CollectiveParameters>>(
@@ -140,7 +140,7 @@ TEST(CollectiveOver, GroupsOnASwitchAreAlike) {
   EXPECT_EQ(group_collectives_of(GroupRates(topology, 8), 8, link(28, 28).collective), nullptr);
 }
 
-TEST(RateAcross, IsANicOfItsOwnOrAShareOfThoseThereAre) {
+TEST(RateAcross, IsAWholeNicOrAShareOfTheNics) {
   Machine machine = two_nodes();  // four GPUs a node; one peer gets 10 GB/s, a collective over all 40
   machine.nics_per_node = 4;
   machine.network_groups = std::make_shared<const std::vector<CollectiveParameters>>(
@@ -155,7 +155,7 @@ TEST(RateAcross, IsANicOfItsOwnOrAShareOfThoseThereAre) {
   EXPECT_EQ(rate_across(machine, {1, 4}), gigabytes(3));
 }
 
-TEST(MachineDeathTest, AskingForWhatIsNotThereIsOurMistake) {
+TEST(MachineDeathTest, AskingForWhatIsNotThereIsAProgrammingError) {
   EXPECT_DEATH((void)peer_between(two_nodes(), 0, 8), "the machine has this GPU");
   EXPECT_DEATH((void)peer_between(two_nodes(), 2, 2), "an exchange joins two different GPUs");
   EXPECT_DEATH((void)collective_over(two_nodes(), 4, 5), "the machine has this GPU");

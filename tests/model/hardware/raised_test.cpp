@@ -50,7 +50,7 @@ TEST(Raised, TimesAreRoundedToAPicosecond) {
   EXPECT_EQ(raised(h100, "link.peer.latency", 0.01).link.peer.latency.value, Duration{336});
 }
 
-TEST(Raised, WhatPairsAndGroupsSeeMovesWithTheLink) {
+TEST(Raised, RatesOfPairsAndGroupsMoveWithTheLink) {
   const Machine mesh = machine("hardware/pcie-rtx-pro-6000.yaml");
   ASSERT_NE(mesh.pair_peers, nullptr);
   ASSERT_NE(mesh.group_collectives, nullptr);
@@ -76,7 +76,7 @@ TEST(Raised, PartsWithoutTheParameterAreShared) {
   EXPECT_EQ(faster.link.collective.nccl, rack.link.collective.nccl);
 }
 
-TEST(Raised, OnlyWhatHasAnErrorIsInDoubt) {
+TEST(Raised, OnlyParametersWithAnErrorAreUncertain) {
   const Machine h100 = machine("hardware/h100-sxm.yaml");
   const std::vector<NamedParameter> parameters = parameters_of(h100);
   const std::vector<RaisedMachine> doubtful = raised_by_error(h100);
@@ -87,7 +87,7 @@ TEST(Raised, OnlyWhatHasAnErrorIsInDoubt) {
   EXPECT_GT(doubtful.size(), 20U);
 }
 
-TEST(RaisedDeathTest, AnUnknownNameIsOurMistake) {
+TEST(RaisedDeathTest, AnUnknownNameIsAProgrammingError) {
   const Machine h100 = machine("hardware/h100-sxm.yaml");
   EXPECT_DEATH(raised(h100, "link.peer.speed", 0.1), "the machine has this parameter");
 }

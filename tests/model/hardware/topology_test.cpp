@@ -48,7 +48,7 @@ TEST(RouteBetween, NamesTheLinkOfEveryHopAndItsDirection) {
   EXPECT_EQ(route_between(line, 1, 0)->links, (Path{5, 2, 1}));
 }
 
-TEST(RouteBetween, LatencyGoesBeforeHopsAndHopsBeforeNothingElse) {
+TEST(RouteBetween, PrefersLessLatencyAndThenFewerHops) {
   // Straight 5 us, over vertex 2 in 2 + 2 us.
   const Topology detour =
       of_edges(2, 3, {{0, 1, gigabytes(90), 5us}, {0, 2, gigabytes(10), 2us}, {2, 1, gigabytes(10), 2us}});
@@ -69,7 +69,7 @@ TEST(RouteBetween, AFullTieGoesThroughTheLowestVertexHoweverTheEdgesAreListed) {
   }
 }
 
-TEST(RouteBetween, ThereMayBeNone) {
+TEST(RouteBetween, MayNotExist) {
   const Topology islands = of_edges(3, 4, {{0, 3, gigabytes(1), 1us}, {3, 2, gigabytes(1), 1us}});
   EXPECT_FALSE(route_between(islands, 0, 1).has_value());
   EXPECT_EQ(unreachable_gpu(islands), 1);
@@ -112,7 +112,7 @@ TEST(BuildTopology, AMeshGivesAnyPairOneWire) {
   EXPECT_EQ(route.rate, gigabytes(28));
 }
 
-TEST(BuildTopology, OnARingOthersPassOnTheShorterWayRound) {
+TEST(BuildTopology, OnARingRoutesTakeTheShorterWay) {
   const Topology topology =
       build_topology({.kind = NodeKind::ring, .gpus_per_node = 5, .gpu_rate = gigabytes(50), .hop_latency = 1us});
   EXPECT_EQ(topology.edges.size(), 5u);  // 0-1, 1-2, 2-3, 3-4, 4-0
@@ -165,7 +165,7 @@ TopologyPlan two_nodes() {
           .nic_latency = 700ns};
 }
 
-TEST(BuildTopology, BetweenNodesARouteGoesOverANicOfEachAndTheFabric) {
+TEST(BuildTopology, BetweenNodesARouteUsesBothNicsAndTheFabric) {
   const Topology topology = build_topology(two_nodes());
   const Route route = *route_between(topology, 3, 4);
   EXPECT_TRUE(route.crosses_nodes);
@@ -192,7 +192,7 @@ TEST(BuildTopology, FewNicsAreSharedByNeighbours) {
   EXPECT_NE(nic_of(1), nic_of(2));
 }
 
-TEST(BuildTopology, WhatStaysInANodePassesNoNicHoweverNearThatIs) {
+TEST(BuildTopology, RoutesInsideANodeNeverPassANic) {
   // Two GPUs a bridge, and a NIC for all four: over it two hops of 1 ns, by the root four of 500 ns.
   TopologyPlan plan{.kind = NodeKind::pcie_tree,
                     .gpus_per_node = 4,
@@ -243,7 +243,7 @@ TEST(BuildTopology, ARailJoinsEqualGpusOfAllNodesByOneLeaf) {
   EXPECT_EQ(route.latency, Duration{2800ns});
 }
 
-TEST(BuildTopology, BetweenRailsTheSpineIsPassedAtTheRateOfALeaf) {
+TEST(BuildTopology, BetweenRailsARoutePassesTheSpineAtTheRateOfALeaf) {
   const Topology topology = build_topology(on_rails());
   const Route route = *route_between(topology, 1, 6);
   EXPECT_EQ(kinds_on(topology, route), (Kinds{gpu, nic, leaf, spine, leaf, nic, gpu}));
@@ -252,7 +252,7 @@ TEST(BuildTopology, BetweenRailsTheSpineIsPassedAtTheRateOfALeaf) {
   EXPECT_EQ(unreachable_gpu(topology), std::nullopt);
 }
 
-TEST(BuildTopology, NoGpuTakesFromTheNetworkForAnother) {
+TEST(BuildTopology, NoGpuForwardsFromTheNetwork) {
   // GPU 4 has a wire to GPU 6 and shares a leaf with GPU 0: this is shorter, but no route.
   TopologyPlan plan = on_rails();
   plan.kind = NodeKind::full_mesh;

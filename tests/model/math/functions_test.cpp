@@ -106,7 +106,7 @@ TEST(MathFunctions, TakeSubnormalAndTheLargestArguments) {
   }
 }
 
-TEST(MathFunctions, AnswerPositiveQuietNanOutsideTheirDomain) {
+TEST(MathFunctions, ReturnPositiveQuietNanOutsideTheirDomain) {
   for (const double outside : {-least_subnormal, -1.0, -infinity}) {
     EXPECT_EQ(to_bits(log(outside)), bits_of_nan);
     EXPECT_EQ(to_bits(log2(outside)), bits_of_nan);

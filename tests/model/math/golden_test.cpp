@@ -76,14 +76,14 @@ void expect_golden(std::string_view name, bool has_y, std::uint64_t largest_erro
   EXPECT_EQ(table, commfuse::test::contents_of(path)) << path;
 }
 
-TEST(MathGolden, FunctionsOfOneArgument) {
+TEST(MathGolden, MatchesFunctionsOfOneArgument) {
   for (const UnaryFunction& unary : unary_functions) {
     expect_golden(unary.name, false, static_cast<std::uint64_t>(unary.largest_error),
                   [&](const GoldenLine& line) { return unary.function(line.x); });
   }
 }
 
-TEST(MathGolden, Powers) {
+TEST(MathGolden, MatchesPowers) {
   expect_golden("pow", true, 1, [](const GoldenLine& line) { return pow(line.x, line.y); });
 }
 

@@ -42,7 +42,7 @@ TEST(MathLaws, PowersAreWithinOneUlpOfLongDouble) {
 }
 
 // erfc falls, all others rise. If the true results are further apart than both errors, ours must be in the same order.
-TEST(MathLaws, ResultsKeepTheOrderOfArgumentsThatAreFarEnoughApart) {
+TEST(MathLaws, ResultsKeepTheOrderOfDistantArguments) {
   if (!has_reference) {
     GTEST_SKIP() << "long double is no more precise than double here";
   }

@@ -82,7 +82,7 @@ TEST(Builder, OperandsAreRegionsStackedByRows) {
   EXPECT_EQ(program.outputs_of(program.ops[0]).size(), 1U);
 }
 
-TEST(Builder, OperandsLikeOneOfTheLastTwoOfTheirBufferShareTheirRegion) {
+TEST(Builder, OperandsShareARegionWithTheLastTwoOfTheirBuffer) {
   Bench bench;
   ProgramBuilder& builder = bench.builder;
   const auto send = [&](std::int32_t from) { builder.exchange({.send = {builder.rows_of(bench.x, from)}}); };
@@ -173,7 +173,7 @@ TEST(Builder, AGemmOfTransposedFactorsTakesItsOutputsDtypeFromTheBuffer) {
             (GemmShape{.m = {bench.tokens, 1}, .n = {bench.hidden, 1}, .k = {bench.ffn, 2}, .transpose_b = true}));
 }
 
-TEST(Builder, ADimensionIsAskedForByName) {
+TEST(Builder, FindsADimensionByName) {
   Bench bench;
   EXPECT_EQ(bench.builder.dimension("hidden", 1), bench.hidden);
 }
@@ -186,7 +186,7 @@ TEST(Builder, AnOpCanBeLimitedToSomeRanks) {
   EXPECT_EQ(program.ops[0].where, (Predicate{Relation::less, 0, 2}));
 }
 
-TEST(BuilderDeathTest, RefusesWhatOnlyAnAuthorCanGetWrong) {
+TEST(BuilderDeathTest, RefusesMistakesThatOnlyAnAuthorCanMake) {
   Bench bench;
   ProgramBuilder& builder = bench.builder;
   const Operand x{builder.whole(bench.x)};

@@ -246,9 +246,9 @@ class Zoo {
   BufferId y_ = builder_.buffer("true", BufferRole::output, {tokens_, 8}, {ffn_, 2}, DType::fp32);
 };
 
-TEST(ScheduleText, EverythingAProgramCanHoldReadsBack) { expect_round_trip(Zoo().build()); }
+TEST(ScheduleText, EveryFeatureOfAProgramReadsBack) { expect_round_trip(Zoo().build()); }
 
-TEST(ScheduleText, ShowsWhatIsUnusual) {
+TEST(ScheduleText, ShowsOnlyUnusualValues) {
   const std::string text = to_text(Zoo().build());
   const auto holds = [&](std::string_view line) { return text.find(line) != std::string::npos; };
   EXPECT_TRUE(holds(R"(name: "a \"zoo\", c:\\ & ünïcode")"));
@@ -306,7 +306,7 @@ std::string canonical(const std::string& op) {
   return text.substr(text.find("\nops:\n") + 6);
 }
 
-TEST(ScheduleText, TheUsualCanBeLeftOut) {
+TEST(ScheduleText, UsualValuesMayBeOmitted) {
   EXPECT_EQ(canonical("- {id: 0, op: exchange, axis: tp, shift: 1, send: \"x[0]\"}"),
             "  - {id: 0, op: exchange, lane: comm, axis: tp, shift: 1, wire: fp16, send: \"x[0]\"}\n");
   EXPECT_EQ(canonical("- {id: 0, op: elementwise, function: gelu, in: x, out: x}"),
@@ -315,7 +315,7 @@ TEST(ScheduleText, TheUsualCanBeLeftOut) {
             "  - {id: 0, op: collective, lane: comm, kind: all_reduce, axis: tp, wire: fp16, in: \"x\", out: \"x\"}\n");
 }
 
-TEST(ScheduleText, DtypeRoleAndTheOnlyAxisCanBeLeftOut) {
+TEST(ScheduleText, DtypeRoleAndTheOnlyAxisMayBeOmitted) {
   const Program brief = parse_program(R"(schema: commfuse.schedule/1
 name: "brief"
 mesh: {tp: 2}
@@ -371,7 +371,7 @@ TEST(ScheduleText, KeyOrderSpacingStyleAndCommentsAreFree) {
       "  - {id: 0, op: elementwise, lane: compute, function: add, in: [\"x[0]\", \"x[(tp+3)%4]\"], out: \"x[2]\"}\n");
 }
 
-TEST(ScheduleText, WhatATensorFollowsFromNeedNotBeRepeated) {
+TEST(ScheduleText, DerivedSizesOfATensorMayBeOmitted) {
   const Program program = parse_program(std::string{head} + "  []", "hand.yaml");
   EXPECT_EQ(program.tensors[1].rows, program.tensors[0].rows);
   EXPECT_EQ(program.tensors[1].dtype, DType::fp16);
@@ -451,7 +451,7 @@ TEST(ScheduleText, PositionsOfQueriesReadBack) {
       << to_text(program);
 }
 
-TEST(ScheduleText, UsualPositionsAreLeftOut) {
+TEST(ScheduleText, OmitsUsualPositions) {
   EXPECT_EQ(attention_at({0, 1}), attention_at({}));
   EXPECT_EQ(to_text(attention_at({0, 1})).find("positions"), std::string::npos);
   EXPECT_NE(to_text(attention_at({1, 2})), to_text(attention_at({})));

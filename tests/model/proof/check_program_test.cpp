@@ -444,7 +444,7 @@ TEST(CheckProgram, FindsAnElementwiseOpThatShiftsInPlace) {
             Sentences{"hazard: op 1 (elementwise) on rank 0 reads and writes row 1 of three at once"});
 }
 
-TEST(CheckProgram, ListsOneFindingOfAKindForEachOpAndCountsItsOtherRanks) {
+TEST(CheckProgram, ListsOneFindingPerKindAndOpAndCountsOtherRanks) {
   Small small;
   small.copy(small.row(small.room, 1), small.row(small.more, 0));
   const CheckReport report = check_program(small.build());
@@ -717,7 +717,7 @@ TEST(CheckProgram, AttentionOfAllRowsOrOfOneQueryBlockAfterTheOtherIsRight) {
             Sentences{});
 }
 
-TEST(CheckProgram, MaskedKeysAreNotLookedAt) {
+TEST(CheckProgram, IgnoresMaskedKeys) {
   Attending attending;
   EXPECT_EQ(attending.attend(0, 1, {attending.row(0), attending.row(0)}).attend(1, 1, attending.every_row()).findings(),
             Sentences{});

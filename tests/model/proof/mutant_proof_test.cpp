@@ -88,7 +88,7 @@ TEST(MutantProof, AgreesWithTheWholeProofOnWrittenSchedules) {
 
 // Two copies read a room on one lane, and what overwrites the room waits for the second alone. Swapped, the first of
 // them may still read.
-TEST(MutantProof, FindsAReaderThatIsNoLongerWaitedFor) {
+TEST(MutantProof, FindsAReaderWithoutItsWait) {
   ProgramBuilder builder("room", Mesh{{{"tp", 1}}});
   const Extent block{builder.dimension("tokens", 1), 1};
   const auto buffer = [&](const char* name, BufferRole role) {

@@ -62,13 +62,13 @@ std::string fates_of(const std::vector<Scope>& scopes, std::int32_t most_ranks) 
   return text;
 }
 
-TEST(Mutations, OfEveryScheduleOfASiteAreCaughtOrProvedEquivalent) {
+TEST(Mutations, AreCaughtOrEquivalentInEveryScheduleOfASite) {
   const std::string text = "Single mutations of every schedule of qkv and down for 2, 3 and 4 ranks\n" +
                            fates_of({Scope::qkv, Scope::down}, 4);
   EXPECT_EQ(text, golden_text("mutations.txt", text));
 }
 
-TEST(Mutations, OfChainsAndBackwardPassesAreCaughtOrProvedEquivalent) {
+TEST(Mutations, AreCaughtOrEquivalentInChainsAndBackwardPasses) {
   const std::string text =
       "Single mutations of every schedule of mlp, mlp_ar, gate_up_backward, down_backward and "
       "fsdp_gate_up for 2 ranks\n" +
@@ -76,13 +76,13 @@ TEST(Mutations, OfChainsAndBackwardPassesAreCaughtOrProvedEquivalent) {
   EXPECT_EQ(text, golden_text("mutations_chains.txt", text));
 }
 
-TEST(Mutations, OfAttentionBySliceAndOfUlyssesAreCaughtOrProvedEquivalent) {
+TEST(Mutations, AreCaughtOrEquivalentInAttentionAndUlysses) {
   const std::string text = "Single mutations of every schedule of attention and ulysses for 2 ranks\n" +
                            fates_of({Scope::attention, Scope::ulysses}, 2);
   EXPECT_EQ(text, golden_text("mutations_attention.txt", text));
 }
 
-TEST(Mutations, OfEveryProvedScheduleOfFourRanksAreCaughtOrProvedEquivalent) {
+TEST(Mutations, AreCaughtOrEquivalentInSchedulesOfFourRanks) {
   MutationReport report;
   for (const Scope scope : {Scope::qkv, Scope::down}) {
     const Operation operation = operation_of(scope, true);
@@ -116,25 +116,25 @@ struct Detour {
   }
 };
 
-TEST(Equivalence, OfAProgramAndItselfNeedsNoProof) {
+TEST(Equivalence, ToItselfNeedsNoProof) {
   EXPECT_EQ(equivalence_of(Detour{}.through(0), Detour{}.through(0)), Equivalence::same_accesses);
 }
 
-TEST(Equivalence, OfAWaitThatTheLaneImpliesIsByOrder) {
+TEST(Equivalence, FollowsFromTheOrderForAWaitThatTheLaneImplies) {
   EXPECT_EQ(equivalence_of(Detour{}.through(0), Detour{}.through(0, {OpId{0}})), Equivalence::same_order);
 }
 
-TEST(Equivalence, OfAConsistentlyRenamedSlotIsByValues) {
+TEST(Equivalence, FollowsFromValuesForAConsistentlyRenamedSlot) {
   EXPECT_EQ(equivalence_of(Detour{}.through(0), Detour{}.through(1)), Equivalence::same_values);
 }
 
-TEST(Equivalence, IsNotProvedWhenOneOfThemFailsItsCheck) {
+TEST(Equivalence, IsNotProvedWhenOneProgramFailsItsCheck) {
   Program wrong = unshared(Detour{}.through(0));
   wrong.regions[2].row.constant = 1;  // It reads the other room.
   EXPECT_EQ(equivalence_of(Detour{}.through(0), wrong), std::nullopt);
 }
 
-TEST(Equivalence, IsNotProvedWhenValuesTakeAnotherWay) {
+TEST(Equivalence, IsNotProvedWhenValuesTakeAnotherPath) {
   Program straight = Detour{}.through(0);
   straight.shapes.emplace_back(ElementwiseShape{.function = Function::add,
                                                 .inputs = 1,
@@ -171,7 +171,7 @@ Program three_parts() {
   return std::move(builder).build();
 }
 
-TEST(MutationReport, SaysWhatSurvivesAndWhy) {
+TEST(MutationReport, ListsSurvivorsWithReasons) {
   const Program program = three_parts();
   ASSERT_TRUE(check_program(program).ok());
   const MutationReport report = mutate(program, [](Fate fate) { return fate != Fate::caught; });
@@ -203,7 +203,7 @@ TEST(MutationReport, AddsUp) {
   EXPECT_TRUE(twice.listed.empty());
 }
 
-TEST(Equivalence, OfOpsThatChangedPlacesKnowsWhichIsWhich) {
+TEST(Equivalence, TracksOpsThatChangedPlaces) {
   // Two copies on one lane are independent of each other; only `now` says which is which.
   ProgramBuilder builder("two", Mesh{{{"tp", 1}}});
   const Extent two{builder.dimension("tokens", 2), 2};
@@ -224,7 +224,7 @@ TEST(Equivalence, OfOpsThatChangedPlacesKnowsWhichIsWhich) {
   EXPECT_EQ(equivalence_of(program, swapped, std::vector{OpId{1}, OpId{0}}), Equivalence::same_values);
 }
 
-TEST(Mutations, OfLanesAndOrderKeepWaitsAndIds) {
+TEST(Mutations, KeepWaitsAndIdsWhenLanesOrOrderChange) {
   // An exchange on comm; two copies on compute; the second waits for the exchange.
   ProgramBuilder builder("three", Mesh{{{"tp", 2}}});
   const Extent one_token{builder.dimension("tokens", 1), 1};
@@ -255,7 +255,7 @@ TEST(Mutations, OfLanesAndOrderKeepWaitsAndIds) {
                                       "op 2 (elementwise): on comm instead of compute: comm; compute; comm after 0"}));
 }
 
-TEST(Mutations, OfOneOpAreAllThereAreOfIt) {
+TEST(Mutations, IncludeAllPossibleOnesOfAnOp) {
   // One exchange on three ranks whose send is indexed by the rank: two other peers, two other rows each way, no others.
   ProgramBuilder builder("one", Mesh{{{"tp", 3}}});
   const DimensionId tokens = builder.dimension("tokens", 3);

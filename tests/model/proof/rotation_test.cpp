@@ -78,7 +78,7 @@ TEST(Direction, IsMovedByAxesWhoseDigitsLieApart) {
   EXPECT_TRUE((Direction{rows}.move(two_by_three, 0, 6)));
 }
 
-TEST(Direction, OfTwoRanksMovesUpAndDownAlike) {
+TEST(Direction, MovesUpAndDownAlikeOnTwoRanks) {
   Direction rows{2, {}};
   EXPECT_TRUE(rows.move(Mesh{{{"tp", 2}}}, 0, -1));
   EXPECT_EQ(rows.rotation.step[0], 1);
@@ -90,7 +90,7 @@ Index term(std::int32_t constant, std::int32_t scale, std::int32_t offset, int s
   return index;
 }
 
-TEST(RotationInside, OfASpanThatATermChoosesIsNone) {
+TEST(RotationInside, IsZeroForASpanThatATermChooses) {
   const Direction rows{8, {{2}}};
   EXPECT_EQ(rotation_inside(four, {term(0, 2, 3), 2}, rows), Rotation{});
   EXPECT_EQ(rotation_inside(four, {term(1, 2, 0), 1}, rows), Rotation{});
@@ -99,13 +99,13 @@ TEST(RotationInside, OfASpanThatATermChoosesIsNone) {
   EXPECT_EQ(rotation_inside(four, {term(6, -2, 1, -1), 2}, rows), Rotation{});        // 6 - 2 ((1-tp) mod 4)
 }
 
-TEST(RotationInside, OfTheWholeIsThatOfTheDirection) {
+TEST(RotationInside, OfTheWholeEqualsThatOfTheDirection) {
   const Direction rows{8, {{1}}};
   EXPECT_EQ(rotation_inside(four, {0, 8}, rows), rows.rotation);
   EXPECT_EQ(rotation_inside(four, {4, 4}, rows), rows.rotation);  // It is one of two periods.
 }
 
-TEST(RotationInside, DoesNotExistWhereTheSpanIsNotRankZerosTurned) {
+TEST(RotationInside, DoesNotExistUnlessTheSpanRotatesThatOfRankZero) {
   const Direction rows{8, {{2}}};
   EXPECT_EQ(rotation_inside(four, {0, 2}, rows), std::nullopt);                 // Equal on all ranks.
   EXPECT_EQ(rotation_inside(four, {term(0, 1, 0), 1}, rows), std::nullopt);     // another scale
@@ -169,7 +169,7 @@ Index index_of(int formula, const Mesh& mesh) {
   return index;
 }
 
-TEST(RotationInside, IsRightForEverySmallIndexThatItIsGivenFor) {
+TEST(RotationInside, IsRightForEverySmallIndexWhereItExists) {
   std::int64_t given = 0;
   for (const Mesh& mesh : {Mesh{{{"tp", 3}}}, Mesh{{{"tp", 2}}}, two_by_three, Mesh{{{"a", 2}, {"b", 2}}}}) {
     for (const std::int32_t blocks : {1, 2, 4, 6, 12}) {

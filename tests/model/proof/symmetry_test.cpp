@@ -85,7 +85,7 @@ void expect_seen(const Program& program) {
       << where(program) << ": " << verdict;
 }
 
-TEST(Symmetry, IsSeenInEveryScheduleSoThatOneRankIsEnough) {
+TEST(Symmetry, IsSeenInEveryScheduleSoOneRankIsEnough) {
   for (std::int32_t ranks = 1; ranks <= 8; ++ranks) {
     for_each_schedule(Mesh{{{"tp", ranks}}}, 0, expect_seen, any, true);
     for_each_schedule(Mesh{{{"tp", ranks}}}, 0, expect_seen, plain, false);
@@ -108,7 +108,7 @@ TEST(Symmetry, IsSeenInRingsNestedInNodes) {
   EXPECT_GT(seen, 0);
 }
 
-TEST(Symmetry, OfEveryMutationThatHasItGivesTheVerdictOfEveryRank) {
+TEST(Symmetry, OfAMutationGivesTheVerdictOfEveryRank) {
   std::map<std::string, int> seen;
   const auto compare = [&](const Program& program) {
     for (const Mutation& mutation : mutations_of(program)) {
@@ -233,7 +233,7 @@ class Changes {
   std::mt19937 random_;
 };
 
-TEST(Symmetry, OfProgramsChangedAtRandomGivesTheVerdictOfEveryRank) {
+TEST(Symmetry, OfARandomlyChangedProgramGivesTheVerdictOfEveryRank) {
   std::map<std::string, int> seen;
   std::uint32_t seed = 0;
   const auto compare = [&](const Program& program) {
@@ -283,7 +283,7 @@ struct Shards {
 
 const Mesh three{{{"tp", 3}}};
 
-TEST(Symmetry, HoldsOfShardsThatGoAgainstTheRanks) {
+TEST(Symmetry, HoldsForShardsInReverseRankOrder) {
   // Rank r has x[2-r] and gathers them: the last row first.
   Index mine(2);
   mine.terms[0].scale = -1;
@@ -300,7 +300,7 @@ TEST(Symmetry, HoldsOfShardsThatGoAgainstTheRanks) {
   EXPECT_EQ(on_one_rank(shards.build()), "right");
 }
 
-TEST(Symmetry, OfARingThatSendsBeforeItReceivesIsADeadlockOfRankZero) {
+TEST(Symmetry, ReducesADeadlockedRingToRankZero) {
   Shards shards(three, along(three, 0));
   const BufferId next = shards.room("next", 1);
   shards.builder.exchange({.send = {shards.builder.whole(shards.shard)}, .receive = {}, .waits = {}});
@@ -332,7 +332,7 @@ Program gathered_in_two_steps(bool nodes_first) {
   return shards.build();
 }
 
-TEST(Symmetry, HoldsOfShardsOnTwoAxes) { EXPECT_EQ(on_one_rank(gathered_in_two_steps(false)), "right"); }
+TEST(Symmetry, HoldsForShardsOnTwoAxes) { EXPECT_EQ(on_one_rank(gathered_in_two_steps(false)), "right"); }
 
 TEST(Symmetry, IsNotSeenWhereSingleRowsOfWhatMovesAreFixed) {
   EXPECT_EQ(on_one_rank(gathered_in_two_steps(true)), "not symmetric");
@@ -350,7 +350,7 @@ Program gathered_at(const Index& place, const Predicate& where = {}) {
   return shards.build();
 }
 
-TEST(Symmetry, IsNotSeenInWhatIsRightOnRankZeroOnly) {
+TEST(Symmetry, IsNotSeenInAProgramThatIsRightOnRankZeroOnly) {
   EXPECT_EQ(on_one_rank(gathered_at(along(three, 0))), "right");
   for (const auto& [what, program] : {
            std::pair{"a constant", gathered_at(0)},
@@ -430,7 +430,7 @@ struct Alike {
   }
 };
 
-TEST(Symmetry, HoldsOfColumnsThatMoveToTheNextRank) {
+TEST(Symmetry, HoldsForColumnsThatMoveToTheNextRank) {
   Alike it;
   const Extent one_column{it.tokens.dimension, 1};
   const BufferId column = it.builder.buffer("column", BufferRole::output, it.tokens, one_column, DType::bf16);
@@ -439,7 +439,7 @@ TEST(Symmetry, HoldsOfColumnsThatMoveToTheNextRank) {
   EXPECT_EQ(on_one_rank(std::move(it.builder).build()), "right");
 }
 
-TEST(Symmetry, HoldsOfAWholeWhoseRowsAndColumnsMove) {
+TEST(Symmetry, HoldsForAWholeWhoseRowsAndColumnsMove) {
   Alike it;
   it.contribution();
   const BufferId row = it.builder.buffer("row", BufferRole::scratch, {it.tokens.dimension, 1}, it.tokens, DType::bf16);
@@ -448,7 +448,7 @@ TEST(Symmetry, HoldsOfAWholeWhoseRowsAndColumnsMove) {
   EXPECT_EQ(on_one_rank(it.ends_with(it.a)), "right");
 }
 
-TEST(Symmetry, HoldsOfAnAllReduceOfWhatRanksContribute) {
+TEST(Symmetry, HoldsForAnAllReduceOfRankContributions) {
   Alike it;
   const OpId partial = it.contribution();
   it.builder.collective(
@@ -456,7 +456,7 @@ TEST(Symmetry, HoldsOfAnAllReduceOfWhatRanksContribute) {
   EXPECT_EQ(on_one_rank(it.ends_with(it.y)), "right");
 }
 
-TEST(Symmetry, HoldsOfAnAllToAllThatGivesEachRankItsRow) {
+TEST(Symmetry, HoldsForAnAllToAllThatGivesEachRankItsRow) {
   // Rank r gets row r of a from every rank, so three equal rows.
   Alike it;
   it.builder.collective({.kind = CollectiveKind::all_to_all, .in = it.whole(it.left), .out = it.whole(it.out)});
@@ -661,14 +661,14 @@ struct Attending {
   }
 };
 
-TEST(Symmetry, HoldsOfAttentionWithOwnRowsToAll) {
+TEST(Symmetry, HoldsForAttentionOfOwnRowsToAllRows) {
   Attending it;
   it.attend({it.builder.whole(it.in)}, {it.builder.rows_of(it.out, it.own_row)},
             {it.builder.rows_of(it.in, it.own_row)}, {it.own_row});
   EXPECT_EQ(on_one_rank(it.ends_with_own_row()), "right");
 }
 
-TEST(Symmetry, IsNotSeenWhereQueriesStandElsewhereOnOtherRanks) {
+TEST(Symmetry, IsNotSeenWhereQueriesDifferInPositionOnOtherRanks) {
   Attending it;
   it.attend({it.builder.whole(it.in)}, {it.builder.rows_of(it.out, it.own_row)},
             {it.builder.rows_of(it.in, it.own_row)}, {0});

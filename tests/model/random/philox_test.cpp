@@ -26,7 +26,7 @@ TEST(Philox, EveryWordOfCounterAndKeyMatters) {
   EXPECT_NE(philox({1, 2, 3, 4}, 5 | (std::uint64_t{1} << 63)), plain);
 }
 
-TEST(Philox, IsWorkedOutWhileCompiling) { static_assert(philox({0, 0, 0, 0}, 0)[0] == 0x6627e8d5); }
+TEST(Philox, RunsAtCompileTime) { static_assert(philox({0, 0, 0, 0}, 0)[0] == 0x6627e8d5); }
 
 }  // namespace
 }  // namespace commfuse

@@ -91,7 +91,7 @@ TEST(QuantileTable, RisesFromWordToWord) {
   }
 }
 
-TEST(QuantileTable, NoSpreadIsExactlyOne) {
+TEST(QuantileTable, ZeroSigmaGivesExactlyOne) {
   const QuantileTable table(lognormal(0.0), all_words);
   for (const std::uint32_t word : {0U, 1U, 77U, 0x7fffffffU, 0x80000000U, 0xffffffffU}) {
     EXPECT_EQ(table.at(word), 1.0);
@@ -119,7 +119,7 @@ TEST(QuantileTable, ASampleIsDrawnEvenlyAndNeverExceeded) {
   EXPECT_NEAR(mean_over_words([&](std::uint32_t word) { return table.at(word); }), 0.375 + 3.9 / 4, 2e-4);
 }
 
-TEST(QuantileTable, WordsBeyondAreWhatTheyWereSaidToBe) {
+TEST(QuantileTable, WordsBeyondTheCountHaveTheGivenValue) {
   const std::uint64_t count = all_words - 4294967;
   const QuantileTable table(lognormal(0.3), count, 1.0);
   EXPECT_EQ(table.at(static_cast<std::uint32_t>(count)), 1.0);

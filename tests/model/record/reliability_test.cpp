@@ -28,7 +28,7 @@ TEST(Coverage, IsTheShareOfRowsInsideEachInterval) {
   EXPECT_NEAR(coverage.at[0].band, 1.959963984540054 * std::sqrt(8.0 / 7.0 * 0.25 / 8.0), 1e-12);
 }
 
-TEST(Coverage, RowsOfOneShapeCountAsTheyVaryTogether) {
+TEST(Coverage, RowsOfOneShapeCountByTheirCorrelation) {
   // Four shapes of two rows: both inside, three times, both outside once. Share 3/4; sums by shape miss it by
   // 3 x 1/2 and 3/2, squares 3; 4/3 x 3 over 8 x 3/16 = 8/3.
   std::vector<CheckedTime> times;
@@ -57,7 +57,7 @@ TEST(Coverage, TheMedianErrorIsThatOfTheRows) {
   EXPECT_EQ(beyond_chance(coverage_of({})), 0.0);
 }
 
-TEST(Coverage, BeyondChanceIsWhatTheWorstLevelMissesMoreThanItsBand) {
+TEST(Coverage, ExcessIsHowFarTheWorstLevelLeavesItsBand) {
   Coverage coverage{.n = 100};
   coverage.at = {ObservedShare{0.52, 0.10}, ObservedShare{0.60, 0.05}, ObservedShare{0.80, 0.04},
                  ObservedShare{0.95, 0.03}};
@@ -66,7 +66,7 @@ TEST(Coverage, BeyondChanceIsWhatTheWorstLevelMissesMoreThanItsBand) {
   EXPECT_NEAR(beyond_chance(coverage), 0.03, 1e-12);
 }
 
-TEST(Reliability, PairsAreCountedByWhatWasSaid) {
+TEST(Reliability, PairsAreCountedByTheirStatedProbability) {
   const std::vector<JudgedPair> pairs{{.probability = 0.55, .came_true = true, .shape = {1}},
                                       {.probability = 0.59, .came_true = false, .shape = {2}},
                                       {.probability = 0.60, .came_true = true, .shape = {3}},
@@ -85,7 +85,7 @@ TEST(Reliability, PairsAreCountedByWhatWasSaid) {
   EXPECT_DOUBLE_EQ(reliability.bins[6].observed.share, 0.5);
 }
 
-TEST(Reliability, OfNoPairsNothingIsSaid) {
+TEST(Reliability, IsEmptyWithoutPairs) {
   const Reliability reliability = reliability_of({});
   EXPECT_EQ(reliability.n, 0);
   EXPECT_EQ(reliability.brier, 0.0);
@@ -109,7 +109,7 @@ TEST(NewResidual, HoldsSixtyEightPercentOfTheRowsThatTheFitRead) {
   EXPECT_DOUBLE_EQ(made.then.at[1].share, 0.5);
 }
 
-TEST(NewResidual, IsWhatParametersDoNotExplain) {
+TEST(NewResidual, CoversWhatParametersDoNotExplain) {
   FitRows fit{.machine = "m", .key = "k", .residual = 0.5, .rows = {}};
   fit.rows.push_back({.distance = 0.05 * 0.993666938968772, .parameters = 0.03, .shape = {1}});
   EXPECT_NEAR(new_residual(fit).residual, std::exp(0.04) - 1.0, 1e-12);
@@ -141,7 +141,7 @@ TEST(NewResidual, EachLimitHasAFactorWhereTheFitReadEnoughOfItsRows) {
   EXPECT_DOUBLE_EQ(made.then.at[1].share, 0.5);
 }
 
-TEST(NewResidual, WhatTheFileHasForALimitIsWhatItsRowsAreHeldBy) {
+TEST(NewResidual, RowsAreJudgedByTheFactorOfTheirLimit) {
   FitRows fit{.machine = "m", .key = "k", .residual = 0.05, .rows = {}};
   fit.rows.push_back({.distance = 0.04, .shape = {1}, .held_out = true, .limit = Limit::latency});
   EXPECT_DOUBLE_EQ(new_residual(fit).now.at[1].share, 1.0);

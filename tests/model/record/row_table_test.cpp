@@ -12,7 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(NarrowColumn, GivesBackWhatItWasGivenAcrossBlocks) {
+TEST(NarrowColumn, ReturnsItsValuesAcrossBlocks) {
   const std::vector<std::int64_t> corners{
       0, -1, 255, 256, std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max()};
   NarrowColumn column;
@@ -124,7 +124,7 @@ TEST(RowTable, IsTestedWithAValueInEveryColumn) {
   }
 }
 
-TEST(RowTable, GivesBackEveryMemberOfARow) {
+TEST(RowTable, ReturnsEveryMemberOfARow) {
   ResultRow infeasible;
   infeasible.model = "m";
   infeasible.reason = "the ranks do not divide it";
@@ -142,7 +142,7 @@ TEST(RowTable, GivesBackEveryMemberOfARow) {
   expect_same(table.rows(1, 2)[1], rows[2]);
 }
 
-TEST(RowTable, TellsApartWhatTheColumnsOfResultsDo) {
+TEST(RowTable, DistinguishesTheSamePointsAsTheColumnsOfResults) {
   const RowTable table(std::vector{full_row()});
   // The nine are model, hardware, both bandwidths, all_reduce_kernel, scope, dtype, faults and batch; then come
   // settings that change prices, and two axes.
@@ -192,7 +192,7 @@ TEST(RowTable, SettingsOfAnInnerAxisAreBroughtTogetherInTheirOrder) {
   EXPECT_EQ(table.place_of(1), 2U);
 }
 
-TEST(RowTable, OfNothingIsEmpty) {
+TEST(RowTable, IsEmptyWithoutRows) {
   RowTable table;
   table.order_by_point();
   table.order_by_setting();

@@ -50,7 +50,7 @@ TEST(Versions, TheSchemasAreThoseOfTheSources) {
   EXPECT_EQ(listed, schemas_in_sources());
 }
 
-TEST(Versions, JsonHasAllThatHasAVersion) {
+TEST(Versions, JsonListsEverythingThatHasAVersion) {
   const auto json = nlohmann::json::parse(versions_as_json("commfuse-sim"));
   EXPECT_EQ(json.at("schema"), "commfuse.version/1");
   EXPECT_EQ(json.at("program"), "commfuse-sim");

@@ -95,7 +95,7 @@ TEST(Backward, RingExchangeKeepsWhatItsRingBringsForTheGradient) {
   expect_table(Scope::down_backward, "ring_exchange", {.group = 2}, "ring_exchange_gemm_rs_backward_pairs.txt");
 }
 
-TEST(Backward, EverySmallMistakeIsCaughtOrProvedToBeNone) {
+TEST(Backward, EverySmallMistakeIsCaughtOrProvedHarmless) {
   expect_no_mutant_survives(std::array{Scope::gate_up_backward, Scope::down_backward});
 }
 

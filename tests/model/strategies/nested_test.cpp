@@ -12,7 +12,7 @@ namespace {
 
 const Mesh two_nodes_of_three{{{"node", 2}, {"tp", 3}}};
 
-TEST(Index, OfTwoTermsAddsWhatStandsOnDifferentAxes) {
+TEST(Index, AddsTermsOnDifferentAxes) {
   const Index sum = along(two_nodes_of_three, 0, 1) * 30 + along(two_nodes_of_three, 1, -1) * 10 + 5;
   EXPECT_EQ(sum.at(two_nodes_of_three, {0, 0}), 30 + 20 + 5);
   EXPECT_EQ(sum.at(two_nodes_of_three, {1, 1}), 0 + 0 + 5);
@@ -33,7 +33,7 @@ TEST(ShardAxes, NumberRanksAsTheMeshDoes) {
   }
 }
 
-TEST(ShardAxes, OfAFlatRingRepeatAlongTheOtherAxis) {
+TEST(ShardAxes, RepeatAlongTheOtherAxisOfAFlatRing) {
   const ShardAxes flat{.inner = 0, .outer = {}};
   EXPECT_EQ(flat.ranks(two_nodes_of_three), 2);
   EXPECT_EQ(flat.place(two_nodes_of_three), along(two_nodes_of_three, 0));
@@ -54,7 +54,7 @@ TEST(NestedRings, AreProvedForNodesOfAllSizes) {
   }
 }
 
-TEST(NestedRings, AreForTheRingFormOnly) {
+TEST(NestedRings, ExistInTheRingFormOnly) {
   const Program program =
       generate(operation_of(Scope::qkv, true), 8, commfuse_strategy, {.form = Form::direct, .inner = 4});
   EXPECT_EQ(program.mesh, (Mesh{{{"tp", 8}}}));

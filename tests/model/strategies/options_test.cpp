@@ -52,14 +52,14 @@ TEST(Options, AreFoundByName) {
   EXPECT_EQ(&entry_of(*option_named("shuffles")), &find_strategy("sliced")->own_options.front());
 }
 
-TEST(Options, OfOneStrategyAreTakenByItAlone) {
+TEST(Options, AreTakenOnlyByTheirOwnStrategy) {
   const Option shuffles = *option_named("shuffles");
   for (const Strategy& strategy : strategies()) {
     EXPECT_EQ(strategy.takes(shuffles), strategy.name == "sliced") << strategy.name;
   }
 }
 
-TEST(Options, ThatNeedTheWholeCoreMatterWhereItIsWhole) {
+TEST(Options, MatterWhereTheCoreIsWhole) {
   const Strategy& sliced = *find_strategy("sliced");
   const Option shuffles = *option_named("shuffles");
   constexpr std::array attends{SiteKind::attention_rs};

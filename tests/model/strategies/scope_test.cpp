@@ -113,7 +113,7 @@ std::string refusal(Scope scope, int ranks) {
   return "accepted";
 }
 
-TEST(Scope, WhatCannotBeSplitIsAUsersMistakeInEveryPass) {
+TEST(Scope, ImpossibleSplitsAreUserErrorsInEveryPass) {
   const std::string ffn = " ffn columns of llama cannot be split over 3 ranks; choose ranks that divide ffn (28672): ";
   for (const Scope scope : {Scope::gate_up_backward, Scope::down_backward, Scope::fsdp_gate_up, Scope::data_parallel}) {
     EXPECT_EQ(refusal(scope, 8), "accepted");
@@ -125,7 +125,7 @@ TEST(Scope, WhatCannotBeSplitIsAUsersMistakeInEveryPass) {
             "4, 8, 16, 32, 64, 128, 256, 512, 1024");
 }
 
-TEST(Scope, MoreRanksThanKvHeadsHaveACopyEachForwardAlone) {
+TEST(Scope, MoreRanksThanKvHeadsHoldCopiesOnlyForward) {
   for (const Scope scope : {Scope::qkv, Scope::attention, Scope::layer}) {
     EXPECT_EQ(refusal(scope, 12).substr(0, 10), "8 kv heads");
     EXPECT_EQ(refusal(scope, 24).substr(0, 8), "64 heads");
@@ -153,7 +153,7 @@ TEST(Scope, BackwardIsTwiceForwardAndATrainingStepThreeTimes) {
   EXPECT_EQ(flops(Scope::data_parallel), 3 * 2 * flops(Scope::down));
 }
 
-TEST(Scope, TokensThatDoNotDivideIntoTheBlocksAreAUsersMistake) {
+TEST(Scope, TokensThatDoNotDivideIntoBlocksAreUserErrors) {
   StrategyOptions options;
   options.slices = 8;
   const Program program = generate(operation_of(Scope::gate_up, true), Mesh{{{"tp", 8}}}, 0, sliced_strategy, options);

@@ -6,14 +6,14 @@
 namespace commfuse {
 namespace {
 
-TEST(LayerRuns, OfADenseModelAreOne) {
+TEST(LayerRuns, OfADenseModelAreASingleRun) {
   const std::vector<LayerRun> runs = layer_runs({.layers = 12});
   ASSERT_EQ(runs.size(), 1U);
   EXPECT_EQ(runs.front().kind, dense_layer);
   EXPECT_EQ(runs.front().count, 12);
 }
 
-TEST(LayerRuns, OfExpertsBeginWithTheDenseOnes) {
+TEST(LayerRuns, BeginWithTheDenseLayersOfAMixture) {
   const Transformer model{
       .layers = 6,
       .experts = Experts{.count = 8, .active = 2, .ffn = 64},
@@ -26,7 +26,7 @@ TEST(LayerRuns, OfExpertsBeginWithTheDenseOnes) {
   EXPECT_EQ(runs[1].count, 3);
 }
 
-TEST(LayerRuns, OfAHybridFollowItsLetters) {
+TEST(LayerRuns, FollowTheLettersOfAHybrid) {
   const Transformer model{.layers = 5, .kinds = kinds_of_letters("MM-*E", true)};
   const std::vector<LayerRun> runs = layer_runs(model);
   ASSERT_EQ(runs.size(), 4U);
@@ -46,7 +46,7 @@ TEST(LayerCounts, CountParts) {
   EXPECT_EQ(counts.mixture, 0);
 }
 
-TEST(LayerKinds, ThatAModelHasAnywayAreNotKept) {
+TEST(LayerKinds, DropKindsThatAModelHasAnyway) {
   Transformer model{.layers = 2};
   put_kinds({dense_layer, dense_layer}, model);
   EXPECT_TRUE(model.kinds.empty());

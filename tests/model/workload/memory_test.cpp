@@ -49,14 +49,14 @@ TEST(LayerActivations, AreTheRowsOfKorthikantiTable2) {
   EXPECT_EQ(activations(8, false, Recompute::full), 2 * sbh);
 }
 
-TEST(LayerActivations, OfAFusedCoreWithoutDropoutHoldNoScoresAndNoMasks) {
+TEST(LayerActivations, HoldNoScoresOrMasksWithAFusedCoreWithoutDropout) {
   TrainingPlan plan = korthikanti(1, false, Recompute::none);
   plan.fused_attention = true;
   plan.dropout = false;
   EXPECT_EQ(layer_activations(gpt_22b, plan, dense_layer).count, 32 * sbh);
 }
 
-TEST(LayerActivations, OfGroupedQueriesAndAGatedMlpCountWhatIsKept) {
+TEST(LayerActivations, CountGroupedQueriesAndAGatedMlp) {
   const Transformer llama{.layers = 80,
                           .hidden = 8192,
                           .ffn = 28672,
@@ -117,7 +117,7 @@ TEST(LayerActivations, WithFp8KeepWhatARouterReadsIn16Bits) {
   EXPECT_EQ(layer_activations(mixture, plan, kind).count, routed + 1024 + 5 * 512);
 }
 
-TEST(LayerActivations, OfAMixtureCountWhatEachExpertReadWholeOnEveryTensorRank) {
+TEST(LayerActivations, CountWholeExpertInputsOnEveryTensorRank) {
   const Transformer mixture = small_mixture();
   const LayerKind kind{.attention = true, .mlp = MlpKind::mixture};
   TrainingPlan plan{.seq = 1};
@@ -127,7 +127,7 @@ TEST(LayerActivations, OfAMixtureCountWhatEachExpertReadWholeOnEveryTensorRank) 
   EXPECT_EQ(layer_activations(mixture, plan, kind).count, 8 * 1024 + 8 * 1024 + 3 * 6 * 512 + 4 * 3 * 2 * 1024);
 }
 
-TEST(StepMemory, OfFullRecomputationHoldsTheOneLayerThatIsMadeAgain) {
+TEST(StepMemory, WithFullRecomputationHoldsOneRecomputedLayer) {
   const Transformer model{
       .layers = 8, .hidden = 1024, .ffn = 4096, .heads = 16, .kv_heads = 16, .head_dim = 64, .vocab = 100};
   const TrainingPlan none{.pipeline = 4, .global_batch = 4, .seq = 64};
@@ -144,7 +144,7 @@ TEST(StepMemory, OfFullRecomputationHoldsTheOneLayerThatIsMadeAgain) {
   EXPECT_EQ(step_memory(wordy, plan, 3).activations.count, 2 * input + 4 * seq * 1024 + 4 * seq * 128256);
 }
 
-TEST(LayerActivations, OfAHybridAreThoseOfItsParts) {
+TEST(LayerActivations, OfAHybridAreTheSumOfItsParts) {
   // One token: before each part 4 h; attention 4 x 2048 + 4 x 512, an MLP 4 x 4096, a state space of 2048 channels
   // (32 heads, one group of 64): projected 2 x 4256, convolved 2 x 2176, twice 2 x 2048.
   const Transformer hybrid{.layers = 3,
@@ -163,7 +163,7 @@ TEST(LayerActivations, OfAHybridAreThoseOfItsParts) {
   EXPECT_EQ(of(dense_layer), of({.attention = true}) + of({.mlp = MlpKind::dense}));
 }
 
-TEST(StepMemory, OfTheStagesOfAHybridHoldsAllParameters) {
+TEST(StepMemory, HoldsAllParametersOverTheStagesOfAHybrid) {
   Transformer hybrid{.layers = 4,
                      .hidden = 1024,
                      .ffn = 4096,
@@ -177,7 +177,7 @@ TEST(StepMemory, OfTheStagesOfAHybridHoldsAllParameters) {
   EXPECT_EQ(parameters_on_gpu(hybrid, plan, 0) + parameters_on_gpu(hybrid, plan, 1), parameters_of(hybrid).total());
 }
 
-TEST(StepMemory, OfExpertsIsSharedByTheReplicasThatHoldTheSameOnes) {
+TEST(StepMemory, ShardsExpertsAmongReplicasThatHoldTheSameOnes) {
   const Transformer mixture{.layers = 4,
                             .hidden = 1024,
                             .ffn = 4096,
@@ -198,7 +198,7 @@ TEST(StepMemory, OfExpertsIsSharedByTheReplicasThatHoldTheSameOnes) {
 }
 
 // Figure 1 of Rajbhandari et al. 2020: 7.5 billion parameters on 64 ranks.
-TEST(StepMemory, OfZeroIsThatOfFigure1OfItsPaper) {
+TEST(StepMemory, MatchesFigure1OfTheZeroPaper) {
   // A layer of 12 h^2 weights and no logits of its own: 7.5e9 = layers x 12 h^2 about.
   const Transformer model{.layers = 36,
                           .hidden = 4096,
@@ -220,7 +220,7 @@ TEST(StepMemory, OfZeroIsThatOfFigure1OfItsPaper) {
   EXPECT_NEAR(gigabytes(Zero::weights), 1.9, 0.05);
 }
 
-TEST(StepMemory, OfSharedWeightsHasTwoLayersWholeAndOneOfGradients) {
+TEST(StepMemory, HoldsTwoGatheredLayersAndOneOfGradients) {
   const Transformer model{
       .layers = 4, .hidden = 1024, .ffn = 4096, .heads = 16, .kv_heads = 16, .head_dim = 64, .vocab = 1000};
   TrainingPlan plan{.data = 8, .zero = Zero::weights, .global_batch = 16, .gradient_dtype = DType::bf16};
@@ -238,7 +238,7 @@ TEST(StepMemory, OfSharedWeightsHasTwoLayersWholeAndOneOfGradients) {
   EXPECT_EQ(step_memory(wordy, plan, 0).gathered.count, 4 * wordy.vocab * wordy.hidden);
 }
 
-TEST(StepMemory, OfGradientsThatAPipelineAddsUpIsNotShared) {
+TEST(StepMemory, DoesNotShardGradientsThatAPipelineAccumulates) {
   const Transformer model{
       .layers = 4, .hidden = 1024, .ffn = 4096, .heads = 16, .kv_heads = 16, .head_dim = 64, .vocab = 1000};
   TrainingPlan plan{
@@ -249,7 +249,7 @@ TEST(StepMemory, OfGradientsThatAPipelineAddsUpIsNotShared) {
 }
 
 // Two stages of two pieces, two micro-batches: stage 0 runs all four forward passes before its first backward pass.
-TEST(StepMemory, OfWholeGradientsIsThatOfTheFullestMoment) {
+TEST(StepMemory, OfWholeGradientsIsTakenAtTheFullestMoment) {
   const Transformer model{
       .layers = 8, .hidden = 1024, .ffn = 4096, .heads = 16, .kv_heads = 16, .head_dim = 64, .vocab = 1000};
   TrainingPlan plan{.pipeline = 2,
@@ -277,7 +277,7 @@ TEST(StepMemory, OfWholeGradientsIsThatOfTheFullestMoment) {
   EXPECT_EQ(memory.gradients.count, gradients);
 }
 
-TEST(StepMemory, OfAllStagesAtOnceIsThatOfEach) {
+TEST(StepMemory, OfAllStagesAtOnceEqualsThatOfEachStage) {
   const Transformer model{.layers = 7,
                           .hidden = 1024,
                           .ffn = 4096,
@@ -306,7 +306,7 @@ TEST(StepMemory, OfAllStagesAtOnceIsThatOfEach) {
   EXPECT_EQ(largest_step_memory(model, plan).total(), largest.total());
 }
 
-TEST(StepMemory, OfAnInterleavedPipelineGrowsAsKorthikantiSays) {
+TEST(StepMemory, GrowsWithInterleavingAsInKorthikanti) {
   TrainingPlan plan = korthikanti(8, true, Recompute::selective);
   plan.pipeline = 4;
   plan.global_batch = 64;
@@ -317,7 +317,7 @@ TEST(StepMemory, OfAnInterleavedPipelineGrowsAsKorthikantiSays) {
   EXPECT_NEAR(interleaved / plain, 1.0 + 3.0 / (4.0 * 3.0), 1e-12);  // 1 + (p - 1) / (p m)
 }
 
-TEST(StepMemory, OfAllStagesHoldsAllParameters) {
+TEST(StepMemory, HoldsAllParametersOverAllStages) {
   TrainingPlan plan = korthikanti(1, false, Recompute::none);
   plan.pipeline = 4;
   std::int64_t sum = 0;

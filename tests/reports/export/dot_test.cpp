@@ -99,7 +99,7 @@ TEST(Dot, DrawsOpsWaitsLanesAndMessages) {
   EXPECT_EQ(graph.edges_with("#0072B2"), (Pairs{{"r0_op0", "r1_op0"}, {"r1_op0", "r0_op0"}}));
 }
 
-TEST(Dot, DrawsOnlyTheRanksAskedFor) {
+TEST(Dot, DrawsOnlyTheRequestedRanks) {
   const Graph graph = graph_of(one_site("commfuse", SiteKind::ag_gemm, 4), {1, 2});
   EXPECT_EQ(graph.nodes.size(), 2U * 7);
   for (const auto& [from, to] : graph.edges_with("#0072B2")) {

@@ -111,7 +111,7 @@ TEST(KinetoJoin, ACopyInsideAProductIsNotTheProduct) {
                 {"kernels of operators that no fit takes: aten::copy_ (25% of the kernel time)", 1}}));
 }
 
-TEST(KinetoJoin, WhatRunsBesideAnyOtherKernelOfItsDeviceIsLeftOut) {
+TEST(KinetoJoin, SkipsKernelsThatRunBesideOthersOfTheirDevice) {
   const OwnFolder folder;
   const auto beside = [](const std::string& other) {
     return read({mm(1, 100.0, 64), launch("cudaLaunchKernel", 3, 102.0), launch("cudaLaunchKernel", 4, 103.0),
@@ -152,7 +152,7 @@ TEST(KinetoJoin, TwoProductsOfTwoStreamsSlowEachOther) {
             (std::map<std::string, std::size_t>{{"GEMMs beside another kernel of their device, which slows them", 2}}));
 }
 
-TEST(KinetoJoin, TracesOf2022SpellItOtherwiseAndCountFrom1970) {
+TEST(KinetoJoin, TracesOf2022HaveOtherNamesAndCountFrom1970) {
   const OwnFolder folder;
   const Profile read_back =
       read({R"({"ph": "X", "cat": "Operator", "name": "aten::addmm", "pid": "9", "tid": "12", "ts": "1665000000000100",
@@ -214,7 +214,7 @@ std::string cut_list(int first, int stride) {
   return fmt::format(R"(, "Process Group Name": "3", "Process Group Ranks": "[{}...]")", list);
 }
 
-TEST(KinetoJoin, AListOfRanksThatWasCutGoesOn) {
+TEST(KinetoJoin, ContinuesATruncatedListOfRanks) {
   const OwnFolder folder;
   const Profile even = read({all_gather(32, cut_list(1, 8))});
   ASSERT_EQ(even.collectives.size(), 1U);
@@ -238,7 +238,7 @@ TEST(KinetoJoin, AListOfRanksThatWasCutGoesOn) {
   EXPECT_TRUE(read({all_gather(32, uneven)}).collectives[0].members.empty());
 }
 
-TEST(KinetoJoin, AGroupOverNodesIsNeverLinksInsideOne) {
+TEST(KinetoJoin, AGroupAcrossNodesIsNeverALinkInsideOne) {
   const OwnFolder folder;
   const Machine node = load_machine("h100-sxm");
   const Machine cluster = load_machine("dgx-h100-x2");
@@ -263,7 +263,7 @@ TEST(KinetoJoin, AGroupOverNodesIsNeverLinksInsideOne) {
                 "nodes (PyTorch names them from 2.4 on) (1 row)"}));
 }
 
-TEST(KinetoJoin, ACollectiveWhoseSizesContradictItsRanksIsNoRow) {
+TEST(KinetoJoin, SkipsACollectiveWhoseSizesContradictItsRanks) {
   const OwnFolder folder;
   const auto of = [](const char* name, std::int64_t in, std::int64_t out) {
     return read({kernel("ncclDevKernel", 0.0, 50.0,
@@ -320,7 +320,7 @@ TEST(KinetoJoin, AFileOfTwoRanksIsRefused) {
       "");
 }
 
-TEST(KinetoJoin, AttentionWithValuesOfAnotherWidthIsNoRow) {
+TEST(KinetoJoin, SkipsAttentionWithValuesOfAnotherWidth) {
   const OwnFolder folder;
   const auto of = [](const std::string& value) {
     return read({op("aten::_scaled_dot_product_cudnn_attention", 0.0, 10.0,
@@ -343,7 +343,7 @@ TEST(KinetoJoin, AttentionWithValuesOfAnotherWidthIsNoRow) {
   }
 }
 
-TEST(KinetoJoin, UnevenSplitsHaveNoSizeOfAnAllToAll) {
+TEST(KinetoJoin, SkipsAnAllToAllWithUnevenSplits) {
   const OwnFolder folder;
   const auto with = [](const std::string& splits) {
     return kernel("ncclDevKernel_SendRecv", 0.0, 50.0,
@@ -412,7 +412,7 @@ TEST(KinetoJoin, ScaledProductsAreFp8AndBatchesAreNamed) {
   EXPECT_EQ(read_back.skipped, (std::map<std::string, std::size_t>{{"GEMMs in batches (bmm), which no fit takes", 1}}));
 }
 
-TEST(KinetoJoin, AHandfulOfSizesMovesTheBase) {
+TEST(KinetoJoin, AFewSizesMoveTheBase) {
   const OwnFolder folder;
   const Machine base = load_machine("h100-sxm");
   Events events;

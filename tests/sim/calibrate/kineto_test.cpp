@@ -86,7 +86,7 @@ TEST(Kineto, ProductsAndCollectivesHaveTheSizesBesideThem) {
   expect_that_trace(read_kineto("a.json"));
 }
 
-TEST(Kineto, BehindAMarkOfUtf8ItIsTheSame) {
+TEST(Kineto, SkipsAByteOrderMark) {
   const OwnFolder folder;
   std::ofstream("a.json") << "\xef\xbb\xbf" << trace;
   EXPECT_TRUE(is_kineto_trace("a.json"));
@@ -108,7 +108,7 @@ TEST(Kineto, ABareListOfItsEventsIsReadToo) {
   }
 }
 
-TEST(Kineto, GzippedItIsTheSame) {
+TEST(Kineto, ReadsGzippedTraces) {
   const OwnFolder folder;
   gzFile file = gzopen("a.json.gz", "wb");
   gzwrite(file, trace.data(), static_cast<unsigned>(trace.size()));
@@ -117,7 +117,7 @@ TEST(Kineto, GzippedItIsTheSame) {
   expect_that_trace(read_kineto("a.json.gz"));
 }
 
-TEST(Kineto, CalibrateTakesItBesideTables) {
+TEST(Kineto, CalibrateReadsItBesideTables) {
   const OwnFolder folder;
   std::ofstream("a.json") << trace;
   const Observations seen = read_observations({"a.json"}, std::nullopt);
@@ -129,7 +129,7 @@ TEST(Kineto, CalibrateTakesItBesideTables) {
   EXPECT_TRUE(seen.faults.empty());
 }
 
-TEST(Kineto, ASizeThatIsNoWholeNumberIsNone) {
+TEST(Kineto, IgnoresASizeThatIsNotAWholeNumber) {
   const OwnFolder folder;
   for (const char* size : {"1e80", "0.5", "18446744073709551615", "null"}) {
     std::string other = trace;
@@ -141,7 +141,7 @@ TEST(Kineto, ASizeThatIsNoWholeNumberIsNone) {
   }
 }
 
-TEST(Kineto, AProductWhoseTimeNoClockMeasuresIsSkipped) {
+TEST(Kineto, SkipsAProductWithAnImpossibleTime) {
   const OwnFolder folder;
   for (const char* time : {"1e300", "0", "1e-9"}) {
     std::string other = trace;
@@ -192,7 +192,7 @@ std::string why(const std::string& text) {
   return "";
 }
 
-TEST(Kineto, WhatIsCutOffOrBrokenIsSaidWithItsPlace) {
+TEST(Kineto, ReportsTruncatedOrBrokenTracesWithTheirPlace) {
   const OwnFolder folder;
   constexpr auto no_trace = ": is not a whole trace of PyTorch's profiler; export it again";
   EXPECT_EQ(why("{\"traceEvents\": [\n  {\"ph\": \"X\",\n"), std::string("a.json:3:1") + no_trace);

@@ -76,7 +76,7 @@ TEST(Engine, AnExchangeHoldsItsLaneUntilBothHalvesHaveEnded) {
   EXPECT_EQ(played.makespan(), Duration{9us});
 }
 
-TEST(Engine, ASendToOneselfIsAnExchangeToo) {
+TEST(Engine, ASendToTheOwnRankIsAnExchangeToo) {
   Hand hand(1);
   hand.pass_on(0, 1);
   const Played played(std::move(hand.builder).build(), {.exchange = 2us});
@@ -96,7 +96,7 @@ TEST(Engine, ACollectiveStartsAtTheLastArrivalAndEndsOnAllTogether) {
   }
 }
 
-TEST(Engine, OneSlowLinkDelaysTheRingByWhatTheRecurrenceSays) {
+TEST(Engine, OneSlowLinkDelaysTheRingAsTheRecurrencePredicts) {
   // FuseAG on three ranks, product 10, transfer 4; only the link 0 -> 1 takes 25. Rank 1 has shard 0 at 25; rank 2 gets
   // it from there at 29, and every second exchange waits for a lane that the slow half holds:
   //   rank 0   products 0-10, 10-20 (shard 2, arrived 4), 50-60 (shard 1: sent on by rank 2 in the second exchange)
@@ -149,7 +149,7 @@ TEST(Engine, TheSameRunTwiceGivesTheSameTimeline) {
   EXPECT_EQ(once.recorder.timeline(), again.recorder.timeline());
 }
 
-TEST(Engine, AnEngineThatIsUsedAgainForgetsTheRunBefore) {
+TEST(Engine, AReusedEngineForgetsThePreviousRun) {
   const auto first = std::make_shared<const Program>(one_site("commfuse", SiteKind::ag_gemm, 5));
   const auto second = std::make_shared<const Program>(one_site("serial", SiteKind::ag_gemm, 2));
   Engine engine;

@@ -70,7 +70,7 @@ void expect_all_near(const std::vector<Duration>& times, Duration expected) {
   }
 }
 
-TEST(FluidMachine, AloneATransferTakesExactlyWhatIsPriced) {
+TEST(FluidMachine, ATransferAloneTakesExactlyItsPrice) {
   for (const char* file :
        {"hardware/h100-sxm.yaml", "hardware/pcie-rtx-pro-6000.yaml", "hardware/ascend-910b-mesh.yaml"}) {
     const Machine on = machine(file);
@@ -90,7 +90,7 @@ TEST(FluidMachine, OnAMeshFourTransfersAreFreeAndSevenShareTheSum) {
   expect_all_near(all_at_once(mesh, 8, {1, 2, 3, 4, 5, 6, 7}), at_rate(mesh.link.peer, 137e9 / 7));
 }
 
-TEST(FluidMachine, ATransferThatMeetsNobodyIsNotSlowedByLanesThatSeldomMeet) {
+TEST(FluidMachine, ALoneTransferIsNotSlowedByLanesThatSeldomMeet) {
   // The second lane sends after the first has ended: static sharing would halve both.
   const Machine h100 = machine("hardware/h100-sxm.yaml");
   Hand hand(2);

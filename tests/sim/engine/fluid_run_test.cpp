@@ -121,7 +121,7 @@ TEST(FluidRun, TransfersThatTogetherFitTheLinkDoNotDisturbEachOther) {
   EXPECT_EQ(spans_of(play(program, fluid)), (std::vector<Span>{{0, 10 * us}, {0, 7 * us}, {0, 10 * us}, {0, 7 * us}}));
 }
 
-TEST(FluidRun, AThirdOfALinkEach) {
+TEST(FluidRun, ThreeTransfersGetAThirdOfALinkEach) {
   // Three lanes: all have 1/3 until the shortest, of 3, ends at 9; the others have 1/2 each: 3 left of 6 take 6, then 3
   // left of 9 are alone.
   Hand hand(2);
@@ -150,7 +150,7 @@ TEST(FluidRun, StagesFollowEachOther) {
   EXPECT_EQ(spans_of(play(two, fluid_of(*two, each({7us, 7us}), hops))), std::vector<Span>(4, {0, 13 * us}));
 }
 
-TEST(FluidRun, ATransferMakesRoomForAnotherThatItNeverMeets) {
+TEST(FluidRun, ATransferMakesRoomForOneOnAnotherLink) {
   // Rank 0 sends to ranks 1, 2 and 3: A over a link of 1/2, B over that and one of 1, C over that one. A and B want
   // 1/2, C wants 1. At first A and B have 1/4, half their speed, so C has 3/4. A, of 4, ends at 8; then B has 1/2, so
   // C, which has 4 left, falls to 1/2 and ends at 16. B, of 20, has 16 left at 8 and ends at 24.
@@ -234,7 +234,7 @@ TEST(FluidRun, ACollectiveSlowsMoreAndBothMost) {
   EXPECT_EQ(spans[2], (Span{0, 20 * us}));
 }
 
-TEST(FluidRun, FreeCommunicationDisturbsNobody) {
+TEST(FluidRun, FreeCommunicationSlowsNothing) {
   Hand hand(2);
   hand.work(0);
   hand.pass_on(2, 3);
@@ -249,7 +249,7 @@ PortsOf random_ports(std::mt19937_64& random) {
   return {.latency = Duration{below(random, 30)}, .stages = static_cast<std::uint32_t>(1 + below(random, 3))};
 }
 
-TEST(FluidRun, WhereNothingIsSharedEveryPicosecondIsAsWithoutIt) {
+TEST(FluidRun, WithoutSharingEqualsThePlainRunToThePicosecond) {
   std::mt19937_64 random(11);
   Engine engine;
   Recorder plain(Recorder::Keep::timeline);
@@ -306,7 +306,7 @@ TEST(FluidRun, ShufflingSimultaneousEventsChangesNothing) {
   }
 }
 
-TEST(FluidRun, NoOpIsFasterThanAlone) {
+TEST(FluidRun, NoOpIsFasterThanItIsAlone) {
   std::mt19937_64 random(13);
   int slower = 0;
   Engine engine;

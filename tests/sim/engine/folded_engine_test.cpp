@@ -26,7 +26,7 @@ void expect_repeated(const Recorder& every_rank, const Recorder& few, Rank ranks
   ASSERT_EQ(repeated, whole) << "program " << program;
 }
 
-TEST(FoldedEngine, TheFirstRanksStandForAllWhereCostsRepeat) {
+TEST(FoldedEngine, TheFirstRanksRepresentAllWhereCostsRepeat) {
   std::mt19937_64 random(21);
   Engine engine;
   Recorder every_rank(Recorder::Keep::timeline);
@@ -139,7 +139,7 @@ void slow_kernels(Fluid& fluid, std::mt19937_64& random) {
   }
 }
 
-TEST(FoldedEngine, TheFirstRanksStandForAllWhereTransfersShareLinks) {
+TEST(FoldedEngine, TheFirstRanksRepresentAllWhereTransfersShareLinks) {
   std::mt19937_64 random(22);
   Engine engine;
   Recorder every_rank(Recorder::Keep::timeline);
@@ -186,7 +186,7 @@ std::optional<Wiring> folded_pair(const Change& change) {
   return folded_wiring(wiring, Mesh{{{"tp", 2}}}, 1);
 }
 
-TEST(FoldWiring, OneLinkStandsForAllThatAreCrossedAlike) {
+TEST(FoldWiring, OneLinkRepresentsAllThatAreCrossedAlike) {
   const std::optional<Wiring> folded = folded_pair([](Wiring&) {});
   ASSERT_TRUE(folded);
   EXPECT_EQ(folded->ranks, 1U);
@@ -195,13 +195,13 @@ TEST(FoldWiring, OneLinkStandsForAllThatAreCrossedAlike) {
   EXPECT_EQ(folded->times, std::vector<std::int32_t>{1});
 }
 
-TEST(FoldWiring, ALinkOfAllHasTheTransfersOfAll) {
+TEST(FoldWiring, ALinkOfAllRanksHasAllTransfers) {
   const std::optional<Wiring> folded = folded_pair([](Wiring& wiring) { wiring.links = {1, 1}; });
   ASSERT_TRUE(folded);
   EXPECT_EQ(folded->times, std::vector<std::int32_t>{2});
 }
 
-TEST(NarrowestLinks, StayOfThoseThatTheSameTransfersCross) {
+TEST(NarrowestLinks, RemainOfLinksThatTheSameTransfersCross) {
   // Links 0, 1 and 3 carry both transfers; 2 carries the first alone, 4 none.
   const Wiring wiring{.move_of_op = {0},
                       .paths = {{Duration{5}, 0, 1}, {Duration{5}, 1, 1}},
@@ -216,7 +216,7 @@ TEST(NarrowestLinks, StayOfThoseThatTheSameTransfersCross) {
   EXPECT_EQ(narrow.stages[1].first_link, 2U);
 }
 
-TEST(FoldWiring, NothingStandsForWhatIsUnlike) {
+TEST(FoldWiring, DoesNotFoldDifferentLinks) {
   EXPECT_FALSE(folded_pair([](Wiring& wiring) { wiring.capacity[1] = 11.0; }));
   EXPECT_FALSE(folded_pair([](Wiring& wiring) { wiring.stages[1].cap = 11.0; }));
   EXPECT_FALSE(folded_pair([](Wiring& wiring) { wiring.paths[1].latency = Duration{6}; }));

@@ -44,14 +44,14 @@ TEST(MaxMin, EqualFlowsShareALinkEqually) {
   EXPECT_EQ(rates_of({{no_cap, {0}}, {no_cap, {0}}, {no_cap, {0}}, {no_cap, {0}}}, {10.0}), Rates(4, 2.5));
 }
 
-TEST(MaxMin, WhatACappedFlowLeavesGoesToTheOthers) {
+TEST(MaxMin, OtherFlowsGetTheRestOfACappedFlow) {
   // The link has 10: the first wants 2, the others share 8.
   EXPECT_EQ(rates_of({{2.0, {0}}, {no_cap, {0}}, {no_cap, {0}}}, {10.0}), (Rates{2.0, 4.0, 4.0}));
   // Demands 2, 2.5, 4, 5 of 10: 2 and 2.5, then 5.5 is halved.
   EXPECT_EQ(rates_of({{2.0, {0}}, {2.5, {0}}, {4.0, {0}}, {5.0, {0}}}, {10.0}), (Rates{2.0, 2.5, 2.75, 2.75}));
 }
 
-TEST(MaxMin, TheParkingLot) {
+TEST(MaxMin, SolvesTheParkingLot) {
   // A long flow over two links of 10, a short one over each: every link is halved.
   EXPECT_EQ(rates_of({{no_cap, {0, 1}}, {no_cap, {0}}, {no_cap, {1}}}, {10.0, 10.0}), (Rates{5.0, 5.0, 5.0}));
   // Links of 6 and 12: the first is halved at 3, so the second's own flow has 9.
@@ -73,7 +73,7 @@ TEST(MaxMin, TheBottleneckOfOneFlowFreesAnotherLink) {
 
 /// Checks the definition: no link is over its capacity, and every flow is at its cap or has a full link on which no
 /// flow has more.
-TEST(MaxMin, NobodyCanHaveMoreWithoutTakingFromOneWhoHasNoMore) {
+TEST(MaxMin, NoFlowCanGrowWithoutShrinkingASmallerOne) {
   std::mt19937_64 random(5);
   for (int round = 0; round < 2'000; ++round) {
     std::vector<double> capacity;
@@ -215,7 +215,7 @@ TEST(MaxMin, DoesNotDependOnHowLinksAreNumberedToTheLastBit) {
 
 /// Copies of links and flows lie in a ring: a flow on link i of one copy is also on link i of the next copy where
 /// `next` says so.
-TEST(MaxMin, OneFlowStandsForAllItsCopiesToTheLastBit) {
+TEST(MaxMin, OneFlowRepresentsAllItsCopiesToTheLastBit) {
   std::mt19937_64 random(9);
   for (int round = 0; round < 3000; ++round) {
     const std::vector<double> capacity = like_capacities(random);

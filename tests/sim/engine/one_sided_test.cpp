@@ -37,7 +37,7 @@ struct OneWay {
   Program program;
 };
 
-TEST(OneSided, APushDoesNotWaitForItsReceiverAndTheReceiverFindsItThere) {
+TEST(OneSided, APushDoesNotWaitForItsReceiver) {
   const Played late_receiver(OneWay(Protocol::push, false).program, {.exchange = 2us, .elementwise = 5us});
   EXPECT_EQ(late_receiver.span(0, 2), (Span{0, 2 * us}));
   EXPECT_EQ(late_receiver.span(1, 3), (Span{5 * us, 5 * us}));  // The message came at 2.
@@ -46,7 +46,7 @@ TEST(OneSided, APushDoesNotWaitForItsReceiverAndTheReceiverFindsItThere) {
   EXPECT_EQ(late_sender.span(1, 3), (Span{0, 7 * us}));
 }
 
-TEST(OneSided, TheSenderOfAPullIsDoneAtOnceAndTheReceiverHoldsItsLane) {
+TEST(OneSided, APullFreesItsSenderAtOnceAndHoldsTheReceiversLane) {
   const Played late_receiver(OneWay(Protocol::pull, false).program, {.exchange = 2us, .elementwise = 5us});
   EXPECT_EQ(late_receiver.span(0, 2), (Span{0, 0}));
   EXPECT_EQ(late_receiver.span(1, 3), (Span{5 * us, 7 * us}));
@@ -118,7 +118,7 @@ TEST(OneSided, ACreditHoldsAPushBackForItsOwnLatency) {
   EXPECT_EQ(recorder.makespan().time_since_epoch(), Duration{8us});
 }
 
-TEST(OneSided, APullOverALinkThatStaysDownIsAMistakeOfTheFaults) {
+TEST(OneSided, RejectsFaultsThatStopAPullForever) {
   Hand hand(2);
   hand.builder.exchange({.send = hand.slot(0), .receive = hand.slot(1), .protocol = Protocol::pull});
   const auto shared = std::make_shared<const Program>(std::move(hand.builder).build());

@@ -161,7 +161,7 @@ TEST(RandomPrograms, AreTheSameForOneSeed) {
   EXPECT_EQ(random_costs(program, once).duration, random_costs(program, again).duration);
 }
 
-TEST(Engine, PlaysTheRecurrenceOfRandomProgramsToThePicosecond) {
+TEST(Engine, MatchesTheRecurrenceOfRandomProgramsToThePicosecond) {
   std::mt19937_64 random(2);
   Engine engine;
   Recorder recorder(Recorder::Keep::timeline);
@@ -191,7 +191,7 @@ TEST(Engine, ShufflingSimultaneousEventsChangesNothing) {
   }
 }
 
-TEST(EngineDeathTest, NamesTheOpsThatNeverEnd) {
+TEST(EngineDeathTest, NamesTheOpsThatNeverFinish) {
   // Both ranks send first and receive afterwards, on one lane: neither send meets a receive that is posted.
   ProgramBuilder builder("stuck", Mesh{{{"tp", 2}}});
   const Extent rows{builder.dimension("rows", 1), 1};

@@ -87,13 +87,13 @@ TEST(SharedWiresOfATree, FlowsSpeedUpAsShorterOnesEnd) {
   expect_ends(tree(), {{0, 4, 1500}, {1, 5, 3000}, {2, 6, 4500}, {3, 7, 6000}}, {608us, 1058us, 1358us, 1508us}, 1);
 }
 
-TEST(SharedWiresOfATree, AFlowBelowABridgeHasWhatTheFlowsAboveItLeave) {
+TEST(SharedWiresOfATree, AFlowBelowABridgeGetsTheRestOfTheFlowsAboveIt) {
   // 0 -> 2 and 1 -> 3 have half of their bridge's 15 each: 7 + 3 MB / 7.5 = 407 us. 0 -> 1 is alone on GPU 0's wire of
   // 30 from 5 to 7 us, which is 60 kB, and then has 30 - 7.5 = 22.5: 7 + 5.94 MB / 22.5 = 271 us.
   expect_ends(tree(), {{0, 2, 3000}, {1, 3, 3000}, {0, 1, 6000}}, {407us, 407us, 271us});
 }
 
-TEST(SharedWiresOfATree, AFlowSlowsDownWhenAnotherThatItNeverMeetsEnds) {
+TEST(SharedWiresOfATree, AFlowSlowsDownWhenOneOnOtherLinksEnds) {
   // 0 -> 4 shares the roots' 10 with 2 -> 6, and its bridge's 15 with 1 -> 3.
   //   7 to 8 us: 1 -> 3 alone at 15, 15 kB
   //   8 to 608 us: 5, 5, and 15 - 5 = 10 for 1 -> 3; 2 -> 6 has its 3 MB, 0 -> 4 has 3 MB left, 1 -> 3 has 1.5
@@ -102,7 +102,7 @@ TEST(SharedWiresOfATree, AFlowSlowsDownWhenAnotherThatItNeverMeetsEnds) {
   expect_ends(tree(), {{0, 4, 6000}, {2, 6, 3000}, {1, 3, 7515}}, {958us, 608us, 808us});
 }
 
-TEST(SharedWiresOfRails, GpusOfOneNicShareIt) {
+TEST(SharedWiresOfRails, GpusShareTheirNic) {
   // 5 each on NIC 0; 2 -> 6 has NIC 1 for itself. Likewise for the receivers' NICs: 0 and 2 both send to NIC 0.
   expect_ends(rails(), {{0, 4, 3000}, {1, 5, 3000}, {2, 6, 3000}}, {605us, 605us, 305us});
   expect_ends(rails(), {{0, 4, 3000}, {2, 5, 3000}}, {605us, 605us});
@@ -128,11 +128,11 @@ TEST(SharedWiresOfRails, ABusyNicLeavesMoreOfTheUplinkToOthers) {
   expect_ends(rails(), {{0, 6, 3000}, {1, 5, 1500}, {4, 2, 6000}}, {505us, 305us, 655us});
 }
 
-TEST(SharedWiresOfRails, FlowsInsideANodeDoNotMeetThoseThatLeaveIt) {
+TEST(SharedWiresOfRails, FlowsInsideANodeDoNotShareWithThoseThatLeaveIt) {
   expect_ends(rails(), {{0, 1, 3000}, {0, 4, 3000}}, {35us, 305us});
 }
 
-TEST(SharedWiresOfAMesh, WhatAGpuSendsIsHeldToLessThanItsWiresTogether) {
+TEST(SharedWiresOfAMesh, AGpuSendsLessThanTheSumOfItsWires) {
   // Two have a wire each. Three have 24 / 3 = 8 until the first ends after 300 us; then the others have their wires'
   // 10, with 1 and 2 MB left, and 4 of the 24 stay unused.
   expect_ends(mesh(), {{0, 1, 3000}, {0, 2, 3000}}, {305us, 305us});

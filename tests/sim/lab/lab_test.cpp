@@ -62,7 +62,7 @@ TEST(Lab, RandomTilesAreWholeMicrosecondsAndTheSameForEveryEvaluator) {
   EXPECT_LE(tile, 1010us);
 }
 
-TEST(Lab, TimesThatLeaveTheirRangeAreRefused) {
+TEST(Lab, TimesOutOfRangeAreRefused) {
   LabWorkload slow = lab("fa", 256);
   slow.rate.value = 1.0;
   try {
@@ -84,7 +84,7 @@ std::string refusal_of(const LabWorkload& lab, const LabOptions& options) {
   return "";
 }
 
-TEST(Lab, MoreOpsThanThereIsMemoryForAreRefused) {
+TEST(Lab, RefusesMoreOpsThanFitInMemory) {
   EXPECT_EQ(
       refusal_of(lab("faj", 1 << 14), {}),
       "'faj': tiles of random length over 16384 ranks keep the time of each of 536854528 ops, 4.3 GB, and the limit "
@@ -97,7 +97,7 @@ TEST(Lab, MoreOpsThanThereIsMemoryForAreRefused) {
             "choose fewer ranks");
 }
 
-TEST(Lab, MoreOpsThanCanBePlayedOneByOneAreRefused) {
+TEST(Lab, RefusesMoreOpsThanCanBeSimulatedOneByOne) {
   const std::string sentence =
       "'fa': 262144 ranks that are simulated one by one have more than 17179869184 ops; choose fewer ranks, or let one "
       "rank stand for all";
@@ -112,7 +112,7 @@ void backwards(std::size_t count, const std::function<void(std::size_t)>& body) 
   }
 }
 
-TEST(Lab, SamplesAreTheSameHoweverTheyAreSpread) {
+TEST(Lab, SamplesDoNotDependOnTheNumberOfThreads) {
   LabOptions options;
   options.monte_carlo.jitter = std::make_shared<const JitterTables>(load_jitter("default"));
   options.monte_carlo.samples = 5000;
@@ -137,7 +137,7 @@ TEST(Lab, EveryWorkloadIsProvedForSmallAndLargeCountsOfRanks) {
   }
 }
 
-TEST(Lab, OneRankStandsForAllUnlessItIsForbiddenOrTheyDiffer) {
+TEST(Lab, OneRankRepresentsAllUnlessForbiddenOrRanksDiffer) {
   EXPECT_TRUE(run_lab(lab("fa", 8), {}).one_for_all);
   EXPECT_FALSE(run_lab(lab("fa", 8), {.simulation = {.symmetry = false}}).one_for_all);
   EXPECT_FALSE(run_lab(lab("faj", 8), {}).one_for_all);

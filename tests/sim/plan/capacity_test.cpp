@@ -55,7 +55,7 @@ TEST_F(CapacityTest, TheAnswerIsTheCheapestOrTiesWithItOnFewerGpus) {
   EXPECT_LT(kind.step_error, 0.25);
 }
 
-TEST_F(CapacityTest, TheModelsErrorIsThatOfMeasuredSteps) {
+TEST_F(CapacityTest, TheErrorOfTheModelIsThatOfMeasuredSteps) {
   // The errors are sqrt(0.06^2 + 0.04^2) for dense steps and sqrt(0.4^2 + 0.14^2) for experts; without a framework at
   // least 0.13.
   const std::string dense = "model: llama-3.1-8b, seq: 4K, batch: 128";
@@ -93,7 +93,7 @@ TEST_F(CapacityTest, AMeasuredStepMovesTheDaysAndNarrowsThem) {
   EXPECT_THROW(with(1.1, "dgx-a100-x2"), ConfigError);
 }
 
-TEST_F(CapacityTest, NoRunThatKeepsTheLimitsBeatsTheAnswerInDaysAndCost) {
+TEST_F(CapacityTest, NoRunWithinLimitsBeatsTheAnswerInDaysAndCost) {
   // Four L40S need more memory tricks than eight: they are slower and dearer (cases/reliability/plan_dominated_answer).
   const CapacityPlan made = plan("deadline: 365 days",
                                  "  l40s: {hardware: l40s-pcie, price: 0.8, price_date: 2026-11-01, available: 8}\n"
@@ -110,7 +110,7 @@ TEST_F(CapacityTest, NoRunThatKeepsTheLimitsBeatsTheAnswerInDaysAndCost) {
   }
 }
 
-TEST_F(CapacityTest, TiesAreToldAndBrokenByFewerGpus) {
+TEST_F(CapacityTest, TiesAreReportedAndBrokenByFewerGpus) {
   const CapacityPlan made = plan("deadline: 30 days\n", h100,
                                  "model: llama-3.1-8b, seq: 4K, batch: 128, verdict: "
                                  "{difference: 20%}");
@@ -126,7 +126,7 @@ TEST_F(CapacityTest, TiesAreToldAndBrokenByFewerGpus) {
   }
 }
 
-TEST_F(CapacityTest, FailuresThatLeaveNoTimeToTrainAreTold) {
+TEST_F(CapacityTest, FailuresThatLeaveNoTimeToTrainAreReported) {
   const std::string why = reason("deadline: 30 days\nfailures: {per_gpu_hour: 1, restart: 5 h}");
   EXPECT_NE(why.find("failures bind: "), std::string::npos) << why;
   EXPECT_NE(why.find("hardly any time is left to train; correct failures.per_gpu_hour"), std::string::npos) << why;
@@ -147,7 +147,7 @@ TEST_F(CapacityTest, ABudgetAloneBuysTheShortestRun) {
   }
 }
 
-TEST_F(CapacityTest, OfSeveralKindsTheCheapestAnswersAndTiesAreWhereCostsMeet) {
+TEST_F(CapacityTest, TheCheapestKindAnswersAndTiesAreWhereCostsMeet) {
   const CapacityPlan made =
       plan("deadline: 4 days",
            "  dear: {hardware: dgx-h100-x2, price: 3, price_date: 2026-05-04, available: 256}\n"
@@ -157,7 +157,7 @@ TEST_F(CapacityTest, OfSeveralKindsTheCheapestAnswersAndTiesAreWhereCostsMeet) {
   EXPECT_NEAR(*made.kinds[1].break_even_price, 3.0, 1e-9);
 }
 
-TEST_F(CapacityTest, EveryWhatIfOfTheAnswerSaysWhatItChanges) {
+TEST_F(CapacityTest, EveryAlternativeStatesItsChange) {
   const CapacityPlan made = plan("deadline: 3 days");
   const CapacityRun& answer = *made.best_kind()->best();
   ASSERT_FALSE(made.what_ifs.empty());
@@ -195,7 +195,7 @@ TEST_F(CapacityTest, StepsAreThoseOfTheFrameworkThatIsNamed) {
   EXPECT_LT(commfuse->days_share, 0.0);
 }
 
-TEST_F(CapacityTest, TheSensitivitiesHoldTheAnswerBetweenThem) {
+TEST_F(CapacityTest, TheSensitivitiesBracketTheAnswer) {
   const CapacityPlan made = plan("deadline: 3 days");
   const double cost = made.best_kind()->best()->cost.value;
   for (const Sensitivity& sensitivity : made.sensitivities) {
@@ -233,7 +233,7 @@ TEST_F(CapacityTest, TheParetoFrontHasNoRunThatAnotherBeats) {
   }
 }
 
-TEST_F(CapacityTest, WhatCannotBeKeptSaysWhichLimitBindsAndByHowMuch) {
+TEST_F(CapacityTest, NamesTheBindingLimitAndItsDistance) {
   const std::string late = reason("deadline: 1 h");
   EXPECT_TRUE(late.starts_with("the deadline binds: the shortest run takes ")) << late;
   EXPECT_NE(late.find(" days on 256 GPUs (all that are available), "), std::string::npos) << late;
@@ -257,7 +257,7 @@ TEST_F(CapacityTest, WhatCannotBeKeptSaysWhichLimitBindsAndByHowMuch) {
                   .starts_with("no layout of llama-3.1-8b with batch 8 "));
 }
 
-TEST_F(CapacityTest, AKindThatCannotDoItSaysSoAndTheOthersAnswer) {
+TEST_F(CapacityTest, AnImpossibleKindIsReportedAndOtherKindsAnswer) {
   const std::string a100 = "  a100: {hardware: dgx-a100-x2, price: 1, price_date: 2026-05-04, available: 256}\n";
   const CapacityPlan made =
       plan("deadline: 3 days", a100 + h100, "model: llama-3.1-8b, seq: 4K, batch: 128, dtype: fp8");
@@ -268,7 +268,7 @@ TEST_F(CapacityTest, AKindThatCannotDoItSaysSoAndTheOthersAnswer) {
                   .starts_with("cpu is too slow: a step of 1024 sequences takes more than a million seconds"));
 }
 
-TEST_F(CapacityTest, ANodeAloneHasNoMoreGpusThanItHas) {
+TEST_F(CapacityTest, ASingleNodeUsesOnlyItsOwnGpus) {
   try {
     plan("deadline: 3 days", "  h100: {hardware: h100-sxm, price: 2, price_date: 2026-05-04, available: 64}\n");
     FAIL();

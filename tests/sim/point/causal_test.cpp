@@ -65,7 +65,7 @@ struct Causal {
   [[nodiscard]] Duration makespan() const { return recorder.makespan().time_since_epoch(); }
 };
 
-TEST(CausalSlices, InOrderOfTheSequenceCostWhatTheirPlaceSays) {
+TEST(CausalSlices, InSequenceOrderCostByTheirPosition) {
   // Rank r takes slices r+1, r+2, r+3, r: of 1, 3, 5 and 7 sixteenths of the work.
   const Causal causal(4, AttentionCut::by_query, 1us);
   using Times = std::vector<std::int64_t>;
@@ -82,7 +82,7 @@ TEST(CausalSlices, InZigZagAllCostTheSame) {
   }
 }
 
-TEST(CausalSlices, OfTwoRanksMakeTheFasterOneWaitUnlessInZigZag) {
+TEST(CausalSlices, MakeTheFasterOfTwoRanksWaitUnlessInZigZag) {
   // x is gathered in 20 us. By query, rank 0 takes slice 1 (30 us) and then slice 0 (10), rank 1 the other way round:
   // they meet at 50 and have sent at 70. In zig-zag both have their first slice at 40 and their last at 60, and have
   // sent by then.
@@ -126,7 +126,7 @@ TEST(CausalSlices, ZigZagWinsWhereComputeIsLong) {
   }
 }
 
-TEST(CausalSlices, OfUlyssesAreNoLongerThanOneRanksTokens) {
+TEST(CausalSlices, InUlyssesMatchSerialComputeInLessTime) {
   StructureCache structures;
   Predictor predictor(structures);
   const Strategy& commfuse = commfuse_strategy;

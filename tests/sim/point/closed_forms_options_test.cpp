@@ -98,7 +98,7 @@ TEST(ClosedForms, FuseAgInGroupsWaitsForTheLastShardOfEach) {
   });
 }
 
-TEST(ClosedForms, FuseAgDirectOnLanesBringsThatManyShardsAtOnce) {
+TEST(ClosedForms, FuseAgDirectReceivesOneShardPerLaneAtOnce) {
   for_all_ranks_and_transfers(2, [](std::int32_t ranks, Duration p) {
     for (const std::int32_t lanes : {1, 2, 3, 1024}) {
       const std::int32_t used = std::min(lanes, ranks - 1);

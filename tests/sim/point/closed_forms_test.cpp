@@ -84,7 +84,7 @@ TEST(ClosedForms, FuseRsRingWithAddsOnTheirOwnLaneFollowsItsRecurrence) {
   });
 }
 
-TEST(ClosedForms, SerialIsTheSumOfCollectiveAndProductAndOfOneRankTheProduct) {
+TEST(ClosedForms, SerialIsCollectivePlusProductOrTheProductOfOneRank) {
   for_all_ranks_and_transfers([](std::int32_t ranks, Duration collective) {
     for (const SiteKind kind : {SiteKind::ag_gemm, SiteKind::gemm_rs}) {
       const Played played(one_site("serial", kind, ranks), {.gemm = c, .collective = collective});

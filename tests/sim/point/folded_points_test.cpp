@@ -85,7 +85,7 @@ int compare_all(const Point& point, const std::string& where) {
 
 class FoldedPoints : public testing::TestWithParam<const char*> {};
 
-TEST_P(FoldedPoints, AreThoseOfAllRanksToThePicosecond) {
+TEST_P(FoldedPoints, EqualThoseOfAllRanksToThePicosecond) {
   for (const int nodes : {2, 4}) {
     Point point = point_on(cluster(GetParam(), nodes));
     point.ranks = nodes * point.machine.gpus_per_node;
@@ -113,7 +113,7 @@ INSTANTIATE_TEST_SUITE_P(Clusters, FoldedPoints,
                          });
 
 /// Four lanes with every rank sending to every other share links the most.
-TEST(FoldedPoints, OfDirectFormsAreThoseOfAllRanks) {
+TEST(FoldedPoints, OfDirectFormsEqualThoseOfAllRanks) {
   StructureCache structures;
   Predictor predictor(structures);
   for (const std::int64_t seq : {4096, 6144, 16384}) {

@@ -115,7 +115,7 @@ TEST_F(HandWrittenTest, AGeneratedScheduleFromAFileIsPredictedAsTheGeneratedOne)
   }
 }
 
-TEST_F(HandWrittenTest, UnfusedWorkTimesRanksIsWhatAScopeCounts) {
+TEST_F(HandWrittenTest, UnfusedWorkTimesRanksIsTheWorkOfAScope) {
   for (const Scope scope : all_scopes) {
     HandWritten file = written(generated(scope, 4, "serial"));
     const Point at = point(scope, 4);
@@ -148,14 +148,14 @@ TEST_F(HandWrittenTest, BelongsToPointsOfItsRanksDtypeAndScope) {
   EXPECT_FALSE(belongs(file, fp8));
 }
 
-TEST_F(HandWrittenTest, DimensionsAreBoundByNameAndOwnOnesBySize) {
+TEST_F(HandWrittenTest, DimensionsAreBoundByNameAndCustomOnesBySize) {
   const HandWritten file = hand_written(file_of(std::string{attention_file}), {{"experts", 64}});
   // tokens 4096 in 2, hidden, qkv (64 + 2 x 8) x 128 in 2, attention 64 x 128 in 2, experts, batch, head.
   EXPECT_EQ(sizes_at(file, point(Scope::mlp, 2)).block,
             (std::vector<std::int64_t>{2048, 8192, 5120, 4096, 32, 1, 128}));
 }
 
-TEST_F(HandWrittenTest, FlopsOfAWorkOfItsOwnAreThoseOfItsUnfusedWorkTimesRanks) {
+TEST_F(HandWrittenTest, FlopsOfCustomWorkAreUnfusedFlopsTimesRanks) {
   const HandWritten file = hand_written(file_of(std::string{attention_file}), {{"experts", 64}});
   const Point at = point(Scope::mlp, 2);
   const double attention = 2.0 * 4096 * 4096 * 8192;  // 4 q s w, half of it behind the mask
@@ -163,7 +163,7 @@ TEST_F(HandWrittenTest, FlopsOfAWorkOfItsOwnAreThoseOfItsUnfusedWorkTimesRanks) 
   EXPECT_EQ(flops_of(file, at, sizes_at(file, at)).count, 2.0 * (attention + product));
 }
 
-TEST_F(HandWrittenTest, MissingAndNeedlessSizesAreSaid) {
+TEST_F(HandWrittenTest, MissingAndUnneededSizesAreReported) {
   const ScheduleFile file = file_of(std::string{attention_file});
   EXPECT_EQ(
       message_of([&] { hand_written(file, {}); }),
@@ -232,7 +232,7 @@ const std::vector<std::vector<std::string>> words{
     {"}\n", ", dtype: fp32}\n", ", dtype: fp8}\n", ", where: tp < 1}\n", ", waits: []}\n", ", accumulate: true}\n"},
 };
 
-TEST_F(HandWrittenTest, WhateverAStrangerWritesIsPricedOrRefused) {
+TEST_F(HandWrittenTest, AnyHandWrittenScheduleIsPricedOrRefused) {
   StructureCache structures;
   Predictor predictor(structures);
   test::Dice dice;
@@ -297,7 +297,7 @@ TEST(Fit, SeveralFilesMakeAnAxis) {
   EXPECT_EQ(grid.axes[0].steps[1][0].text, "2");
 }
 
-TEST(Fit, WhatSettingAndFileDisagreeAboutIsSaid) {
+TEST(Fit, ReportsConflictsOfSettingAndFile) {
   const std::vector<HandWritten> files = files_of({{Scope::down, 4}});
   const auto message = [&](Grid grid) { return message_of([&] { fit(grid, files, false); }); };
   EXPECT_EQ(message(grid_with("ranks", "4")), "no mistake found");
@@ -315,7 +315,7 @@ TEST(Fit, WhatSettingAndFileDisagreeAboutIsSaid) {
   EXPECT_EQ(message(axis), "no mistake found");
 }
 
-TEST(Fit, AWorkOfItsOwnStandsAlone) {
+TEST(Fit, CustomWorkCannotBeCombined) {
   std::vector<HandWritten> files{hand_written(file_of(std::string{attention_file}), {{"experts", 64}})};
   const auto message = [&](Grid grid, bool generates) { return message_of([&] { fit(grid, files, generates); }); };
   EXPECT_EQ(message(grid_with(), false), "no mistake found");
@@ -330,7 +330,7 @@ TEST(Fit, AWorkOfItsOwnStandsAlone) {
 
 // --- ops that only some ranks take part in ---------------------------------------------------------------------------
 
-TEST(StructureOf, AnOpMeetsWhatItMeetsOnAnyRank) {
+TEST(StructureOf, AnOpMeetsAllThatItMeetsOnAnyRank) {
   // Rank 1 alone receives; its product runs beside that.
   const Program program = parse_program(R"(schema: commfuse.schedule/1
 name: one way

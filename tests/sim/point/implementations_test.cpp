@@ -54,7 +54,7 @@ const ResultRow& row_named(const std::vector<ResultRow>& rows, std::string_view 
   return row == rows.end() ? rows.front() : *row;
 }
 
-TEST(Implementations, StandBehindTheSchedulesUnderTheirOwnNames) {
+TEST(Implementations, FollowTheSchedulesUnderTheirOwnNames) {
   const auto rows = rows_of({"as=te,flux", "strategy.name=serial,fused_kernel"});
   EXPECT_EQ(names_of(rows), (std::vector<std::string>{"serial", "fused_kernel", "te", "flux"}));
   EXPECT_EQ(rows[0].implements, "");
@@ -76,7 +76,7 @@ TEST(Implementations, MakeBoundsOfIdealSchedulesButSerial) {
   EXPECT_FALSE(row_named(rows_of({"as=none"}), "sliced").bound);
 }
 
-TEST(Implementations, AloneSayHowLikelyTheyBeatSerial) {
+TEST(Implementations, AloneStateTheirChanceOfBeatingSerial) {
   const auto rows = rows_of({"as=flux", "strategy.name=serial,sliced"});
   EXPECT_FALSE(rows[0].beats_serial);
   EXPECT_FALSE(rows[1].beats_serial);
@@ -89,7 +89,7 @@ TEST(Implementations, AloneSayHowLikelyTheyBeatSerial) {
   EXPECT_FALSE(row_named(rows_of({"as=flux", "uncertainty=off"}), "flux").beats_serial);
 }
 
-TEST(Implementations, SayWhatHoldsThemBack) {
+TEST(Implementations, StateTheirHandicaps) {
   const std::string held_back = row_named(rows_of({"as=flux", "strategy.name=serial"}), "flux").held_back;
   EXPECT_NE(held_back.find("its cost per call 57 us"), std::string::npos) << held_back;  // One site has 57.29 us.
   EXPECT_NE(held_back.find("its GEMM "), std::string::npos) << held_back;                // The GEMM is 3.2% longer.
@@ -97,7 +97,7 @@ TEST(Implementations, SayWhatHoldsThemBack) {
   EXPECT_EQ(row_named(rows_of({"as=flux"}), "serial").held_back, "");
 }
 
-TEST(Implementations, AllAreThoseThatRunThere) {
+TEST(Implementations, AllSelectsThoseThatRunOnTheMachine) {
   const auto has = [](const std::vector<ResultRow>& rows, std::string_view name) {
     return std::ranges::find(rows, name, &ResultRow::strategy) != rows.end();
   };
@@ -112,7 +112,7 @@ TEST(Implementations, AllAreThoseThatRunThere) {
   EXPECT_TRUE(all_feasible(blackwell));
 }
 
-TEST(Implementations, OneThatIsNamedIsARowWithItsReason) {
+TEST(Implementations, ANamedOneThatCannotRunIsARowWithItsReason) {
   const auto rows = rows_of({"as=flux,te", "strategy.name=serial", "hardware=b200-sxm"});
   ASSERT_EQ(names_of(rows), (std::vector<std::string>{"serial", "flux", "te"}));
   EXPECT_EQ(rows[1].reason, "flux does not run on b200-sxm; it is for ampere, hopper");
@@ -122,13 +122,13 @@ TEST(Implementations, OneThatIsNamedIsARowWithItsReason) {
   EXPECT_EQ(rows[2].reason, "");
 }
 
-TEST(Implementations, WhereNobodyMeasuredAWarningSaysSo) {
+TEST(Implementations, WarnWhereNobodyMeasured) {
   const std::string warning = "nobody measured te on GPUs such as ";
   EXPECT_NE(row_named(rows_of({"as=te", "hardware=b200-sxm"}), "te").warnings.find(warning), std::string::npos);
   EXPECT_EQ(row_named(rows_of({"as=te"}), "te").warnings.find(warning), std::string::npos);
 }
 
-TEST(Implementations, AScopeThatIsNotCoveredIsRefusedAndLeftOutOfAll) {
+TEST(Implementations, AreRefusedForOtherScopesAndOmittedFromAll) {
   try {
     rows_of({"as=flux", "scope=mlp_ar"});
     ADD_FAILURE() << "accepted";

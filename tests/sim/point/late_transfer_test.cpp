@@ -52,7 +52,7 @@ class LateTransfer : public testing::TestWithParam<std::int64_t> {
   const Duration delay = GetParam() * 1us;
 };
 
-TEST_P(LateTransfer, AGatherAroundARingHasGainedAStepForEachBefore) {
+TEST_P(LateTransfer, ARingGatherCatchesUpByOneStepPerEarlierShard) {
   // The GEMM that needs shard s + 1 starts (s + 1)(c - p) after it has come.
   for (const StrategyOptions& options : {StrategyOptions{.form = Form::ring}, StrategyOptions{.form = Form::direct}}) {
     const std::vector<Duration> later = later_by(SiteKind::ag_gemm, options, delay);
@@ -62,7 +62,7 @@ TEST_P(LateTransfer, AGatherAroundARingHasGainedAStepForEachBefore) {
   }
 }
 
-TEST_P(LateTransfer, AGatherWithALaneAPeerDelaysOnlyTheProductOfThatShard) {
+TEST_P(LateTransfer, AGatherWithALanePerPeerDelaysOnlyOneProduct) {
   // All shards come at p; the product of shard s + 1 starts at (s + 1) c.
   const std::vector<Duration> later = later_by(SiteKind::ag_gemm, {.form = Form::direct, .lanes = ranks - 1}, delay);
   for (std::int32_t step = 0; step + 1 < ranks; ++step) {
@@ -88,7 +88,7 @@ TEST_P(LateTransfer, AScatterThatAddsBesideItsGemmsCatchesUpInEveryStep) {
   }
 }
 
-TEST_P(LateTransfer, AScatterWithALaneAPeerIsLateOnlyByTheLastStep) {
+TEST_P(LateTransfer, AScatterWithALanePerPeerIsLateOnlyByTheLastStep) {
   // Shard s is sent at (s + 1) c and must be there at N c.
   const std::vector<Duration> later = later_by(SiteKind::gemm_rs, {.form = Form::direct, .lanes = ranks - 1}, delay);
   for (std::int32_t step = 0; step + 1 < ranks; ++step) {

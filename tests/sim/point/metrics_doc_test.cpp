@@ -98,7 +98,7 @@ TEST(MetricsPage, DrawsTheTimelineOfItsExample) {
   }
 }
 
-TEST(MetricsPage, SaysWhatTenRunsSay) {
+TEST(MetricsPage, AgreesWithTenRuns) {
   const std::string text = page();
   std::vector<Duration> runs;
   std::string listed;

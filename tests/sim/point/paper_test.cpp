@@ -30,7 +30,7 @@ class PaperTable1 : public testing::Test {
   Predictor predictor_{structures_};
 };
 
-TEST_F(PaperTable1, TheVanillaRowIsWhatWasFitted) {
+TEST_F(PaperTable1, TheVanillaRowIsTheFittedOne) {
   const Prediction serial = predictor_.predict(point(), serial_strategy, {});
   EXPECT_NEAR(to_seconds(serial.analysis.critical.makespan) * 1e3, 122.3, 0.1);
   EXPECT_NEAR(to_seconds(serial.analysis.critical.exposed) * 1e3, 43.8, 0.1);

@@ -99,7 +99,7 @@ Costs stretched_at_random(Costs costs, std::mt19937_64& random) {
   return costs;
 }
 
-TEST(Replay, SeveralCostsTogetherTakeWhatEachTakesAlone) {
+TEST(Replay, SeveralCostsTogetherEqualEachAlone) {
   std::mt19937_64 random(12);
   for (int i = 0; i < 3'000; ++i) {
     const RandomFold fold = random_fold(random);
@@ -128,7 +128,7 @@ void expect_repeated(const Recorder& every_rank, const Recorder& few, int progra
   }
 }
 
-TEST(Replay, TheFirstRanksStandForAllWhereCostsRepeat) {
+TEST(Replay, TheFirstRanksRepresentAllWhereCostsRepeat) {
   std::mt19937_64 random(11);
   int folded_runs = 0;
   for (int i = 0; i < 5'000; ++i) {
@@ -156,7 +156,7 @@ TEST(Replay, TheFirstRanksStandForAllWhereCostsRepeat) {
   EXPECT_GT(folded_runs, 1000);
 }
 
-TEST(Replay, AllRanksAreReplayedWhereTheirNumberFoldsNoMesh) {
+TEST(Replay, ReplaysAllRanksWhereCostsDoNotFoldTheMesh) {
   const Replayed played(one_site("commfuse", SiteKind::ag_gemm, 8));
   Costs costs = costs_of(*played.program, OpCosts{.gemm = 10us, .exchange = 5us});
   costs.by_rank = costs.duration;
@@ -169,13 +169,13 @@ TEST(Replay, AllRanksAreReplayedWhereTheirNumberFoldsNoMesh) {
   EXPECT_EQ(distinct_ranks(*played.program, played.tape, costs), 8);
 }
 
-TEST(Replay, ASentenceTellsOfARunThatDoublesCannotHold) {
+TEST(Replay, ReportsARunThatExceedsDoubles) {
   const Replayed played(one_site("commfuse", SiteKind::ag_gemm, 2));
   Recorder recorder;
   EXPECT_THROW(played.run(costs_of(*played.program, {.gemm = 10000s}), recorder), ConfigError);
 }
 
-TEST(Tape, OfARingNeedsAsManyRegistersForManyRanksAsForFew) {
+TEST(Tape, OfARingNeedsTheSameRegistersForManyRanks) {
   const Replayed few(one_site("commfuse", SiteKind::gemm_rs, 4));
   const Replayed many(one_site("commfuse", SiteKind::gemm_rs, 64));
   EXPECT_EQ(few.tape.registers, many.tape.registers);

@@ -52,7 +52,7 @@ TEST(OverlapPairs, OneColumnIsSerial) {
   EXPECT_EQ(names_in("op,M,N,K,ngpus,flux_us").serial, "");
 }
 
-TEST(OverlapPairs, PartsAreNoImplementations) {
+TEST(OverlapPairs, PartsAreNotImplementations) {
   const Names names = names_in(
       "op,M,N,K,ngpus,serial_us,gemm_us,comm_us,torch_gemm_us,torch_mm_us,nccl_comm_us,nccl_tree_us,flux_no_overlap_us,"
       "flux_us,speedup");
@@ -60,20 +60,20 @@ TEST(OverlapPairs, PartsAreNoImplementations) {
   EXPECT_EQ(names.implemented, Words{"flux_us=flux"});
 }
 
-TEST(OverlapPairs, AnImplementationIsKnownByItsNamesAndElseByNone) {
+TEST(OverlapPairs, AnImplementationIsRecognisedOnlyByItsNames) {
   EXPECT_EQ(
       names_in("M,N,K,ngpus,te_us,userbuffers_us,torch_symm_mem_ms,flux_total_ms,wizardry_us").implemented,
       (Words{"te_us=te", "userbuffers_us=te", "torch_symm_mem_ms=async_tp", "flux_total_ms=flux", "wizardry_us="}));
 }
 
-TEST(OverlapPairs, WhatAnyTableMayCallItsKernelIsThatOfTheFile) {
+TEST(OverlapPairs, GenericKernelColumnsBelongToTheNameOfTheFile) {
   EXPECT_EQ(names_in("M,N,K,ngpus,fused_us", "overlap_flux90_ag_h100").implemented, Words{"fused_us=flux"});
   EXPECT_EQ(names_in("M,N,K,ngpus,gemm_rs_us,serial_us", "overlap_flux90_rs_h100").implemented,
             Words{"gemm_rs_us=flux"});
   EXPECT_EQ(names_in("M,N,K,ngpus,fused_us", "overlap_of_somebody").implemented, Words{"fused_us="});
 }
 
-TEST(OverlapPairs, TheFileSaysWhatIsDoneWhereNoColumnDoes) {
+TEST(OverlapPairs, TheNameOfTheFileStatesTheOperatorWithoutAColumn) {
   const auto columns = [](std::string_view header, std::string_view file) {
     return overlap_columns(Table(std::string(header) + "\n"), file, known());
   };
@@ -101,7 +101,7 @@ OverlapRow read(const std::string& header, const std::string& cells, std::string
   return read;
 }
 
-TEST(OverlapPairs, SizesOfARankAreMultiplied) {
+TEST(OverlapPairs, SizesPerRankAreMultiplied) {
   const OverlapRow gathers = read("op,M,N_per_gpu,K,ngpus,dtype,serial_us,flux_us", "ag,4096,3584,8192,8,fp16,900,700");
   EXPECT_FALSE(gathers.scatters);
   EXPECT_EQ(gathers.m, 4096);
@@ -152,7 +152,7 @@ TEST(OverlapPairs, ATableThatDoesNotSayItsOperatorIsSkipped) {
   EXPECT_EQ(score.skipped[0].reason, "neither a column op nor the file's name says ag or rs");
 }
 
-TEST(OverlapPairs, OfTwoSerialColumnsTheFirstCountsAndIsNamed) {
+TEST(OverlapPairs, UsesAndNamesTheFirstOfTwoSerialColumns) {
   const TableScore score =
       score_text("# hardware: 8x H100\nop,M,N,K,ngpus,torch_us,serial_us,flux_us\nrs,4096,8192,28672,8,600,700,500\n",
                  "x.csv", {});
@@ -162,7 +162,7 @@ TEST(OverlapPairs, OfTwoSerialColumnsTheFirstCountsAndIsNamed) {
   EXPECT_EQ(score.remarks[0], "Of several columns of serial times torch_us counts.");
 }
 
-TEST(OverlapPairs, APairSaysWhichCommandRunsIt) {
+TEST(OverlapPairs, APairNamesTheCommandThatRunsIt) {
   const TableScore score = score_text(std::string(head) + "h100-sxm,rs,4096,8192,28672,8,bf16,600,500\n", "x.csv", {});
   ASSERT_EQ(score.pairs.size(), 1U);
   EXPECT_EQ(score.pairs[0].implementation, "flux");
@@ -208,7 +208,7 @@ double fitted(const std::string& text, std::string_view site, std::string_view k
   return at == std::string::npos ? 0.0 : std::stod(text.substr(at + key.size() + 10));
 }
 
-TEST(ImplementationFit, FindsTheCostsThatATableWasMadeWith) {
+TEST(ImplementationFit, FindsTheCostsBehindATable) {
   const OwnFolder folder;
   KnownMachines machines;
   const Machine& machine = *machines.by_name("h100-sxm").machine;
@@ -244,7 +244,7 @@ TEST(ImplementationFit, FindsTheCostsThatATableWasMadeWith) {
   EXPECT_NEAR(fitted(text, "gemm_rs", "rate"), 120.0, 6.0);
 }
 
-TEST(ImplementationFit, WithoutTimesThereIsNothingToFit) {
+TEST(ImplementationFit, FitsNothingWithoutTimes) {
   const OwnFolder folder;
   std::ofstream("none.csv") << "# source: x\nhw,op,M,N,K,ngpus,dtype,serial_us\nh100-sxm,ag,4096,28672,8192,8,bf16,1\n";
   try {

@@ -49,7 +49,7 @@ double error_of_product(const GemmSize& size) {
   return std::sqrt(squares);
 }
 
-TEST(Intervals, ARowStandsBesideTheErrorThatARunWouldState) {
+TEST(Intervals, ARowHasTheErrorThatARunWouldState) {
   const GemmSize size{.m = 2048, .n = 4096, .k = 4096};
   const TableScore score = score_text(std::string(gemm_header) + gemm_row(size, 1.1), "x.csv", {});
   ASSERT_EQ(score.checked.size(), 1U);
@@ -63,7 +63,7 @@ TEST(Intervals, ARowStandsBesideTheErrorThatARunWouldState) {
   EXPECT_EQ(checked.times[0].shape, (ShapeKey{4096, 4096, 0}));
 }
 
-TEST(Intervals, OfATableThatAFitReadOnlyRowsHeldBackAreChecked) {
+TEST(Intervals, OnlyHeldBackRowsOfAFittedTableAreChecked) {
   std::string text(gemm_header);
   std::size_t kept_back = 0;
   for (std::int64_t n = 64; n <= 3200; n += 64) {
@@ -221,7 +221,7 @@ TEST(Figures, AreReadFromAValueAndItsUnit) {
   EXPECT_FALSE(figures_in(-3.0, "x"));
 }
 
-TEST(SampledOp, StatisticsOfRunsByHand) {
+TEST(SampledOp, MatchesStatisticsByHand) {
   EXPECT_DOUBLE_EQ(value_at({4.0, 1.0, 2.0, 3.0}, 0.5), 2.5);
   EXPECT_DOUBLE_EQ(variation_of({1.0, 3.0}), 0.5);
   EXPECT_EQ(largest_over_median({2.0, 3.0, 4.0, 5.0, 5.0, 10.0, 7.0}, 3), (std::vector<double>{4.0 / 3.0, 2.0}));
@@ -263,7 +263,7 @@ TEST(SampledOp, ASendHasOneDrawAndAnAllGatherWaitsForTheSlowest) {
 
 constexpr std::string_view variability_header = "what,where,value,unit,source,trust\n";
 
-TEST(Variability, RowsThatARunGivesAreHeldAgainstItsPercentiles) {
+TEST(Variability, RowsAreComparedWithThePercentilesOfARun) {
   const std::string text =
       std::string(variability_header) +
       "inter-node send/recv max over median (3 runs),H100 one NIC,1.013,x p50; 1.093 p90,here,seen\n"

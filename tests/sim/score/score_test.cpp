@@ -46,7 +46,7 @@ TEST(Score, AnErrorIsPredictedOverMeasuredLessOne) {
   EXPECT_EQ(score.machines, std::vector<std::string>{"h100-sxm"});
 }
 
-TEST(Score, AllReducesOfFrameworksGoByTheirOwnKernels) {
+TEST(Score, AllReducesOfFrameworksUseTheirOwnKernels) {
   Machine machine = *with_all_reduce_kernel(load_machine("h100-sxm"), AllReduceKernel::vllm);
   const double by_vllm = to_microseconds(all_reduce_time(machine.link, 8, Bytes{1 << 16}));
   const std::string text = fmt::format(
@@ -70,7 +70,7 @@ TEST(Score, PercentilesLieBetweenTwoErrorsAsNumpySays) {
   EXPECT_EQ(summary_of({}).n, 0);
 }
 
-TEST(Score, WhereATableIsFromItsCommentsSayOrItsRows) {
+TEST(Score, CommentsOrRowsNameTheSourceOfATable) {
   const auto source_of = [](std::string text) { return score_text(std::move(text), "x.csv", {}).source; };
   EXPECT_EQ(source_of("# source: https://example.org\nmodel,source\na,b\n"), "https://example.org");
   EXPECT_EQ(source_of("model,source\na,here\nb,here\n"), "here");
@@ -99,7 +99,7 @@ TEST(Score, FaultyRowsAreNamedAndTheRestIsScored) {
   EXPECT_EQ(score.faults[3].reason, "the row has 3 of 6 columns; it is cut off");
 }
 
-TEST(Score, AHeaderThatIsWrongIsSaidAndNothingIsScored) {
+TEST(Score, AWrongHeaderIsReportedAndNothingIsScored) {
   const auto fault = [](const std::string& text) {
     const TableScore score = score_text(text, "x.csv", {});
     EXPECT_EQ(score.scored, 0);
@@ -117,7 +117,7 @@ TEST(Score, AHeaderThatIsWrongIsSaidAndNothingIsScored) {
   EXPECT_EQ(fault("colour,taste\nred,sweet\n"), "");
 }
 
-TEST(Score, WhatTheModelLacksIsSkippedAndCounted) {
+TEST(Score, SkipsAndCountsUnsupportedRows) {
   const std::string text = std::string(gemm_header) + gemm_row(1024, 4096, 4096, 1.0) +
                            "Wafer 3,bf16,1024,4096,4096,100\nWafer 3,bf16,2048,4096,4096,200\nH100,int4,8,8,8,3\n";
   const TableScore score = score_text(text, "x.csv", {});
@@ -158,7 +158,7 @@ TEST(Score, WithoutAColumnOfMachinesTheFileOfTheHardwareNamesTheGroups) {
   EXPECT_EQ(score.scored, kept_back);
 }
 
-TEST(Score, OfANetworkThatHasPriorsAloneNoFitSawARow) {
+TEST(Score, NoFitSawRowsOfANetworkWithPriorsAlone) {
   // On two nodes a fit saw four sizes in five for H100, and none for GH200.
   const auto rows = [](int gpus) {
     std::string text = "op,ngpus,nodes,bytes,time_us\n";
@@ -175,7 +175,7 @@ TEST(Score, OfANetworkThatHasPriorsAloneNoFitSawARow) {
   EXPECT_LT(fitted.scored, 11);
 }
 
-TEST(Score, TheSlicingPenaltyIsSetAgainstNoPenalty) {
+TEST(Score, TheSlicingPenaltyIsComparedWithNoPenalty) {
   // The whole takes as long as predicted, and a quarter of it takes 1.1 times its prediction.
   const std::string text =
       std::string(gemm_header) + gemm_row(8192, 4096, 4096, 1.0) + gemm_row(2048, 4096, 4096, 1.0 / 1.1);
@@ -189,7 +189,7 @@ TEST(Score, TheSlicingPenaltyIsSetAgainstNoPenalty) {
   EXPECT_NEAR(penalty.of_no_penalty[0], std::abs(1.0 / measured - 1.0), 1e-6);
 }
 
-TEST(Score, PenaltiesCountOnlyProductsOfWhichAScheduleWouldThink) {
+TEST(Score, PenaltiesCountOnlyProductsThatASchedulerWouldCut) {
   const std::string narrow = std::string(gemm_header) + gemm_row(8192, 512, 4096, 1.0) + gemm_row(2048, 512, 4096, 1.0);
   EXPECT_TRUE(score_text(narrow, "x.csv", {}).penalties.empty());
   const std::string few = std::string(gemm_header) + gemm_row(1024, 4096, 4096, 1.0) + gemm_row(256, 4096, 4096, 1.0);
@@ -231,7 +231,7 @@ TEST(Score, MemoryBoundOpsTakeTheirWidthsFromTheProductsBeside) {
               1e-9);
 }
 
-TEST(Score, ATableThatSpeaksOfWeightCopiesHasWarmWeights) {
+TEST(Score, ATableThatMentionsWeightCopiesHasWarmWeights) {
   // 2 x 3072 x 2048 bytes: five copies are 63 MB of the 101 MB that the L2 of an L40S holds.
   const std::string rows = std::string(gemm_header) + "L40S,bfloat16,1,3072,2048,10\n";
   const Accelerator accelerator = load_machine("l40s-pcie").accelerator;
@@ -245,7 +245,7 @@ TEST(Score, ATableThatSpeaksOfWeightCopiesHasWarmWeights) {
   EXPECT_GT(std::abs(error(0) - error(5)), 0.1);
 }
 
-TEST(Score, AFrameworkThatHasKernelsOfItsOwnIsAMachineOfItsOwn) {
+TEST(Score, AFrameworkWithItsOwnKernelsIsASeparateMachine) {
   const std::string rows = std::string(gemm_header) + "H100-SXM5-80GB,bfloat16,2048,4096,4096,100\n";
   const auto error_on = [](const char* name) {
     const Accelerator accelerator = load_machine(name).accelerator;
@@ -278,7 +278,7 @@ TEST(Score, AnEarlyLibraryIsDeclaredAndTheRowsThatFixedItAreNotScored) {
   EXPECT_LT(early.errors[0], later.errors[1]);  // 160 tiles of 128 x 128: two waves, not 1.2
 }
 
-TEST(Score, TheBestOfASearchIsHeldAgainstTheBestThatTheModelFinds) {
+TEST(Score, TheBestOfASearchIsComparedWithTheBestOfTheModel) {
   // No search would end with this shape, so what it says beside its rate does not matter.
   const std::string header = "hw,dtype,m,n,k,tflops,efficiency_pct\n";
   const TableScore odd = score_text(header + "NVIDIA H100 SXM,bf16,64,64,64,700,70\n", "x.csv", {});
@@ -307,7 +307,7 @@ TEST(Score, AttentionOfAScheduleMayBeUnfused) {
   EXPECT_EQ(error_of("half"), -1.0);
 }
 
-TEST(Score, NamedSchedulesTellTheWinner) {
+TEST(Score, NamedSchedulesDecideTheWinner) {
   const std::string text =
       "hw,model,scope,ranks,batch,seq,dtype,strategy,time_us\n"
       "commfuse-paper-npu,commfuse-paper-mlp,down,4,32,4096,bf16,serial,122300\n"
@@ -362,7 +362,7 @@ TEST(Score, TrainingStepsAreScoredWithTheirMeanAndRankCorrelation) {
   EXPECT_EQ(score.steps->layout_pairs, 0);  // They are three different pieces of work.
 }
 
-TEST(Score, TheBetterOfTwoLayoutsOfOnePieceOfWorkIsNamedOrNot) {
+TEST(Score, RanksTwoLayoutsOfTheSameWork) {
   const auto layouts = [](const std::string& last) {
     // The first two are 1.3% apart and no pair; each with the third is one.
     return *score_text(std::string(steps_header) +
@@ -440,7 +440,7 @@ TEST(Score, ATrainingStepThatCannotBeSpreadIsSkippedWithTheTwoSettings) {
   EXPECT_NE(score.skipped.front().reason.find("heads 16 is not a multiple of tensor parallelism 3"), std::string::npos);
 }
 
-TEST(Score, WhatTheProjectBringsAlongIsScored) {
+TEST(Score, ScoresTheShippedTables) {
   const auto scores = score_tables(tables_in({published_tables().string()}), {});
   ASSERT_FALSE(scores.empty());
   for (const TableScore& score : scores) {
@@ -449,7 +449,7 @@ TEST(Score, WhatTheProjectBringsAlongIsScored) {
   }
 }
 
-TEST(Score, PathsThatAreNotThereAreTheUsersMistake) { EXPECT_THROW(tables_in({"/nowhere/at/all"}), ConfigError); }
+TEST(Score, MissingPathsAreUserErrors) { EXPECT_THROW(tables_in({"/nowhere/at/all"}), ConfigError); }
 
 // Checks every row of the tables beside the project, if they exist: it is scored, skipped with a reason or named as
 // faulty.

@@ -24,7 +24,7 @@ TEST(Exchange, ALayerIsSlowOnlyWhileItsExchangeRuns) {
   EXPECT_EQ(with_exchange(layer, microseconds(35)), microseconds(35));
 }
 
-TEST(Exchange, AnExchangeThatHoldsNothingCostsWhatIsLonger) {
+TEST(Exchange, AnExchangeThatHoldsNoSmsCostsTheLongerOfTheTwo) {
   const PassTime alone{microseconds(10), microseconds(10)};
   EXPECT_EQ(with_exchange(alone, microseconds(7)), microseconds(10));
   EXPECT_EQ(with_exchange(alone, microseconds(13)), microseconds(13));
@@ -54,7 +54,7 @@ TEST(Exchange, LayersWaitForTheirWeights) {
   EXPECT_EQ(slowed_by(layers, microseconds(2)), microseconds(3));
 }
 
-TEST(Exchange, MoreTrafficIsNeverFasterAndNothingComesFree) {
+TEST(Exchange, MoreTrafficIsNeverFasterNorFree) {
   std::mt19937_64 random(7);
   std::uniform_int_distribution<std::int64_t> time(0, 1000);
   for (int setting = 0; setting < 2000; ++setting) {

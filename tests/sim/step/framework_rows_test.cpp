@@ -43,7 +43,7 @@ std::vector<std::string> strategies_of(const std::vector<StepRow>& rows) {
   return names;
 }
 
-TEST(FrameworkRows, TheFrameworkComesFirstAndFillsWhatNobodyChose) {
+TEST(FrameworkRows, TheFrameworkComesFirstAndFillsUnsetSettings) {
   const std::vector<StepRow> rows = rows_with({"framework=torchtitan", "strategy.name=serial,commfuse"});
   EXPECT_EQ(strategies_of(rows), (std::vector<std::string>{"torchtitan", "serial", "commfuse"}));
   for (const StepRow& row : rows) {
@@ -53,7 +53,7 @@ TEST(FrameworkRows, TheFrameworkComesFirstAndFillsWhatNobodyChose) {
   }
 }
 
-TEST(FrameworkRows, WhatTheUserChoseStands) {
+TEST(FrameworkRows, KeepsTheChoicesOfTheUser) {
   const std::vector<StepRow> rows =
       rows_with({"framework=torchtitan", "strategy.name=serial", "parallel.zero=0", "step.recompute=none"});
   ASSERT_EQ(rows.size(), 2U);
@@ -63,7 +63,7 @@ TEST(FrameworkRows, WhatTheUserChoseStands) {
   }
 }
 
-TEST(FrameworkRows, WithoutAFrameworkRowsAreAsTheyWere) {
+TEST(FrameworkRows, WithoutAFrameworkRowsStayTheSame) {
   const std::vector<StepRow> unsaid = rows_with({});
   const std::vector<StepRow> none = rows_with({"framework=none"});
   ASSERT_EQ(none.size(), unsaid.size());
@@ -116,7 +116,7 @@ TEST(FrameworkRows, AFrameworkChoosesThem) {
 }
 
 /// A profile without content equals no framework; each line then changes the step in its direction.
-TEST(FrameworkRows, AProfileOfOnesOwnChangesTheTimeOfItsRow) {
+TEST(FrameworkRows, AUsersProfileChangesTheTimeOfItsRow) {
   const OwnFolder folder;
   const auto time_of = [](const std::string& host, const std::string& loss_bytes, const std::string& overlap) {
     std::ofstream("mine.yaml") << "schema: commfuse.framework/1\nname: mine\nsummary: mine\nhost: {issue: {value: "

@@ -37,7 +37,7 @@ Duration last_end(const Pipeline& pipeline) {
 }
 
 // Narayanan et al. 2021, section 2.2: the bubble is (p - 1) / m of the work, interleaved (p - 1) / (m v).
-TEST(Pipeline, Of1F1BTakesMicroBatchesPlusStagesLessOne) {
+TEST(Pipeline, OneFOneBTakesMicroBatchesPlusStagesLessOne) {
   for (const std::int64_t stages : {1, 2, 4, 7}) {
     for (const std::int64_t micro_batches : {1, 2, 8, 13}) {
       EXPECT_EQ(last_end(even(stages, 1, micro_batches)), (micro_batches + stages - 1) * Duration(30us));
@@ -51,7 +51,7 @@ TEST(Pipeline, InterleavingDividesTheBubbleByThePiecesOfAStage) {
   EXPECT_EQ(last_end(even(8, 2, 64)), 64 * Duration(30us) + 7 * Duration(15us));
 }
 
-TEST(Pipeline, OneMicroBatchIsSentForthAndBack) {
+TEST(Pipeline, OneMicroBatchIsSentForwardAndBack) {
   Pipeline pipeline = even(4, 1, 1);
   pipeline.sends.assign(pipeline.sends.size(), 1us);
   EXPECT_EQ(last_end(pipeline), 4 * Duration(30us) + 6 * Duration(1us));

@@ -181,7 +181,7 @@ TEST_F(StepTest, HidesGradientsBesideTheLastBackwardPass) {
   EXPECT_GT(hidden.parts.gradients, Duration::zero());  // The first layer's reductions come last.
 }
 
-TEST_F(StepTest, SharesTheOptimizerAmongReplicas) {
+TEST_F(StepTest, ShardsTheOptimizerAmongReplicas) {
   TrainingPlan plan{.data = 8, .global_batch = 32};
   const StepPrediction alone = predict(small, plan);
   plan.zero = Zero::optimizer;
@@ -190,7 +190,7 @@ TEST_F(StepTest, SharesTheOptimizerAmongReplicas) {
   EXPECT_EQ(shared.memory.optimizer.count, (alone.memory.optimizer.count + 7) / 8);
 }
 
-TEST_F(StepTest, NotFittingTheMemoryIsAResult) {
+TEST_F(StepTest, ExceedingTheMemoryIsAResult) {
   const StepPrediction prediction = predict(load_model("megatron-22b"), {.global_batch = 1});
   EXPECT_FALSE(prediction.fits);
   EXPECT_GT(prediction.time, Duration::zero());
@@ -207,7 +207,7 @@ TEST_F(StepTest, WaitsInAPipelineForItsBubble) {
   EXPECT_NEAR(bubble(64), 3.0 / 64.0, 0.02);
 }
 
-TEST_F(StepTest, OfExpertsSendsTokensAround) {
+TEST_F(StepTest, ExpertsExchangeTokens) {
   Transformer model = small;
   model.experts = Experts{.count = 8, .active = 2, .ffn = 4096};
   const StepPrediction alone = predict(model, {.data = 8, .expert = 1, .global_batch = 8});
@@ -226,7 +226,7 @@ Transformer mixture(std::int64_t shared = 0) {
 
 constexpr LayerKind routed{.mlp = MlpKind::mixture};
 
-TEST_F(StepTest, OfExpertsSumsTheTensorRanksPartsOfEach) {
+TEST_F(StepTest, ExpertsSumThePartsOfTheirTensorRanks) {
   // Without waits for the host, slow links lengthen a layer of two tensor ranks exactly by what they add to its
   // collectives.
   const Transformer model = mixture();
@@ -457,7 +457,7 @@ Transformer hybrid() {
   return model;
 }
 
-TEST_F(StepTest, OfAHybridIsTheSumOfItsLayers) {
+TEST_F(StepTest, AHybridIsTheSumOfItsLayers) {
   // Four of eight layers have a state space, one attention, three an MLP. No stage waits on one GPU.
   const Transformer model = hybrid();
   const TrainingPlan plan{.global_batch = 1, .seq = 4096};

@@ -56,7 +56,7 @@ class Handout : public testing::Test {
   PointList list_;
 };
 
-TEST_F(Handout, EveryPointIsTakenOnceAndIsWhatOneProcessPlays) {
+TEST_F(Handout, EveryPointIsTakenOnceAndMatchesASingleProcess) {
   Players alone(library_, StoreKind::layers);
   const PlayPoint player = alone.player();
   PointCursor cursor(list_);
@@ -76,7 +76,7 @@ TEST_F(Handout, EveryPointIsTakenOnceAndIsWhatOneProcessPlays) {
   }
 }
 
-TEST_F(Handout, AStopEndsWhatIsRunningAndSendsAllHome) {
+TEST_F(Handout, AStopEndsTheRunningPointsAndAllProcesses) {
   std::atomic<bool> stop{false};
   std::size_t taken = 0;
   const auto thrown = play(
@@ -96,7 +96,7 @@ TEST_F(Handout, AProcessWithOtherFilesEndsTheSweep) {
   EXPECT_EQ(thrown[2], "");
 }
 
-TEST_F(Handout, AStoreThatFailsSendsTheOthersHome) {
+TEST_F(Handout, AFailedStoreEndsTheOtherProcesses) {
   const auto thrown = play(
       3, [](const StoredPoint&) { throw std::runtime_error("the disk is full"); }, nullptr);
   EXPECT_EQ(thrown, (std::vector<std::string>{"the disk is full", "", ""}));

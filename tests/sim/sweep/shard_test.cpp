@@ -41,7 +41,7 @@ TEST(Shard, IsWrittenAsAPartOfSeveral) {
   EXPECT_EQ(refusal("1/x"), "--shard: '1/x' is no part; write one, as in 3/7, or auto");
 }
 
-TEST(Shard, AutoIsWhatTheSchedulerSays) {
+TEST(Shard, AutoFollowsTheScheduler) {
   const Environment slurm{{"SLURM_ARRAY_TASK_ID", "14"},   {"SLURM_ARRAY_TASK_MIN", "10"},
                           {"SLURM_ARRAY_TASK_COUNT", "4"}, {"SLURM_ARRAY_TASK_STEP", "2"},
                           {"SLURM_PROCID", "0"},           {"SLURM_NTASKS", "1"}};

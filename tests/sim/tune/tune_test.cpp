@@ -72,7 +72,7 @@ TEST_F(TuneTest, AStrategyThatCannotSplitSoFewTokensIsReported) {
             "8 tokens cannot be cut into 16 equal blocks, as sliced (k=2) qkv does; choose 16 or a multiple of it");
 }
 
-TEST_F(TuneTest, AmongPlansThatTieTheOneWithLessMemoryIsTaken) {
+TEST_F(TuneTest, BreaksTiesByLessMemory) {
   TuneOptions options{.keep = 12};
   const Tuning fastest = tune(space(8, 16), fastest_alone);
   options.rule = {.difference = 0.3, .probability = 0.8};
@@ -186,7 +186,7 @@ TEST_F(TuneTest, TheFastestPlansAreThoseOfSimulatingEveryPipeline) {
   EXPECT_TRUE(fastest_plans(point, {}, times, 12).best.empty());
 }
 
-TEST_F(TuneTest, AChoicePerSiteIsBetweenACommonOneAndComputeAlone) {
+TEST_F(TuneTest, AChoicePerSiteLiesBetweenACommonOneAndComputeAlone) {
   PlanSpace eight = space(8, 8);
   eight.wish = {.tensor = 8};
   const Tuning tuning = tune(eight, {});
@@ -204,7 +204,7 @@ TEST_F(TuneTest, AChoicePerSiteIsBetweenACommonOneAndComputeAlone) {
 }
 
 // Llama's down projection of 1024 rows fills 1.8 waves of an A100; two parts of it fill one each.
-TEST_F(TuneTest, AFrameworkPricesAllPlansAndItsOwnWayIsTheBaseline) {
+TEST_F(TuneTest, AFrameworkPricesAllPlansAndItsDefaultIsTheBaseline) {
   PlanSpace eight = space(8, 16);
   EXPECT_FALSE(tune(eight, fastest_alone).baseline);
   eight.framework = load_framework("deepspeed");
@@ -334,7 +334,7 @@ TEST_F(TuneTest, HybridHasStateSpaceProjectionsAmongItsSites) {
   EXPECT_LE(tuning.sites[4].best.time, tuning.sites[4].serial.time);
 }
 
-TEST_F(TuneTest, LeavingOutSchedulesThatCannotWinKeepsTheWinners) {
+TEST_F(TuneTest, PruningSchedulesKeepsTheWinners) {
   StructureCache structures;
   SiteTimes times(structures, machine_);
   const SitePoint site{.model = &model_, .scope = Scope::qkv, .ranks = 4, .tokens = 4096};
@@ -386,7 +386,7 @@ TEST_F(TuneTest, ABatchThatNothingDividesIsRefusedWithItsRemedy) {
   EXPECT_THROW((void)tune(odd, {}), ConfigError);
 }
 
-TEST(Calculon, ItsFormsAreThoseOfItsSource) {
+TEST(Calculon, ItsFormulasAreThoseOfItsSource) {
   // c 850 us is 1000 us beside communication. Shorter communication, 500 us, costs 0.15 of itself except for one tile.
   const CalculonForms hidden = calculon_forms({.compute = 850us, .communication = 500us, .ranks = 4});
   EXPECT_EQ(hidden.none, 1350us);

@@ -200,7 +200,7 @@ std::shared_ptr<const Costs> costs_of(std::size_t ops, Duration each) {
       Costs{.duration = std::vector(ops, each), .issue = std::vector(ops, Duration{})});
 }
 
-TEST(CpuExecutor, WhatDoesNotEndInTimeIsGivenUpAndNamed) {
+TEST(CpuExecutor, AbandonsAndNamesOpsThatDoNotEndInTime) {
   Shift shift(2);
   shift.exchange(true, true);
   EXPECT_EQ(reason_of(*executor_of(shift, {.costs = costs_of(1, 1h), .patience = 300ms})),

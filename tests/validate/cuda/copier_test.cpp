@@ -83,7 +83,7 @@ class HeldCopies {
   Hold hold_;
 };
 
-TEST_F(CudaCopies, ThatNeverEndAreGivenUp) {
+TEST_F(CudaCopies, AreAbandonedIfTheyNeverFinish) {
   if (!driver().facts().is_software()) {
     GTEST_SKIP() << "copies of hardware end";
   }

@@ -106,7 +106,7 @@ TEST_F(CudaKernels, FunctionsHaveTheReferencesBits) {
   }
 }
 
-TEST_F(CudaKernels, AnAddOfWhatCameOverAWireRoundsEveryTermFirst) {
+TEST_F(CudaKernels, AnAddAfterAWireRoundsEveryTermFirst) {
   std::vector<Matrix<float>> terms;
   FunctionCall call{.function = Function::add, .block = 16, .wire = DType::bf16};
   for (std::uint64_t i = 0; i < 4; ++i) {
@@ -139,7 +139,7 @@ TEST_F(CudaKernels, AnAddHasTheReferencesBitsInAllDtypes) {
   }
 }
 
-TEST_F(CudaKernels, FunctionsOfOneDtypeLeaveAnother) {
+TEST_F(CudaKernels, FunctionsConvertBetweenDtypes) {
   for (const FunctionCase& tested : {FunctionCase{Function::swiglu, Functions::real},
                                      {Function::gelu, Functions::real},
                                      {Function::norm, Functions::real},
@@ -164,7 +164,7 @@ TEST_F(CudaKernels, ProductsOfTwoDtypesHaveTheInterpretersBits) {
   EXPECT_EQ(get(call.out), expected_product(a, b, call, {}));
 }
 
-TEST_F(CudaKernels, AnAddInPlaceAndAZeroGoWhereTheyShould) {
+TEST_F(CudaKernels, AnAddInPlaceAndAZeroWriteTheRightRows) {
   const Matrix<float> before = some_values(4, 9, DType::fp32, 1);
   const Matrix<float> more = some_values(4, 9, DType::fp32, 2);
   const Panel accumulated = put(before, DType::fp32);
@@ -258,7 +258,7 @@ class CudaAttention : public test::OnDevice {
   }
 };
 
-TEST_F(CudaAttention, InDoubleItHasTheReferencesBits) {
+TEST_F(CudaAttention, InDoubleHasTheBitsOfTheReference) {
   for (const AttentionCase& tested : attention_cases) {
     for (const Functions functions : {Functions::real, Functions::integer}) {
       for (const DType dtype : stored_dtypes) {
@@ -269,7 +269,7 @@ TEST_F(CudaAttention, InDoubleItHasTheReferencesBits) {
   }
 }
 
-TEST_F(CudaAttention, ByProductsItIsCloseToTheReference) {
+TEST_F(CudaAttention, ByProductsIsCloseToTheReference) {
   for (const AttentionCase& tested : attention_cases) {
     expect_close(tested, AttentionKernel::cublaslt);
   }
@@ -286,7 +286,7 @@ TEST_F(CudaAttention, ByProductsRowsOfAnyLengthAreCloseToTheReference) {
   }
 }
 
-TEST_F(CudaAttention, ByCudnnWhereItIsFoundItIsCloseToo) {
+TEST_F(CudaAttention, ByCudnnIsCloseToTheReference) {
   for (const AttentionCase& tested : attention_cases) {
     expect_close(tested, AttentionKernel::any);
   }
@@ -387,7 +387,7 @@ class CudaMoves : public test::OnDevice {
   }
 };
 
-TEST_F(CudaMoves, BytesArriveAsTheyWereAndNowhereElse) {
+TEST_F(CudaMoves, BytesArriveUnchangedAndNowhereElse) {
   for (const DType dtype : stored_dtypes) {
     expect_moved({.kind = LinkKind::copy, .ctas = 3}, dtype, dtype, dtype);
   }

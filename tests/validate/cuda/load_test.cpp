@@ -20,7 +20,7 @@ const CudaPlugin& plugin() {
   return loaded;
 }
 
-TEST(CudaPluginFile, OneThatIsNotThereIsSaidWithWhatTheBuildFound) {
+TEST(CudaPluginFile, AMissingOneIsReportedWithWhatTheBuildFound) {
   const CudaPlugin none = load_cuda_plugin("/nowhere/libcommfuse_cuda.so");
   EXPECT_EQ(none.module, nullptr);
   EXPECT_FALSE(none.usable());
@@ -28,7 +28,7 @@ TEST(CudaPluginFile, OneThatIsNotThereIsSaidWithWhatTheBuildFound) {
                               "); install the CUDA Toolkit, 12.4 or later, and build again");
 }
 
-TEST(CudaPluginFile, OneThatIsNoLibraryIsSaidInTheLoadersWords) {
+TEST(CudaPluginFile, AnInvalidLibraryIsReportedInTheWordsOfTheLoader) {
   const std::filesystem::path path = std::filesystem::path(testing::TempDir()) / "commfuse_no_library.so";
   std::ofstream(path) << "no library\n";
   const CudaPlugin none = load_cuda_plugin(path);
@@ -46,7 +46,7 @@ class BuiltPlugin : public testing::Test {
   }
 };
 
-TEST_F(BuiltPlugin, IsOfTheBuildOfItsProgram) { EXPECT_EQ(plugin().module->build_id(), build_id_in_words()); }
+TEST_F(BuiltPlugin, IsFromTheBuildOfItsProgram) { EXPECT_EQ(plugin().module->build_id(), build_id_in_words()); }
 
 TEST_F(BuiltPlugin, SaysInOneSentenceWhyThereIsNoDevice) {
   if (plugin().usable()) {

@@ -126,14 +126,14 @@ TEST_F(NcclDoubleTest, GroupsLaunchInTheCallingThread) {
   }
 }
 
-TEST_F(NcclDoubleTest, WithoutBlockingGroupsLaunchInAThreadOfNccls) {
+TEST_F(NcclDoubleTest, NonblockingGroupsLaunchInAThreadOfNccl) {
   connect({.blocking = false});
   exchange(network().split(0));
   ASSERT_EQ(facts().launches.size(), 1U);
   EXPECT_NE(facts().launches[0].thread, std::this_thread::get_id());
 }
 
-TEST_F(NcclDoubleTest, GroupThatHangsIsAbortedByAnotherThread) {
+TEST_F(NcclDoubleTest, AHangingGroupIsAbortedByAnotherThread) {
   connect({.patience = std::chrono::milliseconds(100)});
   const std::size_t stuck = network().split(0);
   const std::size_t well = network().split(0);
@@ -153,7 +153,7 @@ TEST_F(NcclDoubleTest, GroupThatHangsIsAbortedByAnotherThread) {
   EXPECT_EQ(facts().aborts.size(), 3U);  // the other lane and the parent
 }
 
-TEST_F(NcclDoubleTest, CallsThatEndInTimeAreNotAborted) {
+TEST_F(NcclDoubleTest, CallsThatFinishInTimeAreNotAborted) {
   connect({.patience = std::chrono::milliseconds(40)});
   const std::size_t lane = network().split(0);
   const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(150);
@@ -166,14 +166,14 @@ TEST_F(NcclDoubleTest, CallsThatEndInTimeAreNotAborted) {
   EXPECT_EQ(facts().destroyed, 2);
 }
 
-TEST_F(NcclDoubleTest, RankThatNeverComesEndsTheWaitForIt) {
+TEST_F(NcclDoubleTest, AMissingRankEndsTheWaitForIt) {
   facts().hangs_in_init = true;
   EXPECT_EQ(failure_of([&] { connect({.patience = std::chrono::milliseconds(50)}); }),
             "ncclCommInitRankConfig did not end within 0.05 s; check that all ranks are running");
   EXPECT_EQ(facts().aborts.size(), 1U);
 }
 
-TEST_F(NcclDoubleTest, FarewellThatHangsEndsInAnAbort) {
+TEST_F(NcclDoubleTest, AHangingFinalizeEndsInAnAbort) {
   connect({.patience = std::chrono::milliseconds(50)});
   static_cast<void>(network().split(0));
   facts().hangs_in_finalize = true;
@@ -204,7 +204,7 @@ TEST_F(NcclDoubleTest, MemoryIsRegisteredInTheOrderOfItsAllocation) {
   std::ranges::for_each(at, [&](void* address) { memory->release(address); });
 }
 
-TEST_F(NcclDoubleTest, RegistrationThatHangsIsAborted) {
+TEST_F(NcclDoubleTest, AHangingRegistrationIsAborted) {
   connect({.registered = true, .patience = std::chrono::milliseconds(50)});
   static_cast<void>(network().split(0));
   facts().hangs_in_register = true;
@@ -218,7 +218,7 @@ TEST_F(NcclDoubleTest, RegistrationThatHangsIsAborted) {
   EXPECT_TRUE(facts().registrations.empty());
 }
 
-TEST_F(NcclDoubleTest, BuffersBecomeWindowsWhereTheyAreAskedFor) {
+TEST_F(NcclDoubleTest, BuffersBecomeWindowsOnRequest) {
   connect({.registered = true, .windows = true});
   EXPECT_TRUE(network().has_windows());
   EXPECT_FALSE(network().has_puts());
@@ -243,7 +243,7 @@ class LaterNcclDoubleTest : public NcclDoubleTest {
   LaterNcclDoubleTest() : NcclDoubleTest(COMMFUSE_NCCL_DOUBLE_LATER) {}
 };
 
-TEST_F(LaterNcclDoubleTest, PutsAreFoundAtRunTimeAndGoIntoWindows) {
+TEST_F(LaterNcclDoubleTest, PutsAreFoundAtRunTimeAndWriteIntoWindows) {
   ASSERT_NE(nccl().put_signal, nullptr);
   connect({.puts = true});
   EXPECT_TRUE(network().has_windows());

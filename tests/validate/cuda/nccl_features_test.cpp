@@ -33,7 +33,7 @@ TEST(NcclFeatures, AFeatureNeedsTheHeaderAndTheLibrary) {
   EXPECT_TRUE(has(both(2, 29, 2), NcclFeature::graph_usage));
 }
 
-TEST(NcclFeatures, OlderThanCommunicatorsThatSplitIsRefused) {
+TEST(NcclFeatures, RefusesVersionsWithoutCommunicatorSplits) {
   EXPECT_EQ(refused({}, {22809, 21703}),
             "NCCL 2.17.3 is older than 2.18, which cannot give every lane a communicator; install a newer one");
   EXPECT_EQ(refused({}, {22809, 21801}), "");
@@ -54,7 +54,7 @@ TEST(NcclFeatures, PutsNeedTheLibraryAndWindowsOfTheHeader) {
             0U);
 }
 
-TEST(NcclFeatures, WindowsAreRegisteredWhereTheyAreAskedFor) {
+TEST(NcclFeatures, WindowsAreRegisteredOnRequest) {
   const NetworkOptions windows{.registered = true, .windows = true};
   EXPECT_TRUE(registers_windows(windows, both(2, 27, 0)));
   EXPECT_FALSE(registers_windows(windows, both(2, 26, 5)));
@@ -74,7 +74,7 @@ TEST(NcclFeatures, NothingIsNotedWhereAllOptionsHaveTheirEffect) {
   EXPECT_EQ(notes_on(every_option, both(2, 28, 9)), std::vector<std::string>{});
 }
 
-TEST(NcclFeatures, WhatAVersionDoesNotKnowIsNoted) {
+TEST(NcclFeatures, UnsupportedOptionsOfAVersionAreNoted) {
   const std::vector<std::string> expected{
       "NCCL 2.18.5 cannot register buffers, so they are copied; 2.19.0 can",
       "NCCL 2.18.5 has no CTA policy, so the default runs; 2.27.0 can",
@@ -83,7 +83,7 @@ TEST(NcclFeatures, WhatAVersionDoesNotKnowIsNoted) {
   EXPECT_EQ(notes_on({.cta_policy = 1, .registered = true}, both(2, 18, 5)), expected);
 }
 
-TEST(NcclFeatures, ThePolicyWithoutCtasIsYoungerThanPolicies) {
+TEST(NcclFeatures, ThePolicyWithoutCtasIsNewerThanPolicies) {
   const std::vector<std::string> expected{
       "NCCL 2.27.5 has no collectives without CTAs, so the default runs; 2.28.3 can"};
   EXPECT_EQ(notes_on({.cta_policy = 2}, both(2, 27, 5)), expected);
@@ -95,7 +95,7 @@ TEST(NcclFeatures, AHeaderOfAnotherMinorVersionIsNoted) {
   EXPECT_EQ(notes_on({}, {22803, 22809}), std::vector<std::string>{});
 }
 
-TEST(NcclFeatures, WhatNcclReadsOnceLeavesTheUsersOrderAndForcesChannels) {
+TEST(NcclFeatures, VariablesReadOnceKeepTheOrderAndForceChannels) {
   const std::vector<NcclVariable> plain{{"NCCL_LAUNCH_ORDER_IMPLICIT", "1", false}};
   EXPECT_EQ(process_variables({}), plain);
   std::vector<NcclVariable> tuned = plain;
@@ -137,7 +137,7 @@ TEST(NcclFeatures, CostsOfGraphsAreNoted) {
   EXPECT_EQ(notes_on({}, both(2, 30, 7)), std::vector<std::string>{});
 }
 
-TEST(NcclFeatures, WithoutNvlsTheAlgorithmsAreAllOthers) {
+TEST(NcclFeatures, WithoutNvlsAllOtherAlgorithmsRemain) {
   EXPECT_EQ(algorithms_without_nvls({.nvls = false}), "^NVLS,NVLSTree");
   EXPECT_EQ(algorithms_without_nvls({}), "");
 }

@@ -196,7 +196,7 @@ INSTANTIATE_TEST_SUITE_P(OfEveryProtocol, MissingWaits,
                                                                      : "Rendezvous";
                          });
 
-TEST_P(MissingWaits, ForArrivalsAreSeen) {
+TEST_P(MissingWaits, ForArrivalsAreDetected) {
   const auto program = shared(ring(4, GetParam()));
   for (std::uint64_t seed = 1; seed <= 8; ++seed) {
     EXPECT_TRUE(verified(program, LaunchMode::stream, seed).ok());
@@ -212,7 +212,7 @@ TEST(PeerExecutor, RingsThatAddUpKeepTheirBitsInEveryOrder) {
 }
 
 // Most receivers are ready before anybody can send to them; rings that add reuse their buffers again and again.
-TEST(PeerExecutor, AMissingWaitForTheReceiverIsSeen) {
+TEST(PeerExecutor, DetectsAMissingWaitForTheReceiver) {
   const auto program = shared(program_of({&operation("gemm_rs"), &commfuse_strategy, {}, 4, 1}));
   EXPECT_TRUE(verified(program, LaunchMode::stream).ok());
   EXPECT_TRUE(is_seen(program, flags_of(*program, OpKind::exchange, readiness))) << program->name;
@@ -254,7 +254,7 @@ LeftOut flags_of_members(const Program& program, const Pick& pick) {
   });
 }
 
-TEST(PeerExecutor, MissingWaitsOfCollectivesAreSeen) {
+TEST(PeerExecutor, DetectsMissingWaitsOfCollectives) {
   const auto scattered = shared(program_of({&operation("gemm_rs"), &serial_strategy, {}, 3, 1}));
   EXPECT_TRUE(verified(scattered, LaunchMode::stream).ok());
   EXPECT_TRUE(is_seen(scattered, flags_of_members(*scattered, [](const PeerFlags& flags, OpId op, std::size_t member) {
@@ -333,7 +333,7 @@ TEST(PeerExecutor, EveryOpOfABenchFitsBehindAGate) {
   }
 }
 
-TEST(PeerWindows, AreLentAnewAndGrowOnceAllHaveClosedThem) {
+TEST(PeerWindows, AreReusedAndGrowOnceAllRanksHaveClosedThem) {
   on_ranks(3, 1, {}, [&](int rank, Device& /*device*/, PeerWindows& windows) {
     Address first = 0;
     {

@@ -65,7 +65,7 @@ INSTANTIATE_TEST_SUITE_P(Files, PluginFile, testing::Bool(), [](const testing::T
   return std::string(file.param ? "OfTheSoftwareGpu" : "OfTheToolkit");
 });
 
-TEST_P(PluginFile, NeedsNoLibraryOfNvidias) {
+TEST_P(PluginFile, NeedsNoLibraryOfNvidia) {
   const std::regex needed(R"(\(NEEDED\)[^\[]*\[([^\]]*)\])");
   const std::regex of_nvidia("lib(cu|nccl|nv).*");
   const std::vector<std::string> libraries = matches_in(read_, needed);

@@ -183,7 +183,7 @@ TEST_F(RoceChecks, PortsThatAreDownAreLeftToTheCheckOfPorts) {
   EXPECT_EQ(complaints(), std::vector<HealthCheck>{});
 }
 
-TEST_F(RoceChecks, FilesThatHoldAnythingAreNoCrash) {
+TEST_F(RoceChecks, SurviveFilesWithAnyContent) {
   const std::string anything = "\xff\x1b[2J 99999999999999999999 ../.. nan -5";
   for (const char* const name :
        {"/gids/3", "/gid_attrs/types/3", "/gid_attrs/ndevs/0", "/hw_counters/packet_seq_err"}) {

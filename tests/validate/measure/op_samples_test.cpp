@@ -38,7 +38,7 @@ TEST(OpSamples, AProductOrKernelCountsByItsSlowestRank) {
   EXPECT_EQ(samples(swiglu, spans), expected(swiglu, 3ms));
 }
 
-TEST(OpSamples, AnExchangeLastsFromWhenItsNeighboursStoodReady) {
+TEST(OpSamples, AnExchangeStartsWhenItsNeighboursAreReady) {
   const MicroProgram exchange = exchange_alone(4, DType::bf16, {2048});
   // Rank 1 is late: it keeps ranks 0 and 2 waiting, but not rank 3.
   const Timeline spans{span(0, 0, 1ms, 8ms), span(1, 0, 7ms, 9ms), span(2, 0, 1ms, 8ms), span(3, 0, 1ms, 4ms)};

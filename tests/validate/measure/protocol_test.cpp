@@ -163,7 +163,7 @@ TEST(Measure, ARankThatIsStuckAloneEndsTheOthers) {
   }
 }
 
-TEST(Summary, IsOfSortedMakespans) {
+TEST(Summary, IsComputedFromSortedMakespans) {
   std::vector<Duration> makespans;
   for (int i = 20; i >= 1; --i) {
     makespans.emplace_back(i * 1ms);
@@ -177,7 +177,7 @@ TEST(Summary, IsOfSortedMakespans) {
   EXPECT_EQ(*summary.median.range, (TimeRange{6ms, 15ms}));  // binomial(20, 1/2): at most 0.0207 beyond either end
 }
 
-TEST(NoiseFloor, IsMeasuredAndSaid) {
+TEST(NoiseFloor, IsMeasuredAndReported) {
   const NoiseFloor noise = noise_floor(2);
   EXPECT_EQ(noise.samples.size(), 21U);
   EXPECT_TRUE(std::ranges::all_of(noise.samples, [](Duration sample) { return sample >= 1ms; }));
@@ -185,7 +185,7 @@ TEST(NoiseFloor, IsMeasuredAndSaid) {
             "1 ms took 1.012 ms on 8 threads at once (p90 1.012 ms)");
 }
 
-TEST(ThisEnvironment, SaysWhatItIs) {
+TEST(ThisEnvironment, DescribesItself) {
   const Environment environment = this_environment();
   EXPECT_FALSE(environment.cpu.empty());
   EXPECT_GT(environment.cores, 0);

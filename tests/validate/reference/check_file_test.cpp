@@ -74,21 +74,21 @@ std::string refusal(const std::string& text) {
   return "";
 }
 
-TEST(CheckFile, AScheduleOverDimensionsOfItsOwnIsRight) {
+TEST(CheckFile, AScheduleOverItsOwnDimensionsIsRight) {
   const CheckResult result = check_point(point_of(file_of(std::string{own_schedule}), 1));
   EXPECT_EQ(result.findings, std::vector<std::string>{});
   EXPECT_TRUE(result.ok()) << to_json({&result, 1});
   EXPECT_EQ(result.ops, 5);
 }
 
-TEST(CheckFile, AWrongOneFailsItsProofAndIsNotRun) {
+TEST(CheckFile, AWrongScheduleFailsItsProofAndIsNotRun) {
   const CheckResult result = check_point(point_of(file_of(with(std::string{own_schedule}, ", waits: [2]", "")), 1));
   EXPECT_FALSE(result.ok());
   ASSERT_FALSE(result.findings.empty());
   EXPECT_EQ(result.verdict.integers.elements, 0);
 }
 
-TEST(CheckFile, RowsSayFileAndProgram) {
+TEST(CheckFile, RowsNameFileAndProgram) {
   const CheckResult result = check_point(point_of(file_of(std::string{own_schedule}), 1));
   const std::string csv = to_csv({&result, 1});
   EXPECT_NE(csv.find("\ncommfuse.check/1,file,2,bf16,1,own,own.yaml,,,"), std::string::npos) << csv;
@@ -113,7 +113,7 @@ TEST(CheckFile, ContractedDimensionsAreShortenedUntilIntegersStayExact) {
   }
 }
 
-TEST(CheckFile, WhatTheReferenceDoesNotRunIsRefusedWithARemedy) {
+TEST(CheckFile, UnsupportedSchedulesAreRefusedWithARemedy) {
   const std::string text{own_schedule};
   EXPECT_EQ(refusal(text), "");
   EXPECT_EQ(
@@ -171,7 +171,7 @@ const std::vector<std::vector<std::string>> words{
     {"}\n", ", dtype: fp16}\n", ", dtype: fp32}\n", ", dtype: fp8}\n", ", where: tp < 1}\n", ", waits: []}\n"},
 };
 
-TEST(CheckFile, WhateverAStrangerWritesIsRightOrRefused) {
+TEST(CheckFile, AnyHandWrittenScheduleIsRightOrRefused) {
   test::Dice dice;
   int right = 0;
   int refused = 0;

@@ -56,7 +56,7 @@ TEST(Interpreter, AnExchangeByOneMovesEveryRowToTheNextRank) {
   EXPECT_EQ(rows.run(matrix({{10}, {11}, {12}})), (std::vector{matrix({{12}}), matrix({{10}}), matrix({{11}})}));
 }
 
-TEST(Interpreter, ARankThatExchangesWithItselfGetsItsOwn) {
+TEST(Interpreter, ARankThatExchangesWithItselfReceivesItsOwnRows) {
   Rows rows(1);
   rows.builder.exchange({.shift = 1,
                          .send = {rows.builder.whole(rows.in)},
@@ -173,7 +173,7 @@ TEST(Interpreter, ManyStuckRanksAreCounted) {
   }
 }
 
-TEST(Interpreter, TheWireRoundsWhatItCarries) {
+TEST(Interpreter, TheWireRoundsItsData) {
   Rows rows(2);
   rows.builder.exchange({.shift = 1,
                          .send = {rows.builder.whole(rows.in)},
@@ -221,7 +221,7 @@ TEST(Interpreter, AnOperandIsStackedFromItsRegionsInOrder) {
   EXPECT_EQ(results[0].at(2, 0), 5.0F);
 }
 
-TEST(Interpreter, WhatIsReadBeforeItIsWrittenSpoilsTheResult) {
+TEST(Interpreter, UnwrittenDataSpoilsTheResult) {
   Rows rows(2);
   ProgramBuilder& builder = rows.builder;
   const BufferId never =
@@ -319,7 +319,7 @@ TEST(Interpreter, CorrectProgramsGiveTheSameBitsInEveryOrder) {
   }
 }
 
-TEST(Interpreter, SaysWhatItDoesNotRun) {
+TEST(Interpreter, ReportsUnsupportedPrograms) {
   ProgramBuilder builder("by hand", Mesh{{{"tp", 1}}});
   const Extent one_element{builder.dimension("one", 1), 1};
   builder.buffer("x", BufferRole::input, one_element, one_element, DType::fp8);

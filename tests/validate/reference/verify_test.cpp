@@ -122,7 +122,7 @@ TEST_P(EveryRankCount, RowBackwardIsBitwiseUnfusedWhereTheGradientIsOneGemm) {
   }
 }
 
-TEST(Verify, ASumCutInTwoIsNotAskedForEqualBits) {
+TEST(Verify, ASumCutInTwoNeedNotHaveEqualBits) {
   // An accumulating GEMM, an add, an all-reduce, a part of the contraction: each of them suffices.
   const Program whole = program_of({&checked_operations()[0], &serial_strategy, {}, 4, 1});
   EXPECT_TRUE(cuts_no_sum(whole));
@@ -158,7 +158,7 @@ TEST(Verify, WrongBitsFailThePoint) {
   EXPECT_EQ(verdict.bitwise->elements, 3);
 }
 
-TEST(Verify, TheBoundIsNotSoWideThatNothingCouldMissIt) {
+TEST(Verify, TheBoundIsTightEnoughToBeMissed) {
   for (const DType dtype : {DType::bf16, DType::fp16, DType::fp32}) {
     const CheckPoint point{&checked_operations()[0], &commfuse_strategy, {.dtype = dtype}, 4, 1};
     EXPECT_GT(check_point(point).verdict.bound.worst, 0.1) << name_of(dtype);
@@ -206,7 +206,7 @@ TEST(Verify, AWrongPeerMakesWrongElements) {
   EXPECT_GT(verdict.bound.worst, 10.0);
 }
 
-TEST(Verify, WhatWasNeverWrittenIsInfinitelyFarOff) {
+TEST(Verify, UnwrittenElementsAreInfinitelyFarOff) {
   Program program = program_of({&checked_operations()[1], &serial_strategy, {}, 2, 1});
   program.ops.pop_back();
   const Verdict verdict = verify(shared(program), checked_sizes(program)[0], {});
@@ -215,7 +215,7 @@ TEST(Verify, WhatWasNeverWrittenIsInfinitelyFarOff) {
   EXPECT_EQ(verdict.bound.worst, std::numeric_limits<double>::infinity());
 }
 
-TEST(Verify, NothingComparedIsNotRight) { EXPECT_FALSE(Tally{}.ok()); }
+TEST(Verify, ComparingNothingIsNotRight) { EXPECT_FALSE(Tally{}.ok()); }
 
 /// Returns true if the findings still allow the program to be lowered.
 bool can_run(const CheckReport& report) {

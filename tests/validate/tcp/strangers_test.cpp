@@ -111,7 +111,7 @@ std::string refusal_of(World& world) {
   });
 }
 
-TEST(TcpStrangers, NobodySpeaksInTheNameOfAnother) {
+TEST(TcpStrangers, CannotImpersonateAnotherProcess) {
   for (const std::int32_t from : {0, 2}) {
     Taken place(3);
     place.stranger(1).send(from, 0, Payload(9));
@@ -120,7 +120,7 @@ TEST(TcpStrangers, NobodySpeaksInTheNameOfAnother) {
   }
 }
 
-TEST(TcpStrangers, ARefusedConnectionIsNotHeardAgain) {
+TEST(TcpStrangers, ARefusedConnectionStaysRefused) {
   Taken place(2);
   place.stranger(1).say(std::array<std::uint64_t, 8>{~0ULL, ~0ULL});
   EXPECT_EQ(refusal_of(*place.world), "what came over TCP from process 1 is not of this program; choose another port");
@@ -129,25 +129,25 @@ TEST(TcpStrangers, ARefusedConnectionIsNotHeardAgain) {
   place.world->close();
 }
 
-TEST(TcpStrangers, TheOrderlyEndTakesNoticeOfNobody) {
+TEST(TcpStrangers, AreIgnoredDuringTheOrderlyEnd) {
   Taken place(2);
   place.stranger(1).say(std::array<std::uint64_t, 8>{~0ULL, ~0ULL});
   place.world->close();
 }
 
-TEST(TcpStrangers, AMessageLongerThanAnyIsRefusedBeforeItComes) {
+TEST(TcpStrangers, ATooLongMessageIsRefusedBeforeItArrives) {
   Taken place(2);
   place.stranger(1).say(Head{1, 0, (std::uint64_t{64} << 20U) + 1});
   EXPECT_EQ(refusal_of(*place.world), "what came over TCP from process 1 is not of this program; choose another port");
 }
 
-TEST(TcpStrangers, AMessageLongerThanAnyIsNotSent) {
+TEST(TcpStrangers, ATooLongMessageIsNotSent) {
   Taken place(2);
   EXPECT_EQ(thrown_by([&] { place.world->send(1, Payload((std::size_t{64} << 20U) + 1)); }),
             "a message between processes is larger than 64 MiB; choose a schedule of fewer ops");
 }
 
-TEST(TcpStrangers, AFloodIsTakenInSips) {
+TEST(TcpStrangers, AFloodIsReadInSmallPieces) {
   Taken place(2);
   std::size_t taken = place.stranger(1).flood();
   for (int i = 0; i < 100; ++i) {
@@ -157,7 +157,7 @@ TEST(TcpStrangers, AFloodIsTakenInSips) {
   EXPECT_LT(taken, std::size_t{1} << 23U);
 }
 
-TEST(TcpStrangers, IdleOnesKeepNobodyWaiting) {
+TEST(TcpStrangers, IdleOnesDelayNobody) {
   const TcpDoor door(0);
   std::vector<std::unique_ptr<Stranger>> idle;
   for (int i = 0; i < 100; ++i) {
@@ -172,7 +172,7 @@ TEST(TcpStrangers, IdleOnesKeepNobodyWaiting) {
   EXPECT_EQ(world->processes(), 2);
 }
 
-TEST(TcpWorld, TheFirstIsMissedAtOnce) {
+TEST(TcpWorld, DetectsALostFirstProcessAtOnce) {
   const TcpDoor door(0);
   std::unique_ptr<TcpWorld> joined;
   {
@@ -183,7 +183,7 @@ TEST(TcpWorld, TheFirstIsMissedAtOnce) {
   EXPECT_EQ(refusal_of(*joined), "process 0 has gone");
 }
 
-TEST(TcpStrangers, WhoeverAnswersForTheFirstIsNotTakenForIt) {
+TEST(TcpStrangers, CannotImpersonateTheFirstProcess) {
   const TcpDoor silent(0);
   EXPECT_EQ(thrown_by([&] { TcpWorld::join("127.0.0.1", silent.port(), 1, 2, 20ms); }),
             fmt::format("process 1 finds another at 127.0.0.1:{}; let one launcher set MASTER_ADDR, MASTER_PORT and "
@@ -201,7 +201,7 @@ TEST(TcpStrangers, ProcessesOfAnotherLaunchDoNotMeet) {
   EXPECT_EQ(joined.rfind("process 1 finds another at ", 0), 0U) << joined;
 }
 
-TEST(TcpStrangers, WhoeverSpeaksLateIsStillHeard) {
+TEST(TcpStrangers, ALateProcessIsStillAccepted) {
   const TcpDoor door(0);
   Stranger slow(door.port());
   slow.say(std::array<std::int32_t, 2>{0x636d6632, 1});
