@@ -176,7 +176,7 @@ TEST(Comparison, JsonHasTheVerdictOfEveryRow) {
   EXPECT_TRUE(text.ends_with(",\"verdict\":null}\n")) << text;
 }
 
-TEST(Comparison, DifferentQuestionsAreNotCompared) {
+TEST(Comparison, RowsWithDifferentSettingsAreNotCompared) {
   std::vector rows{row("serial", "", 2000us), row("commfuse", "ring", 1000us)};
   rows[1].interference = "dynamic";
   EXPECT_EQ(rows_by_point(rows).size(), 2U);
@@ -270,7 +270,7 @@ TEST(Comparison, TheTableReadsTopDownPointByPoint) {
             "  serial.\n");
 }
 
-TEST(Comparison, TooLongNamesAreCutAtTheEnd) {
+TEST(Comparison, TooLongNamesLoseTheirLastOptions) {
   const std::vector rows{row("serial", "", 2000us), row("commfuse", "direct, g=3, sum on arrival, add on aux", 1000us)};
   EXPECT_NE(comparison_table(rows).find("\n> commfuse (direct, g=3)      1000.0 "), std::string::npos)
       << comparison_table(rows);

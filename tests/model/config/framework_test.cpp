@@ -178,7 +178,7 @@ TEST_F(FrameworkTest, UnknownKeysAndWordsAreNamedWithTheirPlace) {
             "./loom.yaml:10:5: unknown key 'rubin'; known keys: volta, ampere, hopper, blackwell");
 }
 
-TEST_F(FrameworkTest, NoNameIsUsedForTwoRows) {
+TEST_F(FrameworkTest, RefusesNamesThatRowsAlreadyUse) {
   EXPECT_EQ(refusal("name: loom", "name: serial"),
             "./loom.yaml:2:7: 'serial' already means something in rows; choose another name");
   EXPECT_EQ(refusal("name: loom", "name: none"),

@@ -128,7 +128,7 @@ TEST(Copies, UnknownHostWiresLeaveTheComparisonOfGpus) {
   EXPECT_EQ(other.suspects.front().subject, "GPU 2");
 }
 
-TEST(Copies, SomeGpusAreNeverHealthyAndForeignOnesAreOmitted) {
+TEST(Copies, APartialMatrixIsNeverHealthyAndForeignGpusAreOmitted) {
   const Machine machine = load_machine("h100-sxm");
   const CopyJudgement part = judged(machine, {table_of("read", 4, [](int, int) { return 390.0; })});
   EXPECT_EQ(part.health, Health::undecided);

@@ -125,7 +125,7 @@ TEST(Scope, ImpossibleSplitsAreUserErrorsInEveryPass) {
             "4, 8, 16, 32, 64, 128, 256, 512, 1024");
 }
 
-TEST(Scope, MoreRanksThanKvHeadsHoldCopiesOnlyForward) {
+TEST(Scope, RanksBeyondTheKvHeadsHoldCopiesInForwardOnly) {
   for (const Scope scope : {Scope::qkv, Scope::attention, Scope::layer}) {
     EXPECT_EQ(refusal(scope, 12).substr(0, 10), "8 kv heads");
     EXPECT_EQ(refusal(scope, 24).substr(0, 8), "64 heads");

@@ -162,7 +162,7 @@ TEST(Uncertainty, IsAbsentUnlessRequested) {
   EXPECT_TRUE(serial.predictor.uncertainty(point, serial.prediction).doubts.empty());
 }
 
-TEST(Uncertainty, DynamicInterferenceKeepsItsPrices) {
+TEST(Uncertainty, DynamicInterferenceHasTheErrorAtFixedPrices) {
   Point point = point_in_doubt("link.peer.rate");
   Played fixed(point, "commfuse");
   const Uncertainty expected = fixed.predictor.uncertainty(point, fixed.prediction);

@@ -42,7 +42,7 @@ TEST(MicroProgram, ExchangesCountOnlyWhileAProductRuns) {
   EXPECT_EQ(samples_in(product, spans), Durations{8ms});
 }
 
-TEST(MicroProgram, NamesItsTransfer) {
+TEST(MicroProgram, StatesItsOpBytesAndRanks) {
   const MicroProgram add = kernel_alone(2, Function::add, DType::fp32, {1 << 20});
   EXPECT_EQ(add.what.bytes, (1 << 20) / 3072 * 3072);  // rows of two inputs and an output, 256 elements each
   const MicroProgram swiglu = kernel_alone(2, Function::swiglu, DType::bf16, {std::int64_t{3} * 512 * 7});

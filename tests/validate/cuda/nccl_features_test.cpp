@@ -95,7 +95,7 @@ TEST(NcclFeatures, AHeaderOfAnotherMinorVersionIsNoted) {
   EXPECT_EQ(notes_on({}, {22803, 22809}), std::vector<std::string>{});
 }
 
-TEST(NcclFeatures, VariablesReadOnceKeepTheOrderAndForceChannels) {
+TEST(NcclFeatures, ProcessVariablesSetLaunchOrderAndChannels) {
   const std::vector<NcclVariable> plain{{"NCCL_LAUNCH_ORDER_IMPLICIT", "1", false}};
   EXPECT_EQ(process_variables({}), plain);
   std::vector<NcclVariable> tuned = plain;
