@@ -14,7 +14,7 @@ using Words = Few<std::string>;
 
 std::vector<std::string> all_of(const Words& words) { return {words.begin(), words.end()}; }
 
-/// Returns lists of none, one, two and three words.
+/// Returns lists of zero, one, two and three words.
 std::vector<std::vector<std::string>> lists() { return {{}, {"a"}, {"a", "b"}, {"a", "b", "c"}}; }
 
 TEST(Few, HoldsWhatAVectorHolds) {

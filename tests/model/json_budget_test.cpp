@@ -38,7 +38,7 @@ TEST(JsonBudget, AHundredLevelsAreTheLimit) {
   EXPECT_EQ(refusal(nested(101)), "a.json: more than 100 levels of nesting; give the file as it was written");
 }
 
-/// Returns an object of `keys` keys inside others that have one.
+/// Returns an object of `keys` keys, nested in objects of one key each.
 std::string object_of(int keys) {
   std::string text = R"({"a": {"b": [{)";
   for (int i = 0; i < keys; ++i) {

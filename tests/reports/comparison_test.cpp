@@ -43,7 +43,7 @@ ResultRow row(const char* strategy, const char* parameters, Duration makespan, s
 constexpr const char* unknown = ", probability unknown (--uncertainty off)";
 
 TEST(Comparison, TheWinnerIsNamedWithWhatItSaves) {
-  // 1000 against 1250 and 2000: 20 % and 50 % less time.
+  // 1000 us against 1250 and 2000 us: 20 % and 50 % less time.
   const std::vector rows{row("serial", "", 2000us), row("sliced", "k=4", 1250us), row("commfuse", "ring", 1000us)};
   EXPECT_EQ(verdict(rows),
             fmt::format("commfuse wins{}: 20.0% less time than sliced, 50.0% less time than serial.", unknown));
@@ -63,7 +63,7 @@ TEST(Comparison, TheRecommendedImplementationIsTheFastestThatSurelyPays) {
       verdict(std::vector{serial, unsure, implemented("flux", 900us, 0.86)}),
       "Overlap pays: 10.0% less time than serial (86% sure) with flux, the fastest implementation that surely pays "
       "(triton_distributed may take less).");
-  // A gain of 1 % is a tie, however sure; so nothing surely pays.
+  // A gain of 1 % is a tie, however certain, so no schedule surely pays.
   EXPECT_EQ(verdict(std::vector{serial, unsure, implemented("flux", 990us, 0.99)}),
             "Too close to call: 12.0% less time than serial (69% sure) with triton_distributed, the fastest "
             "implementation.");
@@ -73,7 +73,7 @@ TEST(Comparison, TheRecommendedImplementationIsTheFastestThatSurelyPays) {
             "Overlap does not pay: 10.0% more time than serial (86% sure) with flux.");
 }
 
-// A tenth less; the 90% interval extends 1.867 standard errors of 0.1: from 900 us / e^0.187 to 900 us x e^0.187.
+// A tenth less time; the 90% interval extends 1.867 standard errors of 0.1: from 900 us / e^0.187 to 900 us x e^0.187.
 TEST(Comparison, TheSavingHasAnInterval) {
   ResultRow flux = implemented("flux", 900us, 0.86);
   flux.saving_error = 0.1;
@@ -283,7 +283,7 @@ TEST(Comparison, OptionsThatDistinguishRowsStayWhole) {
   EXPECT_NE(table.find("\n> commfuse (direct, g=3)      1000.0 "), std::string::npos) << table;
 }
 
-/// Columns of each line on a screen: marks of style take none, and each dash of a bar takes one.
+/// Returns the columns that a line takes on a screen: style marks take none, and each dash of a bar takes one.
 std::vector<std::size_t> columns_of_lines(const std::string& table) {
   std::vector<std::size_t> columns{0};
   bool in_mark = false;
@@ -293,7 +293,8 @@ std::vector<std::size_t> columns_of_lines(const std::string& table) {
     } else if (c == '\x1b' || in_mark) {
       in_mark = c != 'm';
     } else {
-      columns.back() += (static_cast<unsigned char>(c) & 0xC0U) == 0x80U ? 0 : 1;  // no bytes that continue a character
+      columns.back() +=
+          (static_cast<unsigned char>(c) & 0xC0U) == 0x80U ? 0 : 1;  // skips bytes that continue a character
     }
   }
   return columns;
@@ -324,7 +325,8 @@ TEST(Comparison, LongTimesKeepTheColumns) {
 }
 
 TEST(Comparison, StyleMakesTheWinnerBoldAndDrawsBars) {
-  // The slowest row's 2000 us are 11 dashes, of which 1100 us exposed are 6; 1000 us with 100 exposed are 6 and 1.
+  // The slowest row's 2000 us are 11 dashes, 6 of them for its 1100 us exposed; 1000 us with 100 exposed are 6 dashes
+  // and 1.
   const std::vector rows{row("serial", "", 2000us), row("commfuse", "ring", 1000us)};
   const std::string table = comparison_table(rows, {}, {}, TerminalStyle(true));
   const auto dashes = [](std::size_t count) {

@@ -25,8 +25,8 @@ namespace {
 using namespace std::chrono_literals;
 using test::traced;
 
-/// A small reader of XML: every tag is closed in turn, every attribute quoted, no stray '<' or '&'. Names the first
-/// mistake.
+/// A small reader of XML: every tag is closed in order, every attribute is quoted, and there is no stray '<' or '&'.
+/// Reports the first mistake.
 class Xml {
  public:
   explicit Xml(std::string_view text) : text_(text) {}
@@ -119,7 +119,7 @@ std::string without_doctype(const std::string& html) {
   return html.substr(doctype.size());
 }
 
-/// Returns the page without the contents of its scripts and blocks of data.
+/// Returns the page without the contents of its scripts and data blocks.
 std::string without_scripts(std::string html) {
   for (std::size_t at = 0; (at = html.find("<script", at)) != std::string::npos;) {
     const std::size_t end = html.find("</script>", at);
@@ -370,7 +370,7 @@ TEST(Html, NoResultsAtAllStillMakeAPage) {
   EXPECT_EQ(Xml(without_doctype(html)).mistake(), "");
 }
 
-/// A prefill, or the reason why there is none.
+/// A prefill, or the reason why it has no result.
 StepRow prefill(std::int64_t seq, const std::string& strategy, double time_ms, const std::string& reason = "") {
   StepRow row;
   for (const auto& [name, text] :

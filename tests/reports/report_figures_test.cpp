@@ -142,7 +142,7 @@ TEST(RooflineFigure, AProductIsAtItsIntensityAndRate) {
   EXPECT_DOUBLE_EQ(point.points[0].y, 500.0);  // TFLOP/s
   EXPECT_EQ(figure.title, "GEMMs reach 50.0% of the peak of h100-sxm");
   const LineMark roof = marks_of<LineMark>(figure).at(0);
-  EXPECT_DOUBLE_EQ(roof.points[1].x, 250.0);  // The ridge: 1e15 / 4e12.
+  EXPECT_DOUBLE_EQ(roof.points[1].x, 250.0);  // The ridge is at 1e15 / 4e12.
   EXPECT_DOUBLE_EQ(roof.points[1].y, 1000.0);
 }
 
@@ -204,7 +204,7 @@ ResultRow row(const char* strategy, std::int64_t ranks, std::int64_t seq, Durati
 }
 
 TEST(Lead, CrossesOneWhereStraightLinesInLogarithmsDo) {
-  // 10 % behind at 1K and 10 % ahead at 4K: equal at the geometric middle, 2K.
+  // 10 % slower at 1K and 10 % faster at 4K: equal at the geometric mean, 2K.
   const std::vector<ResultRow> rows{row("serial", 2, 1024, 1000us), row("commfuse", 2, 1024, 1100us),
                                     row("serial", 2, 4096, 1100us), row("commfuse", 2, 4096, 1000us)};
   const auto figure = lead_figure(rows, "commfuse");

@@ -13,7 +13,7 @@
 namespace commfuse::reports {
 namespace {
 
-/// A training step of one GPU; without a time it has a reason.
+/// A training step on one GPU; a step without a time has a reason.
 StepRow step(const std::string& framework, const std::string& strategy, double time_ms,
              const std::string& reason = "") {
   StepRow row;

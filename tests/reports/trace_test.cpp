@@ -30,7 +30,7 @@ namespace {
 using nlohmann::json;
 using test::traced;
 
-/// Gives each test a folder of its own and removes it afterwards.
+/// Gives each test its own folder and removes it afterwards.
 class TraceFiles : public testing::Test {
  protected:
   void SetUp() override {
@@ -140,7 +140,7 @@ TEST_F(TraceFiles, ASliceStatesItsOutputAndCost) {
       on_rank_2[event["name"].get<std::string>()] = event;
     }
   }
-  // Step 1: the shard of the rank before it.
+  // Step 1 computes the shard of the previous rank.
   ASSERT_TRUE(on_rank_2.contains("gemm site[1]"));
   const json& gemm = on_rank_2["gemm site[1]"];
   EXPECT_EQ(gemm["cat"], "essential");
@@ -180,7 +180,7 @@ TEST_F(TraceFiles, HostileNamesMakeValidJson) {
   EXPECT_TRUE(json::accept(read(folder_ / "trace.json")));
 }
 
-/// The GEMM of each step waits for an exchange of 25 us, which each of 4 ranks sends to the next, 3 times.
+/// The GEMM of each step waits for an exchange of 25 us; each of 4 ranks sends to the next, 3 times.
 TEST_F(TraceFiles, AnArrowLeadsFromEverySendToTheReceiveOfItsTarget) {
   const TracedRun run = traced("commfuse", SiteKind::ag_gemm, 4);
   const std::vector<Flow> flows = flows_of(run);
@@ -276,8 +276,8 @@ TEST_F(TraceFiles, ProtobufHoldsTheSameSlicesArrowsAndTracks) {
   EXPECT_TRUE(std::all_of(flows.begin(), flows.end(), [](const auto& flow) { return flow.second == 11; }));
 }
 
-/// Adds the fields of a message in the order of its bytes, "1.11.9 varint". The only knowledge of a schema is the list
-/// of fields that are messages.
+/// Adds the fields of a message in the order of its bytes, as "1.11.9 varint". The list of fields that are messages is
+/// all that this function takes from the schema.
 void add_fields(std::string_view bytes, const std::string& prefix, const std::set<std::string>& messages,
                 std::set<std::string>& fields) {
   const auto varint = [&bytes] {

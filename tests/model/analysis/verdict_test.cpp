@@ -42,7 +42,7 @@ TEST(Verdict, ASlowScheduleTiesTooIfItIsUncertain) {
 TEST(Verdict, SchedulesOfDifferentPointsAreComparedByTheirErrors) {
   // ln(1.1) = 0.0953 over hypot(0.03, 0.04) = 0.05 is 1.906 standard errors: 95.2 %.
   EXPECT_NEAR(*probability_faster({100.0, 0.03}, {110.0, 0.04}), 0.9524, 1e-4);
-  // The second was the fastest of its own point, which says nothing about the first.
+  // The second is the fastest of its own point, which says nothing about the first.
   EXPECT_NEAR(*probability_faster({100.0, 0.03}, {110.0, 0.04, 0.9}), 0.9524, 1e-4);
   EXPECT_FALSE(probability_faster({100.0, 0.03}, {110.0}));
   EXPECT_EQ(*probability_faster({100.0, 0.0}, {110.0, 0.0}), 1.0);

@@ -48,7 +48,7 @@ class CatalogueTest : public ::testing::Test {
     return file_.string();
   }
 
-  /// Returns the message about a changed model file, without the path in front.
+  /// Returns the message about a changed model file, without the leading path.
   std::string model_refusal(const std::string& from, const std::string& to) const {
     const std::string path = changed("models/llama-3.1-70b.yaml", from, to);
     return without_path(refusal([&] { load_model(path); }));
@@ -156,7 +156,7 @@ TEST_F(CatalogueTest, AnUnknownNameIsAnsweredWithTheNearestAndAll) {
   const std::string models = known(Catalogue::models) + "; a path holds '/' or ends in .yaml or .json";
   EXPECT_EQ(refusal([] { load_model("llama-3.1-70B-x"); }),
             "unknown model 'llama-3.1-70B-x'; did you mean 'llama-3.1-70b'? " + models);
-  // The suggestion keeps the generation that was meant, though llama-2-70b is spelled more like it.
+  // The suggestion keeps the intended generation, though llama-2-70b is spelled more similarly.
   EXPECT_EQ(refusal([] { load_model("llama3-70b"); }),
             "unknown model 'llama3-70b'; did you mean 'llama-3.1-70b'? " + models);
   EXPECT_EQ(refusal([] { load_model("perceptron"); }), "unknown model 'perceptron'; " + models);

@@ -45,7 +45,7 @@ tensor_parallel:
 settings: {parallel.zero: 3, step.recompute: selective, step.micro_batch: 2}
 )";
 
-/// Loads texts as loom.yaml, in a folder of their own.
+/// Loads texts as loom.yaml, in a separate folder.
 class FrameworkTest : public ::testing::Test {
  protected:
   static Framework loaded(std::string_view text) {

@@ -263,7 +263,7 @@ TEST_F(HfConfigTest, LayersThatHaveNoPriceAreRefused) {
             "'attn_type_list': lightning attention has no price here; choose another model");
 }
 
-/// Returns a model as the small ones of the field are: a hidden state of 1024 in 28 layers.
+/// Returns a model in the style of small published models: a hidden size of 1024 in 28 layers.
 std::string small(std::string_view type, std::string_view more) {
   return fmt::format(R"({{"model_type": "{}", "hidden_size": 1024, "intermediate_size": 3072, "num_hidden_layers": 28,
     "num_attention_heads": 16, "num_key_value_heads": 8, "head_dim": 128, "vocab_size": 151936{}{}}})",
@@ -284,7 +284,7 @@ TEST_F(HfConfigTest, TiedEmbeddingsCountOnce) {
     return parameters_of(read(small("llama", more)).model).total();
   };
   EXPECT_EQ(parameters("") - parameters(R"("tie_word_embeddings": true)"), table);
-  EXPECT_TRUE(read(small("gemma2", "")).model.tied_embeddings);  // The family decides where the file says nothing.
+  EXPECT_TRUE(read(small("gemma2", "")).model.tied_embeddings);  // The family decides where the file does not.
   EXPECT_EQ(parameters_of(read(small("qwen3", R"("tie_word_embeddings": true)")).model).total(), 596'049'920);
 }
 
@@ -380,7 +380,7 @@ TEST_F(HfConfigTest, ReadsLayersThatASearchChose) {
                       {"attention": {"no_op": true}, "ffn": {"ffn_mult": 4.0}},
                       {"attention": {"n_heads_in_group": 8, "no_op": false}, "ffn": {"ffn_mult": 1.0}}]})")
                                 .model;
-  EXPECT_EQ(model.ffn, 1536);  // 4 x 512 x 2 / 3 is 1365, up to a multiple of 256
+  EXPECT_EQ(model.ffn, 1536);  // 4 x 512 x 2 / 3 is 1365, rounded up to a multiple of 256
   EXPECT_EQ(model.kinds[1], LayerKind{.mlp = MlpKind::dense});
   EXPECT_EQ(model.kinds[2].ffn, 512);
   EXPECT_EQ(model.kv_heads, 1);
@@ -427,10 +427,10 @@ TEST_F(HfConfigTest, UnquantizedPartsAreSharesOfTheLayersThatHaveThem) {
       "\"model.layers.3.self_attn.q_proj\", \"model.layers.28.self_attn.q_proj\"");
   EXPECT_EQ(format.experts, 1.0 - 1.0 / 14.0);  // every second layer has experts
   EXPECT_EQ(format.mlp, 1.0 - 1.0 / 14.0);
-  EXPECT_EQ(format.attention, 1.0 - 1.0 / 28.0);  // The 29th layer is a draft's.
+  EXPECT_EQ(format.attention, 1.0 - 1.0 / 28.0);  // The 29th layer belongs to a draft model.
 }
 
-/// The file is written like google/gemma-3-4b-it.
+/// This file is written like that of google/gemma-3-4b-it.
 TEST_F(HfConfigTest, UsesTheDefaultsOfTheLibrary) {
   const Transformer model = read(R"({"model_type": "gemma3", "text_config": {"model_type": "gemma3_text",
     "hidden_size": 2560, "intermediate_size": 10240, "num_hidden_layers": 34, "sliding_window": 1024}})")

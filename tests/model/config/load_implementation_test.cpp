@@ -55,7 +55,7 @@ without:
         rate_share: {value: 0.5, provenance: "fitted: b"}
 )";
 
-/// Loads texts as loom.yaml, in a folder of their own.
+/// Loads texts as loom.yaml, in a separate folder.
 class LoadImplementationTest : public ::testing::Test {
  protected:
   static std::shared_ptr<const Implementation> loaded(std::string_view text) {
@@ -160,7 +160,7 @@ TEST_F(LoadImplementationTest, OmittedKeysHaveTheValuesOfIdealKernels) {
 
 TEST_F(LoadImplementationTest, MeasuredOnOverridesCostsWhichOverrideTheTransport) {
   const auto loom = loaded(example);
-  // Values measured on one generation hold for that generation alone.
+  // Values measured on one generation hold only for that generation.
   const ImplementedSites& blackwell = on(loom->costs, NcclGeneration::blackwell);
   EXPECT_EQ(blackwell.gemm_rs.per_call.value, Duration{7us});
   EXPECT_EQ(blackwell.gemm_rs.per_call.provenance, Provenance::measured);

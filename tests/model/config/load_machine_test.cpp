@@ -40,7 +40,7 @@ class LoadMachineTest : public ::testing::Test {
     return (folder_ / name).string();
   }
 
-  /// Returns the message about such a file, without the folder in front.
+  /// Returns the message about such a file, without the leading folder.
   [[nodiscard]] std::string refusal(const std::string& source, const std::string& from, const std::string& to) const {
     return refusal(changed(source, from, to));
   }
@@ -62,7 +62,7 @@ class LoadMachineTest : public ::testing::Test {
     std::ifstream in(path);
     return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
   }
-  /// Returns the line where a file of the catalogue first has this text.
+  /// Returns the line in which a file of the catalogue first has this text.
   [[nodiscard]] static long line_of(const std::string& source, const std::string& text) {
     const std::string content = read(configs + "/" + source);
     return 1 + std::count(content.begin(), content.begin() + static_cast<std::ptrdiff_t>(content.find(text)), '\n');
@@ -171,8 +171,8 @@ TEST_F(LoadMachineTest, AFileWithoutTopologyIsAnNvswitch) {
 TEST_F(LoadMachineTest, TheLinkToTheHostIsReadAndInherited) {
   constexpr HostLink generation_5{.generation = 5, .lanes = 16};
   EXPECT_EQ(load_machine("h100-sxm").plan->host_link, generation_5);
-  EXPECT_EQ(load_machine("h100-sxm-vllm").plan->host_link, generation_5);  // extends it
-  EXPECT_EQ(load_machine("dgx-h100-x2").plan->host_link, generation_5);    // has nodes of it
+  EXPECT_EQ(load_machine("h100-sxm-vllm").plan->host_link, generation_5);  // extends the base
+  EXPECT_EQ(load_machine("dgx-h100-x2").plan->host_link, generation_5);    // has nodes of the base
   EXPECT_EQ(load_machine("gb200").plan->host_link, HostLink{});
   const std::string source = "hardware/h100-sxm.yaml";
   EXPECT_EQ(load_machine(changed(source, "{value: PCIe 5 x16", "{value: PCIe 3 x8")).plan->host_link,
@@ -316,7 +316,7 @@ class LoadMachineFromWiresTest : public LoadMachineTest {
     text.replace(text.find("  kind: nvswitch\n"), 17, lines);
     return write(text);
   }
-  /// Returns a place such as "machine.yaml:94", `below` lines below the kind of the H100's topology.
+  /// Returns a place such as "machine.yaml:94", `below` lines below the line with the kind of the H100's topology.
   [[nodiscard]] std::string place(int below) const {
     return "machine.yaml:" + std::to_string(line_of("hardware/h100-sxm.yaml", "  kind: nvswitch\n") + below);
   }
@@ -346,7 +346,7 @@ TEST_F(LoadMachineFromWiresTest, AMachineThatExtendsAnotherHasItsOwnWires) {
   const Machine of_file = load_machine(write(extending("h100-sxm", "{file: dgx.xml}")));
   EXPECT_EQ(route_between(*of_file.topology, 0, 7)->rate, BytesPerSecond{450e9});
   const Machine of_kind = load_machine(write(extending("pcie-rtx-pro-6000", "{kind: nvswitch}")));
-  EXPECT_EQ(route_between(*of_kind.topology, 0, 7)->hops(), 2);  // The base's bridges are gone.
+  EXPECT_EQ(route_between(*of_kind.topology, 0, 7)->hops(), 2);  // The base's bridges no longer exist.
   std::ofstream(folder_ / "base.yaml") << extending("h100-sxm", "{file: dgx.xml}");
   EXPECT_EQ(load_machine(write(extending("base.yaml", "{kind: nvswitch}"))).topology->gpus, 8);
   EXPECT_EQ(
@@ -357,7 +357,7 @@ TEST_F(LoadMachineFromWiresTest, AMachineThatExtendsAnotherHasItsOwnWires) {
 TEST_F(LoadMachineFromWiresTest, ATableOfNvidiaSmiMakesPairsThatDiffer) {
   const Machine machine = load_machine(with_topology("  file: box.txt\n" + pcie_rates, "6", "40 GB/s"));
   EXPECT_EQ(peer_between(machine, 0, 1).rate.value, BytesPerSecond{40e9});
-  EXPECT_EQ(peer_between(machine, 0, 4).rate.value, BytesPerSecond{16e9});  // GPUs 0 and 4 get 20/50 of it.
+  EXPECT_EQ(peer_between(machine, 0, 4).rate.value, BytesPerSecond{16e9});  // GPUs 0 and 4 get 20/50 of this rate.
   EXPECT_GT(peer_between(machine, 0, 4).latency.value, peer_between(machine, 0, 3).latency.value);
 }
 
@@ -414,14 +414,14 @@ TEST_F(LoadMachineTest, RatesBeyondTheirWiresAreRefusedWithBoth) {
   EXPECT_EQ(refusal(tree, "bridge_rate: {value: 63 GB/s", "bridge_rate: {value: 1 GB/s"),
             at(tree, "  collective:", 3, 11) +
                 "55.51 GB/s is more than there is: over the wires of the topology a GPU gets 1 GB/s" + remedy);
-  // The refusals name the ring's rate, and the rates of trees by each protocol but LL.
+  // The messages name the rate of the ring, and the rates of trees by each protocol except LL.
   const std::string cluster = "clusters/dgx-h100-x2.yaml";
   const std::string by_all = refusal(cluster, "nics_per_node: 8", "nics_per_node: 1");
   const std::string of_nic = " is more than there is: the NIC that a node's GPUs use carries 50 GB/s" + remedy;
   EXPECT_EQ(by_all.substr(0, by_all.find('\n')), at(cluster, "  collective:", 3, 11) + "370 GB/s" + of_nic);
   EXPECT_EQ(std::ranges::count(by_all, '\n'), 4);
   EXPECT_NE(by_all.find("112.6 GB/s" + of_nic), std::string::npos);
-  // Exchanges, their small messages and all peers together are checked, too.
+  // Exchanges, their small messages and all peers together are checked too.
   EXPECT_EQ(
       refusal(cluster, "rate: {value: 29.18 GB/s", "rate: {value: 51 GB/s"),
       at(cluster, "    small:", 3, 13) + "51 GB/s is more than there is: a NIC's nominal_rate is 50 GB/s" + remedy);
@@ -434,7 +434,7 @@ TEST_F(LoadMachineTest, RatesBeyondTheirWiresAreRefusedWithBoth) {
 TEST_F(LoadMachineTest, ARingHasTwoWiresPerGpuAndNeighboursForward) {
   const std::string mesh = "hardware/ascend-910b-mesh.yaml";
   const Machine machine = load_machine(changed(mesh, "kind: full_mesh", "kind: ring"));
-  EXPECT_EQ(route_between(*machine.topology, 0, 1)->rate, BytesPerSecond{98e9});  // 196 over two
+  EXPECT_EQ(route_between(*machine.topology, 0, 1)->rate, BytesPerSecond{98e9});  // 196 divided by two
   EXPECT_EQ(route_between(*machine.topology, 0, 4)->hops(), 4);
   EXPECT_GT(peer_between(machine, 0, 2).latency.value, peer_between(machine, 0, 7).latency.value);
   const std::string fast = changed(mesh, "kind: full_mesh", "kind: ring", "ring.yaml");

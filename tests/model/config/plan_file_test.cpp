@@ -148,7 +148,7 @@ TEST_F(PlanFileTest, EveryKeyIsReadAndKindsKeepTheOrderOfTheFile) {
   EXPECT_EQ(file.gpus[1].power, Watts{900.0});
 }
 
-/// Returns a plan in which one field, wherever it stands, has a value.
+/// Returns a plan in which one field, at any place, has the given value.
 std::string with(const PlanField& field, const std::string& value) {
   const std::size_t dot = field.key.rfind('.');
   const std::string name(field.key.substr(dot == std::string_view::npos ? 0 : dot + 1));

@@ -41,7 +41,7 @@ TEST(Renames, AFormerKeyIsAcceptedInItsReleaseWithOneWarning) {
   std::ofstream("a.yaml") << "tokens: 8K\nstrategy: {pieces: 4}\n";
   Resolver resolver(in_its_release);
   resolver.read_file("a.yaml");
-  resolver.read_file("a.yaml");  // A second mention at one place repeats no warning.
+  resolver.read_file("a.yaml");  // A second mention at the same place repeats no warning.
   testing::internal::CaptureStderr();
   const Settings settings = resolver.finish();
   EXPECT_EQ(testing::internal::GetCapturedStderr(),

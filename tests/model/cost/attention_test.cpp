@@ -64,10 +64,10 @@ TEST(AttentionTime, FollowsFromItsScores) {
   EXPECT_EQ(attention_time(accelerator, size, 5), Duration{2'147'483'648});
   size.causal = true;
   EXPECT_EQ(attention_time(accelerator, size, 10), Duration{536'870'912});
-  // 128 keys behind the diagonal: 64 more a query than the 512 it sees on average.
+  // A masked width of 128 keys behind the diagonal adds 64 per query to the 512 that a query sees on average.
   accelerator.attention.masked_width.value = 128.0;
   EXPECT_EQ(attention_time(accelerator, size, 10), Duration{603'979'776});
-  // An exponential a score at 0.01 T/s: 20 x 1024 x 576 of them take 1179.648 us beside the products' 603.979776.
+  // One exponential per score at 0.01 T/s: 20 x 1024 x 576 of them take 1179.648 us beside the products' 603.979776.
   accelerator.attention.exponentials.value = FlopsPerSecond{0.01e12};
   EXPECT_NEAR(to_microseconds(attention_time(accelerator, size, 10)),
               std::pow(std::pow(603.979776, 4) + std::pow(1179.648, 4), 0.25), 1e-6);
@@ -113,13 +113,13 @@ TEST(AttentionTime, PacksHeadsThatShareKeysWhereTheKernelDoes) {
   Accelerator accelerator = ten_sms();
   AttentionParameters& attention = accelerator.attention;
   attention.tile_overhead.value = Duration{2'000'000};
-  // A query of 32 heads a sequence, 5 sequences: 160 tiles, 16 waves of 2 us, and 5 x 32 x 512 FLOP / 10 TFLOP/s.
+  // One query of 32 heads per sequence, 5 sequences: 160 tiles, 16 waves of 2 us, and 5 x 32 x 512 FLOP / 10 TFLOP/s.
   AttentionSize size{.batch = 5, .seq = 1, .heads = 32, .kv_heads = 2, .causal = false};
   EXPECT_EQ(attention_time(accelerator, size, 10), Duration{32'000'000 + 512 * 128});
   // Packed, the 16 heads of a key head are one tile: 10 tiles, one wave. A lone tile of 128 rows takes 0.065536 us.
   attention.split_cost.value = 1.5;
   EXPECT_EQ(attention_time(accelerator, size, 10), Duration{2'000'000 + 65'536});
-  // 15 tiles are one and a half waves: blocks take the next tile as soon as they are free.
+  // 15 tiles are one and a half waves, because blocks take the next tile as soon as they are free.
   size.batch = 15;
   size.kv_heads = 1;
   attention.lone_tile.value = 0.0;
@@ -129,10 +129,10 @@ TEST(AttentionTime, PacksHeadsThatShareKeysWhereTheKernelDoes) {
 TEST(AttentionTime, SplitsTheKeysOfFewTilesWhereTheKernelDoes) {
   Accelerator accelerator = ten_sms();
   accelerator.attention.split_cost.value = 1.5;
-  // One head of 896 queries: 7 tiles, less than 0.8 x 10, so all scores cost half as much again: 896^2 x 512 / 10 ps.
+  // One head of 896 queries: 7 tiles, less than 0.8 x 10, so all scores cost 1.5 times as much: 896^2 x 512 / 10 ps.
   AttentionSize size{.seq = 896, .heads = 1, .causal = false};
   EXPECT_EQ(attention_time(accelerator, size, 10), from_seconds(1.5 * 896 * 896 * 51.2e-12));
-  // Other sequences do not count, though their tiles fill the SMs.
+  // Other sequences do not matter, though their tiles fill the SMs.
   size.batch = 10;
   EXPECT_EQ(attention_time(accelerator, size, 10), from_seconds(15 * 896 * 896 * 51.2e-12));
   // Eight tiles are not split, nor are 512 keys, but a tile takes its own time: 128 x 256 x 512 ps.
@@ -158,8 +158,8 @@ TEST(AttentionTime, SharedKeysAreReadOnce) {
   accelerator.matrix_units[index_of(DType::bf16)]->dense_peak.value = FlopsPerSecond{1e24};
   accelerator.attention.query_cost.value = 1.0;
   accelerator.attention.key_cost.value = 3.0;
-  // Queries and output 2 x 8 x 1024 x 128 x 2 bytes, keys and values 2 x 2 x 1024 x 128 x 2 at three times the price, a
-  // byte a picosecond.
+  // Queries and output 2 x 8 x 1024 x 128 x 2 bytes, keys and values 2 x 2 x 1024 x 128 x 2 bytes at three times the
+  // price; one byte per picosecond.
   EXPECT_EQ(attention_time(accelerator, {.seq = 1024, .heads = 8, .kv_heads = 2}, 10),
             Duration{4'194'304 + 3 * 1'048'576});
 }
@@ -199,7 +199,7 @@ TEST(AttentionTime, OfWindowedSlicesAddsUpToThatOfTheWhole) {
                      .window = window,
                      .beyond = queries_beyond(window, first, last)};
   };
-  // 4096 x 128 - 128 x 64 = 516,096 scores and 258,048 at the edges, a head.
+  // Per head, 4096 x 128 - 128 x 64 = 516,096 scores, and 258,048 at the edges.
   EXPECT_EQ(attention_time(accelerator, size, rows(0.0, 4096.0), 10), Duration{634'178'765});
   Duration slices{0};
   for (int j = 0; j < 8; ++j) {
@@ -304,7 +304,7 @@ TEST(PriceByQuery, UnfusedIsThatOfTheSliceWithScoresWrittenOut) {
 }
 
 TEST(PriceByQuery, InZigZagIsNearlyTheSameOnAllRanks) {
-  // Scores are equal; the keys that the later half sees, and the longest tile, are not.
+  // Scores are equal; the keys that the later half sees and the longest tile are not.
   const Priced priced(4, AttentionCut::zigzag, h100());
   for (const std::size_t core : priced.cores()) {
     for (Rank rank = 0; rank < 4; ++rank) {
@@ -334,7 +334,7 @@ TEST(PriceByQuery, LosesSmsToExchangesOnEveryRank) {
   const Priced beside(4, AttentionCut::by_query, h100());
   const Priced alone(4, AttentionCut::by_query, h100(), {.interference = Interference::none});
   EXPECT_EQ(alone.costs.by_rank, alone.costs.undisturbed_by_rank);
-  const std::size_t second = beside.cores()[1];  // This one runs beside the first transfer.
+  const std::size_t second = beside.cores()[1];  // This part runs beside the first transfer.
   for (Rank rank = 0; rank < 4; ++rank) {
     EXPECT_EQ(beside.costs.undisturbed_of(rank, second), alone.costs.of(rank, second));
     EXPECT_GT(beside.costs.of(rank, second), alone.costs.of(rank, second));

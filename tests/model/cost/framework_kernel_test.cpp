@@ -10,7 +10,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Returns 100 SMs that hold 200 thread blocks, 1 TB/s, and an L2 of which 60% are 6 MB.
+/// Returns 100 SMs that hold 200 thread blocks, 1 TB/s of HBM, and an L2 of which 60% are 6 MB.
 Accelerator made_up() {
   Accelerator accelerator;
   accelerator.sms = 100;
@@ -32,7 +32,7 @@ Accelerator made_up() {
 }
 
 TEST(FrameworkKernelTime, IsShorterForASumByWhatTheCacheHolds) {
-  // 4 MB are cached: half of them is saved, 2 MB / 0.8 TB/s. Of 100 MB only 6 are: 97 MB / 0.8 TB/s.
+  // All 4 MB are cached, and half of them is saved: 2 MB / 0.8 TB/s. Of 100 MB only 6 are cached: 97 MB / 0.8 TB/s.
   const auto sum = [](std::int64_t bytes) {
     return framework_kernel_time(made_up(), {.rows = 8, .width = 8, .traffic = Bytes{bytes}});
   };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A few costs of the H100 node to the picosecond, which show every change of its numbers or of a formula.
+// Some costs of the H100 node to the picosecond, which show every change of its numbers or of a formula.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -64,7 +64,7 @@ TEST(H100Costs, MatchPublishedReduceScattersWithinAFewPercent) {
 }
 
 TEST(H100Costs, ThePriorIsTheEstimateOfNccl) {
-  // Model over measured, as reference evaluations of NCCL's formula give it.
+  // Model over measured time, as reference evaluations of NCCL's formula give it.
   constexpr std::array<double, 7> known{0.950, 0.965, 0.971, 0.982, 0.992, 0.997, 1.008};
   const NcclTuning tuning = h100().link.collective.nccl->tuning;
   const NcclEstimate simple = nccl_estimate(tuning, NcclKernel::simple).value();

@@ -29,7 +29,7 @@ struct Mlp {
 Machine h100() { return load_machine(COMMFUSE_SOURCE_DIR "/configs/hardware/h100-sxm.yaml"); }
 
 TEST(PricedShape, ShapesAreInTheSizesOfTheCostModel) {
-  // 4096 tokens of 8192 numbers are 64 MiB; a gated MLP has two halves of 28672 / 8 columns.
+  // 4096 tokens of 8192 elements are 64 MiB; a gated MLP has two halves of 28672 / 8 columns.
   const std::vector<std::string> words = Mlp("serial").words();
   EXPECT_EQ(words, (std::vector<std::string>{"all-gather of 64 MiB", "product 4K x 7K x 8K", "memory-bound of 84 MiB",
                                              "product 4K x 8K x 3584", "reduce-scatter of 64 MiB"}));
@@ -87,13 +87,13 @@ TEST(PricedShape, AttentionIsLimitedByItsOverheadItsTilesItsTrafficOrItsScores) 
     put(FitSize::seq, seq);
     put(FitSize::n, heads);
     put(FitSize::k, 128);
-    // Keys and values have as many heads, with 2 bytes a number.
+    // Keys and values have the same number of heads, with 2 bytes per element.
     put(FitSize::bytes, 2 * 2 * 128 * batch * seq * heads);
     return limit_of(shape, machine, 1);
   };
   EXPECT_EQ(limit(1, 128, 8), Limit::latency);
   EXPECT_EQ(limit(1, 8192, 1), Limit::few_tiles);    // 64 tiles of 128 queries on 132 SMs
-  EXPECT_EQ(limit(128, 128, 32), Limit::bandwidth);  // a query has half of 128 scores to pay for its key and value
+  EXPECT_EQ(limit(128, 128, 32), Limit::bandwidth);  // a query has only 64 scores on average
   EXPECT_EQ(limit(1, 8192, 32), Limit::compute);
   EXPECT_EQ(limit_of({.kind = PricedKind::attention}, machine, 1), Limit::compute);
 }

@@ -45,7 +45,7 @@ TEST(Expectation, FitsMessagesToTheMachine) {
   EXPECT_TRUE(fits(load_machine("dgx-h100-x2"), {.op = LinkOp::all_reduce, .gpus = 16, .nodes = 2, .bytes = {1}}));
 }
 
-// One standard error has 15.87 % above it: e^0.1 = 1.10517 times the time, and as much below.
+// 15.87 % lie above one standard error: e^0.1 = 1.10517 times the time; as much lies below.
 TEST(Expectation, RangesFollowTheErrorsAndTheFalseAlarms) {
   const Expected expected{
       .message = all_reduce_of(gib), .time = std::chrono::milliseconds(1), .shared_error = 0.06, .own_error = 0.08};
@@ -56,7 +56,7 @@ TEST(Expectation, RangesFollowTheErrorsAndTheFalseAlarms) {
   EXPECT_GT(range_of(expected, 0.01).slow, range.slow);
 }
 
-// 1 GiB in 4 ms: 268.4 GB/s, and times 1.75 on the bus.
+// 1 GiB in 4 ms is 268.4 GB/s; times 1.75 on the bus.
 TEST(Expectation, BandwidthsAreThoseOfNcclTests) {
   const Duration time = std::chrono::milliseconds(4);
   EXPECT_NEAR(algorithm_bandwidth(all_reduce_of(gib), time).value, 268.435456e9, 1.0);
@@ -68,7 +68,7 @@ TEST(Expectation, KnowsTheFitAndTheParametersBehindATime) {
   const Expected large = expectation.of(all_reduce_of(gib));
   EXPECT_EQ(large.limit, Limit::bandwidth);
   EXPECT_DOUBLE_EQ(large.own_error, 0.073);  // The file has this residual.
-  // Its NVLS rate has an error of 1.1%, and other errors count little.
+  // The NVLS rate of this file has an error of 1.1%, and other errors hardly matter.
   EXPECT_NEAR(large.shared_error, 0.011, 0.003);
   EXPECT_EQ(expectation.of(all_reduce_of(1024)).limit, Limit::latency);
 }
@@ -134,7 +134,7 @@ TEST(Expectation, CountsUndecidedParametersAloneWhereAsked) {
   EXPECT_GT(expected.shared_error, 0.0);
   EXPECT_LT(undecided.of(all_reduce_of(gib)).shared_error, expected.shared_error);
   EXPECT_EQ(undecided.of(all_reduce_of(gib)).time, expected.time);
-  // A prior has no fit that decided anything.
+  // A prior has no fit that determined anything.
   const Machine prior = load_machine("h100-pcie");
   EXPECT_DOUBLE_EQ(Expectation(prior, ParameterErrors::undecided).of(all_reduce_of(gib)).shared_error,
                    Expectation(prior).of(all_reduce_of(gib)).shared_error);

@@ -43,7 +43,7 @@ Expected expected_of(const Message& message, Limit limit) {
           .limit = limit};
 }
 
-// Two collectives have three sizes. Latency limits one size alone: its half has one row and is left out.
+// Two collectives have three sizes. Only one size is limited by latency: that half has a single row and is omitted.
 TEST(Evidence, TakesMediansOfCollectivesAndLimits) {
   Rows rows;
   std::vector<Expected> expected;
@@ -74,7 +74,8 @@ TEST(Evidence, OneBandwidthMedianIsNormal) {
   EXPECT_NEAR(log_likelihood(halves, {0.0}), -2.0 - std::log(0.1 * std::sqrt(2.0 * std::numbers::pi)), 1e-9);
 }
 
-// Two collectives that are off together are likelier than two that are off in turn: the errors are shared.
+// Two collectives that are off in the same direction are likelier than two that are off in opposite directions, because
+// errors are shared.
 TEST(Evidence, SharedErrorsMakeCommonShiftsLikelier) {
   ClassHalf half{.limit = Limit::bandwidth, .rows = {0, 1}, .median = 0.1, .shared_error = 0.08, .own_error = 0.04};
   ClassHalf other = half;
@@ -145,12 +146,12 @@ TEST(Judge, IsUndecidedWhereALogIsShort) {
   const Machine machine = load_machine("h100-sxm");
   EXPECT_EQ(judged(rows_of(machine, {LinkOp::all_reduce}), machine).health, Health::undecided);
   EXPECT_EQ(judged({}, machine).health, Health::undecided);
-  // A node that is slow enough is bad all the same.
+  // A node that is slow enough is bad nevertheless.
   EXPECT_EQ(judged(times(4.0, rows_of(machine, {LinkOp::all_reduce})), machine).health, Health::bad);
 }
 
-// The node is slower by 20% than one that is itself 5% slower than the file says. All sizes are those that the fit of
-// the shipped file saw, and take 1 / 0.85 times as long.
+// The node is 20% slower than a node that is itself 5% slower than the file states. All sizes are within those that the
+// fit of the shipped file saw, and take 1 / 0.85 times as long.
 TEST(Judge, SeesSmallerFaultsWithAFileOfItsOwnFleet) {
   const Machine machine = load_machine("h100-sxm");
   Rows rows;
@@ -175,7 +176,7 @@ TEST(Judge, SeesSmallerFaultsWithAFileOfItsOwnFleet) {
   }
 }
 
-// A launch that takes long delays only kernels that are over before the next launch.
+// A long launch delays only kernels that finish before the next launch.
 TEST(Judge, SlowLaunchesAreSeenWhereLargeMessagesHideThem) {
   const Machine machine = load_machine("h100-sxm");
   Rows rows = rows_of(machine, {LinkOp::all_gather, LinkOp::reduce_scatter, LinkOp::all_reduce, LinkOp::all_to_all});
@@ -190,7 +191,7 @@ TEST(Judge, SlowLaunchesAreSeenWhereLargeMessagesHideThem) {
   EXPECT_EQ(judgement.suspects.front().fault->name, "slow_host");
 }
 
-// Sizes that nobody measured stay as doubtful as before.
+// Sizes that nobody measured stay as uncertain as before.
 TEST(Judge, SizesOutsideEveryFitKeepTheirErrors) {
   const Machine machine = load_machine("h100-sxm");
   Rows rows;
@@ -232,7 +233,7 @@ TEST(Judge, StaysSaneOnAbsurdTimes) {
   }
 }
 
-// Three nodes: the median of ln is that of the middle one, and they differ by its distance to the others.
+// Of three nodes, the median of ln is that of the middle node, and the spread is its distance to the other nodes.
 TEST(Reference, IsTheMiddleOfSeveralNodes) {
   const Machine machine = load_machine("h100-sxm");
   const Expectation expectation(machine);

@@ -9,7 +9,7 @@
 namespace commfuse {
 namespace {
 
-/// Medians of eight collectives at a share: errors of 0.02 that are not residual, and a residual of 0.1.
+/// Medians of eight collectives at a share: non-residual errors of 0.02, and a residual of 0.1.
 ShareLikelihood likelihood_of(double median, Limit limit) {
   ShareLikelihood likelihood;
   for (const double share : tried_shares()) {

@@ -20,7 +20,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Errors of a few percent that are equal in every run: a Weyl sequence, about normal as the sum of three.
+/// Errors of a few percent that are equal in every run: a sum of three numbers of a Weyl sequence, so about normal.
 class Noise {
  public:
   explicit Noise(double spread) : spread_(spread) {}
@@ -43,7 +43,7 @@ ProtocolParameters protocol(double base_us, double step_us, double gigabytes, do
           .ramp_size = {}};
 }
 
-/// Returns a hypothetical machine for a share of 1, and for others a guess at it before measuring.
+/// Returns a hypothetical machine for a share of 1, and for other shares a guess at it before measuring.
 CollectiveParameters machine(double share) {
   NcclKernels kernels;
   kernels.tuning = {
@@ -107,7 +107,7 @@ TEST(LinkFit, RecoversASyntheticMachineWithinIntervals) {
   EXPECT_LT(fitted.rate.standard_error, 0.05);
 }
 
-/// Returns the output that the program of an op would print on such a machine.
+/// Returns the output that nccl-tests' program of an op would print on such a machine.
 std::string printed(const std::string& program, int ranks, const std::vector<CollectiveRow>& rows) {
   std::string text = "# Collective test starting: " + program + "_perf\n# Using devices\n";
   for (int rank = 0; rank < ranks; ++rank) {
@@ -127,7 +127,7 @@ TEST(LinkFit, RecoversASyntheticMachineFromTextOfNcclTests) {
                                     {"reduce_scatter", CollectiveKind::reduce_scatter},
                                     {"all_reduce", CollectiveKind::all_reduce},
                                     {"alltoall", CollectiveKind::all_to_all}}) {
-    const CollectiveKind kind = of;  // clang 14 lets no lambda take a name of a pair.
+    const CollectiveKind kind = of;  // clang 14 does not let a lambda capture a structured binding.
     for (const int ranks : {2, 3, 4, 6, 8}) {
       std::vector<CollectiveRow> rows = truth;
       std::erase_if(rows, [&](const CollectiveRow& row) { return row.kind != kind || row.ranks != ranks; });
@@ -221,7 +221,7 @@ TEST(LinkFit, DistinguishesRingAndTreeAmongNodesBySize) {
   EXPECT_NEAR(fitted.tree->two_nodes_rate->value.value, 7.5e9, 0.08e9);
   EXPECT_NEAR(fitted.nccl->ll.rate.value.value, 3e9, 0.1e9);
   EXPECT_EQ(fitted.tree->two_nodes_rate->provenance, Provenance::fitted);
-  EXPECT_EQ(fitted.tree->rate.provenance, Provenance::prior);  // No row is about more than two nodes.
+  EXPECT_EQ(fitted.tree->rate.provenance, Provenance::prior);  // No row covers more than two nodes.
   const std::string yaml = collective_yaml(fitted, 0);
   for (const char* line : {"wire: network", "tree_channels: 4", "ll128_across: false", "tree_step: 28 us"}) {
     EXPECT_NE(yaml.find(line), std::string::npos) << line;

@@ -11,7 +11,7 @@
 namespace commfuse {
 namespace {
 
-/// Times that are a parameter each: row i takes `values[i]`, and was measured to take `measured[i]`.
+/// Each time is that of one parameter: row i takes `values[i]`, and its measurement is `measured[i]`.
 class Times {
  public:
   Times(std::vector<double> starts, std::vector<double> measured) : values_(starts), measured_(std::move(measured)) {
@@ -64,7 +64,7 @@ TEST(PriorFit, KeepsAndDoesNotNameUnusedParameters) {
 TEST(PriorFit, KeepsParametersThatARowHardlyDecides) {
   Times times({1.0, 1.0}, {1.2, 1.2});
   PriorRows rows = times.rows();
-  // This weight means an error of 10, beside a prior of 0.2.
+  // The second row's weight means an error of 10, beside a prior of 0.2.
   rows.weight = [](std::size_t row) { return row == 0 ? 1.0 : 0.01; };
   PriorFitOptions options = least_squares();
   options.decided = 0.9;
@@ -83,7 +83,7 @@ TEST(PriorFit, TheRowsSayHowFarTheMachineIsFromItsBase) {
     return prior_fit(times.parameters, times.rows(), options).distance;
   };
   EXPECT_EQ(distance_at(0.0), 0.0);
-  EXPECT_EQ(distance_at(0.1), 0.0);  // The row errs by this much.
+  EXPECT_EQ(distance_at(0.1), 0.0);  // This distance equals the error of the row.
   EXPECT_EQ(distance_at(0.4), 0.4);
   EXPECT_EQ(distance_at(-0.4), 0.4);
   EXPECT_EQ(distance_at(5.0), 0.8);

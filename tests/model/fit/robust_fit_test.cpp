@@ -28,7 +28,7 @@ double normal(std::uint32_t row, std::uint64_t seed) {
   return std::sqrt(-2.0 * std::log(u)) * std::cos(angle);
 }
 
-/// Returns sizes from 1 KiB up to 512 MiB, each time off by a lognormal factor.
+/// Returns sizes from 1 KiB to 512 MiB; each time is off by a lognormal factor.
 std::vector<Row> rows_of(double noise, std::uint64_t seed) {
   std::vector<Row> rows;
   for (std::uint32_t i = 0; i < 60; ++i) {

@@ -180,7 +180,7 @@ TEST(NcclTests, AnImpossibleTimeIsAMistakeInItsRow) {
   EXPECT_EQ(run.mistakes[2].reason, "the size is 140737488355328 bytes, above 70368744177664");
 }
 
-// Users have logs of launchers, of several programs, and of old versions.
+// Users have logs of launchers, of several programs and of old versions.
 
 std::string device_lines(int ranks, int a_node = 8) {
   std::string text;
@@ -262,7 +262,7 @@ TEST(NcclTests, ALogMayHoldSeveralPrograms) {
   EXPECT_EQ(runs[1].rows.size(), 2U);
 }
 
-/// Returns the lines of two processes that write at once, each behind its label.
+/// Returns the lines of two processes that write at the same time, each after its label.
 std::string woven(const std::string& first, const std::string& second) {
   std::string text;
   std::size_t a = 0;
@@ -411,7 +411,7 @@ TEST(NcclTests, HostsAndVersionsAreKeptAndWrongResultsMarked) {
             "");
 }
 
-// Two programs in one log, each with a version line of its own.
+// One log holds two programs, each with its own version line.
 TEST(NcclTests, VersionsBelongToTheRunAfterThem) {
   const std::string row =
       "     1048576        262144     float     sum      -1    17.13   61.21   53.56      0    16.90   62.05   54.29   "

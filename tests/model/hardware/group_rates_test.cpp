@@ -54,7 +54,7 @@ TEST(GroupRates, AreThoseOfTheSlowestWireBetweenNeighboursInATree) {
 }
 
 TEST(GroupRates, InterleavedGroupsInATreeShareCommonWires) {
-  // {0, 2} and {1, 3}: both leave by the first bridge. Four pairs {0, 4} to {3, 7}: all pass between the roots.
+  // Groups {0, 2} and {1, 3} both leave by the first bridge. Four pairs {0, 4} to {3, 7} all pass between the roots.
   EXPECT_DOUBLE_EQ(gb(tree().together({2, 2})), 15.0);
   EXPECT_DOUBLE_EQ(gb(tree().together({4, 2})), 5.0);
   EXPECT_DOUBLE_EQ(gb(tree().together({1, 2})), 60.0);

@@ -84,8 +84,8 @@ TEST(WithRates, RaisesATreeToo) {
 }
 
 TEST(PeerBetween, ARingOnAMeshUsesOneWireWhereACollectiveUsesAll) {
-  // Eight on a mesh of 28 GB/s wires. A ring step of 28 MB takes 5 us + 1 ms, whoever the two are; a collective whose
-  // rate is the sum of seven wires moves seven such blocks in 10 us + 1 ms.
+  // Eight GPUs on a mesh of 28 GB/s wires. A ring step of 28 MB takes 5 us + 1 ms between any two GPUs; a collective
+  // whose rate is the sum of seven wires moves seven such blocks in 10 us + 1 ms.
   const TopologyPlan plan{
       .kind = NodeKind::full_mesh, .gpus_per_node = 8, .gpu_rate = gigabytes(28), .hop_latency = 1us};
   Machine machine{.name = "mesh", .link = link(28, 7 * 28), .gpus_per_node = 8};
@@ -101,8 +101,8 @@ TEST(PeerBetween, ARingOnAMeshUsesOneWireWhereACollectiveUsesAll) {
 }
 
 TEST(PeerBetween, APairOfAPcieTreeSeesItsSlowestHop) {
-  // The nearest pair gets 40 of the 60 GB/s of its wires. One meeting at the root gets 30/60 of that and two hops more;
-  // one in the other half 20/60 and three hops more.
+  // The nearest pair gets 40 of the 60 GB/s of its wires. A pair that meets at the root gets 30/60 of that and has two
+  // hops more; a pair across the two halves gets 20/60 and has three hops more.
   Machine machine{.name = "box", .link = link(40, 20), .gpus_per_node = 8};
   const Topology topology = build_topology(test::pcie_tree());
   machine.pair_peers = pair_peers_of(topology, 8, machine.link.peer);
@@ -141,7 +141,7 @@ TEST(CollectiveOver, GroupsOnASwitchAreAlike) {
 }
 
 TEST(RateAcross, IsAWholeNicOrAShareOfTheNics) {
-  Machine machine = two_nodes();  // four GPUs a node; one peer gets 10 GB/s, a collective over all 40
+  Machine machine = two_nodes();  // four GPUs per node; one peer gets 10 GB/s, a collective over all gets 40
   machine.nics_per_node = 4;
   machine.network_groups = std::make_shared<const std::vector<CollectiveParameters>>(
       std::vector<CollectiveParameters>{link(1, 10).collective, link(1, 20).collective, link(1, 30).collective});

@@ -61,7 +61,8 @@ TEST(NcclChoice, UsesTheSwitchForLargeTensorsOfFiveRanksOrMore) {
   EXPECT_EQ(choice(a100, 8, 1e9), NcclKernel::simple);
 }
 
-// Two rings and a tree of four channels, as two NICs of 100 Gbit/s let NCCL find them; trees as 2.17 counted them.
+// Two rings and a tree of four channels, as NCCL finds them with two NICs of 100 Gbit/s; trees as version 2.17 counts
+// them.
 constexpr NcclTuning two_nics{.generation = NcclGeneration::ampere,
                               .wire = NcclWire::network,
                               .channels = 2,
@@ -87,8 +88,8 @@ TEST(NcclChoice, UsesTheTreeForOneDoublingOfSizesOnTwoNodes) {
 }
 
 TEST(NcclChoice, AmongNodesWaitsForStepsOfTheTreeAndOfTheRing) {
-  // Sixteen ranks: the tree has 8.4 + 2 x 8 x 28 = 456.4 us, the ring 1.4 x (8.4 + 28 x 3.4 + 28) = 184.2 us and 8/15
-  // of 24 GB/s. They meet at 12.1 MiB where the tree is corrected by 0.8 and at 19.3 MiB where it is by 0.7.
+  // Sixteen ranks: the tree takes 8.4 + 2 x 8 x 28 = 456.4 us, the ring 1.4 x (8.4 + 28 x 3.4 + 28) = 184.2 us at 8/15
+  // of 24 GB/s. They meet at 12.1 MiB where the tree is corrected by 0.8, and at 19.3 MiB where it is corrected by 0.7.
   EXPECT_EQ(among_nodes(16, 12), NcclKernel::simple);
   EXPECT_EQ(among_nodes(16, 13), NcclKernel::tree_simple);
   EXPECT_EQ(among_nodes(16, 15), NcclKernel::tree_simple);
@@ -125,7 +126,7 @@ TEST(NcclChoice, UsesSimpleAbove2MiBForAllGatherAmongIntelHosts) {
 }
 
 TEST(NcclOffers, AreTheKernelsOfLargerMessagesFromTheCrossingOn) {
-  // LL and LL128 of eight H100 are 16.5 us apart, LL128 and Simple 4.9 us; a byte takes 7/8 of its time on the wire.
+  // LL and LL128 of eight H100 are 16.5 us apart, LL128 and Simple 4.9 us; a byte spends 7/8 of its time on the wire.
   const NcclOffers offers = nccl_offers(h100, {.ranks = 8, .passes = 1, .total = 1e6});
   ASSERT_EQ(offers.count, 3U);
   EXPECT_EQ(offers.kernels[0].kernel, NcclKernel::ll);

@@ -34,7 +34,7 @@ TEST(Raised, OneParameterMovesAndNoOther) {
   EXPECT_EQ(higher.link.peer.rate.value.value, 1.25 * h100.link.peer.rate.value.value);
   EXPECT_EQ(higher.link.peer.latency.value, h100.link.peer.latency.value);
   const std::vector<NamedParameter> parameters = parameters_of(h100);
-  for (const NamedParameter& parameter : parameters) {  // 0 leaves every number as it is
+  for (const NamedParameter& parameter : parameters) {  // 0 keeps every number
     EXPECT_EQ(raised(h100, parameter.name, 0.0).link.collective.nccl->ll.rate.value.value,
               h100.link.collective.nccl->ll.rate.value.value);
   }

@@ -41,7 +41,7 @@ TEST(RouteBetween, SumsLatenciesAndKeepsTheSlowestRate) {
 }
 
 TEST(RouteBetween, NamesTheLinkOfEveryHopAndItsDirection) {
-  // Edge 0 is 0-2, edge 1 is 3-2, edge 2 is 3-1: the second is taken against its direction on the way from 0 to 1.
+  // Edge 0 is 0-2, edge 1 is 3-2, edge 2 is 3-1: the route from 0 to 1 crosses the second edge against its direction.
   const Topology line =
       of_edges(2, 4, {{0, 2, gigabytes(1), 1us}, {3, 2, gigabytes(1), 1us}, {3, 1, gigabytes(1), 1us}});
   EXPECT_EQ(route_between(line, 0, 1)->links, (Path{0, 3, 4}));
@@ -49,11 +49,11 @@ TEST(RouteBetween, NamesTheLinkOfEveryHopAndItsDirection) {
 }
 
 TEST(RouteBetween, PrefersLessLatencyAndThenFewerHops) {
-  // Straight 5 us, over vertex 2 in 2 + 2 us.
+  // The direct edge takes 5 us, the way over vertex 2 takes 2 + 2 us.
   const Topology detour =
       of_edges(2, 3, {{0, 1, gigabytes(90), 5us}, {0, 2, gigabytes(10), 2us}, {2, 1, gigabytes(10), 2us}});
   EXPECT_EQ(route_between(detour, 0, 1)->vertices, (Path{0, 2, 1}));
-  // Both 4 us: fewer hops.
+  // Both take 4 us; the direct edge has fewer hops.
   const Topology tie =
       of_edges(2, 3, {{0, 2, gigabytes(90), 2us}, {2, 1, gigabytes(90), 2us}, {0, 1, gigabytes(1), 4us}});
   EXPECT_EQ(route_between(tie, 0, 1)->vertices, (Path{0, 1}));
@@ -131,7 +131,7 @@ TEST(BuildTopology, ARingOfTwoHasOneWireAndOfOneNone) {
 }
 
 TEST(BuildTopology, APcieTreeIsSlowerTheHigherAPairMeets) {
-  // GPU 0 and 1 share a bridge, 0 to 3 a root; GPU 4 is under the other root.
+  // GPUs 0 and 1 share a bridge, 0 to 3 a root; GPU 4 is under the other root.
   const Topology topology = build_topology(test::pcie_tree());
   EXPECT_EQ(topology.vertices.size(), 8u + 4u + 2u);
   EXPECT_EQ(topology.edges.size(), 8u + 4u + 1u);
@@ -193,7 +193,7 @@ TEST(BuildTopology, FewNicsAreSharedByNeighbours) {
 }
 
 TEST(BuildTopology, RoutesInsideANodeNeverPassANic) {
-  // Two GPUs a bridge, and a NIC for all four: over it two hops of 1 ns, by the root four of 500 ns.
+  // Two GPUs per bridge, and a NIC for all four: over the NIC two hops of 1 ns, over the root four of 500 ns.
   TopologyPlan plan{.kind = NodeKind::pcie_tree,
                     .gpus_per_node = 4,
                     .gpu_rate = gigabytes(60),
@@ -253,7 +253,7 @@ TEST(BuildTopology, BetweenRailsARoutePassesTheSpineAtTheRateOfALeaf) {
 }
 
 TEST(BuildTopology, NoGpuForwardsFromTheNetwork) {
-  // GPU 4 has a wire to GPU 6 and shares a leaf with GPU 0: this is shorter, but no route.
+  // GPU 4 has a wire to GPU 6 and shares a leaf with GPU 0: this way is shorter, but not a route.
   TopologyPlan plan = on_rails();
   plan.kind = NodeKind::full_mesh;
   const Topology topology = build_topology(plan);
@@ -269,7 +269,7 @@ TEST(BuildTopology, GpusThatShareANicShareItsRail) {
 }
 
 TEST(BuildTopology, WiresOfAFileStandForEveryNode) {
-  // GPUs 0 and 1 on a bridge; both use the second of two NICs.
+  // GPUs 0 and 1 are on a bridge; both use the second of two NICs.
   const TopologyPlan plan{.wires = NodeWires{.file = "",
                                              .gpus = 2,
                                              .others = {bridge},
@@ -282,7 +282,7 @@ TEST(BuildTopology, WiresOfAFileStandForEveryNode) {
                           .nic_rate = gigabytes(50),
                           .nic_latency = 700ns};
   const Topology topology = build_topology(plan);
-  // 4 GPUs, the fabric, and for each node a bridge and two NICs.
+  // The vertices are 4 GPUs, the fabric, and for each node a bridge and two NICs.
   EXPECT_EQ(topology.vertices.size(), 4u + 1u + 2u * 3u);
   const Route inside = *route_between(topology, 3, 2);
   EXPECT_EQ(inside.vertices, (Path{3, 8, 2}));

@@ -19,7 +19,7 @@ constexpr double least_normal = 0x1p-1022;
 constexpr double largest = std::numeric_limits<double>::max();
 constexpr std::uint64_t bits_of_nan = 0x7ff8000000000000;
 
-/// Compares also the sign of 0.
+/// Compares the sign of 0 too.
 void expect_same(double actual, double expected) { EXPECT_EQ(to_bits(actual), to_bits(expected)) << actual; }
 
 TEST(MathFunctions, HaveTheConstantsOfTheTextbook) {

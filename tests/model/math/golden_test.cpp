@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Golden tables of model/math. A line has the argument (of pow, two), our result, and the correctly rounded result (by
-// mpmath with 400 bits), all as the bits of doubles; the comment behind it shows argument and result as decimals.
-// COMMFUSE_RENEW_GOLDEN=1 writes our results anew and leaves the arguments and the correctly rounded results.
+// Golden tables of model/math. A line has the argument (for pow, two), our result, and the correctly rounded result (by
+// mpmath with 400 bits), all as the bits of doubles; the comment after them shows argument and result in decimals.
+// COMMFUSE_RENEW_GOLDEN=1 writes our results again and keeps the arguments and the correctly rounded results.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ namespace {
 
 struct GoldenLine {
   double x = 0.0;
-  double y = 0.0;  ///< Used by pow alone.
+  double y = 0.0;  ///< Used only by pow.
   double rounded = 0.0;
 };
 

@@ -43,7 +43,7 @@ TEST(Builder, OpsOfOneShapeShareIt) {
 }
 
 TEST(Builder, ShapesAreNumberedAsTheyAreFirstUsedHoweverManyThereAre) {
-  // Two rounds of 100 exchanges with different shifts, wires and halves: shapes with equal hashes must stay apart.
+  // Two rounds of 100 exchanges with different shifts, wires and halves: shapes with equal hashes must stay distinct.
   ProgramBuilder builder("shifts", Mesh{{{"tp", 25}}});
   const Extent one_token{builder.dimension("tokens", 1), 1};
   const BufferId from = builder.buffer("from", BufferRole::input, one_token, one_token, DType::bf16);

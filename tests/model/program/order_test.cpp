@@ -99,7 +99,7 @@ TEST(Order, OmitsOpsThatDoNotTakePart) {
   sketch.only_on_rank(b, 1);
   const Program program = sketch.build();
   EXPECT_TRUE(Order(program, 1).before(a, c));   // a, b, c
-  EXPECT_FALSE(Order(program, 0).before(a, c));  // without b nothing ties c to a
+  EXPECT_FALSE(Order(program, 0).before(a, c));  // without b nothing relates c to a
   EXPECT_FALSE(Order(program, 0).takes_part(b));
 }
 
@@ -114,11 +114,11 @@ TEST(Meetings, AreThePairsThatTheOrderLeavesOpen) {
   const OpId g2 = sketch.copy(LaneKind::compute, {x1});
   const Program program = sketch.build();
   const std::vector<Meetings> meetings = meetings_of(program, Order(program, 0));
-  EXPECT_TRUE(meetings[position(g0)].exchange);   // x0 may run beside it
-  EXPECT_TRUE(meetings[position(g1)].exchange);   // x1 may
+  EXPECT_TRUE(meetings[position(g0)].exchange);   // x0 may run beside g0
+  EXPECT_TRUE(meetings[position(g1)].exchange);   // x1 may run beside g1
   EXPECT_FALSE(meetings[position(g2)].exchange);  // both have ended
   EXPECT_FALSE(meetings[position(g0)].collective);
-  EXPECT_FALSE(meetings[position(x0)].exchange);  // Communication itself is not asked for.
+  EXPECT_FALSE(meetings[position(x0)].exchange);  // Communication itself is not requested.
 }
 
 TEST(Meetings, LeaveOutExchangesThatHoldNoSms) {

@@ -11,7 +11,7 @@
 namespace commfuse {
 namespace {
 
-/// Returns a program with tokens in 4 blocks and hidden in one; x is one block of tokens (bf16), sum all of them
+/// Returns a program with tokens in 4 blocks and hidden in one; x is one block of tokens (bf16), sum holds all of them
 /// (fp32).
 Program program_of_two_buffers() {
   ProgramBuilder builder("serial gate_up", Mesh{{{"tp", 4}}});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests schedules from files. tests/model/program_text/text_mistakes_test.cpp has the mistakes inside them.
+// Tests schedules from files. text_mistakes_test.cpp tests mistakes inside them.
 #include "model/program_text/load_schedule.h"
 
 #include <gtest/gtest.h>

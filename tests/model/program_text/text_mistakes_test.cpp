@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests every mistake a schedule file can hold, with its whole message: a sentence with its place, and the remedy.
+// Tests every mistake that a schedule file can hold, with its whole message: a sentence with its place, and the remedy.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@
 namespace commfuse {
 namespace {
 
-/// A schedule written by hand, without its optional parts; every test below breaks it in one way.
+/// A handwritten schedule without its optional parts; every test below breaks it in one way.
 const std::string ring = R"(schema: commfuse.schedule/1
 name: two-step ring
 mesh: {tp: 4}
@@ -501,7 +501,7 @@ TEST(ScheduleTextMistakes, AreFoundInTheFileAsAWhole) {
   EXPECT_EQ(message_of("- ring\n"), "ring.yaml:1:1: the top of the file is not a map; write 'key: value' lines");
   EXPECT_EQ(message_of(std::string((1U << 20U) + 1, '#')),
             "ring.yaml:1:1: 1048577 bytes are too many; a schedule has at most 1 MiB (1048576)");
-  // yaml-cpp takes 0x04 for the end of the file.
+  // yaml-cpp treats 0x04 as the end of the file.
   EXPECT_EQ(message_of(ring + "x\x04"), "ring.yaml:28:2: control character 0x04; write plain text in UTF-8");
   EXPECT_EQ(message_of(std::string("a\0b", 3)), "ring.yaml:1:2: control character 0x00; write plain text in UTF-8");
   EXPECT_EQ(message_of(std::string(5000, '[')).substr(0, 10), "ring.yaml:");
@@ -536,13 +536,13 @@ TEST(ScheduleTextMistakes, AreLimitedToTwenty) {
   }
   const std::string message = message_of(text);
   EXPECT_EQ(std::count(message.begin(), message.end(), '\n'), 20);
-  // The snippet stands in lines 28 to 47.
+  // The snippet occupies lines 28 to 47.
   EXPECT_NE(message.find("ring.yaml:47:18: 'gem' is none"), std::string::npos);
   EXPECT_EQ(message.find("ring.yaml:48"), std::string::npos);
   EXPECT_TRUE(message.ends_with("\nring.yaml: there may be more mistakes; mend these first"));
 }
 
-/// A small generator of our own, the same on every machine.
+/// A small random generator of our own, which is the same on every machine.
 struct Dice {
   std::uint32_t state = 1;
   std::size_t below(std::size_t bound) {
@@ -551,7 +551,7 @@ struct Dice {
   }
 };
 
-// A stranger may write anything. It is a program that reads back, or a message, but never an abort.
+// A user may write anything. The result is a program that reads back, or a message, but never an abort.
 TEST(ScheduleTextMistakes, NoDamageToAFileGoesDeeperThanAMessage) {
   constexpr std::string_view letters = "{}[]()\"':,;%*+-<>=#&!|? \n\t0123456789xtp_.\xc3";
   Dice dice;

@@ -16,7 +16,7 @@
 namespace commfuse {
 namespace {
 
-/// Checks that the whole text, and the program itself, survive the way through the text.
+/// Checks that the whole text, and the program itself, survive a round trip through text.
 void expect_round_trip(const Program& program) {
   const std::string text = to_text(program);
   try {
@@ -281,7 +281,7 @@ TEST(ScheduleText, AnEmptyProgramReadsBack) {
   expect_round_trip(program);
 }
 
-// The digest was made by coreutils' sha256sum from the text of the empty program above.
+// The digest is from coreutils' sha256sum of the text of the empty program above.
 TEST(ScheduleText, TheDigestIsTheSha256OfTheText) {
   EXPECT_EQ(digest_of(ProgramBuilder("nothing", Mesh{{{"tp", 1}}}).build()),
             "23415da37ce9f6722794a94777e7a333ab23e72c254c8503d181a962b20e60df");

@@ -21,7 +21,7 @@
 namespace commfuse {
 namespace {
 
-/// Returns every schedule that is tried, and slices that are copied together.
+/// Returns every schedule that is tried, including slices that are copied together.
 std::vector<StrategyOptions> schedules_of(const Strategy& strategy, Scope scope, std::int32_t ranks) {
   if (!applies(strategy, kinds_of(scope))) {
     return {};
@@ -95,7 +95,7 @@ TEST(Mutations, AreCaughtOrEquivalentInSchedulesOfFourRanks) {
   EXPECT_GT(report.count(Fate::caught), 10000);
 }
 
-/// A program in which x of one rank goes through one of two rooms of equal extents.
+/// A program in which x of one rank passes through one of two rooms of equal extents.
 struct Detour {
   ProgramBuilder builder{"detour", Mesh{{{"tp", 1}}}};
   Extent block{builder.dimension("tokens", 1), 1};
@@ -145,7 +145,7 @@ TEST(Equivalence, IsNotProvedWhenValuesTakeAnotherPath) {
   EXPECT_EQ(equivalence_of(Detour{}.through(0), straight), std::nullopt);
 }
 
-/// Returns y as the sum of three partial products, one after the other in place, and a copy that nobody needs.
+/// Returns y as the sum of three partial products, added one after the other in place, and a copy that nothing needs.
 Program three_parts() {
   ProgramBuilder builder("three parts", Mesh{{{"tp", 1}}});
   const Extent tokens{builder.dimension("tokens", 1), 1};
@@ -179,8 +179,8 @@ TEST(MutationReport, ListsSurvivorsWithReasons) {
   for (const MutantResult& result : report.listed) {
     fates.push_back(fmt::format("{}: {} {}", result.mutation, name_of(result.fate), result.why));
   }
-  // The parts may change places, but the first one overwrites. Nothing needs the copy, and nothing depends on what it
-  // copies.
+  // The parts may change places, except that the first one overwrites. Nothing needs the copy, and no op depends on the
+  // data that it copies.
   EXPECT_EQ(fates, (std::vector<std::string>{
                        "op 1 (gemm): after op 2: equivalent same sums", "op 2 (gemm): after op 3: survived ",
                        "op 3 (elementwise): output 0, region 0: y instead of spare: equivalent same values",
@@ -204,7 +204,7 @@ TEST(MutationReport, AddsUp) {
 }
 
 TEST(Equivalence, TracksOpsThatChangedPlaces) {
-  // Two copies on one lane are independent of each other; only `now` says which is which.
+  // Two copies on one lane are independent of each other; only `now` distinguishes them.
   ProgramBuilder builder("two", Mesh{{{"tp", 1}}});
   const Extent two{builder.dimension("tokens", 2), 2};
   const Extent one_block{builder.dimension("hidden", 1), 1};
@@ -256,7 +256,8 @@ TEST(Mutations, KeepWaitsAndIdsWhenLanesOrOrderChange) {
 }
 
 TEST(Mutations, IncludeAllPossibleOnesOfAnOp) {
-  // One exchange on three ranks whose send is indexed by the rank: two other peers, two other rows each way, no others.
+  // One exchange on three ranks whose send is indexed by the rank: two other peers, two other rows each way, and
+  // nothing else.
   ProgramBuilder builder("one", Mesh{{{"tp", 3}}});
   const DimensionId tokens = builder.dimension("tokens", 3);
   const DimensionId hidden = builder.dimension("hidden", 1);

@@ -24,13 +24,13 @@ TEST(Coverage, IsTheShareOfRowsInsideEachInterval) {
   EXPECT_DOUBLE_EQ(coverage.at[1].share, 3.0 / 8.0);
   EXPECT_DOUBLE_EQ(coverage.at[2].share, 5.0 / 8.0);
   EXPECT_DOUBLE_EQ(coverage.at[3].share, 7.0 / 8.0);
-  // Every shape has one row, so the design effect is 8/7, that of a variance from a sample.
+  // Every shape has one row, so the design effect is 8/7, the correction of a variance from a sample.
   EXPECT_NEAR(coverage.at[0].band, 1.959963984540054 * std::sqrt(8.0 / 7.0 * 0.25 / 8.0), 1e-12);
 }
 
 TEST(Coverage, RowsOfOneShapeCountByTheirCorrelation) {
-  // Four shapes of two rows: both inside, three times, both outside once. Share 3/4; sums by shape miss it by
-  // 3 x 1/2 and 3/2, squares 3; 4/3 x 3 over 8 x 3/16 = 8/3.
+  // Four shapes of two rows: for three shapes both rows are inside, for one both are outside. The share is 3/4; sums by
+  // shape miss it by 3 x 1/2 and 3/2, squares add up to 3; 4/3 x 3 over 8 x 3/16 = 8/3.
   std::vector<CheckedTime> times;
   for (std::int64_t shape = 0; shape < 4; ++shape) {
     for (int i = 0; i < 2; ++i) {
@@ -131,13 +131,13 @@ TEST(NewResidual, EachLimitHasAFactorWhereTheFitReadEnoughOfItsRows) {
   add(10, 0.019, Limit::latency, true);
   add(10, 0.021, Limit::latency, true);
   const NewResidual made = new_residual(fit);
-  // ceil(0.68 x 400) = 272: among the 200 of 0.10.
+  // ceil(0.68 x 400) = 272, which is among the 200 rows of 0.10.
   EXPECT_NEAR(made.residual, std::exp(0.10) - 1.0, 1e-12);
   EXPECT_NEAR(made.by_limit[static_cast<std::size_t>(Limit::latency)] * made.residual, std::exp(0.02) - 1.0, 1e-12);
   EXPECT_DOUBLE_EQ(made.by_limit[static_cast<std::size_t>(Limit::compute)], 1.0);
   EXPECT_EQ(made.by_limit[static_cast<std::size_t>(Limit::few_tiles)], 1.0);  // 99 rows are too few
   EXPECT_EQ(made.read_by_limit, (std::array<std::int64_t, 4>{100, 0, 99, 200}));
-  EXPECT_DOUBLE_EQ(made.now.at[1].share, 1.0);  // 0.05 holds them all
+  EXPECT_DOUBLE_EQ(made.now.at[1].share, 1.0);  // 0.05 contains all rows
   EXPECT_DOUBLE_EQ(made.then.at[1].share, 0.5);
 }
 

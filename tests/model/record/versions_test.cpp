@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that the list of schemas is the one that the sources write and read.
+// Tests that the list of schemas equals the schemas that the sources write and read.
 #include "model/record/versions.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the options of CommFuse: which matter together, their names, and how many ops they make.
+// Tests the options of CommFuse: which of them matter together, their names, and the number of ops they make.
 #include "model/strategies/commfuse.h"
 
 #include <gtest/gtest.h>
@@ -25,13 +25,13 @@ StrategyOptions settled(const StrategyOptions& options, std::int32_t ranks) {
 }
 
 TEST(CommfuseOptions, AreResetWhereTheyMakeNoDifference) {
-  // Groups move whole shards; the direct form has no directions; nested rings only choose where they add.
+  // Groups move whole shards; the direct form has no directions; nested rings only choose the lane of adds.
   EXPECT_EQ(settled({.sub_slices = 4, .group = 2}, 8), (StrategyOptions{.group = 2}));
   EXPECT_EQ(settled({.form = Form::direct, .directions = Directions::halves, .inner = 4}, 8),
             (StrategyOptions{.form = Form::direct}));
   EXPECT_EQ(settled({.sub_slices = 2, .lanes = 2, .directions = Directions::halves, .group = 3, .inner = 4}, 8),
             (StrategyOptions{.inner = 4}));
-  // The lane of adds matters only where adds run before the end; in one chain all transfers wait for each other.
+  // The lane of adds matters only where adds run before the end; in a single chain all transfers wait for each other.
   EXPECT_EQ(settled({.form = Form::direct, .add_lane = LaneKind::aux}, 8), (StrategyOptions{.form = Form::direct}));
   EXPECT_EQ(settled({.sum = Sum::arrival, .lanes = 7}, 8), StrategyOptions{});
   const StrategyOptions adds{.form = Form::direct, .add_lane = LaneKind::aux, .sum = Sum::arrival};
@@ -95,7 +95,7 @@ TEST(CommfuseOptions, AreTriedInFewAndProvedInManyFormsEachOnce) {
   EXPECT_LE(schedules_to_try(commfuse(), both, 16).size(), 12U);
   EXPECT_EQ(schedules_to_prove(commfuse(), ag_gemm, 16).size(), 36U);
   EXPECT_EQ(schedules_to_prove(commfuse(), gemm_rs, 16).size(), 63U);
-  // Fewer ranks tell fewer schedules apart.
+  // Fewer ranks distinguish fewer schedules.
   EXPECT_LT(schedules_to_prove(commfuse(), gemm_rs, 2).size(), 50U);
   for (const std::int32_t ranks : {1, 2, 3, 4, 5, 7, 8, 16}) {
     const auto schedules = schedules_to_prove(commfuse(), both, ranks);

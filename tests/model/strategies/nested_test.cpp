@@ -27,7 +27,7 @@ TEST(ShardAxes, NumberRanksAsTheMeshDoes) {
     const Coordinates coordinates = two_nodes_of_three.coordinates(rank);
     EXPECT_EQ(nested.place(two_nodes_of_three).at(two_nodes_of_three, coordinates), rank);
     EXPECT_EQ((nested.place(two_nodes_of_three) * 4).at(two_nodes_of_three, coordinates), 4 * rank);
-    // The place is that of the previous rank in the node, in the next node.
+    // This is the place of the previous rank in the node, in the next node.
     EXPECT_EQ(nested.place(two_nodes_of_three, {.inner = -1, .outer = 1}).at(two_nodes_of_three, coordinates),
               (coordinates[0] + 1) % 2 * 3 + (coordinates[1] + 2) % 3);
   }

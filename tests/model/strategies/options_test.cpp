@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list of options: those that strategies share, and those that one strategy alone has.
+// Tests the list of options: those that strategies share, and those of a single strategy.
 #include "model/strategies/options.h"
 
 #include <gtest/gtest.h>

@@ -84,7 +84,7 @@ TEST(Scope, AllStrategiesCutTheSameWork) {
 }
 
 TEST(Scope, BatchesShareTheTokensButNotTheirAttention) {
-  // Four sequences of 1024 have the GEMMs of one of 4096, and a quarter of its attention.
+  // Four sequences of 1024 have the GEMMs of one sequence of 4096, and a quarter of its attention.
   const Flops one_sequence = flops_of(Scope::attention, llama, {.seq = 4096});
   const Flops four = flops_of(Scope::attention, llama, {.batch = 4, .seq = 1024});
   EXPECT_EQ(one_sequence.count - four.count, 0.75 * attention_flops(Scope::attention));

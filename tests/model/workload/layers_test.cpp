@@ -70,7 +70,7 @@ TEST(KeysSeen, AreThoseOfTheWindow) {
   EXPECT_EQ(last_keys(model, whole, 4096), 4096);
   EXPECT_EQ(last_keys(model, sliding, 4096), 1024);
   EXPECT_EQ(last_keys(model, chunked, 4096), 1024);
-  EXPECT_EQ(last_keys(model, chunked, 4097), 1);  // The key is the first of its block.
+  EXPECT_EQ(last_keys(model, chunked, 4097), 1);  // The index key is the first of its block.
   EXPECT_EQ(kept_keys(sliding, 4096), 1024);
   EXPECT_EQ(kept_keys(whole, 4096), 4096);
 }

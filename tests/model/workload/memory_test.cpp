@@ -80,7 +80,7 @@ TEST(LayerActivations, WithFp8KeepInputsOfGemmsIn8Bits) {
                           .vocab = 128256,
                           .gated_mlp = true};
   const TrainingPlan plan{.seq = 1, .dtype = DType::fp8};
-  // Twice 2 h in front of a norm and h behind it; queries 2 x 8192, output 2 x 8192 for the core and 8192 for the
+  // Twice 2 h before a norm and h after it; queries 2 x 8192, output 2 x 8192 for the core and 8192 for the
   // out-projection, keys and values 4 x 1024; gate and up 4 x 28672, their product 28672.
   EXPECT_EQ(layer_activations(llama, plan, dense_layer).count, 6 * 8192 + 5 * 8192 + 4 * 1024 + 5 * 28672);
 }
@@ -109,8 +109,8 @@ TEST(LayerActivations, WithFp8KeepWhatARouterReadsIn16Bits) {
   Transformer mixture = small_mixture();
   const LayerKind kind{.attention = true, .mlp = MlpKind::mixture};
   const TrainingPlan plan{.seq = 1, .dtype = DType::fp8};
-  // 3 h and 4 h at the norms; queries, keys, values 6 x 1024, output 3 x 1024; three experts of 5 x 512, and their
-  // inputs of h.
+  // Norms keep 3 h and 4 h; queries, keys and values 6 x 1024, output 3 x 1024; three experts 5 x 512 each, and their
+  // inputs h.
   const std::int64_t routed = 3 * 1024 + 4 * 1024 + 9 * 1024 + 3 * 5 * 512 + 3 * 1024;
   EXPECT_EQ(layer_activations(mixture, plan, kind).count, routed);
   mixture.experts->shared_ffn = 512;
@@ -138,15 +138,16 @@ TEST(StepMemory, WithFullRecomputationHoldsOneRecomputedLayer) {
   const std::int64_t seq = 64;
   EXPECT_EQ(input, 2 * seq * 1024);
   EXPECT_EQ(step_memory(model, plan, 0).activations.count, 4 * (2 * input) + whole);
-  EXPECT_EQ(step_memory(model, plan, 3).activations.count, 2 * input + whole);  // This is more than these few logits.
+  EXPECT_EQ(step_memory(model, plan, 3).activations.count,
+            2 * input + whole);  // This is more than the few logits take.
   Transformer wordy = model;
   wordy.vocab = 128256;
   EXPECT_EQ(step_memory(wordy, plan, 3).activations.count, 2 * input + 4 * seq * 1024 + 4 * seq * 128256);
 }
 
 TEST(LayerActivations, OfAHybridAreTheSumOfItsParts) {
-  // One token: before each part 4 h; attention 4 x 2048 + 4 x 512, an MLP 4 x 4096, a state space of 2048 channels
-  // (32 heads, one group of 64): projected 2 x 4256, convolved 2 x 2176, twice 2 x 2048.
+  // One token: before each part 4 h; attention 4 x 2048 + 4 x 512, an MLP 4 x 4096, a state space of 2048 channels (32
+  // heads, one group of 64): projected 2 x 4256, convolved 2 x 2176, and twice 2 x 2048.
   const Transformer hybrid{.layers = 3,
                            .hidden = 1024,
                            .ffn = 4096,
@@ -199,7 +200,7 @@ TEST(StepMemory, ShardsExpertsAmongReplicasThatHoldTheSameOnes) {
 
 // Figure 1 of Rajbhandari et al. 2020: 7.5 billion parameters on 64 ranks.
 TEST(StepMemory, MatchesFigure1OfTheZeroPaper) {
-  // A layer of 12 h^2 weights and no logits of its own: 7.5e9 = layers x 12 h^2 about.
+  // A layer has 12 h^2 weights, and there are no logits: 7.5e9 is about layers x 12 h^2.
   const Transformer model{.layers = 36,
                           .hidden = 4096,
                           .ffn = 16384,
@@ -230,7 +231,7 @@ TEST(StepMemory, HoldsTwoGatheredLayersAndOneOfGradients) {
   EXPECT_EQ(step_memory(model, plan, 0).gathered.count, 2 * layer);
   plan.zero = Zero::optimizer;
   EXPECT_EQ(step_memory(model, plan, 0).gathered.count, 0);
-  plan = {.zero = Zero::weights, .global_batch = 16};  // There is no replica to share with.
+  plan = {.zero = Zero::weights, .global_batch = 16};  // There is no replica to shard among.
   EXPECT_EQ(step_memory(model, plan, 0).gathered.count, 0);
   Transformer wordy = model;
   wordy.vocab = 100 * layer / model.hidden;
@@ -260,16 +261,16 @@ TEST(StepMemory, OfWholeGradientsIsTakenAtTheFullestMoment) {
                     .seq = 8192,
                     .gradient_dtype = DType::bf16};
   const std::int64_t gradients = 2 * parameters_on_gpu(model, plan, 0);
-  // Two micro-batches in four layers, and gradients of the piece that the first backward pass is in.
+  // Two micro-batches in four layers, and the gradients of the piece that runs the first backward pass.
   StepMemory memory = step_memory(model, plan, 0);
   EXPECT_EQ(memory.activations.count, 2 * 4 * layer_activations(model, plan, dense_layer).count);
   EXPECT_EQ(memory.gradients.count, gradients / 2);
-  // With few tokens gradients count for more: all of them, when one micro-batch's activations are left.
+  // With few tokens gradients matter more: the fullest moment holds all of them and the activations of one micro-batch.
   plan.seq = 64;
   memory = step_memory(model, plan, 0);
   EXPECT_EQ(memory.activations.count, 4 * layer_activations(model, plan, dense_layer).count);
   EXPECT_EQ(memory.gradients.count, gradients);
-  // With more micro-batches forward passes go on beside backward ones, and both are there at once.
+  // With more micro-batches, forward passes continue beside backward passes, and both are in memory at once.
   plan.seq = 8192;
   plan.global_batch = 32;
   memory = step_memory(model, plan, 0);

@@ -61,7 +61,7 @@ TEST(StateSpaceParameters, MatchThePublishedWeightsOfMamba) {
   // state-spaces/mamba2-2.7b: 64 layers, d_model 2560, expand 2, d_state 128, headdim 64, one group, d_conv 4.
   const Transformer model{
       .hidden = 2560, .vocab = 50288, .state_space = StateSpace{.inner = 5120, .head_dim = 64, .state = 128}};
-  // in 2560 x 10576, convolution 5376 x 5, three of 80 heads, two norms, out 5120 x 2560
+  // in 2560 x 10576, convolution 5376 x 5, three vectors of 80 heads, two norms, out 5120 x 2560
   EXPECT_EQ(state_space_parameters(model), 27'074'560 + 26'880 + 240 + 5120 + 2560 + 13'107'200);
   EXPECT_NEAR(static_cast<double>(64 * state_space_parameters(model) + model.vocab * model.hidden), 2.70e9, 0.01e9);
 }

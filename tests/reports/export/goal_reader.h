@@ -102,7 +102,7 @@ class GoalReader {
 };
 
 /// Meaning of a rank's text, independent of labels, tags and CPUs: its k-th calc, send and recv, and their dependencies
-/// without those that others imply.
+/// without implied ones.
 struct GoalMeaning {
   using Name = std::pair<GoalTask::Kind, std::size_t>;
   std::map<Name, std::pair<std::int64_t, std::int64_t>> tasks;  // amount, peer

@@ -110,7 +110,7 @@ TEST(GoalExport, LaneOrderStartsAnExchangeAfterBothHalvesOfTheLast) {
         }
       }
     }
-    // 6 exchanges wait for the one before, with 2 halves each; 7 tiles wait for 2 halves and for a tile.
+    // 6 exchanges wait for the previous exchange, with 2 halves each; 7 tiles wait for 2 halves and for a tile.
     EXPECT_EQ(actual.after.size(), 6U * 4 + 7 * 3);
   }
 }
@@ -242,7 +242,7 @@ TEST(GoalExport, TakesAsLongAsInTheEngineUnderTheSameRules) {
     for (const Duration issue : {Duration{}, Duration{2us}}) {
       const Exported exported(program, {.gemm = 10us,
                                         .exchange = 4us,
-                                        // equal to the sum of the steps that spell it out
+                                        // equal to the sum of the steps that it expands to
                                         .collective = (ranks - 1) * 4us,
                                         .elementwise = 3us,
                                         .issue = issue});

@@ -143,7 +143,7 @@ TEST(Tasks, OmitOpsOfOtherRanks) {
   ASSERT_EQ(to_1.size(), 1U);
   EXPECT_EQ(from_0[0].kind, Task::Kind::send);
   EXPECT_EQ(to_1[0].kind, Task::Kind::receive);
-  EXPECT_EQ(from_0[0].tag, to_1[0].tag);  // the sender's op gives the tag, though the receiver's op differs
+  EXPECT_EQ(from_0[0].tag, to_1[0].tag);  // the tag follows from the sender's op, though the receiver's op differs
   EXPECT_TRUE(reports::tasks_of(exported.input(), 2, {}).empty());
 }
 
