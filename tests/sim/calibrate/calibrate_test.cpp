@@ -46,7 +46,7 @@ class Calibrate : public testing::Test {
   fs::path folder_ = fs::temp_directory_path() / ("commfuse-calibrate-" + std::to_string(getpid()));
 };
 
-/// Returns the output of nccl-tests on a machine that exists on paper only.
+/// Returns the output of nccl-tests on a hypothetical machine.
 std::string printed(const CollectiveParameters& machine, CollectiveKind kind, const std::string& program, int ranks,
                     Noise& noise) {
   std::string text =
@@ -81,8 +81,8 @@ double off(const Parameter<T>& fitted, const Parameter<T>& truth) {
 }
 
 TEST_F(Calibrate, RecoversASyntheticMachineFromOutputOfNcclTests) {
-  // The truth is slower and later than the base in every parameter that decides large messages, by factors that no fit
-  // knows.
+  // In every parameter that determines large messages, the truth has lower rates and higher latencies than the base, by
+  // factors that no fit is given.
   CollectiveParameters truth = base().link.collective;
   truth.rate.value.value *= 0.8;
   truth.base_latency.value = truth.base_latency.value * 5 / 4;
@@ -110,7 +110,7 @@ TEST_F(Calibrate, RecoversASyntheticMachineFromOutputOfNcclTests) {
   EXPECT_LT(calibration.parts[0].held_back.median, 0.02);
   EXPECT_GT(calibration.parts[0].held_back.rows, 20U);
 
-  // The machine is loaded from the file, as a user would.
+  // The machine is loaded from the file, as a user would load it.
   const Machine machine = load_machine(write("made-up.yaml", calibration.yaml).string());
   const CollectiveParameters& fitted = machine.link.collective;
   EXPECT_LT(off(fitted.rate, truth.rate), 3.0);
@@ -224,7 +224,7 @@ TEST_F(Calibrate, KernelsOfFrameworksAreFittedBesideCollectives) {
             truth.custom_all_reduce->trtllm->one_shot_rate.source);
 }
 
-/// Expects the same parameter but for a tenth of its error, which compilers may round into.
+/// Expects equal parameters, except for a tenth of the error, because compilers round differently.
 template <class T>
 void expect_same(const Parameter<T>& fitted, const Parameter<T>& file) {
   EXPECT_LT(std::abs(std::log(of(fitted.value) / of(file.value))), 0.001 + 0.1 * file.standard_error);
@@ -323,7 +323,7 @@ TEST_F(Calibrate, MemoryBoundKernelsAreFittedFromATableOfLayers) {
     text += fmt::format("mine,mlp_down_proj,{},64,4096,{},20\n", tp, 11008 / tp);
     for (std::int64_t m = 8; m <= 4096; m += 136) {
       const std::int64_t inner = 11008 / tp;
-      const std::int64_t heads = 8192 / tp;  // Queries and keys.
+      const std::int64_t heads = 8192 / tp;  // These are queries and keys.
       add("add", tp, {.rows = m, .width = 4096, .traffic = Bytes{6 * m * 4096}});
       add("input_layernorm", tp,
           {.kernel = FrameworkKernel::norm, .rows = m, .width = 4096, .traffic = Bytes{4 * m * 4096}});
@@ -568,8 +568,8 @@ MicroBenchmark micro(std::string op, std::int64_t bytes, Duration time) {
   return {.op = std::move(op), .dtype = "bf16", .bytes = bytes, .ranks = 2, .samples = {time}};
 }
 
-/// Returns the record that `commfuse-validate bench` would write on a machine that exists on paper only: the base
-/// `cpu`, faster.
+/// Returns the record that `commfuse-validate bench` would write on a hypothetical machine: a faster version of the
+/// base `cpu`.
 RunRecord record_of(const Machine& truth) {
   Noise noise;
   RunRecord record{.executor = "cpu", .compute = "real", .links = "copied", .environment = {.cpu = "on paper"}};
@@ -714,7 +714,7 @@ TEST_F(Calibrate, RecordsAreOfOneMachine) {
                                             "paper, links copied; give records of one machine");
 }
 
-/// Returns ten sizes, as one training step has, with forty calls of each.
+/// Returns ten sizes, as one training step has them, with forty calls of each.
 std::string step_of(const Accelerator& machine) {
   std::string text = "hw,dtype,m,n,k,time_us\n";
   Noise noise;
@@ -764,7 +764,7 @@ TEST_F(Calibrate, CorrectlyPricedRowsKeepTheParametersOfTheBase) {
   const Calibration calibration = calibrate(base(), "h100-sxm", "same", seen);
   ASSERT_EQ(calibration.parts.size(), 1U);
   EXPECT_EQ(calibration.parts[0].distance, 0.0);
-  for (const FittedParameter& parameter : calibration.parts[0].parameters) {  // burst_time is known to 40%.
+  for (const FittedParameter& parameter : calibration.parts[0].parameters) {  // The error of burst_time is 40%.
     EXPECT_NEAR(parameter.value / parameter.start, 1.0, 0.1) << parameter.name;
   }
   const Machine machine = load_machine(write("same.yaml", calibration.yaml).string());

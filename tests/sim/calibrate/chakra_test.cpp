@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests Chakra traces as measurements, in the layout that chakra_converter gives to PyTorch runs.
+// Tests Chakra traces as measurements, in the layout that chakra_converter produces from PyTorch runs.
 #include "sim/calibrate/chakra.h"
 
 #include <et_def.pb.h>

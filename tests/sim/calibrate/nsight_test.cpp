@@ -36,7 +36,7 @@ constexpr auto tables = R"(
     (7, 'triton_mm'), (8, 'cudaGraphLaunch_v10000');
 )";
 
-// Process 1 is 0x1000000, its thread 5 is 0x1000005.
+// Process 1 is 0x1000000, and its thread 5 is 0x1000005.
 constexpr std::int64_t thread = 0x1000005;
 
 void write(const std::string& path, const std::string& rows) {

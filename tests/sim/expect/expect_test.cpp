@@ -36,7 +36,7 @@ TEST(ExpectedRows, CoverEveryOpGpuCountAndSize) {
   EXPECT_EQ(rows[0].kernel, "NVLS");
   EXPECT_EQ(rows[1].message.nodes, 2);
   EXPECT_EQ(rows[1].message.gpus, 16);
-  // Send-recv gets one row for two GPUs of a node, and one for two GPUs on different nodes.
+  // Send-recv has one row for two GPUs of a node, and one for two GPUs on different nodes.
   EXPECT_EQ(rows[2].message.op, LinkOp::send_recv);
   EXPECT_EQ(rows[2].message.nodes, 1);
   EXPECT_EQ(rows[3].message.nodes, 2);

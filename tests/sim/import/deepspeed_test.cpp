@@ -21,7 +21,7 @@ class Deepspeed : public ::testing::Test {
  protected:
   using Flags = std::vector<std::pair<std::string, std::string>>;
 
-  /// Reads for 16 GPUs, unless flags say another number.
+  /// Reads the file for 16 GPUs, unless flags set another number.
   static Imported read(const std::string& text, const Flags& flags = {}) {
     std::ofstream("a.json") << text;
     Source source{"a.json", "a"};

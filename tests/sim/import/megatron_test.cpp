@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that launch scripts of Megatron-LM become models and steps, without running.
+// Tests that launch scripts of Megatron-LM become models and steps, without being run.
 #include "sim/import/megatron.h"
 
 #include <fmt/format.h>
@@ -102,7 +102,7 @@ TEST(Megatron, OutputIsReadByOurLoaders) {
   EXPECT_FALSE(model.biases);
   EXPECT_EQ(model.norm, Norm::rms);
   EXPECT_EQ(model.positions, 0);
-  EXPECT_EQ(model.vocab, 128512);  // Each of 4 ranks has whole 128s.
+  EXPECT_EQ(model.vocab, 128512);  // Each of 4 ranks has whole multiples of 128.
   std::ofstream("mine.run.yaml") << run_text(import) << "model: ./mine.model.yaml\n";
   Resolver resolver;
   resolver.read_file("mine.run.yaml");
@@ -162,7 +162,7 @@ TEST(Megatron, UnknownValuesAreReportedWithTheirPlace) {
             "a.sh:1: --hidden-size is '4k'; write a whole number from 1 on");
 }
 
-/// Returns a script with all its sizes, and further flags.
+/// Returns a script with all its sizes, and additional flags.
 std::string small(const std::string& flags) {
   return "x --num-layers 2 --hidden-size 1024 --num-attention-heads 8 --seq-length 1024 "
          "--max-position-embeddings 1024 --vocab-size 1024 " +
@@ -337,7 +337,7 @@ TEST(Megatron, FlagsSetDropoutAndTheKindOfAttention) {
   const std::string none = "--hidden-dropout 0 --attention-dropout 0.0 ";
   EXPECT_TRUE(with("").dropout);  // 0.1 is Megatron-LM's default
   EXPECT_FALSE(with(none).dropout);
-  EXPECT_FALSE(with("--hidden-dropout 0").dropout);  // The dropout of scores is in the fused kernel.
+  EXPECT_FALSE(with("--hidden-dropout 0").dropout);  // Dropout of scores is inside the fused kernel.
   EXPECT_TRUE(with("--hidden-dropout 0 --attention-backend unfused").dropout);
   EXPECT_FALSE(with(none + "--attention-backend unfused").dropout);
   EXPECT_TRUE(with("").fused_attention);

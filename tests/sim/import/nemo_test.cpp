@@ -75,7 +75,7 @@ std::string replaced(std::string text, const std::string& from, const std::strin
   return text.replace(at, from.size(), to);
 }
 
-/// Returns a file without its first line, which says where it comes from.
+/// Returns a file without its first line, which names its source.
 std::string body(const std::string& text) { return text.substr(text.find('\n')); }
 
 TEST(Nemo, KeysAreTheFlagsOfMegatron) {
@@ -96,7 +96,7 @@ TEST(Nemo, KeysAreTheFlagsOfMegatron) {
       (std::vector<std::string>{"vocab_size is not there, since the tokenizer has it: 50257 is assumed, GPT-2's"}));
 }
 
-/// Written like Megatron-Bridge's files, without keys that say nothing new.
+/// Written like Megatron-Bridge's files, without redundant keys.
 const std::string bridge = R"(_target_: megatron.bridge.training.config.ConfigContainer
 checkpoint: {_target_: x, save: /tmp, save_interval: 500}
 comm_overlap: null

@@ -81,7 +81,7 @@ TEST_F(Torchtitan, KeysOfOlderReleasesAreRead) {
   EXPECT_TRUE(has_line(import, "  data: 2"));
   EXPECT_TRUE(has_line(import, "  micro_batch: 2"));
   EXPECT_TRUE(has_line(import, "batch: 8"));
-  EXPECT_TRUE(has_line(import, "  zero: 2"));  // In a pipeline weights stay gathered.
+  EXPECT_TRUE(has_line(import, "  zero: 2"));  // With a pipeline, weights stay gathered.
   EXPECT_TRUE(import.notes.empty()) << import.notes.front();
 }
 
@@ -95,7 +95,7 @@ TEST_F(Torchtitan, SchedulesOfPipelinesAreNamed) {
     return read(model + no_recompute + "[parallelism]\npipeline_parallel_degree = 4\n" + schedule, "8");
   };
   EXPECT_TRUE(has_line(with("pipeline_parallel_schedule = \"Interleaved1F1B\"\n"), "  interleave: 2"));
-  // 80 layers, 5 in a stage: 16 stages, 4 on each of 4 ranks.
+  // 80 layers, 5 per stage: 16 stages, 4 on each of 4 ranks.
   EXPECT_TRUE(
       has_line(with("pipeline_parallel_schedule = \"Interleaved1F1B\"\npipeline_parallel_layers_per_stage = 5\n"),
                "  interleave: 4"));

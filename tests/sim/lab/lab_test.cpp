@@ -54,7 +54,7 @@ TEST(Lab, RandomTilesAreWholeMicrosecondsAndTheSameForEveryEvaluator) {
   const LabWorkload random = lab("faj", 64);
   const LabRun by_engine = run_lab(random, {.simulation = {Evaluator::engine}});
   EXPECT_EQ(run_lab(random, {.simulation = {Evaluator::replay}}).makespan, by_engine.makespan);
-  // One rank alone has 64 tiles of 10 to 1010 us, and nothing to wait for.
+  // A single rank has 64 tiles of 10 to 1010 us, and nothing to wait for.
   const LabWorkload alone = lab("faj", 1);
   const Duration tile = run_lab(alone, {}).makespan;
   EXPECT_EQ(tile % 1us, 0us);
@@ -105,7 +105,7 @@ TEST(Lab, RefusesMoreOpsThanCanBeSimulatedOneByOne) {
   EXPECT_EQ(refusal_of(lab("fa", 1 << 18), {.simulation = {Evaluator::engine}}), sentence);
 }
 
-/// Calls from the last number to the first.
+/// Calls from the last index to the first.
 void backwards(std::size_t count, const std::function<void(std::size_t)>& body) {
   for (std::size_t i = count; i-- > 0;) {
     body(i);
@@ -144,7 +144,7 @@ TEST(Lab, OneRankRepresentsAllUnlessForbiddenOrRanksDiffer) {
 }
 
 TEST(Lab, ASlowRankDelaysTheRingByItsOwnTilesAlone) {
-  // Rank 1 takes 12 us a tile. No rank waits for tiles, and messages are hidden: 8 x 12 us.
+  // Rank 1 takes 12 us per tile. No rank waits for tiles, and messages are hidden: 8 x 12 us.
   const auto faults = std::make_shared<const Faults>(Faults{.slow_ranks = {{.rank = 1, .factor = 1.2}}});
   EXPECT_EQ(run_lab(lab("fa", 8), {.faults = faults}).makespan, 96us);
   EXPECT_THROW(run_lab(lab("fa", 8), {.simulation = {Evaluator::replay}, .faults = faults}), ConfigError);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that a list of points gives the rows of the points one by one, whatever the threads, and stops on request.
+// Tests that a list of points gives the rows of the single points, for any number of threads, and stops on request.
 #include "sim/parallel/run_points.h"
 
 #include <gtest/gtest.h>

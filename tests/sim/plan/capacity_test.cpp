@@ -51,13 +51,13 @@ TEST_F(CapacityTest, TheAnswerIsTheCheapestOrTiesWithItOnFewerGpus) {
     EXPECT_GT(kind.runs[i].days.high, kind.runs[i].days.value);
     EXPECT_LE(kind.runs[i].memory_gb, kind.memory_limit_gb);
   }
-  EXPECT_GT(kind.step_error, 0.13);  // It has the model's own error, and the parameters'.
+  EXPECT_GT(kind.step_error, 0.13);  // The error consists of the model's own error and that of its parameters.
   EXPECT_LT(kind.step_error, 0.25);
 }
 
 TEST_F(CapacityTest, TheErrorOfTheModelIsThatOfMeasuredSteps) {
-  // The errors are sqrt(0.06^2 + 0.04^2) for dense steps and sqrt(0.4^2 + 0.14^2) for experts; without a framework at
-  // least 0.13.
+  // The errors are sqrt(0.06^2 + 0.04^2) for dense steps and sqrt(0.4^2 + 0.14^2) for experts; at least 0.13 without a
+  // framework.
   const std::string dense = "model: llama-3.1-8b, seq: 4K, batch: 128";
   const std::string experts = "model: mixtral-8x7b, seq: 4K, batch: 128";
   const std::string framework = ", framework: megatron-core-2024";
@@ -94,7 +94,8 @@ TEST_F(CapacityTest, AMeasuredStepMovesTheDaysAndNarrowsThem) {
 }
 
 TEST_F(CapacityTest, NoRunWithinLimitsBeatsTheAnswerInDaysAndCost) {
-  // Four L40S need more memory tricks than eight: they are slower and dearer (cases/reliability/plan_dominated_answer).
+  // Four L40S need more techniques to save memory than eight: they are slower and cost more
+  // (cases/reliability/plan_dominated_answer).
   const CapacityPlan made = plan("deadline: 365 days",
                                  "  l40s: {hardware: l40s-pcie, price: 0.8, price_date: 2026-11-01, available: 8}\n"
                                  "  a100p: {hardware: azure-nc96ads-x2, price: 3, price_date: 2026-11-01, available: "
@@ -153,7 +154,7 @@ TEST_F(CapacityTest, TheCheapestKindAnswersAndTiesAreWhereCostsMeet) {
            "  dear: {hardware: dgx-h100-x2, price: 3, price_date: 2026-05-04, available: 256}\n"
            "  cheap: {hardware: dgx-h100-x2, price: 2, price_date: 2026-05-04, available: 256}\n");
   EXPECT_EQ(made.best_kind()->name, "cheap");
-  EXPECT_NEAR(*made.kinds[0].break_even_price, 2.0, 1e-9);  // Equal GPUs break even at an equal price.
+  EXPECT_NEAR(*made.kinds[0].break_even_price, 2.0, 1e-9);  // Equal GPUs break even at equal prices.
   EXPECT_NEAR(*made.kinds[1].break_even_price, 3.0, 1e-9);
 }
 
@@ -241,7 +242,7 @@ TEST_F(CapacityTest, NamesTheBindingLimitAndItsDistance) {
   const std::string weak = reason("deadline: 1 h\nlimits: {power: 64 kW}");
   EXPECT_NE(weak.find(" days on 64 GPUs (all that limits.power of 0.064 MW allows), "), std::string::npos) << weak;
   EXPECT_TRUE(reason("deadline: 1000 days\nbudget: 100").starts_with("the budget binds: the cheapest run costs $"));
-  // The shortest run is in time and the cheapest within the budget, but no run is both.
+  // The shortest run is in time and the cheapest run is within the budget, but no run is both.
   const std::string torn = reason("deadline: 24 h\nbudget: 5100");
   EXPECT_TRUE(torn.starts_with("the budget binds: the cheapest run that meets the other limits costs $")) << torn;
   EXPECT_NE(torn.find("; the cheapest of all, $"), std::string::npos) << torn;

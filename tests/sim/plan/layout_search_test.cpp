@@ -47,7 +47,7 @@ TEST_F(LayoutSearchTest, NoStepIsShorterThanItsBound) {
     }
   }
   EXPECT_GT(seen, 300U);
-  EXPECT_GT(near, seen / 2);  // A bound that is far off would prune nothing.
+  EXPECT_GT(near, seen / 2);  // A bound that is far too low would prune nothing.
 }
 
 TEST_F(LayoutSearchTest, NoStepOfAMixtureOfExpertsIsShorterThanItsBound) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests schedules from files at points: what they agree with, how large they are, and that they run like generated
+// Tests schedules from files at points: the settings they agree with, their sizes, and that they run like generated
 // ones.
 #include "sim/point/hand_written.h"
 
@@ -18,7 +18,7 @@
 namespace commfuse {
 namespace {
 
-/// A schedule of attention and GEMMs over dimensions of its own, which is not a scope.
+/// A schedule of attention and GEMMs over its own dimensions, which is not a scope.
 constexpr std::string_view attention_file = R"(schema: commfuse.schedule/1
 name: own
 mesh: {tp: 2}
@@ -75,7 +75,7 @@ std::string message_of(const Run& run) {
   return "no mistake found";
 }
 
-/// Loads its files once for all tests.
+/// Loads the files once for all tests.
 class HandWrittenTest : public testing::Test {
  protected:
   static void SetUpTestSuite() {
@@ -158,7 +158,7 @@ TEST_F(HandWrittenTest, DimensionsAreBoundByNameAndCustomOnesBySize) {
 TEST_F(HandWrittenTest, FlopsOfCustomWorkAreUnfusedFlopsTimesRanks) {
   const HandWritten file = hand_written(file_of(std::string{attention_file}), {{"experts", 64}});
   const Point at = point(Scope::mlp, 2);
-  const double attention = 2.0 * 4096 * 4096 * 8192;  // 4 q s w, half of it behind the mask
+  const double attention = 2.0 * 4096 * 4096 * 8192;  // 4 q s w, half of it hidden by the mask
   const double product = 2.0 * 4096 * 8192 * 32;
   EXPECT_EQ(flops_of(file, at, sizes_at(file, at)).count, 2.0 * (attention + product));
 }
@@ -331,7 +331,7 @@ TEST(Fit, CustomWorkCannotBeCombined) {
 // --- ops that only some ranks take part in ---------------------------------------------------------------------------
 
 TEST(StructureOf, AnOpMeetsAllThatItMeetsOnAnyRank) {
-  // Rank 1 alone receives; its product runs beside that.
+  // Only rank 1 receives; its product runs beside that.
   const Program program = parse_program(R"(schema: commfuse.schedule/1
 name: one way
 mesh: {tp: 2}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests implementations beside ideal schedules: the rows of a point, and which costs may not shorten a time.
+// Tests implementations beside ideal schedules: the rows of a point, and that a higher cost never shortens a time.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -103,7 +103,7 @@ TEST(Implementations, AllSelectsThoseThatRunOnTheMachine) {
   };
   const auto hopper = rows_of({"as=all", "strategy.name=serial"});
   EXPECT_TRUE(has(hopper, "flux"));
-  EXPECT_FALSE(has(hopper, "typical"));  // Nobody can run a typical implementation.
+  EXPECT_FALSE(has(hopper, "typical"));  // A typical implementation does not exist as software.
   EXPECT_TRUE(has(rows_of({"as=typical", "strategy.name=serial"}), "typical"));
   const auto blackwell = rows_of({"as=all", "strategy.name=serial", "hardware=b200-sxm"});
   EXPECT_FALSE(has(blackwell, "flux"));
@@ -149,7 +149,7 @@ TEST(Implementations, AreRefusedForOtherScopesAndOmittedFromAll) {
   }
 }
 
-/// Some hundred kernels of all sizes, each on a machine with a schedule of a strategy that files name.
+/// Some hundred kernels of all sizes, each on a machine, with a schedule of a strategy that files name.
 class Seeded {
  public:
   explicit Seeded(std::uint32_t seed) : random_(seed) {
@@ -175,7 +175,7 @@ class Seeded {
     const auto schedules = schedules_to_try(*strategy, kinds_of(point.scope), point.ranks);
     return {strategy, schedules[random_() % schedules.size()]};
   }
-  /// Returns one parameter at both kinds of sites, at some cost and at a higher one.
+  /// Returns one parameter, at both kinds of sites, first at a lower and then at a higher cost.
   std::pair<ImplementedSites, ImplementedSites> costs() {
     std::pair<ImplementedSites, ImplementedSites> both;
     const auto which = random_() % 8;

@@ -18,7 +18,7 @@
 namespace commfuse {
 namespace {
 
-/// Returns the MLP of Llama-3.1-70B on eight H100 of which only the named parameter is in doubt, by a tenth, and no fit
+/// Returns the MLP of Llama-3.1-70B on eight H100 where only the named parameter is uncertain, by a tenth, and no fit
 /// has a residual.
 Point point_in_doubt(const char* parameter) {
   Point point{.model = load_model(COMMFUSE_SOURCE_DIR "/configs/models/llama-3.1-70b.yaml"),
@@ -41,7 +41,7 @@ struct Played {
   Prediction prediction;
 };
 
-/// The residual of memory-bound kernels is assumed, so every schedule has that doubt.
+/// The residual of memory-bound kernels is assumed, so every schedule has this doubt.
 bool is_parameter(const Doubt& doubt) { return std::holds_alternative<std::size_t>(doubt.of); }
 
 TEST(Uncertainty, PropagatesTheErrorOfAParameter) {
@@ -58,7 +58,7 @@ TEST(Uncertainty, PropagatesTheErrorOfAParameter) {
   EXPECT_LT(uncertainty.doubts.front().effect, -0.01);
 }
 
-/// Returns the same parameters, each of which may change every price.
+/// Returns the same parameters, each marked as possibly affecting every price.
 std::shared_ptr<const std::vector<RaisedMachine>> felt_by_anything(const std::vector<RaisedMachine>& raised) {
   auto result = std::make_shared<std::vector<RaisedMachine>>(raised);
   for (RaisedMachine& parameter : *result) {
@@ -138,7 +138,7 @@ TEST(Uncertainty, TheResidualOfAShapeLengthensAllItsOps) {
   FitScope& fit = point.machine.accelerator.matrix_units[index_of(DType::bf16)]->fit;
   fit.residual = 0.1;
   fit.by_limit = alike_by_limit;
-  // Serial has two GEMMs and one activation between them; each GEMM adds a tenth of itself.
+  // Serial has two GEMMs with one activation between them; each GEMM becomes longer by a tenth of its time.
   Played serial(point, "serial");
   const Structure& structure = *serial.prediction.structure;
   const Costs costs = static_costs(point, point.machine, structure, serial.prediction.sizes);

@@ -61,7 +61,7 @@ TEST(MonteCarlo, MoreSamplesBeginWithTheSameOnes) {
   EXPECT_EQ(many, few);
 }
 
-/// Runs on three threads, each from its last number to its first.
+/// Runs on three threads, each from its last index to its first.
 void on_three_threads(std::size_t count, const std::function<void(std::size_t)>& body) {
   std::vector<std::jthread> threads;
   for (std::size_t thread = 0; thread < 3; ++thread) {
@@ -91,7 +91,8 @@ TEST(MonteCarlo, ThreadsDoNotChangeSamplesNorCauses) {
 }
 
 TEST(MonteCarlo, StrategiesMeetTheSameSlowRanks) {
-  // GEMMs take all the time, so a sample's slowest rank decides both, and they rise and fall together.
+  // GEMMs take all the time, so the slowest rank of a sample determines both strategies, whose times rise and fall
+  // together.
   const Ready serial(one_site("serial", SiteKind::ag_gemm, 8), {.gemm = 800us});
   const Ready fused(one_site("commfuse", SiteKind::ag_gemm, 8), {.gemm = 100us});
   const std::vector<Duration> a = MonteCarlo{}.makespans(serial.schedule(), options(400));

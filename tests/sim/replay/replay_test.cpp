@@ -81,7 +81,7 @@ TEST(Replay, GivesThePicosecondsOfTheEngineOnTenThousandRandomPrograms) {
       ++one_for_all;
     }
   }
-  EXPECT_GT(single_ranks, 1000);  // Both forms of the tape were tried, and the symmetric one.
+  EXPECT_GT(single_ranks, 1000);  // Both forms of the tape were tried, and so was the symmetric one.
   EXPECT_LT(single_ranks, 9000);
   EXPECT_GT(one_for_all, 1000);
   EXPECT_GT(together, 500);  // Exchanges that meet themselves, beside others and alone.
@@ -110,7 +110,7 @@ TEST(Replay, SeveralCostsTogetherEqualEachAlone) {
       costs.push_back(stretched_at_random(costs.front(), random));
     }
     for (const Replay::Ranks ranks : {Replay::Ranks::all, Replay::Ranks::distinct}) {
-      std::vector<Duration> together{Duration{7}};  // The first entry stays.
+      std::vector<Duration> together{Duration{7}};  // The first entry keeps its value.
       Replay{}.makespans(*played.program, played.tape, costs, ranks, together);
       ASSERT_EQ(together.size(), costs.size() + 1);
       EXPECT_EQ(together.front(), Duration{7});
@@ -121,7 +121,7 @@ TEST(Replay, SeveralCostsTogetherEqualEachAlone) {
   }
 }
 
-/// Compares each rank with the one that stands for it.
+/// Compares each rank with the rank that represents it.
 void expect_repeated(const Recorder& every_rank, const Recorder& few, int program) {
   for (Rank rank = 0; rank < every_rank.ranks(); ++rank) {
     ASSERT_TRUE(same_summary(few.summary(rank % few.ranks()), every_rank.summary(rank))) << "program " << program;

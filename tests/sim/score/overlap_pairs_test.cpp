@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests tables of overlapped kernels beside serial communication: the meaning of their columns, and the fate of their
-// rows.
+// Tests tables of overlapped kernels beside serial communication: the meaning of their columns, and how their rows are
+// treated.
 #include "sim/score/overlap_pairs.h"
 
 #include <fmt/format.h>
@@ -132,7 +132,7 @@ TEST(OverlapPairs, AnUnknownOperatorIsAFault) {
   EXPECT_FALSE(row.is_sound());
 }
 
-/// A measured time of flux that the costs in its file predict exactly, from the fit that has not seen the thread.
+/// A measured time of flux that the costs in its file predict exactly, by the fit that has not seen the thread.
 constexpr std::string_view head =
     "# source: https://github.com/weavers/loom/issues/7\n# hardware: 8x H100\n"
     "hw,op,M,N,K,ngpus,dtype,serial_us,flux_us\n";
@@ -178,11 +178,11 @@ TEST(PayScore, CountsPairsThatDiffer) {
   Tally tally(score, false);
   tally.pays({.measured = 1.04, .predicted = 0.5, .sure = 1.0});  // a tie
   EXPECT_FALSE(score.pays);
-  tally.pays({.measured = 0.8, .predicted = 0.9, .sure = 0.95});  // a win, told, sure
-  tally.pays({.measured = 0.8, .predicted = 1.1, .sure = 0.6});   // a win, not told
-  tally.pays({.measured = 0.7, .predicted = 0.7, .sure = 0.9});   // a win, told, sure
-  tally.pays({.measured = 1.3, .predicted = 0.9, .sure = 0.9});   // a loss, not told, sure
-  tally.pays({.measured = 1.3, .predicted = 1.0, .sure = 0.5});   // a loss, told
+  tally.pays({.measured = 0.8, .predicted = 0.9, .sure = 0.95});  // a win, stated, certain
+  tally.pays({.measured = 0.8, .predicted = 1.1, .sure = 0.6});   // a win, not stated
+  tally.pays({.measured = 0.7, .predicted = 0.7, .sure = 0.9});   // a win, stated, certain
+  tally.pays({.measured = 1.3, .predicted = 0.9, .sure = 0.9});   // a loss, not stated, certain
+  tally.pays({.measured = 1.3, .predicted = 1.0, .sure = 0.5});   // a loss, stated
   ASSERT_TRUE(score.pays);
   PayScore pays = *score.pays;
   EXPECT_EQ(pays.wins, 3);
@@ -200,7 +200,7 @@ TEST(PayScore, CountsPairsThatDiffer) {
   EXPECT_DOUBLE_EQ((PayScore{.wins = 4, .wins_told = 3}.balanced_accuracy()), 0.75);
 }
 
-/// Returns the number behind a key of a site in a printed fit: "per_call" of "gemm_rs".
+/// Returns the number after a key of a site in a printed fit: "per_call" of "gemm_rs".
 double fitted(const std::string& text, std::string_view site, std::string_view key) {
   const std::size_t of_site = text.find(site, text.find("\ncosts:"));
   const std::size_t at = text.find(std::string(key) + ": {value: ", of_site);
@@ -239,7 +239,7 @@ TEST(ImplementationFit, FindsTheCostsBehindATable) {
   EXPECT_EQ(text.find("# flux: 14 rows of 1 threads;"), 0U) << text;
   text = text.substr(0, text.find("without:"));
   EXPECT_NEAR(fitted(text, "ag_gemm", "per_call"), 80.0, 4.0);
-  // The assumed value is 1.06, and still counts.
+  // The assumed value is 1.06, and still has some weight.
   EXPECT_NEAR(fitted(text, "ag_gemm", "product_time"), 1.12, 0.03);
   EXPECT_NEAR(fitted(text, "gemm_rs", "rate"), 120.0, 6.0);
 }

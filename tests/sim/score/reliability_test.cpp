@@ -97,7 +97,8 @@ TEST(Intervals, RowsThatAFitReadAreCollectedForResidualsOnly) {
 }
 
 TEST(Intervals, TheErrorOfOneOpIsThatOfAScheduleOfItAlone) {
-  // A Llama MLP of one rank has two GEMMs and an activation; the first GEMM alone by the parts of the sum.
+  // A Llama MLP on one rank has two GEMMs and an activation; the error of the first GEMM alone is worked out from the
+  // parts of the sum.
   const GemmSize size{.m = 4096, .n = 8192, .k = 8192};
   const TimedShape timed{shape_of(size), product_us(h100(), size), 0.05};
   Doubts doubts;
@@ -106,7 +107,7 @@ TEST(Intervals, TheErrorOfOneOpIsThatOfAScheduleOfItAlone) {
   ASSERT_FALSE(uncertainty.doubts.empty());
   EXPECT_NEAR(uncertainty.doubts.back().effect, std::log(1.05), 1e-12);
   EXPECT_EQ(std::get<PricedShape>(uncertainty.doubts.back().of), shape_of(size));
-  // No parameter that is left out changes the price.
+  // No omitted parameter changes the price.
   std::size_t felt = 0;
   for (const RaisedMachine& raised : raised_by_error(h100())) {
     felt += product_us(raised.machine, size) != product_us(h100(), size) ? 1 : 0;
@@ -133,7 +134,7 @@ TEST(Pairs, SlicesAndTheWholeAreJudgedByTheSumsOfVerdicts) {
   ASSERT_GT(distance, 0.0);
   const double expected = share_below(distance / std::sqrt(squares));
   EXPECT_NEAR(score.judged[0].pairs[0].probability, expected, 1e-6);
-  // The measured slices took half of their prediction and won.
+  // The measured slices take half of their prediction and win.
   EXPECT_FALSE(score.judged[0].pairs[0].came_true);
 }
 
@@ -197,7 +198,7 @@ TEST(Pairs, SchedulesAreJudgedAsRunsJudgeThem) {
   ASSERT_EQ(score.judged[0].pairs.size(), 1U);
   EXPECT_NEAR(score.judged[0].pairs[0].probability, std::max(expected, 1.0 - expected), 1e-9);
   EXPECT_EQ(score.judged[0].pairs[0].came_true, expected > 0.5);
-  // Its parameters are fitted on the time of one of its schedules.
+  // The parameters are fitted to the time of one of its schedules.
   const TableScore paper = score_text(header + rows("commfuse-paper-npu", "commfuse-paper-mlp"), "x.csv", {});
   EXPECT_TRUE(paper.judged.empty());
 }

@@ -27,7 +27,7 @@ double product_us(std::int64_t m, std::int64_t n, std::int64_t k) {
   return to_microseconds(estimate_gemm(machine.accelerator, {.m = m, .n = n, .k = k}, machine.accelerator.sms).time);
 }
 
-/// Returns a measurement of which the prediction is `factor` times.
+/// Returns a measurement whose prediction is `factor` times as long.
 std::string gemm_row(std::int64_t m, std::int64_t n, std::int64_t k, double factor) {
   return fmt::format("H100-SXM5-80GB,bfloat16,{},{},{},{:.9g}\n", m, n, k, product_us(m, n, k) / factor);
 }
@@ -159,7 +159,7 @@ TEST(Score, WithoutAColumnOfMachinesTheFileOfTheHardwareNamesTheGroups) {
 }
 
 TEST(Score, NoFitSawRowsOfANetworkWithPriorsAlone) {
-  // On two nodes a fit saw four sizes in five for H100, and none for GH200.
+  // On two nodes a fit saw four sizes in five for H100, but none for GH200.
   const auto rows = [](int gpus) {
     std::string text = "op,ngpus,nodes,bytes,time_us\n";
     for (std::int64_t bytes = 1 << 20; bytes <= std::int64_t{1} << 30; bytes *= 2) {
@@ -176,7 +176,7 @@ TEST(Score, NoFitSawRowsOfANetworkWithPriorsAlone) {
 }
 
 TEST(Score, TheSlicingPenaltyIsComparedWithNoPenalty) {
-  // The whole takes as long as predicted, and a quarter of it takes 1.1 times its prediction.
+  // The whole GEMM takes as long as predicted, and a quarter of it takes 1.1 times its prediction.
   const std::string text =
       std::string(gemm_header) + gemm_row(8192, 4096, 4096, 1.0) + gemm_row(2048, 4096, 4096, 1.0 / 1.1);
   const TableScore score = score_text(text, "x.csv", {});
@@ -279,7 +279,7 @@ TEST(Score, AnEarlyLibraryIsDeclaredAndTheRowsThatFixedItAreNotScored) {
 }
 
 TEST(Score, TheBestOfASearchIsComparedWithTheBestOfTheModel) {
-  // No search would end with this shape, so what it says beside its rate does not matter.
+  // No search would choose this shape, so its statements other than the rate do not matter.
   const std::string header = "hw,dtype,m,n,k,tflops,efficiency_pct\n";
   const TableScore odd = score_text(header + "NVIDIA H100 SXM,bf16,64,64,64,700,70\n", "x.csv", {});
   const TableScore good = score_text(header + "NVIDIA H100 SXM,bf16,2048,2048,13312,700,70\n", "x.csv", {});
@@ -287,7 +287,7 @@ TEST(Score, TheBestOfASearchIsComparedWithTheBestOfTheModel) {
   ASSERT_EQ(odd.errors.size(), 1U);
   ASSERT_EQ(good.errors.size(), 1U);
   EXPECT_NEAR(odd.errors[0], good.errors[0], 1e-9);
-  const double best = 700.0 / (1.0 - good.errors[0]);  // The model finds a faster shape than this one.
+  const double best = 700.0 / (1.0 - good.errors[0]);  // The model finds a faster shape than this.
   const double at_shape = 2.0 * 2048 * 2048 * 13312 / product_us(2048, 2048, 13312) / 1e6;
   EXPECT_GT(best, 700.0);
   EXPECT_GE(best, 0.9999 * at_shape);
@@ -335,7 +335,7 @@ TEST(Score, RatiosOfPassesCountApartAndMixturesFrom4KTokensOn) {
       "Llama-3.3-70B-Instruct,8,1024,60,60,60\nDeepSeek-V3,8,4096,60,60,60\n",
       "x.csv", {});
   EXPECT_EQ(score.scored, 1);
-  ASSERT_EQ(score.errors.size(), 3U);  // Serial, compute only and overlapped are all above 60 ms.
+  ASSERT_EQ(score.errors.size(), 3U);  // Serial, compute-only and overlapped times are all above 60 ms.
   const auto part = [&](std::string_view name) {
     const auto scored = std::ranges::find(score.parts, name, &ScoredPart::name);
     return scored == score.parts.end() || scored->errors.size() != 1 ? 0.0 : scored->errors.front();
@@ -364,7 +364,7 @@ TEST(Score, TrainingStepsAreScoredWithTheirMeanAndRankCorrelation) {
 
 TEST(Score, RanksTwoLayoutsOfTheSameWork) {
   const auto layouts = [](const std::string& last) {
-    // The first two are 1.3% apart and no pair; each with the third is one.
+    // The first two are 1.3% apart and not a pair; each of them forms a pair with the third.
     return *score_text(std::string(steps_header) +
                            "2,16,8,1024,16,24,1024,1,1,2,372.1\n2,16,4,1024,16,24,1024,1,1,2,377.1\n"
                            "2,16,1,1024,16,24,1024,1,1,2," +
@@ -400,7 +400,7 @@ TEST(Score, FactsAboutMemoryAreCountedAndDenialsNamed) {
   EXPECT_FALSE(wrong.memory.has_value());
 }
 
-// Two facts are denied, and docs/decisions/0087 says why: a change of the model that denies others shows here.
+// Two facts are denied, and docs/decisions/0087 says why; a change of the model that denies others fails here.
 TEST(Score, PublishedFactsAboutMemoryAreDeniedTwice) {
   const std::vector<TableScore> scores =
       score_tables(tables_in({(published_tables() / "memory_fits.csv").string()}), {});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests training steps beside the framework that people start from: its row comes first, and its choices are defaults.
+// Tests training steps beside the baseline framework: its row comes first, and its choices are defaults.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -115,7 +115,7 @@ TEST(FrameworkRows, AFrameworkChoosesThem) {
   EXPECT_EQ(mine.front().text("attention_kernel"), "fused");
 }
 
-/// A profile without content equals no framework; each line then changes the step in its direction.
+/// A profile without content equals no framework; each added line then changes the step in the expected direction.
 TEST(FrameworkRows, AUsersProfileChangesTheTimeOfItsRow) {
   const OwnFolder folder;
   const auto time_of = [](const std::string& host, const std::string& loss_bytes, const std::string& overlap) {

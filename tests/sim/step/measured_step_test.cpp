@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that a measured step corrects predictions of others on the machine, and lowers their errors.
+// Tests that a measured step corrects the predictions of other steps on the machine, and lowers their errors.
 #include "sim/step/measured_step.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Returns an 8B model on 8 GPUs by torchtitan.
+/// Returns an 8B model on 8 GPUs with torchtitan.
 Settings step_with(const std::vector<std::string>& more) {
   Resolver resolver;
   for (const char* setting : {"model=llama-3.1-8b", "hardware=h100-sxm", "scope=step", "framework=torchtitan",
@@ -60,8 +60,8 @@ StepEvidence measured_at(double factor) {
   return StepPoints(library).evidence_of({settings, from_seconds(1e-3 * predicted * factor)});
 }
 
-// The step's own error e, and 1 % of the measurement: corrected by factor^(e^2 / (e^2 + 0.01^2)), and e times 0.01 /
-// sqrt(e^2 + 0.01^2) is left.
+// The step has its own error e, and the measurement an error of 1 %: the prediction is corrected by factor^(e^2 / (e^2
+// + 0.01^2)), and an error of e times 0.01 / sqrt(e^2 + 0.01^2) remains.
 TEST(MeasuredStep, CorrectsItsOwnPredictionAlmostWhole) {
   const StepRow before = first_row(two_by_four);
   const double error = before.number("time_error");

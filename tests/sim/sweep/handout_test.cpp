@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hands points out among processes, which are threads here: each point is simulated once, whoever does it.
+// Distributes points among processes, which are threads here: each point is simulated once, by any process.
 #include "sim/sweep/handout.h"
 
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ class Handout : public testing::Test {
     return points;
   }
 
-  /// Runs points on `processes` processes; `digest` is by process.
+  /// Runs points on `processes` processes; `digest` is indexed by process.
   std::vector<std::string> play(
       int processes, const TakePoint& take, const std::atomic<bool>* stop,
       const std::function<std::string(int)>& digest = [](int) { return "d"; }, int threads = 1) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the threads of one process: all of them simulate at once, and the result is that of one thread.
+// Tests the threads of one process: all of them simulate at once, and the result equals that of one thread.
 #include "sim/sweep/point_team.h"
 
 #include <gtest/gtest.h>

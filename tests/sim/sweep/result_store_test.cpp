@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that a store gives back its content, or says that it cannot.
+// Tests that a store returns its content, or reports that it cannot.
 #include "sim/sweep/result_store.h"
 
 #include <fmt/format.h>
@@ -46,7 +46,7 @@ Grid grid_of(const std::vector<std::string>& sets) {
   return {.settings = resolver.finish()};
 }
 
-/// Returns rows of one point, with samples and with one that cannot run.
+/// Returns rows of one point, some with samples, and one that cannot run.
 std::vector<ResultRow> some_rows() {
   const Grid grid = grid_of({"model=llama-3.1-8b", "jitter=default", "samples=64", "strategy.slices=1024",
                              "strategy.name=serial,sliced,commfuse"});
@@ -134,7 +134,7 @@ StoreRow row_with(std::string_view column, const Value& value) {
 TEST(StoreRow, ALayerIsTheSameWhateverWasReadBefore) {
   const std::vector<StoreRow> rows = stored_rows();
   LayerRowReader reader;
-  // Each row follows each other: with and without a result, samples and options.
+  // Every kind of row follows every other: with and without a result, samples and options.
   for (const StoreRow& before : rows) {
     for (const StoreRow& row : rows) {
       reader.read(before, "store");
@@ -444,7 +444,7 @@ TEST(ResultStore, ReportsAMissingTextWhenItIsRead) {
   EXPECT_EQ(ask("strategy"), "");
 }
 
-/// Writes a store whose rows differ in a few columns, each with few values.
+/// Writes a store whose rows differ in a few columns, each of which has few values.
 void fill_at_random(const std::string& path, std::mt19937& dice) {
   const auto columns = store_columns(StoreKind::layers);
   const auto place_of = [&](std::string_view name) {
@@ -558,7 +558,7 @@ TEST(ResultStore, RefusesAForeignSchemaAndKeepsItsRows) {
   }
 }
 
-/// Writes a store of one point by a version of the program that lacks one of today's columns and has two others.
+/// Writes a store of one point as a version of the program would that lacks one of today's columns and has two others.
 void fill_by_another_version(const std::string& path, std::string_view lacks, const std::vector<StoreRow>& rows) {
   std::vector<HeldColumn> columns = own_columns(StoreKind::layers);
   const auto place = std::ranges::find(columns, lacks, &HeldColumn::name) - columns.begin();
@@ -701,7 +701,8 @@ TEST(ResultStore, AJournalThatNamesAnotherFileToRemoveIsRefused) {
   for (const char c : name) {
     sum += static_cast<unsigned char>(c);
   }
-  // This is a journal of no pages, of a database of one, in sectors of 512 and pages of 4096, that names its superior.
+  // This is a journal without pages, of a database of one page, with sectors of 512 and pages of 4096 bytes, that names
+  // its superior.
   std::string journal = ends + number(0) + number(1) + number(1) + number(512) + number(4096);
   journal.resize(512, '\0');
   std::ofstream("a.sqlite-journal", std::ios::binary)
@@ -753,7 +754,7 @@ TEST(ResultStore, IgnoresAClockThatGoesBack) {
   const OwnFolder folder;
   fill("a.sqlite", {0});
   {
-    Database database("a.sqlite", Database::Access::write);  // The next session begins a century before this one.
+    Database database("a.sqlite", Database::Access::write);  // The next session begins a century earlier.
     database.run("UPDATE sessions SET started = started + 3155760000");
   }
   fill("a.sqlite", {1, 2});

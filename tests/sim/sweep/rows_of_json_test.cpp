@@ -33,7 +33,7 @@ Grid grid_of(const std::vector<std::string>& sets) {
   return {.settings = resolver.finish()};
 }
 
-/// Returns the sentence of the ConfigError that `act` throws; empty if it throws none.
+/// Returns the message of the ConfigError that `act` throws; empty if it throws none.
 template <class Act>
 std::string refusal(const Act& act) {
   try {

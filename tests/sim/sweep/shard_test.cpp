@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that shards share the points of a sweep: each point once, evenly, and whatever the period of a grid.
+// Tests that shards divide the points of a sweep: each point once, evenly, for any period of a grid.
 #include "sim/sweep/shard.h"
 
 #include <gtest/gtest.h>
@@ -83,7 +83,7 @@ TEST(Shard, EveryPointBelongsToOne) {
 }
 
 TEST(Shard, AnAxisOfAsManyValuesIsDealtEvenly) {
-  // Each fifth point costs the most; none of five shards may get them all.
+  // Every fifth point costs the most; none of five shards may get all of them.
   std::vector<int> costly(5, 0);
   for (std::size_t point = 0; point < 10'000; point += 5) {
     for (int part = 1; part <= 5; ++part) {

@@ -93,7 +93,7 @@ TEST_F(SweepFileTest, AValueOfHigherPrecedenceEndsAnAxis) {
   EXPECT_EQ(points(two_axes, {.variables = {"COMMFUSE_SEQ=1K"}, .axes = {"seq=2K"}}), (Texts{"8 2K 2", "2 2K 2"}));
   EXPECT_EQ(points("axes:\n  - zip: {seq: [1K, 2K, 4K], batch: [1, 2, 1]}\n", {.flags = {{"seq", "1K"}}}),
             (Texts{"8 1K 1", "8 1K 2"}));
-  // In one file, an axis over a setting decides, whatever 'set' says.
+  // Within one file, an axis over a setting overrides 'set'.
   EXPECT_EQ(points("set: {seq: 8K}\naxes:\n  - seq: [1K, 2K]\n"), (Texts{"8 1K 1", "8 2K 1"}));
 }
 

@@ -16,7 +16,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// With this rule the fastest plan ties with its equals alone.
+/// With this rule the fastest plan ties only with plans of equal time.
 const TuneOptions fastest_alone{.rule = {.difference = 0.0, .probability = 0.5}, .errors = false};
 
 class TuneTest : public ::testing::Test {
@@ -116,7 +116,7 @@ TEST_F(TuneTest, ExpertRanksAreAllDoublingsAndTheLargestDivisor) {
     return expert_ranks;
   };
   EXPECT_EQ(degrees(), (std::vector<std::int64_t>{1, 2, 4, 8, 24}));
-  model_.experts->count = 16;  // 24 replicas divide into eight that share the experts.
+  model_.experts->count = 16;  // 24 replicas divide into groups of eight that share the experts.
   EXPECT_EQ(degrees(), (std::vector<std::int64_t>{1, 2, 4, 8}));
   model_.experts->count = 7;
   EXPECT_EQ(degrees(), (std::vector<std::int64_t>{1}));
@@ -277,7 +277,8 @@ TEST_F(TuneTest, TheP99OfAStepIsLeastWithTheSitesChosenForIt) {
     EXPECT_EQ(by_p99.sites[i].best.time, choice.by_p99.schedule.time);
     EXPECT_EQ(by_mean.sites[i].best.time, choice.by_mean.schedule.time);
   }
-  // Two ops on each of eight ranks stall once in 209 runs: serial's p99 has none and is its own time.
+  // Two ops on each of eight ranks stall once in 209 runs, so serial's p99 has no stall and equals its time without
+  // jitter.
   const SampledChoice& qkv = *by_p99.sites.front().sampled;
   EXPECT_EQ(qkv.serial.times.p99, qkv.serial.schedule.time);
   EXPECT_GT(qkv.serial.times.mean, qkv.serial.schedule.time);
@@ -387,7 +388,8 @@ TEST_F(TuneTest, ABatchThatNothingDividesIsRefusedWithItsRemedy) {
 }
 
 TEST(Calculon, ItsFormulasAreThoseOfItsSource) {
-  // c 850 us is 1000 us beside communication. Shorter communication, 500 us, costs 0.15 of itself except for one tile.
+  // 850 us of compute take 1000 us beside communication. Shorter communication, 500 us, costs 0.15 of itself except for
+  // one tile.
   const CalculonForms hidden = calculon_forms({.compute = 850us, .communication = 500us, .ranks = 4});
   EXPECT_EQ(hidden.none, 1350us);
   EXPECT_EQ(hidden.ring, Duration{906'250'000});  // 850 + 3/4 x 0.15 x 500
