@@ -20,7 +20,7 @@ class CalibrateCommand : public testing::Test {
     std::ofstream(folder_ / name) << text;
     return (folder_ / name).string();
   }
-  /// Returns messages of a pair that take 10 us and go at 100 GB/s.
+  /// Returns messages between a pair of GPUs that take 10 us plus their bytes at 100 GB/s.
   std::string exchanges(const std::string& more = "") const {
     std::string text = "device,op,ngpus,devices_per_node,bytes,median_us\n";
     for (std::int64_t bytes = 1 << 10; bytes <= std::int64_t{1} << 30; bytes *= 2) {
@@ -46,7 +46,7 @@ TEST_F(CalibrateCommand, WritesAHardwareFileThatRunTakes) {
 }
 
 TEST_F(CalibrateCommand, KernelsOfAFrameworkAreThoseOfTheNewMachine) {
-  // One shot takes 4 us and 0.1 us a peer, and reads 200 GB/s; two take 8 us and 0.5 us a peer, at 300 GB/s.
+  // One shot takes 4 us and 0.1 us per peer, and reads 200 GB/s; two shots take 8 us and 0.5 us per peer, at 300 GB/s.
   std::string text = "hw,kernel,ngpus,bytes,time_us\n";
   for (const int ranks : {2, 4, 8}) {
     for (std::int64_t bytes = 1 << 10; bytes <= std::int64_t{8} << 20; bytes *= 2) {
@@ -93,7 +93,8 @@ TEST_F(CalibrateCommand, FaultyRowsAreNamedAndTheRestIsFitted) {
 TEST_F(CalibrateCommand, SuggestsAnotherBaseForCollectivesItCannotHave) {
   std::string text = "device,op,ngpus,devices_per_node,bytes,median_us\n";
   for (const char* op : {"all_gather", "reduce_scatter", "all_reduce"}) {
-    for (std::int64_t bytes = 1 << 12; bytes <= std::int64_t{1} << 30; bytes *= 2) {  // 300 GB/s over links of 63.
+    for (std::int64_t bytes = 1 << 12; bytes <= std::int64_t{1} << 30;
+         bytes *= 2) {  // The rows need 300 GB/s over links of 63.
       text += fmt::format("box,{},8,8,{},{}\n", op, bytes, 20.0 + static_cast<double>(bytes) * 7.0 / 8.0 / 300e3);
     }
   }
@@ -140,7 +141,8 @@ TEST_F(CalibrateCommand, BadInputWritesNothing) {
 
 // The logs below are those of the how-to's commands, as their launchers print them.
 
-/// Returns one program of nccl-tests from 1 KiB to `largest`, each size `latency` and its bytes at `rate` GB/s.
+/// Returns the output of one program of nccl-tests from 1 KiB to `largest`; each size takes `latency` plus its bytes at
+/// `rate` GB/s.
 std::string log_of(std::string_view program, int ranks, int a_node, double latency, double rate,
                    std::int64_t largest = std::int64_t{1} << 30, std::string_view before = "") {
   std::string text = fmt::format("{}# Collective test starting: {}_perf\n{}# Using devices\n", before, program, before);
@@ -204,7 +206,7 @@ TEST_F(CalibrateCommand, FittedTimesAreNearMeasuredTimes) {
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const std::size_t error = outcome.out.find(" rows, error ");
   ASSERT_NE(error, std::string::npos) << outcome.out;
-  EXPECT_LT(std::stod(outcome.out.substr(error + 13)), 10.0) << outcome.out;  // The median in percent.
+  EXPECT_LT(std::stod(outcome.out.substr(error + 13)), 10.0) << outcome.out;  // The median, in percent
   EXPECT_EQ(outcome.out.find("warning: "), std::string::npos) << outcome.out;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests how a page is read, and how its output is compared with the real one.
+// Tests how a page is parsed, and how its output is compared with the real output.
 #include "tests/cli/doc_page.h"
 
 #include <gtest/gtest.h>
@@ -71,7 +71,7 @@ TEST(ShownOutput, IsRenewedFromItsFirstLineToItsLast) {
   EXPECT_EQ(renewed({"head 1", "[...]", "", "row 1", "row 2", "sum 3", "[...]"}, real),
             (Lines{"head 2", "[...]", "", "row 3", "row 4", "sum 7", "[...]"}));
   EXPECT_EQ(renewed({"old"}, real), real);
-  // The named table is renewed, with its whole paragraph however it ends now.
+  // The named table is renewed, including its whole paragraph, even if that ends differently now.
   const Lines tables{"ranks 2", "a 1", "wins", "", "ranks 8", "a 2", "no", "one wins", "", "rest"};
   EXPECT_EQ(renewed({"[...]", "ranks 8", "a 3", "all win", "", "[...]"}, tables),
             (Lines{"[...]", "ranks 8", "a 2", "no", "one wins", "", "[...]"}));

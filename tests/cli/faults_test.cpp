@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nothing that happens around a program may make it crash, lose a word, or answer something else: docs/testing.md.
+// Nothing that happens around a program may make it crash, lose output or change an answer: docs/testing.md.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -16,7 +16,7 @@ namespace {
 const std::string one_point = "commfuse-sim run --seq 8K";
 const std::string many_points = "commfuse-sim run --axis seq=1K..64K --axis ranks=2,4,8";
 
-/// Hands the whole line to the shell, so that redirections of its own come first.
+/// Passes the whole line to the shell, so that its own redirections come first.
 Outcome in_shell(const std::string& line) { return run_program("bash -c '" + line + "'"); }
 
 class FullDisk : public ::testing::TestWithParam<const char*> {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that the files of commfuse-sim import can run.
+// Tests that the files which commfuse-sim import writes can be run.
 #include <gtest/gtest.h>
 
 #include <filesystem>

@@ -102,7 +102,7 @@ TEST(List, ReadsAFolderOfConfigs) {
   EXPECT_EQ(run_program("commfuse-sim list models " + folder.string()).code, 2);
 }
 
-/// A folder, and a name of the Hugging Face cache, are models.
+/// Both a folder and a name in the Hugging Face cache are models.
 TEST(Models, AreFoundInTheHuggingFaceCache) {
   const fs::path home = fs::temp_directory_path() / ("commfuse-cache-" + std::to_string(getpid()));
   const fs::path snapshot = home / "hub" / "models--me--mine" / "snapshots" / "abc";

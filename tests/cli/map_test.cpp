@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests commfuse-sim run -o map and the maps of a sweep: who wins where.
+// Tests commfuse-sim run -o map and the maps of a sweep, which show the winner at each point.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -44,7 +44,7 @@ TEST(CommfuseSimMap, TheShippedSweepMapsSequenceRanksAndLinkBandwidth) {
 }
 
 TEST(CommfuseSimMap, AReportedCrossoverIsReal) {
-  // At the printed bandwidth the two times are within 3%, though they differ by more on either side.
+  // At the printed bandwidth the two times are within 3%, though they differ by more on both sides.
   const std::string point = "commfuse-sim run --ranks 4 --seq 1K --strategy ring_exchange,commfuse ";
   const Outcome outcome = run_program(point + "--axis link_bandwidth=x0.25,x0.5 -o map");
   const std::string told = "ring_exchange below about x";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that the output begins with what does not fit a GPU's memory, whatever the scope and the command.
+// Tests that the output begins with the memory that does not fit a GPU, for any scope and command.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ const std::string start = "Out of memory";
 
 bool begins(const std::string& text) { return text.compare(0, start.size(), start) == 0; }
 
-/// Returns the first sentence of a text that breaks its lines.
+/// Returns the first sentence of a text with line breaks.
 std::string first_sentence(std::string text) {
   for (std::size_t at = text.find("\n  "); at != std::string::npos; at = text.find("\n  ")) {
     text.replace(at, 3, " ");
@@ -27,7 +27,7 @@ std::string first_sentence(std::string text) {
   return text.substr(0, text.find('\n'));
 }
 
-/// A scope of a family, with tokens that a GPU of 48 GB cannot hold.
+/// A scope of a family, with more tokens than a GPU of 48 GB can hold.
 struct Case {
   std::string scope;
   std::string options;

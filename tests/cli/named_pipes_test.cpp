@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A named pipe may have nobody at its other end, so no command waits for it. A pipe that the shell has opened is read.
+// A named pipe may have no process at its other end, so no command waits for it. A pipe that the shell opens is read.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that commands that take rows take those of layers and of whole models, alone and in one file, and those of
+// Tests that commands that read rows accept rows of layers and of whole models, alone and in one file, and rows of
 // earlier forms.
 #include <fmt/format.h>
 #include <gtest/gtest.h>

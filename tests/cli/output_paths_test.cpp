@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that no command writes over its own input.
+// Tests that no command overwrites its own input.
 #include <gtest/gtest.h>
 
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Manual pages, completions and reference come from the tree that parses the command line.
+// Manual pages, completions and reference are generated from the tree that parses the command line.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -47,7 +47,7 @@ TEST(Pages, GroffReportsNothingAboutTheManual) {
   }
 }
 
-/// Returns what bash offers in place of the last of these words, which it has broken at '='.
+/// Returns what bash offers in place of the last of these words, which bash has split at '='.
 std::string offered(const std::string& words) {
   std::ofstream("ask.sh") << "set -u\nsource <(commfuse-sim pages bash)\nCOMP_WORDS=(" << words
                           << ")\nCOMP_CWORD=$((${#COMP_WORDS[@]} - 1))\n_commfuse_sim\necho \"${COMPREPLY[@]-}\"\n";

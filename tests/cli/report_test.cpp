@@ -205,7 +205,7 @@ TEST_F(Report, ATracedIterationStandsAtItsOwnPointOnly) {
                 .code,
             0);
   ASSERT_EQ(run_program("commfuse-sim report two.jsonl --measured record.json --out two.html").code, 0);
-  // The timeline of 1K, one of two, has both schedules once more, as measured, and its still drawing says so.
+  // The timeline of 1K, one of two, shows both schedules again as measured, and its static drawing says so.
   const std::string page = contents_of("two.html");
   const auto occurrences = [&](const std::string& text) {
     std::size_t count = 0;

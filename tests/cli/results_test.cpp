@@ -216,8 +216,8 @@ TEST_F(ResultsTest, WholeModelsAreQueriedByTheirOwnColumns) {
   EXPECT_EQ(asked("best out").size(), 2U);
 }
 
-/// Returns the command that runs the statements in $SQL by DuckDB's program, its Python module or its Node package, and
-/// prints the one value of the last statement. Empty if this machine has none of them.
+/// Returns the command that runs the statements in $SQL with DuckDB's program, its Python module or its Node package,
+/// and prints the single value of the last statement. Empty if this machine has none of them.
 std::string duckdb() {
   const std::string ways[] = {
       "duckdb -csv -noheader -c \"$SQL\"",

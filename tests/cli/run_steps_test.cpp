@@ -81,11 +81,12 @@ TEST(CommfuseSimRunStep, DecodesATokenForEverySequenceOfABatch) {
   EXPECT_EQ(plain.at("strategy"), "all_reduce");
   EXPECT_FALSE(plain.at("sequence_parallel").get<bool>());
   EXPECT_NEAR(64e3 / plain.at("time_ms").get<double>(), plain.at("tokens_per_second").get<double>(), 1e-6);
-  // 80 layers, 64 x 8193 keys and values of one head of 128, two bytes each: 21.5 GB beside an eighth of the weights.
+  // 80 layers, 64 x 8193 keys and values of one head of 128, two bytes each: 21.5 GB, in addition to an eighth of the
+  // weights.
   EXPECT_NEAR(plain.at("cache_gb").get<double>(), 80.0 * 64 * 8193 * 2 * 128 * 2 / 1e9, 1e-9);
   EXPECT_NEAR(plain.at("weights_gb").get<double>(), 141.1 / 8, 0.1);
   EXPECT_TRUE(plain.at("fits").get<bool>());
-  // Reading both once is a lower bound.
+  // Reading both once is a lower bound of the time.
   EXPECT_GT(plain.at("time_ms").get<double>(), 1e3 * (21.48 + 17.6) / 3350);
 }
 
@@ -220,7 +221,7 @@ TEST(CommfuseSimRunStep, DecodesFromNarrowOrWideKeysOfLatentAttention) {
       "commfuse-sim run --scope decode --model deepseek-v3 --ranks 8 --batch 8 --seq 4K -o json ";
   const json narrow = json::parse(run_program(command).out).front();
   const json wide = json::parse(run_program(command + "--latent-decode naive").out).front();
-  // 61 layers have 8 x 4097 keys of 576, or of 320 for each of 16 heads, two bytes each.
+  // 61 layers have 8 x 4097 keys of 576 elements, or of 320 for each of 16 heads, two bytes each.
   EXPECT_NEAR(narrow.at("cache_gb").get<double>(), 61e-9 * 8 * 4097 * 576 * 2, 1e-9);
   EXPECT_NEAR(wide.at("cache_gb").get<double>(), 61e-9 * 8 * 4097 * 320 * 16 * 2, 1e-9);
 }

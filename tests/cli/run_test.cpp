@@ -96,7 +96,7 @@ TEST(CommfuseSimRun, EveryMistakeIsOneSentenceWithItsRemedyAndExitsWith2) {
 
 TEST(CommfuseSimRun, RefusesADrawingBelowMachineReadableOutput) {
   for (const std::string format : {"json", "jsonl", "csv"}) {
-    // Fails before GPUs are split.
+    // This fails before GPUs are split.
     const Outcome outcome = run_program("commfuse-sim run --plot --seq 1001 -o " + format);
     EXPECT_EQ(outcome.code, 2);
     EXPECT_EQ(outcome.out, "");
@@ -186,7 +186,7 @@ TEST(CommfuseSimRun, ALabWorkloadNamedByItsFileIsSimulated) {
             "\n");
   const Outcome sampled = run_program("commfuse-sim run " + fa + " --ranks 4 --jitter default --samples 400");
   EXPECT_NE(sampled.out.find("  p99 "), std::string::npos) << sampled.out;
-  EXPECT_NE(sampled.out.find("too few samples"), std::string::npos) << sampled.out;  // The p99.9 has too few.
+  EXPECT_NE(sampled.out.find("too few samples"), std::string::npos) << sampled.out;  // The p99.9 has too few samples.
   const Outcome refused = run_program("commfuse-sim run " + fa + " --seq 8K");
   EXPECT_EQ(refused.code, 2);
   EXPECT_EQ(refused.err, "--seq: a lab workload does not use this setting; remove it, or run without the file\n");
@@ -259,7 +259,8 @@ TEST(CommfuseSimRun, ThreadsDoNotChangeAByte) {
   const Outcome many = run_program(grid + " -j 2");
   ASSERT_EQ(one_thread.code, 0) << one_thread.err;
   EXPECT_EQ(one_thread.out, many.out);
-  // There are a header, and for each of 5 lengths and 3 rank counts at least serial, three sliced and three commfuse.
+  // There are a header, and for each of 5 lengths and 3 rank counts at least one row of serial, three of sliced and
+  // three of commfuse.
   EXPECT_GE(std::count(one_thread.out.begin(), one_thread.out.end(), '\n'), 1 + 5 * 3 * 7);
 }
 
@@ -269,7 +270,7 @@ TEST(CommfuseSimRun, AnInnerRingThatDoesNotDivideTheRanksIsAMistake) {
   EXPECT_EQ(outcome.err, "an inner ring of 3 does not divide 8 ranks; choose 2 or 4\n");
   const Outcome every_variant = run_program("commfuse-sim run --inner 3 --strategy commfuse --variants all");
   EXPECT_EQ(every_variant.err, outcome.err);
-  // The direct form ignores it.
+  // The direct form ignores the option.
   EXPECT_EQ(run_program("commfuse-sim run --inner 3 --form direct --strategy commfuse").code, 0);
 }
 
@@ -294,7 +295,7 @@ TEST(CommfuseSimRun, TheFirstAxisIsOutermost) {
 }
 
 TEST(CommfuseSimRun, TheTableFollowsTheRuleOfTheVerdict) {
-  // No difference is above 100%, and every one is above 0 with a probability of one half.
+  // No difference is above 100%, and every difference is above 0 with a probability of one half.
   const std::string command = "commfuse-sim run --seq 8K ";
   EXPECT_NE(run_program(command + "--verdict-difference 100%").out.find("Tie: "), std::string::npos);
   const Outcome sure = run_program(command + "--set verdict.difference=0% --set verdict.probability=50%");

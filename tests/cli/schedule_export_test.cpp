@@ -84,7 +84,7 @@ TEST(ScheduleExport, GoalIsPricedAtThePoint) {
   const Outcome goal = exported(std::string("-o goal --seq 8K ") + ring);
   EXPECT_EQ(goal.code, 0) << goal.err;
   EXPECT_EQ(count_of(goal.out, "\nnum_ranks 4\n"), 1U);
-  // A shard of 8192 / 4 tokens of 8192 in bf16, over 3 steps.
+  // A shard of 8192 / 4 tokens of 8192 elements in bf16, over 3 steps.
   EXPECT_EQ(count_of(goal.out, ": send 33554432b to "), 4U * 3);
   EXPECT_EQ(count_of(goal.out, ": recv 33554432b from "), 4U * 3);
   const Outcome longer = exported(std::string("-o goal --seq 16K ") + ring);

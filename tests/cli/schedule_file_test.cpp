@@ -114,7 +114,7 @@ TEST_F(ScheduleFiles, ARingOfPushesIsProvedAndSimulatedAlikeByBothEvaluators) {
   EXPECT_NE(shown.out.find("  rank 0: push x[0] to 1; wait for x[3] from 3; compute y[0,0] = x[0] * w[:,0]\n"),
             std::string::npos)
       << shown.out;
-  // Lines that are longer than 80 columns go on below, four columns in.
+  // Lines longer than 80 columns continue on the next line, indented by four columns.
   const std::string unbroken = std::regex_replace(shown.out, std::regex("\n    "), " ");
   EXPECT_NE(unbroken.find("compute y[1,0] = x[1] * w[:,0]; push a credit to 3; wait for a credit from 1\n"),
             std::string::npos)
@@ -182,7 +182,7 @@ TEST_F(ScheduleFiles, OwnDimensionsTakeTheirSizeFromTheCommandLine) {
   const json rows = rows_of("--schedule " + file + " --size experts=10K --seq 2K");
   ASSERT_EQ(rows.size(), 1U);
   EXPECT_EQ(rows[0].at("scope"), "file");
-  // QKV has 10K columns in this model: equal work by another name.
+  // QKV has 10K columns in this model: equal work under another name.
   const json qkv = rows_of("--schedule doubling --seq 2K");
   EXPECT_EQ(rows[0].at("makespan_us"), qkv[0].at("makespan_us"));
   EXPECT_EQ(rows[0].at("mfu"), qkv[0].at("mfu"));

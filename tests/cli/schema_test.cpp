@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that commfuse-sim schema agrees with the registry of settings, and knows every kind of file that is shipped.
+// Tests that commfuse-sim schema agrees with the registry of settings, and covers every kind of shipped file.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>

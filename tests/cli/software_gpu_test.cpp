@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests every command that needs a GPU, whole, with the plugin itself on the software GPU: virtual ranks on one GPU,
-// and processes with one visible GPU each under NCCL. Its results are checked; its times mean nothing.
+// Tests every command that needs a GPU as a whole, with the plugin itself on the software GPU: virtual ranks on one
+// GPU, and processes with one visible GPU each under NCCL. The results are checked; the times mean nothing.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -36,7 +36,7 @@ class SoftwareGpu : public testing::Test {
     return outcome;
   }
 
-  /// Runs processes with a GPU each, which meet over TCP. Returns the first one's output.
+  /// Runs processes with a GPU each, which meet over TCP. Returns the first process's output.
   static Outcome on_ranks(int ranks, const std::string& command, const std::string& variables = "") {
     static int port = 20000 + static_cast<int>(::getpid() % 20000);
     ++port;
@@ -109,7 +109,7 @@ TEST_F(SoftwareGpu, RunsInEveryModeAndOverEveryLink) {
       EXPECT_EQ(run.status, RunStatus::done) << how << ": " << run.message;
       EXPECT_EQ(run.makespans.size(), 2U) << how;
     }
-    // There is one before and one after, by the double of NVML.
+    // There is one before and one after the run, by the double of NVML.
     ASSERT_EQ(record.environment.devices.size(), 2U) << how;
     EXPECT_EQ(record.environment.devices.back().clock_mhz, 1000) << how;
     EXPECT_EQ(record.environment.devices.back().throttle_reasons, "nothing") << how;
@@ -127,7 +127,7 @@ TEST_F(SoftwareGpu, ComparesWithPredictions) {
   EXPECT_NE(outcome.out.find("Measured and predicted differ"), std::string::npos) << outcome.out;
 }
 
-/// Returns microseconds of the kernels that add inside reduce-scatters. The simulator has them in the collective's
+/// Returns microseconds of the kernels that add inside reduce-scatters. The simulator includes them in the collective's
 /// price.
 double sums_of(const nlohmann::json& schedule, const std::string& how) {
   const std::string parameters = schedule["parameters"];
@@ -139,9 +139,9 @@ double sums_of(const nlohmann::json& schedule, const std::string& how) {
 class SoftwareGpuStated : public SoftwareGpu, public testing::WithParamInterface<int> {};
 INSTANTIATE_TEST_SUITE_P(TwoToEight, SoftwareGpuStated, testing::Values(2, 4, 8));
 
-// Stated costs leave only the order of the ops, their waits and what runs beside what: the plugin and the simulator
-// have to agree to the nanoseconds that costs are rounded to. Schedules have one lane, because paced lanes do not share
-// their wire as lanes of a machine do.
+// Stated costs leave only the order of the ops, their waits and which ops run side by side: the plugin and the
+// simulator have to agree to the nanoseconds to which costs are rounded. Schedules have one lane, because paced lanes
+// do not share their wire as the lanes of a machine do.
 TEST_P(SoftwareGpuStated, MakespansAreThoseOfTheSimulator) {
   std::filesystem::copy_file(COMMFUSE_SOURCE_DIR "/tests/software_gpu/stated.yaml", "stated.yaml");
   const std::string stated = std::string(few_flops) + "SOFTWARE_GPU_KERNEL_NS=1000 SOFTWARE_GPU_FLOPS=10000000000000 ";
@@ -221,14 +221,15 @@ TEST_F(SoftwareGpu, ProcessesTimeOpsAndLinksThoughSomeAreIdle) {
   EXPECT_FALSE(record_of_software("links.json").micro_benchmarks.empty());
 }
 
-/// GPUs with few multiprocessors: a kernel that copies has a block for each.
+/// GPUs with few multiprocessors: a kernel that copies has one block for each.
 constexpr const char* four_gpus = "SOFTWARE_GPU_DEVICES=4 SOFTWARE_GPU_MULTIPROCESSORS=4 ";
 
 TEST_F(SoftwareGpu, CopiesBetweenFourGpusAreThoseOfNvbandwidth) {
   const Outcome outcome = on_one(
       "links --copies all --both-ways --bytes '8 KiB' --iterations 3 --tolerance 1000000 --out copies.json", four_gpus);
   const RunRecord record = record_of_software("copies.json");
-  // By each engine 4 copies to the host and 4 from it, 12 reads and 12 writes; as many both ways.
+  // Each engine makes 4 copies to the host and 4 from it, 12 reads and 12 writes; and the same number in both
+  // directions.
   EXPECT_EQ(record.micro_benchmarks.size(), 2U * 2U * (2U * 4U + 2U * 12U));
   for (const MicroBenchmark& benchmark : record.micro_benchmarks) {
     EXPECT_EQ(benchmark.samples.size(), 3U) << benchmark.op;
@@ -331,8 +332,8 @@ TEST_F(SoftwareGpu, PeersTimeOpsAndLinksThoughSomeAreIdle) {
   EXPECT_FALSE(record_of_software("links.json").micro_benchmarks.empty());
 }
 
-/// Makes three processes check schedules for ever, until rank 1 gets a signal. Returns how the others end, and the
-/// first one's output.
+/// Makes three processes check schedules endlessly, until rank 1 gets a signal. Returns the exit codes of the other
+/// processes, and the first process's output.
 Outcome signalled(const std::string& executor, const std::string& signal, int port) {
   std::ofstream("signalled.sh") << "for r in 0 1 2; do\n"
                                 << "  RANK=$r WORLD_SIZE=3 LOCAL_RANK=$r MASTER_ADDR=127.0.0.1 MASTER_PORT=" << port
@@ -370,7 +371,7 @@ int port_for(const std::string& executor, int first) {
 TEST_P(SoftwareGpuSignalled, AKilledRankEndsAllWithinTheirPatience) {
   const Outcome outcome = signalled(GetParam(), "KILL", port_for(GetParam(), 12000));
   EXPECT_EQ(outcome.out, "rank 0: 1\nrank 2: 1\n") << outcome.err;
-  // Its place in the run decides which of the two it notices first.
+  // The place of the killed rank in the run decides which of the two it notices first.
   const bool is_said = outcome.err.find("process 1 has gone") != std::string::npos ||
                        outcome.err.find("within 5 s") != std::string::npos;
   EXPECT_TRUE(is_said) << outcome.err;

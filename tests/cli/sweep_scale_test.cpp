@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that one sweep leaves equal bytes in every way: on one thread, on many, in shards, by processes of MPI, and
+// Tests that a sweep writes equal bytes in every way: on one thread, on many, in shards, by processes of MPI, and
 // killed again and again.
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// 240 points of several rows; some cannot run, some have samples.
+/// 240 points of several rows; some cannot run, and some have samples.
 const std::string body =
     "schema: commfuse.sweep/1\ntitle: all ways\nset: {model: llama-3.1-8b, samples: 16}\naxes:\n"
     "  - jitter: [none, default]\n  - strategy.name: [serial, \"sliced,commfuse\"]\n  - ranks: [2, 3, 4, 8, 16]\n"
@@ -30,7 +30,7 @@ class SweepScale : public testing::Test {
   static std::string sweep(const std::string& out, const std::string& more = "") {
     return "commfuse-sim sweep a.yaml --progress none --out " + out + " " + more;
   }
-  /// Compares the files that the sweep leaves for people, and its output.
+  /// Compares the files that the sweep writes for people, and its output.
   static void expect_same(const std::string& folder, const Outcome& outcome) {
     const Outcome one_thread = run_program(sweep("one", "-j 1 -o csv"));
     ASSERT_EQ(one_thread.code, 3) << one_thread.err;
@@ -75,7 +75,7 @@ TEST_F(SweepScale, KilledProcessesOfMpiWithThreadsResumeToTheBytesOfOne) {
   if (!has_mpi()) {
     GTEST_SKIP() << "this build has no MPI, or this machine no mpirun";
   }
-  // The first process in the list dies as soon as some points are stored: a store of tables alone has 32 KiB.
+  // The first process in the list is killed as soon as some points are stored: a store of tables alone has 32 KiB.
   run_program("sh -c '" + mpirun(2, "-q --bind-to none") + sweep("killed", "--threads 2 --samples 8192") +
               " & pid=$!; until [ $(stat -c %s killed/results.sqlite 2>/dev/null || echo 0) -gt 40000 ] || "
               "! kill -0 $pid 2>/dev/null; do sleep 0.01; done; kill -KILL $(pgrep -P $pid | head -n 1); wait $pid'");
@@ -96,7 +96,7 @@ TEST_F(SweepScale, ProcessesOfMpiReportAMistakeOnce) {
 }
 
 TEST_F(SweepScale, TwentyKillsAndResumesLeaveTheBytesOfOne) {
-  std::mt19937 random(1);  // It is killed anywhere between the start and the end.
+  std::mt19937 random(1);  // It is killed at any point between the start and the end.
   for (unsigned kill = 0; kill < 20; ++kill) {
     const std::string after = std::to_string(0.02 + 0.001 * static_cast<double>(random() % (10 * kill + 10)));
     run_program("timeout -s KILL " + after + " " + sweep("killed", "-j 2"));
@@ -201,7 +201,7 @@ TEST_F(SweepScale, DoesNotMixInAFileThatHasChanged) {
 }
 
 TEST_F(SweepScale, DetectsTwoProcessesOnOneStore) {
-  // The second comes while the first is stopped and has the store open.
+  // The second process starts while the first is stopped and has the store open.
   const Outcome outcome = run_program(
       "sh -c '" + sweep("out", "-j 1 --samples 4096") +
       " > first.txt & pid=$!; until [ -s out/results.sqlite ]; do sleep 0.01; done; kill -STOP $pid; " +
@@ -214,7 +214,7 @@ TEST_F(SweepScale, DetectsTwoProcessesOnOneStore) {
 }
 
 TEST_F(SweepScale, AFullDiskIsReportedAndTheSweepContinuesAfterwards) {
-  // Files may not grow beyond 64 KiB: writes fail as on a full disk.
+  // Files cannot grow beyond 64 KiB: writes fail as on a full disk.
   const Outcome full = run_program("sh -c 'trap \"\" XFSZ; ulimit -f 128; exec " + sweep("out", "-j 1") + "'");
   EXPECT_EQ(full.code, 1) << full.out;
   EXPECT_NE(full.err.find("out/results.sqlite could not be written: "), std::string::npos) << full.err;

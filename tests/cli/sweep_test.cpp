@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests commfuse-sim sweep as a person uses it: what it writes, what it leaves alone, how it exits.
+// Tests commfuse-sim sweep as a person uses it: what it writes, what it leaves unchanged, its exit codes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ class SweepTest : public ::testing::Test {
   [[nodiscard]] Outcome sweep(const std::string& body, const std::string& arguments = "") const {
     return run_program("commfuse-sim sweep " + file(body) + " --out " + path("out") + " " + arguments);
   }
-  /// Returns everything in a folder, hidden files too.
+  /// Returns everything in a folder, including hidden files.
   [[nodiscard]] std::vector<std::string> names_in(const std::string& name) const {
     std::vector<std::string> names;
     for (const fs::directory_entry& entry : fs::directory_iterator(path(name))) {
@@ -89,7 +89,7 @@ TEST_F(SweepTest, OneThreadAndTwoWriteTheSameBytes) {
   ASSERT_EQ(run_program("commfuse-sim sweep " + file(body) + " --out " + path("two") + " -j 2").code, 3);
   EXPECT_EQ(names_in("two"), names);
   for (const std::string& name : names) {
-    if (name != "results.sqlite") {  // The store also says when it was filled.
+    if (name != "results.sqlite") {  // The store also records when it was filled.
       EXPECT_EQ(contents_of(path("two/" + name)), written(name)) << name;
     }
   }
@@ -167,7 +167,7 @@ TEST_F(SweepTest, AMistakeWritesNothing) {
 TEST_F(SweepTest, AFolderOfAnotherSweepIsLeftAloneUnlessForced) {
   ASSERT_EQ(sweep(small).code, 0);
   const std::string before = written("results.csv");
-  EXPECT_EQ(sweep(small).code, 0);  // An equal sweep is welcome.
+  EXPECT_EQ(sweep(small).code, 0);  // An equal sweep is accepted.
   const Outcome other = sweep(small, "--seq 4K");
   EXPECT_EQ(other.code, 2);
   EXPECT_NE(other.err.find("holds the results of another sweep; choose another folder, or add --force to replace them"),
@@ -176,7 +176,7 @@ TEST_F(SweepTest, AFolderOfAnotherSweepIsLeftAloneUnlessForced) {
   EXPECT_EQ(written("results.csv"), before);
   ASSERT_EQ(sweep(small + "outputs: [csv]\n", "--seq 4K --force").code, 0);
   EXPECT_NE(written("results.csv"), before);
-  // Nothing of the older sweep is left.
+  // Nothing of the older sweep remains.
   EXPECT_EQ(names_in("out"), (Names{"results.csv", "results.sqlite", "settings.yaml"}));
 }
 
@@ -322,13 +322,13 @@ TEST_F(SweepTest, ItsSettingsReproduceIt) {
       run_program("commfuse-sim sweep " + path("out/settings.yaml") + " --out " + path("again") + " -o csv");
   ASSERT_EQ(again.code, 0) << again.err;
   for (const std::string& name : names_in("out")) {
-    if (name != "results.sqlite") {  // The store also says when it was filled.
+    if (name != "results.sqlite") {  // The store also records when it was filled.
       EXPECT_EQ(contents_of(path("again/" + name)), written(name)) << name;
     }
   }
 }
 
-/// Returns the last line of the progress. A slow program writes several, one now and then.
+/// Returns the last line of the progress. A slow program occasionally writes several.
 std::string last_line(const std::string& text) {
   const std::size_t end = text.find_last_not_of('\n') + 1;
   const std::size_t before = text.rfind('\n', end == 0 ? 0 : end - 1);
@@ -350,7 +350,7 @@ TEST_F(SweepTest, ProgressGoesToStderrAsRequested) {
 TEST_F(SweepTest, AnInterruptKeepsWhatIsDoneExitsWith143AndCanBeResumed) {
   const std::string body = "set: {uncertainty: off}\noutputs: [csv]\naxes:\n  - batch: 1..40+1\n  - seq: 1K..40K+1K\n";
   const std::string command = "commfuse-sim sweep " + file(body) + " --out " + path("out") + " -j 1 --progress plain";
-  // The signal comes as soon as something is stored.
+  // The signal is sent as soon as something is stored.
   const Outcome outcome = run_program("sh -c '" + command + " & pid=$!; until [ -s " + path("out/results.sqlite") +
                                       " ]; do sleep 0.01; done; kill -TERM $pid; wait $pid'");
   EXPECT_EQ(outcome.code, 143) << outcome.err;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests commfuse-validate bench and calibrate as a person uses them: their refusals before anything is measured.
+// Tests commfuse-validate bench and calibrate as a person uses them: refusals before anything is measured.
 #include <gtest/gtest.h>
 
 #include <fstream>

@@ -19,7 +19,7 @@ namespace {
 using test::Outcome;
 using test::run_program;
 
-/// Returns the message about a mistaken command line, which must exit with 2 and print nothing else.
+/// Returns the message about a wrong command line, which must exit with 2 and print nothing else.
 std::string refusal(const std::string& arguments) {
   const Outcome outcome = run_program("commfuse-validate check " + arguments);
   EXPECT_EQ(outcome.code, 2) << arguments;
@@ -72,7 +72,7 @@ TEST(ValidateCheck, ChoosesStrategiesRanksAndScope) {
   std::string expected;
   for (const char* ranks : {"4", "2"}) {
     expected += std::string("commfuse.check/1,gemm_rs,") + ranks + ",fp32,1,serial\n";
-    // From two slices on the order is strided, then copied.
+    // From two slices on, the order is first strided, then copied.
     for (const char* schedule : {"1", "2", "2", "4", "4", "8", "8"}) {
       expected += std::string("commfuse.check/1,gemm_rs,") + ranks + ",fp32,1,sliced,," + schedule + "\n";
     }

@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// Skips what takes time or depends on this machine.
+/// Skips checks that take time or depend on this machine.
 const std::string doctor = "commfuse-validate doctor --skip timer,cuda,nccl,mpi,configs ";
 
 Outcome doctor_of(const PlantedNode& node, const std::string& flags = "") {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that every command that needs a GPU says so in one sentence and exits with 69 where there is none.
+// Tests that, without a GPU, every command that needs one says so in one sentence and exits with 69.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace commfuse::test {
 namespace {
 
-/// True on machines with a GPU, which skip these tests, because the same commands run there.
+/// True on machines with a GPU, which skip these tests because the same commands run there.
 bool has_gpu() { return run_program("commfuse-validate doctor").out.find("cuda       yes") != std::string::npos; }
 
 TEST(ValidateGpu, WithoutAGpuEveryCommandNamesWhatIsMissingAndExitsWith69) {
@@ -119,7 +119,7 @@ TEST(FirstRun, WithoutAGpuStopsAtOnceInOneSentenceWith69) {
   EXPECT_FALSE(std::filesystem::exists(bundle));
 }
 
-/// Runs first_run.sh with programs of its own: a validator that knows a GPU, writes what it is asked for and measures
+/// Runs first_run.sh with its own programs: a validator that recognises a GPU, writes the requested files and measures
 /// nothing, a simulator whose `calibrate` does the same, and tests that pass.
 class FirstRunByFakes : public testing::Test {
  protected:
@@ -148,7 +148,7 @@ class FirstRunByFakes : public testing::Test {
     std::ofstream("fakes/" + name) << "#!/bin/sh\n" << body << "\n";
     std::filesystem::permissions("fakes/" + name, std::filesystem::perms::owner_all);
   }
-  /// Makes a validator. `body` comes before the answer of the usual one, and may exit.
+  /// Makes a validator. `body` runs before the usual answer, and may exit.
   static void validator(const std::string& body) {
     program("commfuse-validate", std::string(doctor) + dry_run + body + "\n" + answer);
   }

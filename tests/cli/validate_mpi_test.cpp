@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests commfuse-validate under mpirun, as a person uses it: one voice, one exit code, and an end also when a process
-// is lost.
+// Tests commfuse-validate under mpirun, as a person uses it: a single output, a single exit code, and an end even if a
+// process is lost.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -190,7 +190,7 @@ TEST_F(UnderMpirun, AProcessThatHangsEndsAllAfterTheirPatience) {
   const Outcome outcome = test::run_and_disturb(3, "commfuse-validate check --long --patience 5s", 2, SIGSTOP);
   EXPECT_EQ(outcome.code, 1);
   EXPECT_EQ(outcome.out, "");
-  // mpirun's own words about the end may come before or after.
+  // mpirun's own message about the end may come before or after ours.
   EXPECT_EQ(count(outcome.err, "no op has ended for 5 s: process 2 does not answer"), 1U) << outcome.err;
   EXPECT_EQ(count(outcome.err, "no op has ended"), 1U) << outcome.err;
 }

@@ -112,7 +112,7 @@ TEST(ValidateRun, WithSpansTheOpsOfARealRunCanBeFitted) {
   EXPECT_EQ(product->m, 32);
   EXPECT_EQ(product->n, 3200);
   EXPECT_EQ(product->k, 1600);
-  EXPECT_EQ(product->samples.size(), 2U);  // One sample for each of the slices.
+  EXPECT_EQ(product->samples.size(), 2U);  // There is one sample for each slice.
   EXPECT_NE(of("all_gather"), record.micro_benchmarks.end());
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs programs of one op on threads, and checks the samples from their spans.
+// Runs programs of one op on threads, and checks the samples that follow from their spans.
 #include "validate/bench/bench.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrices of copies: the copies that are timed, their names, and the verdict.
+// Matrices of copies: the timed copies, their names, and the verdict.
 #include "validate/bench/copies.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Every copy takes a microsecond for each KiB, and twice as long into GPU 1. GPUs reach only the GPUs of their own
+/// Every copy takes a microsecond for each KiB, and twice as long into GPU 1. GPUs reach only the other GPU of their
 /// pair.
 class PairsCopier final : public Copier {
  public:
@@ -132,7 +132,7 @@ TEST(Copies, AreCheckedAndTimedAsOftenAsRequested) {
                               "device_to_host_memcpy_ce of 512 bytes, GPU 1: not measured: a byte did not arrive"),
             result.failures.end());
   ASSERT_EQ(result.measured.size(), programs.size() - refused);
-  EXPECT_EQ(copier.timed, static_cast<int>(2 * 4 * result.measured.size()));  // one copy of each visit does not count
+  EXPECT_EQ(copier.timed, static_cast<int>(2 * 4 * result.measured.size()));  // one copy of each visit is not counted
   for (const MicroBenchmark& benchmark : result.measured) {
     EXPECT_EQ(benchmark.samples.size(), 6U);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares every link and every rank with the others, and names the slow one.
+// Compares every link and every rank with the others, and names the slow link or rank.
 #include "validate/bench/links.h"
 
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ using LinkTime = std::function<Duration(std::int64_t from, std::int64_t to)>;
 
 constexpr std::int64_t mib = 1 << 20;
 
-/// Returns nine samples, of which one is an outlier.
+/// Returns nine samples, one of them an outlier.
 std::vector<Duration> around(Duration time) {
   return {time, time + 1us, time - 1us, time, time, time + 2us, time - 2us, 10 * time, time};
 }
@@ -115,7 +115,7 @@ TEST(Links, NoiseIsNotAnOutlier) {
                                              product(3, {20ms, 20ms})};
   const LinkFindings findings = findings_in(products, {}, 0.2);
   EXPECT_EQ(findings.groups.at(0).parts.at(2).ratio, 2.0);
-  EXPECT_EQ(findings.groups.at(0).parts.at(3).ratio, 2.0);  // two samples have no interval
+  EXPECT_EQ(findings.groups.at(0).parts.at(3).ratio, 2.0);  // two samples do not give an interval
   EXPECT_EQ(findings.off, Sentences{});
 }
 
@@ -194,7 +194,7 @@ TEST(MicroProgram, ATransferStartsWhenBothRanksAreReady) {
   EXPECT_EQ(samples_in(micro, spans), (std::vector<Duration>{2ms, 3ms}));
 }
 
-/// Transfers of a size that bandwidth limits on H100.
+/// Transfers of a size that is limited by bandwidth on H100.
 std::vector<MicroBenchmark> large_transfers(std::int64_t ranks, const LinkTime& time) {
   std::vector<MicroBenchmark> benchmarks = transfers(ranks, time);
   for (MicroBenchmark& benchmark : benchmarks) {

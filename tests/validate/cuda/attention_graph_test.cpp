@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Computes, operation by operation, the graph in which cuDNN gets attention: it must equal the reference. Whether an
-// engine supports it is tested in cudnn_graph_test.cpp.
+// Computes the graph in which cuDNN receives attention, operation by operation: it must equal the reference.
+// cudnn_graph_test.cpp tests whether an engine supports it.
 #include "validate/cuda/attention_graph.h"
 
 #include <gtest/gtest.h>

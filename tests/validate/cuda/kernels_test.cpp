@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Computations and moves on the GPU have the bits of the host's reference, on small and awkward shapes.
+// Computations and moves on the GPU have the bits of the host's reference, on small and irregular shapes.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -206,7 +206,7 @@ TEST_F(CudaKernels, FastFunctionsAreCloseToTheReference) {
   }
 }
 
-/// Returns rows of one matrix at their places in the whole; the other rows stay.
+/// Returns rows of one matrix at their places in the whole; the other rows keep their values.
 Matrix<float> rows_at(const Matrix<float>& whole, std::span<const std::int64_t> at) {
   Matrix<float> rows(static_cast<std::int64_t>(at.size()), whole.columns());
   for (std::int64_t row = 0; row < rows.rows(); ++row) {
@@ -298,7 +298,7 @@ TEST_F(CudaAttention, ByCudnnIsCloseToTheReference) {
   EXPECT_TRUE(by.starts_with("cuDNN")) << by;
 }
 
-/// Returns the tags that data.cpp gives a tensor, in a program that holds nothing else.
+/// Returns the tags that data.cpp gives a tensor, in a program that contains nothing else.
 Matrix<float> tags_of_the_host(std::int64_t rows, std::int64_t columns, DType dtype, std::uint64_t seed) {
   Program program;
   program.tensors = {{.name = "x",
@@ -371,7 +371,7 @@ class CudaMoves : public test::OnDevice {
   void expect_moved(const DeviceLink& link, DType from, DType wire, DType to) {
     MoveCall call{.wire = wire, .link = link};
     std::vector<Matrix<float>> expected;
-    for (int again = 0; again < 6; ++again) {  // more parts than one launch takes
+    for (int again = 0; again < 6; ++again) {  // more parts than one launch accepts
       for (const MoveCase& tested : move_cases) {
         const Matrix<float> values = some_values(tested.rows, tested.columns, from, 21 + expected.size());
         call.parts.push_back(
@@ -430,12 +430,12 @@ TEST_F(CudaMoves, APacedLinkIsNeverFasterThanItsPace) {
   const Panel to = room(64, 512, DType::bf16);
   const EventId begin = driver().make_event(true);
   const EventId end = driver().make_event(true);
-  const Pace pace{std::chrono::microseconds(100), {64.0 * 512 * 2 * 1000}};  // a millisecond for all of it
+  const Pace pace{std::chrono::microseconds(100), {64.0 * 512 * 2 * 1000}};  // a millisecond for the whole move
   driver().record(begin, stream());
   driver().move(stream(), {.parts = {{from, to}}, .link = {.kind = LinkKind::paced, .pace = pace}});
   driver().record(end, stream());
   ASSERT_TRUE(driver().finish(patience));
-  // The clock of the pace steps by up to 1 us.
+  // The clock of the pace advances in steps of up to 1 us.
   EXPECT_GE(driver().elapsed(begin, end), std::chrono::microseconds(1099));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plugin without a GPU: it loads, knows its build, and names what is missing. Skipped if none was built.
+// The plugin without a GPU: it loads, reports its build, and names what is missing. Skipped if no plugin was built.
 #include "validate/cuda/load.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The network over a double of NCCL: the thread that launches, what ends a call that hangs, and the order in which
-// memory is registered. Needs NCCL's header and no GPU.
+// memory is registered. Needs NCCL's header but no GPU.
 #include <gtest/gtest.h>
 
 #ifdef COMMFUSE_NCCL_DOUBLE
@@ -212,7 +212,7 @@ TEST_F(NcclDoubleTest, AHangingRegistrationIsAborted) {
   EXPECT_EQ(failure.find("ncclCommRegister did not return within 0.05 s"), 0U) << failure;
   facts().hangs_in_register = false;
   const std::shared_ptr<MemorySource> memory = device().source();
-  void* const at = memory->allocate(1);  // memory of no lane any more
+  void* const at = memory->allocate(1);  // memory that no longer belongs to a lane
   disconnect();
   memory->release(at);
   EXPECT_TRUE(facts().registrations.empty());
@@ -237,7 +237,7 @@ TEST_F(NcclDoubleTest, PutsAreRefusedWhereTheLibraryLacksThem) {
             "NCCL 2.28.9 has no ncclPutSignal; install 2.29.2 or later, or exchange by messages");
 }
 
-/// A library that has functions which the header lacks that this was compiled for.
+/// A library that has functions which are missing in the header of this build.
 class LaterNcclDoubleTest : public NcclDoubleTest {
  protected:
   LaterNcclDoubleTest() : NcclDoubleTest(COMMFUSE_NCCL_DOUBLE_LATER) {}
@@ -250,7 +250,7 @@ TEST_F(LaterNcclDoubleTest, PutsAreFoundAtRunTimeAndWriteIntoWindows) {
   EXPECT_TRUE(network().has_puts());
   const std::size_t lane = network().split(0);
   auto* const at = static_cast<std::byte*>(device().memory().allocate(4096));
-  ASSERT_EQ(facts().registrations.size(), 2U);  // one that is there before the first signal
+  ASSERT_EQ(facts().registrations.size(), 2U);  // a signal that exists before the first is raised
   EXPECT_TRUE(facts().registrations[0].window && facts().registrations[1].window);
   const auto address = [](const std::byte* byte) { return reinterpret_cast<Address>(byte); };
   Panel data = panel;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Features of NCCL by version: header and library both count, and a missing feature is reported.
+// Features of NCCL by version: header and library both matter, and a missing feature is reported.
 #include "validate/cuda/nccl_features.h"
 
 #include <gtest/gtest.h>
@@ -114,7 +114,7 @@ TEST(NcclFeatures, GraphsDoNotMixWhereNcclCanBeTold) {
   EXPECT_EQ(graph_usage_mode({}, both(2, 30, 7)), std::nullopt);
 }
 
-// NCCL allows NCCL_GRAPH_STREAM_ORDERING=0 without mixing only, and with one operation at a time on a GPU; lanes
+// NCCL allows NCCL_GRAPH_STREAM_ORDERING=0 only without mixing, and with one operation at a time on a GPU; lanes
 // overlap.
 TEST(NcclFeatures, TheOrderOfGraphsIsLeftToNccl) {
   for (const bool graphs : {false, true}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Partitions on a device of 132 multiprocessors that hands them out in groups of eight.
+// Partitions of a device with 132 multiprocessors that it assigns in groups of eight.
 #include "validate/cuda/module/partition_pool.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ struct DeviceState {
   int made = 0;
 };
 
-/// A resource is a number of multiprocessors, as a piece of the device.
+/// A resource is a number of multiprocessors, which stands for a part of the device.
 class ContextsDouble {
  public:
   using Resource = int;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Probes of a device, on one that takes a microsecond for every call.
+// Probes of a device, on a device that takes a microsecond for every call.
 #include "validate/cuda/probes.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ TEST(Probes, AChainOfKernelsTakesWhatItsLinksTake) {
   const std::vector<ProbeRow> rows = stage_named("launch").ask(device, {.repetitions = 3});
   // 100 kernels, and the record at the end: every call takes a microsecond on this device.
   EXPECT_DOUBLE_EQ(row_named(rows, "kernel_gap").samples.at(0), 1.01);
-  // A link of this chain is a kernel, a record and a wait.
+  // Each link of this chain is a kernel, a record and a wait.
   EXPECT_DOUBLE_EQ(row_named(rows, "event_wake").samples.at(0), 3.01);
   EXPECT_DOUBLE_EQ(row_named(rows, "graph_node").samples.at(0), 1.01);
   EXPECT_EQ(row_named(rows, "host_launch").samples.size(), 3U);
@@ -76,7 +76,7 @@ TEST(Probes, HalfAndMostOfAnH100AreReservedInSequence) {
 
 TEST(Probes, NoStageRunsAnythingForTheFirstTimeBehindAGate) {
   for (const ProbeStage& stage : probe_stages()) {
-    FakeCluster cluster(test::FakeOptions{.most_work = 0.0});  // throws where that happens
+    FakeCluster cluster(test::FakeOptions{.most_work = 0.0});  // throws if that happens
     cluster.device(0).find_cudnn();
     Device device(cluster.device(0));
     ProbeOptions options{.repetitions = 1, .quick = true, .lengths = {16}};

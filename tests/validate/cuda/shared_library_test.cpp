@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Search for libraries in a tree that stands for a machine, and messages about missing ones.
+// Searches for libraries in a tree that stands for a machine, and messages about missing libraries.
 #include "validate/cuda/module/shared_library.h"
 
 #include <dlfcn.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Planted nodes: a healthy one, and others with one fault each.
+// Planted nodes: a healthy node, and others with one fault each.
 #include "validate/health/checks.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ const std::string gpu_0 = "sys/devices/pci0000:00/0000:00:01.0/0000:10:00.0/0000
 const std::string nic_1 = "sys/devices/pci0000:01/0000:01:01.0/0000:11:00.0/0000:21:01.0/0000:41:00.0";
 const std::string port_of_gpu_0 = "sys/devices/pci0000:00/0000:00:01.0/0000:10:00.0/0000:20:00.0";
 
-/// Returns what the driver's library reports of the planted GPUs.
+/// Returns what the driver's library reports about the planted GPUs.
 ManagementFacts two_gpus() {
   const auto gpu = [](const char* address) {
     return GpuFacts{.name = "NVIDIA H100 80GB HBM3",
@@ -173,7 +173,7 @@ TEST_F(HealthChecks, AcsThatRedirectsInASwitchIsBad) {
 TEST_F(HealthChecks, ACircularListOfCapabilitiesEnds) {
   std::string space(4096, '\0');
   space[0x100] = 0x01;
-  space[0x103] = 0x10;  // the next capability is itself
+  space[0x103] = 0x10;  // the next capability points to itself
   node.write(port_of_gpu_0 + "/config", space);
   EXPECT_EQ(complaints_of(node), std::vector<HealthCheck>{});
 }
@@ -335,7 +335,7 @@ TEST_F(HealthChecks, APowerLimitBelowTheDefaultIsAWarning) {
 
 TEST_F(HealthChecks, NvswitchesOfUnreportedStateAreUnknown) {
   node.plant_function("pci0000:00/0000:00:02.0", "0x068000", "0x10de");
-  EXPECT_EQ(complaints_of(node), std::vector<HealthCheck>{});  // the GPUs say that they are registered
+  EXPECT_EQ(complaints_of(node), std::vector<HealthCheck>{});  // the GPUs report that they are registered
   ManagementFacts management = two_gpus();
   for (GpuFacts& gpu : management.gpus) {
     gpu.fabric = FabricState::not_supported;

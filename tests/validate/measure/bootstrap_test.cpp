@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Probability that one schedule is faster than another.
+// Tests the probability that one schedule is faster than another.
 #include "validate/measure/bootstrap.h"
 
 #include <gtest/gtest.h>

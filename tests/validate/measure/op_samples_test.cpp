@@ -22,7 +22,7 @@ std::vector<MicroBenchmark> samples(const MicroProgram& micro, const Timeline& s
   return benchmarks;
 }
 
-/// Returns the result of that op's micro-benchmark, except for its neighbours.
+/// Returns the result of that op's micro-benchmark, without its neighbours.
 std::vector<MicroBenchmark> expected(const MicroProgram& micro, Duration sample) {
   MicroBenchmark benchmark = micro.what;
   benchmark.beside = inside_schedule;

@@ -17,7 +17,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// The n-th run takes n microseconds; from run `stuck_at` on it is stuck.
+/// The n-th run takes n microseconds; from run `stuck_at` on it gets stuck.
 class Counter final : public Executor {
  public:
   Counter(std::vector<int>& turns_taken, int id, int stuck_at = 1000)
@@ -101,8 +101,8 @@ TEST(Measure, AScheduleThatGetsStuckFailsAndTheOthersGoOn) {
   EXPECT_EQ(variants[1].run.makespans.size(), 3U);
 }
 
-/// Meets all ranks at the end of every run, as executors with a GPU each do, and notes where others were in another
-/// schedule. On one rank it is stuck from run `stuck_at` on, before the others hear of it.
+/// Meets all ranks at the end of every run, as executors with a GPU each do, and records whether other ranks were in
+/// another schedule. On one rank it gets stuck from run `stuck_at` on, before the other ranks are told.
 class Meeting final : public Executor {
  public:
   Meeting(Crew& crew, int id, int stuck_at, bool& mixed)
@@ -138,7 +138,7 @@ class Meeting final : public Executor {
   int runs_ = 0;
 };
 
-// The rank that gives up ends; the others, whoever leads, end with it and never meet it in another schedule.
+// The rank that gives up ends; the others, whichever rank leads, end with it and never meet it in another schedule.
 TEST(Measure, ARankThatIsStuckAloneEndsTheOthers) {
   for (const int stuck : {0, 1, 2}) {
     bool mixed = false;

@@ -65,7 +65,7 @@ TEST_P(ProcessesOnEveryRankCount, EveryStrategyGivesTheInterpretersBits) {
     std::map<std::string, int> seen;
     for (const CheckPoint& point : points_of(operation, GetParam(), DType::bf16)) {
       if (++seen[std::string(point.strategy->name)] > 2) {
-        continue;  // more of the same are run by `mpirun commfuse-validate check`
+        continue;  // `mpirun commfuse-validate check` runs more of them
       }
       const Program program = program_of(point);
       const Verdict verdict = verified(program, checked_sizes(program)[0], 2);
@@ -193,7 +193,7 @@ TEST(Crew, AProcessThatFailsDuringARunEndsIt) {
   EXPECT_EQ(thrown[0], "process 1 gave up: no memory");
 }
 
-/// Returns what the leader of two processes throws while it gathers and the other one sends it a note and waits.
+/// Returns what the leader of two processes throws while it gathers and the other process sends it a note and waits.
 std::string thrown_at(const Note& note) {
   const auto thrown = on_processes(2, [&](World& world) {
     Crew crew(world, long_patience);

@@ -17,7 +17,7 @@
 namespace commfuse::validate {
 namespace {
 
-/// Two GEMMs in a row and attention, over dimensions that no model has, on two ranks.
+/// Two GEMMs in sequence and attention, over dimensions that no model has, on two ranks.
 constexpr std::string_view own_schedule = R"(schema: commfuse.schedule/1
 name: own
 mesh: {tp: 2}
@@ -99,7 +99,7 @@ TEST(CheckFile, RowsNameFileAndProgram) {
 }
 
 TEST(CheckFile, ContractedDimensionsAreShortenedUntilIntegersStayExact) {
-  // y of at most 2 times heads of 2 x 4 is contracted with 6 elements a block of 40: 240 x 8 is beyond bf16's 256.
+  // y, at most 2, times heads of 2 x 4 is contracted with 6 elements per block of 40: 240 x 8 is beyond bf16's 256.
   std::string text = with(std::string{own_schedule}, "dimensions: {rows: 2", "dimensions: {more: 40, rows: 2");
   text = with(text, "  g: {gelu: y}\n",
               "  u: {rows: parts*2, columns: more*40}\n  z: {product: [y, u]}\n  t: {rows: more*40, columns: size*1}\n"

@@ -112,8 +112,8 @@ TEST(Interpreter, OneSidedSendsMayAllComeBeforeTheirReceives) {
 }
 
 TEST(Interpreter, AMissingCreditShowsInSomeOrder) {
-  // Two pushes go into one buffer, which the receiver copies after each; without the credit the second may arrive
-  // first.
+  // Two pushes go into one buffer, which the receiver copies after each push; without the credit the second may arrive
+  // before the first copy.
   const auto spoiled = [](bool credit, std::uint64_t order) {
     Rows rows(2, DType::fp32, 2);
     ProgramBuilder& builder = rows.builder;
@@ -183,7 +183,7 @@ TEST(Interpreter, TheWireRoundsItsData) {
 }
 
 TEST(Interpreter, SumsAreTakenInFp32AndRoundedWhenStored) {
-  // In bf16 256 + 1 would be 256 and + 1 again 256; in fp32 the sum is 258, which bf16 holds.
+  // In bf16, 256 + 1 would be 256, and + 1 again 256; in fp32 the sum is 258, which bf16 holds.
   Rows rows(3, DType::bf16);
   ProgramBuilder& builder = rows.builder;
   const BufferId inbox =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Storing in a dtype: worked examples, then the bound over many values.
+// Stores values in a dtype: worked examples, then the bound over many values.
 #include "validate/reference/rounding.h"
 
 #include <gtest/gtest.h>

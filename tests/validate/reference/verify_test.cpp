@@ -23,7 +23,7 @@ using test::all_points_of;
 using test::points_of;
 using test::shared;
 
-/// True for one of the few schedules that differ only in the form and the lane of adds.
+/// True for the few schedules that differ only in their form and in the lane of adds.
 bool plainest(const StrategyOptions& options) {
   StrategyOptions plain{.slices = options.slices, .form = options.form, .dtype = options.dtype};
   plain.add_lane = options.add_lane;
@@ -114,7 +114,7 @@ TEST_P(EveryRankCount, AllGatherAndProductIsBitwiseTheUnfusedProductOnRandomData
 TEST_P(EveryRankCount, RowBackwardIsBitwiseUnfusedWhereTheGradientIsOneGemm) {
   for (const CheckPoint& point : points_of(operation_named("gemm_rs_backward"), GetParam(), DType::bf16)) {
     if (point.strategy->name == "sliced") {
-      continue;  // Sums over the tokens go slice after slice.
+      continue;  // Sums over the tokens proceed slice by slice.
     }
     const auto program = shared(program_of(point));
     const bool by_shard = point.options.sum == Sum::arrival && GetParam() > 1;
@@ -123,7 +123,7 @@ TEST_P(EveryRankCount, RowBackwardIsBitwiseUnfusedWhereTheGradientIsOneGemm) {
 }
 
 TEST(Verify, ASumCutInTwoNeedNotHaveEqualBits) {
-  // An accumulating GEMM, an add, an all-reduce, a part of the contraction: each of them suffices.
+  // An accumulating GEMM, an add, an all-reduce, or a part of the contraction: each of them suffices.
   const Program whole = program_of({&checked_operations()[0], &serial_strategy, {}, 4, 1});
   EXPECT_TRUE(cuts_no_sum(whole));
   const auto with = [&](const Shape& shape) {
@@ -199,7 +199,7 @@ TEST(Verify, AWrongPeerMakesWrongElements) {
   const Verdict verdict = verify(shared(program), checked_sizes(program)[1], {});
   EXPECT_FALSE(verdict.integers.ok());
   EXPECT_FALSE(verdict.bound.ok());
-  // A rank only meets its own shard and that of the rank two further: one row block of four is right.
+  // A rank only meets its own shard and that of the rank two further, so one row block of four is right.
   EXPECT_EQ(verdict.bound.elements, 4 * 32 * 6);
   EXPECT_GT(verdict.bound.wrong, verdict.bound.elements * 7 / 10);
   EXPECT_LE(verdict.bound.wrong, verdict.bound.elements * 3 / 4);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transfers in fewer bits than tensors: the interpreter and executors round alike, and the bounds hold.
+// Transfers in fewer bits than the tensors: the interpreter and executors round alike, and the bounds hold.
 #include <gtest/gtest.h>
 
 #include <algorithm>

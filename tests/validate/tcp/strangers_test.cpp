@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strangers that connect to the port: they end a run at most, with a clear error, and take little time and memory.
+// Strangers that connect to the port: at most they end a run, with a clear error, and they cost little time and memory.
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// The head that processes send before a message.
+/// The header that processes send before a message.
 struct Head {
   std::int32_t from = 0;
   std::int32_t to = 0;
@@ -39,7 +39,7 @@ class Stranger {
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     address.sin_port = htons(port);
-    const int small = 1 << 16;  // a small buffer, so that sent bytes soon exceed what is taken
+    const int small = 1 << 16;  // a small buffer, so that sent bytes soon exceed what is read
     ::setsockopt(socket_.get(), SOL_SOCKET, SO_SNDBUF, &small, sizeof small);
     // NOLINTNEXTLINE(*-reinterpret-cast): sockets require it
     EXPECT_EQ(::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
@@ -76,7 +76,7 @@ class Stranger {
   std::size_t flooded_ = 0;
 };
 
-/// The first of several processes; strangers take the places of the others.
+/// The first of several processes; strangers take the place of the others.
 struct Taken {
   explicit Taken(int processes) {
     const TcpDoor door(0);
@@ -92,7 +92,7 @@ struct Taken {
   std::unique_ptr<TcpWorld> world;
 };
 
-/// Returns the message of what `work` throws.
+/// Returns the message of the exception that `work` throws.
 std::string thrown_by(const std::function<void()>& work) {
   try {
     work();
@@ -102,7 +102,7 @@ std::string thrown_by(const std::function<void()>& work) {
   return "";
 }
 
-/// Receives until that throws; returns the message.
+/// Receives until an exception is thrown; returns its message.
 std::string refusal_of(World& world) {
   return thrown_by([&] {
     for (const auto until = std::chrono::steady_clock::now() + 10s; std::chrono::steady_clock::now() < until;) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes that meet over TCP, without MPI: their identities, and the messages that they send each other.
+// Processes that meet over TCP, without MPI: their identities, and the messages between them.
 #include "validate/tcp/tcp_world.h"
 
 #include <arpa/inet.h>
@@ -25,7 +25,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Calls `work` on `count` processes, which are threads; returns the message of what each of them threw.
+/// Calls `work` on `count` processes, which are threads; returns the message of the exception that each of them threw.
 std::vector<std::string> on_processes(int count, const std::function<void(World&)>& work) {
   const TcpDoor door(0);
   std::vector<std::string> thrown(static_cast<std::size_t>(count));
@@ -106,7 +106,7 @@ TEST(TcpWorld, KeepsAWaitingProcessWhileNobodyElseArrives) {
     try {
       TcpWorld::lead(door, 2, 20s);
       led = true;
-    } catch (const std::exception&) {  // nobody connected in time
+    } catch (const std::exception&) {  // no process connected in time
     }
   });
   std::vector<int> guests;

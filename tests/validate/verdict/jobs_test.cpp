@@ -28,7 +28,7 @@ std::string steps_csv(int faulty, double factor) {
 }
 
 /// Returns the trace of a rank's GPU over four steps. All ranks leave a collective together, so a rank that computes
-/// long waits little.
+/// for long waits only briefly.
 std::string trace_of(int rank, double compute, double idle, double latest, double transfer) {
   std::string events;
   const double step_us = latest + transfer;

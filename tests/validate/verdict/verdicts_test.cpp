@@ -25,7 +25,7 @@ NodeLog log_of(const std::string& name, std::vector<MeasuredMessage> rows) {
   return {.name = name, .hosts = {name}, .rows = std::move(rows)};
 }
 
-/// Returns healthy nodes that differ a little.
+/// Returns healthy nodes that differ slightly.
 std::vector<NodeLog> fleet_of(const Machine& machine, int nodes, double factor = 1.0) {
   std::vector<NodeLog> logs;
   for (int i = 0; i < nodes; ++i) {
@@ -76,8 +76,8 @@ TEST(Verdicts, TooLittleDataIsNeverHealthy) {
   }
 }
 
-/// Returns copies between eight GPUs and with the host at the rates of a healthy H100, and those of one pair at a share
-/// of it.
+/// Returns copies between eight GPUs and with the host at the rates of a healthy H100, with one pair at a share of its
+/// rate.
 std::vector<CopyTable> copies_with(std::pair<int, int> pair, double share) {
   CopyTable between{.test = "device_to_device_memcpy_read_ce", .by_sms = false, .copies = {}};
   CopyTable host{.test = "host_to_device_memcpy_ce", .by_sms = false, .copies = {}};
