@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contracts of the doubles of CUDA, cuBLASLt and NCCL: what they promise and what they refuse. A broken contract here
-// would let a mistake of the plugin pass.
+// Contracts of the doubles of CUDA, cuBLASLt and NCCL: what they guarantee and what they refuse. A broken contract here
+// could hide a mistake of the plugin.
 #include <cublasLt.h>
 #include <cudaTypedefs.h>
 #include <cuda_bf16.h>
@@ -570,7 +570,7 @@ constexpr ncclConfig_t blocking = [] {
   return config;
 }();
 
-/// Runs threads, each with a device, a stream and a communicator.
+/// Runs threads, each with its own device, stream and communicator.
 template <class Body>
 void on_ranks(int ranks, const Body& body) {
   ncclUniqueId id{};

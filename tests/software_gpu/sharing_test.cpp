@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Contracts of the doubles for memory that processes share and for stream memory operations. The other process is this
-// program again, which runs one of the disabled tests below with a handle.
+// same program, which runs one of the disabled tests below with a handle.
 #include <cudaTypedefs.h>
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
@@ -69,7 +69,7 @@ cudaIpcMemHandle_t handle_of(void* at) {
 
 using Pipe = std::unique_ptr<FILE, decltype(&::pclose)>;
 
-/// Starts a disabled test of this program in another process. Its output can be read.
+/// Starts a disabled test of this program in another process, whose output can be read.
 Pipe started(const std::string& test, const cudaIpcMemHandle_t& handle) {
   std::string text;
   for (const char byte : handle.reserved) {
@@ -140,7 +140,7 @@ TEST(OtherProcess, DISABLED_SetsAFlag) {
 TEST(OtherProcess, DISABLED_KeepsItOpen) {
   void* at = nullptr;
   ASSERT_EQ(open_given(&at), cudaSuccess);
-  for (int i = 0; i < 300; ++i) {  // waits until the reader has gone
+  for (int i = 0; i < 300; ++i) {  // waits until the reader has ended
     std::printf("it is open\n");
     std::fflush(stdout);
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
