@@ -32,7 +32,7 @@ std::string section(const char* from, const char* to = nullptr) {
 std::string section_of_engines() { return section(engines, verdicts); }
 std::string section_of_verdicts() { return section(verdicts); }
 
-TEST(AccuracyDoc, HoldsTheScoresOfTheTablesThatTheProjectBringsAlong) {
+TEST(AccuracyDoc, HasTheScoresOfTheShippedTables) {
   const std::string text = contents_of(page);
   const Outcome scored = run_program("commfuse-sim score -o markdown");
   ASSERT_EQ(scored.code, 0) << scored.err;
@@ -76,7 +76,7 @@ TEST(AccuracyDoc, HasStaticAgainstDynamicOnEveryMachine) {
 }
 
 // The command exits with 4 unless the verdicts meet their gates.
-TEST(AccuracyDoc, EndsWithVerdictsWhereTheMeasurementsLieBeside) {
+TEST(AccuracyDoc, EndsWithVerdictsIfTheMeasurementsExist) {
   if (!fs::is_directory(data)) {
     GTEST_SKIP() << "the tables are not beside the project: " << data;
   }

@@ -45,7 +45,7 @@ TEST_F(CalibrateCommand, WritesAHardwareFileThatRunTakes) {
   EXPECT_EQ(run.code, 0) << run.err;
 }
 
-TEST_F(CalibrateCommand, KernelsOfAFrameworkAreThoseOfTheNewMachine) {
+TEST_F(CalibrateCommand, KernelsOfAFrameworkBelongToTheNewMachine) {
   // One shot takes 4 us and 0.1 us per peer, and reads 200 GB/s; two shots take 8 us and 0.5 us per peer, at 300 GB/s.
   std::string text = "hw,kernel,ngpus,bytes,time_us\n";
   for (const int ranks : {2, 4, 8}) {

@@ -10,7 +10,7 @@
 namespace commfuse::test {
 namespace {
 
-TEST(CommfuseSimConfig, ShowSaysWhereEachValueCameFrom) {
+TEST(CommfuseSimConfig, ShowNamesTheOriginOfEachValue) {
   const auto path = std::filesystem::temp_directory_path() / ("commfuse-show-" + std::to_string(getpid()) + ".yaml");
   std::ofstream(path) << "batch: 2\nseq: 16K\n";
   const Outcome outcome = run_program("COMMFUSE_SEQ=8K commfuse-sim config show --origin --config " + path.string() +
@@ -37,7 +37,7 @@ TEST(CommfuseSimConfig, ShowPrintsAValidConfig) {
   EXPECT_EQ(from_file.out, run_program("commfuse-sim run -o csv" + flags).out);
 }
 
-TEST(CommfuseSimConfig, ExplainKnowsEverySetting) {
+TEST(CommfuseSimConfig, ExplainCoversEverySetting) {
   const Outcome list = run_program("commfuse-sim config explain");
   EXPECT_EQ(list.code, 0);
   for (const Field& field : run_fields()) {

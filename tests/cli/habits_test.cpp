@@ -54,7 +54,7 @@ std::string answered(const std::string& golden) {
   return answers;
 }
 
-TEST(Habits, AreAnsweredAsTheTableSays) {
+TEST(Habits, AreAnsweredAsInTheTable) {
   const std::string path = COMMFUSE_SOURCE_DIR "/tests/cli/golden/habits.txt";
   const std::string golden = contents_of(path);
   ASSERT_FALSE(golden.empty());

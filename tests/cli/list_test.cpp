@@ -54,7 +54,7 @@ TEST(List, DescribesEveryScopeAndStrategy) {
   EXPECT_EQ(run_program("commfuse-sim list strategies").code, 0);
 }
 
-TEST(List, ImplementationsSayWhatTheyRealiseAndWhereTheyWereMeasured) {
+TEST(List, ImplementationsNameTheirStrategyAndMeasuredMachines) {
   const std::string list = "commfuse-sim list implementations";
   const Outcome csv = run_program(list + " -o csv");
   EXPECT_EQ(csv.code, 0) << csv.err;
@@ -70,7 +70,7 @@ TEST(List, ImplementationsSayWhatTheyRealiseAndWhereTheyWereMeasured) {
   EXPECT_EQ(folder.err, "FOLDER: implementations have no folder; remove it, or list models\n");
 }
 
-TEST(List, FrameworksSayHowTensorRanksOverlapAndHowFastHostsIssue) {
+TEST(List, FrameworksListTheirOverlapAndTheSpeedOfTheHost) {
   const std::string list = "commfuse-sim list frameworks";
   const Outcome csv = run_program(list + " -o csv");
   EXPECT_EQ(csv.code, 0) << csv.err;

@@ -56,7 +56,7 @@ TEST(CommfuseSimMap, AReportedCrossoverIsReal) {
   EXPECT_NEAR(rows.at(0).at("makespan_us").get<double>() / rows.at(1).at("makespan_us").get<double>(), 1.0, 0.03);
 }
 
-TEST(CommfuseSimMap, WorksOnWholeModelsAndSaysWeakScaling) {
+TEST(CommfuseSimMap, WorksOnWholeModelsAndReportsWeakScaling) {
   const Outcome step = run_program(
       "commfuse-sim run --scope prefill --model llama-3.1-8b --seq 4K --batch 1 --axis ranks=4,8 "
       "--axis link_bandwidth=x0.5,x1 -o map");
@@ -76,7 +76,7 @@ TEST(CommfuseSimMap, WorksOnWholeModelsAndSaysWeakScaling) {
   std::filesystem::remove_all(folder);
 }
 
-TEST(CommfuseSimMap, WithoutASecondPointOrStrategySaysWhatItNeeds) {
+TEST(CommfuseSimMap, WithoutASecondPointOrStrategyReportsItsNeeds) {
   const Outcome outcome = run_program("commfuse-sim run --seq 8K -o map");
   EXPECT_EQ(outcome.code, 0);
   EXPECT_EQ(outcome.out,

@@ -151,7 +151,7 @@ TEST(Pages, MarkdownCoversTheSameTree) {
   EXPECT_TRUE(says(run_program("commfuse-sim pages markdown").out, "## `commfuse-sim schedule export`\n"));
 }
 
-TEST(Pages, NamesAreThoseOfAList) {
+TEST(Pages, NamesComeFromTheCatalogue) {
   EXPECT_TRUE(says(run_program("commfuse-validate pages names hardware").out, "\nh100-sxm\n"));
   EXPECT_TRUE(says(run_program("commfuse-sim pages names settings").out, "\nthreads=\n"));
   EXPECT_FALSE(says(run_program("commfuse-sim pages names axes").out, "\nthreads=\n"));

@@ -174,7 +174,7 @@ TEST_F(Report, ReportsRowsThatCannotBeSimulatedAgain) {
   EXPECT_EQ(page.find("<figure data-timeline"), std::string::npos);
 }
 
-TEST_F(Report, AMeasuredRecordStandsBesideThePredictionOfItsPointOnly) {
+TEST_F(Report, AMeasuredRecordAppearsOnlyAtItsPoint) {
   ASSERT_EQ(
       run_program("commfuse-validate run --executor cpu --compute emulated --model llama-3.1-8b --hardware h100-sxm "
                   "--ranks 2 --seq 1K --strategy serial,commfuse --iterations 3 --out record.json")
@@ -195,7 +195,7 @@ TEST_F(Report, AMeasuredRecordStandsBesideThePredictionOfItsPointOnly) {
   EXPECT_NE(page.find(" of 2 schedules were measured within 10% of what was predicted"), std::string::npos);
 }
 
-TEST_F(Report, ATracedIterationStandsAtItsOwnPointOnly) {
+TEST_F(Report, ATracedIterationAppearsOnlyAtItsPoint) {
   ASSERT_EQ(run_program("commfuse-validate run --model llama-3.1-8b --ranks 2 --seq 1K --strategy serial,commfuse "
                         "--iterations 1 --spans --out record.json")
                 .code,

@@ -45,7 +45,7 @@ TEST_F(ResultsTest, RowsAreChosenSortedAndCut) {
   EXPECT_EQ(asked("results out").size(), 12U);
 }
 
-TEST_F(ResultsTest, AllColumnsAreThoseOfTheExportAfterPointAndPlace) {
+TEST_F(ResultsTest, AllColumnsMatchTheExportAfterPointAndPlace) {
   ASSERT_EQ(sweep("out").code, 3);
   const std::string printed = run_program("commfuse-sim results out/results.sqlite -o csv").out;
   const std::string exported = contents_of("out/results.csv");
@@ -242,7 +242,7 @@ std::string recipe() {
   return page.substr(begin, page.find('"', begin) - begin);
 }
 
-TEST_F(ResultsTest, DuckDbMakesParquetOfTheExportAsThePageSays) {
+TEST_F(ResultsTest, DuckDbConvertsTheExportToParquetAsDocumented) {
   const std::string way = duckdb();
   if (way.empty()) {
     GTEST_SKIP() << "there is no DuckDB on this machine: neither duckdb, nor Python's, nor Node's @duckdb/node-api";

@@ -42,7 +42,7 @@ TEST(CommfuseSimRunStep, ComparesStrategiesAndReportsInsufficientMemory) {
   EXPECT_NE(run.out.find("out of memory"), std::string::npos);
 }
 
-TEST(CommfuseSimRunStep, TheTableSaysHowSureATimeIsAndWhoWins) {
+TEST(CommfuseSimRunStep, TheTableShowsErrorsAndTheWinner) {
   const std::string command =
       "commfuse-sim run --scope step --model llama-3.1-8b --batch 8 --seq 8K --strategy "
       "serial,commfuse";
@@ -148,7 +148,7 @@ TEST_F(CommfuseSimSweepStep, VariesAPlanAndReportsImpossibleOnes) {
   EXPECT_NE(rows.back().at("reason").get<std::string>().find("h100-sxm is one node of 8"), std::string::npos);
 }
 
-TEST_F(CommfuseSimSweepStep, SaysTheSameAsRunPointByPoint) {
+TEST_F(CommfuseSimSweepStep, AgreesWithRunPointByPoint) {
   ASSERT_EQ(sweep("set: {scope: prefill, model: llama-3.1-8b}\naxes:\n  - ranks: [2, 4]\n").code, 0);
   const Outcome run = run_program("commfuse-sim run --scope prefill --model llama-3.1-8b --axis ranks=2,4 -o json");
   EXPECT_EQ(contents_of(path("out/results.json")), run.out);

@@ -23,7 +23,7 @@ struct Mistake {
   const char* message;
 };
 
-TEST(RunImplementations, AllSaysWhereNoneWasMeasured) {
+TEST(RunImplementations, AllReportsWhereNoneWasMeasured) {
   const Outcome backward = run_program("commfuse-sim run --scope down_backward --as all --uncertainty off");
   EXPECT_EQ(backward.err,
             "--as all: no implementation covers scope down_backward (all were measured in forward passes only); only "
@@ -407,7 +407,7 @@ std::vector<std::string> commands_of(const std::string& program) {
   return commands;
 }
 
-TEST(CommfuseSim, EveryHelpFitsTheSmallestScreenOrSaysHowToGetTheRest) {
+TEST(CommfuseSim, EveryHelpFitsTheSmallestScreenOrNamesTheRest) {
   for (const std::string program : {"commfuse-sim", "commfuse-validate"}) {
     const std::vector<std::string> commands = commands_of(program);
     EXPECT_GT(commands.size(), 9U);
@@ -435,7 +435,7 @@ TEST(CommfuseSim, ShortHelpOfRunHasTheUsualFlags) {
   EXPECT_NE(run_program("commfuse-sim run --help-all").out.find("--evaluator WORD=auto"), std::string::npos);
 }
 
-TEST(CommfuseSim, HelpIsAsWideAsColumnsSays) {
+TEST(CommfuseSim, HelpIsAsWideAsColumns) {
   const std::string narrow = run_program("env COLUMNS=60 commfuse-sim run --help-all").out;
   const std::string wide = run_program("env COLUMNS=120 commfuse-sim run --help-all").out;
   EXPECT_GT(std::count(narrow.begin(), narrow.end(), '\n'), std::count(wide.begin(), wide.end(), '\n'));

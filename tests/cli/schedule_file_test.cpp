@@ -138,7 +138,7 @@ TEST_F(ScheduleFiles, ADumpOfAGeneratedScheduleGivesTheRowOfTheGeneratedOne) {
   EXPECT_EQ(rows[0], rows[1]);
 }
 
-TEST_F(ScheduleFiles, StrategiesStandBesideAFileWhereTheyAreNamed) {
+TEST_F(ScheduleFiles, StrategiesAppearBesideAFileIfTheyAreNamed) {
   const json rows = rows_of("--schedule doubling --strategy serial,commfuse --seq 2K");
   ASSERT_EQ(rows.size(), 3U);
   EXPECT_EQ(rows[0].at("strategy"), "serial");

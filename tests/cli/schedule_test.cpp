@@ -33,7 +33,7 @@ std::string shown(const std::string& arguments) {
   return run_program("commfuse-sim schedule show --scope qkv --strategy commfuse --ranks 4 " + arguments).out;
 }
 
-TEST(CommfuseSimSchedule, ListSaysWhatEachDoesAndLeavesExposed) {
+TEST(CommfuseSimSchedule, ListDescribesEachStrategyAndItsExposedTime) {
   const Outcome outcome = run_program("commfuse-sim schedule list");
   EXPECT_EQ(outcome.code, 0);
   EXPECT_NE(outcome.out.find("sliced\n  k slices"), std::string::npos) << outcome.out;

@@ -148,7 +148,7 @@ TEST_F(SchemaFiles, EveryShippedFileFits) {
   }
 }
 
-TEST_F(SchemaFiles, AMisspeltKeyIsRefusedWhereverItStands) {
+TEST_F(SchemaFiles, AMisspeltKeyIsRefusedAnywhere) {
   const std::vector<ConfigFile> files = shipped_files();
   Json values = Json::array();
   Json places = Json::array();

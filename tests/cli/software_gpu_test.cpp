@@ -142,7 +142,7 @@ INSTANTIATE_TEST_SUITE_P(TwoToEight, SoftwareGpuStated, testing::Values(2, 4, 8)
 // Stated costs leave only the order of the ops, their waits and which ops run side by side: the plugin and the
 // simulator have to agree to the nanoseconds to which costs are rounded. Schedules have one lane, because paced lanes
 // do not share their wire as the lanes of a machine do.
-TEST_P(SoftwareGpuStated, MakespansAreThoseOfTheSimulator) {
+TEST_P(SoftwareGpuStated, MakespansEqualThoseOfTheSimulator) {
   std::filesystem::copy_file(COMMFUSE_SOURCE_DIR "/tests/software_gpu/stated.yaml", "stated.yaml");
   const std::string stated = std::string(few_flops) + "SOFTWARE_GPU_KERNEL_NS=1000 SOFTWARE_GPU_FLOPS=10000000000000 ";
   for (const char* how : {"--scope gate_up --issue gated", "--scope gate_up --issue stream",
@@ -224,7 +224,7 @@ TEST_F(SoftwareGpu, ProcessesTimeOpsAndLinksThoughSomeAreIdle) {
 /// GPUs with few multiprocessors: a kernel that copies has one block for each.
 constexpr const char* four_gpus = "SOFTWARE_GPU_DEVICES=4 SOFTWARE_GPU_MULTIPROCESSORS=4 ";
 
-TEST_F(SoftwareGpu, CopiesBetweenFourGpusAreThoseOfNvbandwidth) {
+TEST_F(SoftwareGpu, CopiesBetweenFourGpusMatchNvbandwidth) {
   const Outcome outcome = on_one(
       "links --copies all --both-ways --bytes '8 KiB' --iterations 3 --tolerance 1000000 --out copies.json", four_gpus);
   const RunRecord record = record_of_software("copies.json");

@@ -128,7 +128,7 @@ TEST_F(SweepScale, WholeModelsResumeToo) {
   EXPECT_EQ(contents_of("parts/results.json"), contents_of("whole/results.json"));
 }
 
-TEST_F(SweepScale, MergeSaysWhichShardsAreMissing) {
+TEST_F(SweepScale, MergeNamesTheMissingShards) {
   run_program(sweep("all", "--shard 2/3"));
   const Outcome outcome = run_program("commfuse-sim merge all");
   EXPECT_EQ(outcome.code, 2);

@@ -66,7 +66,7 @@ TEST_F(SweepTest, LeavesResultsReportAndSettingsAndPrintsTheTableOfRun) {
   EXPECT_NE(written("report.html").find("<svg"), std::string::npos);
 }
 
-TEST_F(SweepTest, OfManyRowsSaysHowToMakeTheReport) {
+TEST_F(SweepTest, ALargeSweepNamesTheCommandForItsReport) {
   const Outcome outcome = sweep(
       "set: {strategy: {name: serial}, uncertainty: off}\naxes:\n  - ranks: [2, 4, 8]\n  - seq: 1K..512K+64\n"
       "outputs: [report, map]\n");

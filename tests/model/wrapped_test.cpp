@@ -35,7 +35,7 @@ std::size_t width_with(const char* value) {
   return width;
 }
 
-TEST(TerminalWidth, IsWhatColumnsSaysFromSixtyToAHundredAndTwenty) {
+TEST(TerminalWidth, FollowsColumnsFrom60To120) {
   EXPECT_EQ(width_with("100"), 100U);
   EXPECT_EQ(width_with("20"), 60U);
   EXPECT_EQ(width_with("500"), 120U);

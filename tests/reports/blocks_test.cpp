@@ -25,7 +25,7 @@ std::string unpacked(const std::string& gzip) {
   return text;
 }
 
-TEST(Blocks, Base64IsThatOfRfc4648) {
+TEST(Blocks, Base64MatchesRfc4648) {
   EXPECT_EQ(base64_of(""), "");
   EXPECT_EQ(base64_of("f"), "Zg==");
   EXPECT_EQ(base64_of("fo"), "Zm8=");

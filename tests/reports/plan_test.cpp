@@ -327,7 +327,7 @@ TEST(CapacityReport, FiguresHoldNoLabelsAndPhonesHaveTheirOwnFigures) {
   EXPECT_NE(page.find("aria-labelledby=\"plan-days-narrow-title"), std::string::npos);
 }
 
-TEST(CapacityReport, AMissedDeadlineSaysHowManyGpusItNeeds) {
+TEST(CapacityReport, AMissedDeadlineStatesTheGpusItNeeds) {
   CapacityPlan plan = made();
   EXPECT_FALSE(gpus_for_deadline(plan, plan.kinds[0]));  // One of the planned numbers meets the deadline.
   EXPECT_FALSE(gpus_for_deadline(plan, plan.kinds[1]));  // There are no planned numbers.

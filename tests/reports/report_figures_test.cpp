@@ -98,7 +98,7 @@ SampledRun thousand(const char* name, Duration least) {
   return run;
 }
 
-TEST(Distribution, TheP99OfAThousandIsThe990thAndItsBandIsThatOfOrderStatistics) {
+TEST(Distribution, TheP99OfAThousandIsThe990thWithItsOrderStatisticsBand) {
   const std::vector<SampledRun> runs{thousand("serial", 1000us), thousand("commfuse", 500us)};
   const Figure figure = distribution_figure(runs);
   EXPECT_EQ(figure.title, "commfuse has the lowest p99: 501.0 \u00b5s, 0.1% above its median");

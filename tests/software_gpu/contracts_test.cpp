@@ -140,7 +140,7 @@ TEST(SoftwareGpuKernels, LanesOfAWarpExchangeTheirValues) {
   }
 }
 
-TEST(SoftwareGpuKernels, EveryBlockRunsOnceWithSharedMemoryOfItsOwn) {
+TEST(SoftwareGpuKernels, EveryBlockRunsOnceWithItsOwnSharedMemory) {
   cudaStream_t stream = new_stream();
   std::vector<int> runs(12);
   EXPECT_EQ(run(stream, {.grid = {3, 4}, .block = 8, .shared_bytes = 8 * sizeof(int)},
@@ -184,7 +184,7 @@ TEST(SoftwareGpuKernels, ABarrierThatSomeThreadsSkipEndsTheProcess) {
                "wait for each other at different barriers");
 }
 
-TEST(SoftwareGpuNumbers, Bf16AndFp16AreThoseOfTheReference) {
+TEST(SoftwareGpuNumbers, Bf16AndFp16MatchTheReference) {
   using commfuse::DType;
   std::uint32_t bits = 1;
   for (int i = 0; i < 2'000'000; ++i) {
@@ -730,7 +730,7 @@ TEST(SoftwareGpuNccl, PutsAndSignalsThatNcclWouldRefuseAreRefused) {
   });
 }
 
-TEST(SoftwareGpuNccl, SignalsThatNobodyWaitedForEndTheProcess) {
+TEST(SoftwareGpuNccl, UnconsumedSignalsEndTheProcess) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   EXPECT_DEATH(on_ranks(1,
                         [](int /*rank*/, ncclComm_t comm, cudaStream_t stream) {

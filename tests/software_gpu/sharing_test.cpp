@@ -221,7 +221,7 @@ TEST(SoftwareGpuSharing, FlagsWrapAround) {
   EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
 }
 
-TEST(SoftwareGpuSharing, FlagsLieInDeviceMemoryAtMultiplesOfFour) {
+TEST(SoftwareGpuSharing, FlagsAreInDeviceMemoryAtMultiplesOfFour) {
   unsigned* flag = numbers(7);
   cudaStream_t stream = a_stream();
   const auto inside = reinterpret_cast<const unsigned*>(reinterpret_cast<std::uintptr_t>(flag) + 2);

@@ -19,7 +19,7 @@ MapEntry entry(double seq, double link, double ranks, const char* strategy, std:
 
 MapEntry at_seq(double seq, const char* strategy, std::int64_t time) { return entry(seq, 1.0, 2.0, strategy, time); }
 
-TEST(CrossoverMap, ACellSaysWhatItsWinnerSavesOverTheNextFamilyAndOverSerial) {
+TEST(CrossoverMap, ACellHasTheSavingOverTheNextFamilyAndOverSerial) {
   const std::vector<MapEntry> entries{at_seq(1, "serial", 200), at_seq(1, "sliced", 120), at_seq(1, "sliced", 100),
                                       at_seq(1, "ring", 125),   at_seq(2, "serial", 100), at_seq(2, "ring", 101)};
   const CrossoverMap map = crossover_maps(entries, rule).at(0);
@@ -35,7 +35,7 @@ TEST(CrossoverMap, ACellSaysWhatItsWinnerSavesOverTheNextFamilyAndOverSerial) {
   EXPECT_EQ(map.strategies, (std::vector<std::string>{"serial", "sliced"}));
 }
 
-TEST(CrossoverMap, WhereTimesArePowersOfTheValueTheCrossoverIsExact) {
+TEST(CrossoverMap, TheCrossoverIsExactForPowerLaws) {
   // One family takes 1000 x seq, the other 8000 at every length: equal at 8, between 4 and 16; log 2 below and above.
   const std::vector<MapEntry> entries{at_seq(4, "linear", 4000), at_seq(4, "flat", 8000), at_seq(16, "linear", 16000),
                                       at_seq(16, "flat", 8000)};
@@ -97,7 +97,7 @@ TEST(CrossoverMap, PlacesAreSortedAndChangesAreLookedForAlongEveryAxis) {
   EXPECT_EQ(map.crossings[1].place, (MapPlace{1, 0, 0, 0}));
 }
 
-TEST(CrossoverMap, OnePointOrOneStrategyIsNoMapAndSettingsStandApart) {
+TEST(CrossoverMap, OnePointOrStrategyIsNotAMapAndSettingsAreSeparate) {
   EXPECT_TRUE(crossover_maps(std::vector{at_seq(1, "a", 1), at_seq(1, "b", 2)}, rule).empty());
   EXPECT_TRUE(crossover_maps(std::vector{at_seq(1, "a", 1), at_seq(2, "a", 2)}, rule).empty());
   std::vector<MapEntry> entries{at_seq(1, "a", 1), at_seq(2, "b", 2)};

@@ -42,7 +42,7 @@ TEST(Percentiles, TheMedianOfTenLiesBetweenTheSecondAndTheNinth) {
 }
 
 // 1/32 = 3.1 % is more than 2.5 %, 1/64 is not.
-TEST(Percentiles, FiveSamplesDoNotSayWhereTheMedianLiesAndSixDo) {
+TEST(Percentiles, SixSamplesLocateTheMedianButFiveDoNot) {
   EXPECT_EQ(percentile(one_to(5), 500), (Estimate{3us, std::nullopt}));
   EXPECT_EQ(percentile(one_to(6), 500), known(3us, 1us, 6us));
 }
@@ -113,7 +113,7 @@ TEST(Percentiles, TheMeanHasStudentsRange) {
   EXPECT_NEAR(to_microseconds(estimate.range->high), 6 + 3.182446 * 3.651484 / 2, 1e-5);
 }
 
-TEST(Percentiles, OneSampleIsAllItsPercentilesAndSaysNothingOfThem) {
+TEST(Percentiles, OneSampleIsAllItsPercentilesWithoutAnInterval) {
   const Percentiles percentiles = percentiles_of({5us});
   EXPECT_EQ(percentiles.samples, 1U);
   for (const Estimate& estimate :

@@ -30,7 +30,7 @@ TEST(Scaling, IsWeakWhereTokensARankAreFixedWhetherByBatchOrBySequence) {
   EXPECT_DOUBLE_EQ(scalings[0].efficiency, 0.8);
 }
 
-TEST(Scaling, IsNeitherWhereRanksStandStillOrAllChangesAtOnce) {
+TEST(Scaling, IsNeitherIfRanksAreConstantOrEverythingChanges) {
   EXPECT_TRUE(scalings_of(std::vector{point(2, 1, 1024, 1), point(2, 1, 2048, 2)}).empty());
   EXPECT_TRUE(scalings_of(std::vector{point(2, 1, 1024, 1), point(4, 1, 1536, 2)}).empty());
   EXPECT_TRUE(scalings_of({}).empty());

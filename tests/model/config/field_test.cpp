@@ -48,7 +48,7 @@ TEST(FieldTest, ChoicesAreTheCodesOwnLists) {
   }
 }
 
-TEST(FieldTest, CountsSayTheirRange) {
+TEST(FieldTest, CountsNameTheirRange) {
   EXPECT_EQ(refusal("ranks", "0"), "'0' is out of range; choose 1 to 1M ranks");
   EXPECT_EQ(refusal("ranks", "-8"), "'-8' is out of range; choose 1 to 1M ranks");
   EXPECT_EQ(refusal("ranks", "2M"), "'2M' is out of range; choose 1 to 1M ranks");

@@ -231,7 +231,7 @@ TEST_F(LoadImplementationTest, UnknownKeysAndWordsAreNamedWithTheirPlace) {
   EXPECT_EQ(refusal("    sms:", "    smss:"), "./loom.yaml:24:5: unknown key 'smss'; did you mean 'sms'?");
 }
 
-TEST_F(LoadImplementationTest, OptionsAreThoseOfTheStrategy) {
+TEST_F(LoadImplementationTest, AcceptsOnlyOptionsOfTheStrategy) {
   EXPECT_EQ(refusal("slices: 4", "reserved_sms: 4"),
             "./loom.yaml:7:25: sliced has no option 'reserved_sms'; remove it");
   EXPECT_EQ(refusal("slices: 4", "slice: 4"), "./loom.yaml:7:18: sliced has no option 'slice'; remove it");

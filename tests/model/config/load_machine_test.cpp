@@ -246,7 +246,7 @@ TEST_F(LoadMachineTest, MistakesAboutNcclAreReportedWithTheirPlace) {
             "machine.yaml:" + std::to_string(line_of("clusters/dgx-h100-x2.yaml", "up_to: {value")));
 }
 
-TEST_F(LoadMachineTest, ANetworkKnowsTreesAndSmallMessages) {
+TEST_F(LoadMachineTest, ANetworkHasTreesAndSmallMessages) {
   const Machine machine = load_machine("dgx-h100-x2");
   ASSERT_NE(machine.network->collective.tree, nullptr);
   EXPECT_GT(machine.network->collective.tree->two_nodes_rate->value.value,

@@ -26,7 +26,7 @@ QueryRows slice_of(const AttentionSize& size, std::int64_t j, std::int64_t slice
   return {.queries = size.seq / slices, .keys = size.causal ? size.seq / slices * (j + 1) : size.seq, .share = share};
 }
 
-TEST(AttentionTime, ForAllRowsEqualsThatOfTheWhole) {
+TEST(AttentionTime, IsTheSameForAllRowsAndTheWhole) {
   const Machine machine = h100();
   for (const bool causal : {true, false}) {
     for (const std::int64_t seq : {128, 1000, 4096, 131072}) {
@@ -186,7 +186,7 @@ TEST(Windows, HaveASecondEdgeForQueriesThatDoNotSeeAllBeforeThem) {
 
 // 16 heads of 4096 queries, a window of 128 keys. All tiles: 16 x (scores + (4096 + 3968) x 64 / 2) x 512 FLOP at
 // 10 TFLOP/s; eight slices of the queries have as many scores and edges together.
-TEST(AttentionTime, OfWindowedSlicesAddsUpToThatOfTheWhole) {
+TEST(AttentionTime, AddsUpOverWindowedSlices) {
   Accelerator accelerator = ten_sms();
   accelerator.attention.masked_width.value = 64.0;
   const AttentionWindow window{.keys = 128};
@@ -242,7 +242,7 @@ void expect_slices_no_cheaper(const Machine& machine) {
   }
 }
 
-TEST(AttentionTime, OfAllSlicesIsNoLessThanThatOfTheWhole) {
+TEST(AttentionTime, AddsUpToAtLeastTheWholeOverAllSlices) {
   expect_slices_no_cheaper(h100());
   expect_slices_no_cheaper(load_machine(COMMFUSE_SOURCE_DIR "/configs/hardware/a100-sxm-80.yaml"));
 }

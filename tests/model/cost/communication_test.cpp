@@ -54,7 +54,7 @@ TEST(P2pTime, UsesTheProtocolOfSmallMessages) {
   EXPECT_EQ(p2p_time(peer, Bytes{1'000'000}, BytesPerSecond{50e9}), Duration{12us});
 }
 
-TEST(P2pTime, OfASmallMessageIsAtMostThatOfALargeOne) {
+TEST(P2pTime, IsAtMostThatOfALargeMessageForASmallOne) {
   PeerParameters peer = plain_link().peer;
   peer.small = SmallMessages{
       .up_to = {.value = Bytes{1'000'000}}, .latency = {.value = 8us}, .rate = {.value = BytesPerSecond{125e9}}};
@@ -62,14 +62,14 @@ TEST(P2pTime, OfASmallMessageIsAtMostThatOfALargeOne) {
   EXPECT_EQ(p2p_time(peer, Bytes{1'000'000}), Duration{15us});  // It is that of 1,000,001 bytes, not 16 us.
 }
 
-TEST(CollectiveTime, AllGatherAndReduceScatterGoOnceRoundTheRing) {
+TEST(CollectiveTime, AllGatherAndReduceScatterGoRoundTheRingOnce) {
   // 4 ranks, 4 MB in total: 3 MB on the wire at 100 GB/s = 30 us; 10 us base; 3 steps of 1 us.
   EXPECT_EQ(all_gather_time(plain_link(), 4, Bytes{4'000'000}), Duration{43us});
   EXPECT_EQ(reduce_scatter_time(plain_link(), 4, Bytes{4'000'000}), Duration{43us});
   EXPECT_EQ(all_to_all_time(plain_link(), 4, Bytes{4'000'000}), Duration{43us});
 }
 
-TEST(CollectiveTime, AllReduceGoesTwiceRoundInOneLaunch) {
+TEST(CollectiveTime, AllReduceGoesRoundTwiceInOneLaunch) {
   EXPECT_EQ(all_reduce_time(plain_link(), 4, Bytes{4'000'000}), Duration{76us});
 }
 

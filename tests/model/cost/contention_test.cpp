@@ -81,7 +81,7 @@ TEST(Contention, DelaysBothByTheShorterOne) {
 }
 
 // The latency of the network uses no wires, so an exchange between nodes does not pay it twice.
-TEST(Contention, BetweenNodesLeavesOutTheNetworksLatency) {
+TEST(Contention, BetweenNodesOmitsTheLatencyOfTheNetwork) {
   const Machine cluster = machine("clusters/dgx-h100-x2.yaml");
   const Mesh nested{{{"node", 2}, {"gpu", 8}}};
   const Duration latency = p2p_time(cluster.network->peer, Bytes{});

@@ -127,7 +127,7 @@ TEST(CutBound, IsTheNicsBetweenNodes) {
 }
 
 // One node represents all where possible: three nodes of four ranks, but not nine ranks, whose last node has one.
-TEST(CutBound, OfOneRepresentativeNodeIsThatOfAllNodes) {
+TEST(CutBound, IsTheSameForOneNodeAsForAllNodes) {
   TopologyPlan plan = two_nodes(4);
   plan.nodes = 3;
   const Machine cluster = wired(plan);

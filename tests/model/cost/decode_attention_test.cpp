@@ -38,7 +38,7 @@ TEST(DecodeAttention, OverNarrowKeysReadsThemOnceForAllHeadsOrIsBoundByProducts)
   EXPECT_EQ(latent_decode_time(h100, size), h100.attention.overhead.value + from_seconds(products / rate));
 }
 
-TEST(DecodeAttention, OverWideKeysReadsThoseOfEveryHead) {
+TEST(DecodeAttention, OverWideKeysReadsTheKeysOfEveryHead) {
   const Accelerator h100 = load_machine(COMMFUSE_SOURCE_DIR "/configs/hardware/h100-sxm.yaml").accelerator;
   const LatentDecodeSize wide{
       .batch = 64, .seq = 4096, .heads = 16, .key_width = 192, .value_width = 128, .shared = false};

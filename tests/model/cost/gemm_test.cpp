@@ -71,7 +71,7 @@ TEST(EstimateGemm, AWaveOverheadGrowsWithTheTile) {
   EXPECT_EQ(estimate.tile_m * estimate.tile_n, 64 * 64);
 }
 
-TEST(EstimateGemm, SlowSmallTilesArePassedOver) {
+TEST(EstimateGemm, AvoidsSlowSmallTiles) {
   Accelerator accelerator = ten_sms();
   bf16_of(accelerator).tile_64x64.value = 0.5;
   bf16_of(accelerator).tile_128x64.value = 0.7;
@@ -83,7 +83,7 @@ TEST(EstimateGemm, SlowSmallTilesArePassedOver) {
   EXPECT_EQ(estimate.tile_m * estimate.tile_n, 192 * 128);
 }
 
-TEST(EstimateGemm, APartlyFullWaveCostsWhatTheQuantumSays) {
+TEST(EstimateGemm, APartlyFullWaveCostsItsQuantum) {
   Accelerator accelerator = ten_sms();
   for (Parameter<double> GemmParameters::*tile :
        {&GemmParameters::tile_64x256, &GemmParameters::tile_128x64, &GemmParameters::tile_64x64}) {
@@ -195,7 +195,7 @@ TEST(EstimateGemm, WeightsThatABenchmarkFindsInL2ComeFromThere) {
   EXPECT_EQ(repeated_time(size), Duration{320'000 + 164'000});
 }
 
-TEST(EstimateGemm, ABenchmarkTakesNoMoreCopiesThanFillTheL2) {
+TEST(EstimateGemm, ABenchmarkUsesNoMoreCopiesThanFillTheL2) {
   // Weights have 2,000,000 bytes, so two of the five copies fill the L2: 4,000,000 bytes between two uses, and 2 x
   // (2500 + 400) bytes of input and output. They fit 1.1 times the L2, but not 0.9 times.
   const GemmSize size{.m = 1, .n = 2500, .k = 400, .weight_copies = 5};

@@ -96,7 +96,7 @@ int counted_nodes(int per_node, int stride, int ranks) {
   return std::max(1, -worst.second);
 }
 
-TEST(Group, LiesOnItsNodesAsCountingAllMembersFinds) {
+TEST(Group, HasTheNodesFoundByCountingAllMembers) {
   for (const int per_node : {3, 4, 6, 8}) {
     Machine machine = two_nodes();
     machine.gpus_per_node = per_node;

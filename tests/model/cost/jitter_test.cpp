@@ -138,7 +138,7 @@ TEST(JitterSampler, ManyRanksTakeSeveralRunsOfWords) {
   EXPECT_TRUE(std::equal(times.end() - 4, times.end(), sampled[0].end() - 4));
 }
 
-TEST(JitterSampler, OnePriceAndThatPriceForEveryRankAreTheSame) {
+TEST(JitterSampler, OnePriceEqualsThatPriceForEveryRank) {
   const Program program = fuse_rs(4);
   JitterSampler sampler(draws_of(spread(0.1, 0.1, 0.1, 0.05), program), 4, 8);
   std::vector<double> of_one_price(32);

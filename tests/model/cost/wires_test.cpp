@@ -82,7 +82,7 @@ TEST(Wires, AreOnePerPeerOfAMeshUpToTheirSum) {
   }
 }
 
-TEST(Wires, ToTheSamePeerAreTheSameWire) {
+TEST(Wires, AreTheSameToTheSamePeer) {
   // Both halves of two ranks go to the other rank; four ranks use two wires.
   const Machine mesh = mesh_of_wires();
   const Priced two(2, halves, mesh);
@@ -162,7 +162,7 @@ TEST(Wires, BetweenRootsAreSharedByAllThatCrossThem) {
 }
 
 // A node has eight GPUs and two NICs; in the step of distance eight all GPUs send across, four by each NIC.
-TEST(Wires, OfNicsAreSharedByTheGpusOfTheirNode) {
+TEST(Wires, IncludeNicsThatTheGpusOfANodeShare) {
   const Machine cluster = machine("clusters/a100-100g-x2.yaml");
   const Priced priced(16, direct(1), cluster);
   const std::vector<std::size_t> exchanges = priced.exchanges();

@@ -57,13 +57,13 @@ TEST(Expectation, RangesFollowTheErrorsAndTheFalseAlarms) {
 }
 
 // 1 GiB in 4 ms is 268.4 GB/s; times 1.75 on the bus.
-TEST(Expectation, BandwidthsAreThoseOfNcclTests) {
+TEST(Expectation, BandwidthsMatchNcclTests) {
   const Duration time = std::chrono::milliseconds(4);
   EXPECT_NEAR(algorithm_bandwidth(all_reduce_of(gib), time).value, 268.435456e9, 1.0);
   EXPECT_NEAR(bus_bandwidth(all_reduce_of(gib), time).value, 469.762048e9, 1.0);
 }
 
-TEST(Expectation, KnowsTheFitAndTheParametersBehindATime) {
+TEST(Expectation, NamesTheFitAndTheParametersBehindATime) {
   const Expectation expectation(load_machine("h100-sxm"));
   const Expected large = expectation.of(all_reduce_of(gib));
   EXPECT_EQ(large.limit, Limit::bandwidth);
@@ -140,7 +140,7 @@ TEST(Expectation, CountsUndecidedParametersAloneWhereAsked) {
                    Expectation(prior).of(all_reduce_of(gib)).shared_error);
 }
 
-TEST(Expectation, KnowsWhichSizesAFitSaw) {
+TEST(Expectation, KnowsTheSizesThatAFitSaw) {
   const Machine machine = load_machine("h100-sxm");
   EXPECT_TRUE(is_seen(machine, all_reduce_of(1 << 20)));
   EXPECT_FALSE(is_seen(machine, all_reduce_of(64 * gib)));

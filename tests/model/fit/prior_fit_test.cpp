@@ -74,7 +74,7 @@ TEST(PriorFit, KeepsParametersThatARowHardlyDecides) {
   EXPECT_EQ(times.values()[1], 1.0);
 }
 
-TEST(PriorFit, TheRowsSayHowFarTheMachineIsFromItsBase) {
+TEST(PriorFit, TheRowsDecideTheDistanceOfTheMachineFromItsBase) {
   PriorFitOptions options = least_squares();
   options.distances = {0.0, 0.1, 0.2, 0.4, 0.8};
   const auto distance_at = [&](double log) {

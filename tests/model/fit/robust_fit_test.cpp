@@ -101,7 +101,7 @@ TEST(RobustFit, RowsRepeatedInAGroupTeachNothingNew) {
   EXPECT_NEAR(fooled.parameters[1].standard_error / error, 1.0 / 3.0, 0.02);
 }
 
-TEST(RobustFit, AParameterOnItsBoundSaysThatTheDataDoNotDecideIt) {
+TEST(RobustFit, AParameterAtItsBoundIsReportedAsUndetermined) {
   const std::vector<Row> rows = rows_of(0.01, 4);
   std::vector<FitParameter> bounded = parameters();
   bounded[0].upper = 5.0;
@@ -133,7 +133,7 @@ TEST(RobustFit, AParameterWithoutInfluenceKeepsItsStart) {
   EXPECT_NEAR(fit.parameters[0].value, true_latency, 0.02 * true_latency);
 }
 
-TEST(RobustFit, TheSpreadIsThatOfTheNoise) {
+TEST(RobustFit, TheSpreadEqualsTheNoise) {
   const std::vector<Row> rows = rows_of(0.05, 7);
   const RobustFit fit = robust_fit(parameters(), rows.size(), of(rows));
   EXPECT_NEAR(fit.spread, 0.05, 0.015);

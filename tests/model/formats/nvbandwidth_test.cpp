@@ -91,7 +91,7 @@ TEST(Nvbandwidth, ThreeMatricesBelowEachOtherArePartsOfOneTest) {
   EXPECT_EQ(run.matrices[2].values.at(1).at(0), 6.0);
 }
 
-TEST(Nvbandwidth, TestsThatDidNotPassSayWhy) {
+TEST(Nvbandwidth, FailedTestsStateTheirReason) {
   const BandwidthRun run = read(document(
       R"({"name": "a", "status": "Waived"}, {"name": "b", "status": "Running"}, {"name": "b", "status": "Error"},
          {"name": "c", "status": "Error", "error": "CUDA_ERROR_OUT_OF_MEMORY line 7"}, {"name": "d", "status": "Running"})"));

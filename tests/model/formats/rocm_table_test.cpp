@@ -158,7 +158,7 @@ std::string with(std::string text, const std::string& from, const std::string& t
   return text.replace(at, from.size(), to);
 }
 
-TEST(RocmTable, EveryPairOfAnMi300XHasALinkOfItsOwn) {
+TEST(RocmTable, EveryPairOfAnMi300XHasItsOwnLink) {
   const NodeWires wires = read(print(mi300x()), {.nvlink = BytesPerSecond{64e9}});
   EXPECT_EQ(wires.gpus, 8);
   EXPECT_EQ(wires.edges.size(), 28u);  // 8 x 7 / 2, and no switch: seven links are not those of a crossbar
@@ -175,7 +175,7 @@ TEST(RocmTable, TheDriversBandwidthIsNotTheRate) {
             "topo.txt:28:21: the table does not say how fast an xGMI link is; give nvlink_rate beside the file");
 }
 
-TEST(RocmTable, DiesOfAnMi250XHaveAsManyLinksAsTheirBandwidthSays) {
+TEST(RocmTable, LinksOfMi250XDiesFollowFromTheirBandwidth) {
   const Topology topology = topology_of(read(print(mi250x())));
   EXPECT_EQ(route_between(topology, 0, 1)->rate, BytesPerSecond{200e9});  // Both dies are in one module.
   EXPECT_EQ(route_between(topology, 2, 4)->rate, BytesPerSecond{100e9});

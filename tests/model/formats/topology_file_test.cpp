@@ -99,7 +99,7 @@ TEST(NcclTopology, WithoutNvlinksTheWayIsPcie) {
   EXPECT_EQ(route_between(topology, 0, 3)->rate, BytesPerSecond{10e9});
 }
 
-TEST(NcclTopology, GivenRatesTakeThePlaceOfThoseOfTheFile) {
+TEST(NcclTopology, GivenRatesReplaceThoseOfTheFile) {
   const Topology topology = topology_of("nccl_nvswitch.xml", {.nvlink = BytesPerSecond{26.5e9}});
   EXPECT_EQ(route_between(topology, 0, 7)->rate, BytesPerSecond{477e9});
 }
@@ -116,7 +116,7 @@ std::string rccl_text(std::string_view gcn) {
   return text + "</cpu></system>";
 }
 
-TEST(NcclTopology, XgmiLinksAreThoseOfTheArchitecture) {
+TEST(NcclTopology, XgmiLinksFollowFromTheArchitecture) {
   const Topology topology = topology_of(read_nccl_topology("a.txt", rccl_text("gfx942:sramecc+:xnack-"), {}));
   EXPECT_EQ(route_between(topology, 0, 1)->rate, BytesPerSecond{128e9});
   EXPECT_EQ(route_between(topology_of(read_nccl_topology("a.txt", rccl_text("910"), {})), 0, 1)->rate,

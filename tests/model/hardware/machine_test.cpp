@@ -40,7 +40,7 @@ TEST(CollectiveOver, IsTheNetworkIfOneGpuIsInAnotherNode) {
   EXPECT_EQ(collective_over(machine, 3, 1).rate.value, gigabytes(200));
 }
 
-TEST(ShareOfNics, IsThatOfTheGpusAndOneNicAtLeast) {
+TEST(ShareOfNics, FollowsTheShareOfGpusAndIsAtLeastOneNic) {
   EXPECT_EQ(share_of_nics({8, 8}, {8, 8}), 1.0);
   EXPECT_EQ(share_of_nics({1, 1}, {8, 8}), 0.125);
   EXPECT_EQ(share_of_nics({1, 1}, {8, 2}), 0.5);

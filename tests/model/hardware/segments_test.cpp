@@ -44,7 +44,7 @@ TEST(Segments, GoUpToTheRootOfATreeAndDown) {
   EXPECT_EQ(forward, back);
 }
 
-TEST(Segments, AcrossNodesAreThoseOfBothNodesAndTheFabric) {
+TEST(Segments, AcrossNodesIncludeBothNodesAndTheFabric) {
   const Machine cluster = machine("clusters/dgx-h100-x2.yaml");
   const Segments& segments = *cluster.segments;
   const auto way = segments.way(3, 13);

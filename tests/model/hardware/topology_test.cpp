@@ -268,7 +268,7 @@ TEST(BuildTopology, GpusThatShareANicShareItsRail) {
   EXPECT_EQ(route_between(topology, 0, 6)->hops(), 6);
 }
 
-TEST(BuildTopology, WiresOfAFileStandForEveryNode) {
+TEST(BuildTopology, WiresOfAFileApplyToEveryNode) {
   // GPUs 0 and 1 are on a bridge; both use the second of two NICs.
   const TopologyPlan plan{.wires = NodeWires{.file = "",
                                              .gpus = 2,

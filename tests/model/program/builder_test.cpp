@@ -120,7 +120,7 @@ TEST(Builder, CollectivesAreSizedByTheirLargerSide) {
   EXPECT_EQ(std::get<CollectiveShape>(program.shapes[1]).rows, (Extent{bench.tokens, 4}));
 }
 
-TEST(Builder, TensorsFollowFromWhatTheyAreMadeOf) {
+TEST(Builder, TensorsFollowFromTheirInputs) {
   Bench bench;
   ProgramBuilder& builder = bench.builder;
   const TensorId a = builder.input_tensor("a", {bench.tokens, 4}, {bench.hidden, 1}, DType::fp16);

@@ -144,7 +144,7 @@ TEST(Matching, NamesTheRanksOfAHalfThatNothingMeets) {
 }
 
 // A shift of 0 sends to the rank itself, along whichever axis.
-TEST(Matching, OneselfIsTheSameNeighbourOnEveryAxis) {
+TEST(Matching, TheOwnRankIsTheSameNeighbourOnEveryAxis) {
   Sketch sketch(two_by_two);
   sketch.exchange({.receives = false, .shift = 0, .axis = 0});
   sketch.exchange({.sends = false, .shift = 0, .axis = 1});
@@ -166,7 +166,7 @@ TEST(Matching, ACollectiveNeedsItsWholeGroup) {
                       "needs all ranks along its axis"}));
 }
 
-TEST(Matching, PartnersStandAShiftAwayInBothDirections) {
+TEST(Matching, PartnersAreAShiftAwayInBothDirections) {
   Sketch sketch(two_by_two);
   const OpId op = sketch.exchange({.shift = 1, .axis = 0});
   const Program program = sketch.build();

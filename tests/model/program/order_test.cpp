@@ -258,7 +258,7 @@ TEST(Contenders, AreCollectivesOfOtherLanesToo) {
 }
 
 // Exchanges share the wires by `rivals`, and transfers inside a kernel hold none.
-TEST(Contenders, AreNoneWithoutACollective) {
+TEST(Contenders, DoNotExistWithoutACollective) {
   Sketch sketch;
   sketch.exchange({}, 0);
   sketch.exchange({}, 1);

@@ -404,7 +404,7 @@ TEST(IndexText, EveryIndexHasOneForm) {
   EXPECT_EQ(index("-((-tp+2)%4)"), "-((-tp+2)%4)");
 }
 
-TEST(IndexText, TheFormReadsBackForEveryIndex) {
+TEST(IndexText, TheTextReadsBackForEveryIndex) {
   const Mesh mesh{{{"node", 2}, {"tp", 4}}};
   for (const std::int32_t scale : {-8, -2, -1, 0, 1, 2, 8}) {
     for (std::int32_t offset = 0; offset < 4; ++offset) {

@@ -69,7 +69,7 @@ TEST(Direction, IsMovedByOneStepAnAxis) {
   EXPECT_FALSE(rows.move(four, 0, -2));
 }
 
-TEST(Direction, IsMovedByAxesWhoseDigitsLieApart) {
+TEST(Direction, IsMovedByAxesWithDistinctDigits) {
   Direction rows{12, {}};
   EXPECT_TRUE(rows.move(two_by_three, 1, 2));
   EXPECT_FALSE((Direction{rows}.move(two_by_three, 0, 2)));
@@ -99,7 +99,7 @@ TEST(RotationInside, IsZeroForASpanThatATermChooses) {
   EXPECT_EQ(rotation_inside(four, {term(6, -2, 1, -1), 2}, rows), Rotation{});        // 6 - 2 ((1-tp) mod 4)
 }
 
-TEST(RotationInside, OfTheWholeEqualsThatOfTheDirection) {
+TEST(RotationInside, EqualsThatOfTheDirectionForTheWhole) {
   const Direction rows{8, {{1}}};
   EXPECT_EQ(rotation_inside(four, {0, 8}, rows), rows.rotation);
   EXPECT_EQ(rotation_inside(four, {4, 4}, rows), rows.rotation);  // This is one of two periods.

@@ -108,7 +108,7 @@ TEST(Symmetry, IsSeenInRingsNestedInNodes) {
   EXPECT_GT(seen, 0);
 }
 
-TEST(Symmetry, OfAMutationGivesTheVerdictOfEveryRank) {
+TEST(Symmetry, GivesTheVerdictOfEveryRankForMutations) {
   std::map<std::string, int> seen;
   const auto compare = [&](const Program& program) {
     for (const Mutation& mutation : mutations_of(program)) {
@@ -233,7 +233,7 @@ class Changes {
   std::mt19937 random_;
 };
 
-TEST(Symmetry, OfARandomlyChangedProgramGivesTheVerdictOfEveryRank) {
+TEST(Symmetry, GivesTheVerdictOfEveryRankForRandomChanges) {
   std::map<std::string, int> seen;
   std::uint32_t seed = 0;
   const auto compare = [&](const Program& program) {

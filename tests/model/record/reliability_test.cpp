@@ -43,14 +43,14 @@ TEST(Coverage, RowsOfOneShapeCountByTheirCorrelation) {
   EXPECT_NEAR(coverage.at[1].band, 1.959963984540054 * std::sqrt(8.0 / 3.0 * 0.68 * 0.32 / 8.0), 1e-12);
 }
 
-TEST(Coverage, WhereAllRowsAreInsideShapesAreTakenAsAlike) {
+TEST(Coverage, ShapesAreAssumedAlikeIfAllRowsAreInside) {
   // Three rows of one shape and one of another: (9 + 1) / 4.
   const Coverage coverage = coverage_of({row(1, 0.0), row(1, 0.1), row(1, -0.1), row(2, 0.0)});
   EXPECT_DOUBLE_EQ(coverage.at[3].share, 1.0);
   EXPECT_NEAR(coverage.at[3].band, 1.959963984540054 * std::sqrt(2.5 * 0.95 * 0.05 / 4.0), 1e-12);
 }
 
-TEST(Coverage, TheMedianErrorIsThatOfTheRows) {
+TEST(Coverage, TheMedianErrorIsTakenOverTheRows) {
   EXPECT_DOUBLE_EQ(coverage_of({row(1, 0, 0.1), row(2, 0, 0.3), row(3, 0, 0.2)}).median_error, 0.2);
   EXPECT_DOUBLE_EQ(coverage_of({row(1, 0, 0.1), row(2, 0, 0.3), row(3, 0, 0.2), row(4, 0, 0.4)}).median_error, 0.25);
   EXPECT_EQ(coverage_of({}).n, 0);

@@ -40,7 +40,7 @@ std::set<std::string> schemas_in_sources() {
   return schemas;
 }
 
-TEST(Versions, TheSchemasAreThoseOfTheSources) {
+TEST(Versions, TheSchemasMatchTheSources) {
   std::set<std::string> listed(written_schemas().begin(), written_schemas().end());
   EXPECT_EQ(listed.size(), written_schemas().size());
   EXPECT_TRUE(std::is_sorted(written_schemas().begin(), written_schemas().end()));

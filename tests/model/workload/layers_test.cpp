@@ -6,7 +6,7 @@
 namespace commfuse {
 namespace {
 
-TEST(LayerRuns, OfADenseModelAreASingleRun) {
+TEST(LayerRuns, AreASingleRunForADenseModel) {
   const std::vector<LayerRun> runs = layer_runs({.layers = 12});
   ASSERT_EQ(runs.size(), 1U);
   EXPECT_EQ(runs.front().kind, dense_layer);
@@ -54,7 +54,7 @@ TEST(LayerKinds, DropKindsThatAModelHasAnyway) {
   EXPECT_EQ(model.kinds.size(), 2U);
 }
 
-TEST(KeysSeen, AreThoseOfTheWindow) {
+TEST(KeysSeen, AreTheKeysInTheWindow) {
   const Transformer model;
   const LayerKind whole = dense_layer;
   LayerKind sliding = dense_layer;
@@ -75,7 +75,7 @@ TEST(KeysSeen, AreThoseOfTheWindow) {
   EXPECT_EQ(kept_keys(whole, 4096), 4096);
 }
 
-TEST(KeysSeen, AreNoMoreThanAnIndexerChooses) {
+TEST(KeysSeen, AreAtMostThoseThatAnIndexerChooses) {
   Transformer model;
   model.latent = LatentAttention{.indexer = Indexer{.heads = 64, .head_dim = 128, .keys = 2048}};
   EXPECT_EQ(mean_keys(model, dense_layer, 8192), 2048.0 - 256.0);

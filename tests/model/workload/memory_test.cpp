@@ -105,7 +105,7 @@ Transformer small_mixture() {
           .experts = Experts{.count = 16, .active = 3, .ffn = 512}};
 }
 
-TEST(LayerActivations, WithFp8KeepWhatARouterReadsIn16Bits) {
+TEST(LayerActivations, WithFp8KeepInputsOfRoutersIn16Bits) {
   Transformer mixture = small_mixture();
   const LayerKind kind{.attention = true, .mlp = MlpKind::mixture};
   const TrainingPlan plan{.seq = 1, .dtype = DType::fp8};
@@ -145,7 +145,7 @@ TEST(StepMemory, WithFullRecomputationHoldsOneRecomputedLayer) {
   EXPECT_EQ(step_memory(wordy, plan, 3).activations.count, 2 * input + 4 * seq * 1024 + 4 * seq * 128256);
 }
 
-TEST(LayerActivations, OfAHybridAreTheSumOfItsParts) {
+TEST(LayerActivations, AddUpOverThePartsOfAHybrid) {
   // One token: before each part 4 h; attention 4 x 2048 + 4 x 512, an MLP 4 x 4096, a state space of 2048 channels (32
   // heads, one group of 64): projected 2 x 4256, convolved 2 x 2176, and twice 2 x 2048.
   const Transformer hybrid{.layers = 3,
@@ -250,7 +250,7 @@ TEST(StepMemory, DoesNotShardGradientsThatAPipelineAccumulates) {
 }
 
 // Two stages of two pieces, two micro-batches: stage 0 runs all four forward passes before its first backward pass.
-TEST(StepMemory, OfWholeGradientsIsTakenAtTheFullestMoment) {
+TEST(StepMemory, CountsWholeGradientsAtTheFullestMoment) {
   const Transformer model{
       .layers = 8, .hidden = 1024, .ffn = 4096, .heads = 16, .kv_heads = 16, .head_dim = 64, .vocab = 1000};
   TrainingPlan plan{.pipeline = 2,
@@ -278,7 +278,7 @@ TEST(StepMemory, OfWholeGradientsIsTakenAtTheFullestMoment) {
   EXPECT_EQ(memory.gradients.count, gradients);
 }
 
-TEST(StepMemory, OfAllStagesAtOnceEqualsThatOfEachStage) {
+TEST(StepMemory, IsTheSameForAllStagesAtOnceAndForEach) {
   const Transformer model{.layers = 7,
                           .hidden = 1024,
                           .ffn = 4096,

@@ -55,7 +55,7 @@ TEST_F(CapacityTest, TheAnswerIsTheCheapestOrTiesWithItOnFewerGpus) {
   EXPECT_LT(kind.step_error, 0.25);
 }
 
-TEST_F(CapacityTest, TheErrorOfTheModelIsThatOfMeasuredSteps) {
+TEST_F(CapacityTest, TheErrorOfTheModelComesFromMeasuredSteps) {
   // The errors are sqrt(0.06^2 + 0.04^2) for dense steps and sqrt(0.4^2 + 0.14^2) for experts; at least 0.13 without a
   // framework.
   const std::string dense = "model: llama-3.1-8b, seq: 4K, batch: 128";
@@ -181,7 +181,7 @@ TEST_F(CapacityTest, EveryAlternativeStatesItsChange) {
   EXPECT_DOUBLE_EQ(*faster.break_even_gpu, (answer.cost.value - faster.cost.value) / static_cast<double>(answer.gpus));
 }
 
-TEST_F(CapacityTest, StepsAreThoseOfTheFrameworkThatIsNamed) {
+TEST_F(CapacityTest, StepsUseTheNamedFramework) {
   const std::string steps = "model: llama-3.1-8b, seq: 4K, batch: 128, ranks: 8";
   const CapacityPlan ideal = plan("deadline: 30 days", h100, steps);
   EXPECT_EQ(ideal.framework, "");
@@ -214,7 +214,7 @@ TEST_F(CapacityTest, LongerLatenciesAndGpusThatDifferMoreTakeLonger) {
   }
 }
 
-TEST_F(CapacityTest, AStepIsNoShorterThanWithGpusThatAreAlike) {
+TEST_F(CapacityTest, AStepIsNoShorterThanWithEqualGpus) {
   const CapacityPlan made = plan("deadline: 3 days");
   const CapacityRun& answer = *made.best_kind()->best();
   EXPECT_LT(answer.step_alike_s, answer.step_p50_s);

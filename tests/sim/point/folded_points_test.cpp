@@ -113,7 +113,7 @@ INSTANTIATE_TEST_SUITE_P(Clusters, FoldedPoints,
                          });
 
 /// Four lanes on which every rank sends to every other rank share links the most.
-TEST(FoldedPoints, OfDirectFormsEqualThoseOfAllRanks) {
+TEST(FoldedPoints, EqualThoseOfAllRanksInDirectForms) {
   StructureCache structures;
   Predictor predictor(structures);
   for (const std::int64_t seq : {4096, 6144, 16384}) {

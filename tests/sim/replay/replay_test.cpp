@@ -175,14 +175,14 @@ TEST(Replay, ReportsARunThatExceedsDoubles) {
   EXPECT_THROW(played.run(costs_of(*played.program, {.gemm = 10000s}), recorder), ConfigError);
 }
 
-TEST(Tape, OfARingNeedsTheSameRegistersForManyRanks) {
+TEST(Tape, NeedsTheSameRegistersForManyRanksOfARing) {
   const Replayed few(one_site("commfuse", SiteKind::gemm_rs, 4));
   const Replayed many(one_site("commfuse", SiteKind::gemm_rs, 64));
   EXPECT_EQ(few.tape.registers, many.tape.registers);
   EXPECT_LT(many.tape.registers, 16U);
 }
 
-TEST(Tape, WhereEveryExchangeMeetsItselfAnOpIsOneInstruction) {
+TEST(Tape, HasOneInstructionPerOpWhereExchangesMeetThemselves) {
   const Replayed ring(one_site("commfuse", SiteKind::ag_gemm, 8));
   ASSERT_EQ(ring.tape.instructions.size(), ring.program->ops.size());
   for (std::size_t i = 0; i < ring.program->ops.size(); ++i) {

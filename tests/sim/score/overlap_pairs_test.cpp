@@ -145,7 +145,7 @@ TEST(OverlapPairs, AllReducesAreSkipped) {
   EXPECT_FALSE(score.pays);
 }
 
-TEST(OverlapPairs, ATableThatDoesNotSayItsOperatorIsSkipped) {
+TEST(OverlapPairs, ATableThatDoesNotNameItsOperatorIsSkipped) {
   const TableScore score =
       score_text("# hardware: 8x H100\nM,N,K,ngpus,serial_us,flux_us\n4096,8192,28672,8,600,500\n", "x.csv", {});
   ASSERT_EQ(score.skipped.size(), 1U);

@@ -96,7 +96,7 @@ TEST(Intervals, RowsThatAFitReadAreCollectedForResidualsOnly) {
   EXPECT_EQ(row.held_out, held_back(gemm_group("gemm", "H100-SXM5-80GB", "bf16", {.n = 64, .k = 4096})));
 }
 
-TEST(Intervals, TheErrorOfOneOpIsThatOfAScheduleOfItAlone) {
+TEST(Intervals, TheErrorOfAnOpIsThatOfAScheduleOfThisOp) {
   // A Llama MLP on one rank has two GEMMs and an activation; the error of the first GEMM alone is worked out from the
   // parts of the sum.
   const GemmSize size{.m = 4096, .n = 8192, .k = 8192};

@@ -61,7 +61,7 @@ TEST(Score, AllReducesOfFrameworksUseTheirOwnKernels) {
   EXPECT_NEAR(score.errors[0], 0.25, 1e-6);
 }
 
-TEST(Score, PercentilesLieBetweenTwoErrorsAsNumpySays) {
+TEST(Score, PercentilesInterpolateBetweenErrorsAsInNumpy) {
   const ErrorSummary summary = summary_of({0.4, 0.1, 0.2, 0.3});
   EXPECT_EQ(summary.n, 4);
   EXPECT_NEAR(summary.median, 0.25, 1e-12);
@@ -129,7 +129,7 @@ TEST(Score, SkipsAndCountsUnsupportedRows) {
   EXPECT_EQ(score.skipped[1].reason, "h100-sxm has no products in int4");
 }
 
-TEST(Score, HeldOutRowsAreThoseOfGroupsThatNoFitSaw) {
+TEST(Score, HeldOutRowsBelongToGroupsThatNoFitSaw) {
   std::string text(gemm_header);
   std::int64_t kept_back = 0;
   for (std::int64_t n = 64; n <= 3200; n += 64) {

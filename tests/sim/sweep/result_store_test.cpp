@@ -607,7 +607,7 @@ void fill_by_another_version(const std::string& path, std::string_view lacks, co
   database.run("COMMIT");
 }
 
-TEST(ResultStore, ReadsColumnsOfOtherVersionsAsFarAsItKnowsThem) {
+TEST(ResultStore, ReadsTheKnownColumnsOfOtherVersions) {
   const OwnFolder folder;
   const std::vector<StoreRow> rows = stored_rows();
   const auto columns = store_columns(StoreKind::layers);

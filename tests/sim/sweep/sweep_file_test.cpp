@@ -115,7 +115,7 @@ TEST_F(SweepFileTest, MistakesFromEverySourceAreReportedTogether) {
             "--axis sqe=1K: unknown setting 'sqe'; did you mean 'seq'?");
 }
 
-TEST_F(SweepFileTest, AConstraintInQuotesKnowsItsColumnToo) {
+TEST_F(SweepFileTest, AQuotedConstraintFindsItsColumnToo) {
   for (const char* body : {"constraints:\n  - batch + sqe > 1\n", "constraints:\n  -  'batch+sqe > 1'\n"}) {
     EXPECT_EQ(refusal(body, {}), "a.yaml:3:13: unknown setting 'sqe'; did you mean 'seq'?") << body;
   }

@@ -24,7 +24,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(StepTail, WhereOnlyGpusDifferIsTheStepOnThePercentilesMachine) {
+TEST(StepTail, IsTheStepOnThePercentilesMachineWhereOnlyGpusDiffer) {
   const StepSpread spread{.gpus = 64, .rank_sigma = 0.02, .groups = 8, .alike = 100ms, .per_slowdown = 0.08};
   const StepTail tail = tail_of(spread);
   const auto at = [](double probability) {
@@ -35,7 +35,7 @@ TEST(StepTail, WhereOnlyGpusDifferIsTheStepOnThePercentilesMachine) {
   EXPECT_NEAR(to_seconds(tail.mean), 0.1 + 0.08 * (slowest_of(64, 0.02) - 1.0), 3e-5);
 }
 
-TEST(StepTail, WhereOnlyKernelsVaryIsThatOfTheSlowestGroup) {
+TEST(StepTail, IsThatOfTheSlowestGroupWhereOnlyKernelsVary) {
   StepSpread spread{.groups = 1, .alike = 100ms};
   spread.add({.runs = 100, .strays = 1e-6, .deviation = 1e-5});  // The mean is 0.1 ms, with 0.1 ms of deviation.
   EXPECT_NEAR(to_seconds(tail_of(spread).p50), 0.1001, 1e-8);

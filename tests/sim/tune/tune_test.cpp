@@ -159,7 +159,7 @@ TEST_F(TuneTest, TheBestOfFewPlansIsTheFastestWithAllStrategies) {
   EXPECT_EQ(tuning.plans, plans_of(few).size());
 }
 
-TEST_F(TuneTest, TheFastestPlansAreThoseOfSimulatingEveryPipeline) {
+TEST_F(TuneTest, FindsTheSameFastestPlansAsSimulatingEveryPipeline) {
   model_.experts = Experts{.count = 16, .active = 2, .ffn = 1024};
   const PlanSpace eight = space(8, 16);
   const std::vector<TrainingPlan> plans = plans_of(eight);
@@ -287,7 +287,7 @@ TEST_F(TuneTest, TheP99OfAStepIsLeastWithTheSitesChosenForIt) {
   EXPECT_GT(by_p99.tails->first.p99, by_p99.tails->first.p50);
 }
 
-TEST_F(TuneTest, WhereOnlyGpusVaryTheP99IsThatOfStepTables) {
+TEST_F(TuneTest, TheP99MatchesStepTablesWhereOnlyGpusVary) {
   PlanSpace eight = space(8, 8);
   eight.wish = {.tensor = 8, .micro_batch = 8};
   Jitter jitter;

@@ -237,7 +237,7 @@ TEST(CpuExecutor, APacedLinkTakesItsLatencyAndBandwidth) {
   EXPECT_EQ(executor->fetch(0, {.buffer = shift.out, .rows = 1, .columns = 1}), matrix({{2}}));
 }
 
-TEST(Pace, ARingTakesAStepForEveryOtherMember) {
+TEST(Pace, ARingTakesOneStepPerOtherMember) {
   const Pace pace{.latency = 1us, .bandwidth = {1e9}};
   EXPECT_EQ(ring_time(pace, Bytes{4000}, 4, false), 6us);  // 3 x (1 us + 1000 B at 1 GB/s)
   EXPECT_EQ(ring_time(pace, Bytes{4000}, 4, true), 12us);

@@ -308,7 +308,7 @@ Matrix<float> tags_of_the_host(std::int64_t rows, std::int64_t columns, DType dt
   return input_data(program, {.block = {rows, columns}}, DataKind::tags, seed).front();
 }
 
-TEST_F(CudaKernels, TagsOfAlignedRowsAreThoseOfTheHostToo) {
+TEST_F(CudaKernels, TagsOfAlignedRowsMatchTheHostToo) {
   for (const DType dtype : stored_dtypes) {
     const Matrix<float> whole = tags_of_the_host(3, 24, dtype, 5);
     const Panel panel = room(3, 24, dtype);
@@ -337,7 +337,7 @@ TEST_F(CudaKernels, RandomValuesDependOnTheirPlaceAlone) {
   EXPECT_NE(values.at(0, 1), values.at(1, 0));
 }
 
-TEST_F(CudaKernels, TagsAreThoseOfTheHost) {
+TEST_F(CudaKernels, TagsMatchTheHost) {
   constexpr std::uint64_t seed = 12;
   for (const DType dtype : stored_dtypes) {
     const Matrix<float> whole = tags_of_the_host(9, 14, dtype, seed);

@@ -48,7 +48,7 @@ class BuiltPlugin : public testing::Test {
 
 TEST_F(BuiltPlugin, IsFromTheBuildOfItsProgram) { EXPECT_EQ(plugin().module->build_id(), build_id_in_words()); }
 
-TEST_F(BuiltPlugin, SaysInOneSentenceWhyThereIsNoDevice) {
+TEST_F(BuiltPlugin, ExplainsAMissingDeviceInOneSentence) {
   if (plugin().usable()) {
     EXPECT_GT(plugin().module->devices(), 0);
     return;

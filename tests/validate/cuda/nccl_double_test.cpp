@@ -299,7 +299,7 @@ TEST(NcclAbsence, IsNamedByWhatNeedsNccl) {
       << none.absence();
 }
 
-TEST(NcclAbsence, IsThatOfALibraryWithoutItsFunctions) {
+TEST(NcclAbsence, CoversALibraryWithoutItsFunctions) {
   const NcclLibrary wrong(SharedLibrary({.product = "NCCL", .sonames = {"libc.so.6"}, .remedy = "install NCCL"}));
   EXPECT_EQ(wrong.absence(), "libc.so.6 lacks ncclGetVersion, which this program needs; install NCCL");
 }

@@ -177,7 +177,7 @@ TEST(NcclExecutor, SumsOfNcclAreRightThoughTheirBitsAreNotTheInterpreters) {
   EXPECT_GT(verdict.bound.worst, 0.0);
 }
 
-TEST(NcclExecutor, SumsOfTwoRanksAreHeldToTheBits) {
+TEST(NcclExecutor, SumsOfTwoRanksRequireEqualBits) {
   const CheckedOperation& gemm_rs = *std::ranges::find(checked_operations(), "gemm_rs", &CheckedOperation::name);
   const auto program = shared(program_of({&gemm_rs, &serial_strategy, {}, 2, 1}));
   const Verdict verdict = verified(program, {.orders = 2, .library_sums = true}, LaunchMode::stream);

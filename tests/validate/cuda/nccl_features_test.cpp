@@ -103,7 +103,7 @@ TEST(NcclFeatures, ProcessVariablesSetLaunchOrderAndChannels) {
   EXPECT_EQ(process_variables({.least_p2p_channels = 32}), tuned);
 }
 
-TEST(NcclFeatures, GraphsDoNotMixWhereNcclCanBeTold) {
+TEST(NcclFeatures, GraphsDoNotMixWhereNcclSupportsIt) {
   const NetworkOptions graphs{.graphs = true};
   EXPECT_EQ(graph_usage_mode(graphs, both(2, 26, 0)), std::nullopt);
   EXPECT_EQ(graph_usage_mode(graphs, both(2, 28, 9)), std::nullopt);

@@ -152,7 +152,7 @@ TEST_F(RoceChecks, LossesWithoutAMarkAreAWarning) {
   EXPECT_EQ(complaints(), std::vector<HealthCheck>{});
 }
 
-TEST_F(RoceChecks, LossesOfASenderThatHeardOfMarksAreNoWarning) {
+TEST_F(RoceChecks, LossesAfterCongestionMarksAreNotAWarning) {
   node.write(port_0 + "/hw_counters/packet_seq_err", "4711");
   node.write(port_0 + "/hw_counters/np_ecn_marked_roce_packets", "0");
   node.write(port_0 + "/hw_counters/rp_cnp_handled", "12");

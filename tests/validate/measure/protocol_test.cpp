@@ -89,7 +89,7 @@ TEST(Measure, WarmUpDoesNotCountAndSchedulesTakeTurns) {
   }
 }
 
-TEST(Measure, AScheduleThatGetsStuckFailsAndTheOthersGoOn) {
+TEST(Measure, AStuckScheduleFailsAndTheOthersContinue) {
   std::vector<int> taken;
   std::vector<Variant> variants(2);
   variants[0].executor = std::make_unique<Counter>(taken, 0, 3);

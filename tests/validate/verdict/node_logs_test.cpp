@@ -62,7 +62,7 @@ TEST_F(NodeLogsTest, CollectivesOfOneHostAreOneNode) {
 }
 
 // Format of ROCm's rccl-tests (develop, 2025): a version without "#", devices with and without a name.
-TEST_F(NodeLogsTest, LogsOfRcclTestsAreReadAsThoseOfNcclTests) {
+TEST_F(NodeLogsTest, LogsOfRcclTestsAreReadLikeThoseOfNcclTests) {
   machine = load_machine("mi300x");
   std::string text =
       "# Collective test starting: all_reduce_perf\n"

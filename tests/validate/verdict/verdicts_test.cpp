@@ -188,7 +188,7 @@ TEST(Verdicts, AFleetThatIsSlowAsAWholeIsSeen) {
   }
 }
 
-TEST(Verdicts, HealthyNodesOfAnotherNcclAreNoReference) {
+TEST(Verdicts, HealthyNodesWithAnotherNcclAreNotAReference) {
   const Machine machine = load_machine("h100-sxm");
   NodeLog known = log_of("good", rows_of(machine));
   known.nccl_versions = {"2.23.4"};
