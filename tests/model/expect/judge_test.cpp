@@ -233,7 +233,7 @@ TEST(Judge, StaysSaneOnAbsurdTimes) {
   }
 }
 
-// Of three nodes, the median of ln is that of the middle node, and the spread is its distance to the other nodes.
+// The median of ln over three nodes is that of the middle node, and the spread is its distance to the others.
 TEST(Reference, IsTheMiddleOfSeveralNodes) {
   const Machine machine = load_machine("h100-sxm");
   const Expectation expectation(machine);

@@ -137,7 +137,7 @@ TEST(SmiLayouts, ATrayOfGraceBlackwellHasNumaNodesOfItsGpus) {
 }
 
 TEST(SmiLayouts, BridgedPairsOfH100NvlMeetOthersOverPcie) {
-  // Vertices after the GPUs: the host bridges of 0 to 3 (4 of them), joined by one root.
+  // Vertex 4, after the GPUs, is the root that joins the host bridges of GPUs 0 to 3.
   const NodeWires wires = read(print(
       {.gpus = named("GPU", 4), .cell = [](int gpu, int device) { return gpu / 2 == device / 2 ? "NV12" : "NODE"; }}));
   EXPECT_EQ(route(wires, 0, 1).rate, BytesPerSecond{300e9});

@@ -459,7 +459,7 @@ Transformer hybrid() {
 }
 
 TEST_F(StepTest, AHybridIsTheSumOfItsLayers) {
-  // Of eight layers four have a state space, one attention and three an MLP. No stage waits on one GPU.
+  // Four of eight layers have a state space, one has attention and three have an MLP. No stage waits on one GPU.
   const Transformer model = hybrid();
   const TrainingPlan plan{.global_batch = 1, .seq = 4096};
   const StepPrediction step = predict(model, plan);
