@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 constexpr const char* ring =
     "--strategy commfuse --form ring --directions one --group 1 --inner 1 --sub-slices 1 --scope qkv --ranks 4";
 
-/// A folder that is removed with the test.
+/// A folder that is removed after the test.
 class Folder {
  public:
   Folder() : path_(fs::temp_directory_path() / ("commfuse-export-" + std::to_string(getpid()))) {

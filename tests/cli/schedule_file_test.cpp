@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Files that are removed with the test.
+/// Files that are removed after the test.
 class ScheduleFiles : public testing::Test {
  protected:
   void SetUp() override { std::filesystem::create_directories(folder_); }

@@ -13,7 +13,7 @@
 namespace commfuse::test {
 namespace {
 
-/// A file that is removed with the test.
+/// A file that is removed after the test.
 class Schedule {
  public:
   explicit Schedule(const std::string& text)

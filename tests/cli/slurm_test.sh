@@ -187,7 +187,7 @@ cd "$work/run"
 export PATH=$bin:$PATH COMMFUSE_CONFIG_DIR=$source/configs
 sweep_file 16 >mine.yaml
 example '#!/bin/bash' >sweep.sbatch
-# shellcheck disable=SC2016  # as it stands on the page
+# shellcheck disable=SC2016  # as on the page
 example 'jobid=$(sbatch' >submit.sh
 [[ -s sweep.sbatch && -s submit.sh ]] || fail "docs/sweeps.md has no example for Slurm any more"
 grep -q -- '--shard auto' sweep.sbatch || fail "the example leaves it to the user which shard it is"

@@ -228,7 +228,7 @@ TEST(WinnerMap, NamesTheWinnerOfEveryCellAndGreysTies) {
   EXPECT_EQ(cells[1].text, "\u2248 co");
   EXPECT_EQ(cells[1].role, Role::tie);
   EXPECT_EQ(figure.title, "serial wins 1 of 2 points, 1 ties");
-  // A strategy that wins nowhere has no colour of its own.
+  // A strategy that wins nowhere has no separate colour.
   ASSERT_EQ(figure.legend.size(), 3U);
   EXPECT_EQ(figure.legend[0].role, Role::tie);
   EXPECT_EQ(figure.legend[0].text, "\u2248 co: commfuse");  // Cells use this name.

@@ -30,7 +30,7 @@ struct ShardCosts {
   Duration product{};
   Duration transfer{};
   Duration crossing{};  // A transfer along the first of two axes.
-  Duration add{};       // Two in, one out.
+  Duration add{};       // Two operands are read and one is written.
 };
 
 /// Returns the program on a flat ring, or on nested rings if the options request them.

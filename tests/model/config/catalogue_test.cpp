@@ -122,7 +122,7 @@ TEST_F(CatalogueTest, Llama70bHas70BillionParameters) {
 TEST_F(CatalogueTest, Gpt3Has175BillionParameters) {
   const Transformer model = load_model("gpt-3-175b");
   EXPECT_FALSE(model.gated_mlp);
-  // 12 hidden^2 a layer, plus the table of 51200 tokens.
+  // 12 hidden^2 per layer, plus the table of 51200 tokens.
   EXPECT_EQ(model.layers * 12 * model.hidden * model.hidden + model.vocab * model.hidden, 174'575'321'088);
 }
 

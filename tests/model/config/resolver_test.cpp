@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 using Texts = std::vector<std::string>;
 
-/// Runs each test in an empty folder of its own, so that messages say just `a.yaml`.
+/// Runs each test in a separate empty folder, so that messages say just `a.yaml`.
 class ResolverTest : public ::testing::Test {
  protected:
   static void write(const std::string& path, const std::string& text) { std::ofstream(path) << text; }

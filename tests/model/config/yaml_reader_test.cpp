@@ -13,7 +13,7 @@
 namespace commfuse {
 namespace {
 
-/// Runs each test inside an empty folder of its own, so that messages say just `a.yaml`.
+/// Runs each test inside a separate empty folder, so that messages say just `a.yaml`.
 class YamlReader : public ::testing::Test {
  protected:
   static void write(const std::string& text) { std::ofstream("a.yaml", std::ios::binary) << text; }

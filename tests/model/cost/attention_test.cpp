@@ -135,7 +135,7 @@ TEST(AttentionTime, SplitsTheKeysOfFewTilesWhereTheKernelDoes) {
   // Other sequences do not matter, though their tiles fill the SMs.
   size.batch = 10;
   EXPECT_EQ(attention_time(accelerator, size, 10), from_seconds(15 * 896 * 896 * 51.2e-12));
-  // Eight tiles are not split, nor are 512 keys, but a tile takes its own time: 128 x 256 x 512 ps.
+  // Eight tiles are not split, and 512 keys are not either, but a tile takes its own time: 128 x 256 x 512 ps.
   EXPECT_EQ(attention_time(accelerator, {.seq = 1024, .heads = 1, .causal = false}, 10), Duration{67'108'864});
   EXPECT_EQ(attention_time(accelerator, {.seq = 512, .heads = 1, .causal = false}, 10), Duration{33'554'432});
   accelerator.attention.unsplit_keys.value = 256.0;
@@ -185,7 +185,7 @@ TEST(Windows, HaveASecondEdgeForQueriesThatDoNotSeeAllBeforeThem) {
 }
 
 // 16 heads of 4096 queries, a window of 128 keys. All tiles: 16 x (scores + (4096 + 3968) x 64 / 2) x 512 FLOP at
-// 10 TFLOP/s; eight slices of the queries have as many scores and edges together.
+// 10 TFLOP/s; eight slices of the queries have the same total of scores and edges.
 TEST(AttentionTime, AddsUpOverWindowedSlices) {
   Accelerator accelerator = ten_sms();
   accelerator.attention.masked_width.value = 64.0;

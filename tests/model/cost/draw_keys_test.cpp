@@ -60,7 +60,7 @@ TEST(DrawKeys, CommunicationAndLocalOpsCountForThemselves) {
 }
 
 // Two MLPs in sequence: works 0 to 2 belong to the first, 3 to 5 to the second. Partial sums alternate between two
-// buffers, so only the weights tell to which of the similar works a product belongs.
+// buffers, so only the weights show to which of the similar works a product belongs.
 TEST(DrawKeys, SimilarWorkIsDistinguishedByItsWeights) {
   Operation twice = operation_of(Scope::mlp, true);
   const std::size_t stages = twice.stages.size();

@@ -123,7 +123,7 @@ TEST(Group, NoAllToAllOfTheCatalogueOutrunsItsNics) {
     const Machine machine = loaded(name);
     const int gpus = total_gpus(machine);
     const Bytes total{std::int64_t{1} << 30};
-    const double out = static_cast<double>(total.count) / 2.0 * machine.gpus_per_node;  // Bytes that leave a node
+    const double out = static_cast<double>(total.count) / 2.0 * machine.gpus_per_node;  // bytes that leave a node
     const double nics = machine.network->nominal_rate.value.value * machine.nics_per_node;
     EXPECT_GE(to_seconds(group_of(machine, {1, gpus}).all_to_all(total)), out / nics) << name;
   }

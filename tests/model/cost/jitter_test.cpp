@@ -220,7 +220,7 @@ TEST(JitterSampler, StrategiesSeeTheSameRanksAndTheSameFirstProduct) {
   EXPECT_NE(sampled(of_serial, 4, 0, 1e9, 64), sampled(of_fused, 4, 2, 1e9, 64));
 }
 
-// The digest was made once; a compiler, processor or maths library that draws other numbers fails here.
+// The digest is fixed; a compiler, processor or maths library that draws other numbers fails here.
 TEST(JitterSampler, DrawsTheSamePicosecondsEverywhere) {
   JitterDraws draws{.tables = std::make_shared<const JitterTables>(spread(0.05, 0.1, 0.02, 1e-3)), .seed = 42};
   for (std::uint32_t op = 0; op < 64; ++op) {

@@ -268,7 +268,7 @@ TEST(Price, ResultsStateTheProvenanceOfTheirParameters) {
   EXPECT_TRUE(kinds[static_cast<std::size_t>(Provenance::prior)]);      // launch costs
   EXPECT_TRUE(kinds[static_cast<std::size_t>(Provenance::published)]);  // peaks
   EXPECT_TRUE(kinds[static_cast<std::size_t>(Provenance::fitted)]);     // products, links
-  EXPECT_FALSE(kinds[static_cast<std::size_t>(Provenance::measured)]);  // Nothing is measured yet.
+  EXPECT_FALSE(kinds[static_cast<std::size_t>(Provenance::measured)]);  // No parameter is measured.
 }
 
 }  // namespace

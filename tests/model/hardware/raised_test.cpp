@@ -38,7 +38,7 @@ TEST(Raised, OneParameterMovesAndNoOther) {
     EXPECT_EQ(raised(h100, parameter.name, 0.0).link.collective.nccl->ll.rate.value.value,
               h100.link.collective.nccl->ll.rate.value.value);
   }
-  // Raising does not change what the machine shares with its copies.
+  // Raising a parameter does not change the data that the machine shares with its copies.
   const Machine ll = raised(h100, "link.collective.nccl.ll.rate", 0.5);
   EXPECT_EQ(ll.link.collective.nccl->ll.rate.value.value, 1.5 * h100.link.collective.nccl->ll.rate.value.value);
   EXPECT_NE(ll.link.collective.nccl, h100.link.collective.nccl);

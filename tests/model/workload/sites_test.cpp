@@ -71,7 +71,7 @@ TEST(FlopsOf, CountsTwoFlopsPerWeightAndToken) {
     flops += flops_of(site).count;
     weights += site.contraction * site.columns;
   }
-  // 8192 x 10240 + 8192 x 8192 + 8192 x 57344 + 28672 x 8192 = 855,638,016 weights a layer.
+  // 8192 x 10240 + 8192 x 8192 + 8192 x 57344 + 28672 x 8192 = 855,638,016 weights per layer.
   EXPECT_EQ(weights, 855'638'016);
   EXPECT_EQ(flops, 2.0 * 855'638'016.0);
 }

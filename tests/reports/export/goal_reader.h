@@ -29,8 +29,8 @@ struct GoalTask {
 
 using GoalRank = std::vector<GoalTask>;
 
-/// Reads line by line, as strictly as the scanner of LogGOPSim: no blanks at either end, one blank between words,
-/// comments on lines of their own, labels before they are named. Throws std::runtime_error with the line.
+/// Reads line by line, as strictly as LogGOPSim's scanner: no blanks at either end, one blank between words,
+/// comments on separate lines, labels before their use. Throws std::runtime_error with the line.
 class GoalReader {
  public:
   static std::vector<GoalRank> read(const std::string& text) {

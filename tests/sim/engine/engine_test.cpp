@@ -111,7 +111,7 @@ TEST(Engine, OneSlowLinkDelaysTheRingAsTheRecurrencePredicts) {
   }
   Recorder recorder;
   Engine{}.run(plan_of(lower(shared)), costs, recorder);
-  // First exchange: 0 sends 0-25, 1 and 2 send 0-4; lanes of 0 and 1 are held to 25, that of 2 to 4.
+  // First exchange: 0 sends 0-25, 1 and 2 send 0-4; lanes of 0 and 1 are held until 25, the lane of 2 until 4.
   // Second: 1 -> 2 at 25-29, 2 -> 0 at 25-29, 0 -> 1 at 25-50. The last products start at 29, 50, 29.
   EXPECT_EQ(recorder.summary(0).last_end.time_since_epoch(), Duration{60us});
   EXPECT_EQ(recorder.summary(1).last_end.time_since_epoch(), Duration{60us});

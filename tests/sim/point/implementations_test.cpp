@@ -24,7 +24,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Returns rows of 4096 x 8192 times 8192 x 28672 over 8 H100, with settings changed.
+/// Returns rows of a GEMM of 4096 x 8192 times 8192 x 28672 over 8 H100, with the given settings changed.
 std::vector<ResultRow> rows_of(const std::vector<std::string>& sets) {
   Resolver resolver;
   for (const char* set : {"model=8192x28672", "scope=gate_up", "seq=4K", "hardware=h100-sxm", "ranks=8"}) {

@@ -18,7 +18,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A program ready to be sampled.
+/// A program that is ready to be sampled.
 struct Ready {
   std::shared_ptr<const Program> program;
   Costs costs;
@@ -127,7 +127,7 @@ TEST(MonteCarlo, PercentilesRiseAndCausesAddUp) {
   EXPECT_GE(made.p99.range->high, made.p99.value);
 
   const P99Causes& causes = tails.causes;
-  EXPECT_EQ(causes.samples, 41U);  // They are the 3,940th to the 3,980th of 4,000.
+  EXPECT_EQ(causes.samples, 41U);  // These are runs 3,940 to 3,980 of 4,000.
   EXPECT_GE(causes.mean.makespan, made.p95.value);
   EXPECT_EQ(causes.mean.makespan,
             causes.mean.compute + causes.mean.slicing + causes.mean.stretch + causes.mean.local + causes.mean.exposed);

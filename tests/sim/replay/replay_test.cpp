@@ -84,7 +84,7 @@ TEST(Replay, GivesThePicosecondsOfTheEngineOnTenThousandRandomPrograms) {
   EXPECT_GT(single_ranks, 1000);  // Both forms of the tape were tried, and so was the symmetric one.
   EXPECT_LT(single_ranks, 9000);
   EXPECT_GT(one_for_all, 1000);
-  EXPECT_GT(together, 500);  // Exchanges that meet themselves, beside others and alone.
+  EXPECT_GT(together, 500);  // Exchanges met themselves, both beside other exchanges and alone.
   EXPECT_GT(in_order, 50);
 }
 

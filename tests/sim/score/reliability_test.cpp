@@ -107,7 +107,7 @@ TEST(Intervals, TheErrorOfAnOpIsThatOfAScheduleOfThisOp) {
   ASSERT_FALSE(uncertainty.doubts.empty());
   EXPECT_NEAR(uncertainty.doubts.back().effect, std::log(1.05), 1e-12);
   EXPECT_EQ(std::get<PricedShape>(uncertainty.doubts.back().of), shape_of(size));
-  // No omitted parameter changes the price.
+  // The omitted parameters do not change the price.
   std::size_t felt = 0;
   for (const RaisedMachine& raised : raised_by_error(h100())) {
     felt += product_us(raised.machine, size) != product_us(h100(), size) ? 1 : 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares passes beside exchanges of replicas with sums by hand.
+// Compares passes beside exchanges of replicas with times worked out by hand.
 #include "sim/step/exchange.h"
 
 #include <gtest/gtest.h>

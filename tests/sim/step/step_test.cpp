@@ -228,8 +228,8 @@ Transformer mixture(std::int64_t shared = 0) {
 constexpr LayerKind routed{.mlp = MlpKind::mixture};
 
 TEST_F(StepTest, ExpertsSumThePartsOfTheirTensorRanks) {
-  // Without waits for the host, slow links lengthen a layer of two tensor ranks exactly by what they add to its
-  // collectives.
+  // Without waits for the host, slow links lengthen a layer of two tensor ranks exactly by the time that they add to
+  // its collectives.
   const Transformer model = mixture();
   framework_.issue.value = {};
   const auto layer = [&](const TrainingPlan& plan, double slower, bool backward) {

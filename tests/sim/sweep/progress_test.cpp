@@ -26,7 +26,7 @@ std::vector<std::string> lines(ProgressForm form, std::size_t total, double step
 }
 
 TEST(Progress, ShowsProgressRateAndRemainingTime) {
-  // 12 points in 6 s are 2 a second: 12 more take 6 s.
+  // 12 points in 6 s are 2 per second, so 12 more take 6 s.
   const ProgressState state{.done = 12, .total = 24, .infeasible = 3, .elapsed = Seconds(6)};
   EXPECT_EQ(in_words(state), "12 of 24 points (50%), 6 s left, 2.0 points/s, 3 infeasible");
   EXPECT_EQ(in_json(state), R"({"done":12,"total":24,"infeasible":3,"rate_per_s":2.0,"left_s":6.0})");

@@ -311,7 +311,7 @@ TEST_F(TuneTest, TheP99MatchesStepTablesWhereOnlyGpusVary) {
   point.strategies = strategies_for_steps();
   point.rank_sigma = 0.02;
   const double tables = to_seconds(step_percentiles(point, times).p99);
-  // The tail treats a step as linear in the slowness of its GPU, but hidden communication bends it.
+  // The tail treats a step as linear in the slowness of its GPU, but hidden communication makes it nonlinear.
   EXPECT_NEAR(to_seconds(tuning.tails->first.p99) / tables, 1.0, 2e-3);
 }
 

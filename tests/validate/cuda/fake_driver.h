@@ -209,7 +209,7 @@ class FakeDriver final : public Driver {
     void operator()(std::byte* block) const { std::free(block); }  // NOLINT(*-no-malloc)
   };
   friend class FakeNetwork;
-  /// The byte of this device's memory that belongs to a window on all ranks, if all ranks allocate alike.
+  /// The byte of this device's memory that belongs to a window on all ranks, if all ranks allocate in the same way.
   struct Place {
     std::size_t block = 0;  // counted from the first allocation on
     Address offset = 0;

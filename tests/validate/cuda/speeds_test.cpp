@@ -104,7 +104,7 @@ class EverySpeed : public testing::TestWithParam<std::int32_t> {
   static void SetUpTestSuite() {
     // NOLINTBEGIN(concurrency-mt-unsafe): before the plugin's threads
     ::setenv("SOFTWARE_GPU_DEVICES", "8", 1);
-    ::setenv("SOFTWARE_GPU_MULTIPROCESSORS", "8", 1);  // kernels of few blocks
+    ::setenv("SOFTWARE_GPU_MULTIPROCESSORS", "8", 1);  // kernels with few blocks
     // NOLINTEND(concurrency-mt-unsafe)
     plugin_ = std::make_unique<CudaPlugin>(load_cuda_plugin(COMMFUSE_SOFTWARE_GPU));
   }

@@ -272,7 +272,7 @@ TEST(Interpreter, AProductTransposesAFactorThatLiesTheOtherWayRound) {
 }
 
 TEST(Interpreter, AMissingWaitShowsInSomeOrder) {
-  // The copy on lane aux must wait for the exchange; without the wait it may come first and copy poison.
+  // The copy on lane aux must wait for the exchange; without the wait it may run first and copy poison.
   const auto spoiled = [](bool waits, std::uint64_t order) {
     Rows rows(2);
     ProgramBuilder& builder = rows.builder;
