@@ -233,7 +233,7 @@ TEST(Judge, StaysSaneOnAbsurdTimes) {
   }
 }
 
-// The median of ln over three nodes is that of the middle node, and the spread is its distance to the others.
+// The median of ln over three nodes is that of the middle node; the spread follows from the median distance to it.
 TEST(Reference, IsTheMiddleOfSeveralNodes) {
   const Machine machine = load_machine("h100-sxm");
   const Expectation expectation(machine);
@@ -241,7 +241,7 @@ TEST(Reference, IsTheMiddleOfSeveralNodes) {
                                 times(1.3, rows_of(machine))};
   const Reference reference = reference_of(nodes, expectation, 3);
   EXPECT_NEAR(reference.offsets.at(key_of(nodes[0][0].message)), std::log(1.1), 1e-9);
-  EXPECT_NEAR(reference.spread, 1.4826 * std::log(1.1), 1e-9);  // The logarithms are 0.095, 0 and 0.167.
+  EXPECT_NEAR(reference.spread, 1.4826 * std::log(1.1), 1e-9);  // The distances are 0.095, 0 and 0.167.
   EXPECT_TRUE(reference_of(nodes, expectation, 4).offsets.empty());
 }
 

@@ -126,8 +126,8 @@ TEST(KinetoJoin, SkipsKernelsThatRunBesideOthersOfTheirDevice) {
     EXPECT_EQ(beside(kernel(name, 300.0, 500.0, "")).skipped.at(slowed), 1U) << name;
     EXPECT_EQ(beside(kernel(name, 433.5, 9.0, "")).skipped.at(slowed), 1U) << name;
   }
-  // With clocks that count microseconds, the memset runs before or after the kernel; kernels of the same call are not
-  // other work.
+  // Within the microsecond that clocks resolve, the memset runs before or after the kernels; and kernels of the same
+  // call are not other work.
   for (const double begin : {371.0, 434.0}) {
     const Profile alone = beside(kernel("memset", begin, 30.0, ""));
     EXPECT_EQ(alone.skipped.count(slowed), 0U) << begin;
