@@ -39,8 +39,8 @@ struct Causal {
     Engine{}.run(plan_of(lower(program)), costs, recorder);
   }
 
-  /// A block of queries at block row j of B sees j whole blocks of keys and half of its own: 2j + 1 of the B^2 half
-  /// blocks.
+  /// A block of queries at block row j of B sees j whole blocks of keys and half of its own: 2j + 1 half blocks,
+  /// of B^2 in total.
   [[nodiscard]] Duration core(Rank rank, const Op& op) const {
     const std::vector<std::int32_t> first = positions_at(*program, op, program->mesh.coordinates(rank));
     const auto queries = program->regions_of(program->inputs_of(op).front());

@@ -299,8 +299,8 @@ TEST_F(StepTest, DecodingReadsTheExpertsThatSomeTokenUses) {
     LayerCost cost(point, sites);
     return cost.forward(routed).device;
   };
-  // One token uses two of eight experts: a quarter of the weights. With 64 tokens, each of which skips an expert with
-  // probability 3/4, all eight are used in all but one case in a hundred million.
+  // One token uses two of eight experts: a quarter of the weights. Each of 64 tokens skips an expert with probability
+  // 3/4, so an expert stays unused once in a hundred million cases.
   const Bytes weights{2LL * 8 * 2 * 4096 * 2048};
   const Duration read_time = memory_bound_time(machine.accelerator, weights, machine.accelerator.sms);
   EXPECT_LT(to_seconds(layer(1)), 0.5 * to_seconds(layer(64)));

@@ -204,7 +204,7 @@ TEST(NcclPlan, SignalsOfOneRankAreCountedTogether) {
   for (std::size_t i = 0; i < commands.size(); ++i) {
     const bool exchanges_here = commands[i].kind == OpKind::exchange;
     exchanges += exchanges_here ? 1 : 0;
-    // One of the peers raises two signals: that it is ready, and that its data have arrived.
+    // The only peer raises two signals: that it is ready, and that its data have arrived.
     EXPECT_EQ(signals[i], (exchanges_here ? PutSignals{true, 1, 1} : PutSignals{}));
   }
   EXPECT_GT(exchanges, 0);
