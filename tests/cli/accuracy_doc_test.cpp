@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that docs/accuracy.md is the output of `commfuse-sim score`. The tables of a bare clone are always checked, and
-// the last section, which needs none; the whole page is checked where the folder of public measurements lies beside the
-// project. COMMFUSE_RENEW_GOLDEN=1 writes the page anew.
+// Tests that docs/accuracy.md is the output of `commfuse-sim score`. The tables of a bare clone and the last section,
+// which needs no measurements, are always checked; the whole page is checked if the folder of public measurements is
+// beside the project. COMMFUSE_RENEW_GOLDEN=1 writes the page again.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -20,7 +20,7 @@ const fs::path data = COMMFUSE_SOURCE_DIR "/../shared/data";
 constexpr const char* engines = "\n## Static against dynamic\n";
 constexpr const char* verdicts = "\n## Verdicts\n";
 
-/// Returns the page from one place on, up to another; empty if it does not have the first yet.
+/// Returns the part of the page from one place to another; empty if the page does not contain the first.
 std::string section(const char* from, const char* to = nullptr) {
   const std::string text = contents_of(page);
   const std::size_t begin = text.find(from);
@@ -28,11 +28,11 @@ std::string section(const char* from, const char* to = nullptr) {
   return begin == std::string::npos ? std::string{} : text.substr(begin, end == std::string::npos ? end : end - begin);
 }
 
-/// The last sections of the page are written by a command each.
+/// Each of the last sections of the page is written by one command.
 std::string section_of_engines() { return section(engines, verdicts); }
 std::string section_of_verdicts() { return section(verdicts); }
 
-TEST(AccuracyDoc, HoldsTheScoresOfTheTablesThatTheProjectBringsAlong) {
+TEST(AccuracyDoc, HasTheScoresOfTheShippedTables) {
   const std::string text = contents_of(page);
   const Outcome scored = run_program("commfuse-sim score -o markdown");
   ASSERT_EQ(scored.code, 0) << scored.err;
@@ -60,7 +60,7 @@ TEST(AccuracyDoc, IsTheWholePageWhereTheMeasurementsLieBeside) {
   EXPECT_EQ(contents_of(page), scored.out + section_of_engines() + section_of_verdicts());
 }
 
-// The command ends with 4 unless the bars of static against dynamic are met. It needs no measurements.
+// The command exits with 4 unless static and dynamic interference meet their gates. It needs no measurements.
 TEST(AccuracyDoc, HasStaticAgainstDynamicOnEveryMachine) {
   const Outcome compared = run_program("commfuse-sim score --dynamic -o markdown");
   ASSERT_EQ(compared.code, 0) << compared.out << compared.err;
@@ -75,8 +75,8 @@ TEST(AccuracyDoc, HasStaticAgainstDynamicOnEveryMachine) {
   EXPECT_NE(compared.out.find("| dgx-h100-x2 | 4, 8, 16 |"), std::string::npos);
 }
 
-// The command ends with 4 unless the bars of verdicts are met.
-TEST(AccuracyDoc, EndsWithVerdictsWhereTheMeasurementsLieBeside) {
+// The command exits with 4 unless the verdicts meet their gates.
+TEST(AccuracyDoc, EndsWithVerdictsIfTheMeasurementsExist) {
   if (!fs::is_directory(data)) {
     GTEST_SKIP() << "the tables are not beside the project: " << data;
   }

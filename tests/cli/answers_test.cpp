@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Questions whose answers are known by hand or by a law, and that once had other answers. run_steps_test.cpp tests that
-// a graph does not slow decoding.
+// Questions whose answers are known by hand or by a law, and that earlier versions answered wrongly. run_steps_test.cpp
+// tests that a graph does not slow decoding.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ json rows_of(const std::string& command) {
 
 double microseconds(const json& row) { return row.at("makespan_us").get<double>(); }
 
-/// True for rows of bounds, which ask what a kernel could reach, not what wires and whole kernels allow.
+/// True for rows of bounds, which state what a kernel could reach, not what wires and whole kernels allow.
 bool is_bound(const json& row) { return row.at("verdict") == "bound"; }
 
 std::vector<double> numbers_of(const json& rows, const char* column) {
@@ -35,7 +35,7 @@ std::vector<double> numbers_of(const json& rows, const char* column) {
   return numbers;
 }
 
-// Seven eighths of 8K tokens of 8192 bf16 pass the root of a socket four times for eight GPUs, at 7.875 GB/s.
+// Seven eighths of 8K tokens of 8192 bf16 values pass the root of a socket four times for eight GPUs, at 7.875 GB/s.
 TEST(KnownAnswers, EightGpusBehindTwoPcieRootsTieAndNoneBeatsTheRoot) {
   const json rows = rows_of("--hardware l40s-pcie --ranks 8 --seq 8K --scope gate_up");
   ASSERT_GE(rows.size(), 3U);
@@ -45,7 +45,7 @@ TEST(KnownAnswers, EightGpusBehindTwoPcieRootsTieAndNoneBeatsTheRoot) {
   }
 }
 
-// Half of 8K tokens of 4096 bf16 crosses to the other node twice: 33.6 MB through two NICs of 12.5 GB/s.
+// Half of 8K tokens of 4096 bf16 values crosses to the other node twice: 33.6 MB through two NICs of 12.5 GB/s.
 TEST(KnownAnswers, AnMlpOverTwoNodesIsNoFasterThanItsNics) {
   const json rows = rows_of("--model llama-3.1-8b --hardware a100-100g-x2 --ranks 16 --seq 8K");
   ASSERT_GE(rows.size(), 3U);
@@ -54,7 +54,7 @@ TEST(KnownAnswers, AnMlpOverTwoNodesIsNoFasterThanItsNics) {
   }
 }
 
-// The network is a hundred times as slow, so that only its rate counts.
+// The network is a hundred times as slow, so that only its rate matters.
 TEST(KnownAnswers, GradientsTakeHalfTheTimeOverTwiceTheNics) {
   const OwnFolder folder;
   std::vector<double> times;
@@ -104,7 +104,7 @@ TEST(KnownAnswers, FasterLinksNeverMakeAResultSlower) {
   EXPECT_LE(dynamic[2], 1.01 * dynamic[1]);
 }
 
-// Nothing can hide the first gather and the last scatter, however fast the network is.
+// Nothing can hide the first gather and the last scatter, even on the fastest network.
 TEST(KnownAnswers, ZeroThreeGainsFromEveryFasterNetwork) {
   const std::vector<double> times = numbers_of(
       rows_of("--scope step --model llama-3.1-70b --hardware dgx-h100-x2 --ranks 4 --data-parallel 512 --zero 3 "
@@ -116,8 +116,8 @@ TEST(KnownAnswers, ZeroThreeGainsFromEveryFasterNetwork) {
   }
 }
 
-// On this machine one fused kernel takes longer than CommFuse's schedule, as it runs its attention core alone.
-TEST(KnownAnswers, WhatIsCalledABoundOfAttentionIsBelowEverySchedule) {
+// On this machine one fused kernel takes longer than CommFuse's schedule, because it runs its attention core alone.
+TEST(KnownAnswers, TheBoundOfAttentionIsBelowEverySchedule) {
   const std::string command =
       "--model qwen2.5-72b --hardware tpu-v5p --scope attention --ranks 8 --batch 4 --seq 16K --interference none "
       "--link-bandwidth x0.5 --strategy commfuse,sliced,fused_kernel";
@@ -141,7 +141,7 @@ TEST(KnownAnswers, CuttingAProductDoesNotMakeItCheaper) {
   }
 }
 
-TEST(KnownAnswers, AReportComparesStrategiesThatStandOnAnAxis) {
+TEST(KnownAnswers, AReportComparesStrategiesOnAnAxis) {
   const OwnFolder folder;
   std::ofstream("sweep.yaml") << "schema: commfuse.sweep/1\ntitle: strategies on an axis\naxes:\n"
                                  "  - strategy.name: [serial, sliced, commfuse]\n  - seq: [4K, 8K]\n";
@@ -156,7 +156,7 @@ TEST(KnownAnswers, AReportComparesStrategiesThatStandOnAnAxis) {
   EXPECT_NE(page.find("Overlap pays at"), std::string::npos);
 }
 
-TEST(KnownAnswers, ACoinTossIsNoWin) {
+TEST(KnownAnswers, ACoinTossIsNotAWin) {
   const Outcome run = run_program("commfuse-sim run --hardware mi300x --seq 8K");
   ASSERT_EQ(run.code, 0) << run.err;
   const std::size_t wins = run.out.find(" wins (");

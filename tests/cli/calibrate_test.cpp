@@ -20,7 +20,7 @@ class CalibrateCommand : public testing::Test {
     std::ofstream(folder_ / name) << text;
     return (folder_ / name).string();
   }
-  /// Returns messages of a pair that take 10 us and go at 100 GB/s.
+  /// Returns messages between a pair of GPUs that take 10 us plus their bytes at 100 GB/s.
   std::string exchanges(const std::string& more = "") const {
     std::string text = "device,op,ngpus,devices_per_node,bytes,median_us\n";
     for (std::int64_t bytes = 1 << 10; bytes <= std::int64_t{1} << 30; bytes *= 2) {
@@ -45,8 +45,8 @@ TEST_F(CalibrateCommand, WritesAHardwareFileThatRunTakes) {
   EXPECT_EQ(run.code, 0) << run.err;
 }
 
-TEST_F(CalibrateCommand, KernelsOfAFrameworkAreThoseOfTheNewMachine) {
-  // One shot takes 4 us and 0.1 us a peer, and reads 200 GB/s; two take 8 us and 0.5 us a peer, at 300 GB/s.
+TEST_F(CalibrateCommand, KernelsOfAFrameworkBelongToTheNewMachine) {
+  // One shot takes 4 us and 0.1 us per peer, and reads 200 GB/s; two shots take 8 us and 0.5 us per peer, at 300 GB/s.
   std::string text = "hw,kernel,ngpus,bytes,time_us\n";
   for (const int ranks : {2, 4, 8}) {
     for (std::int64_t bytes = 1 << 10; bytes <= std::int64_t{8} << 20; bytes *= 2) {
@@ -90,10 +90,11 @@ TEST_F(CalibrateCommand, FaultyRowsAreNamedAndTheRestIsFitted) {
   EXPECT_TRUE(fs::exists(out()));
 }
 
-TEST_F(CalibrateCommand, CollectivesThatTheBaseCannotHaveNameAnotherBase) {
+TEST_F(CalibrateCommand, SuggestsAnotherBaseForCollectivesItCannotHave) {
   std::string text = "device,op,ngpus,devices_per_node,bytes,median_us\n";
   for (const char* op : {"all_gather", "reduce_scatter", "all_reduce"}) {
-    for (std::int64_t bytes = 1 << 12; bytes <= std::int64_t{1} << 30; bytes *= 2) {  // 300 GB/s over links of 63.
+    for (std::int64_t bytes = 1 << 12; bytes <= std::int64_t{1} << 30;
+         bytes *= 2) {  // The rows need 300 GB/s over links of 63.
       text += fmt::format("box,{},8,8,{},{}\n", op, bytes, 20.0 + static_cast<double>(bytes) * 7.0 / 8.0 / 300e3);
     }
   }
@@ -124,7 +125,7 @@ TEST_F(CalibrateCommand, AFileIsNotCountedTwice) {
   EXPECT_EQ(check.err, "push-ring: is given twice; leave one out\n");
 }
 
-TEST_F(CalibrateCommand, WhatIsThereIsNotOverwritten) {
+TEST_F(CalibrateCommand, DoesNotOverwriteAFile) {
   write("box.yaml", "mine");
   const Outcome outcome = run_program(command(exchanges()));
   EXPECT_EQ(outcome.code, 2);
@@ -140,7 +141,8 @@ TEST_F(CalibrateCommand, BadInputWritesNothing) {
 
 // The logs below are those of the how-to's commands, as their launchers print them.
 
-/// Returns one program of nccl-tests from 1 KiB to `largest`, each size `latency` and its bytes at `rate` GB/s.
+/// Returns the output of one program of nccl-tests from 1 KiB to `largest`; each size takes `latency` plus its bytes at
+/// `rate` GB/s.
 std::string log_of(std::string_view program, int ranks, int a_node, double latency, double rate,
                    std::int64_t largest = std::int64_t{1} << 30, std::string_view before = "") {
   std::string text = fmt::format("{}# Collective test starting: {}_perf\n{}# Using devices\n", before, program, before);
@@ -188,7 +190,7 @@ TEST_F(CalibrateCommand, AClusterIsCalibratedFromTheLogsOfALauncher) {
   EXPECT_EQ(run.code, 0) << run.err;
 }
 
-TEST_F(CalibrateCommand, AClusterThatExtendsAnotherIsABaseToo) {
+TEST_F(CalibrateCommand, AClusterThatExtendsAnotherCanBeTheBase) {
   const std::string file = write("four.txt", log_of("all_reduce", 32, 8, 60.0, 180.0));
   const Outcome outcome =
       run_program("commfuse-sim calibrate --base dgx-b200-x4 --name box --out " + out() + " " + file);
@@ -197,18 +199,18 @@ TEST_F(CalibrateCommand, AClusterThatExtendsAnotherIsABaseToo) {
   EXPECT_EQ(shown.code, 0) << shown.err;
 }
 
-TEST_F(CalibrateCommand, WhatWasFittedIsNearWhatWasMeasured) {
+TEST_F(CalibrateCommand, FittedTimesAreNearMeasuredTimes) {
   const std::string file = write("four.txt", log_of("all_reduce", 32, 8, 60.0, 180.0));
   const Outcome outcome =
       run_program("commfuse-sim calibrate --base dgx-h100-x4 --name box --out " + out() + " " + file);
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const std::size_t error = outcome.out.find(" rows, error ");
   ASSERT_NE(error, std::string::npos) << outcome.out;
-  EXPECT_LT(std::stod(outcome.out.substr(error + 13)), 10.0) << outcome.out;  // The median in percent.
+  EXPECT_LT(std::stod(outcome.out.substr(error + 13)), 10.0) << outcome.out;  // The median, in percent
   EXPECT_EQ(outcome.out.find("warning: "), std::string::npos) << outcome.out;
 }
 
-TEST_F(CalibrateCommand, ACalibratedMachineIsNotWrittenOver) {
+TEST_F(CalibrateCommand, DoesNotOverwriteACalibratedMachine) {
   const std::string file = write("four.txt", log_of("all_reduce", 32, 8, 60.0, 180.0));
   const std::string gather = write("one.txt", log_of("all_gather", 8, 8, 30.0, 340.0));
   const std::string line = "commfuse-sim calibrate --base dgx-h100-x4 --name box --out " + out() + " " + file;
@@ -218,7 +220,7 @@ TEST_F(CalibrateCommand, ACalibratedMachineIsNotWrittenOver) {
   EXPECT_NE(again.err.find("is there already"), std::string::npos) << again.err;
 }
 
-TEST_F(CalibrateCommand, LogsOfTwoNodesAskForACluster) {
+TEST_F(CalibrateCommand, LogsOfTwoNodesNeedACluster) {
   const Outcome outcome = run_program(command(write("two.txt", log_of("all_reduce", 16, 8, 60.0, 180.0))));
   EXPECT_EQ(outcome.code, 2);
   EXPECT_NE(outcome.err.find("all_reduce on 2 nodes, and the base is one node (name a cluster as --base, such as "
@@ -234,7 +236,7 @@ TEST_F(CalibrateCommand, ARackIsOneDomainOfManyHosts) {
   EXPECT_NE(outcome.out.find("collectives, from rack.txt"), std::string::npos) << outcome.out;
 }
 
-TEST_F(CalibrateCommand, AGroupOfTwoNodesIsNoLinkInsideOne) {
+TEST_F(CalibrateCommand, AGroupAcrossTwoNodesIsNotALinkInsideOne) {
   std::string events;
   for (int i = 0; i < 12; ++i) {
     events += fmt::format(R"({}{{"ph":"X","cat":"kernel","name":"ncclDevKernel_AllGather","pid":0,"tid":20,"ts":{},

@@ -10,7 +10,7 @@
 namespace commfuse::test {
 namespace {
 
-TEST(CommfuseSimConfig, ShowSaysWhereEachValueCameFrom) {
+TEST(CommfuseSimConfig, ShowNamesTheOriginOfEachValue) {
   const auto path = std::filesystem::temp_directory_path() / ("commfuse-show-" + std::to_string(getpid()) + ".yaml");
   std::ofstream(path) << "batch: 2\nseq: 16K\n";
   const Outcome outcome = run_program("COMMFUSE_SEQ=8K commfuse-sim config show --origin --config " + path.string() +
@@ -27,7 +27,7 @@ TEST(CommfuseSimConfig, ShowSaysWhereEachValueCameFrom) {
   }
 }
 
-TEST(CommfuseSimConfig, WhatShowPrintsIsAConfig) {
+TEST(CommfuseSimConfig, ShowPrintsAValidConfig) {
   const auto path = std::filesystem::temp_directory_path() / ("commfuse-shown-" + std::to_string(getpid()) + ".yaml");
   const std::string flags = " --seq 8K --strategy sliced,serial --slices 2 --launch graph";
   std::ofstream(path) << run_program("commfuse-sim config show" + flags).out;
@@ -37,7 +37,7 @@ TEST(CommfuseSimConfig, WhatShowPrintsIsAConfig) {
   EXPECT_EQ(from_file.out, run_program("commfuse-sim run -o csv" + flags).out);
 }
 
-TEST(CommfuseSimConfig, ExplainKnowsEverySetting) {
+TEST(CommfuseSimConfig, ExplainCoversEverySetting) {
   const Outcome list = run_program("commfuse-sim config explain");
   EXPECT_EQ(list.code, 0);
   for (const Field& field : run_fields()) {
@@ -61,7 +61,7 @@ TEST(CommfuseSimConfig, ExplainKnowsEverySetting) {
   EXPECT_EQ(wrong.err, "unknown setting 'slices'; did you mean 'strategy.slices'?\n");
 }
 
-TEST(CommfuseSimConfig, EveryWayToSayItGivesTheSameResult) {
+TEST(CommfuseSimConfig, EveryWayToSetAValueGivesTheSameResult) {
   const Outcome flag = run_program("commfuse-sim run -o csv --seq 8K --strategy sliced --slices 2");
   ASSERT_EQ(flag.code, 0) << flag.err;
   EXPECT_EQ(run_program("commfuse-sim run -o csv --set seq=8K --set strategy.name=sliced --set strategy.slices=2").out,
@@ -75,7 +75,7 @@ TEST(CommfuseSimConfig, EveryWayToSayItGivesTheSameResult) {
       flag.out);
 }
 
-TEST(CommfuseSimConfig, MistakesOfEveryPlaceAreToldAtOnce) {
+TEST(CommfuseSimConfig, MistakesFromEverySourceAreReportedTogether) {
   const Outcome outcome = run_program("COMMFUSE_SHEQ=1 commfuse-sim run --set sqe=1 --dtype x --axis seq=");
   EXPECT_EQ(outcome.code, 2);
   EXPECT_EQ(outcome.out, "");
@@ -86,7 +86,7 @@ TEST(CommfuseSimConfig, MistakesOfEveryPlaceAreToldAtOnce) {
             "--axis seq=: '' is not a whole number; write one, such as 4K\n");
 }
 
-TEST(CommfuseSimConfig, AloneItAsksForOneOfItsVerbs) {
+TEST(CommfuseSimConfig, RequiresASubcommand) {
   const Outcome outcome = run_program("commfuse-sim config");
   EXPECT_EQ(outcome.code, 2);
   EXPECT_EQ(outcome.err, "A subcommand is required; see commfuse-sim config --help\n");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests disks that are slow, go away, or may not be written: no row is lost or wrong, and readable data is read.
+// Tests disks that are slow, disappear or are read-only: no row is lost or wrong, and readable data is read.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -26,7 +26,7 @@ class DiskFaults : public testing::Test {
   static Outcome on_slow_disk(const std::string& disk, const std::string& command) {
     return run_program("env LD_PRELOAD=" COMMFUSE_SLOW_DISK " " + disk + " " + command);
   }
-  /// Runs with `folder` on a file system that may only be read.
+  /// Runs with `folder` on a read-only file system.
   static Outcome read_only(const std::string& folder, const std::string& command) {
     return run_program("unshare -rm sh -c 'mount --bind " + folder + " " + folder + " && mount -o remount,ro,bind " +
                        folder + " && " + command + "'");
@@ -52,7 +52,7 @@ TEST_F(DiskFaults, ASlowDiskGetsTheSameBytes) {
   EXPECT_EQ(contents_of("slow/results.csv"), contents_of("usual/results.csv"));
 }
 
-TEST_F(DiskFaults, ADiskThatGoesAwayIsSaidAndTheSweepGoesOnAfterwards) {
+TEST_F(DiskFaults, ALostDiskIsReportedAndTheSweepContinuesAfterwards) {
   skip_under_sanitizers();
   if (IsSkipped()) {
     return;
@@ -74,7 +74,7 @@ TEST_F(DiskFaults, ADiskThatGoesAwayIsSaidAndTheSweepGoesOnAfterwards) {
   }
 }
 
-TEST_F(DiskFaults, AFileSystemThatMayOnlyBeReadIsReadAndNotWritten) {
+TEST_F(DiskFaults, AReadOnlyFileSystemIsReadAndNotWritten) {
   fs::create_directory("empty");
   if (read_only("empty", "true").code != 0) {
     GTEST_SKIP() << "no mount can be made here: unshare -rm";

@@ -34,7 +34,7 @@ namespace {
 constexpr std::string_view mark_begins = "<!-- test: ";
 constexpr std::string_view mark_ends = " -->";
 
-/// True if a line of a block that is neither `console` nor a file is a command all the same.
+/// True if a line of a block that is neither `console` nor a file is still a command.
 bool is_command(std::string_view line) {
   constexpr std::array words{"commfuse-sim", "commfuse-validate", "./dev", "mpirun", "srun",
                              "sbatch",       "torchrun",          "cmake", "ctest",  "git",

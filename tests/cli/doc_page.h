@@ -18,13 +18,13 @@ std::string text_of(const Lines& lines);
 struct DocStep {
   std::string command;  ///< Empty for a file.
   std::string file;
-  Lines lines;            ///< The shown output of the command, or the text of the file.
-  std::size_t begin = 0;  ///< Place of the first of these lines in the page, from 0.
+  Lines lines;            ///< Output of the command as shown, or the text of the file.
+  std::size_t begin = 0;  ///< Index of the first of these lines in the page, from 0.
   int exit = 0;
   std::string skip;   ///< Why it cannot run here; empty if it runs.
-  std::string needs;  ///< A program without which it is left out.
+  std::string needs;  ///< A program without which the command is skipped.
   bool measured = false;
-  bool gpu = false;  ///< True if it ends with 69 without a GPU.
+  bool gpu = false;  ///< True if it exits with 69 without a GPU.
 };
 
 struct DocPage {
@@ -33,8 +33,8 @@ struct DocPage {
   Lines mistakes;  ///< Mistakes in the page, as `line 3: sentence`.
 };
 
-/// Returns the pages that people read, by their paths in the project: all except docs/decisions, which keeps what was
-/// true on its day.
+/// Returns the pages that people read, by their paths in the project: all except docs/decisions, which records the
+/// state at the date of each decision.
 std::vector<std::string> doc_pages();
 
 DocPage read_page(const std::string& text);
@@ -42,12 +42,11 @@ DocPage read_page(const std::string& text);
 /// Returns the page with the new output of `steps`.
 std::string with_steps(const DocPage& page, const std::vector<DocStep>& steps);
 
-/// Returns the first line of `shown` that `real` lacks, in order; empty if it has all. `[...]` stands for any number of
-/// lines. `measured`: numbers may differ. Blank lines beside `[...]` and at the end do not count.
+/// Returns the first line of `shown` that `real` lacks, in order; empty if `real` has them all. `[...]` stands for any
+/// number of lines. `measured`: numbers may differ. Blank lines beside `[...]` and at the end are ignored.
 std::string missing_line(const Lines& shown, const Lines& real, bool measured);
 
-/// Returns `shown` with the lines of `real` in place of those that differ in their numbers, or that lie between two
-/// such.
+/// Returns `shown` with the lines of `real` in place of those whose numbers differ, or that lie between two such lines.
 Lines renewed(const Lines& shown, const Lines& real);
 
 }  // namespace commfuse::test

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests how a page is read, and how its output is compared with the real one.
+// Tests how a page is parsed, and how its output is compared with the real output.
 #include "tests/cli/doc_page.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ TEST(DocPage, AMarkThatIsUnknownOrAloneIsAMistake) {
   EXPECT_EQ(read_page("```console\n$ a\n").mistakes, Lines{"line 3: the block of line 1 has no end"});
 }
 
-TEST(DocPage, KeepsAllButTheOutputsWhenItIsMadeAnew) {
+TEST(DocPage, KeepsEverythingButTheOutputsWhenRenewed) {
   const std::string text = "Text.\n```console\n$ a\none\n$ b\n```\nMore.\n";
   const DocPage page = read_page(text);
   EXPECT_EQ(with_steps(page, page.steps), text);
@@ -44,14 +44,14 @@ TEST(DocPage, KeepsAllButTheOutputsWhenItIsMadeAnew) {
   EXPECT_EQ(with_steps(page, steps), "Text.\n```console\n$ a\ntwo\nthree\n$ b\n```\nMore.\n");
 }
 
-TEST(ShownOutput, IsTheWholeOutputWhereNothingIsLeftOut) {
+TEST(ShownOutput, IsTheWholeOutputUnlessLinesAreOmitted) {
   EXPECT_EQ(missing_line({"a", "b", ""}, {"a", "b"}, false), "");
   EXPECT_EQ(missing_line({"a"}, {"a", "b"}, false), "nothing behind: a");
   EXPECT_EQ(missing_line({"a", "b"}, {"a"}, false), "b");
   EXPECT_EQ(missing_line({"b"}, {"a", "b"}, false), "b");
 }
 
-TEST(ShownOutput, LeavesLinesOutButKeepsTheirOrder) {
+TEST(ShownOutput, OmitsLinesButKeepsTheirOrder) {
   const Lines real{"a", "", "b", "c", "d"};
   EXPECT_EQ(missing_line({"a", "", "[...]", "c", "[...]"}, real, false), "");
   EXPECT_EQ(missing_line({"[...]", "", "c", "d"}, real, false), "");
@@ -71,7 +71,7 @@ TEST(ShownOutput, IsRenewedFromItsFirstLineToItsLast) {
   EXPECT_EQ(renewed({"head 1", "[...]", "", "row 1", "row 2", "sum 3", "[...]"}, real),
             (Lines{"head 2", "[...]", "", "row 3", "row 4", "sum 7", "[...]"}));
   EXPECT_EQ(renewed({"old"}, real), real);
-  // The named table is renewed, with its whole paragraph however it ends now.
+  // The named table is renewed, including its whole paragraph, even if that ends differently now.
   const Lines tables{"ranks 2", "a 1", "wins", "", "ranks 8", "a 2", "no", "one wins", "", "rest"};
   EXPECT_EQ(renewed({"[...]", "ranks 8", "a 3", "all win", "", "[...]"}, tables),
             (Lines{"[...]", "ranks 8", "a 2", "no", "one wins", "", "[...]"}));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Somebody follows every page of the documentation to the letter: files are written, commands typed, and what they
-// print is what the page shows. docs/testing.md says how. To show what is printed now, then read the change:
+// Follows every page of the documentation to the letter: files are written, commands are run, and their output must be
+// what the page shows. docs/testing.md says how. To renew the output, run this and read the change:
 //   COMMFUSE_RENEW_GOLDEN=1 commfuse-test-cli --gtest_filter='*DocPages*'
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ std::vector<std::string> pages() {
 
 DocPage page_at(const std::string& path) { return read_page(contents_of(source / path)); }
 
-/// True if a test has this name: a test of a program's, or one that CMake adds.
+/// True if a test has this name: a test of a program, or one that CMake adds.
 bool is_test(const std::string& name) {
   const std::size_t dot = name.find('.');
   const std::string macro = "(" + name.substr(0, dot) + ", " + name.substr(std::min(dot, name.size() - 1) + 1) + ")";
@@ -48,7 +48,7 @@ bool is_test(const std::string& name) {
   });
 }
 
-/// True if this reason may keep a command from running. `run by TEST` is one too.
+/// True if this reason may prevent a command from running. `run by TEST` is a valid reason too.
 bool is_reason(const std::string& reason) {
   constexpr std::array reasons{
       "needs a GPU",
@@ -72,7 +72,7 @@ bool is_there(const std::string& program) {
 
 bool has_gpu() { return run_program("commfuse-validate doctor").out.find("\ncuda       yes") != std::string::npos; }
 
-/// Runs the command as a person's shell would, with both streams in one.
+/// Runs the command as a user's shell would, with both streams in one.
 Outcome typed(const std::string& command) {
   std::ofstream(".typed.sh") << "exec 2>&1\nexport " << mpirun_environment << "\n" << command << "\n";
   return run_program("bash .typed.sh");
@@ -160,8 +160,8 @@ std::string name_of(const ::testing::TestParamInfo<std::string>& info) {
 
 INSTANTIATE_TEST_SUITE_P(Documentation, DocPages, ::testing::ValuesIn(pages()), name_of);
 
-/// Returns one line for each page, and one for every command that does not run. There is no sum over pages, which would
-/// be stale after every merge.
+/// Returns one line for each page, and one for every command that does not run. There is no total over pages, because
+/// it would be stale after every merge.
 std::string account() {
   std::string text = "# Commands of the documentation: how many are run, and which are not. docs/testing.md\n";
   for (const std::string& path : pages()) {

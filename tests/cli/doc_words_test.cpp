@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests what pages say in passing: links lead somewhere, flags and commands between backquotes exist, and
+// Tests incidental statements of pages: links lead somewhere, flags and commands between backquotes exist, and
 // help_examples.md has every example of --help.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -79,7 +79,7 @@ TEST(DocWords, EveryLinkLeadsToAFileAndAHeading) {
   EXPECT_GT(links, 50);
 }
 
-/// The words of the programs' own reference: commands as `commfuse-sim run`, flags as `--seq`.
+/// The words of the programs' own reference: commands such as `commfuse-sim run`, flags such as `--seq`.
 struct Known {
   std::set<std::string> commands;
   std::set<std::string> flags;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nothing that happens around a program may make it crash, lose a word, or answer something else: docs/testing.md.
+// Nothing that happens around a program may make it crash, lose output or change an answer: docs/testing.md.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -16,12 +16,12 @@ namespace {
 const std::string one_point = "commfuse-sim run --seq 8K";
 const std::string many_points = "commfuse-sim run --axis seq=1K..64K --axis ranks=2,4,8";
 
-/// Hands the whole line to the shell, so that redirections of its own come first.
+/// Passes the whole line to the shell, so that its own redirections come first.
 Outcome in_shell(const std::string& line) { return run_program("bash -c '" + line + "'"); }
 
 class FullDisk : public ::testing::TestWithParam<const char*> {};
 
-TEST_P(FullDisk, OnStdoutIsAFailureThatIsSaid) {
+TEST_P(FullDisk, OnStdoutIsAFailureThatIsReported) {
   if (!std::filesystem::exists("/dev/full")) {
     GTEST_SKIP() << "there is no /dev/full";
   }
@@ -37,7 +37,7 @@ INSTANTIATE_TEST_SUITE_P(
                       "commfuse-sim sweep \"" COMMFUSE_SOURCE_DIR "/configs/sweeps/demo.yaml\" --out demo",
                       "commfuse-sim pages man", "commfuse-validate doctor", "commfuse-validate --help"));
 
-TEST(Faults, ASweepWhoseTableNobodyTakesStillLeavesItsFolder) {
+TEST(Faults, ASweepWhoseTableNobodyReadsStillLeavesItsFolder) {
   const OwnFolder folder;
   in_shell("commfuse-sim sweep \"" COMMFUSE_SOURCE_DIR "/configs/sweeps/demo.yaml\" --out demo > /dev/full");
   EXPECT_TRUE(std::filesystem::exists("demo/results.csv"));
@@ -49,7 +49,7 @@ TEST(Faults, AReaderThatGoesAwayEndsTheProgramQuietly) {
   EXPECT_EQ(outcome.out, "llama-3.1-70b mlp on h100-sxm, batch 1, bf16\n");
 }
 
-TEST(Faults, ClosedStreamsAreNoCrash) {
+TEST(Faults, SurvivesClosedStreams) {
   const Outcome closed = in_shell(one_point + " >&-");
   EXPECT_EQ(closed.code, 1);
   EXPECT_EQ(closed.err, "the output could not be written\n");
@@ -70,7 +70,7 @@ TEST(Faults, NeitherHomeNorLocaleNorTerminalChangeAnAnswer) {
   }
 }
 
-TEST(Faults, AnyFolderIsOneToStandIn) {
+TEST(Faults, RunsInAnyWorkingFolder) {
   const OwnFolder folder;
   const Outcome outcome = in_shell("mkdir gone && cd gone && rmdir ../gone && " + one_point);
   EXPECT_EQ(outcome.code, 0) << outcome.err;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests what people type from habit: each line works, or its answer names the command that does.
+// Tests commands that people type from habit: each line works, or its answer names the right command.
 // tests/cli/golden/habits.txt has the commands, and the first line of each answer.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ std::string contents_of(const std::string& path) {
   return text.str();
 }
 
-/// Returns the text with a name for each list that grows with a catalogue.
+/// Returns the text with a placeholder for each list that grows with a catalogue.
 std::string without_catalogues(std::string text) {
   for (const auto& [catalogue, name] :
        {std::pair{Catalogue::hardware, "(every machine)"}, {Catalogue::models, "(every model)"}}) {
@@ -54,7 +54,7 @@ std::string answered(const std::string& golden) {
   return answers;
 }
 
-TEST(Habits, AreAnsweredAsTheTableSays) {
+TEST(Habits, AreAnsweredAsInTheTable) {
   const std::string path = COMMFUSE_SOURCE_DIR "/tests/cli/golden/habits.txt";
   const std::string golden = contents_of(path);
   ASSERT_FALSE(golden.empty());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests 100 MB of whatever a reader likes least: it ends in a sentence, with less than 1 GiB of memory, however deep
-// the file is nested.
+// Tests 100 MB of each reader's worst input: the reader ends with a message, in less than 1 GiB of memory, however
+// deeply the file is nested.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -27,7 +27,7 @@ constexpr bool own_memory_only = false;
 constexpr bool own_memory_only = true;
 #endif
 
-/// The beginning of a file, and the text to repeat until it is large.
+/// The beginning of a file, and the text to repeat until the file is large.
 struct Hostile {
   std::string_view name;
   std::string_view command;  ///< Contains FILE.
@@ -58,7 +58,7 @@ struct Ended {
   std::int64_t peak_kib = 0;
 };
 
-/// Measures the program itself: the shell replaces itself with it.
+/// Measures the program itself, because the shell replaces itself with it.
 Ended run_measured(const std::string& command) {
   const std::string line = "PATH=\"" COMMFUSE_BIN_DIR ":$PATH\" COMMFUSE_CONFIG_DIR=\"" COMMFUSE_SOURCE_DIR
                            "/configs\" exec " +

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that the files of commfuse-sim import can run.
+// Tests that the files which commfuse-sim import writes can be run.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -14,7 +14,7 @@
 namespace commfuse::test {
 namespace {
 
-TEST(Import, AMegatronCommandLineBecomesAStepThatRuns) {
+TEST(Import, AMegatronCommandLineBecomesARunnableStep) {
   const OwnFolder folder;
   std::ofstream("train.sh")
       << "torchrun --nproc-per-node=8 --nnodes=2 pretrain_gpt.py --num-layers 32 --hidden-size 4096 "
@@ -55,7 +55,7 @@ TEST(Import, ANameStaysInItsFolder) {
   EXPECT_EQ(run_program("commfuse-sim import megatron train.sh --name \"$(printf 'h\\377')\"").code, 2);
 }
 
-TEST(Import, AFileThatIsThereIsNotOverwritten) {
+TEST(Import, DoesNotOverwriteAFile) {
   const OwnFolder folder;
   std::ofstream("train.sh") << small;
   std::ofstream("mine.run.yaml") << "mine\n";
@@ -65,7 +65,7 @@ TEST(Import, AFileThatIsThereIsNotOverwritten) {
   EXPECT_FALSE(std::filesystem::exists("mine.model.yaml"));
 }
 
-TEST(Import, ANameThatIsNoPlainWordIsStillRead) {
+TEST(Import, ReadsANameThatIsNotAPlainWord) {
   const OwnFolder folder;
   std::ofstream("train.sh") << small;
   const Outcome outcome = run_program("commfuse-sim import megatron train.sh --name 'a: b # \"c'");
@@ -74,7 +74,7 @@ TEST(Import, ANameThatIsNoPlainWordIsStillRead) {
   EXPECT_EQ(run.code, 0) << run.err;
 }
 
-TEST(Import, AFileThatIsNoCommandLineIsRefused) {
+TEST(Import, RefusesAFileWithoutACommandLine) {
   const OwnFolder folder;
   std::ofstream("a.txt") << "years of work";
   const Outcome outcome = run_program("commfuse-sim import megatron a.txt");
@@ -83,7 +83,7 @@ TEST(Import, AFileThatIsNoCommandLineIsRefused) {
             "a.txt: --hidden-size is missing; give the whole command line, or the script that builds it\n");
 }
 
-TEST(Import, WhatCouldNotBeLoadedIsNotWritten) {
+TEST(Import, WritesNothingThatCouldNotBeLoaded) {
   const OwnFolder folder;
   std::ofstream("train.sh") << "x --num-layers 2 --hidden-size 1024 --num-attention-heads 8 --seq-length 1024 --bf16 "
                                "--num-experts 4 --moe-router-topk 8\n";
@@ -98,7 +98,7 @@ TEST(Import, WhatCouldNotBeLoadedIsNotWritten) {
   EXPECT_FALSE(std::filesystem::exists("mine.run.yaml"));
 }
 
-TEST(Import, AStepThatWouldBeRefusedIsNotWritten) {
+TEST(Import, WritesNoStepThatWouldBeRefused) {
   const OwnFolder folder;
   std::ofstream("train.sh") << small << " --num-layers 3 --pipeline-model-parallel-size 2 --nproc-per-node 2";
   const Outcome outcome = run_program("commfuse-sim import megatron train.sh --name mine");
@@ -114,7 +114,7 @@ TEST(Import, AStepThatWouldBeRefusedIsNotWritten) {
             "not a multiple of tensor parallelism 16; choose tensor ranks that divide it\n");
 }
 
-TEST(Import, ATorchtitanFileBecomesAStepThatRuns) {
+TEST(Import, ATorchtitanFileBecomesARunnableStep) {
   const OwnFolder folder;
   std::ofstream("a.toml") << "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nlocal_batch_size = 1\nseq_len "
                              "= 8192\n[parallelism]\ntensor_parallel_degree = 8\n[activation_checkpoint]\nmode = "
@@ -129,7 +129,7 @@ TEST(Import, ATorchtitanFileBecomesAStepThatRuns) {
   EXPECT_EQ(run.out.find("llama-3.1-8b step on dgx-h100-x2, 16 GPUs (8 tensor x 2 data), batch 2,"), 0U) << run.out;
 }
 
-TEST(Import, AFileSaysItsFormat) {
+TEST(Import, RecognisesTheFormatOfAFile) {
   const OwnFolder folder;
   std::ofstream("train.sh") << small << " --tensor-model-parallel-size 1 --nproc-per-node 1 --vocab-size 1024";
   const Outcome outcome = run_program("commfuse-sim import train.sh");
@@ -157,7 +157,7 @@ TEST(Import, WordsBehindAFlagChangeKeys) {
   EXPECT_NE(model.str().find("layers: 3\n"), std::string::npos) << model.str();
 }
 
-TEST(Import, AFileThatSaysItsFormatTakesItsFlags) {
+TEST(Import, ARecognisedFormatAcceptsItsFlags) {
   const OwnFolder folder;
   std::ofstream("ds.json") << R"({"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 1}})";
   EXPECT_EQ(run_program("commfuse-sim import ds.json --gpus 16 --model llama-3.1-8b --seq 4K").code, 0);
@@ -171,7 +171,7 @@ TEST(Import, AFileThatSaysItsFormatTakesItsFlags) {
   EXPECT_EQ(run_program("commfuse-sim import a.yaml --gpus 16 model.num_layers=3 --name mine").code, 0);
 }
 
-TEST(Import, TheCommandToTryIsOneThatAShellTakes) {
+TEST(Import, SuggestsACommandThatAShellAccepts) {
   const OwnFolder folder;
   std::ofstream("a.yaml") << small_yaml;
   EXPECT_EQ(run_program("commfuse-sim import nemo a.yaml --gpus 16384 --name \"it's mine\"").out,
@@ -179,7 +179,7 @@ TEST(Import, TheCommandToTryIsOneThatAShellTakes) {
             "try: commfuse-sim run --config './it'\\''s mine.run.yaml' --hardware dgx-h100-x2048\n");
 }
 
-TEST(Import, AStepForMoreGpusThanAMachineHasIsSaid) {
+TEST(Import, ReportsAStepThatNeedsMoreGpusThanTheMachineHas) {
   const OwnFolder folder;
   std::ofstream("a.yaml") << small_yaml;
   const Outcome outcome = run_program("commfuse-sim import nemo a.yaml --gpus 65536 --name mine");
@@ -187,7 +187,7 @@ TEST(Import, AStepForMoreGpusThanAMachineHasIsSaid) {
   EXPECT_EQ(outcome.err, "note: no machine has 65536 GPUs here, so the step cannot be run as it is\n");
 }
 
-TEST(Import, AFormatThatIsNoneIsSaid) {
+TEST(Import, ReportsAnUnknownFormat) {
   const OwnFolder folder;
   EXPECT_EQ(run_program("commfuse-sim import megatrn a.sh").err,
             "unknown format 'megatrn'; did you mean 'megatron'?\n");

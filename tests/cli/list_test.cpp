@@ -36,7 +36,7 @@ TEST(List, HasALineForEachFileOfTheCatalogue) {
   }
 }
 
-TEST(List, NothingPassesTheTerminal) {
+TEST(List, NoLineIsWiderThanTheTerminal) {
   for (const char* command : {"list models", "list strategies", "list hardware", "list clusters", "list scopes",
                               "list implementations", "list frameworks", "config explain", "config explain plan"}) {
     for (const std::size_t columns : {80U, 100U}) {
@@ -48,13 +48,13 @@ TEST(List, NothingPassesTheTerminal) {
   }
 }
 
-TEST(List, EveryScopeAndStrategySaysWhatItIs) {
+TEST(List, DescribesEveryScopeAndStrategy) {
   const Outcome scopes = run_program("commfuse-sim list scopes -o csv");
   EXPECT_NE(scopes.out.find("decode,one token a sequence through a whole model"), std::string::npos) << scopes.out;
   EXPECT_EQ(run_program("commfuse-sim list strategies").code, 0);
 }
 
-TEST(List, ImplementationsSayWhatTheyRealiseAndWhereTheyWereMeasured) {
+TEST(List, ImplementationsNameTheirStrategyAndMeasuredMachines) {
   const std::string list = "commfuse-sim list implementations";
   const Outcome csv = run_program(list + " -o csv");
   EXPECT_EQ(csv.code, 0) << csv.err;
@@ -70,7 +70,7 @@ TEST(List, ImplementationsSayWhatTheyRealiseAndWhereTheyWereMeasured) {
   EXPECT_EQ(folder.err, "FOLDER: implementations have no folder; remove it, or list models\n");
 }
 
-TEST(List, FrameworksSayHowTensorRanksOverlapAndHowFastHostsIssue) {
+TEST(List, FrameworksListTheirOverlapAndTheSpeedOfTheHost) {
   const std::string list = "commfuse-sim list frameworks";
   const Outcome csv = run_program(list + " -o csv");
   EXPECT_EQ(csv.code, 0) << csv.err;
@@ -102,7 +102,7 @@ TEST(List, ReadsAFolderOfConfigs) {
   EXPECT_EQ(run_program("commfuse-sim list models " + folder.string()).code, 2);
 }
 
-/// A folder, and a name of the Hugging Face cache, are models.
+/// Both a folder and a name in the Hugging Face cache are models.
 TEST(Models, AreFoundInTheHuggingFaceCache) {
   const fs::path home = fs::temp_directory_path() / ("commfuse-cache-" + std::to_string(getpid()));
   const fs::path snapshot = home / "hub" / "models--me--mine" / "snapshots" / "abc";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests commfuse-sim run -o map and the maps of a sweep: who wins where.
+// Tests commfuse-sim run -o map and the maps of a sweep, which show the winner at each point.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -43,8 +43,8 @@ TEST(CommfuseSimMap, TheShippedSweepMapsSequenceRanksAndLinkBandwidth) {
   std::filesystem::remove_all(folder);
 }
 
-TEST(CommfuseSimMap, ACrossoverThatItTellsIsOne) {
-  // At the printed bandwidth the two times are within 3%, though they differ by more on either side.
+TEST(CommfuseSimMap, AReportedCrossoverIsReal) {
+  // At the printed bandwidth the two times are within 3%, though they differ by more on both sides.
   const std::string point = "commfuse-sim run --ranks 4 --seq 1K --strategy ring_exchange,commfuse ";
   const Outcome outcome = run_program(point + "--axis link_bandwidth=x0.25,x0.5 -o map");
   const std::string told = "ring_exchange below about x";
@@ -56,7 +56,7 @@ TEST(CommfuseSimMap, ACrossoverThatItTellsIsOne) {
   EXPECT_NEAR(rows.at(0).at("makespan_us").get<double>() / rows.at(1).at("makespan_us").get<double>(), 1.0, 0.03);
 }
 
-TEST(CommfuseSimMap, WorksOnWholeModelsAndSaysWeakScaling) {
+TEST(CommfuseSimMap, WorksOnWholeModelsAndReportsWeakScaling) {
   const Outcome step = run_program(
       "commfuse-sim run --scope prefill --model llama-3.1-8b --seq 4K --batch 1 --axis ranks=4,8 "
       "--axis link_bandwidth=x0.5,x1 -o map");
@@ -76,7 +76,7 @@ TEST(CommfuseSimMap, WorksOnWholeModelsAndSaysWeakScaling) {
   std::filesystem::remove_all(folder);
 }
 
-TEST(CommfuseSimMap, WithoutASecondPointOrStrategySaysWhatItTakes) {
+TEST(CommfuseSimMap, WithoutASecondPointOrStrategyReportsItsNeeds) {
   const Outcome outcome = run_program("commfuse-sim run --seq 8K -o map");
   EXPECT_EQ(outcome.code, 0);
   EXPECT_EQ(outcome.out,

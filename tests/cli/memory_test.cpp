@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that the output begins with what does not fit a GPU's memory, whatever the scope and the command.
+// Tests that the output begins with the memory that does not fit a GPU, for any scope and command.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ const std::string start = "Out of memory";
 
 bool begins(const std::string& text) { return text.compare(0, start.size(), start) == 0; }
 
-/// Returns the first sentence of a text that breaks its lines.
+/// Returns the first sentence of a text with line breaks.
 std::string first_sentence(std::string text) {
   for (std::size_t at = text.find("\n  "); at != std::string::npos; at = text.find("\n  ")) {
     text.replace(at, 3, " ");
@@ -27,7 +27,7 @@ std::string first_sentence(std::string text) {
   return text.substr(0, text.find('\n'));
 }
 
-/// A scope of a family, with tokens that a GPU of 48 GB cannot hold.
+/// A scope of a family, with more tokens than a GPU of 48 GB can hold.
 struct Case {
   std::string scope;
   std::string options;
@@ -72,7 +72,7 @@ TEST(Memory, IsNotMentionedWhereAllFits) {
   EXPECT_EQ(table.out.find("ut of memory"), std::string::npos) << table.out;
 }
 
-TEST(Memory, OfSeveralRowsCountsThoseThatDoNotFit) {
+TEST(Memory, CountsTheRowsThatDoNotFit) {
   const std::string axes =
       " --scope mlp --hardware l40s-pcie --ranks 4 --strategy serial --model llama-3.1-70b --axis seq=8K,1M";
   EXPECT_EQ(run_program("commfuse-sim run" + axes).out.rfind("Out of memory in 1 of 2 rows: a GPU needs", 0), 0U);
@@ -80,7 +80,7 @@ TEST(Memory, OfSeveralRowsCountsThoseThatDoNotFit) {
   EXPECT_EQ(map.out.rfind("Out of memory in 2 of 4 rows: a GPU needs up to", 0), 0U) << map.out;
 }
 
-TEST(Memory, OfATrainingStepIsTheFirstLine) {
+TEST(Memory, IsTheFirstLineOfATrainingStep) {
   const Outcome table = run_program(
       "commfuse-sim run --scope step --model gpt-3-175b --hardware dgx-a100-x2 --pipeline 8 --batch 64 --seq 2K "
       "--strategy serial --micro-batch 8");
@@ -91,7 +91,7 @@ TEST(Memory, OfATrainingStepIsTheFirstLine) {
       << table.out;
 }
 
-TEST(Memory, OfADecodingStepIsTheFirstLine) {
+TEST(Memory, IsTheFirstLineOfADecodingStep) {
   const Outcome table = run_program(
       "commfuse-sim run --scope decode --model llama-3.1-70b --hardware h100-sxm --ranks 2 --seq 128K --batch 32 "
       "--strategy serial");
@@ -103,7 +103,7 @@ TEST(Memory, OfADecodingStepIsTheFirstLine) {
 }
 
 // 70.6 billion weights of 2 bytes on 2 GPUs; keys and values of 80 layers, 8 heads of 128, for 32K tokens.
-TEST(Memory, OfAPrefillIsItsWeightsWithTheKeysThatItLeaves) {
+TEST(Memory, CountsWeightsAndKeysOfAPrefill) {
   const std::string command =
       "commfuse-sim run --scope prefill --model llama-3.1-70b --hardware l40s-pcie --ranks 2 --seq 32K --batch 1 "
       "--strategy serial";
@@ -116,7 +116,7 @@ TEST(Memory, OfAPrefillIsItsWeightsWithTheKeysThatItLeaves) {
   EXPECT_EQ(first_sentence(run_program(command).out), "Out of memory" + warning.substr(13) + ".");
 }
 
-TEST(Memory, IsSaidFirstBySweepWhyAndReport) {
+TEST(Memory, IsReportedFirstBySweepWhyAndReport) {
   const OwnFolder folder;
   const std::string settings =
       " --scope mlp --hardware l40s-pcie --ranks 4 --model llama-3.1-70b --seq 1M --strategy serial,sliced";

@@ -3,8 +3,9 @@
 
 usage: misfits.py FILE    FILE is JSON: {"schema": SCHEMA, "values": [VALUE...], "places": [[INDEX, [TOKEN...]]...]}
 
-Prints one line of JSON a value: the place and the keyword of the schema that it breaks, as in "$.latency type", or ""
-if it fits. Then one line a place: whether values[INDEX] still fits with a misspelt key in the map at this place.
+Prints one line of JSON per value: the place in the value and the keyword of the schema that it breaks, for example
+"$.latency type", or "" if the value fits. Then prints one line per place: whether values[INDEX] still fits with a
+misspelt key in the map at this place.
 """
 
 import json

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs our programs as processes of mpirun, also where it is root in a bare container, with neither ssh nor enough
-// cores.
+// Runs our programs as processes of mpirun, even as root in a bare container, without ssh and with too few cores.
 #pragma once
 
 #include <sys/types.h>
@@ -25,20 +24,20 @@ inline const std::string mpirun_environment =
     "OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_plm=isolated OMPI_MCA_btl=self,vader "
     "OMPI_MCA_btl_vader_single_copy_mechanism=none ";
 
-/// Returns "mpirun [...] -np 4 ", to write before a command.
+/// Returns "mpirun [...] -np 4 ", to put before a command.
 inline std::string mpirun(int processes, const std::string& flags = "") {
   return mpirun_environment + "mpirun " + flags + " -np " + std::to_string(processes) + " ";
 }
 
-/// True if this build has MPI, and this machine its launcher.
+/// True if this build has MPI and this machine has its launcher.
 inline bool has_mpi() {
   const bool built = build_info().mpi != "off" && build_info().mpi != "not found";
   return built && run_program(mpirun(1) + "true").code == 0;
 }
 
-/// Runs a command under mpirun, and sends `signal` to process `which` as soon as all processes are well at work.
+/// Runs a command under mpirun, and sends `signal` to process `which` as soon as all processes are working.
 inline Outcome run_and_disturb(int processes, const std::string& command, int which, int signal) {
-  // Each process first writes its number and its id to a known place.
+  // Each process first writes its number and its process id to a known file.
   const std::string notes = std::filesystem::temp_directory_path() / ("commfuse-mpi-" + std::to_string(getpid()));
   const auto note = [&](int process) { return notes + "." + std::to_string(process); };
   Outcome outcome;
@@ -47,7 +46,7 @@ inline Outcome run_and_disturb(int processes, const std::string& command, int wh
         run_program(mpirun(processes) + "sh -c 'echo $$ > " + notes + ".new.$OMPI_COMM_WORLD_RANK && mv " + notes +
                     ".new.$OMPI_COMM_WORLD_RANK " + notes + ".$OMPI_COMM_WORLD_RANK && exec " + command + "'");
   });
-  // /proc says, in ticks of 10 ms, that MPI has started and a schedule is under way.
+  // /proc shows, in ticks of 10 ms, that MPI has started and a schedule is running.
   const auto is_at_work = [](pid_t process) {
     const std::string stat = contents_of("/proc/" + std::to_string(process) + "/stat");
     const std::size_t name = stat.rfind(')');

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A named pipe may have nobody at its other end, so no command waits for it. A pipe that the shell has opened is read.
+// A named pipe may have no process at its other end, so no command waits for it. A pipe that the shell opens is read.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -51,7 +51,7 @@ TEST(NamedPipes, AreRefusedWhereAFileIsWritten) {
   }
 }
 
-TEST(NamedPipes, ThoseThatAShellOpensAreReadAndWritten) {
+TEST(NamedPipes, AreReadAndWrittenWhereAShellOpensThem) {
   const OwnFolder folder;
   ASSERT_EQ(run_program("commfuse-sim schedule export --strategy serial --ranks 2 --out p.yaml").code, 0);
   for (const char* command :
@@ -63,7 +63,7 @@ TEST(NamedPipes, ThoseThatAShellOpensAreReadAndWritten) {
   }
 }
 
-TEST(NamedPipes, WhatIsReadMoreThanOnceIsNotReadFromAPipe) {
+TEST(NamedPipes, AreRefusedForFilesThatAreReadMoreThanOnce) {
   const OwnFolder folder;
   const Outcome outcome =
       run_program("sh -c 'cat /dev/null | commfuse-sim calibrate --base h100-sxm --name mine /dev/stdin'");
@@ -71,7 +71,7 @@ TEST(NamedPipes, WhatIsReadMoreThanOnceIsNotReadFromAPipe) {
   EXPECT_EQ(outcome.err, "/dev/stdin: is a pipe, and this is read more than once; give a file\n");
 }
 
-TEST(NamedPipes, ADeviceIsNoEarlierAnswerOfAProbe) {
+TEST(NamedPipes, ADeviceIsNotAnEarlierAnswerOfAProbe) {
   const Outcome outcome = run_program("timeout 20 commfuse-validate probe --out /dev/zero");
   EXPECT_EQ(outcome.code, 2);
   EXPECT_EQ(outcome.err, "/dev/zero: it is not a plain file; give another --out\n");

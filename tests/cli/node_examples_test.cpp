@@ -38,7 +38,7 @@ TEST(NodeExamples, ScriptsPassShellcheck) {
   EXPECT_EQ(outcome.code, 0) << outcome.out;
 }
 
-/// The script with settings that lead it to a planted node, and a scontrol that records its arguments.
+/// The script, with settings that point it to a planted node, and a scontrol that records its arguments.
 class SlurmNodeCheck : public testing::Test {
  protected:
   SlurmNodeCheck() {
@@ -182,7 +182,7 @@ TEST(NodeExamples, ThePodOfTheDaemonSetIsReadyWhileItsNodeIsHealthy) {
   EXPECT_NE(run_program(environment + "sh ./ready.sh").code, 0);
 }
 
-TEST(NodeExamples, TheImageIsMadeOfWhatIsThere) {
+TEST(NodeExamples, TheImageContainsOnlyExistingFiles) {
   std::istringstream lines(contents_of(examples / "Dockerfile"));
   std::set<std::string> instructions;
   std::set<std::string> stages;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that commands that take rows take those of layers and of whole models, alone and in one file, and those of
+// Tests that commands that read rows accept rows of layers and of whole models, alone and in one file, and rows of
 // earlier forms.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -66,7 +66,7 @@ class OneRow : public testing::Test {
   const OwnFolder folder_;
 };
 
-TEST_F(OneRow, ResultsShowsTheUsualColumnsOfWhatIsThere) {
+TEST_F(OneRow, ResultsShowsTheUsualColumnsOfTheStoredRows) {
   EXPECT_EQ(output_of("results layers.jsonl --where \"makespan_us < 80\""),
             "model m, hardware h100-sxm, scope mlp, ranks 4, batch 1, seq 4096, dtype bf16\n"
             "\n"
@@ -99,7 +99,7 @@ TEST_F(OneRow, AColumnThatDoesNotApplyIsAbsentAndAnUnknownOneIsIgnored) {
   EXPECT_EQ(unknown.err.rfind("--columns: unknown column 'makespan_us'; ", 0), 0U) << unknown.err;
 }
 
-TEST_F(OneRow, JsonHasNoPointsToAskFor) {
+TEST_F(OneRow, JsonHasNoPointColumn) {
   const Outcome outcome = run_program("commfuse-sim results layers.jsonl --where \"point = 0\"");
   EXPECT_EQ(outcome.code, 2);
   EXPECT_EQ(outcome.err.rfind("--where: no such column: point; ", 0), 0U) << outcome.err;
@@ -180,7 +180,7 @@ TEST_F(OneRow, ReportShowsWholeModelsBesideLayers) {
   EXPECT_FALSE(has(page_of("layers.jsonl"), "Whole models"));
 }
 
-TEST_F(OneRow, ReportRefusesWhatWholeModelsHaveNot) {
+TEST_F(OneRow, ReportRefusesWhatWholeModelsLack) {
   const Outcome outcome = run_program("commfuse-sim report models.jsonl --jitter default --out page.html");
   EXPECT_EQ(outcome.code, 2);
   EXPECT_EQ(outcome.err, "--jitter: these results are of whole models, which are not taken apart; remove it\n");
@@ -198,7 +198,7 @@ TEST_F(OneRow, PlotDrawsWhereTheTimeOfAWholeModelGoes) {
   EXPECT_EQ(output_of("plot models.jsonl"), "model-time-1     commfuse takes 25.0% less time than serial\n");
 }
 
-TEST_F(OneRow, EveryCommandReadsTheFormsBefore) {
+TEST_F(OneRow, EveryCommandReadsEarlierForms) {
   for (const std::string file : {"layers.jsonl", "step.jsonl", "decode.json", "both.jsonl"}) {
     const json rows = json::parse(output_of("results before/" + file + " -o json"));
     const bool is_both = file == "both.jsonl";

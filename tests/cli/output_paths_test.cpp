@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that no command writes over its own input.
+// Tests that no command overwrites its own input.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -52,7 +52,7 @@ TEST(OutputPaths, AnInputIsNeverReplacedByTheOutput) {
   EXPECT_EQ(contents_of("r.json"), "{}");
 }
 
-TEST(OutputPaths, AFolderThatCannotBeMadeIsAMistakeOfTheUser) {
+TEST(OutputPaths, AFolderThatCannotBeMadeIsAUserError) {
   const OwnFolder folder;
   std::ofstream("file") << "x";
   const Outcome outcome = run_program(
@@ -61,7 +61,7 @@ TEST(OutputPaths, AFolderThatCannotBeMadeIsAMistakeOfTheUser) {
   EXPECT_EQ(outcome.err, "--out: file/x cannot be made (Not a directory); choose another folder\n");
 }
 
-TEST(OutputPaths, AFileThatOnlySeemsToBeOneIsAMistakeOfTheUser) {
+TEST(OutputPaths, AFileThatOnlyLooksRegularIsAUserError) {
   const OwnFolder folder;
   const Outcome outcome = run_program("commfuse-sim report /proc/self/mem");
   EXPECT_EQ(outcome.code, 2);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Manual pages, completions and reference come from the tree that parses the command line.
+// Manual pages, completions and reference are generated from the tree that parses the command line.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -35,7 +35,7 @@ TEST(Pages, ACommandShowsItsOwnExamplesOrNone) {
   EXPECT_FALSE(says(help, "  commfuse-sim run "));
 }
 
-TEST(Pages, GroffHasNothingToSayAboutTheManual) {
+TEST(Pages, GroffReportsNothingAboutTheManual) {
   const OwnFolder folder;
   if (run_program("command -v groff").code != 0) {
     GTEST_SKIP() << "groff is not installed";
@@ -47,7 +47,7 @@ TEST(Pages, GroffHasNothingToSayAboutTheManual) {
   }
 }
 
-/// Returns what bash offers in place of the last of these words, which it has broken at '='.
+/// Returns what bash offers in place of the last of these words, which bash has split at '='.
 std::string offered(const std::string& words) {
   std::ofstream("ask.sh") << "set -u\nsource <(commfuse-sim pages bash)\nCOMP_WORDS=(" << words
                           << ")\nCOMP_CWORD=$((${#COMP_WORDS[@]} - 1))\n_commfuse_sim\necho \"${COMPREPLY[@]-}\"\n";
@@ -81,7 +81,7 @@ TEST(Pages, BashCompletesWords) {
   EXPECT_EQ(offered("commfuse-sim run --config no-such"), "\n");  // bash continues with files.
 }
 
-TEST(Pages, BashCompletesNamesThatTheProgramHasNow) {
+TEST(Pages, BashCompletesCurrentNames) {
   const OwnFolder folder;
   EXPECT_EQ(offered("commfuse-sim run --model llama-3.1-7"), "llama-3.1-70b\n");
   EXPECT_EQ(offered("commfuse-sim tune --cluster dgx-h1"), "dgx-h100-x2\n");
@@ -147,11 +147,11 @@ TEST(Pages, FishCompletesValues) {
   EXPECT_EQ(outcome.err, "");
 }
 
-TEST(Pages, MarkdownIsAboutTheSameTree) {
+TEST(Pages, MarkdownCoversTheSameTree) {
   EXPECT_TRUE(says(run_program("commfuse-sim pages markdown").out, "## `commfuse-sim schedule export`\n"));
 }
 
-TEST(Pages, NamesAreThoseOfAList) {
+TEST(Pages, NamesComeFromTheCatalogue) {
   EXPECT_TRUE(says(run_program("commfuse-validate pages names hardware").out, "\nh100-sxm\n"));
   EXPECT_TRUE(says(run_program("commfuse-sim pages names settings").out, "\nthreads=\n"));
   EXPECT_FALSE(says(run_program("commfuse-sim pages names axes").out, "\nthreads=\n"));
@@ -161,7 +161,7 @@ TEST(Pages, NamesAreThoseOfAList) {
   EXPECT_EQ(run_program("commfuse-sim pages man models").err, "LIST: man takes none; remove 'models'\n");
 }
 
-TEST(Pages, AnUnknownFormIsAMistakeOfTheUser) {
+TEST(Pages, AnUnknownFormIsAUserError) {
   const Outcome outcome = run_program("commfuse-sim pages pdf");
   EXPECT_EQ(outcome.code, 2);
   EXPECT_EQ(outcome.err, "unknown form 'pdf'; known forms: man, bash, zsh, fish, markdown\n");

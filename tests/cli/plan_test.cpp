@@ -31,7 +31,7 @@ void check_arithmetic(const json& asked, const json& kind, const json& run) {
   const double gpus = run.at("gpus");
   const double rate = run.at("tokens_per_second").at("value");
   const double tokens = asked.at("tokens");
-  // Young and Daly, from the inputs.
+  // By the formulas of Young and Daly, from the inputs.
   const double between = 3600.0 / (gpus * asked.at("failures_per_gpu_hour").get<double>());
   const double checkpoint = asked.at("checkpoint_s");
   const double share = checkpoint / (2.0 * between);
@@ -78,7 +78,7 @@ TEST(CommfuseSimPlan, EveryTotalOfEveryRunFollowsFromTheFiguresBesideIt) {
 
 TEST(CommfuseSimPlan, ThePublishedFlopsOfLlama70BAreSixN) {
   const json asked = planned("train-70b.yaml").at("asked");
-  // 70.55e9 parameters; attention 3 x 2 x layers x seq x heads x head_dim a token, causally; the embedding looks up.
+  // 70.55e9 parameters; attention 3 x 2 x layers x seq x heads x head_dim per token, causal; the embedding is a lookup.
   const double attention = 3.0 * 2.0 * 80 * 8192 * 64 * 128;
   const double embedding = 6.0 * 128'256 * 8192;
   EXPECT_NEAR(asked.at("six_n").get<double>() - embedding + attention, asked.at("flops_per_token"),
@@ -86,7 +86,7 @@ TEST(CommfuseSimPlan, ThePublishedFlopsOfLlama70BAreSixN) {
   EXPECT_EQ(asked.at("attention"), "causal");
 }
 
-TEST(CommfuseSimPlan, EveryPlanThatIsShippedHasAnAnswer) {
+TEST(CommfuseSimPlan, EveryShippedPlanHasAnAnswer) {
   for (const fs::directory_entry& entry : fs::directory_iterator(plans)) {
     if (entry.path().extension() != ".yaml") {
       continue;
@@ -134,7 +134,7 @@ TEST(CommfuseSimPlan, WritesItsFourFilesOnceAndTheSameEveryTime) {
   fs::remove_all(folder);
 }
 
-TEST(CommfuseSimPlan, ThatNothingKeepsTheLimitsIsAResult) {
+TEST(CommfuseSimPlan, ReportsThatNothingMeetsTheLimits) {
   const fs::path file = fs::temp_directory_path() / ("commfuse-plan-" + std::to_string(getpid()) + ".yaml");
   std::ofstream(file) << "schema: commfuse.plan/1\ntokens: 1e12\ndeadline: 1 h\nset: {model: llama-3.1-8b}\n"
                          "gpus: {few: {hardware: h100-sxm, price: 2, price_date: 2026-05-04, available: 8}}\n";
@@ -188,7 +188,7 @@ TEST(CommfuseSimPlan, ByFlagsReadsPathsFromTheCurrentFolder) {
       "commfuse-sim plan --model ./mine.yaml --tokens 500B --gpus ./node.yaml --price 2.5 --budget 9M -o json");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   const json plan = json::parse(outcome.out);
-  EXPECT_EQ(plan.at("kinds").at(0).at("available"), 8);  // One node has no more.
+  EXPECT_EQ(plan.at("kinds").at(0).at("available"), 8);  // One node has no more GPUs.
 }
 
 TEST(CommfuseSimPlan, ByFlagsTakesSettingsAndWordsOfOtherTools) {
@@ -205,7 +205,7 @@ TEST(CommfuseSimPlan, ByFlagsTakesSettingsAndWordsOfOtherTools) {
       << text.out;
 }
 
-TEST(CommfuseSimPlan, ThePageOfAPlanByFlagsSaysHowToMakeItAgain) {
+TEST(CommfuseSimPlan, ThePageOfAPlanByFlagsSaysHowToReproduceIt) {
   const OwnFolder folder;
   EXPECT_EQ(run_program(by_flags + " --tp 4 --out page").code, 0);
   EXPECT_NE(

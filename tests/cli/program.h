@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs one of the built programs as a user would and keeps all its output.
+// Runs one of the built programs as a user would, and keeps all its output.
 #pragma once
 
 #include <sys/wait.h>
@@ -21,10 +21,10 @@ struct Outcome {
   std::string err;
 };
 
-/// True if golden files are to be written anew: COMMFUSE_RENEW_GOLDEN is set.
+/// True if golden files are to be written again: COMMFUSE_RENEW_GOLDEN is set.
 inline bool renews() { return std::getenv("COMMFUSE_RENEW_GOLDEN") != nullptr; }  // NOLINT(concurrency-mt-unsafe)
 
-/// Runs `command` through the shell: "commfuse-sim run --seq 8K". Its programs are those just built, or those of the
+/// Runs `command` through the shell: "commfuse-sim run --seq 8K". Its programs are those of this build, or those in the
 /// folder PROGRAMS_UNDER_TEST (tests/software_gpu/faults.sh).
 inline Outcome run_program(const std::string& command) {
   static int count = 0;

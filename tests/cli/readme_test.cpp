@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first screen of README.md. Its commands are followed by DocPages; here are the numbers of its prose.
+// Tests the numbers in the prose of README.md's first screen; DocPages runs its commands.
 #include <gtest/gtest.h>
 
 #include <algorithm>

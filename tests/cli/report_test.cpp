@@ -76,7 +76,7 @@ TEST_F(Report, AStoreMakesThePageThatTheSweepLeft) {
   EXPECT_EQ(figures(page), figures(left));
 }
 
-TEST_F(Report, AJitterThatIsNoneIsAMistakeAsItIsOfRun) {
+TEST_F(Report, AnUnknownJitterIsAMistakeAsItIsForRun) {
   write("settings.yaml", "schema: commfuse.run/1\n");
   for (const std::string name : {"nope", "''", "absent.yaml", "./settings.yaml"}) {
     const Outcome outcome = run_program("commfuse-sim report rows.jsonl --out page.html --jitter " + name);
@@ -93,7 +93,7 @@ TEST_F(Report, ATitleIsUtf8) {
   EXPECT_EQ(outcome.err, "--title: the text is not UTF-8; write it in UTF-8\n");
 }
 
-TEST_F(Report, RowsThatAreNoneAreRefusedWithTheirPlaceAndNothingIsWritten) {
+TEST_F(Report, InvalidRowsAreRefusedWithTheirPlaceAndNothingIsWritten) {
   const auto refusal = [&](const std::string& text) {
     write("bad.jsonl", text);
     const Outcome outcome = run_program("commfuse-sim report bad.jsonl --out bad.html");
@@ -137,7 +137,7 @@ TEST_F(Report, ARowOfManyMegabytesIsRefusedBeforeTheRestIsRead) {
   }
 }
 
-TEST_F(Report, AListThatBreaksOffIsToldWithItsPlace) {
+TEST_F(Report, ATruncatedListIsReportedWithItsPlace) {
   const auto refusal = [&](const std::string& text) {
     write("bad.json", text);
     return run_program("commfuse-sim report bad.json --out bad.html").err;
@@ -148,7 +148,7 @@ TEST_F(Report, AListThatBreaksOffIsToldWithItsPlace) {
   EXPECT_EQ(refusal("[{\"a\":\n1 2"), std::string("bad.json:2:3") + no_json);
 }
 
-TEST_F(Report, AMarkOfUtf8BeforeAListOrLinesIsNoText) {
+TEST_F(Report, AByteOrderMarkBeforeAListOrLinesIsIgnored) {
   const std::string mark = "\xef\xbb\xbf";
   for (const std::string name : {"rows.json", "rows.jsonl"}) {
     ASSERT_EQ(run_program("commfuse-sim report " + name + " --title T --out plain.html").code, 0);
@@ -166,7 +166,7 @@ TEST_F(Report, AMarkOfUtf8BeforeAListOrLinesIsNoText) {
             "empty.json holds no rows; write some with commfuse-sim run -o jsonl\n");
 }
 
-TEST_F(Report, WhatCannotBePlayedAgainIsSaid) {
+TEST_F(Report, ReportsRowsThatCannotBeSimulatedAgain) {
   write("gone.jsonl", row_with("hardware", "gone"));
   EXPECT_EQ(run_program("commfuse-sim report gone.jsonl --out gone.html").code, 0);
   const std::string page = contents_of("gone.html");
@@ -174,7 +174,7 @@ TEST_F(Report, WhatCannotBePlayedAgainIsSaid) {
   EXPECT_EQ(page.find("<figure data-timeline"), std::string::npos);
 }
 
-TEST_F(Report, AMeasuredRecordStandsBesideThePredictionOfItsPointOnly) {
+TEST_F(Report, AMeasuredRecordAppearsOnlyAtItsPoint) {
   ASSERT_EQ(
       run_program("commfuse-validate run --executor cpu --compute emulated --model llama-3.1-8b --hardware h100-sxm "
                   "--ranks 2 --seq 1K --strategy serial,commfuse --iterations 3 --out record.json")
@@ -195,7 +195,7 @@ TEST_F(Report, AMeasuredRecordStandsBesideThePredictionOfItsPointOnly) {
   EXPECT_NE(page.find(" of 2 schedules were measured within 10% of what was predicted"), std::string::npos);
 }
 
-TEST_F(Report, ATracedIterationStandsAtItsOwnPointOnly) {
+TEST_F(Report, ATracedIterationAppearsOnlyAtItsPoint) {
   ASSERT_EQ(run_program("commfuse-validate run --model llama-3.1-8b --ranks 2 --seq 1K --strategy serial,commfuse "
                         "--iterations 1 --spans --out record.json")
                 .code,
@@ -205,7 +205,7 @@ TEST_F(Report, ATracedIterationStandsAtItsOwnPointOnly) {
                 .code,
             0);
   ASSERT_EQ(run_program("commfuse-sim report two.jsonl --measured record.json --out two.html").code, 0);
-  // The timeline of 1K, one of two, has both schedules once more, as measured, and its still drawing says so.
+  // The timeline of 1K, one of two, shows both schedules again as measured, and its static drawing says so.
   const std::string page = contents_of("two.html");
   const auto occurrences = [&](const std::string& text) {
     std::size_t count = 0;
@@ -218,7 +218,7 @@ TEST_F(Report, ATracedIterationStandsAtItsOwnPointOnly) {
   EXPECT_EQ(occurrences(" as measured, rank "), 2U);
 }
 
-TEST_F(Report, WhatOfTheMeasurementsIsNotAmongTheFitsIsSaid) {
+TEST_F(Report, ReportsMeasurementsThatNoFitRead) {
   std::string table = "op,ngpus,bytes,time_us\nall_gather,2,1024,-1\n";
   for (const int ranks : {2, 4, 8}) {
     for (std::int64_t bytes = 1024; bytes <= std::int64_t{1} << 30; bytes *= 2) {
@@ -255,7 +255,7 @@ TEST_F(Report, ThePlotListsDrawsAndSavesTheFiguresOfThePage) {
       << unknown.err;
 }
 
-TEST_F(Report, PngIsMadeByRsvgConvertOrItsAbsenceIsSaid) {
+TEST_F(Report, PngIsMadeByRsvgConvertOrItsAbsenceIsReported) {
   std::filesystem::create_directory("empty");
   const Outcome absent =
       run_program("env PATH=$PWD/empty " COMMFUSE_BIN_DIR "/commfuse-sim plot rows.jsonl breakdown --out b.png");

@@ -45,7 +45,7 @@ TEST_F(ResultsTest, RowsAreChosenSortedAndCut) {
   EXPECT_EQ(asked("results out").size(), 12U);
 }
 
-TEST_F(ResultsTest, AllColumnsAreThoseOfTheExportBehindPointAndPlace) {
+TEST_F(ResultsTest, AllColumnsMatchTheExportAfterPointAndPlace) {
   ASSERT_EQ(sweep("out").code, 3);
   const std::string printed = run_program("commfuse-sim results out/results.sqlite -o csv").out;
   const std::string exported = contents_of("out/results.csv");
@@ -53,7 +53,7 @@ TEST_F(ResultsTest, AllColumnsAreThoseOfTheExportBehindPointAndPlace) {
   EXPECT_NE(printed.find("0,1," + exported.substr(exported.find("\r\n") + 2, 40)), std::string::npos) << printed;
 }
 
-TEST_F(ResultsTest, JsonLinesAreTheObjectsOfTheJsonOneALine) {
+TEST_F(ResultsTest, JsonLinesHasOneObjectOfTheJsonPerLine) {
   ASSERT_EQ(sweep("out").code, 3);
   const Outcome lines = run_program("commfuse-sim results out -o jsonl --out rows.jsonl");
   EXPECT_EQ(lines.code, 0) << lines.err;
@@ -76,7 +76,7 @@ TEST_F(ResultsTest, ATableFitsATerminal) {
             "   16  commfuse  infeasible    -\n");
 }
 
-TEST_F(ResultsTest, BestIsOneRowAPointOrAGroup) {
+TEST_F(ResultsTest, BestIsOneRowPerPointOrGroup) {
   ASSERT_EQ(sweep("out").code, 3);
   const json per_point = asked("best out");
   ASSERT_EQ(per_point.size(), 4U);
@@ -92,7 +92,7 @@ TEST_F(ResultsTest, BestIsOneRowAPointOrAGroup) {
             asked("results out --where \"status = 'ok'\" --sort-by -mfu --limit 1")[0].at("mfu"));
 }
 
-TEST_F(ResultsTest, ABoundWinsOnlyWhenAskedFor) {
+TEST_F(ResultsTest, ABoundWinsOnlyOnRequest) {
   std::ofstream("b.yaml")
       << "schema: commfuse.sweep/1\nset: {model: llama-3.1-8b, ranks: 2, strategy: {name: [commfuse, "
          "fused_kernel]}}\naxes:\n  - seq: [8K, 16K]\n";
@@ -169,7 +169,7 @@ TEST_F(ResultsTest, AnExpressionStaysWithinItsParentheses) {
   EXPECT_EQ(asked("results out --where \"(ranks = 2) OR (ranks = 4) -- small ones\"").size(), 8U);
 }
 
-TEST_F(ResultsTest, WhatStandsInDoubleQuotesIsAColumn) {
+TEST_F(ResultsTest, DoubleQuotesNameAColumn) {
   ASSERT_EQ(sweep("out").code, 3);
   EXPECT_EQ(asked("results out --where '\"ranks\" = 4'").size(), 4U);
   const Outcome outcome = run_program("commfuse-sim results out --where '\"modle\" = 4'");
@@ -184,7 +184,7 @@ TEST_F(ResultsTest, ALimitBelow0IsAMistake) {
   EXPECT_EQ(outcome.err, "--limit: Value -1 not in range 0 to 1000000000000; see commfuse-sim results --help\n");
 }
 
-TEST_F(ResultsTest, AnExpressionThatMakesTooLongAValueIsAMistake) {
+TEST_F(ResultsTest, AnExpressionWithTooLongAValueIsAMistake) {
   ASSERT_EQ(sweep("out").code, 3);
   for (const char* command : {"results", "best"}) {
     const Outcome outcome =
@@ -194,7 +194,7 @@ TEST_F(ResultsTest, AnExpressionThatMakesTooLongAValueIsAMistake) {
   }
 }
 
-TEST_F(ResultsTest, WhatIsNoStoreIsAMistakeOfTheUser) {
+TEST_F(ResultsTest, AFileThatIsNotAStoreIsAUserError) {
   const Outcome absent = run_program("commfuse-sim results absent");
   EXPECT_EQ(absent.code, 2);
   EXPECT_EQ(absent.err, "absent cannot be opened (No such file or directory); check the path\n");
@@ -206,7 +206,7 @@ TEST_F(ResultsTest, WhatIsNoStoreIsAMistakeOfTheUser) {
   EXPECT_EQ(text.err, "a.yaml is not a result store of commfuse; choose another file or folder\n");
 }
 
-TEST_F(ResultsTest, WholeModelsAreAskedByTheirOwnColumns) {
+TEST_F(ResultsTest, WholeModelsAreQueriedByTheirOwnColumns) {
   std::ofstream("b.yaml") << "schema: commfuse.sweep/1\nset: {model: llama-3.1-8b, scope: step, ranks: 2, strategy: "
                              "{name: [serial, commfuse]}}\naxes:\n  - batch: [8, 16]\noutputs: [csv]\n";
   ASSERT_NE(run_program("commfuse-sim sweep b.yaml --out out").code, 2);
@@ -216,8 +216,8 @@ TEST_F(ResultsTest, WholeModelsAreAskedByTheirOwnColumns) {
   EXPECT_EQ(asked("best out").size(), 2U);
 }
 
-/// Returns the command that runs the statements in $SQL by DuckDB's program, its Python module or its Node package, and
-/// prints the one value of the last statement. Empty if this machine has none of them.
+/// Returns the command that runs the statements in $SQL with DuckDB's program, its Python module or its Node package,
+/// and prints the single value of the last statement. Empty if this machine has none of them.
 std::string duckdb() {
   const std::string ways[] = {
       "duckdb -csv -noheader -c \"$SQL\"",
@@ -242,7 +242,7 @@ std::string recipe() {
   return page.substr(begin, page.find('"', begin) - begin);
 }
 
-TEST_F(ResultsTest, DuckDbMakesParquetOfTheExportAsThePageSays) {
+TEST_F(ResultsTest, DuckDbConvertsTheExportToParquetAsDocumented) {
   const std::string way = duckdb();
   if (way.empty()) {
     GTEST_SKIP() << "there is no DuckDB on this machine: neither duckdb, nor Python's, nor Node's @duckdb/node-api";

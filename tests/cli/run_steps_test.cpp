@@ -19,7 +19,7 @@ const std::string gpt =
     "commfuse-sim run --scope step --model gpt-3-175b --hardware dgx-a100-x2 --dtype fp16 --pipeline 8 --batch 64 "
     "--seq 2K ";
 
-TEST(CommfuseSimRunStep, TellsTimeUseAndMemoryOfAWholeModel) {
+TEST(CommfuseSimRunStep, PrintsTimeUtilizationAndMemoryOfAWholeModel) {
   const Outcome run = run_program(gpt + "--recompute full --strategy serial -o json");
   ASSERT_EQ(run.code, 0) << run.err;
   const json rows = json::parse(run.out);
@@ -34,7 +34,7 @@ TEST(CommfuseSimRunStep, TellsTimeUseAndMemoryOfAWholeModel) {
   EXPECT_TRUE(row.at("fits").get<bool>());
 }
 
-TEST(CommfuseSimRunStep, SetsStrategiesSideBySideAndSaysWhenMemoryDoesNotSuffice) {
+TEST(CommfuseSimRunStep, ComparesStrategiesAndReportsInsufficientMemory) {
   const Outcome run = run_program(gpt + "--strategy serial,sliced --micro-batch 8");
   ASSERT_EQ(run.code, 0) << run.err;
   EXPECT_NE(run.out.find("64 GPUs (8 tensor x 8 pipeline)"), std::string::npos) << run.out;
@@ -42,7 +42,7 @@ TEST(CommfuseSimRunStep, SetsStrategiesSideBySideAndSaysWhenMemoryDoesNotSuffice
   EXPECT_NE(run.out.find("out of memory"), std::string::npos);
 }
 
-TEST(CommfuseSimRunStep, TheTableSaysHowSureATimeIsAndWhoWins) {
+TEST(CommfuseSimRunStep, TheTableShowsErrorsAndTheWinner) {
   const std::string command =
       "commfuse-sim run --scope step --model llama-3.1-8b --batch 8 --seq 8K --strategy "
       "serial,commfuse";
@@ -81,11 +81,12 @@ TEST(CommfuseSimRunStep, DecodesATokenForEverySequenceOfABatch) {
   EXPECT_EQ(plain.at("strategy"), "all_reduce");
   EXPECT_FALSE(plain.at("sequence_parallel").get<bool>());
   EXPECT_NEAR(64e3 / plain.at("time_ms").get<double>(), plain.at("tokens_per_second").get<double>(), 1e-6);
-  // 80 layers, 64 x 8193 keys and values of one head of 128, two bytes each: 21.5 GB beside an eighth of the weights.
+  // 80 layers, 64 x 8193 keys and values of one head of 128, two bytes each: 21.5 GB, in addition to an eighth of the
+  // weights.
   EXPECT_NEAR(plain.at("cache_gb").get<double>(), 80.0 * 64 * 8193 * 2 * 128 * 2 / 1e9, 1e-9);
   EXPECT_NEAR(plain.at("weights_gb").get<double>(), 141.1 / 8, 0.1);
   EXPECT_TRUE(plain.at("fits").get<bool>());
-  // Reading both once is a lower bound.
+  // Reading both once is a lower bound of the time.
   EXPECT_GT(plain.at("time_ms").get<double>(), 1e3 * (21.48 + 17.6) / 3350);
 }
 
@@ -100,7 +101,7 @@ TEST(CommfuseSimRunStep, AGraphDoesNotSlowDecoding) {
   EXPECT_LE(time("graph"), time("stream"));
 }
 
-TEST(CommfuseSimRunStep, AScheduleThatCannotCutSoFewTokensSaysSo) {
+TEST(CommfuseSimRunStep, AScheduleReportsThatItCannotCutTooFewTokens) {
   const Outcome run = run_program("commfuse-sim run --scope decode --seq 8K --batch 4");
   ASSERT_EQ(run.code, 0) << run.err;
   EXPECT_NE(run.out.find("  all_reduce "), std::string::npos) << run.out;
@@ -129,7 +130,7 @@ class CommfuseSimSweepStep : public ::testing::Test {
   fs::path folder_;
 };
 
-TEST_F(CommfuseSimSweepStep, VariesAPlanAndTellsWhichCannotBe) {
+TEST_F(CommfuseSimSweepStep, VariesAPlanAndReportsImpossibleOnes) {
   const Outcome outcome = sweep(
       "set: {scope: step, model: llama-3.1-8b, batch: 8, seq: 4K, strategy: {name: serial}}\n"
       "axes:\n  - ranks: [2, 4]\n  - parallel.pipeline: [1, 2, 4]\nconstraints:\n  - ranks*parallel.pipeline <= 16\n",
@@ -147,13 +148,13 @@ TEST_F(CommfuseSimSweepStep, VariesAPlanAndTellsWhichCannotBe) {
   EXPECT_NE(rows.back().at("reason").get<std::string>().find("h100-sxm is one node of 8"), std::string::npos);
 }
 
-TEST_F(CommfuseSimSweepStep, SaysTheSameAsRunPointByPoint) {
+TEST_F(CommfuseSimSweepStep, AgreesWithRunPointByPoint) {
   ASSERT_EQ(sweep("set: {scope: prefill, model: llama-3.1-8b}\naxes:\n  - ranks: [2, 4]\n").code, 0);
   const Outcome run = run_program("commfuse-sim run --scope prefill --model llama-3.1-8b --axis ranks=2,4 -o json");
   EXPECT_EQ(contents_of(path("out/results.json")), run.out);
 }
 
-TEST_F(CommfuseSimSweepStep, TellsOfEveryPointWithASettingThatOnlyLayersHave) {
+TEST_F(CommfuseSimSweepStep, ReportsEveryPointWithASettingThatOnlyLayersHave) {
   const Outcome outcome = sweep(
       "set: {scope: step, model: llama-3.1-8b, ranks: 2, strategy: {name: serial}}\n"
       "axes:\n  - interference: [static, none]\n",
@@ -173,7 +174,7 @@ TEST_F(CommfuseSimSweepStep, KeepsLayersAndWholeModelsApart) {
   EXPECT_FALSE(fs::exists(path("out")));
 }
 
-TEST(CommfuseSimRunStep, SetsPipelineSchedulesSideBySide) {
+TEST(CommfuseSimRunStep, ComparesPipelineSchedules) {
   const std::string command =
       "commfuse-sim run --scope step --model gpt-3-175b --hardware dgx-h100-x2 --pipeline 8 --batch 16 --seq 2K "
       "--strategy serial --axis parallel.schedule=1f1b,zero_bubble";
@@ -187,7 +188,7 @@ TEST(CommfuseSimRunStep, SetsPipelineSchedulesSideBySide) {
             "schedule zero_bubble needs several stages of one piece, and pipeline is 1; choose 1f1b\n");
 }
 
-TEST(CommfuseSimRunStep, SharesASequenceAsUlyssesDoes) {
+TEST(CommfuseSimRunStep, SplitsASequenceAsUlyssesDoes) {
   const Outcome run = run_program(
       "commfuse-sim run --scope step --model llama-3.1-8b --hardware h100-sxm --ranks 1 --ulysses 8 --seq 64K -o json");
   ASSERT_EQ(run.code, 0) << run.err;
@@ -220,7 +221,7 @@ TEST(CommfuseSimRunStep, DecodesFromNarrowOrWideKeysOfLatentAttention) {
       "commfuse-sim run --scope decode --model deepseek-v3 --ranks 8 --batch 8 --seq 4K -o json ";
   const json narrow = json::parse(run_program(command).out).front();
   const json wide = json::parse(run_program(command + "--latent-decode naive").out).front();
-  // 61 layers have 8 x 4097 keys of 576, or of 320 for each of 16 heads, two bytes each.
+  // 61 layers have 8 x 4097 keys of 576 elements, or of 320 for each of 16 heads, two bytes each.
   EXPECT_NEAR(narrow.at("cache_gb").get<double>(), 61e-9 * 8 * 4097 * 576 * 2, 1e-9);
   EXPECT_NEAR(wide.at("cache_gb").get<double>(), 61e-9 * 8 * 4097 * 320 * 16 * 2, 1e-9);
 }
@@ -311,7 +312,7 @@ TEST(CommfuseSimRunStep, NamesTheTwoSettingsThatClash) {
   }
 }
 
-TEST(CommfuseSimRunStep, AMeasuredStepIsToldAndCorrectsTheTable) {
+TEST(CommfuseSimRunStep, AMeasuredStepIsShownAndCorrectsTheTable) {
   const std::string step =
       "commfuse-sim run --scope step --model llama-3.1-8b --hardware h100-sxm --ranks 2 --data-parallel 4 --batch 16 "
       "--framework torchtitan --strategy serial";

@@ -23,7 +23,7 @@ struct Mistake {
   const char* message;
 };
 
-TEST(RunImplementations, AllSaysWhereNoneWasMeasured) {
+TEST(RunImplementations, AllReportsWhereNoneWasMeasured) {
   const Outcome backward = run_program("commfuse-sim run --scope down_backward --as all --uncertainty off");
   EXPECT_EQ(backward.err,
             "--as all: no implementation covers scope down_backward (all were measured in forward passes only); only "
@@ -94,9 +94,9 @@ TEST(CommfuseSimRun, EveryMistakeIsOneSentenceWithItsRemedyAndExitsWith2) {
   }
 }
 
-TEST(CommfuseSimRun, ADrawingGoesBelowNothingThatProgramsRead) {
+TEST(CommfuseSimRun, RefusesADrawingBelowMachineReadableOutput) {
   for (const std::string format : {"json", "jsonl", "csv"}) {
-    // Fails before GPUs are split.
+    // This fails before GPUs are split.
     const Outcome outcome = run_program("commfuse-sim run --plot --seq 1001 -o " + format);
     EXPECT_EQ(outcome.code, 2);
     EXPECT_EQ(outcome.out, "");
@@ -104,7 +104,7 @@ TEST(CommfuseSimRun, ADrawingGoesBelowNothingThatProgramsRead) {
   }
 }
 
-TEST(CommfuseSimRun, AConfigFolderThatIsNotThereIsSaidOnce) {
+TEST(CommfuseSimRun, AMissingConfigFolderIsReportedOnce) {
   const Outcome outcome = run_program("env COMMFUSE_CONFIG_DIR=/nonexistent commfuse-sim run");
   EXPECT_EQ(outcome.code, 2);
   EXPECT_EQ(outcome.err,
@@ -178,7 +178,7 @@ TEST(CommfuseSimRun, EvaluatorsAgreeAndSymmetryChangesNothing) {
   EXPECT_EQ(without_evaluator(run_program(command + "--symmetry off").out), replayed);
 }
 
-TEST(CommfuseSimRun, ALabWorkloadNamedByItsFileIsPlayed) {
+TEST(CommfuseSimRun, ALabWorkloadNamedByItsFileIsSimulated) {
   const std::string fa = COMMFUSE_SOURCE_DIR "/configs/lab/fa.yaml";
   EXPECT_EQ(run_program("commfuse-sim run " + fa + " --set ranks=256 --symmetry off -o json").out,
             R"([{"schema":"commfuse.lab_result/1","workload":"fa","ranks":256,"messages":65280,"tiles":65536,)"
@@ -186,24 +186,24 @@ TEST(CommfuseSimRun, ALabWorkloadNamedByItsFileIsPlayed) {
             "\n");
   const Outcome sampled = run_program("commfuse-sim run " + fa + " --ranks 4 --jitter default --samples 400");
   EXPECT_NE(sampled.out.find("  p99 "), std::string::npos) << sampled.out;
-  EXPECT_NE(sampled.out.find("too few samples"), std::string::npos) << sampled.out;  // The p99.9 has too few.
+  EXPECT_NE(sampled.out.find("too few samples"), std::string::npos) << sampled.out;  // The p99.9 has too few samples.
   const Outcome refused = run_program("commfuse-sim run " + fa + " --seq 8K");
   EXPECT_EQ(refused.code, 2);
   EXPECT_EQ(refused.err, "--seq: a lab workload does not use this setting; remove it, or run without the file\n");
 }
 
-TEST(CommfuseSimRun, AnExportTakesNoPricesThatChangeAtRunTime) {
+TEST(CommfuseSimRun, AnExportRefusesPricesThatChangeAtRunTime) {
   const Outcome outcome = run_program("commfuse-sim schedule export --strategy serial --interference dynamic -o goal");
   EXPECT_EQ(outcome.code, 2);
   EXPECT_EQ(outcome.err, "an export has one price an op; leave out faults, and choose --interference static or none\n");
 }
 
-TEST(CommfuseSimRun, TheLastOfAFlagGivenTwiceHolds) {
+TEST(CommfuseSimRun, TheLastOfARepeatedFlagWins) {
   EXPECT_EQ(run_program("commfuse-sim run -o csv --seq 4K --seq 8K").out,
             run_program("commfuse-sim run -o csv --seq 8K").out);
 }
 
-TEST(CommfuseSimRun, JsonIsAnArrayWithOneObjectAStrategy) {
+TEST(CommfuseSimRun, JsonIsAnArrayWithOneObjectPerStrategy) {
   const Outcome outcome = run_program(
       "commfuse-sim run --model llama-3.1-70b --hardware h100-sxm --ranks 8 --seq 32768 --scope mlp --strategy all -o "
       "json");
@@ -259,7 +259,8 @@ TEST(CommfuseSimRun, ThreadsDoNotChangeAByte) {
   const Outcome many = run_program(grid + " -j 2");
   ASSERT_EQ(one_thread.code, 0) << one_thread.err;
   EXPECT_EQ(one_thread.out, many.out);
-  // There are a header, and for each of 5 lengths and 3 rank counts at least serial, three sliced and three commfuse.
+  // There are a header, and for each of 5 lengths and 3 rank counts at least one row of serial, three of sliced and
+  // three of commfuse.
   EXPECT_GE(std::count(one_thread.out.begin(), one_thread.out.end(), '\n'), 1 + 5 * 3 * 7);
 }
 
@@ -269,11 +270,11 @@ TEST(CommfuseSimRun, AnInnerRingThatDoesNotDivideTheRanksIsAMistake) {
   EXPECT_EQ(outcome.err, "an inner ring of 3 does not divide 8 ranks; choose 2 or 4\n");
   const Outcome every_variant = run_program("commfuse-sim run --inner 3 --strategy commfuse --variants all");
   EXPECT_EQ(every_variant.err, outcome.err);
-  // The direct form ignores it.
+  // The direct form ignores the option.
   EXPECT_EQ(run_program("commfuse-sim run --inner 3 --form direct --strategy commfuse").code, 0);
 }
 
-TEST(CommfuseSimRun, LanesAreAsManyAsThereArePeers) {
+TEST(CommfuseSimRun, ThereAreAsManyLanesAsPeers) {
   const Outcome outcome =
       run_program("commfuse-sim run --strategy commfuse --form direct --lanes 1K --ranks 4 --variants all -o json");
   ASSERT_EQ(outcome.code, 0) << outcome.err;
@@ -294,7 +295,7 @@ TEST(CommfuseSimRun, TheFirstAxisIsOutermost) {
 }
 
 TEST(CommfuseSimRun, TheTableFollowsTheRuleOfTheVerdict) {
-  // No difference is above 100%, and every one is above 0 with a probability of one half.
+  // No difference is above 100%, and every difference is above 0 with a probability of one half.
   const std::string command = "commfuse-sim run --seq 8K ";
   EXPECT_NE(run_program(command + "--verdict-difference 100%").out.find("Tie: "), std::string::npos);
   const Outcome sure = run_program(command + "--set verdict.difference=0% --set verdict.probability=50%");
@@ -303,7 +304,7 @@ TEST(CommfuseSimRun, TheTableFollowsTheRuleOfTheVerdict) {
   EXPECT_NE(sure.out.find(" wins ("), std::string::npos) << sure.out;
 }
 
-TEST(CommfuseSimRun, WithoutUncertaintyWarningsStayAndNoProbabilityIsTold) {
+TEST(CommfuseSimRun, WithoutUncertaintyWarningsStayAndNoProbabilityIsShown) {
   const std::string command = "commfuse-sim run --seq 256K --strategy serial,commfuse --scope gate_up ";
   const Outcome with = run_program(command);
   const Outcome without = run_program(command + "--uncertainty off");
@@ -406,7 +407,7 @@ std::vector<std::string> commands_of(const std::string& program) {
   return commands;
 }
 
-TEST(CommfuseSim, EveryHelpFitsTheSmallestScreenOrSaysHowToGetTheRest) {
+TEST(CommfuseSim, EveryHelpFitsTheSmallestScreenOrNamesTheRest) {
   for (const std::string program : {"commfuse-sim", "commfuse-validate"}) {
     const std::vector<std::string> commands = commands_of(program);
     EXPECT_GT(commands.size(), 9U);
@@ -434,7 +435,7 @@ TEST(CommfuseSim, ShortHelpOfRunHasTheUsualFlags) {
   EXPECT_NE(run_program("commfuse-sim run --help-all").out.find("--evaluator WORD=auto"), std::string::npos);
 }
 
-TEST(CommfuseSim, HelpIsAsWideAsColumnsSays) {
+TEST(CommfuseSim, HelpIsAsWideAsColumns) {
   const std::string narrow = run_program("env COLUMNS=60 commfuse-sim run --help-all").out;
   const std::string wide = run_program("env COLUMNS=120 commfuse-sim run --help-all").out;
   EXPECT_GT(std::count(narrow.begin(), narrow.end(), '\n'), std::count(wide.begin(), wide.end(), '\n'));
@@ -472,7 +473,7 @@ TEST(CommfuseSim, SettingsAndAxesTakeWordsOfOtherTools) {
   EXPECT_EQ(run_program("commfuse-sim config explain tp").out, run_program("commfuse-sim config explain ranks").out);
 }
 
-TEST(CommfuseSim, VersionSaysWhatTheBuildFound) {
+TEST(CommfuseSim, VersionListsWhatTheBuildFound) {
   const Outcome outcome = run_program("commfuse-sim version");
   EXPECT_EQ(outcome.code, 0);
   for (const char* word : {"commfuse-sim 0.", "compiler", "CUDA", "NCCL", "MPI"}) {
@@ -480,7 +481,7 @@ TEST(CommfuseSim, VersionSaysWhatTheBuildFound) {
   }
 }
 
-TEST(CommfuseSim, AModelFileThatIsNoYamlIsNamedWithItsPlace) {
+TEST(CommfuseSim, AModelFileThatIsNotYamlIsNamedWithItsPlace) {
   const auto path = std::filesystem::temp_directory_path() / ("commfuse-bad-" + std::to_string(getpid()) + ".yaml");
   std::ofstream(path) << "schema: commfuse.model/1\nname: [unclosed\n";
   const Outcome outcome = run_program("commfuse-sim run --model " + path.string());

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 constexpr const char* ring =
     "--strategy commfuse --form ring --directions one --group 1 --inner 1 --sub-slices 1 --scope qkv --ranks 4";
 
-/// A folder that is removed with the test.
+/// A folder that is removed after the test.
 class Folder {
  public:
   Folder() : path_(fs::temp_directory_path() / ("commfuse-export-" + std::to_string(getpid()))) {
@@ -67,7 +67,7 @@ TEST(ScheduleExport, JsonIsReadBackAsASchedule) {
   EXPECT_EQ(run_program("commfuse-sim schedule check " + (folder / "ring.json")).code, 0);
 }
 
-TEST(ScheduleExport, DotDrawsTheRanksAskedFor) {
+TEST(ScheduleExport, DotDrawsTheRequestedRanks) {
   const Outcome every_rank = exported(std::string("-o dot ") + ring);
   EXPECT_EQ(every_rank.code, 0) << every_rank.err;
   EXPECT_EQ(every_rank.out.rfind("digraph schedule {\n", 0), 0U);
@@ -84,7 +84,7 @@ TEST(ScheduleExport, GoalIsPricedAtThePoint) {
   const Outcome goal = exported(std::string("-o goal --seq 8K ") + ring);
   EXPECT_EQ(goal.code, 0) << goal.err;
   EXPECT_EQ(count_of(goal.out, "\nnum_ranks 4\n"), 1U);
-  // A shard of 8192 / 4 tokens of 8192 in bf16, over 3 steps.
+  // A shard of 8192 / 4 tokens of 8192 elements in bf16, over 3 steps.
   EXPECT_EQ(count_of(goal.out, ": send 33554432b to "), 4U * 3);
   EXPECT_EQ(count_of(goal.out, ": recv 33554432b from "), 4U * 3);
   const Outcome longer = exported(std::string("-o goal --seq 16K ") + ring);
@@ -94,7 +94,7 @@ TEST(ScheduleExport, GoalIsPricedAtThePoint) {
   EXPECT_LT(count_of(by_data.out, " requires "), count_of(goal.out, " requires "));
 }
 
-TEST(ScheduleExport, AFileIsThereWholeOrNotAtAll) {
+TEST(ScheduleExport, AFileIsWrittenWholeOrNotAtAll) {
   const Folder folder;
   const std::string path = folder / "ring.goal";
   EXPECT_EQ(exported("-o goal --out " + path + " " + ring).code, 0);
@@ -105,7 +105,7 @@ TEST(ScheduleExport, AFileIsThereWholeOrNotAtAll) {
   EXPECT_EQ(folder.names(), std::vector<std::string>{"ring.goal"});
 }
 
-TEST(ScheduleExport, ChakraIsOneFileARank) {
+TEST(ScheduleExport, ChakraIsOneFilePerRank) {
   const Folder folder;
   const Outcome outcome = exported("-o chakra --time-scale 1000 --out " + (folder / "ring") + " " + ring);
   EXPECT_EQ(outcome.code, 0) << outcome.err;
@@ -117,7 +117,7 @@ TEST(ScheduleExport, ChakraIsOneFileARank) {
             "chakra is one file a rank; say where with --out, as in --out traces/mine\n");
 }
 
-TEST(ScheduleExport, AScheduleOfAFileIsPricedLikeAGeneratedOne) {
+TEST(ScheduleExport, AScheduleFromAFileIsPricedLikeAGeneratedOne) {
   const Outcome goal = exported("doubling -o goal --seq 8K");
   EXPECT_EQ(goal.code, 0) << goal.err;
   EXPECT_EQ(count_of(goal.out, ": send 33554432b to "), 4U);  // One shard, and then two.
@@ -145,7 +145,7 @@ TEST(ScheduleExport, AWrongFileIsNotExported) {
   }
 }
 
-TEST(ScheduleExport, OfSeveralSchedulesTheFastestIsTakenAndNamed) {
+TEST(ScheduleExport, TakesAndNamesTheFastestOfSeveralSchedules) {
   const Outcome outcome = exported("--strategy sliced --seq 8K --scope mlp --ranks 8");
   EXPECT_EQ(outcome.code, 0);
   EXPECT_EQ(outcome.err, "the fastest at this point is taken: sliced (k=8)\n");  // The README's demo shows this line.
@@ -160,7 +160,7 @@ TEST(ScheduleExport, OfSeveralSchedulesTheFastestIsTakenAndNamed) {
             "--strategy\n");
 }
 
-TEST(ScheduleExport, MistakesOfTheUserExitWith2) {
+TEST(ScheduleExport, UserErrorsExitWith2) {
   EXPECT_EQ(exported("-o dto").err, "--format: unknown format 'dto'; did you mean 'dot'?\n");
   EXPECT_EQ(exported("--ranks-shown 1").err, "--ranks-shown: only dot uses it; remove it\n");
   EXPECT_EQ(exported("-o dot --message-order data").err, "--message-order: only goal or chakra uses it; remove it\n");

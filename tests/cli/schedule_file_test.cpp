@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Files that are removed with the test.
+/// Files that are removed after the test.
 class ScheduleFiles : public testing::Test {
  protected:
   void SetUp() override { std::filesystem::create_directories(folder_); }
@@ -59,7 +59,7 @@ TEST_F(ScheduleFiles, RunTakesRanksDtypeAndScopeFromTheFile) {
   EXPECT_EQ(rows[0].at("schedule_sha256").get<std::string>().size(), 64U);
 }
 
-TEST_F(ScheduleFiles, OfAMillionRanksAreProvedButNotListedOneByOne) {
+TEST_F(ScheduleFiles, ForAMillionRanksAreProvedButNotListedOneByOne) {
   const std::string file = COMMFUSE_SOURCE_DIR "/tests/fuzz/corpus/schedule/many_ranks.yaml";
   EXPECT_EQ(run_program("commfuse-sim schedule check " + file).code, 0);
   EXPECT_EQ(run_program("commfuse-sim schedule show -o yaml " + file).code, 0);
@@ -74,7 +74,7 @@ TEST_F(ScheduleFiles, OfAMillionRanksAreProvedButNotListedOneByOne) {
   EXPECT_EQ(exported.err, "1048576 ranks are too many to export; choose ranks up to 4096\n");
 }
 
-TEST_F(ScheduleFiles, OfManyBlocksAreNotMutated) {
+TEST_F(ScheduleFiles, WithManyBlocksAreNotMutated) {
   const std::string file = write("blocks.yaml", R"(schema: commfuse.schedule/1
 name: blocks
 mesh: {tp: 8}
@@ -103,7 +103,7 @@ ops: []
   EXPECT_NE(large.err.find("more than 16777216 blocks, too many to mutate"), std::string::npos) << large.err;
 }
 
-TEST_F(ScheduleFiles, ARingOfPushesIsProvedAndPlayedAlikeByBothEvaluators) {
+TEST_F(ScheduleFiles, ARingOfPushesIsProvedAndSimulatedAlikeByBothEvaluators) {
   EXPECT_EQ(run_program("commfuse-sim schedule check push-ring").out,
             "1 schedule proved: matched, free of deadlock and hazards, contents exact\n");
   const json replay = rows_of("--schedule push-ring --seq 2K --evaluator replay");
@@ -114,7 +114,7 @@ TEST_F(ScheduleFiles, ARingOfPushesIsProvedAndPlayedAlikeByBothEvaluators) {
   EXPECT_NE(shown.out.find("  rank 0: push x[0] to 1; wait for x[3] from 3; compute y[0,0] = x[0] * w[:,0]\n"),
             std::string::npos)
       << shown.out;
-  // Lines that are longer than 80 columns go on below, four columns in.
+  // Lines longer than 80 columns continue on the next line, indented by four columns.
   const std::string unbroken = std::regex_replace(shown.out, std::regex("\n    "), " ");
   EXPECT_NE(unbroken.find("compute y[1,0] = x[1] * w[:,0]; push a credit to 3; wait for a credit from 1\n"),
             std::string::npos)
@@ -138,7 +138,7 @@ TEST_F(ScheduleFiles, ADumpOfAGeneratedScheduleGivesTheRowOfTheGeneratedOne) {
   EXPECT_EQ(rows[0], rows[1]);
 }
 
-TEST_F(ScheduleFiles, StrategiesStandBesideAFileWhereTheyAreNamed) {
+TEST_F(ScheduleFiles, StrategiesAppearBesideAFileIfTheyAreNamed) {
   const json rows = rows_of("--schedule doubling --strategy serial,commfuse --seq 2K");
   ASSERT_EQ(rows.size(), 3U);
   EXPECT_EQ(rows[0].at("strategy"), "serial");
@@ -159,7 +159,7 @@ TEST_F(ScheduleFiles, AFileIsRunAtThePointsOfItsRanksOnly) {
   EXPECT_EQ(rows[2].at("ranks"), 4);
 }
 
-TEST_F(ScheduleFiles, SeveralFilesOfDifferentRanksMakePointsOfTheirOwn) {
+TEST_F(ScheduleFiles, FilesOfDifferentRanksMakeSeparatePoints) {
   const std::string two =
       write("two.yaml", run_program("commfuse-sim schedule show --strategy serial --ranks 2 --scope qkv -o yaml").out);
   const json rows = rows_of("--schedule doubling --schedule " + two);
@@ -182,7 +182,7 @@ TEST_F(ScheduleFiles, OwnDimensionsTakeTheirSizeFromTheCommandLine) {
   const json rows = rows_of("--schedule " + file + " --size experts=10K --seq 2K");
   ASSERT_EQ(rows.size(), 1U);
   EXPECT_EQ(rows[0].at("scope"), "file");
-  // QKV has 10K columns in this model: equal work by another name.
+  // QKV has 10K columns in this model: equal work under another name.
   const json qkv = rows_of("--schedule doubling --seq 2K");
   EXPECT_EQ(rows[0].at("makespan_us"), qkv[0].at("makespan_us"));
   EXPECT_EQ(rows[0].at("mfu"), qkv[0].at("mfu"));
@@ -218,7 +218,7 @@ TEST_F(ScheduleFiles, FiguresDrawFilesBesideStrategies) {
             "--figure: 'x.png' does not end in .svg; use such a name, or draw other formats with commfuse-sim plot\n");
 }
 
-TEST_F(ScheduleFiles, AFailedProofSaysItsFindingsAndExitsWith4) {
+TEST_F(ScheduleFiles, AFailedProofPrintsItsFindingsAndExitsWith4) {
   const std::string wrong = write("wrong.yaml", doubling("waits: [2]", "waits: [0]"));
   const Outcome run = run_program("commfuse-sim run --schedule doubling --schedule " + wrong);
   EXPECT_EQ(run.code, 4);

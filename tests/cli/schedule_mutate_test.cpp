@@ -30,7 +30,7 @@ TEST(ScheduleMutate, EveryMistakeInEveryScheduleIsCaughtOrProvedEquivalent) {
   }
 }
 
-TEST(ScheduleMutate, ATableHasARowAKindAndASum) {
+TEST(ScheduleMutate, ATableHasARowPerKindAndATotal) {
   const Outcome outcome = run_program("commfuse-sim schedule mutate doubling");
   EXPECT_EQ(outcome.code, 0);
   EXPECT_EQ(outcome.out,
@@ -46,7 +46,7 @@ TEST(ScheduleMutate, ATableHasARowAKindAndASum) {
             "38 mutations of 1 schedule: 28 caught, 10 equivalent, 0 survived\n");
 }
 
-TEST(ScheduleMutate, EquivalentsAreListedWithWhy) {
+TEST(ScheduleMutate, EquivalentMutantsAreListedWithTheirReason) {
   const Outcome outcome = run_program("commfuse-sim schedule mutate doubling --list equivalent");
   EXPECT_NE(outcome.out.find("doubling on 4 ranks, op 2 (exchange): no wait for op 0: equivalent (same order)\n"),
             std::string::npos)
@@ -54,7 +54,7 @@ TEST(ScheduleMutate, EquivalentsAreListedWithWhy) {
   EXPECT_EQ(outcome.out.find("caught ("), std::string::npos);
 }
 
-TEST(ScheduleMutate, JsonHasAnObjectAKindOrAMutant) {
+TEST(ScheduleMutate, JsonHasAnObjectPerKindOrMutant) {
   const json kinds = json::parse(run_program("commfuse-sim schedule mutate doubling -o json").out);
   ASSERT_EQ(kinds.size(), 7U);
   EXPECT_EQ(kinds[0].dump(),
@@ -71,7 +71,7 @@ TEST(ScheduleMutate, JsonHasAnObjectAKindOrAMutant) {
   EXPECT_EQ(mutants[0].at("finding"), "rank 0 ends with y[0,0] in row 1 of y, where y[1,0] belongs");
 }
 
-TEST(ScheduleMutate, TheSameBytesEveryTime) {
+TEST(ScheduleMutate, PrintsTheSameBytesEveryTime) {
   const std::string command = "commfuse-sim schedule mutate --ranks 2,3 --scope mlp -o json --list all";
   EXPECT_EQ(run_program(command).out, run_program(command).out);
 }
@@ -89,7 +89,7 @@ TEST(ScheduleMutate, ASurvivorIsListedAndExitsWith4) {
   std::filesystem::remove(path);
 }
 
-TEST(ScheduleMutate, MistakesOfTheUserExitWith2) {
+TEST(ScheduleMutate, UserErrorsExitWith2) {
   const std::pair<const char*, const char*> mistakes[] = {
       {"--list som", "--list: unknown list 'som'; known lists: none, equivalent, survived, all"},
       {"-o csv", "--output: unknown format 'csv'; known formats: table, json"},

@@ -13,7 +13,7 @@
 namespace commfuse::test {
 namespace {
 
-/// A file that is removed with the test.
+/// A file that is removed after the test.
 class Schedule {
  public:
   explicit Schedule(const std::string& text)
@@ -33,7 +33,7 @@ std::string shown(const std::string& arguments) {
   return run_program("commfuse-sim schedule show --scope qkv --strategy commfuse --ranks 4 " + arguments).out;
 }
 
-TEST(CommfuseSimSchedule, ListSaysWhatEachDoesAndLeavesExposed) {
+TEST(CommfuseSimSchedule, ListDescribesEachStrategyAndItsExposedTime) {
   const Outcome outcome = run_program("commfuse-sim schedule list");
   EXPECT_EQ(outcome.code, 0);
   EXPECT_NE(outcome.out.find("sliced\n  k slices"), std::string::npos) << outcome.out;
@@ -71,7 +71,7 @@ TEST(CommfuseSimSchedule, ShowDrawsTheStepsOfThePaper) {
   EXPECT_NE(shown("--form ring -o yaml").find("schema: commfuse.schedule/1\n"), std::string::npos);
 }
 
-TEST(CommfuseSimSchedule, ShowPrintsOneScheduleAndAllOnDemand) {
+TEST(CommfuseSimSchedule, ShowPrintsOneScheduleOrAllOnRequest) {
   const auto count = [](const std::string& text) {
     std::size_t occurrences = 0;
     for (std::size_t at = text.find("qkv, 4 ranks\n"); at != std::string::npos;
@@ -112,7 +112,7 @@ TEST(CommfuseSimSchedule, AFileIsProvedLikeAGeneratedOne) {
   EXPECT_EQ(outcome.out, "1 schedule proved: matched, free of deadlock and hazards, contents exact\n");
 }
 
-TEST(CommfuseSimSchedule, AWrongFileFailsWithWhatIsWrongAndExitsWith4) {
+TEST(CommfuseSimSchedule, AWrongFileFailsWithItsFindingsAndExitsWith4) {
   std::string text = shown("--form direct -o yaml");
   const std::size_t shift = text.find("shift: 3");
   ASSERT_NE(shift, std::string::npos) << text;
@@ -125,7 +125,7 @@ TEST(CommfuseSimSchedule, AWrongFileFailsWithWhatIsWrongAndExitsWith4) {
   EXPECT_NE(outcome.out.find("\n1 failed\n"), std::string::npos) << outcome.out;
 }
 
-TEST(CommfuseSimSchedule, WhatIsTooMuchForAMachineIsRefusedAndExitsWith2) {
+TEST(CommfuseSimSchedule, RefusesSchedulesTooLargeForTheMachineAndExitsWith2) {
   const std::string fewer = "; choose fewer ranks\n";
   for (const auto& [arguments, sentence] :
        {std::pair("check --strategy sliced --ranks 512 --scope attention",
@@ -141,7 +141,7 @@ TEST(CommfuseSimSchedule, WhatIsTooMuchForAMachineIsRefusedAndExitsWith2) {
   }
 }
 
-TEST(CommfuseSimSchedule, MistakesOfTheUserExitWith2) {
+TEST(CommfuseSimSchedule, UserErrorsExitWith2) {
   const Schedule unreadable("schema: commfuse.schedule/1\nname: [\n");
   const Outcome broken = run_program("commfuse-sim schedule check " + unreadable.path());
   EXPECT_EQ(broken.code, 2);

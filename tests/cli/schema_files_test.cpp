@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares commfuse-sim schema with the loaders: shipped files fit, misspelt keys do not, and every map has the keys
-// that its loader knows.
+// that its loader accepts.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <yaml-cpp/yaml.h>
@@ -129,7 +129,7 @@ class SchemaFiles : public testing::Test {
     return answers;
   }
 
-  /// Returns the place and the keyword of a kind's schema that a file breaks; empty if it fits.
+  /// Returns the place in a file that breaks a kind's schema, and the broken keyword; empty if the file fits.
   static std::string misfit(const std::string& kind, const std::string& yaml) {
     return misfits(schema(kind), Json::array({json_of(YAML::Load(yaml))})).at(0).get<std::string>();
   }
@@ -148,7 +148,7 @@ TEST_F(SchemaFiles, EveryShippedFileFits) {
   }
 }
 
-TEST_F(SchemaFiles, AMisspeltKeyIsRefusedWhereverItStands) {
+TEST_F(SchemaFiles, AMisspeltKeyIsRefusedAnywhere) {
   const std::vector<ConfigFile> files = shipped_files();
   Json values = Json::array();
   Json places = Json::array();
@@ -163,14 +163,14 @@ TEST_F(SchemaFiles, AMisspeltKeyIsRefusedWhereverItStands) {
   for (std::size_t i = 0; i < places.size(); ++i) {
     const ConfigFile& file = files[places[i].at(0).get<std::size_t>()];
     const Json& tokens = places[i].at(1);
-    // Names of axes, dimensions, tensors and buffers are the author's.
+    // Names of axes, dimensions, tensors and buffers are chosen by the author.
     const bool is_free = file.value.at("schema") == "commfuse.schedule/1" &&
                          (tokens == Json::array({"mesh"}) || tokens == Json::array({"dimensions"}));
     EXPECT_EQ(answers.at(values.size() + i), is_free) << file.path << tokens;
   }
 }
 
-TEST_F(SchemaFiles, ValuesWithoutUnitSourceOrSenseAreRefused) {
+TEST_F(SchemaFiles, ValuesWithoutUnitSourceOrMeaningAreRefused) {
   const std::string lab = "schema: commfuse.lab/1\nname: a\npattern: all_gather\nranks: 4\nrate: 1 GB/s\n";
   EXPECT_EQ(misfit("lab", lab + "chunk: 1 KiB\nlatency: 5 us\n"), "");
   EXPECT_EQ(misfit("lab", lab + "chunk: 1 KiB\nlatency: 5\n"), "$.latency type");
@@ -225,7 +225,7 @@ void add_keys(const Json& part, std::set<std::string>& keys) {
   }
 }
 
-/// Returns the parts of the schema for `place`: several if it may be one of several maps.
+/// Returns the parts of the schema for `place`: several if the place may be one of several maps.
 std::vector<const Json*> parts_at(const Json& part, const std::vector<std::string>& place, std::size_t depth = 0) {
   if (depth == place.size()) {
     return {&part};
@@ -263,7 +263,7 @@ class KeysOfKind {
         add_keys(*part, told);
       }
       if (const auto seen = known_.find(parts); seen != known_.end() && seen->second == told) {
-        return;  // Other files have shown all of them.
+        return;  // Other files have already shown all of them.
       }
       const std::set<std::string> known = keys_known_at(file.value, place, load_);
       for (const std::string& key : known) {
@@ -276,7 +276,7 @@ class KeysOfKind {
     });
   }
 
-  /// A loader asks for some keys only beside others, but all files together show them all.
+  /// A loader requires some keys only beside others, but all files together show every key.
   void expect_nothing_more_is_told() const {
     EXPECT_FALSE(told_.empty());
     for (const auto& [parts, told] : told_) {
@@ -290,7 +290,7 @@ class KeysOfKind {
   Json schema_;
   std::function<void(const std::string&)> load_;
   using Parts = std::vector<const Json*>;  // Parts of the schema for one map.
-  // By parts: an example of its place, and its keys.
+  // Maps parts to an example of their place, and to their keys.
   std::map<Parts, std::pair<std::string, std::set<std::string>>> told_;
   std::map<Parts, std::set<std::string>> known_;
 };
@@ -305,7 +305,7 @@ ConfigFile shipped(const char* path) {
   return {path, json_of(YAML::LoadFile(COMMFUSE_SOURCE_DIR "/configs/" + std::string(path)))};
 }
 
-/// Returns files with parts that no shipped one has: wires from a file, a network inside a hardware file, ops of every
+/// Returns files with parts that no shipped file has: wires from a file, a network inside a hardware file, ops of every
 /// kind.
 std::vector<ConfigFile> made_files() {
   const ConfigFile hardware = shipped("hardware/h100-sxm.yaml");
@@ -313,7 +313,7 @@ std::vector<ConfigFile> made_files() {
       changed(shipped("clusters/dgx-h100-x2.yaml"), nlohmann::json::parse(R"({"network": {"fabric": "rails"}})"));
   std::vector<ConfigFile> files{
       cluster, changed(hardware, {{"nodes", 2}, {"network", cluster.value.at("network")}}),
-      // A mistake elsewhere keeps the loader from looking for the file.
+      // A mistake elsewhere keeps the loader from opening the named file.
       changed(hardware,
               nlohmann::json::parse(R"({"gpus_per_node": 0, "topology": {"kind": null, "file": "wires.xml"}})")),
       changed(hardware, nlohmann::json::parse(R"({"link": {"collective": {"nccl": {"wire": "network"}}}})"))};
@@ -326,7 +326,7 @@ std::vector<ConfigFile> made_files() {
   return files;
 }
 
-TEST(SchemaKeys, OfEveryMapAreThoseThatItsLoaderKnows) {
+TEST(SchemaKeys, AreThoseThatTheLoaderOfEachMapAccepts) {
   const OwnFolder folder;
   const std::map<std::string, std::function<void(const std::string&)>> loaders{
       {"model", [](const std::string& path) { load_model(path); }},

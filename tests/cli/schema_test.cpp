@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that commfuse-sim schema agrees with the registry of settings, and knows every kind of file that is shipped.
+// Tests that commfuse-sim schema agrees with the registry of settings, and covers every kind of shipped file.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -50,7 +50,7 @@ TEST(Schema, EverySettingIsThereWithItsWordsAndLimits) {
   EXPECT_EQ(run.at("additionalProperties"), false);
 }
 
-TEST(Schema, EveryKindOfFileThatIsShippedIsKnown) {
+TEST(Schema, KnowsEveryKindOfShippedFile) {
   std::set<std::string> known;
   const json root = schema();
   for (const auto& [name, kind] : root.at("$defs").items()) {
@@ -66,7 +66,7 @@ TEST(Schema, EveryKindOfFileThatIsShippedIsKnown) {
   }
 }
 
-TEST(Schema, AKindThatIsNotThereIsSaid) {
+TEST(Schema, ReportsAnUnknownKind) {
   EXPECT_EQ(run_program("commfuse-sim schema sweeps").err, "KIND: unknown kind 'sweeps'; did you mean 'sweep'?\n");
 }
 

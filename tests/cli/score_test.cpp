@@ -80,7 +80,7 @@ TEST_F(ScoreCommand, FaultyRowsAreNamedOnStderrAndTheExitCodeIs3) {
   EXPECT_NE(outcome.out.find("bad.csv"), std::string::npos);
 }
 
-TEST_F(ScoreCommand, AGateThatIsMissedExitsWith4) {
+TEST_F(ScoreCommand, AMissedGateExitsWith4) {
   const std::string path = write("good.csv", good);
   EXPECT_EQ(run_program("commfuse-sim score --max-median 99 --max-p90 99 --data " + path).code, 0);
   const Outcome median = run_program("commfuse-sim score --max-median 0.01 --data " + path);
@@ -122,7 +122,7 @@ TEST_F(ScoreCommand, CellsThatAreNotUtf8StillMakeJson) {
   EXPECT_EQ(nlohmann::json::parse(outcome.out).at("tables").size(), 1U);
 }
 
-TEST_F(ScoreCommand, AFolderMeansItsTablesAndThoseOfSubfolders) {
+TEST_F(ScoreCommand, AFolderStandsForItsTablesAndThoseOfSubfolders) {
   fs::create_directories(folder_ / "below");
   write("below/one.csv", good);
   write("two.csv", good);
@@ -156,7 +156,7 @@ TEST_F(ScoreCommand, UnknownKindsAndFilesThatAreNotTablesAreRefused) {
   EXPECT_EQ(run_program("commfuse-sim score --data " + wide).err, wide + ": it is in UTF-16; save it in UTF-8\n");
 }
 
-TEST_F(ScoreCommand, AMissingFileIsTheUsersMistake) {
+TEST_F(ScoreCommand, AMissingFileIsAUserError) {
   const Outcome outcome = run_program("commfuse-sim score --data /nowhere/at/all.csv");
   EXPECT_EQ(outcome.code, 2);
   EXPECT_EQ(outcome.err, "--data '/nowhere/at/all.csv': there is no such file or folder; check the path\n");

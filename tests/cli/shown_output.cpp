@@ -14,9 +14,9 @@ namespace {
 
 constexpr std::string_view left_out = "[...]";
 
-/// Lines that follow each other in the output, too.
+/// Lines that also follow each other in the output.
 struct Piece {
-  Lines lines;  ///< Without the blank ones at its edges.
+  Lines lines;  ///< Without blank lines at its edges.
   std::size_t blank_before = 0;
   std::size_t blank_after = 0;
   bool at_start = false;
@@ -74,7 +74,7 @@ std::vector<Piece> pieces_of(const Lines& shown) {
   return pieces;
 }
 
-/// Returns how many lines of a piece `real` has from `at` on.
+/// Returns how many lines of a piece match `real` from `at` on.
 std::size_t met(const Piece& piece, const Lines& real, std::size_t at, bool measured) {
   std::size_t lines = 0;
   while (lines < piece.lines.size() && at + lines < real.size() &&
@@ -84,7 +84,7 @@ std::size_t met(const Piece& piece, const Lines& real, std::size_t at, bool meas
   return lines;
 }
 
-/// Place of a whole piece at or after `from`, or else how far the best try came.
+/// Place of a whole piece at or after `from`, or otherwise how far the best attempt matched.
 struct PiecePlace {
   std::optional<std::size_t> at;
   std::size_t best = 0;

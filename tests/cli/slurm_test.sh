@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Under a Slurm of one node that this starts and stops itself:
-# - the example of docs/sweeps.md, as it stands there: an array of shards, then a merge that waits for it. What comes
-#   out is what one process leaves, byte for byte.
-# - one of these tasks is killed while it works, and requeued: it goes on from what it had stored, and the merge leaves
+# Tests, under a Slurm of one node that this script starts and stops:
+# - the example of docs/sweeps.md as written there: an array of shards, then a merge that waits for it. The result
+#   equals that of one process, byte for byte.
+# - one of these tasks, killed while it works and requeued: it continues from its stored points, and the merge writes
 #   the same bytes.
-# - docs/examples/nodes: its script is the Prolog of every job and lets them pass; its batch script checks the node; and
-#   when a port of the node's planted /sys goes down, the Prolog drains the node and says which check was bad.
+# - docs/examples/nodes: its script is the Prolog of every job and lets jobs pass; its batch script checks the node;
+#   and when a port of the node's planted /sys goes down, the Prolog drains the node and names the bad check.
 #   slurm_test.sh BIN_FOLDER SOURCE_FOLDER
-# Exits with 77, and says why, where there is no Slurm or it does not start.
+# Exits with 77, and prints why, if there is no Slurm or it does not start.
 set -euo pipefail
 
 bin=$1
@@ -47,7 +47,7 @@ wait_for() {
   done
 }
 
-# A port without a listener, outside the ports of the machine's daemons.
+# Prints a port without a listener, outside the ports of the machine's daemons.
 free_port() {
   local port
   for ((port = 20000 + RANDOM % 10000; ; port++)); do
@@ -58,7 +58,7 @@ free_port() {
   done
 }
 
-# One node that says it has 16 cores, so that two tasks of eight run at a time; no cgroups, no systemd, no accounting.
+# One node that claims 16 cores, so that two tasks of eight run at a time; no cgroups, no systemd, no accounting.
 write_configuration() {
   local host
   host=$(hostname -s)
@@ -94,7 +94,7 @@ PartitionName=all Nodes=$host Default=YES MaxTime=INFINITE State=UP
 CONF
 }
 
-# A node with one RDMA port, and the script of the examples with settings that lead it there.
+# A node with one RDMA port, and the script of the examples with settings that point it to this node.
 plant_node() {
   local port=$work/node/sys/class/infiniband/mlx5_0/ports/1
   mkdir -p "$port" "$work/node/proc" "$work/slurm"
@@ -143,7 +143,7 @@ is_drained() { sinfo --noheader --format=%T | grep -q drain; }
 is_idle() { sinfo --noheader --format=%T | grep -qx idle; }
 is_done() { [[ -z $(squeue --noheader) ]]; }
 
-# The block of the page's section on Slurm that begins with the words, without the "$ " of commands.
+# Prints the block of the page's section on Slurm that begins with the words, without the "$ " of commands.
 example() {
   awk -v wanted="$1" '
     /^### / { inside = $2 == "Slurm" }
@@ -172,12 +172,12 @@ expect_same_bytes() {
   done
 }
 
-# Counts the points in a shard's store; none if there is no store yet.
+# Counts the points in a shard's store; prints none if there is no store yet.
 points_in() {
   commfuse-sim results "$1" --columns point -o csv 2>/dev/null | tail -n +2 | sort -u | wc -l
 }
 
-# A store with only its tables has 32 KiB. No other process may open it while the task has it.
+# A store with only its tables has 32 KiB. No other process may open it while the task uses it.
 has_stored_points() { (($(stat -c %s "$1") > 40000)); }
 has_failed() { scontrol show job "$1" | grep -q 'JobState=FAILED'; }
 
@@ -187,7 +187,7 @@ cd "$work/run"
 export PATH=$bin:$PATH COMMFUSE_CONFIG_DIR=$source/configs
 sweep_file 16 >mine.yaml
 example '#!/bin/bash' >sweep.sbatch
-# shellcheck disable=SC2016  # as it stands on the page
+# shellcheck disable=SC2016  # as on the page
 example 'jobid=$(sbatch' >submit.sh
 [[ -s sweep.sbatch && -s submit.sh ]] || fail "docs/sweeps.md has no example for Slurm any more"
 grep -q -- '--shard auto' sweep.sbatch || fail "the example leaves it to the user which shard it is"
@@ -200,7 +200,7 @@ commfuse-sim sweep mine.yaml --out out/one --progress none >/dev/null
 expect_same_bytes out/one out/big
 printf 'ok: eight tasks of an array and a merge left the bytes of one process\n'
 
-# Kills a task while it works, as when its node is lost, and requeues it. Each point takes a tenth of a second.
+# Kills a task while it works, as if its node were lost, and requeues it. Each point takes a tenth of a second.
 sweep_file 100000 >long.yaml
 sed 's/mine\.yaml/long.yaml/; s#out/big#out/killed#; s/--array=1-8/--array=1-3/' sweep.sbatch >killed.sbatch
 shard=out/killed/shard-1-of-3.sqlite
@@ -224,7 +224,7 @@ commfuse-sim sweep long.yaml --out out/whole --progress none >/dev/null
 expect_same_bytes out/whole out/killed
 printf 'ok: a task killed after %d of 32 points went on when it was requeued, to the same bytes\n' "$stored"
 
-# The Prolog has looked at the node before each of these jobs.
+# The Prolog has checked the node before each of these jobs.
 grep -q '^rdma       ok       active: 1 port at 400 Gb/sec' "$work/health/node-check.txt" ||
   fail "the Prolog did not check the node"
 

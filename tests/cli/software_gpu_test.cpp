@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests every command that needs a GPU, whole, with the plugin itself on the software GPU: virtual ranks on one GPU,
-// and processes with one visible GPU each under NCCL. Its results are checked; its times mean nothing.
+// Tests every command that needs a GPU as a whole, with the plugin itself on the software GPU: virtual ranks on one
+// GPU, and processes with one visible GPU each under NCCL. The results are checked; the times mean nothing.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -36,7 +36,7 @@ class SoftwareGpu : public testing::Test {
     return outcome;
   }
 
-  /// Runs processes with a GPU each, which meet over TCP. Returns the first one's output.
+  /// Runs processes with a GPU each, which meet over TCP. Returns the first process's output.
   static Outcome on_ranks(int ranks, const std::string& command, const std::string& variables = "") {
     static int port = 20000 + static_cast<int>(::getpid() % 20000);
     ++port;
@@ -70,19 +70,19 @@ INSTANTIATE_TEST_SUITE_P(OneToEight, SoftwareGpuOnRanks, testing::Values(1, 2, 4
 /// Returns more schedules for few ranks, because a software GPU is slow.
 std::string strategies_on(int ranks) { return ranks <= 2 ? "serial,sliced" : "serial"; }
 
-TEST_P(SoftwareGpuOnRanks, CheckOfVirtualRanksIsRight) {
+TEST_P(SoftwareGpuOnRanks, CheckOfVirtualRanksPasses) {
   const Outcome outcome = on_one("check --executor cuda-virtual --scope ag_gemm,gemm_rs --ranks " +
                                  std::to_string(GetParam()) + " --strategy " + strategies_on(GetParam()));
   EXPECT_NE(outcome.out.find(" right on cuda-virtual"), std::string::npos) << outcome.out;
 }
 
-TEST_P(SoftwareGpuOnRanks, CheckOfProcessesIsRight) {
+TEST_P(SoftwareGpuOnRanks, CheckOfProcessesPasses) {
   const Outcome outcome =
       on_ranks(GetParam(), "check --executor nccl --scope gemm_rs --strategy " + strategies_on(GetParam()));
   EXPECT_NE(outcome.out.find(" right on nccl"), std::string::npos) << outcome.out;
 }
 
-TEST_P(SoftwareGpuOnRanks, CheckOfPeersIsRight) {
+TEST_P(SoftwareGpuOnRanks, CheckOfPeersPasses) {
   const Outcome outcome =
       on_ranks(GetParam(), "check --executor cuda-peer --scope gemm_rs --strategy " + strategies_on(GetParam()));
   EXPECT_NE(outcome.out.find(" right on cuda-peer"), std::string::npos) << outcome.out;
@@ -109,7 +109,7 @@ TEST_F(SoftwareGpu, RunsInEveryModeAndOverEveryLink) {
       EXPECT_EQ(run.status, RunStatus::done) << how << ": " << run.message;
       EXPECT_EQ(run.makespans.size(), 2U) << how;
     }
-    // There is one before and one after, by the double of NVML.
+    // There is one before and one after the run, by the double of NVML.
     ASSERT_EQ(record.environment.devices.size(), 2U) << how;
     EXPECT_EQ(record.environment.devices.back().clock_mhz, 1000) << how;
     EXPECT_EQ(record.environment.devices.back().throttle_reasons, "nothing") << how;
@@ -127,7 +127,7 @@ TEST_F(SoftwareGpu, ComparesWithPredictions) {
   EXPECT_NE(outcome.out.find("Measured and predicted differ"), std::string::npos) << outcome.out;
 }
 
-/// Returns microseconds of the kernels that add inside reduce-scatters. The simulator has them in the collective's
+/// Returns microseconds of the kernels that add inside reduce-scatters. The simulator includes them in the collective's
 /// price.
 double sums_of(const nlohmann::json& schedule, const std::string& how) {
   const std::string parameters = schedule["parameters"];
@@ -139,10 +139,10 @@ double sums_of(const nlohmann::json& schedule, const std::string& how) {
 class SoftwareGpuStated : public SoftwareGpu, public testing::WithParamInterface<int> {};
 INSTANTIATE_TEST_SUITE_P(TwoToEight, SoftwareGpuStated, testing::Values(2, 4, 8));
 
-// Stated costs leave only the order of the ops, their waits and what runs beside what: the plugin and the simulator
-// have to agree to the nanoseconds that costs are rounded to. Schedules have one lane, because paced lanes do not share
-// their wire as lanes of a machine do.
-TEST_P(SoftwareGpuStated, MakespansAreThoseOfTheSimulator) {
+// Stated costs leave only the order of the ops, their waits and which ops run side by side: the plugin and the
+// simulator have to agree to the nanoseconds to which costs are rounded. Schedules have one lane, because paced lanes
+// do not share their wire as the lanes of a machine do.
+TEST_P(SoftwareGpuStated, MakespansEqualThoseOfTheSimulator) {
   std::filesystem::copy_file(COMMFUSE_SOURCE_DIR "/tests/software_gpu/stated.yaml", "stated.yaml");
   const std::string stated = std::string(few_flops) + "SOFTWARE_GPU_KERNEL_NS=1000 SOFTWARE_GPU_FLOPS=10000000000000 ";
   for (const char* how : {"--scope gate_up --issue gated", "--scope gate_up --issue stream",
@@ -170,7 +170,7 @@ INSTANTIATE_TEST_SUITE_P(Stages, SoftwareGpuProbes,
                          testing::Values("launch", "products", "attention", "links", "interference", "engines",
                                          "partitions", "nccl", "pinned"));
 
-TEST_P(SoftwareGpuProbes, LeaveTheRowsOfTheirStage) {
+TEST_P(SoftwareGpuProbes, WriteTheRowsOfTheirStage) {
   const std::string stage = GetParam();
   on_one("probe --quick --out probes.csv --stage " + stage, few_flops);
   std::ifstream lines("probes.csv");
@@ -188,7 +188,7 @@ TEST_F(SoftwareGpu, TimesOpsAndLinks) {
   EXPECT_FALSE(record_of_software("links.json").micro_benchmarks.empty());
 }
 
-TEST_F(SoftwareGpu, AHardwareFileSaysWhereItsValuesAreFrom) {
+TEST_F(SoftwareGpu, AHardwareFileStatesTheSourceOfItsValues) {
   on_one("calibrate --quick --executor cuda-virtual --base h100-sxm --out soft.yaml", few_flops);
   const std::string text = contents_of("soft.yaml");
   EXPECT_NE(text.find("on a software GPU"), std::string::npos) << text;
@@ -221,14 +221,15 @@ TEST_F(SoftwareGpu, ProcessesTimeOpsAndLinksThoughSomeAreIdle) {
   EXPECT_FALSE(record_of_software("links.json").micro_benchmarks.empty());
 }
 
-/// GPUs with few multiprocessors: a kernel that copies has a block for each.
+/// GPUs with few multiprocessors: a kernel that copies has one block for each.
 constexpr const char* four_gpus = "SOFTWARE_GPU_DEVICES=4 SOFTWARE_GPU_MULTIPROCESSORS=4 ";
 
-TEST_F(SoftwareGpu, CopiesBetweenFourGpusAreThoseOfNvbandwidth) {
+TEST_F(SoftwareGpu, CopiesBetweenFourGpusMatchNvbandwidth) {
   const Outcome outcome = on_one(
       "links --copies all --both-ways --bytes '8 KiB' --iterations 3 --tolerance 1000000 --out copies.json", four_gpus);
   const RunRecord record = record_of_software("copies.json");
-  // By each engine 4 copies to the host and 4 from it, 12 reads and 12 writes; as many both ways.
+  // Each engine makes 4 copies to the host and 4 from it, 12 reads and 12 writes; and the same number in both
+  // directions.
   EXPECT_EQ(record.micro_benchmarks.size(), 2U * 2U * (2U * 4U + 2U * 12U));
   for (const MicroBenchmark& benchmark : record.micro_benchmarks) {
     EXPECT_EQ(benchmark.samples.size(), 3U) << benchmark.op;
@@ -283,7 +284,7 @@ TEST_F(SoftwareGpu, ASlowPairOfARecordIsNamedByLinksAndByVerdict) {
   EXPECT_NE(verdict.out.find("GPU 3 – GPU 5"), std::string::npos) << verdict.out;
 }
 
-TEST_F(SoftwareGpu, CopiesAreRefusedWhereTheyMakeNoSense) {
+TEST_F(SoftwareGpu, RefusesCopiesThatMakeNoSense) {
   for (const auto& [flags, sentence] : {std::pair{"--copies all --executor cuda-virtual", "remove --executor"},
                                         {"--copies some", "--copies"},
                                         {"--copies ce --collectives '8 KiB'", "--collectives"},
@@ -331,8 +332,8 @@ TEST_F(SoftwareGpu, PeersTimeOpsAndLinksThoughSomeAreIdle) {
   EXPECT_FALSE(record_of_software("links.json").micro_benchmarks.empty());
 }
 
-/// Makes three processes check schedules for ever, until rank 1 gets a signal. Returns how the others end, and the
-/// first one's output.
+/// Makes three processes check schedules endlessly, until rank 1 gets a signal. Returns the exit codes of the other
+/// processes, and the first process's output.
 Outcome signalled(const std::string& executor, const std::string& signal, int port) {
   std::ofstream("signalled.sh") << "for r in 0 1 2; do\n"
                                 << "  RANK=$r WORLD_SIZE=3 LOCAL_RANK=$r MASTER_ADDR=127.0.0.1 MASTER_PORT=" << port
@@ -370,7 +371,7 @@ int port_for(const std::string& executor, int first) {
 TEST_P(SoftwareGpuSignalled, AKilledRankEndsAllWithinTheirPatience) {
   const Outcome outcome = signalled(GetParam(), "KILL", port_for(GetParam(), 12000));
   EXPECT_EQ(outcome.out, "rank 0: 1\nrank 2: 1\n") << outcome.err;
-  // Its place in the run decides which of the two it notices first.
+  // The place of the killed rank in the run decides which of the two it notices first.
   const bool is_said = outcome.err.find("process 1 has gone") != std::string::npos ||
                        outcome.err.find("within 5 s") != std::string::npos;
   EXPECT_TRUE(is_said) << outcome.err;
@@ -386,7 +387,7 @@ class SoftwareGpuWithNccl : public SoftwareGpu, public testing::WithParamInterfa
 INSTANTIATE_TEST_SUITE_P(Versions, SoftwareGpuWithNccl,
                          testing::Values("2.18.5", "2.19.3", "2.26.2", "2.27.3", "2.28.9", "2.29.2", "2.30.7"));
 
-TEST_P(SoftwareGpuWithNccl, IsAskedForNothingThatItsVersionLacks) {
+TEST_P(SoftwareGpuWithNccl, IsNotAskedForAnythingThatItsVersionLacks) {
   const std::string version = std::string("SOFTWARE_GPU_NCCL=") + GetParam() + ' ';
   on_ranks(2, "check --executor nccl --scope ulysses --strategy serial", version);
   on_ranks(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the Kubernetes Job of docs/sweeps.md as written: its pods, one of them killed and begun again, leave shards that
-// merge to the bytes of one process.
+// Runs the Kubernetes Job of docs/sweeps.md as written: its pods, one of which is killed and restarted, write shards
+// that merge to the bytes of one process.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <yaml-cpp/yaml.h>
@@ -14,7 +14,7 @@
 namespace commfuse::test {
 namespace {
 
-/// Returns the block of the page below the mark of the file.
+/// Returns the block of the page below the mark with the file's name.
 std::string file_in_page(const std::string& page, const std::string& name) {
   const std::string text = contents_of(page);
   const std::size_t mark = text.find("<!-- test: file " + name + " -->");
@@ -41,7 +41,7 @@ class SweepJob : public testing::Test {
                                   "axes:\n  - ranks: [2, 3, 4]\n  - seq: 1K..16K+1K\noutputs: [csv, json]\n";
   }
   [[nodiscard]] YAML::Node container() const { return job_["spec"]["template"]["spec"]["containers"][0]; }
-  /// Runs the pod of an index. `before` stands before its shell.
+  /// Runs the pod of an index. `before` precedes its shell command.
   Outcome run_pod(int index, const std::string& before = "") const {
     const std::string script = with_folder(container()["command"][2].as<std::string>(), ".");
     std::ofstream("pod.sh") << script << "\n";
@@ -66,7 +66,7 @@ TEST_F(SweepJob, IsAnIndexedJobWithAPodForEveryShard) {
 
 TEST_F(SweepJob, PodsLeaveTheBytesOfOneProcessThoughOneIsKilled) {
   const int pods = job_["spec"]["completions"].as<int>();
-  run_pod(2, "timeout -s KILL 0.05 ");  // It is killed anywhere; OnFailure begins it again.
+  run_pod(2, "timeout -s KILL 0.05 ");  // It is killed at any point; OnFailure restarts it.
   for (int index = 0; index < pods; ++index) {
     const Outcome outcome = run_pod(index);
     EXPECT_EQ(outcome.code, 0) << outcome.err;  // Points on three ranks cannot run, which is not a failure of the pod.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that one sweep leaves equal bytes in every way: on one thread, on many, in shards, by processes of MPI, and
+// Tests that a sweep writes equal bytes in every way: on one thread, on many, in shards, by processes of MPI, and
 // killed again and again.
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// 240 points of several rows; some cannot run, some have samples.
+/// 240 points of several rows; some cannot run, and some have samples.
 const std::string body =
     "schema: commfuse.sweep/1\ntitle: all ways\nset: {model: llama-3.1-8b, samples: 16}\naxes:\n"
     "  - jitter: [none, default]\n  - strategy.name: [serial, \"sliced,commfuse\"]\n  - ranks: [2, 3, 4, 8, 16]\n"
@@ -30,7 +30,7 @@ class SweepScale : public testing::Test {
   static std::string sweep(const std::string& out, const std::string& more = "") {
     return "commfuse-sim sweep a.yaml --progress none --out " + out + " " + more;
   }
-  /// Compares the files that the sweep leaves for people, and its output.
+  /// Compares the files that the sweep writes for people, and its output.
   static void expect_same(const std::string& folder, const Outcome& outcome) {
     const Outcome one_thread = run_program(sweep("one", "-j 1 -o csv"));
     ASSERT_EQ(one_thread.code, 3) << one_thread.err;
@@ -75,7 +75,7 @@ TEST_F(SweepScale, KilledProcessesOfMpiWithThreadsResumeToTheBytesOfOne) {
   if (!has_mpi()) {
     GTEST_SKIP() << "this build has no MPI, or this machine no mpirun";
   }
-  // The first process in the list dies as soon as some points are stored: a store of tables alone has 32 KiB.
+  // The first process in the list is killed as soon as some points are stored: a store of tables alone has 32 KiB.
   run_program("sh -c '" + mpirun(2, "-q --bind-to none") + sweep("killed", "--threads 2 --samples 8192") +
               " & pid=$!; until [ $(stat -c %s killed/results.sqlite 2>/dev/null || echo 0) -gt 40000 ] || "
               "! kill -0 $pid 2>/dev/null; do sleep 0.01; done; kill -KILL $(pgrep -P $pid | head -n 1); wait $pid'");
@@ -86,7 +86,7 @@ TEST_F(SweepScale, KilledProcessesOfMpiWithThreadsResumeToTheBytesOfOne) {
   EXPECT_EQ(contents_of("killed/results.json"), contents_of("serial/results.json"));
 }
 
-TEST_F(SweepScale, ProcessesOfMpiTellAMistakeOnce) {
+TEST_F(SweepScale, ProcessesOfMpiReportAMistakeOnce) {
   if (!has_mpi()) {
     GTEST_SKIP() << "this build has no MPI, or this machine no mpirun";
   }
@@ -95,8 +95,8 @@ TEST_F(SweepScale, ProcessesOfMpiTellAMistakeOnce) {
   EXPECT_EQ(outcome.err, "absent.yaml: cannot be read (No such file or directory); check the path\n");
 }
 
-TEST_F(SweepScale, KilledTwentyTimesAndResumedItLeavesTheBytesOfOne) {
-  std::mt19937 random(1);  // It is killed anywhere between the start and the end.
+TEST_F(SweepScale, TwentyKillsAndResumesLeaveTheBytesOfOne) {
+  std::mt19937 random(1);  // It is killed at any point between the start and the end.
   for (unsigned kill = 0; kill < 20; ++kill) {
     const std::string after = std::to_string(0.02 + 0.001 * static_cast<double>(random() % (10 * kill + 10)));
     run_program("timeout -s KILL " + after + " " + sweep("killed", "-j 2"));
@@ -112,7 +112,7 @@ TEST_F(SweepScale, KilledTwentyTimesAndResumedItLeavesTheBytesOfOne) {
   expect_same("killed", last);
 }
 
-TEST_F(SweepScale, WholeModelsGoOnToo) {
+TEST_F(SweepScale, WholeModelsResumeToo) {
   std::ofstream("b.yaml") << "schema: commfuse.sweep/1\nset: {model: llama-3.1-8b, scope: step, ranks: 2}\naxes:\n"
                              "  - batch: [8, 16]\n  - seq: [2K, 1000]\noutputs: [csv, json]\n";
   const std::string command = "commfuse-sim sweep b.yaml --progress none ";
@@ -128,7 +128,7 @@ TEST_F(SweepScale, WholeModelsGoOnToo) {
   EXPECT_EQ(contents_of("parts/results.json"), contents_of("whole/results.json"));
 }
 
-TEST_F(SweepScale, MergeSaysWhichShardsAreMissing) {
+TEST_F(SweepScale, MergeNamesTheMissingShards) {
   run_program(sweep("all", "--shard 2/3"));
   const Outcome outcome = run_program("commfuse-sim merge all");
   EXPECT_EQ(outcome.code, 2);
@@ -159,7 +159,7 @@ TEST_F(SweepScale, MergeRefusesAShardTwiceAndOneOfAnotherSweep) {
             "cut alike\n");
 }
 
-TEST_F(SweepScale, MergeLeavesAloneWhatIsNotItsOwnAndSaysWhatCanBeDone) {
+TEST_F(SweepScale, MergeKeepsForeignFilesAndNamesTheRemedy) {
   for (const char* part : {"1/2", "2/2"}) {
     ASSERT_EQ(
         run_program("commfuse-sim sweep a.yaml --out all --progress none --jitter none --shard " + std::string(part))
@@ -184,7 +184,7 @@ TEST_F(SweepScale, MergeLeavesAloneWhatIsNotItsOwnAndSaysWhatCanBeDone) {
   EXPECT_EQ(contents_of("all/results.sqlite"), "years of work");
 }
 
-TEST_F(SweepScale, AFileThatChangedSinceIsNotMixedIn) {
+TEST_F(SweepScale, DoesNotMixInAFileThatHasChanged) {
   fs::copy_file(COMMFUSE_SOURCE_DIR "/configs/models/llama-3.1-8b.yaml", "mine.yaml");
   const std::string mine = sweep("out", "--model ./mine.yaml --axis jitter=none --axis seq=1K,2K -o csv");
   ASSERT_EQ(run_program(mine).code, 3);
@@ -201,8 +201,8 @@ TEST_F(SweepScale, AFileThatChangedSinceIsNotMixedIn) {
   EXPECT_EQ(run_program(mine + " --force").code, 3);
 }
 
-TEST_F(SweepScale, TwoProcessesOnOneStoreAreToldApart) {
-  // The second comes while the first is stopped and has the store open.
+TEST_F(SweepScale, DetectsTwoProcessesOnOneStore) {
+  // The second process starts while the first is stopped and has the store open.
   const Outcome outcome = run_program(
       "sh -c '" + sweep("out", "-j 1 --samples 4096") +
       " > first.txt & pid=$!; until [ -s out/results.sqlite ]; do sleep 0.01; done; kill -STOP $pid; " +
@@ -214,8 +214,8 @@ TEST_F(SweepScale, TwoProcessesOnOneStoreAreToldApart) {
       << outcome.err;
 }
 
-TEST_F(SweepScale, AFullDiskIsSaidAndTheSweepGoesOnAfterwards) {
-  // Files may not grow beyond 64 KiB: writes fail as on a full disk.
+TEST_F(SweepScale, AFullDiskIsReportedAndTheSweepContinuesAfterwards) {
+  // Files cannot grow beyond 64 KiB: writes fail as on a full disk.
   const Outcome full = run_program("sh -c 'trap \"\" XFSZ; ulimit -f 128; exec " + sweep("out", "-j 1") + "'");
   EXPECT_EQ(full.code, 1) << full.out;
   EXPECT_NE(full.err.find("out/results.sqlite could not be written: "), std::string::npos) << full.err;
@@ -229,7 +229,7 @@ TEST_F(SweepScale, AFolderThatCannotBeWrittenIsRefused) {
   EXPECT_NE(outcome.err.find("--out: '/proc/self/out' cannot be "), std::string::npos) << outcome.err;
 }
 
-TEST_F(SweepScale, ADamagedStoreIsSaidAndAForeignOneLeftAlone) {
+TEST_F(SweepScale, ReportsADamagedStoreAndKeepsAForeignOne) {
   ASSERT_EQ(run_program(sweep("out")).code, 3);
   std::string bytes = contents_of("out/results.sqlite");
   std::ofstream("out/results.sqlite", std::ios::binary) << bytes.substr(0, bytes.size() / 2);
@@ -247,7 +247,7 @@ TEST_F(SweepScale, ADamagedStoreIsSaidAndAForeignOneLeftAlone) {
   EXPECT_EQ(contents_of("out/results.sqlite"), "years of work, and no database at all");
 }
 
-TEST_F(SweepScale, ADryRunSaysWhatItWouldTakeAndLeavesNothing) {
+TEST_F(SweepScale, ADryRunEstimatesTheWorkAndWritesNothing) {
   const Outcome outcome = run_program(sweep("out", "--dry-run -j 1"));
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(outcome.out.find("points  240\nrows    about "), 0U) << outcome.out;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests commfuse-sim sweep as a person uses it: what it writes, what it leaves alone, how it exits.
+// Tests commfuse-sim sweep as a person uses it: what it writes, what it leaves unchanged, its exit codes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ class SweepTest : public ::testing::Test {
   [[nodiscard]] Outcome sweep(const std::string& body, const std::string& arguments = "") const {
     return run_program("commfuse-sim sweep " + file(body) + " --out " + path("out") + " " + arguments);
   }
-  /// Returns everything in a folder, hidden files too.
+  /// Returns everything in a folder, including hidden files.
   [[nodiscard]] std::vector<std::string> names_in(const std::string& name) const {
     std::vector<std::string> names;
     for (const fs::directory_entry& entry : fs::directory_iterator(path(name))) {
@@ -66,7 +66,7 @@ TEST_F(SweepTest, LeavesResultsReportAndSettingsAndPrintsTheTableOfRun) {
   EXPECT_NE(written("report.html").find("<svg"), std::string::npos);
 }
 
-TEST_F(SweepTest, WhereThereIsMoreThanAPersonReadsItSaysHowTheReportIsMade) {
+TEST_F(SweepTest, ALargeSweepNamesTheCommandForItsReport) {
   const Outcome outcome = sweep(
       "set: {strategy: {name: serial}, uncertainty: off}\naxes:\n  - ranks: [2, 4, 8]\n  - seq: 1K..512K+64\n"
       "outputs: [report, map]\n");
@@ -89,13 +89,13 @@ TEST_F(SweepTest, OneThreadAndTwoWriteTheSameBytes) {
   ASSERT_EQ(run_program("commfuse-sim sweep " + file(body) + " --out " + path("two") + " -j 2").code, 3);
   EXPECT_EQ(names_in("two"), names);
   for (const std::string& name : names) {
-    if (name != "results.sqlite") {  // The store also says when it was filled.
+    if (name != "results.sqlite") {  // The store also records when it was filled.
       EXPECT_EQ(contents_of(path("two/" + name)), written(name)) << name;
     }
   }
 }
 
-TEST_F(SweepTest, WhatCannotBeRunIsARowWithItsReasonAndExitsWith3) {
+TEST_F(SweepTest, AnImpossiblePointIsARowWithItsReasonAndExitsWith3) {
   const Outcome outcome =
       sweep("axes:\n  - ranks: [8, 16]\n  - seq: [1001, 4K]\nset: {strategy: {name: serial}}\n", "-o json");
   ASSERT_EQ(outcome.code, 3) << outcome.err;
@@ -119,7 +119,7 @@ TEST_F(SweepTest, WhatCannotBeRunIsARowWithItsReasonAndExitsWith3) {
   }
 }
 
-TEST_F(SweepTest, TheTableSaysWhatWasNotRun) {
+TEST_F(SweepTest, TheTableListsThePointsThatWereNotRun) {
   const Outcome outcome = sweep("axes:\n  - ranks: [8, 16]\nset: {strategy: {name: serial}}\n");
   ASSERT_EQ(outcome.code, 3);
   EXPECT_NE(outcome.out.find("\n1 row could not be run:\n"
@@ -128,7 +128,7 @@ TEST_F(SweepTest, TheTableSaysWhatWasNotRun) {
       << outcome.out;
 }
 
-TEST_F(SweepTest, NothingThatCanBeRunIsStillAResult) {
+TEST_F(SweepTest, NoRunnablePointIsStillAResult) {
   const Outcome outcome = sweep("set: {ranks: 16, strategy: {name: [serial, sliced, commfuse]}}\n");
   EXPECT_EQ(outcome.code, 3) << outcome.err;
   EXPECT_EQ(outcome.out.find("3 rows could not be run:\n"), 0U) << outcome.out;
@@ -145,7 +145,7 @@ TEST_F(SweepTest, ClashingSettingsAreARowToo) {
   EXPECT_EQ(rows[1].at("status"), "ok");
 }
 
-TEST_F(SweepTest, SeveralModelsHaveATableEach) {
+TEST_F(SweepTest, EachModelHasItsTable) {
   const Outcome outcome = sweep("axes:\n  - model: [llama-3.1-8b, llama-3.1-70b]\n");
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("llama-3.1-8b mlp on h100-sxm"), std::string::npos);
@@ -167,7 +167,7 @@ TEST_F(SweepTest, AMistakeWritesNothing) {
 TEST_F(SweepTest, AFolderOfAnotherSweepIsLeftAloneUnlessForced) {
   ASSERT_EQ(sweep(small).code, 0);
   const std::string before = written("results.csv");
-  EXPECT_EQ(sweep(small).code, 0);  // An equal sweep is welcome.
+  EXPECT_EQ(sweep(small).code, 0);  // An equal sweep is accepted.
   const Outcome other = sweep(small, "--seq 4K");
   EXPECT_EQ(other.code, 2);
   EXPECT_NE(other.err.find("holds the results of another sweep; choose another folder, or add --force to replace them"),
@@ -176,7 +176,7 @@ TEST_F(SweepTest, AFolderOfAnotherSweepIsLeftAloneUnlessForced) {
   EXPECT_EQ(written("results.csv"), before);
   ASSERT_EQ(sweep(small + "outputs: [csv]\n", "--seq 4K --force").code, 0);
   EXPECT_NE(written("results.csv"), before);
-  // Nothing of the older sweep is left.
+  // Nothing of the older sweep remains.
   EXPECT_EQ(names_in("out"), (Names{"results.csv", "results.sqlite", "settings.yaml"}));
 }
 
@@ -205,7 +205,7 @@ TEST_F(SweepTest, ForceIsRefusedWhileAnotherProcessHasTheStore) {
   EXPECT_EQ(written("results.sqlite"), store);
 }
 
-TEST_F(SweepTest, ForceLeavesAloneWhatIsOfNoSweep) {
+TEST_F(SweepTest, ForceKeepsFilesThatBelongToNoSweep) {
   for (const char* name :
        {"settings.yaml", "results.sqlite", "shard-notes.sqlite", "results.csv", "report.html", "map.json"}) {
     fs::create_directories(path("out"));
@@ -225,7 +225,7 @@ TEST_F(SweepTest, ForceLeavesAloneWhatIsOfNoSweep) {
   }
 }
 
-TEST_F(SweepTest, ForceLeavesADatabaseAloneThatTookANameAmongItsOwn) {
+TEST_F(SweepTest, ForceKeepsAForeignDatabaseUnderOneOfItsNames) {
   ASSERT_EQ(sweep(small + "outputs: [csv]\n").code, 0);
   Database(path("out/shard-notes.sqlite"), Database::Access::write).run("CREATE TABLE notes(text TEXT)");
   const Names names = names_in("out");
@@ -236,7 +236,7 @@ TEST_F(SweepTest, ForceLeavesADatabaseAloneThatTookANameAmongItsOwn) {
   EXPECT_EQ(names_in("out"), names);
 }
 
-TEST_F(SweepTest, WhatALinkInItsFolderLeadsToStaysAsItWas) {
+TEST_F(SweepTest, DoesNotChangeTheTargetOfALinkInItsFolder) {
   ASSERT_EQ(sweep(small).code, 0);
   std::ofstream(path("victim.sh")) << "echo mine";
   for (const char* name : {"out/results.csv", "out/settings.yaml"}) {
@@ -256,7 +256,7 @@ TEST_F(SweepTest, WhatALinkInItsFolderLeadsToStaysAsItWas) {
             path("out/results.sqlite") + " is a symbolic link, and a sweep writes to its own folder only; remove it\n");
 }
 
-TEST_F(SweepTest, SettingsThatAreNoPlainFileAreRefused) {
+TEST_F(SweepTest, RefusesSettingsThatAreNotARegularFile) {
   fs::create_directories(path("out"));
   const std::string sentence =
       "--out: " + path("out/settings.yaml") + " is not a plain file; remove it, or choose another folder\n";
@@ -271,7 +271,7 @@ TEST_F(SweepTest, SettingsThatAreNoPlainFileAreRefused) {
   }
 }
 
-TEST_F(SweepTest, AStoreThatIsTakenAwayMeanwhileIsSaid) {
+TEST_F(SweepTest, ReportsAStoreThatIsRemovedMeanwhile) {
   const std::string body = "set: {uncertainty: off}\noutputs: [csv]\naxes:\n  - batch: 1..40+1\n  - seq: 1K..20K+1K\n";
   const std::string command = "commfuse-sim sweep " + file(body) + " --out " + path("out") + " -j 1";
   const std::string store = path("out/results.sqlite");
@@ -316,26 +316,26 @@ TEST_F(SweepTest, AFolderThatCannotBeMadeIsRefusedBeforeAnythingRuns) {
       << outcome.err;
 }
 
-TEST_F(SweepTest, ItsSettingsMakeItAgain) {
+TEST_F(SweepTest, ItsSettingsReproduceIt) {
   ASSERT_EQ(sweep(small, "--scope qkv --axis batch=1,2").code, 0);
   const Outcome again =
       run_program("commfuse-sim sweep " + path("out/settings.yaml") + " --out " + path("again") + " -o csv");
   ASSERT_EQ(again.code, 0) << again.err;
   for (const std::string& name : names_in("out")) {
-    if (name != "results.sqlite") {  // The store also says when it was filled.
+    if (name != "results.sqlite") {  // The store also records when it was filled.
       EXPECT_EQ(contents_of(path("again/" + name)), written(name)) << name;
     }
   }
 }
 
-/// Returns the last line of the progress. A slow program writes several, one now and then.
+/// Returns the last line of the progress. A slow program occasionally writes several.
 std::string last_line(const std::string& text) {
   const std::size_t end = text.find_last_not_of('\n') + 1;
   const std::size_t before = text.rfind('\n', end == 0 ? 0 : end - 1);
   return text.substr(before == std::string::npos ? 0 : before + 1);
 }
 
-TEST_F(SweepTest, ProgressGoesToStderrAsAsked) {
+TEST_F(SweepTest, ProgressGoesToStderrAsRequested) {
   const Outcome plain = sweep(small, "--progress plain");
   EXPECT_EQ(last_line(plain.err).find("4 of 4 points (100%), "), 0U) << plain.err;
   fs::remove_all(path("out"));
@@ -350,7 +350,7 @@ TEST_F(SweepTest, ProgressGoesToStderrAsAsked) {
 TEST_F(SweepTest, AnInterruptKeepsWhatIsDoneExitsWith143AndCanBeResumed) {
   const std::string body = "set: {uncertainty: off}\noutputs: [csv]\naxes:\n  - batch: 1..40+1\n  - seq: 1K..40K+1K\n";
   const std::string command = "commfuse-sim sweep " + file(body) + " --out " + path("out") + " -j 1 --progress plain";
-  // The signal comes as soon as something is stored.
+  // The signal is sent as soon as something is stored.
   const Outcome outcome = run_program("sh -c '" + command + " & pid=$!; until [ -s " + path("out/results.sqlite") +
                                       " ]; do sleep 0.01; done; kill -TERM $pid; wait $pid'");
   EXPECT_EQ(outcome.code, 143) << outcome.err;
@@ -366,20 +366,20 @@ TEST_F(SweepTest, AnInterruptKeepsWhatIsDoneExitsWith143AndCanBeResumed) {
   EXPECT_EQ(written("results.csv"), whole.out);
 }
 
-TEST_F(SweepTest, WhatIsStoredIsNotPlayedAgain) {
+TEST_F(SweepTest, DoesNotSimulateStoredPointsAgain) {
   ASSERT_EQ(sweep(small).code, 0);
   const Outcome again = sweep(small, "--progress json");
   EXPECT_EQ(again.code, 0);
   EXPECT_EQ(json::parse(again.err).at("total"), 0);
 }
 
-TEST_F(SweepTest, WithoutAFolderItIsCalledAsItsFile) {
+TEST_F(SweepTest, WithoutAFolderIsNamedAfterItsFile) {
   const Outcome outcome = run_program("sh -c 'cd " + path("") + " && commfuse-sim sweep " + file(small) + "'");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_TRUE(fs::exists(path("out/a/results.sqlite")));
 }
 
-TEST_F(SweepTest, WithoutAFileItSaysSo) {
+TEST_F(SweepTest, ReportsAMissingSweepFile) {
   EXPECT_EQ(run_program("commfuse-sim sweep").err, "FILE is required; see commfuse-sim sweep --help\n");
   EXPECT_EQ(run_program("commfuse-sim sweep absent.yaml --out " + path("out")).err,
             "absent.yaml: cannot be read (No such file or directory); check the path\n");

@@ -34,7 +34,7 @@ TEST(CommfuseSimTune, PlansALargeModelOnAClusterInEightyColumns) {
   }
 }
 
-TEST(CommfuseSimTune, SaysOverHowManyRanksTheExpertsOfAMixtureAreInEightyColumns) {
+TEST(CommfuseSimTune, PrintsTheExpertRanksOfAMixtureInEightyColumns) {
   const std::string mixture = "commfuse-sim tune --model mixtral-8x7b --cluster dgx-h100 --gpus 32 --expert-parallel 4";
   const Outcome outcome = run_program(mixture);
   ASSERT_EQ(outcome.code, 0) << outcome.err;
@@ -75,7 +75,7 @@ TEST(CommfuseSimTune, MegatronUsesItsOwnFsdpWhereReplicasShareWeights) {
   EXPECT_EQ(arguments.find("--overlap-grad-reduce"), std::string::npos) << arguments;
 }
 
-TEST(CommfuseSimTune, MegatronIsToldAllThatTheStepIsPricedWith) {
+TEST(CommfuseSimTune, MegatronFlagsHoldAllThatTheStepIsPricedWith) {
   const std::string step = "--model llama-3.1-8b --cluster dgx-h100 --gpus 16 --ranks 2 --pipeline 1 --seq 8K ";
   const std::string usual = megatron_arguments_of(step);
   EXPECT_NE(usual.find(" --bf16 --sequence-parallel --tp-comm-overlap --use-distributed-optimizer "
@@ -104,7 +104,7 @@ TEST(CommfuseSimTune, AFrameworkIsTheBaselineOfTheGain) {
   EXPECT_FALSE(without.contains("baseline"));
 }
 
-TEST(CommfuseSimTune, ItsFilesAreWhatOtherCommandsTake) {
+TEST(CommfuseSimTune, OtherCommandsReadItsFiles) {
   const fs::path folder = fs::temp_directory_path() / ("commfuse-tune-" + std::to_string(getpid()));
   const std::string command =
       "commfuse-sim tune --model llama-3.1-8b --hardware h100-sxm --ranks 8 --seq 8K --batch 8 "
@@ -135,7 +135,7 @@ TEST(CommfuseSimTune, ItsFilesAreWhatOtherCommandsTake) {
   fs::remove_all(folder);
 }
 
-TEST(CommfuseSimTune, ItsFilesNameAMachineOfYoursFromAnywhere) {
+TEST(CommfuseSimTune, ItsFilesNameAUsersMachineFromAnyFolder) {
   const OwnFolder folder;
   fs::copy_file(fs::path(COMMFUSE_SOURCE_DIR) / "configs/hardware/h100-sxm.yaml", "ours.yaml");
   const Outcome tuned = run_program(
@@ -147,7 +147,7 @@ TEST(CommfuseSimTune, ItsFilesNameAMachineOfYoursFromAnywhere) {
   }
 }
 
-TEST(CommfuseSimTune, ItsFilesOfAHybridBringTheShapesOfItsProjections) {
+TEST(CommfuseSimTune, FilesOfAHybridHoldTheShapesOfItsProjections) {
   const fs::path folder = fs::temp_directory_path() / ("commfuse-tune-hybrid-" + std::to_string(getpid()));
   const Outcome tuned = run_program(
       "commfuse-sim tune --model nemotron-h-8b --hardware h100-sxm --ranks 8 --pipeline 1 --seq 8K --batch 8 -o json "
@@ -161,7 +161,7 @@ TEST(CommfuseSimTune, ItsFilesOfAHybridBringTheShapesOfItsProjections) {
   fs::remove_all(folder);
 }
 
-TEST(CommfuseSimTune, SaysWhatItMinimisedAndWhatTheOtherChoiceWouldCost) {
+TEST(CommfuseSimTune, NamesItsObjectiveAndTheCostOfTheAlternative) {
   const std::string command = "commfuse-sim tune --model llama-3.1-8b --hardware h100-sxm --ranks 8 --batch 8 ";
   EXPECT_NE(run_program(command).out.find("\nObjective: time of each site without jitter."), std::string::npos);
   const Outcome text = run_program(command + "--minimize p99");
@@ -195,7 +195,7 @@ TEST(CommfuseSimTune, RefusesSettingsThatWouldChangeNoPlan) {
   }
 }
 
-TEST(CommfuseSimTune, OutOfMemoryIsAResultAndAWrongCountAMistake) {
+TEST(CommfuseSimTune, OutOfMemoryIsAResultAndAWrongCountIsAMistake) {
   const Outcome full = run_program("commfuse-sim tune --model llama-3.1-405b --hardware h100-sxm --batch 8");
   EXPECT_EQ(full.code, 3) << full.err;
   EXPECT_NE(full.out.find("Out of memory, whatever the plan"), std::string::npos) << full.out;
@@ -204,7 +204,7 @@ TEST(CommfuseSimTune, OutOfMemoryIsAResultAndAWrongCountAMistake) {
   EXPECT_NE(wrong.err.find("--gpus: 'many' is not a whole number from 1 to 1M"), std::string::npos) << wrong.err;
 }
 
-TEST(CommfuseSimTune, NamesTheNumberOfPartsOfAscendsOwnSlicingThere) {
+TEST(CommfuseSimTune, NamesTheNumberOfPartsOfAscendsOwnSlicing) {
   const std::string on_ascend =
       run_program("commfuse-sim tune --model llama-3.1-8b --hardware ascend-910b-mesh --gpus 8 --ranks 8 --seq 8192")
           .out;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that this build reads what a release wrote (tests/upgrade/*/commands.tsv, by record.sh), and that its commands
-// answer with at least the keys and columns of then.
+// Tests that this build reads the files of releases (tests/upgrade/*/commands.tsv, by record.sh), and that its commands
+// answer with at least the keys and columns of those releases.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +28,8 @@ const fs::path upgrade_folder = COMMFUSE_SOURCE_DIR "/tests/upgrade";
 
 /// A line of commands.tsv.
 struct Recorded {
-  std::string how;  ///< "wrote": the file is what the command prints; "left": it leaves the file; "read": no file.
+  std::string
+      how;  ///< "wrote": the file is what the command prints; "left": the command writes the file; "read": no file.
   int code = 0;
   std::string file;
   std::string command;
@@ -61,7 +62,7 @@ std::vector<std::string> recorded_releases() {
   return names;
 }
 
-/// Returns the documents of a file of JSON or JSON Lines; for JSON an array of them.
+/// Returns the document of a JSON file, or an array of the documents of a JSON Lines file.
 json documents_of(const std::string& text) {
   if (json::accept(text)) {
     return json::parse(text);
@@ -137,7 +138,7 @@ class UpgradeRelease : public testing::TestWithParam<std::string> {
     }
   }
 
-  /// Runs the commands that wrote the files again, in a folder of their own beside the release's inputs.
+  /// Runs the commands that wrote the files again, in a separate folder beside the release's inputs.
   static void expect_commands_keep_what_they_answer() {
     for (const Recorded& recorded : recorded_in(".")) {
       if (recorded.how == "wrote") {
@@ -198,7 +199,7 @@ INSTANTIATE_TEST_SUITE_P(Recorded, UpgradeRelease, testing::ValuesIn(recorded_re
   return name;
 });
 
-// The build that records the next release also reads it, and never writes a folder twice.
+// The build that records the next release also reads that release, and never writes a folder twice.
 TEST(UpgradeRecord, RecordsThisBuild) {
   const OwnFolder folder;
   const std::string record = (upgrade_folder / "record.sh").string() + " " COMMFUSE_BIN_DIR " recorded";
@@ -210,7 +211,7 @@ TEST(UpgradeRecord, RecordsThisBuild) {
   EXPECT_EQ(run_program(record).code, 2);
 }
 
-TEST(UpgradeRecord, LostKeysAreFound) {
+TEST(UpgradeRecord, DetectsLostKeys) {
   std::set<std::string> lost;
   lost_keys(json::parse(R"([{"a": 1, "b": {"c": [{"d": 1}]}}])"),
             json::parse(R"([{"a": 1}, {"b": {"c": [{"e": 1}]}}])"), "", lost);

@@ -27,7 +27,7 @@ using nlohmann::json;
 
 const fs::path written_folder = COMMFUSE_SOURCE_DIR "/tests/upgrade/26eb1d7";
 constexpr int written_model_version = 4;
-/// True if this build has the model version of an old store, to which it then may add points.
+/// True if this build has the model version of an old store, and may therefore add points to it.
 constexpr bool resumes = model_version == written_model_version;
 
 constexpr int done = 0;
@@ -63,7 +63,7 @@ json json_in(const fs::path& path) { return json::parse(contents_of(path)); }
 /// Returns the rows of a store, as text, without its path.
 std::string rows_in(const std::string& store) { return output_of("commfuse-sim results " + store + " -o jsonl"); }
 
-/// Compares row by row: a merged store has every value of the old one, beside columns that are new since.
+/// Compares row by row: a merged store has every value of the old store, in addition to newer columns.
 void expect_same_values(const std::string& merged, const std::string& old) {
   std::istringstream merged_lines(merged);
   std::istringstream old_lines(old);
@@ -81,7 +81,7 @@ void expect_same_values(const std::string& merged, const std::string& old) {
   EXPECT_FALSE(std::getline(merged_lines, other));
 }
 
-/// Checks that every value that this build still has a column for is the written one.
+/// Checks that every value for which this build still has a column equals the written value.
 void expect_rows(const json& rows, const json& written) {
   ASSERT_EQ(rows.size(), written.size());
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -113,7 +113,7 @@ void expect_keys(const json& before, const json& now, const std::string& place) 
   }
 }
 
-/// Checks a message for the ways out of a store that this build does not add to.
+/// Checks that a message names the remedies for a store to which this build does not add rows.
 void expect_refusal(const Outcome& outcome, const std::string& folder) {
   EXPECT_EQ(outcome.code, wrong_input) << outcome.err;
   EXPECT_NE(outcome.err.find(folder), std::string::npos) << outcome.err;
@@ -151,7 +151,7 @@ TEST_F(Upgrade, QueriesReadAStoreOfLayers) {
       "--sort-by -seq -o json");
   EXPECT_EQ(query, json::parse(R"([{"seq": 8192, "model_version": 4}, {"seq": 1024, "model_version": 4}])"));
   EXPECT_EQ(json_of("commfuse-sim best layers -o json").size(), 2U);
-  // Rows that one of them lacks are differences.
+  // Rows that only one of the stores has are differences.
   EXPECT_EQ(json_of("commfuse-sim diff layers shards/shard-1-of-2.sqlite -o json", gate_missed).size(), 2U);
 }
 
@@ -189,7 +189,7 @@ TEST_F(Upgrade, ResumingUnderAnotherModelVersionIsRefusedWithTheRemedy) {
     std::string sweep;
     std::string folder;
     std::string store;
-    int code;  // The exit code for a store that is resumed or replaced.
+    int code;  // This is the exit code for a store that is resumed or replaced.
   };
   for (const Case& test :
        {Case{"sweeps/layers.yaml", "layers", "layers/results.sqlite", infeasible_rows},
@@ -255,7 +255,7 @@ TEST_F(Upgrade, SettingsAreRead) {
       "./settings/faults.yaml --evaluator engine");
 }
 
-TEST_F(Upgrade, WhatTuneWroteIsRead) {
+TEST_F(Upgrade, FilesOfTuneAreRead) {
   std::size_t sites = 0;
   for (const fs::directory_entry& entry : fs::directory_iterator("settings/tuned")) {
     const std::string name = entry.path().filename().string();
@@ -273,7 +273,7 @@ TEST_F(Upgrade, ImportedModelsAreRead) {
   output_of("commfuse-sim run --model ./models/imported.model.yaml --strategy serial");
 }
 
-/// Returns file and digest, from the list.
+/// Returns pairs of file and digest from the list.
 std::vector<std::pair<fs::path, std::string>> listed_digests() {
   std::vector<std::pair<fs::path, std::string>> digests;
   std::ifstream in("schedules/digests.txt");
@@ -310,7 +310,8 @@ TEST_F(Upgrade, SchedulesRoundTripByteForByte) {
 
 TEST_F(Upgrade, ASchedulesRowHasTheListedDigest) {
   for (const auto& [path, digest] : listed_digests()) {
-    if (path.filename() != "sliced_attention.yaml") {  // `run --schedule` prices no attention that is cut by query.
+    if (path.filename() !=
+        "sliced_attention.yaml") {  // `run --schedule` does not price attention that is cut by query.
       const json rows = json_of(fmt::format("commfuse-sim run --schedule {} --seq 2K -o json", path.string()));
       ASSERT_EQ(rows.size(), 1U) << path;
       EXPECT_EQ(rows[0].at("schedule_sha256"), digest) << path;
@@ -318,7 +319,7 @@ TEST_F(Upgrade, ASchedulesRowHasTheListedDigest) {
   }
 }
 
-// A later build may generate more schedules; those that it shares with this list have equal digests.
+// A later build may generate more schedules; those in this list have equal digests.
 TEST_F(Upgrade, GeneratedSchedulesKeepTheirDigests) {
   const std::vector<std::string> written = lines_of(contents_of("schedules/generated.csv"));
   ASSERT_EQ(written.size(), 526U);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests commfuse-validate bench and calibrate as a person uses them: their refusals before anything is measured.
+// Tests commfuse-validate bench and calibrate as a person uses them: refusals before anything is measured.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -30,7 +30,7 @@ TEST(ValidateBench, FlagsThatMakeNoSenseAreRefused) {
             "--link-latency: links of that latency have a bandwidth too; give --link-bandwidth, as in '2 GB/s'\n");
 }
 
-TEST(ValidateCalibrate, NothingIsMeasuredForAFileThatCannotBeWritten) {
+TEST(ValidateCalibrate, MeasuresNothingForAnUnwritableFile) {
   const OwnFolder folder;
   std::ofstream("there.yaml") << "mine";
   EXPECT_NE(refusal("calibrate --out there.yaml").find("there.yaml is there already"), std::string::npos);
@@ -45,7 +45,7 @@ TEST(ValidateLinks, FlagsThatMakeNoSenseAreRefused) {
   EXPECT_NE(refusal("links --tolerance little").find("--tolerance: 'little' is not a percentage"), std::string::npos);
 }
 
-TEST(ValidateLinks, WhatIsOffInARecordIsNamedAndTheExitCodeSaysSo) {
+TEST(ValidateLinks, NamesOutliersOfARecordAndExitsAccordingly) {
   const OwnFolder folder;
   RunRecord record{.executor = "cpu"};
   record.noise = {.stated = Duration(1000), .samples = {Duration(1000)}};
@@ -69,7 +69,7 @@ TEST(ValidateLinks, WhatIsOffInARecordIsNamedAndTheExitCodeSaysSo) {
   EXPECT_EQ(run_program("commfuse-validate links links.json --tolerance 50").code, 0);
 }
 
-TEST(ValidateCompare, ARecordOfMicroBenchmarksIsNothingToCompare) {
+TEST(ValidateCompare, ARecordOfMicroBenchmarksCannotBeCompared) {
   const OwnFolder folder;
   RunRecord record{.executor = "cpu"};
   record.micro_benchmarks.push_back({.op = "wake", .samples = {Duration(1)}});
@@ -77,7 +77,7 @@ TEST(ValidateCompare, ARecordOfMicroBenchmarksIsNothingToCompare) {
   EXPECT_NE(refusal("compare bench.json").find("bench.json: no schedule was run"), std::string::npos);
 }
 
-TEST(ValidateRun, AMachineOfAnExecutorDoesTheRealThingAndSaysWhatItChose) {
+TEST(ValidateRun, AnExecutorsMachineRunsForRealAndStatesItsChoices) {
   const OwnFolder folder;
   const Outcome run = run_program(
       "commfuse-validate run --hardware cpu --seq 16 --strategy serial --iterations 1 --warm-up 0 --out r.json");

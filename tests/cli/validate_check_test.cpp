@@ -19,7 +19,7 @@ namespace {
 using test::Outcome;
 using test::run_program;
 
-/// Returns the message about a mistaken command line, which must exit with 2 and print nothing else.
+/// Returns the message about a wrong command line, which must exit with 2 and print nothing else.
 std::string refusal(const std::string& arguments) {
   const Outcome outcome = run_program("commfuse-validate check " + arguments);
   EXPECT_EQ(outcome.code, 2) << arguments;
@@ -27,7 +27,7 @@ std::string refusal(const std::string& arguments) {
   return outcome.err;
 }
 
-TEST(ValidateCheck, ALimitLeavesSchedulesOutAndSaysHowMany) {
+TEST(ValidateCheck, ALimitOmitsSchedulesAndCountsThem) {
   const Outcome outcome = run_program("commfuse-validate check --scope mlp --ranks 4 -o csv --limit '1 ns'");
   EXPECT_EQ(outcome.code, 3);
   EXPECT_EQ(outcome.out.rfind("schema,operation,", 0), 0U);  // The header is printed before the first schedule.
@@ -72,7 +72,7 @@ TEST(ValidateCheck, ChoosesStrategiesRanksAndScope) {
   std::string expected;
   for (const char* ranks : {"4", "2"}) {
     expected += std::string("commfuse.check/1,gemm_rs,") + ranks + ",fp32,1,serial\n";
-    // From two slices on the order is strided, then copied.
+    // From two slices on, the order is first strided, then copied.
     for (const char* schedule : {"1", "2", "2", "4", "4", "8", "8"}) {
       expected += std::string("commfuse.check/1,gemm_rs,") + ranks + ",fp32,1,sliced,," + schedule + "\n";
     }
@@ -80,7 +80,7 @@ TEST(ValidateCheck, ChoosesStrategiesRanksAndScope) {
   EXPECT_EQ(rows, expected);
 }
 
-TEST(ValidateCheck, AsksEqualBitsOfWhatCutsNoSum) {
+TEST(ValidateCheck, RequiresEqualBitsWhereNoSumIsCut) {
   const Outcome outcome =
       run_program("commfuse-validate check --strategy commfuse --ranks 4 --scope ag_gemm,gemm_rs -o json");
   EXPECT_EQ(outcome.code, 0);
@@ -91,7 +91,7 @@ TEST(ValidateCheck, AsksEqualBitsOfWhatCutsNoSum) {
   }
 }
 
-TEST(ValidateCheck, JsonHasOneObjectASchedule) {
+TEST(ValidateCheck, JsonHasOneObjectPerSchedule) {
   const Outcome outcome =
       run_program("commfuse-validate check --strategy sliced --ranks 3 --scope mlp --seed 9 -o json");
   EXPECT_EQ(outcome.code, 0);
@@ -119,7 +119,7 @@ TEST(ValidateCheck, TheSameSeedGivesTheSameBytes) {
   EXPECT_NE(run_program("commfuse-validate check --ranks 2 --seed 6 -o json").out, once.out);
 }
 
-TEST(ValidateCheck, UnknownWordsAreAnsweredWithWhatWasMeant) {
+TEST(ValidateCheck, UnknownWordsAreAnsweredWithTheNearestWord) {
   EXPECT_EQ(refusal("--strategy comfuse"), "--strategy does not know 'comfuse'; did you mean 'commfuse'?\n");
   const std::string known = "known strategies: " + test::known_strategies() + ", all\n";
   EXPECT_EQ(refusal("--strategy serial,x"), "--strategy does not know 'x'; " + known);
@@ -184,7 +184,7 @@ TEST(ValidateCheck, ExecutorsAndSeedsAreChecked) {
   EXPECT_EQ(refusal("--chaos 0"), "--chaos: '0' is not a whole number of at least 1; write one, as in --chaos 1\n");
 }
 
-TEST(ValidateVersion, SaysWhatWasFound) {
+TEST(ValidateVersion, ListsWhatTheBuildFound) {
   const Outcome outcome = run_program("commfuse-validate version");
   EXPECT_EQ(outcome.code, 0);
   EXPECT_EQ(outcome.out.rfind("commfuse-validate 0.1.0 (", 0), 0U) << outcome.out;

@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// Skips what takes time or depends on this machine.
+/// Skips checks that take time or depend on this machine.
 const std::string doctor = "commfuse-validate doctor --skip timer,cuda,nccl,mpi,configs ";
 
 Outcome doctor_of(const PlantedNode& node, const std::string& flags = "") {
@@ -57,7 +57,7 @@ TEST(DoctorCommand, JsonHasASchemaAndEveryCheckOfAPlantedNode) {
   }
 }
 
-TEST(DoctorCommand, TheGidIndexOfTheEnvironmentIsHeldAgainstTheTable) {
+TEST(DoctorCommand, TheGidIndexOfTheEnvironmentIsComparedWithTheTable) {
   PlantedNode node;
   node.plant_healthy_node();
   node.make_roce("mlx5_0", "eth2", "0a00:0001");

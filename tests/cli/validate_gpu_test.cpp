@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that every command that needs a GPU says so in one sentence and exits with 69 where there is none.
+// Tests that, without a GPU, every command that needs one says so in one sentence and exits with 69.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,10 +15,10 @@
 namespace commfuse::test {
 namespace {
 
-/// True on machines with a GPU, which skip these tests, because the same commands run there.
+/// True on machines with a GPU, which skip these tests because the same commands run there.
 bool has_gpu() { return run_program("commfuse-validate doctor").out.find("cuda       yes") != std::string::npos; }
 
-TEST(ValidateGpu, EveryCommandThatNeedsOneSaysWhatIsMissingAndExitsWith69) {
+TEST(ValidateGpu, WithoutAGpuEveryCommandNamesWhatIsMissingAndExitsWith69) {
   if (has_gpu()) {
     GTEST_SKIP() << "there is a GPU here";
   }
@@ -97,14 +97,14 @@ TEST(ValidateGpu, ARecordOfLinksTakesNoFlagsOfMeasuring) {
   }
 }
 
-TEST(ValidateGpu, RanksOnGpusNeedSomebodyWhoStartedThem) {
+TEST(ValidateGpu, RanksOnGpusNeedALauncher) {
   const Outcome outcome = run_program("commfuse-validate check --executor nccl");
   EXPECT_EQ(outcome.code, 2);
   EXPECT_EQ(outcome.err,
             "each rank is a process, and only one was started; start more, as in mpirun -np 8 or torchrun\n");
 }
 
-TEST(FirstRun, WhereThereIsNoGpuItStopsAtOnceInOneSentenceWith69) {
+TEST(FirstRun, WithoutAGpuStopsAtOnceInOneSentenceWith69) {
   if (has_gpu()) {
     GTEST_SKIP() << "there is a GPU here";
   }
@@ -119,7 +119,7 @@ TEST(FirstRun, WhereThereIsNoGpuItStopsAtOnceInOneSentenceWith69) {
   EXPECT_FALSE(std::filesystem::exists(bundle));
 }
 
-/// Runs first_run.sh with programs of its own: a validator that knows a GPU, writes what it is asked for and measures
+/// Runs first_run.sh with its own programs: a validator that recognises a GPU, writes the requested files and measures
 /// nothing, a simulator whose `calibrate` does the same, and tests that pass.
 class FirstRunByFakes : public testing::Test {
  protected:
@@ -148,7 +148,7 @@ class FirstRunByFakes : public testing::Test {
     std::ofstream("fakes/" + name) << "#!/bin/sh\n" << body << "\n";
     std::filesystem::permissions("fakes/" + name, std::filesystem::perms::owner_all);
   }
-  /// Makes a validator. `body` comes before the answer of the usual one, and may exit.
+  /// Makes a validator. `body` runs before the usual answer, and may exit.
   static void validator(const std::string& body) {
     program("commfuse-validate", std::string(doctor) + dry_run + body + "\n" + answer);
   }
@@ -169,7 +169,7 @@ class FirstRunByFakes : public testing::Test {
   const OwnFolder folder_;
 };
 
-TEST_F(FirstRunByFakes, AllStagesComeToTheirEndAndLeaveAtMostEightFiles) {
+TEST_F(FirstRunByFakes, AllStagesFinishAndLeaveAtMostEightFiles) {
   program("compute-sanitizer", "shift 4; exec \"$@\"");
   const Outcome outcome = first_run("run");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
@@ -188,7 +188,7 @@ TEST_F(FirstRunByFakes, AllStagesComeToTheirEndAndLeaveAtMostEightFiles) {
   EXPECT_NE(contents_of("bundle/log.txt").find("tests --gtest_filter=Cuda*\n"), std::string::npos);
 }
 
-TEST_F(FirstRunByFakes, PredictionsAreOneObjectALine) {
+TEST_F(FirstRunByFakes, PredictionsAreOneObjectPerLine) {
   EXPECT_EQ(first_run("run", "FIRST_RUN_STAGES=predictions").code, 0);
   std::istringstream predictions(contents_of("bundle/predictions.jsonl"));
   for (std::string line; std::getline(predictions, line);) {
@@ -227,7 +227,7 @@ TEST_F(FirstRunByFakes, LibrariesAreFoundByAskingPython) {
   EXPECT_NE(log.find("site/nvidia/nccl/lib"), std::string::npos) << log;
 }
 
-TEST_F(FirstRunByFakes, AFusedAttentionThatIsNotOursFailsItsStage) {
+TEST_F(FirstRunByFakes, AFusedAttentionThatDiffersFromOursFailsItsStage) {
   const auto stage_after = [](const std::string& difference) {
     std::filesystem::remove_all("bundle");
     validator("for word; do [ \"$before\" = --out ] && echo 'fused,fused_difference,keys=4096,share,1," + difference +
@@ -241,7 +241,7 @@ TEST_F(FirstRunByFakes, AFusedAttentionThatIsNotOursFailsItsStage) {
   EXPECT_TRUE(says(outcome, ": cuDNN is too far from ours: fused,")) << outcome.err;
 }
 
-TEST_F(FirstRunByFakes, AStageThatDoesNotFitIsLeftForTheNextCall) {
+TEST_F(FirstRunByFakes, AStageThatDoesNotFitWaitsForTheNextCall) {
   const std::string stages = "FIRST_RUN_STAGES='environment checks'";
   const Outcome first = first_run("run", stages + " FIRST_RUN_LIMIT=100");
   EXPECT_EQ(first.code, 0) << first.err;
@@ -253,7 +253,7 @@ TEST_F(FirstRunByFakes, AStageThatDoesNotFitIsLeftForTheNextCall) {
   EXPECT_TRUE(says(second, "checks: exit 0")) << second.err;
 }
 
-TEST_F(FirstRunByFakes, AStageThatFailedIsTriedAgainAfterThoseThatNoCallTried) {
+TEST_F(FirstRunByFakes, AFailedStageIsTriedAgainAfterUntriedStages) {
   validator("case \" $* \" in *' launch '*) echo 'no such kernel'; exit 1 ;; esac");
   const Outcome first = first_run("run", "FIRST_RUN_STAGES='launch'");
   EXPECT_EQ(first.code, 1);
@@ -264,7 +264,7 @@ TEST_F(FirstRunByFakes, AStageThatFailedIsTriedAgainAfterThoseThatNoCallTried) {
   EXPECT_LT(second.err.find("links: exit 0"), second.err.find("launch: exit 0")) << second.err;
 }
 
-TEST_F(FirstRunByFakes, AStageThatHangsIsStoppedAndWhatItWroteStays) {
+TEST_F(FirstRunByFakes, AHangingStageIsStoppedAndItsOutputStays) {
   std::ofstream("first_run_budgets.txt") << "launch 1 0.1 0.1 1\n";
   validator("for word; do [ \"$before\" = --out ] && echo row >\"$word\"; before=$word; done; sleep 600");
   const Outcome outcome = first_run("run", "FIRST_RUN_STAGES=launch FIRST_RUN_PATIENCE=1");
@@ -274,7 +274,7 @@ TEST_F(FirstRunByFakes, AStageThatHangsIsStoppedAndWhatItWroteStays) {
   EXPECT_EQ(contents_of("bundle/probes.csv"), "row\n");
 }
 
-TEST_F(FirstRunByFakes, TestsThatFailRunOnceMoreEachByItself) {
+TEST_F(FirstRunByFakes, FailedTestsRunOnceMoreSeparately) {
   program(
       "commfuse-test-validate",
       "case $1 in *'Cuda*') echo '[  FAILED  ] CudaMoves.A (1 ms)'; echo '[  FAILED  ] CudaMoves.B (1 ms)'; exit 1 ;; "
@@ -285,7 +285,7 @@ TEST_F(FirstRunByFakes, TestsThatFailRunOnceMoreEachByItself) {
   EXPECT_NE(contents_of("bundle/log.txt").find("CudaMoves.A passes by itself\nwrong bits\n"), std::string::npos);
 }
 
-TEST_F(FirstRunByFakes, ACheckWhoseTimeEndsIsDoneAndOneThatIsWrongFails) {
+TEST_F(FirstRunByFakes, ACheckOutOfTimePassesAndAWrongOneFails) {
   validator("case $1 in check) echo header; echo \"row $*\"; exit 3 ;; esac");
   EXPECT_TRUE(says(first_run("run", "FIRST_RUN_STAGES=checks"), "checks: exit 0"));
   const std::string rows = contents_of("bundle/checks.csv");
@@ -298,7 +298,7 @@ TEST_F(FirstRunByFakes, ACheckWhoseTimeEndsIsDoneAndOneThatIsWrongFails) {
   EXPECT_TRUE(says(outcome, "checks: exit 4")) << outcome.err;
 }
 
-TEST_F(FirstRunByFakes, AnEmptiedFolderAndAnotherMachineGoOnWhereTheFirstStopped) {
+TEST_F(FirstRunByFakes, AnEmptiedFolderOnAnotherMachineContinuesTheRun) {
   const std::string work = "FIRST_RUN_WORK=\"$PWD/work\" OUT=\"$PWD/out\" ";
   EXPECT_EQ(script("run", work + "FIRST_RUN_STAGES='environment middle'").code, 0);
   EXPECT_EQ(files_in("out"), 3) << "log.txt, comparisons.jsonl, records.tgz";
@@ -321,7 +321,7 @@ TEST_F(FirstRunByFakes, AnEmptiedFolderAndAnotherMachineGoOnWhereTheFirstStopped
   EXPECT_EQ(script("run", work + "FIRST_RUN_STAGES=calibration").code, 0) << "once more upon the same files";
 }
 
-TEST_F(FirstRunByFakes, ResultsOfAnotherGpuAreNotGoneOnWith) {
+TEST_F(FirstRunByFakes, DoesNotContinueWithResultsOfAnotherGpu) {
   EXPECT_EQ(first_run("run", "FIRST_RUN_STAGES=environment").code, 0);
   program("commfuse-validate", "echo 'cuda       yes: NVIDIA H200 (132 multiprocessors, 151 GB), driver'");
   const Outcome outcome = first_run("run", "FIRST_RUN_STAGES=environment");
@@ -353,7 +353,7 @@ TEST_F(FirstRunByFakes, EveryPaceHasTheCtasThatItsBandwidthNeeds) {
   EXPECT_GE(measured, 8) << log;
 }
 
-TEST_F(FirstRunByFakes, AFileThatIsTooLargeIsCompressedOrLeftOutAndNamed) {
+TEST_F(FirstRunByFakes, ATooLargeFileIsCompressedOrOmittedAndNamed) {
   validator(
       "case $1 in bench) head -c 20000000 /dev/zero >\"$FIRST_RUN_PROGRAMS/../bundle/.work/bench.json\" ;;\n"
       "check) head -c 20000000 /dev/urandom ;; esac");
@@ -378,7 +378,7 @@ TEST_F(FirstRunByFakes, ThePlanCountsEveryStageOnceAndFitsIntoTwoCalls) {
   EXPECT_EQ(contents_of("dry_runs"), counted);
 }
 
-TEST_F(FirstRunByFakes, TheSanitizerChecksThreeKindsOfMistakesAndIsMissedIfAbsent) {
+TEST_F(FirstRunByFakes, TheSanitizerRunsThreeToolsAndItsAbsenceIsReported) {
   if (run_program("command -v compute-sanitizer").code != 0) {
     const Outcome missing = first_run("sanitize");
     EXPECT_EQ(missing.code, 69);

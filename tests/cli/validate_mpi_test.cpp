@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests commfuse-validate under mpirun, as a person uses it: one voice, one exit code, and an end also when a process
-// is lost.
+// Tests commfuse-validate under mpirun, as a person uses it: a single output, a single exit code, and an end even if a
+// process is lost.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -35,7 +35,7 @@ std::size_t count(const std::string& text, const std::string& what) {
   return occurrences;
 }
 
-TEST_F(UnderMpirun, CheckTakesProcessesAsRanksAndSpeaksOnce) {
+TEST_F(UnderMpirun, CheckTakesProcessesAsRanksAndPrintsOnce) {
   const Outcome outcome = run_program(
       mpirun(4) + "commfuse-validate check --scope ag_gemm,gemm_rs,ulysses --strategy serial,async_tp -o json");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
@@ -78,7 +78,7 @@ TEST_F(UnderMpirun, SpareProcessesAreIdle) {
   EXPECT_NE(outcome.out.find("\n2 schedules right on mpi: "), std::string::npos) << outcome.out;
 }
 
-TEST_F(UnderMpirun, MistakesAreToldOnce) {
+TEST_F(UnderMpirun, MistakesAreReportedOnce) {
   const Outcome few = run_program(mpirun(2, "-q") + "commfuse-validate check --ranks 2,3");
   EXPECT_EQ(few.code, 2);
   EXPECT_EQ(few.out, "");
@@ -91,7 +91,7 @@ TEST_F(UnderMpirun, MistakesAreToldOnce) {
   EXPECT_EQ(count(help.out, "Exit codes: "), 1U);
 }
 
-TEST_F(UnderMpirun, AnotherMpisProcessesAreToldOnceAndNothingMore) {
+TEST_F(UnderMpirun, ProcessesOfAnotherMpiAreReportedOnce) {
   const Outcome outcome = run_program("OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2 " + test::mpirun_environment +
                                       "commfuse-validate check --scope mlp");
   EXPECT_EQ(outcome.code, 1);
@@ -159,7 +159,7 @@ TEST_F(UnderMpirun, CalibrateRefusesProcesses) {
   EXPECT_FALSE(std::filesystem::exists("mine.yaml"));
 }
 
-TEST_F(UnderMpirun, RunRefusesWhatMakesNoSense) {
+TEST_F(UnderMpirun, RunRefusesNonsensicalFlags) {
   const Outcome few = run_program(mpirun(2, "-q") + "commfuse-validate run --ranks 4");
   EXPECT_EQ(few.code, 2);
   EXPECT_EQ(few.err, "4 ranks need 4 processes, but there are 2; start more, as in mpirun -np 4\n");
@@ -190,12 +190,12 @@ TEST_F(UnderMpirun, AProcessThatHangsEndsAllAfterTheirPatience) {
   const Outcome outcome = test::run_and_disturb(3, "commfuse-validate check --long --patience 5s", 2, SIGSTOP);
   EXPECT_EQ(outcome.code, 1);
   EXPECT_EQ(outcome.out, "");
-  // mpirun's own words about the end may come before or after.
+  // mpirun's own message about the end may come before or after ours.
   EXPECT_EQ(count(outcome.err, "no op has ended for 5 s: process 2 does not answer"), 1U) << outcome.err;
   EXPECT_EQ(count(outcome.err, "no op has ended"), 1U) << outcome.err;
 }
 
-TEST(ValidateCheck, ProcessesWantToBeStarted) {
+TEST(ValidateCheck, ProcessesNeedALauncher) {
   const Outcome outcome = run_program("commfuse-validate check --executor mpi");
   EXPECT_EQ(outcome.code, 2);
   EXPECT_EQ(outcome.err,

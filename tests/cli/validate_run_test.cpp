@@ -97,7 +97,7 @@ TEST(ValidateRun, MeasuresRealProductsOverPacedLinks) {
   EXPECT_TRUE(record.micro_benchmarks.empty());  // --spans was not given.
 }
 
-TEST(ValidateRun, WithSpansTheOpsOfARealRunAreRowsToFit) {
+TEST(ValidateRun, WithSpansTheOpsOfARealRunCanBeFitted) {
   const Outcome run = run_program(
       "commfuse-validate run --compute real --model gpt-2-xl --ranks 2 --seq 64 --scope gate_up --strategy sliced "
       "--slices 2 --iterations 1 --spans -o json");
@@ -112,11 +112,11 @@ TEST(ValidateRun, WithSpansTheOpsOfARealRunAreRowsToFit) {
   EXPECT_EQ(product->m, 32);
   EXPECT_EQ(product->n, 3200);
   EXPECT_EQ(product->k, 1600);
-  EXPECT_EQ(product->samples.size(), 2U);  // One sample for each of the slices.
+  EXPECT_EQ(product->samples.size(), 2U);  // There is one sample for each slice.
   EXPECT_NE(of("all_gather"), record.micro_benchmarks.end());
 }
 
-TEST(ValidateRun, RefusesWhatMakesNoSense) {
+TEST(ValidateRun, RefusesNonsensicalFlags) {
   EXPECT_EQ(refusal("run --executor gpu"), "--executor: unknown executor 'gpu'; did you mean 'cpu'?\n");
   EXPECT_EQ(refusal("run --iterations none"),
             "--iterations: 'none' is not a whole number from 1 to 1000000; write one, as in --iterations 25\n");
@@ -136,7 +136,7 @@ TEST(ValidateRun, RefusesWhatMakesNoSense) {
             "--iterations says how to measure, but a record was measured; leave out one of them\n");
 }
 
-TEST(ValidateRun, LinksAreNeitherForEverNorBeyondTheClock) {
+TEST(ValidateRun, LinksAreNeitherEndlessNorBeyondTheClock) {
   const std::string real = "run --compute real --model gpt-2-xl --seq 16 --ranks 2 ";
   for (const char* bandwidth : {"1e-300GB/s", "1B/s", "999kB/s", "1001TB/s", "0GB/s"}) {
     EXPECT_EQ(refusal(real + "--link-bandwidth " + bandwidth),
@@ -165,7 +165,7 @@ TEST(ValidateRun, ARecordOfAnotherScheduleIsRefused) {
   EXPECT_EQ(refusal("compare option.json"), "option.json: commfuse has no option 'form' of 'square'; measure again\n");
 }
 
-TEST(ValidateDoctor, SaysWhatCanRunHere) {
+TEST(ValidateDoctor, ListsWhatCanRunOnThisMachine) {
   const Outcome outcome = run_program("commfuse-validate doctor");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   for (const char* line : {"machine    ", "timer      1 ms took ", "reference  yes: ", "cpu        yes: ",

@@ -16,7 +16,7 @@
 namespace commfuse::test {
 namespace {
 
-/// Returns a log of two collectives of eight H100, each `factor` times as long as the model says.
+/// Returns a log of two collectives of eight H100, each `factor` times as long as the model predicts.
 std::string log_of(const std::string& host, double factor, const std::string& wrong = "0") {
   const Machine machine = load_machine("h100-sxm");
   std::string text;
@@ -56,7 +56,7 @@ TEST(VerdictCommand, ExitsWithZeroFourAndThree) {
   EXPECT_EQ(code("nowhere.txt"), 3);
 }
 
-TEST(VerdictCommand, TooShortALogIsUndecided) {
+TEST(VerdictCommand, ATooShortLogIsUndecided) {
   const OwnFolder folder;
   const std::string whole = log_of("short", 1.0);
   write("short.txt", whole.substr(0, whole.find("# nccl-tests", 10)));
@@ -66,7 +66,7 @@ TEST(VerdictCommand, TooShortALogIsUndecided) {
   EXPECT_NE(outcome.out.find("0 healthy, 0 bad, 1 undecided"), std::string::npos) << outcome.out;
 }
 
-TEST(VerdictCommand, JsonHasOneObjectANode) {
+TEST(VerdictCommand, JsonHasOneObjectPerNode) {
   const OwnFolder folder;
   write("a.txt", log_of("node-a", 1.0));
   write("b.txt", log_of("node-b", 1.0, "3"));
@@ -100,7 +100,7 @@ TEST(VerdictCommand, JunitPrometheusAndMarkdownNameTheBadNode) {
   EXPECT_NE(out("markdown").find("| b.txt | bad | <1% | critical | 2.00 |"), std::string::npos) << out("markdown");
 }
 
-TEST(VerdictCommand, RefusesWhatItCannotDo) {
+TEST(VerdictCommand, RefusesUnsupportedRequests) {
   const OwnFolder folder;
   write("a.txt", log_of("node-a", 1.0));
   const auto says = [](const std::string& flags) {
@@ -112,7 +112,7 @@ TEST(VerdictCommand, RefusesWhatItCannotDo) {
   EXPECT_NE(says("--expect h100-smx").find("h100-sxm"), std::string::npos);
 }
 
-/// Returns the output of nvbandwidth -j for eight GPUs on one host, one pair at a share of the others' rate.
+/// Returns the output of nvbandwidth -j for eight GPUs on one host; one pair has a share of the others' rate.
 std::string bandwidth_of(const std::string& host, double share) {
   nlohmann::json devices = nlohmann::json::array();
   nlohmann::json rows = nlohmann::json::array();
@@ -138,7 +138,7 @@ std::string bandwidth_of(const std::string& host, double share) {
   return document.dump();
 }
 
-TEST(VerdictCommand, NvbandwidthNamesThePairThatIsSlow) {
+TEST(VerdictCommand, NvbandwidthNamesTheSlowPair) {
   const OwnFolder folder;
   write("logs.txt", log_of("node-a", 1.0));
   write("good.json", bandwidth_of("node-a", 1.0));
@@ -174,7 +174,7 @@ TEST(VerdictCommand, FailedTestsOfDcgmAreBad) {
   EXPECT_EQ(json[0]["findings"][0]["subject"], "GPU 6");
 }
 
-/// Returns six ranks with eight steps; rank 4 computes `factor` times as long.
+/// Returns six ranks with eight steps; rank 4 computes `factor` times as long as the others.
 std::string steps_of(double factor) {
   std::string text = "rank,step,time_ms,compute_ms,host\n";
   for (int step = 0; step < 8; ++step) {
@@ -266,7 +266,7 @@ TEST(ExpectCommand, LayersAndStepsHaveTheRangesOfRun) {
   EXPECT_GT(step[0]["slow_us"], step[0]["time_us"]);
 }
 
-TEST(ExpectCommand, ScopesRefuseWhatIsOfCollectives) {
+TEST(ExpectCommand, ScopesRefuseFlagsOfCollectives) {
   const auto says = [](const std::string& flags) { return run_program("commfuse-sim expect " + flags).err; };
   EXPECT_EQ(says("--scope layer --sizes 1G"), "--sizes: layers and steps take the place of collectives; remove it\n");
   EXPECT_EQ(says("--scope layer --nvls off"), "--nvls: --scope takes settings of run with --set; remove it\n");
@@ -275,7 +275,7 @@ TEST(ExpectCommand, ScopesRefuseWhatIsOfCollectives) {
   EXPECT_NE(says("--scope lyer").find("layer"), std::string::npos);
 }
 
-TEST(ExpectCommand, AnotherNcclAndAPartOfEachNodeAreAsked) {
+TEST(ExpectCommand, CanBeAskedForAnotherNcclAndAPartOfEachNode) {
   const std::string ask = "commfuse-sim expect --collective all_reduce --sizes 1G ";
   const auto floor = [&](const std::string& flags) {
     return nlohmann::json::parse(run_program(ask + flags + " -o json").out)[0]["busbw_floor_gb_s"].get<double>();

@@ -9,7 +9,7 @@
 namespace commfuse::test {
 namespace {
 
-TEST(CommfuseSimWhy, TakesTheFastestApartAndSaysAmongWhom) {
+TEST(CommfuseSimWhy, BreaksDownTheFastestAndNamesItsRivals) {
   const Outcome outcome = run_program("commfuse-sim why --seq 2K --ranks 8");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("sure)"), std::string::npos) << outcome.out;
@@ -30,7 +30,7 @@ TEST(CommfuseSimWhy, ItsResultIsTheRowOfRun) {
   EXPECT_EQ(nlohmann::json::parse(why.out)["result"], row);
 }
 
-TEST(CommfuseSimWhy, ANumberOfParametersIsAWholeOne) {
+TEST(CommfuseSimWhy, ANumberOfParametersIsAWholeNumber) {
   for (const std::string text : {"-1", "1.5", "many"}) {
     const Outcome outcome = run_program("commfuse-sim why --seq 2K --ranks 2 --most " + text);
     EXPECT_EQ(outcome.code, 2);
@@ -38,7 +38,7 @@ TEST(CommfuseSimWhy, ANumberOfParametersIsAWholeOne) {
   }
 }
 
-TEST(CommfuseSimWhy, AWholeModelIsNotForIt) {
+TEST(CommfuseSimWhy, RefusesWholeModels) {
   const Outcome outcome = run_program("commfuse-sim why --scope step");
   EXPECT_EQ(outcome.code, 2);
   EXPECT_EQ(outcome.out, "");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that what people read on a terminal of 80 columns fits, in colour and through a pipe.
+// Tests that text for people fits a terminal of 80 columns, in colour and through a pipe.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <pty.h>
@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::size_t columns = 80;
 
-/// Runs a command in a terminal of 80 columns; returns what it shows there, stdout and stderr.
+/// Runs a command in a terminal of 80 columns; returns its stdout and stderr as shown there.
 std::string shown_on_terminal(const std::string& command) {
   winsize size{};
   size.ws_row = 24;
@@ -50,8 +50,8 @@ std::string shown_on_terminal(const std::string& command) {
   return shown;
 }
 
-/// Characters that a line takes on the screen: bytes without marks of colour and continuations of UTF-8, after the last
-/// carriage return.
+/// Returns the columns that a line takes on the screen: bytes without colour codes and UTF-8 continuations, after the
+/// last carriage return.
 std::size_t width_of(std::string_view line) {
   std::size_t width = 0;
   for (std::size_t i = 0; i < line.size(); ++i) {
@@ -66,7 +66,7 @@ std::size_t width_of(std::string_view line) {
   return width;
 }
 
-/// Returns the first line that passes 80 columns; empty if there is none.
+/// Returns the first line that exceeds 80 columns; empty if there is none.
 std::string spilled(const std::string& text) {
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
@@ -94,7 +94,7 @@ class Width : public testing::Test {
   const OwnFolder folder_;
 };
 
-TEST(WidthOfALine, CountsCharactersAndNoMarks) {
+TEST(WidthOfALine, CountsCharactersButNotMarks) {
   EXPECT_EQ(width_of("\x1b[1mab\x1b[0m\r"), 2U);
   EXPECT_EQ(width_of("\u2501\u2501"), 2U);
   EXPECT_EQ(width_of("12345\r12"), 2U);

@@ -11,7 +11,7 @@ TEST(Columns, ShortTextStays) {
   EXPECT_EQ(cut("ring", 4), "ring");
 }
 
-TEST(Columns, LongTextIsCutAndSaysSo) { EXPECT_EQ(cut("rings", 4), "ri.."); }
+TEST(Columns, LongTextIsCutWithAMark) { EXPECT_EQ(cut("rings", 4), "ri.."); }
 
 TEST(Columns, LettersAreCountedNotBytes) {
   EXPECT_EQ(cut("öäüß", 4), "öäüß");

@@ -14,7 +14,7 @@ using Words = Few<std::string>;
 
 std::vector<std::string> all_of(const Words& words) { return {words.begin(), words.end()}; }
 
-/// Returns lists of none, one, two and three words.
+/// Returns lists of zero, one, two and three words.
 std::vector<std::vector<std::string>> lists() { return {{}, {"a"}, {"a", "b"}, {"a", "b", "c"}}; }
 
 TEST(Few, HoldsWhatAVectorHolds) {
@@ -35,7 +35,7 @@ TEST(Few, HoldsWhatAVectorHolds) {
   }
 }
 
-TEST(Few, ACopyIsItsOwn) {
+TEST(Few, ACopyIsIndependent) {
   for (const std::vector<std::string>& list : lists()) {
     for (const std::vector<std::string>& before : lists()) {
       const Words words = list;
@@ -49,7 +49,7 @@ TEST(Few, ACopyIsItsOwn) {
   }
 }
 
-TEST(Few, WhatItIsMovedFromIsEmpty) {
+TEST(Few, IsEmptyAfterAMove) {
   for (const std::vector<std::string>& list : lists()) {
     Words from = list;
     Words words = std::move(from);
@@ -63,7 +63,7 @@ TEST(Few, WhatItIsMovedFromIsEmpty) {
   }
 }
 
-TEST(Few, IsFilledAnewAfterClear) {
+TEST(Few, CanBeRefilledAfterClear) {
   for (const std::vector<std::string>& list : lists()) {
     Words words = list;
     words.clear();

@@ -28,17 +28,17 @@ std::string nested(int deep) {
   return std::string(static_cast<std::size_t>(deep), '[') + std::string(static_cast<std::size_t>(deep), ']');
 }
 
-TEST(JsonBudget, OrdinaryDocumentsAreRead) {
+TEST(JsonBudget, AcceptsOrdinaryDocuments) {
   EXPECT_EQ(parse_json<json>(R"({"a": [1, -2, 3.5, "b", true, null], "c": {"d": {}}})", "a.json").dump(),
             R"({"a":[1,-2,3.5,"b",true,null],"c":{"d":{}}})");
 }
 
-TEST(JsonBudget, AHundredLevelsAreTheMost) {
+TEST(JsonBudget, AHundredLevelsAreTheLimit) {
   EXPECT_EQ(refusal(nested(100)), "");
   EXPECT_EQ(refusal(nested(101)), "a.json: more than 100 levels of nesting; give the file as it was written");
 }
 
-/// Returns an object of `keys` keys inside others that have one.
+/// Returns an object of `keys` keys, nested in objects of one key each.
 std::string object_of(int keys) {
   std::string text = R"({"a": {"b": [{)";
   for (int i = 0; i < keys; ++i) {
@@ -47,7 +47,7 @@ std::string object_of(int keys) {
   return text + "}]}}";
 }
 
-TEST(JsonBudget, AThousandKeysAreTheMostOfAnOrderedObject) {
+TEST(JsonBudget, AThousandKeysAreTheLimitOfAnOrderedObject) {
   using nlohmann::ordered_json;
   EXPECT_NO_THROW(parse_json<ordered_json>(object_of(1000), "a.json"));
   EXPECT_EQ(refusal<ordered_json>(object_of(1001)),
@@ -58,7 +58,7 @@ TEST(JsonBudget, AThousandKeysAreTheMostOfAnOrderedObject) {
   EXPECT_THROW(take_and_forget<ordered_json>("a.json", 1, take, object_of(1001)), ConfigError);
 }
 
-TEST(JsonBudget, KeysOfObjectsBesideEachOtherDoNotAddUp) {
+TEST(JsonBudget, KeysOfSiblingObjectsDoNotAddUp) {
   std::string array = "[";
   for (int i = 0; i < 3; ++i) {
     array += object_of(600) + ",";
@@ -66,9 +66,9 @@ TEST(JsonBudget, KeysOfObjectsBesideEachOtherDoNotAddUp) {
   EXPECT_EQ(refusal<nlohmann::ordered_json>(array + "0]"), "");
 }
 
-TEST(JsonBudget, WhatIsNoJsonIsTheParsersToSay) { EXPECT_THROW(parse_json<json>("[1, ", "a.json"), json::parse_error); }
+TEST(JsonBudget, LeavesInvalidJsonToTheParser) { EXPECT_THROW(parse_json<json>("[1, ", "a.json"), json::parse_error); }
 
-TEST(JsonBudget, OfWhatIsForgottenNothingCounts) {
+TEST(JsonBudget, DoesNotCountDiscardedValues) {
   JsonBudget budget("a.json", {.objects = 2});
   budget.begin_object(0);
   for (int i = 0; i < 10; ++i) {

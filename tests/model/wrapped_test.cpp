@@ -16,16 +16,16 @@ TEST(Wrapped, BreaksAtTheLastSpaceThatFits) {
   EXPECT_EQ(wrapped("one two three", "", "", 12), "one two\nthree\n");
 }
 
-TEST(Wrapped, IndentsTheFirstLineAndTheLaterOnesApart) {
+TEST(Wrapped, IndentsTheFirstAndLaterLinesSeparately) {
   EXPECT_EQ(wrapped("one two three", "  ", "     ", 9), "  one two\n     three\n");
   EXPECT_EQ(wrapped("one two three", "  ", "     ", 8), "  one\n     two\n     three\n");
 }
 
-TEST(Wrapped, AWordThatIsTooLongHasALineOfItsOwn) {
+TEST(Wrapped, ATooLongWordHasItsOwnLine) {
   EXPECT_EQ(wrapped("a incomprehensibilities b", "", "  ", 5), "a\n  incomprehensibilities\n  b\n");
 }
 
-TEST(Wrapped, NothingIsAnEmptyLine) { EXPECT_EQ(wrapped("", "  ", ""), "  \n"); }
+TEST(Wrapped, NoTextIsAnEmptyLine) { EXPECT_EQ(wrapped("", "  ", ""), "  \n"); }
 
 /// Returns the width where COLUMNS is `value`.
 std::size_t width_with(const char* value) {
@@ -35,13 +35,13 @@ std::size_t width_with(const char* value) {
   return width;
 }
 
-TEST(TerminalWidth, IsWhatColumnsSaysFromSixtyToAHundredAndTwenty) {
+TEST(TerminalWidth, FollowsColumnsFrom60To120) {
   EXPECT_EQ(width_with("100"), 100U);
   EXPECT_EQ(width_with("20"), 60U);
   EXPECT_EQ(width_with("500"), 120U);
 }
 
-TEST(TerminalWidth, PassesOverColumnsThatAreNoNumber) {
+TEST(TerminalWidth, IgnoresColumnsThatAreNotANumber) {
   for (const char* value : {"", "0", "-1", "wide", "100x", "99999999999999999999999"}) {
     ::setenv("COLUMNS", value, 1);  // NOLINT(concurrency-mt-unsafe)
     EXPECT_NE(terminal_columns(), std::optional<std::size_t>(100)) << value;

@@ -25,7 +25,7 @@ std::string unpacked(const std::string& gzip) {
   return text;
 }
 
-TEST(Blocks, Base64IsThatOfRfc4648) {
+TEST(Blocks, Base64MatchesRfc4648) {
   EXPECT_EQ(base64_of(""), "");
   EXPECT_EQ(base64_of("f"), "Zg==");
   EXPECT_EQ(base64_of("fo"), "Zm8=");
@@ -41,7 +41,7 @@ TEST(Blocks, GzipComesBackAndIsTheSameEveryTime) {
   EXPECT_LT(gzip_of(text).size(), 1000U);
 }
 
-TEST(Blocks, NoTextEndsTheElementItStandsIn) {
+TEST(Blocks, NoTextEndsItsElement) {
   const std::string block = block_of("rows", "</script><script>alert(1)</script>");
   EXPECT_EQ(block.rfind("<script type=\"text/plain\" id=\"block-rows\">", 0), 0U);
   EXPECT_EQ(block.find("</script"), block.size() - std::strlen("</script>\n"));
@@ -68,7 +68,7 @@ TEST(Blocks, PiecesMakeTheSameBlockAsTheWhole) {
   }
 }
 
-TEST(Blocks, ValuesThatAreAskedForLieAsThoseThatAreGiven) {
+TEST(Blocks, RequestedValuesLieWhereGivenValuesDo) {
   ColumnBlock given;
   ColumnBlock asked;
   std::vector<double> numbers;
@@ -84,7 +84,7 @@ TEST(Blocks, ValuesThatAreAskedForLieAsThoseThatAreGiven) {
   EXPECT_EQ(asked.bytes(R"({"columns": []})"), given.bytes(R"({"columns": []})"));
 }
 
-TEST(Blocks, ColumnsLieWhereTheHeadSays) {
+TEST(Blocks, ColumnsLieWhereTheHeaderSays) {
   ColumnBlock columns;
   columns.add("small", std::vector<std::uint8_t>{7, 8, 9});
   columns.add("time_ps", std::vector<double>{1.5, -2.0});

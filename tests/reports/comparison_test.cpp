@@ -43,7 +43,7 @@ ResultRow row(const char* strategy, const char* parameters, Duration makespan, s
 constexpr const char* unknown = ", probability unknown (--uncertainty off)";
 
 TEST(Comparison, TheWinnerIsNamedWithWhatItSaves) {
-  // 1000 against 1250 and 2000: 20 % and 50 % less time.
+  // 1000 us against 1250 and 2000 us: 20 % and 50 % less time.
   const std::vector rows{row("serial", "", 2000us), row("sliced", "k=4", 1250us), row("commfuse", "ring", 1000us)};
   EXPECT_EQ(verdict(rows),
             fmt::format("commfuse wins{}: 20.0% less time than sliced, 50.0% less time than serial.", unknown));
@@ -56,14 +56,14 @@ ResultRow implemented(const char* name, Duration makespan, double beats_serial) 
   return kernel_row;
 }
 
-TEST(Comparison, TheImplementationToTakeIsTheFastestThatSurelyPays) {
+TEST(Comparison, TheRecommendedImplementationIsTheFastestThatSurelyPays) {
   const ResultRow serial = row("serial", "", 1000us);
   const ResultRow unsure = implemented("triton_distributed", 880us, 0.69);
   EXPECT_EQ(
       verdict(std::vector{serial, unsure, implemented("flux", 900us, 0.86)}),
       "Overlap pays: 10.0% less time than serial (86% sure) with flux, the fastest implementation that surely pays "
       "(triton_distributed may take less).");
-  // A gain of 1 % is a tie, however sure; so nothing surely pays.
+  // A gain of 1 % is a tie, however certain, so no schedule surely pays.
   EXPECT_EQ(verdict(std::vector{serial, unsure, implemented("flux", 990us, 0.99)}),
             "Too close to call: 12.0% less time than serial (69% sure) with triton_distributed, the fastest "
             "implementation.");
@@ -73,7 +73,7 @@ TEST(Comparison, TheImplementationToTakeIsTheFastestThatSurelyPays) {
             "Overlap does not pay: 10.0% more time than serial (86% sure) with flux.");
 }
 
-// A tenth less; the 90% interval extends 1.867 standard errors of 0.1: from 900 us / e^0.187 to 900 us x e^0.187.
+// A tenth less time; the 90% interval extends 1.867 standard errors of 0.1: from 900 us / e^0.187 to 900 us x e^0.187.
 TEST(Comparison, TheSavingHasAnInterval) {
   ResultRow flux = implemented("flux", 900us, 0.86);
   flux.saving_error = 0.1;
@@ -85,7 +85,7 @@ TEST(Comparison, TheSavingHasAnInterval) {
             "Overlap does not pay: 10.0% more time than serial (90% interval -9 to 33%; 86% sure) with flux.");
 }
 
-TEST(Comparison, TheWinnerSaysHowSureItIs) {
+TEST(Comparison, TheWinnerStatesItsProbability) {
   std::vector rows{row("serial", "", 2000us), row("commfuse", "ring", 1000us)};
   rows[0].makespan_error = 0.041;
   rows[1].makespan_error = 0.0632;
@@ -112,7 +112,7 @@ TEST(Comparison, ACoinTossIsATie) {
             "sliced wins (57% sure): 3.0% less time than commfuse, 50.0% less time than serial.");
 }
 
-TEST(Comparison, TheWorkedExampleOfTheMetricsPage) {
+TEST(Comparison, MatchesTheWorkedExampleOfTheMetricsPage) {
   std::vector rows{row("commfuse", "ring", 1000us), row("sliced", "k=4", 1030us), row("async_tp", "", 1015us),
                    row("serial", "", 1300us)};
   const std::vector<double> slower{0.0, 0.79, 0.96, 0.999};
@@ -145,7 +145,7 @@ TEST(Comparison, StrategiesOnAnAxisAreComparedWithEachOther) {
   EXPECT_EQ(verdict(std::span(ordered).first(2)), "commfuse wins (over 99% sure): 50.0% less time than serial.");
 }
 
-TEST(Comparison, RowsInAnyOrderComeTogetherByPointAndKeepTheirOrderThere) {
+TEST(Comparison, RowsAreGroupedByPointInTheirOrder) {
   std::mt19937 dice(7);
   for (int turn = 0; turn < 200; ++turn) {
     std::vector<ResultRow> rows;
@@ -176,7 +176,7 @@ TEST(Comparison, JsonHasTheVerdictOfEveryRow) {
   EXPECT_TRUE(text.ends_with(",\"verdict\":null}\n")) << text;
 }
 
-TEST(Comparison, WhatIsAskedOtherwiseIsNotCompared) {
+TEST(Comparison, RowsWithDifferentSettingsAreNotCompared) {
   std::vector rows{row("serial", "", 2000us), row("commfuse", "ring", 1000us)};
   rows[1].interference = "dynamic";
   EXPECT_EQ(rows_by_point(rows).size(), 2U);
@@ -185,12 +185,12 @@ TEST(Comparison, WhatIsAskedOtherwiseIsNotCompared) {
   EXPECT_EQ(rows_by_point(rows).size(), 2U);
 }
 
-TEST(Comparison, AScheduleThatStandsTwiceDoesNotTieWithItself) {
+TEST(Comparison, ADuplicateScheduleDoesNotTieWithItself) {
   const std::vector rows{row("serial", "", 2000us), row("commfuse", "ring", 1000us), row("commfuse", "ring", 1000us)};
   EXPECT_EQ(verdict(rows), fmt::format("commfuse (ring) wins{}: 50.0% less time than serial.", unknown));
 }
 
-TEST(Comparison, WhatLiesBeyondTheFitIsToldOnceAPoint) {
+TEST(Comparison, SizesBeyondTheFitAreReportedOncePerPoint) {
   std::vector rows{row("serial", "", 2000us), row("commfuse", "ring", 1000us)};
   rows[0].warnings = "m 128K: products were measured up to 16K";
   rows[1].warnings = "ranks 5: collectives were measured up to 4; m 128K: products were measured up to 16K";
@@ -203,14 +203,14 @@ TEST(Comparison, WhatLiesBeyondTheFitIsToldOnceAPoint) {
       << table;
 }
 
-TEST(Comparison, UpToTwoPercentNobodyWins) {
+TEST(Comparison, NobodyWinsByTwoPercentOrLess) {
   const std::vector rows{row("serial", "", 2000us), row("sliced", "k=4", 1019us), row("commfuse", "ring", 1000us)};
   EXPECT_EQ(verdict(rows), "Tie: commfuse and sliced are within 1.9%.");
   const std::vector apart{row("sliced", "k=4", 1021us), row("commfuse", "ring", 1000us)};
   EXPECT_EQ(verdict(apart), fmt::format("commfuse wins{}: 2.1% less time than sliced.", unknown));
 }
 
-TEST(Comparison, OfManyTheNextTwoAndTheSlowestAreNamed) {
+TEST(Comparison, NamesTheNextTwoAndTheSlowestOfMany) {
   const std::vector rows{row("serial", "", 2000us), row("sliced", "k=4", 1250us), row("commfuse", "ring", 1000us),
                          row("async_tp", "", 1600us), row("looped_einsum", "", 1040us)};
   EXPECT_EQ(
@@ -220,7 +220,7 @@ TEST(Comparison, OfManyTheNextTwoAndTheSlowestAreNamed) {
                   unknown));
 }
 
-TEST(Comparison, ABoundIsToldButNeverWins) {
+TEST(Comparison, ABoundIsShownButNeverWins) {
   std::vector rows{row("serial", "", 2000us), row("commfuse", "ring", 1000us), row("fused_kernel", "bound", 900us)};
   rows.back().bound = true;
   EXPECT_EQ(verdict(rows), fmt::format("commfuse wins{}: 50.0% less time than serial. fused_kernel (bound) takes 10.0% "
@@ -270,20 +270,20 @@ TEST(Comparison, TheTableReadsTopDownPointByPoint) {
             "  serial.\n");
 }
 
-TEST(Comparison, WhatANameColumnDoesNotHoldIsLeftOutFromTheEnd) {
+TEST(Comparison, TooLongNamesLoseTheirLastOptions) {
   const std::vector rows{row("serial", "", 2000us), row("commfuse", "direct, g=3, sum on arrival, add on aux", 1000us)};
   EXPECT_NE(comparison_table(rows).find("\n> commfuse (direct, g=3)      1000.0 "), std::string::npos)
       << comparison_table(rows);
 }
 
-TEST(Comparison, OptionsThatTellRowsApartStayWhole) {
+TEST(Comparison, OptionsThatDistinguishRowsStayWhole) {
   const std::vector rows{row("commfuse", "direct, g=3, add on aux", 2000us), row("commfuse", "direct, g=3", 1000us)};
   const std::string table = comparison_table(rows);
   EXPECT_NE(table.find("\n  commfuse (direct, g=3, add on aux)\n"), std::string::npos) << table;
   EXPECT_NE(table.find("\n> commfuse (direct, g=3)      1000.0 "), std::string::npos) << table;
 }
 
-/// Columns of each line on a screen: marks of style take none, and each dash of a bar takes one.
+/// Returns the columns that a line takes on a screen: style marks take none, and each dash of a bar takes one.
 std::vector<std::size_t> columns_of_lines(const std::string& table) {
   std::vector<std::size_t> columns{0};
   bool in_mark = false;
@@ -293,7 +293,8 @@ std::vector<std::size_t> columns_of_lines(const std::string& table) {
     } else if (c == '\x1b' || in_mark) {
       in_mark = c != 'm';
     } else {
-      columns.back() += (static_cast<unsigned char>(c) & 0xC0U) == 0x80U ? 0 : 1;  // no bytes that continue a character
+      columns.back() +=
+          (static_cast<unsigned char>(c) & 0xC0U) == 0x80U ? 0 : 1;  // skips bytes that continue a character
     }
   }
   return columns;
@@ -324,7 +325,8 @@ TEST(Comparison, LongTimesKeepTheColumns) {
 }
 
 TEST(Comparison, StyleMakesTheWinnerBoldAndDrawsBars) {
-  // The slowest row's 2000 us are 11 dashes, of which 1100 us exposed are 6; 1000 us with 100 exposed are 6 and 1.
+  // The slowest row's 2000 us are 11 dashes, 6 of them for its 1100 us exposed; 1000 us with 100 exposed are 6 dashes
+  // and 1.
   const std::vector rows{row("serial", "", 2000us), row("commfuse", "ring", 1000us)};
   const std::string table = comparison_table(rows, {}, {}, TerminalStyle(true));
   const auto dashes = [](std::size_t count) {
@@ -343,7 +345,7 @@ TEST(Comparison, StyleMakesTheWinnerBoldAndDrawsBars) {
   EXPECT_LE(std::ranges::max(columns_of_lines(table)), 80U);
 }
 
-TEST(Comparison, TwoSchedulesOfOneStrategyAreToldApartByTheirParameters) {
+TEST(Comparison, ParametersDistinguishSchedulesOfOneStrategy) {
   const std::vector rows{row("serial", "", 2000us), row("commfuse", "ring, add on aux", 1010us),
                          row("commfuse", "direct", 1000us)};
   EXPECT_EQ(verdict(rows), "Tie: commfuse (direct) and commfuse (ring, add on aux) are within 1.0%.");
@@ -360,7 +362,7 @@ TEST(Comparison, ManyKindsOfTiesAreCounted) {
   EXPECT_EQ(count.in_words(), "z wins 1, 6 tie (e and z 2, a and z 1, b and z 1, c and z 1, others 1)");
 }
 
-TEST(Rows, CsvHasAHeaderAndOneLineARow) {
+TEST(Rows, CsvHasAHeaderAndOneLinePerRow) {
   const std::vector rows{row("sliced", "k=4", 1250us)};
   const std::string csv = to_csv(rows);
   EXPECT_EQ(csv.rfind("schema,model_version,model,hardware,link_bandwidth,network_bandwidth,all_reduce_kernel,link_"
@@ -373,13 +375,13 @@ TEST(Rows, CsvHasAHeaderAndOneLineARow) {
       << csv;
 }
 
-TEST(Rows, CsvQuotesWhatNeedsIt) {
+TEST(Rows, CsvQuotesCellsThatNeedIt) {
   ResultRow odd = row("serial", "", 1us);
   odd.model = "a \"b\", c";
   EXPECT_NE(to_csv({&odd, 1}).find(",\"a \"\"b\"\", c\","), std::string::npos);
 }
 
-TEST(Rows, NoTextOfCsvIsAFormula) {
+TEST(Rows, NoCsvTextIsAFormula) {
   ResultRow odd = row("serial", "", 1us);
   odd.model = "=HYPERLINK(\"http://evil\")";
   odd.jitter = "@SUM(1)";
@@ -418,7 +420,7 @@ TEST(Comparison, SchedulesThatTakeNoTimeAreEqual) {
   EXPECT_NE(comparison_table(rows).find("within 0.0%"), std::string::npos) << comparison_table(rows);
 }
 
-TEST(Comparison, ALongNameOfAFileHasALineOfItsOwn) {
+TEST(Comparison, ALongFileNameHasItsOwnLine) {
   std::vector<ResultRow> rows(1);
   rows[0].strategy = "a ring that goes both ways";
   rows[0].parameters = "both-ways.yaml";

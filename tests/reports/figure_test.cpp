@@ -56,10 +56,10 @@ std::vector<TracedRun> tiny_runs() {
   return {traced("serial", SiteKind::ag_gemm, 2), traced("commfuse", SiteKind::ag_gemm, 2)};
 }
 
-TEST(Gantt, TheTinyOneIsDrawnLikeThis) { expect_golden("gantt", svg(gantt_figure(tiny_runs(), 0))); }
+TEST(Gantt, ATinyFigureMatchesItsFile) { expect_golden("gantt", svg(gantt_figure(tiny_runs(), 0))); }
 
-TEST(Gantt, TheTitleSaysWhoIsFirstAndWhatStaysExposed) {
-  // serial: gather 60, GEMM 80. commfuse: two GEMMs of 40, the exchange of 25 under the first.
+TEST(Gantt, TheTitleNamesTheFastestAndItsExposedTime) {
+  // serial: gather 60, GEMM 80. commfuse: two GEMMs of 40, with the exchange of 25 under the first.
   EXPECT_EQ(gantt_figure(tiny_runs()).title,
             "commfuse (ring) takes 42.9% less time than serial; exposed time 0.0 \u00b5s against 60.0 \u00b5s");
   const std::vector<TracedRun> twice{traced("serial", SiteKind::ag_gemm, 2), traced("serial", SiteKind::ag_gemm, 2)};
@@ -68,7 +68,7 @@ TEST(Gantt, TheTitleSaysWhoIsFirstAndWhatStaysExposed) {
   EXPECT_EQ(gantt_figure(std::span(twice).first(1)).title, "serial takes 140.0 \u00b5s, 60.0 \u00b5s of it exposed");
 }
 
-TEST(Gantt, WhatWasMeasuredSaysSoAndLeadsNoTitle) {
+TEST(Gantt, MeasuredRunsAreMarkedAndNotInTheTitle) {
   std::vector<TracedRun> runs = tiny_runs();
   runs.push_back(runs.back());
   runs.back().measured = true;
@@ -105,8 +105,8 @@ TEST(Gantt, HatchedTimeIsTheExposedTimeOfTheBreakdown) {
   }
 }
 
-TEST(Gantt, GapsAreNamedByWhereTheyAre) {
-  // sliced, gemm_rs, 4 slices: each GEMM takes 20, and the scatter after it 20; only the last scatter is exposed.
+TEST(Gantt, GapsAreNamedByTheirPlace) {
+  // sliced, gemm_rs, 4 slices: each GEMM takes 20, and the scatter after it takes 20; only the last scatter is exposed.
   const TracedRun run = traced("sliced", SiteKind::gemm_rs, 4);
   const std::vector<ExposedTime> times = exposed_times(run, 0);
   ASSERT_EQ(times.size(), 1U);
@@ -137,7 +137,7 @@ TEST(Gantt, ManyNarrowOpsBecomeFewBars) {
   EXPECT_LT(svg(figure).size(), 500'000U);
 }
 
-TEST(Gantt, ALabelStandsOnlyWhereItFits) {
+TEST(Gantt, ALabelAppearsOnlyWhereItFits) {
   const std::string text = svg(gantt_figure(tiny_runs(), 0));
   EXPECT_EQ(count(text, ">gemm site</text>"), 1U);  // serial has one wide GEMM
   EXPECT_EQ(count(text, "<text"), count(text, "</text>"));
@@ -153,7 +153,7 @@ ResultRow row(const char* strategy, std::int64_t ranks, std::int64_t seq, double
   return row;
 }
 
-/// Two by two; commfuse has no result at 2 ranks and 1K, and ties at 2 ranks and 2K.
+/// A map of two by two; commfuse has no result at 2 ranks and 1K, and ties at 2 ranks and 2K.
 std::vector<ResultRow> four_points() {
   return {row("serial", 2, 1024, 0.40, 100us),    row("serial", 2, 2048, 0.50, 200us),
           row("commfuse", 2, 2048, 0.505, 199us), row("serial", 4, 1024, 0.30, 100us),
@@ -161,13 +161,13 @@ std::vector<ResultRow> four_points() {
           row("commfuse", 4, 2048, 0.60, 150us)};
 }
 
-TEST(Heatmap, TwoByTwoIsDrawnLikeThis) { expect_golden("mfu", svg(mfu_heatmap(four_points(), "commfuse"))); }
+TEST(Heatmap, ATwoByTwoFigureMatchesItsFile) { expect_golden("mfu", svg(mfu_heatmap(four_points(), "commfuse"))); }
 
-TEST(Heatmap, TheDifferenceIsDrawnLikeThis) {
+TEST(Heatmap, TheDifferenceMatchesItsFile) {
   expect_golden("difference", svg(mfu_difference(four_points(), "commfuse")));
 }
 
-TEST(Heatmap, ABoundIsNoOtherToBeBehind) {
+TEST(Heatmap, ABoundIsNotARival) {
   std::vector<ResultRow> rows = four_points();
   for (const std::int64_t ranks : {2, 4}) {
     rows.push_back(row("limit", ranks, 1024, 0.99, 10us));
@@ -194,7 +194,7 @@ TEST(Heatmap, MapsOfTheSameRowsShareTheirColours) {
   ASSERT_TRUE(serial.scale && commfuse.scale);
   EXPECT_EQ(serial.scale->low, "28.0%");
   EXPECT_EQ(serial.scale->high, commfuse.scale->high);
-  EXPECT_EQ(marks_of<CellMark>(commfuse)[3].level, 1.0);  // 60 %, the highest of all
+  EXPECT_EQ(marks_of<CellMark>(commfuse)[3].level, 1.0);  // 60 %, the highest saving of all
 }
 
 TEST(Heatmap, TheDifferenceCountsWinsLossesAndTies) {

@@ -36,7 +36,7 @@ std::vector<Value> row(const char* model, std::int64_t ranks, const char* strate
   return {std::string(model), ranks, std::string("x1"), std::int64_t{7}, std::string(strategy), time, 0.5};
 }
 
-TEST(FittedTable, ConstantsStandAboveAndUsualOnesNowhere) {
+TEST(FittedTable, ConstantsAreAboveAndUsualOnesAreOmitted) {
   const FittedTable table = table_of({row("small", 2, "serial", 100), row("small", 4, "sliced", 62.5)}, 80);
   EXPECT_EQ(written(table),
             "model small\n\n"
@@ -57,7 +57,7 @@ TEST(FittedTable, AConstantThatBecomesAColumnKeepsItsFirstRows) {
             "large  x0.5     -         -        -  0.25\n");
 }
 
-TEST(FittedTable, ColumnsMoveTogetherBeforeAnyIsLeftOut) {
+TEST(FittedTable, ColumnsMoveTogetherBeforeAnyIsOmitted) {
   const std::vector<std::vector<Value>> rows{row("small", 2, "serial", 100), row("large", 4, "sliced", 62.5)};
   EXPECT_EQ(written(table_of(rows, 36)),
             "model  ranks  strategy  time_us  mfu\n"
@@ -86,7 +86,7 @@ TEST(FittedTable, TheMostExpendableColumnGoesFirstAndIsNamed) {
   EXPECT_NE(written(table_of(rows, 5)).find("strategy  time_us\n"), std::string::npos);
 }
 
-TEST(FittedTable, ALineIsNotBrokenBetweenANameAndItsValue) {
+TEST(FittedTable, NoLineBreaksBetweenANameAndItsValue) {
   FittedTable table(
       {{.name = "model", .constant = Constant::told}, {.name = "seq", .constant = Constant::told}, {.name = "mfu"}},
       14);
@@ -94,7 +94,7 @@ TEST(FittedTable, ALineIsNotBrokenBetweenANameAndItsValue) {
   EXPECT_EQ(written(table), "model small,\nseq 8192\n\nmfu\n0.5\n");
 }
 
-TEST(FittedTable, TextsOfNumbersStandAtTheRight) {
+TEST(FittedTable, NumbersAreRightAligned) {
   FittedTable table({{.name = "size", .at_right = true}, {.name = "kernel"}}, 80);
   table.add(std::vector<Value>{std::string("1 KiB"), std::string("ring")});
   table.add(std::vector<Value>{std::string("512 MiB"), std::string("")});
@@ -104,7 +104,7 @@ TEST(FittedTable, TextsOfNumbersStandAtTheRight) {
             "512 MiB\n");
 }
 
-TEST(FittedTable, WithoutRowsItIsItsNames) { EXPECT_EQ(written(table_of({}, 80)), "strategy  time_us  mfu\n"); }
+TEST(FittedTable, WithoutRowsHasOnlyItsNames) { EXPECT_EQ(written(table_of({}, 80)), "strategy  time_us  mfu\n"); }
 
 }  // namespace
 }  // namespace commfuse::reports

@@ -25,8 +25,8 @@ namespace {
 using namespace std::chrono_literals;
 using test::traced;
 
-/// A small reader of XML: every tag is closed in turn, every attribute quoted, no stray '<' or '&'. Names the first
-/// mistake.
+/// A small reader of XML: every tag is closed in order, every attribute is quoted, and there is no stray '<' or '&'.
+/// Reports the first mistake.
 class Xml {
  public:
   explicit Xml(std::string_view text) : text_(text) {}
@@ -119,7 +119,7 @@ std::string without_doctype(const std::string& html) {
   return html.substr(doctype.size());
 }
 
-/// Returns the page without the contents of its scripts and blocks of data.
+/// Returns the page without the contents of its scripts and data blocks.
 std::string without_scripts(std::string html) {
   for (std::size_t at = 0; (at = html.find("<script", at)) != std::string::npos;) {
     const std::size_t end = html.find("</script>", at);
@@ -175,7 +175,7 @@ TEST(Html, TheVerdictOnTheMostDecidedPointComesFirst) {
   EXPECT_LT(html.find("class=\"lead\""), html.find("<svg"));
 }
 
-TEST(Html, OfManySchedulesWhatOverlapSavesComesBeforeWhoWins) {
+TEST(Html, SavingsOfOverlapComeBeforeTheWinnerOfManySchedules) {
   std::vector<ResultRow> rows = small_rows();
   rows.insert(rows.begin() + 3, row("sliced", 2, 2048, 1800us));
   EXPECT_NE(html_report(small_sweep(rows))
@@ -183,7 +183,7 @@ TEST(Html, OfManySchedulesWhatOverlapSavesComesBeforeWhoWins) {
             std::string::npos);
 }
 
-TEST(Html, TheIntervalStandsWithTheSavingAndNowhereElse) {
+TEST(Html, TheIntervalAppearsOnlyWithTheSaving) {
   std::vector<ResultRow> rows = small_rows();
   rows.insert(rows.begin() + 3, row("sliced", 2, 2048, 1800us));
   ReportInput input = small_sweep(rows);
@@ -201,7 +201,7 @@ TEST(Html, TheIntervalStandsWithTheSavingAndNowhereElse) {
             std::string::npos);
 }
 
-TEST(Html, ThePageSaysBelowItsTitleWhatItIsOf) {
+TEST(Html, ThePageStatesItsSubjectBelowTheTitle) {
   const std::vector<ResultRow> rows = small_rows();
   const std::string subject = fmt::format(
       "<p class=\"subject\">{} {} on {}, batch {}, {}; ranks 2, 4; seq 1K, 2K; 4 "
@@ -222,7 +222,7 @@ TEST(Html, ThePageSaysBelowItsTitleWhatItIsOf) {
   EXPECT_TRUE(subject_of(many).starts_with(fmt::format("{} of a and b on ", many[0].scope))) << subject_of(many);
 }
 
-TEST(Html, WhatTheWordsMeanStandsBelowTheVerdict) {
+TEST(Html, DefinitionsAreBelowTheVerdict) {
   const std::string html = html_report(small_sweep());
   EXPECT_NE(html.find("serial, the baseline, hides none. Paying or losing takes more than 2% and a probability of 80%"),
             std::string::npos);
@@ -236,7 +236,7 @@ TEST(Html, WhatTheWordsMeanStandsBelowTheVerdict) {
             std::string::npos);
 }
 
-TEST(Html, OnePointIsJudgedWithWhatItLeavesExposed) {
+TEST(Html, ASinglePointIsJudgedWithItsExposedTime) {
   const std::vector<ResultRow> rows = small_rows();
   const std::string html = html_report(small_sweep({rows[2], rows[3]}));
   EXPECT_NE(html.find("<p class=\"lead\">commfuse wins, probability unknown (--uncertainty off): 25.0% less time than "
@@ -248,7 +248,7 @@ TEST(Html, OnePointIsJudgedWithWhatItLeavesExposed) {
   EXPECT_EQ(html.find("in the median"), std::string::npos);
 }
 
-TEST(Html, TheTilesSayTheSameAsTheRows) {
+TEST(Html, TheTilesAgreeWithTheRows) {
   const std::string html = html_report(small_sweep());
   EXPECT_NE(
       html.find("<div class=\"value\">12.9%</div><div class=\"about\">of serial&#39;s time; middle 80% of points: 3.4% "
@@ -328,7 +328,7 @@ TEST(Html, PaperShowsThePointOfTheVerdict) {
   EXPECT_EQ(table.compare(table.rfind("<tbody", point), 7, "<tbody>"), 0);
 }
 
-TEST(Html, OtherTimelinesAreFoldedAndSayWhyTheyAreThere) {
+TEST(Html, OtherTimelinesAreFoldedWithTheirReason) {
   std::vector<ResultRow> rows = small_rows();
   ReportInput input = small_sweep(rows);
   input.gantts.push_back(input.gantts[0]);
@@ -370,7 +370,7 @@ TEST(Html, NoResultsAtAllStillMakeAPage) {
   EXPECT_EQ(Xml(without_doctype(html)).mistake(), "");
 }
 
-/// A prefill, or the reason why there is none.
+/// A prefill, or the reason why it has no result.
 StepRow prefill(std::int64_t seq, const std::string& strategy, double time_ms, const std::string& reason = "") {
   StepRow row;
   for (const auto& [name, text] :
@@ -397,7 +397,7 @@ StepRow prefill(std::int64_t seq, const std::string& strategy, double time_ms, c
   return row;
 }
 
-TEST(Html, WholeModelsStandBesideLayersOrAlone) {
+TEST(Html, WholeModelsAppearBesideLayersOrAlone) {
   const std::vector<StepRow> models{prefill(1024, "serial", 10.0), prefill(1024, "commfuse", 8.0),
                                     prefill(2048, "serial", 20.0), prefill(2048, "commfuse", 20.1),
                                     prefill(4096, "serial", 0.0, "no <room>")};
@@ -545,7 +545,7 @@ TEST(Html, EveryWordIsDefinedOnceAndProvenanceIsNamed) {
             std::string::npos);
 }
 
-TEST(Html, LargeSweepsAreCutAndSaySo) {
+TEST(Html, LargeSweepsAreTruncatedWithANote) {
   std::vector<ResultRow> rows = small_rows();
   for (std::int64_t batch = 2; rows.size() < 20'000; ++batch) {
     for (ResultRow row : small_rows()) {
@@ -576,7 +576,7 @@ TEST(Points, AreGroupedAndCounted) {
   EXPECT_EQ(points[1].next_strategy()->strategy, "serial");
 }
 
-TEST(Overview, TellsWhatTheWholeTableSays) {
+TEST(Overview, SummarizesTheWholeTable) {
   std::vector<ResultRow> rows = small_rows();
   ResultRow impossible = row("serial", 64, 8192, 1us);
   impossible.analysis = {};
@@ -609,13 +609,13 @@ TEST(Overview, TellsWhatTheWholeTableSays) {
   EXPECT_TRUE(std::isnan(number_of_bits(overview.against_serial[8])));
 }
 
-TEST(Overview, OfNothingSaysNothing) {
+TEST(Overview, IsEmptyWithoutRows) {
   const Overview overview = overview_of(RowTable());
   EXPECT_EQ(overview.points, 0U);
   EXPECT_FALSE(overview.largest || overview.decisive || overview.highest_mfu);
 }
 
-TEST(Overview, WhereOverlapPaysNowhereTheLargestLossDecides) {
+TEST(Overview, UsesTheLargestLossWhereOverlapPaysNowhere) {
   const std::vector<ResultRow> rows{row("serial", 2, 1024, 1000us), row("commfuse", 2, 1024, 1200us),
                                     row("serial", 2, 2048, 1000us), row("commfuse", 2, 2048, 1500us)};
   const Overview overview = overview_of(RowTable(rows));
@@ -624,7 +624,7 @@ TEST(Overview, WhereOverlapPaysNowhereTheLargestLossDecides) {
   EXPECT_EQ(overview.loss->first, 2U);
 }
 
-TEST(Overview, WithoutSerialTheLargestLeadDecides) {
+TEST(Overview, UsesTheLargestLeadWithoutSerial) {
   const std::vector<ResultRow> rows{row("sliced", 2, 1024, 1000us), row("commfuse", 2, 1024, 700us),
                                     row("sliced", 2, 2048, 1000us), row("commfuse", 2, 2048, 900us)};
   const Overview overview = overview_of(RowTable(rows));
@@ -633,7 +633,7 @@ TEST(Overview, WithoutSerialTheLargestLeadDecides) {
   EXPECT_EQ(overview.savings.points, 0U);
 }
 
-TEST(PageRows, OfMoreThanAPageHoldsEvenlySpreadPointsStayWhole) {
+TEST(PageRows, KeepEvenlySpreadPointsWholeBeyondOnePage) {
   const std::vector<ResultRow> point = small_rows();
   RowTable rows;
   for (std::int64_t seq = 1; rows.size() < 3 * most_page_rows; ++seq) {
@@ -662,7 +662,7 @@ TEST(PageRows, OfMoreThanAPageHoldsEvenlySpreadPointsStayWhole) {
   EXPECT_LT(html.size(), 5'000'000U);
 }
 
-TEST(PageRows, OfFewAllAreThere) {
+TEST(PageRows, KeepAllOfFewRows) {
   const std::vector<ResultRow> rows = small_rows();
   const PageRows page = page_rows(RowTable(rows));
   EXPECT_EQ(page.rows.size(), rows.size());
@@ -724,7 +724,7 @@ TEST(MeasuredPage, TheFigureHasALineForEveryTime) {
   EXPECT_GT(figure.x.high, 1560.0);
 }
 
-TEST(MeasuredPage, HostileTextStaysTextAndNothingMeasuredIsSaid) {
+TEST(MeasuredPage, EscapesHostileTextAndReportsMissingMeasurements) {
   const std::string hostile = "</script><script>alert('1')</script>\"><img src=x>&amp;\x01\xff]]>";
   MeasuredReport report = measured_report();
   report.title = report.verdict = report.noise = report.command = report.version = hostile;

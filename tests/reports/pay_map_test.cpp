@@ -33,7 +33,7 @@ ResultRow implemented(Duration makespan, double beats_serial, std::int64_t seq, 
   return kernel_row;
 }
 
-TEST(PayMap, SaysWhatOverlapSavesWhereAndHowSurely) {
+TEST(PayMap, ShowsWhereAndHowSurelyOverlapSavesTime) {
   std::vector rows{row("serial", 1000us, 1024),    implemented(1250us, 0.02, 1024),    // 25 % more
                    row("serial", 1000us, 4096),    implemented(980us, 0.97, 4096),     // too close
                    row("serial", 1000us, 1024, 4), implemented(790us, 0.95, 1024, 4),  // 21 % less

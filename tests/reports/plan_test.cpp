@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Outputs of a made-up plan: the same cells everywhere, and the user's text cannot become markup.
+// Outputs of a made-up plan: every format has the same cells, and the user's text cannot become markup.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -79,7 +79,7 @@ TEST(CapacityReport, TheVerdictIsTwoSentencesWithIntervals) {
             "No option meets the limits. For a100, the deadline binds: the shortest run takes 99.0 days.");
 }
 
-TEST(CapacityReport, TheHeadlineSaysTheChanceAndReasonsSayTheRest) {
+TEST(CapacityReport, TheHeadlineStatesTheChanceAndReasonsStateTheRest) {
   CapacityPlan plan = made();
   EXPECT_EQ(plan_headline(plan), "2048 h100 take 78.6 days and $9.66M. The chance of meeting the deadline is 85%.");
   EXPECT_EQ(
@@ -118,10 +118,11 @@ TEST(CapacityReport, OneKindIsNotRepeatedInATable) {
 
 TEST(CapacityReport, TheAnswerIsMarkedAndMuchLongerRunsAreCounted) {
   CapacityPlan plan = made();
-  plan.kinds[0].runs.insert(plan.kinds[0].runs.begin(), run("h100", 64, 2000.0, 9e6));  // over five times 78.6 days
+  plan.kinds[0].runs.insert(plan.kinds[0].runs.begin(),
+                            run("h100", 64, 2000.0, 9e6));  // more than five times 78.6 days
   plan.kinds[0].answer = 2;
   plan.pareto = {{0, 3}, {0, 2}, {0, 1}, {0, 0}};
-  EXPECT_EQ(longest_shown_days(plan), 5.0 * 78.6);  // Three times the answer's would leave three runs.
+  EXPECT_EQ(longest_shown_days(plan), 5.0 * 78.6);  // Three times the answer's time would leave three runs.
   const std::vector<PlanTable> tables = plan_tables(plan);
   const auto counts = std::ranges::find(tables, "counts", &PlanTable::id);
   ASSERT_NE(counts, tables.end());
@@ -136,7 +137,7 @@ TEST(CapacityReport, TheAnswerIsMarkedAndMuchLongerRunsAreCounted) {
   EXPECT_NE(plan_csv(plan).find(",2000,"), std::string::npos);
 }
 
-TEST(CapacityReport, TablesLeaveRatesBetweenDoublesToTheFigure) {
+TEST(CapacityReport, TablesLeaveRatesBetweenDoublingsToTheFigure) {
   CapacityPlan plan = made();
   for (const char* change : {"network x1.5", "links x3", "price -20 %"}) {
     plan.what_ifs.push_back(plan.what_ifs.back());
@@ -164,7 +165,7 @@ TEST(CapacityReport, PlansThatTieAreNamedWithTheRuleThatBrokeTheTie) {
   EXPECT_TRUE(nlohmann::json::parse(plan_json(made())).at("tie_rule").is_null());
 }
 
-TEST(CapacityReport, ARunThatIsBetterAndMissesALimitIsNamedWithIt) {
+TEST(CapacityReport, ABetterRunThatMissesALimitIsNamedWithTheLimit) {
   CapacityPlan plan = made();
   EXPECT_EQ(plan_text(plan).find("shorter and cheaper ("), std::string::npos);
   plan.kinds[0].runs[2].cost.value = 9e6;
@@ -200,7 +201,7 @@ TEST(CapacityReport, TextMarkdownAndPageShowTheSameCells) {
   EXPECT_GT(cells, 80U);
 }
 
-TEST(CapacityReport, WhatIfsHaveTheirIntervalsWhereThereIsRoom) {
+TEST(CapacityReport, AlternativesHaveIntervalsWhereThereIsRoom) {
   const CapacityPlan plan = made();
   const std::string shown = plan_markdown(plan);
   EXPECT_NE(shown.find("| network x2 | 70.2 | -10.7% | $8.63M | $0.2984 | $502.90 | 60.0 to 80.0 | $8.00M to $9.00M | "
@@ -268,7 +269,7 @@ TEST(CapacityReport, JsonAndCsvHaveEveryDigit) {
   EXPECT_EQ(count, 4U);  // names, and a line for each run
 }
 
-TEST(CapacityReport, TextOfTheUsersIsOnlyText) {
+TEST(CapacityReport, TextFromUsersIsEscaped) {
   const std::string evil = "<script>alert(1)</script>\"'><img src=x onerror=y>|[a](b)`\xe2\x82\xac\xff";
   const CapacityPlan plan = made(evil);
   const std::string page = plan_page({plan, "commfuse-sim plan '" + evil + "'", "commfuse 1"});
@@ -299,14 +300,14 @@ TEST(CapacityReport, EveryFigureOfAnAnswerIsDrawn) {
   EXPECT_EQ(plan_page({none, "c", "v"}).find("plan-tornado"), std::string::npos);
 }
 
-TEST(CapacityReport, NoLabelStandsInTheFiguresAndTelephonesHaveTheirOwn) {
+TEST(CapacityReport, FiguresHoldNoLabelsAndPhonesHaveTheirOwnFigures) {
   const CapacityPlan plan = made();
   const std::vector<Figure> wide = plan_figures(plan);
   const std::vector<Figure> narrow = plan_figures(plan, FigureWidth::narrow);
   ASSERT_EQ(wide.size(), narrow.size());
   for (std::size_t i = 0; i < wide.size(); ++i) {
     EXPECT_EQ(narrow[i].id, wide[i].id + "-narrow");
-    EXPECT_LE(narrow[i].width, 366.0);  // A telephone of 390 pixels less its margins.
+    EXPECT_LE(narrow[i].width, 366.0);  // A phone of 390 pixels less its margins
     EXPECT_TRUE(
         std::ranges::none_of(wide[i].marks, [](const Mark& mark) { return std::holds_alternative<TextMark>(mark); }));
   }
@@ -319,15 +320,16 @@ TEST(CapacityReport, NoLabelStandsInTheFiguresAndTelephonesHaveTheirOwn) {
   const auto answer = std::ranges::find_if(wide[0].legend, is_answer);
   EXPECT_EQ(answer->symbol, Symbol::diamond);                             // the symbol in the drawing
   EXPECT_TRUE(std::holds_alternative<PointsMark>(wide[0].marks.back()));  // The answer lies on top of its dot.
-  EXPECT_EQ(std::ranges::count(wide[0].y.ticks, std::string("90"), &Tick::label), 1);   // the deadline, on the axis
-  EXPECT_EQ(std::ranges::count(wide[0].y.ticks, std::string("100"), &Tick::label), 0);  // It would touch the deadline.
+  EXPECT_EQ(std::ranges::count(wide[0].y.ticks, std::string("90"), &Tick::label), 1);  // the deadline, on the axis
+  EXPECT_EQ(std::ranges::count(wide[0].y.ticks, std::string("100"), &Tick::label),
+            0);  // The label would touch the deadline.
   const std::string page = plan_page({plan, "c", "v"});
   EXPECT_NE(page.find("aria-labelledby=\"plan-days-narrow-title"), std::string::npos);
 }
 
-TEST(CapacityReport, AMissedDeadlineSaysHowManyGpusItNeeds) {
+TEST(CapacityReport, AMissedDeadlineStatesTheGpusItNeeds) {
   CapacityPlan plan = made();
-  EXPECT_FALSE(gpus_for_deadline(plan, plan.kinds[0]));  // A planned number meets it.
+  EXPECT_FALSE(gpus_for_deadline(plan, plan.kinds[0]));  // One of the planned numbers meets the deadline.
   EXPECT_FALSE(gpus_for_deadline(plan, plan.kinds[1]));  // There are no planned numbers.
   plan.answer.reset();
   plan.what_ifs.clear();
@@ -336,9 +338,10 @@ TEST(CapacityReport, AMissedDeadlineSaysHowManyGpusItNeeds) {
   plan.kinds[0].answer.reset();
   plan.kinds[0].reason = "the deadline binds";
   plan.deadline_days = 41.5 / 4.0;
-  // From 2048 to 4096 GPUs, days fall to 41.5 / 78.6: by 2^0.9214. A quarter takes 2^(2 / 0.9214) = 4.50 times as many.
+  // From 2048 to 4096 GPUs, days fall to 41.5 / 78.6: by 2^0.9214. A quarter of the days takes 2^(2 / 0.9214) = 4.50
+  // times as many GPUs.
   ASSERT_TRUE(gpus_for_deadline(plan, plan.kinds[0]));
-  EXPECT_EQ(*gpus_for_deadline(plan, plan.kinds[0]), 19000);  // 18,441, in two digits, rounded up
+  EXPECT_EQ(*gpus_for_deadline(plan, plan.kinds[0]), 19000);  // 18,441, rounded up to two digits
   EXPECT_EQ(plan_figures(plan).front().title, "The deadline needs about 19,000 h100");
   EXPECT_NE(plan_page({plan, "c", "v"}).find("<dt>Needs</dt><dd><div class=\"value\">about 19,000 h100</div>"),
             std::string::npos);
@@ -350,10 +353,10 @@ TEST(CapacityReport, AMissedDeadlineSaysHowManyGpusItNeeds) {
                 .find("<dt>Shortest run</dt><dd><div class=\"value\">41.5 days</div><div class=\"about\">4096 h100, "
                       "$10.20M; 10.4 days are allowed</div>"),
             std::string::npos);
-  plan.deadline_days = 41.5 / 8.0;  // needs 2^(3 / 0.9214) = 9.55 times as many
+  plan.deadline_days = 41.5 / 8.0;  // 2^(3 / 0.9214) = 9.55 times as many are needed
   EXPECT_FALSE(gpus_for_deadline(plan, plan.kinds[0]));
   plan.budget = 1e6;
-  plan.deadline_days = 90.0;  // The budget binds now, and the cheapest run of all is too late.
+  plan.deadline_days = 90.0;  // The budget binds now, and even the cheapest run is too late.
   const std::string page = plan_page({plan, "c", "v"});
   EXPECT_NE(page.find("<dt>Cheapest in time</dt><dd><div class=\"value\">$9.66M</div><div class=\"about\">2048 h100, "
                       "takes 78.6 days; $1.00M is allowed</div>"),
@@ -370,7 +373,7 @@ TEST(CapacityReport, AMissedDeadlineSaysHowManyGpusItNeeds) {
   EXPECT_EQ(plan_headline(plan), "No option meets the limits.");
 }
 
-TEST(CapacityReport, NumbersAreWrittenInOneWay) {
+TEST(CapacityReport, NumbersHaveOneFormat) {
   const CapacityPlan plan = made();
   EXPECT_EQ(money(plan, 9.664e6), "$9.66M");
   EXPECT_EQ(money(plan, 2.5), "$2.50");

@@ -10,7 +10,7 @@
 namespace commfuse::reports {
 namespace {
 
-/// Returns ten rows of ten shapes, each off by this number of standard errors.
+/// Returns ten rows of ten shapes, each off by the given number of standard errors.
 CheckedKind kind(const std::string& name, const std::string& machine, bool fitted, const std::array<double, 10>& off) {
   CheckedKind checked{.kind = name, .machine = machine, .fitted = fitted, .times = {}};
   for (std::size_t i = 0; i < off.size(); ++i) {
@@ -32,7 +32,7 @@ std::vector<TableScore> scores() {
   score.observations = {{.what = "send|recv: p90", .machine = "h100-sxm", .measured = 1.1, .predicted = 1.05}};
   TableScore degraded = score;
   degraded.degraded = true;
-  TableScore brought_along = score;  // a part of the other table
+  TableScore brought_along = score;  // a part of the second table
   brought_along.brought_along = true;
   return {score, degraded, brought_along};
 }
@@ -81,9 +81,9 @@ TEST(ReliabilityReport, JsonHasTheSharesAsFractions) {
   EXPECT_EQ(object["observations"][0]["predicted"], 1.05);
 }
 
-TEST(ReliabilityReport, TheHalfScreenSaysWhatItMeantInPractice) {
+TEST(ReliabilityReport, TheSummaryStatesThePracticalMeaning) {
   const std::string text = reliability_section(scores());
-  // The seventh and the ninth of ten are 0.9 and 1.4 standard errors off: 3.6 and 5.6 %.
+  // The seventh and the ninth of ten rows are 0.9 and 1.4 standard errors off: 3.6 and 5.6 %.
   EXPECT_NE(text.find("- ops whose fit read other rows of the same table (10 times): within 3.6% in 68 of 100 cases, "
                       "within 5.6% in 95.\n"),
             std::string::npos)
@@ -96,7 +96,7 @@ TEST(ReliabilityReport, TheHalfScreenSaysWhatItMeantInPractice) {
   EXPECT_NE(text.find("| send\\|recv: p90 | h100-sxm | 1.100 | 1.050 | 4.5% | 0.50 |\n"), std::string::npos) << text;
 }
 
-TEST(ReliabilityReport, ResidualsStandBesideThoseOfTheFile) {
+TEST(ReliabilityReport, ResidualsAreBesideThoseOfTheFile) {
   TableScore score{.table = "x.csv", .kind = "gemm"};
   FitRows fit{.machine = "h100-sxm", .key = "accelerator.attention.fit.residual", .residual = 0.2, .rows = {}};
   for (std::int64_t i = 0; i < 499; ++i) {
@@ -122,7 +122,7 @@ TEST(ReliabilityReport, ResidualsStandBesideThoseOfTheFile) {
   EXPECT_EQ(residuals_table({}), "no table that a fit has read is among these\n");
 }
 
-TEST(ReliabilityReport, WhatTheProjectBringsAlongCountsAlone) {
+TEST(ReliabilityReport, CountsOnlyShippedMeasurements) {
   TableScore score = scores().front();
   score.brought_along = true;
   nlohmann::ordered_json object;

@@ -54,7 +54,7 @@ TEST(Breakdown, ThePartsAddUpToTheMakespanToThePicosecond) {
   }
 }
 
-TEST(Breakdown, OfSerialTheHeadIsTheGather) {
+TEST(Breakdown, TheHeadOfSerialIsTheGather) {
   // The run is a gather of 60 us, then a GEMM of 80 us.
   const std::vector<TimePart> parts = time_parts(traced("serial", SiteKind::ag_gemm, 4));
   ASSERT_EQ(parts.size(), 7U);
@@ -98,7 +98,7 @@ SampledRun thousand(const char* name, Duration least) {
   return run;
 }
 
-TEST(Distribution, TheP99OfAThousandIsThe990thAndItsBandIsThatOfOrderStatistics) {
+TEST(Distribution, TheP99OfAThousandIsThe990thWithItsOrderStatisticsBand) {
   const std::vector<SampledRun> runs{thousand("serial", 1000us), thousand("commfuse", 500us)};
   const Figure figure = distribution_figure(runs);
   EXPECT_EQ(figure.title, "commfuse has the lowest p99: 501.0 \u00b5s, 0.1% above its median");
@@ -112,20 +112,20 @@ TEST(Distribution, TheP99OfAThousandIsThe990thAndItsBandIsThatOfOrderStatistics)
   EXPECT_EQ(marks_of<LineMark>(figure).size(), 2U);
 }
 
-TEST(Distribution, APercentileThatCannotBeToldApartIsNoWinner) {
+TEST(Distribution, AnIndistinguishablePercentileIsNotAWinner) {
   const std::vector<SampledRun> runs{thousand("serial", 1000us), thousand("sliced", 500us + 1ns),
                                      thousand("commfuse", 500us)};
   EXPECT_EQ(distribution_figure(runs).title,
             "The p99 of commfuse is 501.0 \u00b5s, 0.1% above its median; that of sliced lies within its 95% interval");
 }
 
-TEST(Distribution, FewSamplesTellNoFarPercentiles) {
+TEST(Distribution, FewSamplesGiveNoHighPercentiles) {
   const SampledRun run{"serial", {1us, 2us, 3us, 4us, 5us, 6us, 7us, 8us, 9us, 10us}};
   const Figure figure = distribution_figure({&run, 1});
   EXPECT_EQ(figure.data.rows.back()[1], "90");  // one in ten
 }
 
-TEST(RooflineFigure, AProductStandsAtItsIntensityAndRate) {
+TEST(RooflineFigure, AProductIsAtItsIntensityAndRate) {
   const Roofline roofline{.accelerator = "h100-sxm",
                           .dtype = "bf16",
                           .peak = {1e15},
@@ -142,11 +142,11 @@ TEST(RooflineFigure, AProductStandsAtItsIntensityAndRate) {
   EXPECT_DOUBLE_EQ(point.points[0].y, 500.0);  // TFLOP/s
   EXPECT_EQ(figure.title, "GEMMs reach 50.0% of the peak of h100-sxm");
   const LineMark roof = marks_of<LineMark>(figure).at(0);
-  EXPECT_DOUBLE_EQ(roof.points[1].x, 250.0);  // The ridge: 1e15 / 4e12.
+  EXPECT_DOUBLE_EQ(roof.points[1].x, 250.0);  // The ridge is at 1e15 / 4e12.
   EXPECT_DOUBLE_EQ(roof.points[1].y, 1000.0);
 }
 
-TEST(Tornado, TheLargestEffectStandsFirstAndBothWays) {
+TEST(Tornado, TheLargestEffectIsFirstInBothDirections) {
   Explanation explanation;
   explanation.row = traced("serial", SiteKind::ag_gemm, 2).row;
   explanation.holds = {{.name = "link.rate", .provenance = Provenance::fitted, .standard_error = 0.1, .effect = -0.05},
@@ -166,7 +166,7 @@ TEST(Tornado, TheLargestEffectStandsFirstAndBothWays) {
   EXPECT_FALSE(has_effects(explanation));
 }
 
-TEST(Inputs, EveryParameterStandsWithItsKindItsErrorAndItsSource) {
+TEST(Inputs, EveryParameterHasItsKindErrorAndSource) {
   Explanation explanation;
   explanation.row = traced("serial", SiteKind::ag_gemm, 2).row;
   EXPECT_EQ(parameters_table(explanation), "");
@@ -204,7 +204,7 @@ ResultRow row(const char* strategy, std::int64_t ranks, std::int64_t seq, Durati
 }
 
 TEST(Lead, CrossesOneWhereStraightLinesInLogarithmsDo) {
-  // 10 % behind at 1K and 10 % ahead at 4K: equal at the geometric middle, 2K.
+  // 10 % slower at 1K and 10 % faster at 4K: equal at the geometric mean, 2K.
   const std::vector<ResultRow> rows{row("serial", 2, 1024, 1000us), row("commfuse", 2, 1024, 1100us),
                                     row("serial", 2, 4096, 1100us), row("commfuse", 2, 4096, 1000us)};
   const auto figure = lead_figure(rows, "commfuse");
@@ -228,7 +228,7 @@ TEST(WinnerMap, NamesTheWinnerOfEveryCellAndGreysTies) {
   EXPECT_EQ(cells[1].text, "\u2248 co");
   EXPECT_EQ(cells[1].role, Role::tie);
   EXPECT_EQ(figure.title, "serial wins 1 of 2 points, 1 ties");
-  // A strategy that wins nowhere has no colour of its own.
+  // A strategy that wins nowhere has no separate colour.
   ASSERT_EQ(figure.legend.size(), 3U);
   EXPECT_EQ(figure.legend[0].role, Role::tie);
   EXPECT_EQ(figure.legend[0].text, "\u2248 co: commfuse");  // Cells use this name.
@@ -268,7 +268,7 @@ TEST(SavingMap, ShowsWhatOverlapSavesAndGreysWhatIsTooClose) {
   EXPECT_TRUE(saving_map(rows).legend.empty());
 }
 
-TEST(SavingMap, OfAMapOfWinnersSaysTheSame) {
+TEST(SavingMap, AgreesWithTheMapOfWinners) {
   const std::vector<ResultRow> rows{row("serial", 2, 1024, 1000us), row("commfuse", 2, 1024, 800us),
                                     row("serial", 2, 2048, 1000us), row("commfuse", 2, 2048, 990us),
                                     row("serial", 4, 1024, 1000us), row("commfuse", 4, 1024, 1250us)};
@@ -293,7 +293,7 @@ TEST(SavingMap, OfAMapOfWinnersSaysTheSame) {
   EXPECT_FALSE(saving_figure(maps_of(std::span<const ResultRow>(without)).at(0)));
 }
 
-TEST(Maps, OfManyPointsEvenlySpreadOnesAreShown) {
+TEST(Maps, ShowEvenlySpreadPointsOfMany) {
   EXPECT_EQ(spread({.count = 5, .kept = 64}), (std::vector<std::size_t>{0, 1, 2, 3, 4}));
   EXPECT_EQ(spread({.count = 101, .kept = 3}), (std::vector<std::size_t>{0, 50, 100}));
   std::vector<ResultRow> rows;
@@ -305,7 +305,7 @@ TEST(Maps, OfManyPointsEvenlySpreadOnesAreShown) {
   EXPECT_EQ(marks_of<CellMark>(winner_figure(maps_of(std::span<const ResultRow>(rows)).at(0))).size(), 64U);
 }
 
-TEST(AgreementFigure, TellsHowManyAreWithinTenPercent) {
+TEST(AgreementFigure, CountsPointsWithinTenPercent) {
   const std::vector<MeasuredPair> pairs{{"serial", "ranks 2", 1000us, 1050us, 1040us, 1060us, 25},
                                         {"commfuse", "ranks 2", 800us, 1000us, 990us, 1010us, 25}};
   const Figure figure = agreement_figure(pairs);
@@ -315,7 +315,7 @@ TEST(AgreementFigure, TellsHowManyAreWithinTenPercent) {
   EXPECT_EQ(marks_of<LineMark>(figure).size(), 3U + 2U);  // guides, spreads
 }
 
-TEST(Residuals, HeldBackRowsStandApart) {
+TEST(Residuals, HeldBackRowsAreSeparate) {
   const FitCheck fit{"copies", "a.csv", {{100.0, 110.0, false}, {200.0, 190.0, false}, {50.0, 60.0, true}}};
   const Figure figure = residual_figure(fit, "fit-1");
   EXPECT_EQ(figure.title, "copies: the fit is off by 7.5% in the median of 2 rows, 20.0% of 1 held back");
@@ -341,7 +341,7 @@ Figure every_mark() {
   return figure;
 }
 
-TEST(FigureJson, EveryMarkIsThereInItsOrder) {
+TEST(FigureJson, HasEveryMarkInItsOrder) {
   const auto json = nlohmann::json::parse(figure_json(every_mark()));
   std::vector<std::string> kinds;
   for (const auto& mark : json["marks"]) {
@@ -378,7 +378,7 @@ TEST(Terminal, NoLineIsWiderThanTheTerminal) {
   }
 }
 
-TEST(Terminal, TheSmallestPlotReadsLikeThis) {
+TEST(Terminal, TheSmallestPlotMatchesItsText) {
   const TracedRun run = traced("serial", SiteKind::ag_gemm, 4);
   EXPECT_EQ(terminal_plot(breakdown_figure({&run, 1}), {.columns = 60, .unicode = false}),
             "serial leaves 42.9% of its time exposed\n"

@@ -87,7 +87,7 @@ TEST(SavingTally, HasTheMedianTheEndsOfEightInTenAndTheBest) {
   EXPECT_EQ(SavingTally().count().points, 0U);
 }
 
-TEST(SavingTally, IsToldInOneSentence) {
+TEST(SavingTally, IsOneSentence) {
   const SavingCount count{.points = 12345, .pays = 12000, .close = 300, .loses = 45, .median = 0.125};
   EXPECT_EQ(
       savings_in_words(count),
@@ -98,7 +98,7 @@ TEST(SavingTally, IsToldInOneSentence) {
   EXPECT_EQ(savings_in_words({.points = 1, .pays = 1, .median = 0.5}), "");
 }
 
-TEST(Commas, StandInNumbersOfFiveDigitsAndMore) {
+TEST(Commas, AppearInNumbersOfFiveDigitsOrMore) {
   EXPECT_EQ(with_commas(0), "0");
   EXPECT_EQ(with_commas(9999), "9999");
   EXPECT_EQ(with_commas(10000), "10,000");
@@ -120,7 +120,7 @@ StepRow step(std::int64_t gpus, const char* strategy, double time_ms, bool fits 
   return row;
 }
 
-TEST(PlanSavings, TheMostDecidedPlanIsOneThatFits) {
+TEST(PlanSavings, TheMostDecidedPlanFitsTheMemory) {
   const std::vector<StepRow> rows{step(2, "serial", 100.0, false), step(2, "commfuse", 50.0, false),
                                   step(4, "serial", 100.0),        step(4, "commfuse", 90.0),
                                   step(8, "serial", 100.0),        step(8, "sliced", 99.0),

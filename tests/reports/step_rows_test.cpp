@@ -13,7 +13,7 @@
 namespace commfuse::reports {
 namespace {
 
-/// A training step of one GPU; without a time it has a reason.
+/// A training step on one GPU; a step without a time has a reason.
 StepRow step(const std::string& framework, const std::string& strategy, double time_ms,
              const std::string& reason = "") {
   StepRow row;
@@ -55,7 +55,7 @@ std::string block_of(const std::vector<StepRow>& rows) {
   return table.substr(table.find("\n\n") + 2);
 }
 
-TEST(StepTable, ShortNamesStandInThirteenColumns) {
+TEST(StepTable, ShortNamesFitThirteenColumns) {
   EXPECT_EQ(block_of({step("", "serial", 100.0), step("", "commfuse", 80.0)}),
             "                  time/ms     \u00b1 vs serial  tokens/s    MFU    HFU\n"
             "  serial            100.0     -         -    100000  25.0%  50.0%\n"
@@ -86,7 +86,7 @@ TEST(StepTable, TheColumnIsAsWideAsTheLongestName) {
             "  commfuse                 98.0       0.0       0.0       1.0\n");
 }
 
-TEST(StepTable, ANameThatNoColumnHoldsHasALineOfItsOwn) {
+TEST(StepTable, ATooLongNameHasItsOwnLine) {
   const std::string name = "our-fork-of-megatron-with-half-of-its-names";
   const std::string block = block_of({step(name, name, 90.0), step(name, "serial", 100.0)});
   const std::string empty(28, ' ');

@@ -34,7 +34,7 @@ ResultRow row(const char* strategy, Duration p99, Duration low, Duration high) {
   return row;
 }
 
-TEST(TailsTable, TellsPercentilesTheLowestP99AndItsCauses) {
+TEST(TailsTable, ShowsPercentilesTheLowestP99AndItsCauses) {
   const std::vector rows{row("sliced", 1100us, 1090us, 1110us), row("commfuse", 1000us, 995us, 1005us)};
   EXPECT_EQ(tails_table(rows),
             "Under jitter 'default', 1000 runs, seed 1\n"
@@ -52,20 +52,20 @@ TEST(TailsTable, TellsPercentilesTheLowestP99AndItsCauses) {
             "      most on rank 1: 90% (100%).\n");
 }
 
-TEST(TailsTable, OverlappingIntervalsDoNotTellWhoIsLower) {
+TEST(TailsTable, OverlappingIntervalsDoNotDecideTheLowest) {
   const std::vector rows{row("sliced", 1003us, 1000us, 1010us), row("commfuse", 1000us, 995us, 1005us)};
   EXPECT_EQ(tail_verdict(rows),
             "Lowest p99: commfuse, 0.3% below sliced; their intervals overlap, so the samples do not tell which is "
             "lower.");
 }
 
-TEST(TailsTable, ABoundHasNoTailThatCouldBeHad) {
+TEST(TailsTable, ABoundHasNoAchievableTail) {
   std::vector rows{row("commfuse", 1000us, 995us, 1005us), row("fused_kernel", 800us, 795us, 805us)};
   rows.back().bound = true;
   EXPECT_EQ(tail_verdict(rows), "commfuse has a p99 of 1000.0 us.");
 }
 
-TEST(TailsTable, WithoutJitterThereIsNone) {
+TEST(TailsTable, IsEmptyWithoutJitter) {
   ResultRow still = row("serial", 1us, 1us, 1us);
   still.tails.reset();
   EXPECT_EQ(tails_table(std::vector{still}), "");

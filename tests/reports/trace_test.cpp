@@ -30,7 +30,7 @@ namespace {
 using nlohmann::json;
 using test::traced;
 
-/// Gives each test a folder of its own and removes it afterwards.
+/// Gives each test its own folder and removes it afterwards.
 class TraceFiles : public testing::Test {
  protected:
   void SetUp() override {
@@ -129,7 +129,7 @@ TEST_F(TraceFiles, ProcessesAndTracksAreNamedAndSlicesOfATrackNeverOverlap) {
   EXPECT_EQ(tracks, (std::set<std::string>{"comm", "compute"}));
 }
 
-TEST_F(TraceFiles, ASliceSaysWhatItMakesAndWhatItCosts) {
+TEST_F(TraceFiles, ASliceStatesItsOutputAndCost) {
   TracedRun run = traced("commfuse", SiteKind::ag_gemm, 4);
   run.sizes.block.assign(run.program->dimensions.size(), 16);
   write_trace({&run, 1}, folder_ / "trace.json");
@@ -140,7 +140,7 @@ TEST_F(TraceFiles, ASliceSaysWhatItMakesAndWhatItCosts) {
       on_rank_2[event["name"].get<std::string>()] = event;
     }
   }
-  // Step 1: the shard of the rank before it.
+  // Step 1 computes the shard of the previous rank.
   ASSERT_TRUE(on_rank_2.contains("gemm site[1]"));
   const json& gemm = on_rank_2["gemm site[1]"];
   EXPECT_EQ(gemm["cat"], "essential");
@@ -155,7 +155,7 @@ TEST_F(TraceFiles, ASliceSaysWhatItMakesAndWhatItCosts) {
   EXPECT_EQ(exchange->second["args"]["axis"], "tp");
 }
 
-TEST_F(TraceFiles, TheSmallestTraceReadsLikeThis) {
+TEST_F(TraceFiles, TheSmallestTraceMatchesItsText) {
   TracedRun run = traced("serial", SiteKind::ag_gemm, 2);
   std::erase_if(run.timeline, [](const OpSpan& span) { return span.rank != 1; });
   write_trace({&run, 1}, folder_ / "trace.json");
@@ -180,7 +180,7 @@ TEST_F(TraceFiles, HostileNamesMakeValidJson) {
   EXPECT_TRUE(json::accept(read(folder_ / "trace.json")));
 }
 
-/// The GEMM of each step waits for an exchange of 25 us, which each of 4 ranks sends to the next, 3 times.
+/// The GEMM of each step waits for an exchange of 25 us; each of 4 ranks sends to the next, 3 times.
 TEST_F(TraceFiles, AnArrowLeadsFromEverySendToTheReceiveOfItsTarget) {
   const TracedRun run = traced("commfuse", SiteKind::ag_gemm, 4);
   const std::vector<Flow> flows = flows_of(run);
@@ -276,8 +276,8 @@ TEST_F(TraceFiles, ProtobufHoldsTheSameSlicesArrowsAndTracks) {
   EXPECT_TRUE(std::all_of(flows.begin(), flows.end(), [](const auto& flow) { return flow.second == 11; }));
 }
 
-/// Adds the fields of a message in the order of its bytes, "1.11.9 varint". The only knowledge of a schema is the list
-/// of fields that are messages.
+/// Adds the fields of a message in the order of its bytes, as "1.11.9 varint". The list of fields that are messages is
+/// all that this function takes from the schema.
 void add_fields(std::string_view bytes, const std::string& prefix, const std::set<std::string>& messages,
                 std::set<std::string>& fields) {
   const auto varint = [&bytes] {
@@ -351,7 +351,7 @@ TEST_F(TraceFiles, ProtobufHasTheFieldNumbersOfPerfetto) {
   EXPECT_EQ(fields, perfetto);
 }
 
-TEST_F(TraceFiles, ANameWithoutAnEndingGetsOneBySize) {
+TEST_F(TraceFiles, ANameWithoutAnExtensionGetsOneBySize) {
   TracedRun run = traced("serial", SiteKind::ag_gemm, 2);
   EXPECT_EQ(trace_path({&run, 1}, folder_ / "mine"), folder_ / "mine.json");
   EXPECT_EQ(trace_path({&run, 1}, folder_ / "mine.json.gz"), folder_ / "mine.json.gz");
@@ -399,13 +399,13 @@ TEST_F(TraceFiles, AMillionSlicesAreWrittenWithoutLosingOne) {
   EXPECT_EQ(slices, count);
 }
 
-TEST_F(TraceFiles, AMissingFolderIsTheUsersMistake) {
+TEST_F(TraceFiles, AMissingFolderIsAUserError) {
   const fs::path path = folder_ / "no" / "trace.json";
   EXPECT_EQ(message_of<ConfigError>(path), path.string() + " cannot be written: there is no folder " +
                                                (folder_ / "no").string() + "; create it or choose another path");
 }
 
-TEST_F(TraceFiles, AFolderOrAFileInPlaceOfAFolderIsTheUsersMistake) {
+TEST_F(TraceFiles, AFolderOrAFileInPlaceOfAFolderIsAUserError) {
   EXPECT_EQ(message_of<ConfigError>(folder_), folder_.string() + " cannot be written: it is a folder; add a file name");
   atomic_write(folder_ / "file", "text");
   EXPECT_EQ(message_of<ConfigError>(folder_ / "file" / "trace.json"),
@@ -413,7 +413,7 @@ TEST_F(TraceFiles, AFolderOrAFileInPlaceOfAFolderIsTheUsersMistake) {
                 " is not a folder; choose another path");
 }
 
-TEST_F(TraceFiles, AFolderWithoutPermissionIsTheUsersMistake) {
+TEST_F(TraceFiles, AFolderWithoutPermissionIsAUserError) {
   if (::geteuid() == 0) {
     GTEST_SKIP() << "root may write anywhere";
   }
@@ -431,7 +431,7 @@ TEST_F(TraceFiles, AFullDiskIsAFailureThatNamesTheFile) {
   EXPECT_TRUE(fs::is_character_file("/dev/full")) << "a device is written to, never replaced";
 }
 
-TEST_F(TraceFiles, WhatIsNotCommittedLeavesTheOldFileAndNothingElse) {
+TEST_F(TraceFiles, AnUncommittedFileLeavesTheOldOneAndNothingElse) {
   atomic_write(folder_ / "trace.json", "old");
   {
     AtomicFile file(folder_ / "trace.json");
@@ -452,7 +452,7 @@ TEST_F(TraceFiles, ASymbolicLinkStaysALink) {
   EXPECT_EQ(read(folder_ / "real.json"), "new");
 }
 
-TEST_F(TraceFiles, ALinkThatNobodyNamedIsReplacedAndWhatItLeadsToStays) {
+TEST_F(TraceFiles, AnUnnamedLinkIsReplacedAndItsTargetStays) {
   atomic_write(folder_ / "real.json", "old");
   fs::create_symlink(folder_ / "real.json", folder_ / "link.json");
   fs::create_symlink("/dev/full", folder_ / "device.json");
@@ -473,7 +473,7 @@ TEST_F(TraceFiles, ADatabaseIsNeverReplaced) {
   EXPECT_EQ(files(), 1U);
 }
 
-TEST_F(TraceFiles, WhatIsReplacedKeepsItsPermissions) {
+TEST_F(TraceFiles, AReplacedFileKeepsItsPermissions) {
   const fs::path path = folder_ / "trace.json";
   atomic_write(path, "old");
   for (const fs::perms perms : {fs::perms{0600}, fs::perms{0664}}) {
@@ -483,7 +483,7 @@ TEST_F(TraceFiles, WhatIsReplacedKeepsItsPermissions) {
   }
 }
 
-TEST_F(TraceFiles, AnInputIsKnownByAnyPath) {
+TEST_F(TraceFiles, RecognisesAnInputByAnyPath) {
   atomic_write(folder_ / "a.json", "old");
   fs::create_directory(folder_ / "sweep");
   atomic_write(folder_ / "sweep" / "results.sqlite", "old");

@@ -54,7 +54,7 @@ Explanation example() {
   return explanation;
 }
 
-TEST(Why, TheTextGoesFromTheTimeToWhatItHangsOn) {
+TEST(Why, TheTextGoesFromTheTimeToItsSensitivity) {
   EXPECT_EQ(why_text(example(), 12),
             "llama-3.1-70b mlp on h100-sxm, ranks 8, batch 1, seq 8K, bf16\n"
             "serial takes 2000.0 us, one standard error 4.2%; MFU 50.0%.\n"
@@ -104,13 +104,13 @@ TEST(Why, RangesOfMillisecondsKeepTheColumns) {
   EXPECT_NE(text.find("      2  100.000..300.000     400.000  exchange of 1 GiB\n"), std::string::npos) << text;
 }
 
-TEST(Why, OnlySoManyParametersAreToldAsOneAsksFor) {
+TEST(Why, ShowsTheRequestedNumberOfParameters) {
   const std::string text = why_text(example(), 1);
   EXPECT_NE(text.find("hbm_bandwidth"), std::string::npos);
   EXPECT_EQ(text.find("residual"), std::string::npos);
 }
 
-TEST(Why, JsonHasAllOfIt) {
+TEST(Why, JsonIsComplete) {
   const auto json = nlohmann::json::parse(why_json(example()));
   EXPECT_EQ(json["schema"], "commfuse.why/1");
   EXPECT_EQ(json["result"]["makespan_us"], 2000.0);

@@ -12,7 +12,7 @@
 
 namespace commfuse::test {
 
-/// Cost of each kind of op, whatever its size.
+/// Cost of each kind of op, independent of its size.
 struct OpCosts {
   Duration gemm{};
   Duration attention{};
@@ -22,7 +22,7 @@ struct OpCosts {
   Duration issue{};
   Duration compute{};                  // Unsliced.
   std::optional<Duration> gradient{};  // A GEMM with a transposed first factor, for a weight's gradient; null: as gemm.
-  std::optional<Duration> copy{};      // Null: as elementwise.
+  std::optional<Duration> copy{};      // Null: same as elementwise.
 };
 
 /// Costs of ops on one rank's shard; parts of a shard, several shards and adds of more than two cost in proportion.
@@ -30,10 +30,10 @@ struct ShardCosts {
   Duration product{};
   Duration transfer{};
   Duration crossing{};  // A transfer along the first of two axes.
-  Duration add{};       // Two in, one out.
+  Duration add{};       // Two operands are read and one is written.
 };
 
-/// Returns the program on a flat ring, or on nested rings where the options ask for them.
+/// Returns the program on a flat ring, or on nested rings if the options request them.
 inline Program one_site_of(SiteKind kind, std::int32_t ranks, const StrategyOptions& options) {
   const Operation operation{"site", {{.name = "site", .kind = kind, .contraction = "k", .columns = "n"}}};
   return generate(operation, ranks, commfuse_strategy, options);
@@ -95,7 +95,7 @@ inline Costs costs_of(const Program& program, const ShardCosts& costs) {
   return result;
 }
 
-/// A program that was run, with all its results.
+/// A program that has run, with all its results.
 struct Played {
   std::shared_ptr<const Program> program;
   Costs costs;
@@ -107,7 +107,7 @@ struct Played {
     Engine{}.run(plan_of(lower(program)), costs, recorder);
   }
 
-  /// Runs the program. `change` may set single costs before the run.
+  /// Runs the program. `change` may set individual costs before the run.
   Played(Program made, const OpCosts& op_costs, void (*change)(Costs&))
       : program(std::make_shared<const Program>(std::move(made))), costs(costs_of(*program, op_costs)) {
     if (change != nullptr) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small random programs that run to their end, and random costs, on which all evaluators must agree. Ops make no sense
-// as arithmetic and would not pass check_program(); they match and do not deadlock.
+// Small random programs that run to completion, and random costs, on which all evaluators must agree. The ops are
+// meaningless as arithmetic and would not pass check_program(); but they match and do not deadlock.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 
 namespace commfuse::test {
 
-/// Draws equal numbers on every standard library; its distributions would not. Requires bound > 0.
+/// Draws the same numbers with every standard library, whose own distributions differ. Requires bound > 0.
 inline std::int64_t below(std::mt19937_64& random, std::int64_t bound) {
   return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(bound));
 }
@@ -86,7 +86,7 @@ class RandomProgram {
     return chosen;
   }
 
-  /// Returns a predicate on any coordinate, or on one axis where it is named.
+  /// Returns a predicate on any coordinate, or on the given axis.
   Predicate predicate(int on) {
     constexpr std::array relations{Relation::equal, Relation::not_equal, Relation::less, Relation::at_least};
     return {relations[static_cast<std::size_t>(below(random_, 4))], static_cast<std::int8_t>(on),
@@ -98,7 +98,7 @@ class RandomProgram {
     return op;
   }
 
-  /// Limits an op to some groups, at times: whole groups along `axis` must take part or not, so the predicate is on
+  /// Sometimes limits an op to some groups: whole groups along `axis` must take part or not, so the predicate is on
   /// another axis.
   void maybe_only_some_groups(OpId op, int axis) {
     if (!uniform_ && builder_.mesh().axes.size() == 2 && one_in(random_, 3)) {
@@ -137,7 +137,7 @@ class RandomProgram {
     return protocols[static_cast<std::size_t>(below(random_, std::ssize(protocols)))];
   }
 
-  /// Adds a credit to all neighbours, or one that another op takes.
+  /// Adds a credit to all neighbours, or a credit that another op takes.
   void add_credit() {
     const int along = axis();
     CreditSpec credit{.lane = lane(),
@@ -168,14 +168,14 @@ class RandomProgram {
     maybe_only_some_groups(op, along);
   }
 
-  /// Computes between two halves, at times.
+  /// Sometimes adds an op that computes between two halves.
   void maybe_compute() {
     while (one_in(random_, 3)) {
       add_compute();
     }
   }
 
-  /// One half of a transfer by `shift`, for ranks where `where` holds.
+  /// Adds one half of a transfer by `shift`, for ranks where `where` holds.
   struct HalfSpec {
     bool sends = true;
     Lane lane;
@@ -202,7 +202,7 @@ class RandomProgram {
     add_two_halves(along, static_cast<std::int32_t>(below(random_, extent(along))), {}, {});
   }
 
-  /// Makes the ranks at one coordinate send, and those `shift` further receive, by an op of their own.
+  /// Makes the ranks at one coordinate send, and the ranks `shift` further receive, each by a separate op.
   void add_pair() {
     const int along = axis();
     if (extent(along) < 2) {
@@ -306,7 +306,7 @@ inline Costs random_costs(const Program& program, std::mt19937_64& random) {
   return random_costs(program, random, program.mesh.ranks());
 }
 
-/// A mesh of one axis or two, and how many of its ranks stand for all.
+/// A mesh of one axis or two, and the number of its ranks that represent all.
 struct RandomFold {
   Mesh mesh;
   Rank ranks = 1;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Whole commands on the software GPU, small enough for a build under a sanitizer: every one must end with exit code 0,
-# and a report of a sanitizer ends it otherwise. Usage: commands.sh BUILD, as in commands.sh build/asan.
+# Runs whole commands on the software GPU, small enough for a build under a sanitizer: each must exit with code 0, and a
+# sanitizer's report makes it exit otherwise. Usage: commands.sh BUILD, for example commands.sh build/asan.
 set -euo pipefail
 build=$(realpath "$1")
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)

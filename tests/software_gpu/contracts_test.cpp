@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contracts of the doubles of CUDA, cuBLASLt and NCCL: what they promise and what they refuse. A broken contract here
-// would let a mistake of the plugin pass.
+// Contracts of the doubles of CUDA, cuBLASLt and NCCL: what they guarantee and what they refuse. A broken contract here
+// could hide a mistake of the plugin.
 #include <cublasLt.h>
 #include <cudaTypedefs.h>
 #include <cuda_bf16.h>
@@ -87,7 +87,7 @@ TEST(SoftwareGpuPeers, ReachEachOtherOnceThatIsEnabled) {
   EXPECT_EQ(cudaGetLastError(), cudaErrorPeerAccessAlreadyEnabled);  // a later launch does not report it
 }
 
-TEST(SoftwareGpuPeers, CopiesBetweenThemWantMemoryOfTheGpuThatTheyName) {
+TEST(SoftwareGpuPeers, CopiesRequireMemoryOfTheNamedGpu) {
   cudaStream_t stream = new_stream();
   int* const from = new_memory<int>(4);
   ASSERT_EQ(cudaSetDevice(1), cudaSuccess);
@@ -140,7 +140,7 @@ TEST(SoftwareGpuKernels, LanesOfAWarpExchangeTheirValues) {
   }
 }
 
-TEST(SoftwareGpuKernels, EveryBlockRunsOnceWithSharedMemoryOfItsOwn) {
+TEST(SoftwareGpuKernels, EveryBlockRunsOnceWithItsOwnSharedMemory) {
   cudaStream_t stream = new_stream();
   std::vector<int> runs(12);
   EXPECT_EQ(run(stream, {.grid = {3, 4}, .block = 8, .shared_bytes = 8 * sizeof(int)},
@@ -156,7 +156,7 @@ TEST(SoftwareGpuKernels, EveryBlockRunsOnceWithSharedMemoryOfItsOwn) {
   EXPECT_EQ(runs, std::vector<int>(12, 1));
 }
 
-TEST(SoftwareGpuKernels, LaunchesThatNoGpuTakesAreRefused) {
+TEST(SoftwareGpuKernels, RefuseImpossibleLaunches) {
   cudaStream_t stream = new_stream();
   const auto nothing = [] {};
   EXPECT_EQ(run(stream, {.grid = 1, .block = 1025}, nothing), cudaErrorInvalidConfiguration);
@@ -168,7 +168,7 @@ TEST(SoftwareGpuKernels, LaunchesThatNoGpuTakesAreRefused) {
   ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
 }
 
-TEST(SoftwareGpuKernels, ABarrierThatSomeThreadsPassByEndsTheProcess) {
+TEST(SoftwareGpuKernels, ABarrierThatSomeThreadsSkipEndsTheProcess) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   EXPECT_DEATH(run(new_stream(), {.grid = 1, .block = 64},
                    [] {
@@ -184,7 +184,7 @@ TEST(SoftwareGpuKernels, ABarrierThatSomeThreadsPassByEndsTheProcess) {
                "wait for each other at different barriers");
 }
 
-TEST(SoftwareGpuNumbers, Bf16AndFp16AreThoseOfTheReference) {
+TEST(SoftwareGpuNumbers, Bf16AndFp16MatchTheReference) {
   using commfuse::DType;
   std::uint32_t bits = 1;
   for (int i = 0; i < 2'000'000; ++i) {
@@ -244,7 +244,7 @@ TEST(SoftwareGpuNumbers, ThreadsOfAGridVisitEveryElementOnce) {
   }
 }
 
-TEST(SoftwareGpuMemory, HoldsNanAtFirstAndIsNotUsedAfterItsEnd) {
+TEST(SoftwareGpuMemory, HoldsNanAtFirstAndIsNotUsedAfterItIsFreed) {
   float* const at = new_memory<float>(10);
   std::array<float, 10> values{};
   ASSERT_EQ(cudaMemcpy(values.data(), at, sizeof values, cudaMemcpyDeviceToHost), cudaSuccess);
@@ -258,14 +258,14 @@ TEST(SoftwareGpuMemory, HoldsNanAtFirstAndIsNotUsedAfterItsEnd) {
   EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidValue);
 }
 
-TEST(SoftwareGpuMemory, OfAnotherDeviceIsRefused) {
+TEST(SoftwareGpuMemory, IsRefusedOnAnotherDevice) {
   float* const at = new_memory<float>(4);
   ASSERT_EQ(cudaSetDevice(1), cudaSuccess);
   EXPECT_EQ(cudaMemsetAsync(at, 0, 16, new_stream()), cudaErrorInvalidValue);
   ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
 }
 
-TEST(SoftwareGpuMemory, AKernelThatUsesWhatWasFreedEndsTheProcess) {
+TEST(SoftwareGpuMemory, AKernelThatUsesFreedMemoryEndsTheProcess) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   EXPECT_DEATH(
       {
@@ -282,7 +282,7 @@ TEST(SoftwareGpuMemory, AKernelThatUsesWhatWasFreedEndsTheProcess) {
       "the kernel 'a test' touches 0 bytes beyond the end of a block of 256 bytes of device memory");
 }
 
-TEST(SoftwareGpuMemory, IsNotGivenBehindAGate) {
+TEST(SoftwareGpuMemory, IsNotAllocatedBehindAGate) {
   cudaStream_t stream = new_stream();
   Gate gate(stream);
   void* at = nullptr;
@@ -291,7 +291,7 @@ TEST(SoftwareGpuMemory, IsNotGivenBehindAGate) {
   EXPECT_EQ(cudaMalloc(&at, 16), cudaSuccess);
 }
 
-TEST(SoftwareGpuStreams, TakeSoMuchAndThenKeepTheHostWaiting) {
+TEST(SoftwareGpuStreams, BlockTheHostWhenTheirQueueIsFull) {
   cudaStream_t stream = new_stream();
   Gate gate(stream);
   std::atomic<int> issued = 0;
@@ -308,7 +308,7 @@ TEST(SoftwareGpuStreams, TakeSoMuchAndThenKeepTheHostWaiting) {
   EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
 }
 
-TEST(SoftwareGpuStreams, AreUsedByTheirOwnersAndWhileTheyLive) {
+TEST(SoftwareGpuStreams, AreUsedOnlyByTheirOwnersAndWhileTheyExist) {
   cudaStream_t stream = new_stream();
   ASSERT_EQ(cudaSetDevice(1), cudaSuccess);
   cudaEvent_t elsewhere = new_event();
@@ -368,7 +368,7 @@ class SoftwareGpuGraphs : public testing::Test {
   cudaGraph_t graph_ = nullptr;
 };
 
-TEST_F(SoftwareGpuGraphs, DoWhatWasCapturedAsOftenAsTheyAreLaunched) {
+TEST_F(SoftwareGpuGraphs, RunTheCapturedWorkAtEveryLaunch) {
   int value = 1;
   add(origin_, [&] { value += 2; });
   fork();
@@ -396,7 +396,7 @@ TEST_F(SoftwareGpuGraphs, EndWithEveryStreamJoined) {
   EXPECT_EQ(graph_, nullptr);
 }
 
-TEST_F(SoftwareGpuGraphs, ANodeBehindTheLastRecordIsUnjoinedToo) {
+TEST_F(SoftwareGpuGraphs, ANodeAfterTheLastRecordIsUnjoinedToo) {
   fork();
   ASSERT_EQ(cudaEventRecord(event_, other_), cudaSuccess);
   ASSERT_EQ(cudaEventRecordWithFlags(new_event(), other_, cudaEventRecordExternal), cudaSuccess);
@@ -404,14 +404,14 @@ TEST_F(SoftwareGpuGraphs, ANodeBehindTheLastRecordIsUnjoinedToo) {
   EXPECT_EQ(end(), cudaErrorStreamCaptureUnjoined);
 }
 
-TEST_F(SoftwareGpuGraphs, DoNotWaitForWhatWasNotCaptured) {
+TEST_F(SoftwareGpuGraphs, DoNotWaitForUncapturedWork) {
   cudaEvent_t before = new_event();
   ASSERT_EQ(cudaEventRecord(before, other_), cudaSuccess);
   EXPECT_EQ(cudaStreamWaitEvent(origin_, before, 0), cudaErrorStreamCaptureIsolation);
   EXPECT_EQ(end(), cudaErrorStreamCaptureInvalidated);
 }
 
-TEST_F(SoftwareGpuGraphs, AllocateNothingAndAskForNoEnd) {
+TEST_F(SoftwareGpuGraphs, AllocateNothingAndDoNotSynchronize) {
   void* at = nullptr;
   EXPECT_EQ(cudaStreamQuery(origin_), cudaErrorStreamCaptureUnsupported);
   EXPECT_EQ(cudaMalloc(&at, 16), cudaErrorStreamCaptureUnsupported);
@@ -475,7 +475,7 @@ TEST(SoftwareGpuContexts, MultiprocessorsComeInGroupsOfEight) {
   EXPECT_EQ(driver<PFN_cuGreenCtxStreamCreate_v12050>("cuGreenCtxStreamCreate", 12040), nullptr) << "of 12.5";
 }
 
-TEST(SoftwareGpuContexts, AreGivenBackBeforeTheProcessEndsAndAfterTheirStreams) {
+TEST(SoftwareGpuContexts, AreDestroyedBeforeTheProcessEndsAndAfterTheirStreams) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   EXPECT_EXIT(
       {
@@ -549,7 +549,7 @@ TEST(SoftwareGpuGemms, AreRefusedWithoutTheirWorkspace) {
   EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
 }
 
-TEST(SoftwareGpuGemms, OutsideOfTheirMemoryAreAnIllegalAddress) {
+TEST(SoftwareGpuGemms, OutsideTheirMemoryAreAnIllegalAddress) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";  // the error stays with the process
   EXPECT_EXIT(
       {
@@ -570,7 +570,7 @@ constexpr ncclConfig_t blocking = [] {
   return config;
 }();
 
-/// Runs threads, each with a device, a stream and a communicator.
+/// Runs threads, each with its own device, stream and communicator.
 template <class Body>
 void on_ranks(int ranks, const Body& body) {
   ncclUniqueId id{};
@@ -635,7 +635,7 @@ TEST(SoftwareGpuNccl, CommunicatorsInDifferentOrdersWaitUntilTheyAreAborted) {
   EXPECT_EQ(stuck, 2);
 }
 
-TEST(SoftwareGpuNccl, AGroupOfACommunicatorThatDoesNotBlockGoesOnInAnotherThread) {
+TEST(SoftwareGpuNccl, ANonblockingGroupContinuesInAnotherThread) {
   ncclUniqueId id{};
   ASSERT_EQ(ncclGetUniqueId(&id), ncclSuccess);
   ncclConfig_t config = blocking;
@@ -683,7 +683,7 @@ void end(ncclComm_t comm) {
   EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
 }
 
-TEST(SoftwareGpuNccl, APutIsThereOnceItsSignalIs) {
+TEST(SoftwareGpuNccl, APutHasArrivedOnceItsSignalHas) {
   on_ranks(3, [&](int rank, ncclComm_t comm, cudaStream_t stream) {
     {
       const Window window(comm);
@@ -730,7 +730,7 @@ TEST(SoftwareGpuNccl, PutsAndSignalsThatNcclWouldRefuseAreRefused) {
   });
 }
 
-TEST(SoftwareGpuNccl, SignalsThatNobodyWaitedForEndTheProcess) {
+TEST(SoftwareGpuNccl, UnconsumedSignalsEndTheProcess) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   EXPECT_DEATH(on_ranks(1,
                         [](int /*rank*/, ncclComm_t comm, cudaStream_t stream) {

@@ -48,7 +48,7 @@ struct Wish {
 };
 struct Algorithm {
   std::uint64_t magic = 0;
-  std::uint32_t parts = 1;      // parts of k, summed apart
+  std::uint32_t parts = 1;      // parts of k, each summed separately
   std::uint32_t lanes = 1;      // interleaved sums within a part
   std::uint32_t alignment = 1;  // bytes, of every operand
   std::uint32_t reduction = CUBLASLT_REDUCTION_SCHEME_NONE;
@@ -80,7 +80,7 @@ bool take(Value& to, const void* from, std::size_t size) {
 
 std::int64_t bytes_of(std::int32_t type) { return type == CUDA_R_32F ? 4 : 2; }
 
-/// A described GEMM, with the check that its parts fit each other.
+/// A described GEMM, with the check that its parts match each other.
 struct Product {
   Description what;
   Layout a, b, d;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plugin that replaces the one for CUDA: its GPUs are the recording devices of tests, which are as unforgiving as
-// real ones. COMMFUSE_CUDA_PLUGIN names it. Small calls compute their values; large ones only take the time that
+// A plugin that replaces the CUDA plugin: its GPUs are the recording devices of tests, which are as strict as real
+// ones. COMMFUSE_CUDA_PLUGIN names it. Small calls compute their values; large ones only take the time that
 // stated_costs.h gives. SOFTWARE_GPU_DEVICES (default 1) is the number of GPUs that one process sees.
 #include <atomic>
 #include <cstdlib>
@@ -27,7 +27,7 @@ int devices_here() {
   return count == nullptr ? 1 : std::atoi(count);           // NOLINT(cert-err34-c): tests set it
 }
 
-/// Lends a device of the cluster, because only Driver's interface crosses the border of the plugin.
+/// Lends a device of the cluster, because only Driver's interface crosses the boundary of the plugin.
 class LentDriver final : public Driver {
  public:
   explicit LentDriver(FakeDriver& fake) : fake_(fake) { fake_.recover(); }
@@ -36,7 +36,7 @@ class LentDriver final : public Driver {
   [[nodiscard]] DeviceFacts facts() const override { return fake_.facts(); }
   Address allocate(Bytes bytes) override { return fake_.allocate(bytes); }
   void release(Address at) override { fake_.release(at); }
-  /// A real device works while the host does something else; the fake one works only while a thread waits.
+  /// A real device works while the host does something else; the fake device works only while a thread waits.
   void upload(Address to, std::span<const std::byte> bytes) override {
     static_cast<void>(fake_.finish(Duration{}));
     fake_.upload(to, bytes);

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Puts faults of the GPU side back, each by itself, and asks whether the test that its patch names fails.
+# Puts faults of the GPU side back, one at a time, and checks that the test which its patch names fails.
 #
-#   tests/software_gpu/faults.sh check             whether every patch applies to this tree; builds nothing
-#   tests/software_gpu/faults.sh run [A03 ...]     all of them, or some; prints a table. Needs a build of this tree
+#   tests/software_gpu/faults.sh check             checks that every patch applies to this tree; builds nothing
+#   tests/software_gpu/faults.sh run [A03 ...]     runs all or some of them; prints a table. Needs a build of this tree
 #
-# A patch in faults/ begins with lines "Fault:", "Test: PROGRAM FILTER", and where it needs them "Plugin: yes" (the
-# software GPU's plugin is linked anew), "Program: NAME" (so is this program) and "Link: ..." (more for the plugin's
-# linker). A test program that holds the patched files is linked anew too. What was built stays as it is: a copy of the
-# tree in a temporary folder is patched, and only the patched files are compiled, by the commands that Ninja would run.
-# BUILD names another build folder than build/release; sources that differ from those that it was built from are compiled
-# as well, without the patch. Exit code 0 where every test fails, 1 where one passes, 2 for a patch that does not apply.
+# A patch in faults/ begins with lines "Fault:", "Test: PROGRAM FILTER", and where needed "Plugin: yes" (the software
+# GPU's plugin is linked again), "Program: NAME" (so is this program) and "Link: ..." (more arguments for the plugin's
+# linker). A test program that contains the patched files is linked again too. The existing build is not changed: a copy
+# of the tree in a temporary folder is patched, and only the patched files are compiled, with the commands that Ninja
+# would run. BUILD names a build folder other than build/release; sources that differ from those of that build are
+# compiled as well, without the patch. Exits with 0 if every test fails, 1 if one passes, 2 if a patch does not apply.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -40,7 +40,7 @@ check() {
   exit "$bad"
 }
 
-# Prints the commands that make a target, from their folder.
+# Prints the commands that build a target, to be run in the build folder.
 commands_of() {
   if [[ ! -f $work/commands/${1//\//_} ]]; then
     mkdir -p "$work/commands"
@@ -49,7 +49,8 @@ commands_of() {
   cat "$work/commands/${1//\//_}"
 }
 
-# compile SOURCE OUTPUT TARGET...: objects of a source of the patched tree that end up in the target, as "OLD NEW" lines.
+# compile SOURCE OUTPUT TARGET...: compiles a source of the patched tree for the target; prints "OLD NEW" lines of
+# objects.
 compile() {
   local source=$1 target=$2 number=0 line object new archive link
   link=$(commands_of "$target" | tail -1)
@@ -69,7 +70,7 @@ compile() {
   done < <(commands_of "$target" | grep -F -- " -c $home/$source")
 }
 
-# link TARGET OUTPUT MORE: the target with the new objects in place of the old.
+# link TARGET OUTPUT MORE: links the target with the new objects in place of the old ones.
 link_anew() {
   local target=$1 output=$2 more=$3 line old new
   line=$(commands_of "$target" | tail -1)
@@ -85,7 +86,7 @@ link_anew() {
   (cd "$build" && eval "$line")
 }
 
-# make TARGET OUTPUT FILE...: compiles the files and links the target anew.
+# make TARGET OUTPUT FILE...: compiles the files and links the target again.
 make() {
   local target=$1 output=$2 more=$3 source
   shift 3
@@ -96,7 +97,7 @@ make() {
   link_anew "$target" "$output" "$more"
 }
 
-# run_test LOG PROGRAM FILTER: with the programs and the plugin that lie in $work; sets outcome.
+# run_test LOG PROGRAM FILTER: runs a test with the programs and the plugin in $work; sets outcome.
 run_test() {
   local output code=0
   output=$(cd "$work" && COMMFUSE_CUDA_PLUGIN=$work/lib/libcommfuse_cuda.so PROGRAMS_UNDER_TEST=$work/bin \
@@ -115,8 +116,8 @@ run_test() {
   fi
 }
 
-# Checks that the test of a fault fails, and passes without the fault. The patched tree, programs and plugin are in
-# $work.
+# Checks that the test of a fault fails, and that it passes without the fault. The patched tree, programs and plugin are
+# in $work.
 try() {
   local fault=$1 program filter target
   local -a sources

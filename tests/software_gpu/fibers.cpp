@@ -41,13 +41,13 @@ enum class State : std::uint8_t { ready, at_block_barrier, at_warp_barrier, asle
 
 class Block;
 
-/// A stack that runs one thread of a block after another.
+/// A stack that runs threads of a block one after another.
 class Fiber {
  public:
   Fiber()
       : memory_(::mmap(nullptr, stack_bytes + page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
     check(memory_ != MAP_FAILED, "no memory for the stack of a fiber");
-    ::mprotect(memory_, page_bytes, PROT_NONE);  // a fault reveals a stack that grows beyond its end
+    ::mprotect(memory_, page_bytes, PROT_NONE);  // a stack that grows beyond its end causes a fault
     ::getcontext(&context_);
     context_.uc_stack.ss_sp = stack();
     context_.uc_stack.ss_size = stack_bytes;
@@ -225,7 +225,7 @@ std::int64_t now_ns() {
       .count();
 }
 
-/// A block of threads that has begun.
+/// A block whose threads have begun.
 class Block {
  public:
   Block(const char* name, const KernelShape& shape, uint3 index, Shuffle& shuffle, FiberPool& pool)
@@ -243,8 +243,8 @@ class Block {
     shuffle_(not_begun_);
   }
 
-  /// Runs until all threads have returned, or until no thread can go on before some wake up. Returns whether all have
-  /// returned.
+  /// Runs until all threads have returned, or until no thread can continue before some wake up. Returns whether all
+  /// have returned.
   bool run(const std::function<void()>& body) {
     for (;;) {
       if (std::exchange(some_may_go_on_, false)) {
@@ -370,8 +370,8 @@ class Block {
   FiberPool& pool_;
   std::vector<unsigned> not_begun_;
   std::vector<std::unique_ptr<Fiber>> live_;
-  /// True if a thread of live_ waits for no barrier: a search at every thread that begins would take longer than the
-  /// kernel.
+  /// True if a thread of live_ does not wait for a barrier. It is stored because a search whenever a thread begins
+  /// would take longer than the kernel.
   bool some_may_go_on_ = false;
   std::vector<float4> shared_;
   std::vector<std::uint64_t> given_;  // values of exchanges within a warp

@@ -36,7 +36,7 @@ struct Settings {
 };
 const Settings& settings();
 
-/// Work that runs in sequence on any streams, as that of an NCCL communicator does.
+/// Work that runs in sequence on any streams, like that of an NCCL communicator.
 class Line {
  public:
   /// Takes a place at the end.
@@ -95,7 +95,7 @@ std::uint64_t random_number();
 /// Waits for a short time at some calls, by the seed.
 void dawdle();
 
-/// Holds a handle for ever, so that it does not count as a leak.
+/// Keeps a handle forever, so that it does not count as a leak.
 void keep(const void* handle);
 template <class Handle>
 Handle kept(Handle handle) {
@@ -109,7 +109,7 @@ bool time_is_stated();
 std::int64_t& stated_now();
 /// Advances the stated clock to this time, if that is later.
 void wait_for_stated(std::int64_t time);
-/// Advances it to the end of a work item that began at `begin`: by its stated time, or to the time that it waited for,
+/// Advances it to the end of a work item that began at `begin`: by its stated time, or to the time for which it waited,
 /// whichever is later.
 void end_stated(const Work& work, std::int64_t begin);
 /// Name of the kernel that waits for the host, which takes no stated time.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Events, captures and graphs, by CUDA's rules: a stream joins a capture by waiting for one of its events, and must be
-// joined again before its end; captured work orders nothing outside of the graph.
+// joined again before the capture ends; captured work orders nothing outside the graph.
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -30,7 +30,7 @@ cudaError_t invalidate(Capture& capture, cudaError_t why) {
   return why;
 }
 
-/// Returns these nodes and everything that they wait for.
+/// Returns these nodes and all nodes for which they wait.
 std::vector<bool> ancestors_of(const std::vector<Node>& nodes, const std::vector<std::size_t>& last) {
   std::vector<bool> reached(nodes.size());
   std::vector<std::size_t> next = last;

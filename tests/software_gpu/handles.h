@@ -49,7 +49,7 @@ class Device {
  public:
   void begin_work();
   void end_work(cudaError_t status);
-  /// Waits until the device is idle; false if no work ends for that time first. A negative time waits for ever.
+  /// Waits until the device is idle; false if no work ends within the given time. A negative time waits forever.
   bool wait_until_idle(int patience_ms);
   [[nodiscard]] cudaError_t error() const { return error_.load(); }
 
@@ -109,7 +109,7 @@ namespace software_gpu {
 
 /// Guards all captures, and their streams.
 std::mutex& captures_mutex();
-/// True if a capture forbids the calling thread to wait or allocate; its capture is invalid from then on.
+/// True if a capture forbids the calling thread to wait or allocate; its capture is then invalid.
 bool forbidden_by_capture();
 cudaStream_t new_stream(int device, int priority, CUgreenCtx context);
 bool is_alive(cudaStream_t stream);

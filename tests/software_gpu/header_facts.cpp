@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiled for each group of symbols, once with our header and once with NVIDIA's. FACTS names the function.
+// Compiled for each group of symbols, once with our header and once with NVIDIA's. FACTS names the function to define.
 #include "tests/software_gpu/header_facts.h"
 
 #if defined(FACTS_OF_RUNTIME)
@@ -48,7 +48,7 @@ template <class Type>
 
 }  // namespace
 
-// NOLINTBEGIN(cppcoreguidelines-macro-usage): a name and what stands behind it
+// NOLINTBEGIN(cppcoreguidelines-macro-usage): a name and its value
 #define VALUE(name) \
   { #name, std::to_string(static_cast <long long>(name)) }
 #define SIGNATURE(name) \
@@ -364,7 +364,8 @@ HeaderFacts FACTS() { return joined({status_codes(), kinds(), of_subscribers_and
 
 #elif defined(FACTS_OF_FP8)
 
-/// Returns the conversions of floats, a sum for each sign and exponent, and those of all eight bits.
+/// Returns facts about the conversions of floats, one sum for each sign and exponent, and about all values of eight
+/// bits.
 HeaderFacts FACTS() {
   HeaderFacts facts;
   for (std::uint32_t top = 0; top < 512; ++top) {

@@ -20,7 +20,7 @@ HeaderFacts our_cublaslt();
 HeaderFacts our_nccl();
 HeaderFacts our_cupti();
 HeaderFacts our_fp8();
-// Defined where the header was found.
+// Defined if the header was found.
 HeaderFacts their_runtime();
 HeaderFacts their_cublaslt();
 HeaderFacts their_nccl();

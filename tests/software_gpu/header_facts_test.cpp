@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our headers agree with NVIDIA's, if those are found at build time.
+// Our headers agree with NVIDIA's, if NVIDIA's are found at build time.
 #include "tests/software_gpu/header_facts.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace {
   }
 }
 
-TEST(SoftwareGpuHeaders, SayWhatTheRuntimesSay) {
+TEST(SoftwareGpuHeaders, MatchThoseOfTheRuntime) {
 #ifdef COMMFUSE_HAS_CUDA_HEADERS
   expect_equal(our_runtime(), their_runtime());
 #else
@@ -23,7 +23,7 @@ TEST(SoftwareGpuHeaders, SayWhatTheRuntimesSay) {
 #endif
 }
 
-TEST(SoftwareGpuHeaders, RoundToEightBitsAsTheRuntimesDo) {
+TEST(SoftwareGpuHeaders, RoundToEightBitsAsTheRuntimeDoes) {
 #ifdef COMMFUSE_HAS_CUDA_HEADERS
   expect_equal(our_fp8(), their_fp8());
 #else
@@ -31,7 +31,7 @@ TEST(SoftwareGpuHeaders, RoundToEightBitsAsTheRuntimesDo) {
 #endif
 }
 
-TEST(SoftwareGpuHeaders, SayWhatCublasLtsSay) {
+TEST(SoftwareGpuHeaders, MatchThoseOfCublasLt) {
 #ifdef COMMFUSE_HAS_CUBLASLT_HEADERS
   expect_equal(our_cublaslt(), their_cublaslt());
 #else
@@ -39,10 +39,10 @@ TEST(SoftwareGpuHeaders, SayWhatCublasLtsSay) {
 #endif
 }
 
-TEST(SoftwareGpuHeaders, SayWhatNcclsSays) {
+TEST(SoftwareGpuHeaders, MatchThatOfNccl) {
 #ifdef COMMFUSE_HAS_NCCL_HEADERS
   HeaderFacts theirs = their_nccl();
-  for (HeaderFact& fact : theirs) {  // their names contain the version that changed them last
+  for (HeaderFact& fact : theirs) {  // their names contain the version that last changed them
     if (const std::size_t at = fact.value.find("ncclConfig_v"); at != std::string::npos) {
       fact.value.replace(at, sizeof "ncclConfig_v22800" - 1, "ncclConfig_t");
     }
@@ -53,7 +53,7 @@ TEST(SoftwareGpuHeaders, SayWhatNcclsSays) {
 #endif
 }
 
-TEST(SoftwareGpuHeaders, SayWhatCuptisSay) {
+TEST(SoftwareGpuHeaders, MatchThoseOfCupti) {
 #ifdef COMMFUSE_HAS_CUPTI_HEADERS
   expect_equal(our_cupti(), their_cupti());
 #else

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Undocumented functions of the runtime that code made by nvcc calls: kernels are registered by their names and
-// launched by handles. Their code is a GPU's, so a launch keeps its place in the stream and computes nothing. The
-// plugin's build for GPUs is linked with this double, which shows that the double has all functions that it calls.
+// Undocumented functions of the runtime that code made by nvcc calls: kernels are registered by name and launched by
+// handle. Their code is for a GPU, so a launch only takes its place in the stream and computes nothing. The plugin's
+// build for GPUs is linked with this double, which shows that the double has all functions that the plugin calls.
 #include <map>
 #include <mutex>
 #include <string>
@@ -26,7 +26,7 @@ std::mutex& mutex() {
   return shared;
 }
 
-/// Names of kernels by the host functions that launch them.
+/// Names of kernels, by the host functions that launch them.
 std::map<const void*, std::string>& names() {
   static auto& registered = *new std::map<const void*, std::string>;
   return registered;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels at the ends of what they take: sizes that 32 bits do not count are refused where the launch is made, and a
-// row of a softmax that sees no key has weights of zero.
+// Kernels at the limits of their inputs: sizes beyond 32 bits are refused when the kernel is launched, and a row of a
+// softmax that sees no key has weights of zero.
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ namespace {
 constexpr std::int64_t two_to_31 = std::int64_t{1} << 31U;
 constexpr std::int64_t two_to_32 = std::int64_t{1} << 32U;
 
-/// Why it was refused. Nothing is launched: the addresses are nobody's.
+/// Returns why the launch was refused. Nothing is launched: the addresses belong to no memory.
 std::string refusal_of(const std::function<void(cudaStream_t)>& launch) {
   const OwnedStream stream = new_stream(0);
   try {
@@ -39,8 +39,8 @@ std::string refusal_of_move(const Panel& from, const Panel& to) {
 constexpr const char* too_large =
     "a kernel works on fewer than 2^31 - 8 rows, and as many columns; use smaller matrices";
 
-// Cut to 32 bits, 2^32 rows are none, and nothing would be moved.
-TEST(Limits, MovesThatChangeTheirDtype) {
+// Truncated to 32 bits, 2^32 rows would be none, and nothing would be moved.
+TEST(Limits, CoverMovesThatChangeTheirDtype) {
   const auto panel = [](std::int64_t rows, std::int64_t columns, DType dtype) {
     return Panel{4096, rows, columns, columns + 8, dtype};
   };
@@ -50,7 +50,7 @@ TEST(Limits, MovesThatChangeTheirDtype) {
   }
 }
 
-TEST(Limits, MovesOfBytes) {
+TEST(Limits, CoverMovesOfBytes) {
   constexpr const char* too_many = "a move has less than 2^31 rows, and units in a row";
   const auto panel = [](std::int64_t rows, std::int64_t columns) {
     return Panel{4096, rows, columns, columns + 1, DType::fp32};
@@ -61,13 +61,13 @@ TEST(Limits, MovesOfBytes) {
             "a move has 1 to 65535 CTAs");
 }
 
-TEST(Limits, TagsAndRandomValues) {
+TEST(Limits, CoverTagsAndRandomValues) {
   const Panel panel{4096, two_to_32, 1, 1, DType::bf16};
   EXPECT_EQ(refusal_of([&](cudaStream_t stream) { launch_tags(stream, {.panel = panel, .columns = 1}); }), too_large);
   EXPECT_EQ(refusal_of([&](cudaStream_t stream) { launch_randomize(stream, panel, 1); }), too_large);
 }
 
-TEST(Limits, RowsOfASoftmaxAndOfExactAttention) {
+TEST(Limits, CoverRowsOfASoftmaxAndOfExactAttention) {
   constexpr const char* too_many = "a softmax has fewer than 2^31 queries, and at most 65535 heads";
   SoftmaxCall call{.heads = 1, .queries = two_to_32, .keys = 8, .stride = 8};
   const auto refusal = [&] { return refusal_of([&](cudaStream_t stream) { launch_softmax(stream, call); }); };
@@ -80,7 +80,7 @@ TEST(Limits, RowsOfASoftmaxAndOfExactAttention) {
   EXPECT_EQ(refusal(), "none");
 }
 
-/// Weights of three queries, of which the first two stand before the first key, by scores that are all equal.
+/// Returns the weights of three queries, the first two of which precede the first key, from scores that are all equal.
 std::vector<float> weights_of_early_queries(std::int64_t stride) {
   const std::size_t bytes = 3 * static_cast<std::size_t>(stride) * sizeof(float);
   const OwnedStream stream = new_stream(0);
@@ -102,7 +102,7 @@ std::vector<float> weights_of_early_queries(std::int64_t stride) {
   return values;
 }
 
-// A thread keeps the scores of the shorter row, and reads those of the longer one twice.
+// A thread keeps the scores of the shorter row, and reads those of the longer row twice.
 TEST(Softmax, ARowThatSeesNoKeyHasWeightsOfZero) {
   for (const std::int64_t stride : {16, 8200}) {
     std::vector<float> expected(3 * static_cast<std::size_t>(stride), 0.0F);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory of the device and pinned memory of the host. A block ends at a protected page, holds NaN at first, and its
-// addresses are never reused. A kernel that touches memory that was freed, or that lies beyond a block's end, ends the
-// process with an error.
+// addresses are never reused. A kernel that touches freed memory, or memory beyond a block's end, ends the process with
+// an error.
 #include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -36,10 +36,10 @@ struct Block {
   std::size_t bytes = 0;
   int device = of_host;
   bool freed = false;
-  Ledger* ledger = nullptr;  // ledger of memory that processes share
+  Ledger* ledger = nullptr;  // ledger of the memory that processes share
   bool opened = false;       // the memory belongs to another process
 
-  /// True if its owner has freed it, or if it was closed here.
+  /// True if its owner has freed it, or if it was closed in this process.
   [[nodiscard]] bool is_gone() const { return freed || (ledger != nullptr && ledger->freed != 0); }
 };
 
@@ -68,8 +68,8 @@ class Memory {
     return begin;
   }
 
-  /// Ends the sharing of a block between two holds of the lock, because handles are given under a lock of their own
-  /// that is taken before this one.
+  /// Ends the sharing of a block between two holds of the lock, because handles are given under a separate lock that is
+  /// taken first.
   bool release(void* at, bool of_device) {
     Ledger* ledger = nullptr;
     {
@@ -128,8 +128,8 @@ class Memory {
     return block->second.ledger;
   }
 
-  /// Describes an address that a kernel may not touch; false: outside of this memory. The caller is a thread that is
-  /// about to end the process, so this gives up if another thread holds the list.
+  /// Describes an address that a kernel may not touch; false if it is outside this memory. The calling thread is about
+  /// to end the process, so this gives up if another thread holds the list.
   [[nodiscard]] bool describe(const void* at, std::array<char, 160>& words) {
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock.owns_lock()) {
@@ -170,7 +170,7 @@ class Memory {
   }
 
  private:
-  /// The addresses stay taken, so that a later use is noticed.
+  /// The addresses stay reserved, so that a later use is detected.
   static void take_pages(std::uintptr_t block, std::uintptr_t room) {
     const std::uintptr_t first = block / page * page;
     auto* pages = reinterpret_cast<void*>(first);  // NOLINT(*-no-int-to-ptr): host pages
@@ -247,7 +247,7 @@ struct Copy {
   std::size_t width = 0, height = 0;
 };
 
-/// True if a side lies where the copy claims, as far as that is known.
+/// True if a side is in the kind of memory that the copy states, as far as that is known.
 bool is_there(const Side& side, const Copy& copy, int device) {
   const std::size_t bytes = copy.height == 0 ? 0 : (copy.height - 1) * side.pitch + copy.width;
   return side.on_device ? memory().contains(side.at, bytes, device) : !memory().is_of_a_device(side.at);
@@ -264,7 +264,7 @@ cudaError_t copy(const Copy& what, int device) {
   return cudaSuccess;
 }
 
-/// Copies wait here while a test holds them, as on a GPU whose copy engine has died.
+/// Copies wait here while a test holds them, as on a GPU whose copy engine has failed.
 class Hold {
  public:
   void set(bool is_closed) {

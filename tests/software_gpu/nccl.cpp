@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The double of NCCL: libnccl.so.2. SOFTWARE_GPU_NCCL is the version that it reports, by default 2.30.7; a call of a
-// function that this version lacks ends the process. Groups of communicators that do not block are issued by another
-// thread; the first message between two ranks connects them, which takes both and an idle device; operations of a
+// function that this version lacks ends the process. Groups of non-blocking communicators are issued by another thread;
+// the first message between two ranks connects them, which takes both ranks and an idle device; operations of a
 // communicator run in the order of issue, and so do those of all communicators of a device before 2.26 or without
 // NCCL_LAUNCH_ORDER_IMPLICIT=1.
 #include <nccl.h>
@@ -132,7 +132,7 @@ bool is_valid(const ncclConfig_t* config) {
   return config != nullptr && config->size == sizeof *config && config->magic == 0xcafebeef;
 }
 
-/// Requires a GPU of its own for each rank, except in the latest versions.
+/// Requires a separate GPU for each rank, except in the latest versions.
 ncclResult_t introduce(ncclComm& comm) {
   const std::string mine = software_gpu::uuid_of(comm.device);
   Bytes bytes(mine.size());
@@ -167,7 +167,7 @@ ncclResult_t split(ncclComm& parent, ncclComm& child, Member mine, std::uint64_t
     child.rank = member.rank == mine.rank ? static_cast<int>(child.members.size()) : child.rank;
     child.members.push_back(parent.members[static_cast<std::size_t>(member.rank)]);
   }
-  const Lock lock(mutex());  // puts look for the communicator they are for
+  const Lock lock(mutex());  // puts look up the communicator to which they belong
   child.mesh = parent.mesh;
   child.parent = &parent;
   child.id = (id * 1000003U + number) * 1000003U + static_cast<std::uint64_t>(mine.color) + 1U;
@@ -215,7 +215,7 @@ ncclResult_t connect(ncclComm& comm, const std::vector<Operation>& operations) {
   return ncclSuccess;
 }
 
-/// Returns the line of all communicators of a device.
+/// Returns the line in which all communicators of a device wait.
 std::shared_ptr<software_gpu::Line> line_of_device(int device) {
   static auto& lines = *new std::map<int, std::shared_ptr<software_gpu::Line>>;
   const Lock lock(mutex());
@@ -389,7 +389,7 @@ ncclResult_t withdraw(ncclComm* comm, void* handle) {
   return ncclSuccess;
 }
 
-/// The window that memory lies in; null: in none.
+/// Returns the window in which memory lies; null if it lies in none.
 const ncclComm::Registered* window_of(const ncclComm& comm, const void* at, std::size_t bytes) {
   const auto* begin = static_cast<const std::byte*>(at);
   const auto window = std::ranges::find_if(comm.registered, [&](const ncclComm::Registered& entry) {
@@ -398,8 +398,8 @@ const ncclComm::Registered* window_of(const ncclComm& comm, const void* at, std:
   return window == comm.registered.end() ? nullptr : &*window;
 }
 
-/// Returns the errors that NCCL finds in all one-sided calls. Requires the mutex. Signals of a communicator without a
-/// window are refused from 2.30 on; before, the first one takes all ranks.
+/// Returns the errors that NCCL finds in all one-sided calls. Requires the mutex. From 2.30 on, signals of a
+/// communicator without a window are refused; before that version, the first signal involves all ranks.
 ncclResult_t one_sided_refusal(ncclComm* comm, int peer, int signal, int context, cudaStream_t stream) {
   if (const ncclResult_t status = ready(comm); status != ncclSuccess) {
     return status;
@@ -444,7 +444,7 @@ ncclResult_t issue_one_sided(Lock& lock, ncclComm& comm, cudaStream_t stream, co
   });
 }
 
-/// Hands what other ranks put to the communicator that it is for.
+/// Passes what other ranks put to the communicator to which it belongs.
 void listen(software_gpu::Mesh& mesh) {
   mesh.listen([&mesh](int peer, std::uint64_t id, const Bytes& bytes) {
     const Lock lock(mutex());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The double of NCCL, built in several versions: NCCL_DOUBLE_VERSION selects one, and older ones lack functions.
+// The double of NCCL, built in several versions: NCCL_DOUBLE_VERSION selects the version, and older ones lack
+// functions.
 #include "tests/software_gpu/nccl_double.h"
 
 #include <fmt/format.h>
@@ -16,7 +17,7 @@
 
 using commfuse::validate::test::NcclDouble;
 
-/// Never freed, so that a use after its end is noticed rather than undefined.
+/// Never freed, so that a use after its end is detected rather than undefined.
 struct ncclComm {
   int id = 0;
   int ranks = 1;
@@ -73,7 +74,8 @@ void join(Lock& lock, ncclComm& comm) {
   }
 }
 
-/// Runs `work` later, in another thread; until then the communicator is in progress, with `hangs` until it is aborted.
+/// Runs `work` later, in another thread; until then the communicator is in progress. With `hangs` it stays so until it
+/// is aborted.
 template <class Work>
 ncclResult_t later(Lock& lock, ncclComm& comm, bool hangs, Work work) {
   join(lock, comm);
@@ -319,7 +321,8 @@ ncclResult_t ncclAlltoAll(const void*, void*, size_t, ncclDataType_t, ncclComm_t
 #endif
 
 #if NCCL_DOUBLE_VERSION >= 22902
-// header_facts_test.cpp compares these types with NVIDIA's header if it has them; this version's header has not.
+// header_facts_test.cpp compares these types with NVIDIA's header if that has them; the header of this version does
+// not.
 ncclResult_t ncclPutSignal(const void*, size_t count, ncclDataType_t, int peer, ncclWindow_t window, size_t offset,
                            int signal, int context, unsigned int flags, ncclComm_t comm, cudaStream_t) {
   return signal != 0 || context != 0 || flags != 0 || window == nullptr

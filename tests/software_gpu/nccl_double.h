@@ -32,13 +32,13 @@ struct NcclDoubleCommunicator {
   bool shares = false;
 };
 
-/// State of the double. Lock `mutex` to read while calls are under way.
+/// State of the double. Lock `mutex` to read it while calls are in progress.
 struct NcclDouble {
   std::mutex mutex;
 
   // Settings of its behaviour.
   std::chrono::milliseconds slowness{5};  ///< Duration of calls on communicators that do not block.
-  bool hangs_in_init = false;             ///< A rank never arrives.
+  bool hangs_in_init = false;             ///< One rank never arrives.
   bool hangs_in_group = false;            ///< Groups on communicators that block hang until they are aborted.
   bool hangs_in_register = false;
   bool hangs_in_finalize = false;

@@ -60,7 +60,7 @@ bool read_all(int socket, void* to, std::size_t bytes) {
   return true;
 }
 
-/// A socket that is closed unless it is taken.
+/// A socket that is closed unless it has been taken.
 class Socket {
  public:
   explicit Socket(int socket) : socket_(socket) {}
@@ -160,7 +160,7 @@ void Mesh::send(int peer, Tag tag, const Bytes& bytes) {
   Peer& to = *peers_.at(static_cast<std::size_t>(peer));
   const Frame frame{tag, bytes.size()};
   const std::lock_guard lock(to.writing);
-  // Data for a rank that is gone are lost.
+  // Data for a rank that has ended are lost.
   static_cast<void>(write_all(to.socket, &frame, sizeof frame) && write_all(to.socket, bytes.data(), bytes.size()));
 }
 

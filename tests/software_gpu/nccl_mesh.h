@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connects ranks of the double of NCCL, as threads or processes of one machine: a local socket between every two of
-// them, found by the unique id.
+// Connects ranks of the double of NCCL, as threads or processes of one machine: a local socket between any two ranks,
+// found by the unique id.
 #pragma once
 
 #include <atomic>
@@ -29,7 +29,7 @@ enum class Purpose : std::uint32_t {
   ready,
   message,
   collective,
-  put,  ///< Nobody receives it: it is handed to who listens as soon as it is there.
+  put,  ///< No rank receives it: it is passed to the listener as soon as it arrives.
 };
 
 struct Tag {
@@ -54,14 +54,14 @@ class Mesh {
 
   /// Sends without waiting for the receiver.
   void send(int peer, Tag tag, const Bytes& bytes);
-  /// Waits, for ever if the peer is gone: NCCL does not notice that either. Throws Aborted once `aborted`.
+  /// Waits, forever if the peer has ended, because NCCL does not notice that either. Throws Aborted once `aborted`.
   Bytes receive(int peer, Tag tag, const std::atomic<bool>& aborted);
-  /// Returns the number of messages of a communicator that arrived and were not received.
+  /// Returns the number of messages of a communicator that have arrived but were not received.
   [[nodiscard]] std::size_t left_over(std::uint64_t communicator);
-  /// Called for every put, from any thread: by rank of the mesh, and communicator.
+  /// Called for every put, from any thread, with the rank in the mesh and the communicator.
   using Listener = std::function<void(int peer, std::uint64_t communicator, const Bytes& bytes)>;
   void listen(Listener listener);
-  /// Wakes who waits, to see that it is aborted.
+  /// Wakes the waiting threads, which then see that they are aborted.
   void wake();
 
  private:

@@ -20,7 +20,7 @@ Bytes bytes_at(const void* from, std::size_t count) {
   return {begin, begin + count};
 }
 
-/// Handles no bytes too: a part of an all-reduce with fewer elements than ranks is empty.
+/// Accepts zero bytes too: a part of an all-reduce with fewer elements than ranks is empty.
 void put(void* to, const Bytes& bytes) { std::ranges::copy(bytes, static_cast<std::byte*>(to)); }
 
 /// Sent by a receiver when it is ready, and by members of a collective before they begin.
@@ -102,7 +102,7 @@ class Ring {
  public:
   explicit Ring(ncclComm& comm) : comm_(comm), n_(ranks_of(comm)) {}
 
-  /// Sends to the next rank and receives from the one before.
+  /// Sends to the next rank and receives from the previous rank.
   Bytes pass(const Bytes& bytes) {
     send(comm_, (comm_.rank + 1) % n_, Purpose::collective, bytes);
     return receive(comm_, (comm_.rank + n_ - 1) % n_, Purpose::collective);
@@ -120,7 +120,7 @@ class Ring {
     }
   }
 
-  /// `begins` has the first element of every rank's part. The sum of a part starts at the rank after its owner.
+  /// `begins` holds the first element of every rank's part. The sum of a part starts at the rank after its owner.
   Bytes reduce(const std::byte* from, const std::vector<std::size_t>& begins, ncclDataType_t type) {
     const auto mine = [&](int part) {
       const auto i = static_cast<std::size_t>(part);

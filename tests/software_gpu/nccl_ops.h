@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Communicators of the double of NCCL, and their operations when a stream reaches them.
+// Communicators of the double of NCCL, and the effects of their operations when a stream reaches them.
 #pragma once
 
 #include <nccl.h>
@@ -12,7 +12,7 @@
 #include "tests/software_gpu/gpu.h"
 #include "tests/software_gpu/nccl_mesh.h"
 
-/// Never freed, so that a use after its end is noticed.
+/// Never freed, so that a use after its end is detected.
 struct ncclComm {
   std::shared_ptr<software_gpu::Mesh> mesh;  // null: not connected yet
   std::uint64_t id = 0;
@@ -34,7 +34,7 @@ struct ncclComm {
   std::vector<std::pair<int, bool>> connected;  // peers, and whether messages go to them
   bool has_rings = false;
   std::uint32_t splits = 0;
-  /// Memory that is registered: the n-th of a communicator on all its ranks.
+  /// Registered memory: the n-th of a communicator on all its ranks.
   struct Registered {
     std::byte* at = nullptr;
     std::size_t bytes = 0;
@@ -43,14 +43,14 @@ struct ncclComm {
   };
   std::vector<Registered> registered;
   std::uint64_t registrations = 0;
-  bool has_puts = false;  // all its ranks have met for the first
+  bool has_puts = false;  // all its ranks have met for the first time
 
-  std::atomic<int> operations = 0;  // not ended
+  std::atomic<int> operations = 0;  // not yet ended
 
   std::mutex signal_mutex;
   std::condition_variable signal_changed;
   std::map<int, std::uint64_t> raised;   // signals by the rank that raised them
-  std::map<int, std::uint64_t> awaited;  // by calls, whether they have come or not
+  std::map<int, std::uint64_t> awaited;  // by calls, whether or not they have arrived
 };
 
 namespace software_gpu {
@@ -74,19 +74,20 @@ struct Operation {
 };
 
 std::size_t size_of(ncclDataType_t type);
-/// Runs messages of one communicator together, or one collective: at once on all members, in the order in which each of
-/// them issued it. Ends the process with an error if two ranks disagree about sizes or kinds.
+/// Runs messages of one communicator together, or one collective: concurrently on all members, in the order in which
+/// each of them issued it. Ends the process with an error if two ranks disagree about sizes or kinds.
 void run_operations(ncclComm& comm, const std::vector<Operation>& operations);
 
-/// Writes into another rank's window, whatever that rank does, and raises its signal. No bytes: raises it alone.
+/// Writes into another rank's window, whatever that rank does, and raises its signal. With no bytes it only raises the
+/// signal.
 void put(ncclComm& comm, int peer, std::uint64_t window, std::size_t offset, const void* from, std::size_t bytes);
-/// Does the part of put() on the other side. Requires the mutex of the communicators.
+/// Does the receiving side's part of put(). Requires the mutex of the communicators.
 void take_put(ncclComm& comm, int member, const Bytes& bytes);
 /// Waits until a rank has raised this many signals. Returns early once the communicator is aborted.
 void wait_for_signals(ncclComm& comm, int peer, std::uint64_t count);
 
 Bytes exchange(ncclComm& comm, int to, int from, Purpose purpose, const Bytes& bytes);
-/// Sends every member these bytes; returns the bytes of all, by member.
+/// Sends these bytes to every member; returns the bytes of all, by member.
 std::vector<Bytes> gather(ncclComm& comm, Purpose purpose, const Bytes& bytes);
 
 }  // namespace software_gpu

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The plugin as nvcc builds it, linked with the double of the runtime in place of NVIDIA's: the double has every
-// function that it calls, by the signatures of NVIDIA's headers, and every kernel is launched by a name that was
-// registered. Skipped without nvcc.
+// function that the plugin calls, with the signatures of NVIDIA's headers, and every kernel is launched by a registered
+// name. Skipped without nvcc.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ namespace {
 
 #ifdef COMMFUSE_NVCC_BUILD
 
-TEST(NvccBuild, CallsNothingThatTheDoubleLacksAndLaunchesItsKernels) {
+TEST(NvccBuild, CallsOnlyTheDoubleAndLaunchesItsKernels) {
   void* const loaded = ::dlopen(COMMFUSE_NVCC_BUILD, RTLD_NOW | RTLD_LOCAL);
   ASSERT_NE(loaded, nullptr) << ::dlerror();
   // NOLINTBEGIN(*-reinterpret-cast): dlsym() needs the cast

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The double of NVIDIA's management library: libnvidia-ml.so.1. It reports all GPUs of the machine, whatever
-// CUDA_VISIBLE_DEVICES shows, and answers nothing before it is started. Its values are fixed: a program has neither
+// The double of NVIDIA's management library: libnvidia-ml.so.1. It reports all GPUs of the machine, regardless of
+// CUDA_VISIBLE_DEVICES, and fails every call before it is started. Its values are fixed, because a program has neither
 // heat nor links.
 #include <array>
 #include <atomic>
@@ -31,7 +31,7 @@ constexpr unsigned clock_mhz = 1000;
 constexpr unsigned milliwatts = 42'000;
 constexpr unsigned celsius = 20;
 
-/// Percentages: its GPUs compute while their program runs, and nobody measures it.
+/// Percentages: the GPUs compute while their program runs, and nothing measures them.
 struct Utilization {
   unsigned gpu = 0;
   unsigned memory = 0;

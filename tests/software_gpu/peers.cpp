@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // GPUs that access each other's memory, copies between them, and their places on the bus. A kernel that touches memory
-// of an inaccessible GPU is not noticed, because all of it is memory of this process.
+// of an inaccessible GPU is not detected, because all of it is memory of this process.
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -31,7 +31,7 @@ int devices_here() {
 }
 bool is_device(int device) { return device >= 0 && device < devices_here(); }
 
-/// Returns the number of GPUs below one switch: only those may access each other. 0: all.
+/// Returns the number of GPUs below one switch: only these may access each other. 0: all.
 int neighbours() {
   static const int count = [] {
     const char* text = std::getenv("SOFTWARE_GPU_PEERS");  // NOLINT(concurrency-mt-unsafe): nobody changes it
@@ -102,7 +102,7 @@ cudaError_t cudaDeviceGetPCIBusId(char* text, int length, int device) {
   if (!is_device(device)) {
     return said(cudaErrorInvalidDevice);
   }
-  std::array<char, 32> address{};  // an address outside of any machine's domains
+  std::array<char, 32> address{};  // an address outside the domains of any machine
   const int needed = std::snprintf(address.data(), address.size(), "FFFF:%02X:00.0", device & 0xff);
   if (text == nullptr || length <= needed) {
     return said(cudaErrorInvalidValue);

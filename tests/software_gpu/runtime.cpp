@@ -39,7 +39,7 @@ constexpr unsigned most_blocks = 65535;  // blocks along y and z
 
 thread_local int current = 0;
 
-/// The devices of the machine that CUDA_VISIBLE_DEVICES shows, in its order.
+/// The devices of the machine that CUDA_VISIBLE_DEVICES shows, in the order of that variable.
 const std::vector<int>& visible_devices() {
   static const std::vector<int> visible = [] {
     std::vector<int> shown;
@@ -81,7 +81,7 @@ std::size_t shared_limit(const void* kernel) {
   return raised == shared_limits().end() ? shared_bytes_without_asking : raised->second;
 }
 
-/// Returns an estimate, because the work of its threads is not known.
+/// Returns an estimate, because the work of the kernel's threads is not known.
 double flops_of(const KernelShape& shape) {
   constexpr double of_thread = 64.0;
   return of_thread * shape.grid.x * shape.grid.y * shape.grid.z * shape.block.x * shape.block.y * shape.block.z;
@@ -141,8 +141,8 @@ using namespace software_gpu;  // NOLINT(google-build-using-namespace): this fil
 extern "C" {
 
 cudaError_t cudaGetDeviceCount(int* count) {
-  // It is loaded before a program asks for NVIDIA's, by a run path that the program lacks; the program then gets this
-  // one by its name.
+  // It is loaded before a program requests NVIDIA's library, by a run path that the program lacks; the program then
+  // gets this library by its name.
   static void* const management = ::dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
   static_cast<void>(management);
   *count = static_cast<int>(visible_devices().size());

@@ -43,7 +43,7 @@ std::mutex& mutex_here() {
   static auto& mutex = *new std::mutex;
   return mutex;
 }
-/// Files of this process, by the ledger of the memory that it shares.
+/// Files of this process, by the ledger of the memory that they share.
 std::map<const Ledger*, int>& files() {
   static auto& descriptors = *new std::map<const Ledger*, int>;
   return descriptors;
@@ -57,7 +57,7 @@ std::map<Name, Opened>& opened() {
   return openings;
 }
 
-/// False for a process that has ended, even if nobody has waited for it.
+/// False for a process that has ended, even if no process has waited for it.
 bool is_alive(pid_t process) {
   std::ifstream file("/proc/" + std::to_string(process) + "/stat");
   std::stringstream text;
@@ -87,7 +87,7 @@ bool move_into_file(Pages& pages, int file) {
   return ::mmap(pages.first, pages.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0) == pages.first;
 }
 
-/// Maps memory of another process, before a protected page. Returns null if that fails.
+/// Maps memory of another process, followed by a protected page. Returns null if that fails.
 void* map_shared(const Name& name, Ledger** ledger) {
   const std::string path = "/proc/" + std::to_string(name.owner) + "/fd/" + std::to_string(name.file);
   const int file = ::open(path.c_str(), O_RDWR | O_CLOEXEC);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device memory that processes share. Its pages lie in a file without a name, which other processes open by its number
-// in the owner's process; a page after them lists the processes that have it open.
+// Device memory that processes share. Its pages are in an unnamed file, which other processes open by its number in the
+// owner's process; a page after them lists the processes that have it open.
 #pragma once
 
 #include <cuda.h>
@@ -32,9 +32,9 @@ struct Pages {
 /// Returns the pages of a block that begins there and belongs to the device; nothing if there is none.
 std::optional<Pages> pages_of(const void* at, int device);
 void set_ledger(const void* at, Ledger* ledger);
-/// Adds memory of another process, open for a device of this one.
+/// Adds memory of another process, open for a device of this process.
 void add_opened(const void* at, std::size_t bytes, int device, Ledger* ledger);
-/// Closes it; returns null if it is not open here.
+/// Closes it; returns null if it is not open in this process.
 Ledger* close_opened(const void* at);
 /// Call before the owner frees it. Ends the process if another living process has it open.
 void end_sharing(Ledger& ledger);

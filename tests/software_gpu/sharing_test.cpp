@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Contracts of the doubles for memory that processes share and for stream memory operations. The other process is this
-// program again, which runs one of the disabled tests below with a handle.
+// same program, which runs one of the disabled tests below with a handle.
 #include <cudaTypedefs.h>
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
@@ -69,7 +69,7 @@ cudaIpcMemHandle_t handle_of(void* at) {
 
 using Pipe = std::unique_ptr<FILE, decltype(&::pclose)>;
 
-/// Starts a disabled test of this program in another process. Its output can be read.
+/// Starts a disabled test of this program in another process, whose output can be read.
 Pipe started(const std::string& test, const cudaIpcMemHandle_t& handle) {
   std::string text;
   for (const char byte : handle.reserved) {
@@ -140,21 +140,21 @@ TEST(OtherProcess, DISABLED_SetsAFlag) {
 TEST(OtherProcess, DISABLED_KeepsItOpen) {
   void* at = nullptr;
   ASSERT_EQ(open_given(&at), cudaSuccess);
-  for (int i = 0; i < 300; ++i) {  // waits until the reader has gone
+  for (int i = 0; i < 300; ++i) {  // waits until the reader has ended
     std::printf("it is open\n");
     std::fflush(stdout);
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
 }
 
-TEST(SoftwareGpuSharing, WhatOneProcessWritesTheOtherReads) {
+TEST(SoftwareGpuSharing, AProcessReadsWhatAnotherWrites) {
   unsigned* owned = numbers(7);
   ASSERT_TRUE(passes("AddsOne", handle_of(owned)));
   EXPECT_EQ(values_at(owned), std::vector<unsigned>(count, 8));
   EXPECT_EQ(cudaFree(owned), cudaSuccess);  // the other process has closed it
 }
 
-TEST(SoftwareGpuSharing, AHandleIsOpenedElsewhereAndWhileItsMemoryLives) {
+TEST(SoftwareGpuSharing, AHandleIsOpenedInOtherProcessesWhileItsMemoryExists) {
   unsigned* owned = numbers(7);
   const cudaIpcMemHandle_t handle = handle_of(owned);
   void* at = nullptr;
@@ -179,12 +179,12 @@ void free_what_another_has_open() {
   cudaFree(owned);
 }
 
-TEST(SoftwareGpuSharing, MemoryThatAnotherHasOpenIsNotFreed) {
+TEST(SoftwareGpuSharing, DoesNotFreeMemoryThatAnotherProcessHasOpen) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_DEATH(free_what_another_has_open(), "memory is freed that process [0-9]+ has open");
 }
 
-TEST(SoftwareGpuSharing, AFlagHoldsUpNoStreamButItsOwn) {
+TEST(SoftwareGpuSharing, AFlagBlocksOnlyItsOwnStream) {
   unsigned* flag = numbers(7);
   cudaStream_t waits = a_stream();
   cudaStream_t beside = a_stream();
@@ -200,7 +200,7 @@ TEST(SoftwareGpuSharing, AFlagHoldsUpNoStreamButItsOwn) {
   EXPECT_EQ(values_at(flag)[1], ~0U);
 }
 
-TEST(SoftwareGpuSharing, AnotherProcessLetsAStreamGoOn) {
+TEST(SoftwareGpuSharing, AnotherProcessUnblocksAStream) {
   unsigned* flag = numbers(7);
   cudaStream_t waits = a_stream();
   const cudaIpcMemHandle_t handle = handle_of(flag);
@@ -209,7 +209,7 @@ TEST(SoftwareGpuSharing, AnotherProcessLetsAStreamGoOn) {
   EXPECT_EQ(cudaStreamSynchronize(waits), cudaSuccess);
 }
 
-TEST(SoftwareGpuSharing, FlagsCountRound) {
+TEST(SoftwareGpuSharing, FlagsWrapAround) {
   unsigned* flag = numbers(~0U);
   cudaStream_t stream = a_stream();
   cudaStream_t beside = a_stream();
@@ -221,7 +221,7 @@ TEST(SoftwareGpuSharing, FlagsCountRound) {
   EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
 }
 
-TEST(SoftwareGpuSharing, FlagsLieInDeviceMemoryAtMultiplesOfFour) {
+TEST(SoftwareGpuSharing, FlagsAreInDeviceMemoryAtMultiplesOfFour) {
   unsigned* flag = numbers(7);
   cudaStream_t stream = a_stream();
   const auto inside = reinterpret_cast<const unsigned*>(reinterpret_cast<std::uintptr_t>(flag) + 2);

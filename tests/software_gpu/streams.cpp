@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams, each with a thread of its own and a speed from the seed, and their dependencies.
+// Streams, each with its own thread and a speed from the seed, and their dependencies.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -317,7 +317,7 @@ void push(cudaStream_t stream, Work work) {
 
 namespace {
 
-/// Waits for a place in its line, which it took when it was issued.
+/// Waits for its place in the line, which it took when it was issued.
 void stand_in_line(Work& work) {
   if (work.line == nullptr) {
     return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plants mistakes in a schedule and checks that an executor notices them.
+// Plants mistakes in a schedule and checks that an executor detects them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -75,8 +75,8 @@ struct Caught {
 /// Returns true if a run of this program under this seed of chaos goes wrong.
 using IsCaught = std::function<bool(const Program& program, const Sizes& sizes, std::uint64_t seed)>;
 
-/// Plants every single mistake that leaves the schedule running, each under up to `seeds` seeds of chaos, and counts by
-/// kind.
+/// Plants every single mistake after which the schedule still runs, each under up to `seeds` seeds of chaos, and counts
+/// by kind.
 inline void plant_in(const Program& program, const IsCaught& is_caught, std::uint64_t seeds,
                      std::array<Caught, 5>& kinds) {
   const Sizes sizes = checked_sizes(program)[1];
@@ -96,8 +96,8 @@ inline void plant_in(const Program& program, const IsCaught& is_caught, std::uin
   }
 }
 
-/// Mistakes that are wrong in every order are all caught; of those that are wrong in some orders, at least half under
-/// the tried seeds. More than `least` mistakes of each kind were planted.
+/// All mistakes that are wrong in every order are caught; of those that are wrong in some orders, at least half are
+/// caught under the tried seeds. More than `least` mistakes of each kind were planted.
 inline void expect_caught(const std::array<Caught, 5>& kinds, int least) {
   const auto of = [&](Planted kind) { return kinds[static_cast<std::size_t>(kind)]; };
   for (const auto kind : {Planted::wrong_peer, Planted::lost_sum}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Three ranks, worked by hand, with times in us.
+// Critical paths on three ranks, worked out by hand; times are in us.
 #include "model/analysis/critical_path.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ Instant at(int microseconds) { return Instant{std::chrono::microseconds(microsec
 
 PathStep step(Rank rank, int op, PathKind kind, int from, int to) { return {rank, OpId{op}, kind, at(from), at(to)}; }
 
-/// A run given by spans in us, by rank and op, and costs in us; issuing an op takes `issue`.
+/// A run given by spans in us, indexed by rank and op, and by costs in us; issuing an op takes `issue`.
 struct Played {
   Timeline timeline;
   Costs costs;
@@ -47,7 +47,7 @@ struct Played {
 };
 
 TEST(CriticalPath, RunsBackThroughTheSlowTransferOfAnotherRank) {
-  // Op 0 sends the rank's own shard on, op 2 the shard that came; 1, 3, 4 are GEMMs. Rank 1's first transfer takes 20.
+  // Op 0 sends the rank's own shard, op 2 the received shard; 1, 3 and 4 are GEMMs. Rank 1's first transfer takes 20.
   // Op 0: halves 0->1 1-13, 1->2 1-21, 2->0 1-13, so it ends at 13 on rank 0 and at 21 on ranks 1 and 2.
   // Op 2: every half waits for rank 1 or 2, which are free at 21: 21-33. Op 4 follows: 33-43.
   const Played played({{{1, 13}, {2, 12}, {21, 33}, {13, 23}, {33, 43}},
@@ -81,7 +81,7 @@ TEST(CriticalPath, ACollectiveWaitsForItsLastArriver) {
 }
 
 TEST(CriticalPath, AHostThatIsLateIsAllThatCounts) {
-  // Issuing takes 50 an op, products 10, the all-gather 8: the product is issued at 100.
+  // Issuing takes 50 per op, a GEMM 10 and the all-gather 8, so the GEMM is issued at 100.
   const Played played({{{50, 58}, {100, 110}}, {{50, 58}, {100, 110}}, {{50, 58}, {100, 110}}},
                       {{8, 10}, {8, 10}, {8, 10}}, 50us);
   EXPECT_EQ(critical_path(three_ranks(Scope::gate_up, "serial"), played.costs, played.timeline),

@@ -12,14 +12,14 @@ constexpr VerdictRule rule{.difference = 0.02};
 
 MapValue count(double value) { return {value, std::to_string(static_cast<int>(value))}; }
 
-/// Returns an entry with a sequence length, a link rate in bytes a second, and ranks.
+/// Returns an entry with a sequence length, a link rate in bytes per second and a number of ranks.
 MapEntry entry(double seq, double link, double ranks, const char* strategy, std::int64_t time) {
   return {"a", {count(seq), {link, "x"}, count(1), count(ranks)}, strategy, Duration{time}};
 }
 
 MapEntry at_seq(double seq, const char* strategy, std::int64_t time) { return entry(seq, 1.0, 2.0, strategy, time); }
 
-TEST(CrossoverMap, ACellSaysWhatItsWinnerSavesOverTheNextFamilyAndOverSerial) {
+TEST(CrossoverMap, ACellHasTheSavingOverTheNextFamilyAndOverSerial) {
   const std::vector<MapEntry> entries{at_seq(1, "serial", 200), at_seq(1, "sliced", 120), at_seq(1, "sliced", 100),
                                       at_seq(1, "ring", 125),   at_seq(2, "serial", 100), at_seq(2, "ring", 101)};
   const CrossoverMap map = crossover_maps(entries, rule).at(0);
@@ -35,8 +35,8 @@ TEST(CrossoverMap, ACellSaysWhatItsWinnerSavesOverTheNextFamilyAndOverSerial) {
   EXPECT_EQ(map.strategies, (std::vector<std::string>{"serial", "sliced"}));
 }
 
-TEST(CrossoverMap, WhereTimesArePowersOfTheValueTheCrossoverIsExact) {
-  // 1000 x seq against 8000 whatever it is: equal at 8, between 4 and 16; log 2 below and above.
+TEST(CrossoverMap, TheCrossoverIsExactForPowerLaws) {
+  // One family takes 1000 x seq, the other 8000 at every length: equal at 8, between 4 and 16; log 2 below and above.
   const std::vector<MapEntry> entries{at_seq(4, "linear", 4000), at_seq(4, "flat", 8000), at_seq(16, "linear", 16000),
                                       at_seq(16, "flat", 8000)};
   const CrossoverMap map = crossover_maps(entries, rule).at(0);
@@ -53,7 +53,7 @@ TEST(CrossoverMap, AThirdFamilyThatIsFasterInBetweenLeavesTheBracketAlone) {
                                       at_seq(16, "linear", 16000), at_seq(16, "flat", 8000), at_seq(16, "third", 8100)};
   const CrossoverMap map = crossover_maps(entries, rule).at(0);
   ASSERT_EQ(map.crossings.size(), 1U);
-  EXPECT_FALSE(map.crossings[0].at.has_value());  // third takes sqrt(4100 x 8100), 5763, where the two take 8000
+  EXPECT_FALSE(map.crossings[0].at.has_value());  // third takes sqrt(4100 x 8100) = 5763 where the other two take 8000
 }
 
 TEST(CrossoverMap, RanksHaveNoValueBetweenAndAMissingRunHasNoLine) {
@@ -70,7 +70,7 @@ TEST(CrossoverMap, RanksHaveNoValueBetweenAndAMissingRunHasNoLine) {
   EXPECT_FALSE(map.crossings[1].clear);
 }
 
-TEST(CrossoverMap, AChangeBetweenTwoThatAreCloseAtOneEndIsNotClear) {
+TEST(CrossoverMap, AChangeBetweenCloseFamiliesIsNotClear) {
   const std::vector<MapEntry> entries{at_seq(1, "a", 1000), at_seq(1, "b", 1019), at_seq(2, "a", 2000),
                                       at_seq(2, "b", 1500)};
   EXPECT_FALSE(crossover_maps(entries, rule).at(0).crossings.at(0).clear);
@@ -78,7 +78,7 @@ TEST(CrossoverMap, AChangeBetweenTwoThatAreCloseAtOneEndIsNotClear) {
 }
 
 TEST(CrossoverMap, PlacesAreSortedAndChangesAreLookedForAlongEveryAxis) {
-  // Two sequences x two links; b wins only at the longer one with the faster link.
+  // Two sequences and two links; b wins only at the longer sequence with the faster link.
   std::vector<MapEntry> entries;
   for (const double seq : {2.0, 1.0}) {
     for (const double link : {200.0, 100.0}) {
@@ -97,7 +97,7 @@ TEST(CrossoverMap, PlacesAreSortedAndChangesAreLookedForAlongEveryAxis) {
   EXPECT_EQ(map.crossings[1].place, (MapPlace{1, 0, 0, 0}));
 }
 
-TEST(CrossoverMap, OnePointOrOneStrategyIsNoMapAndSettingsStandApart) {
+TEST(CrossoverMap, OnePointOrStrategyIsNotAMapAndSettingsAreSeparate) {
   EXPECT_TRUE(crossover_maps(std::vector{at_seq(1, "a", 1), at_seq(1, "b", 2)}, rule).empty());
   EXPECT_TRUE(crossover_maps(std::vector{at_seq(1, "a", 1), at_seq(2, "a", 2)}, rule).empty());
   std::vector<MapEntry> entries{at_seq(1, "a", 1), at_seq(2, "b", 2)};

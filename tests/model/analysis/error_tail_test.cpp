@@ -8,14 +8,14 @@
 namespace commfuse {
 namespace {
 
-TEST(ErrorTail, OneStandardErrorHoldsAsMuchAsOfANormalDistribution) {
+TEST(ErrorTail, OneStandardErrorCoversAsMuchAsInANormalDistribution) {
   EXPECT_EQ(share_below(0.0), 0.5);
   EXPECT_NEAR(share_below(1.0), 0.8413447460685429, 1e-15);
   EXPECT_NEAR(share_below(-1.0), 0.15865525393145707, 1e-15);
 }
 
-TEST(ErrorTail, IsThatOfStudentsTWithFourDegreesOfFreedom) {
-  // The arguments are its quantiles 0.7407, 2.1318 and 2.7764, divided by 1.1416.
+TEST(ErrorTail, IsStudentsTWithFourDegreesOfFreedom) {
+  // The arguments are quantiles of the distribution, 0.7407, 2.1318 and 2.7764, divided by 1.1416.
   EXPECT_NEAR(share_below(0.6488085204376139), 0.75, 1e-14);
   EXPECT_NEAR(share_below(1.8673765415091808), 0.95, 1e-14);
   EXPECT_NEAR(share_below(2.4320080089657694), 0.975, 1e-14);

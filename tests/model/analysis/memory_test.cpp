@@ -18,7 +18,7 @@ TEST(MemoryWarning, HasBothNumbersAndARemedy) {
   EXPECT_FALSE(is_memory_warning("m is 131072, and the fit saw 1 to 65536"));
 }
 
-TEST(LargestNeed, OfOneRowIsItsOwn) {
+TEST(LargestNeed, IsTheNeedOfASingleRow) {
   LargestNeed need;
   need.add(130.254, warning_of(130.254));
   EXPECT_EQ(
@@ -37,7 +37,7 @@ TEST(LargestNeed, CountsTheRowsThatDoNotFitAndTakesTheLargest) {
             "ranks or fewer tokens.");
 }
 
-TEST(LargestNeed, SaysNothingWhereAllFit) {
+TEST(LargestNeed, IsAbsentWhereAllFit) {
   LargestNeed need;
   EXPECT_EQ(need.sentence(), "");
   need.add(79.0, std::nullopt);

@@ -42,12 +42,12 @@ TEST(Percentiles, TheMedianOfTenLiesBetweenTheSecondAndTheNinth) {
 }
 
 // 1/32 = 3.1 % is more than 2.5 %, 1/64 is not.
-TEST(Percentiles, FiveSamplesDoNotSayWhereTheMedianLiesAndSixDo) {
+TEST(Percentiles, SixSamplesLocateTheMedianButFiveDoNot) {
   EXPECT_EQ(percentile(one_to(5), 500), (Estimate{3us, std::nullopt}));
   EXPECT_EQ(percentile(one_to(6), 500), known(3us, 1us, 6us));
 }
 
-// All samples lie below p99 with probability 0.99^n: 2.5 % at n = 367.04. Of p99.9, at n = 3687.04.
+// All samples lie below p99 with probability 0.99^n, which is 2.5 % at n = 367.04; for p99.9 at n = 3687.04.
 TEST(Percentiles, TheTailNeedsSamplesBeyondIt) {
   EXPECT_FALSE(percentile(one_to(367), 990).range.has_value());
   EXPECT_TRUE(percentile(one_to(368), 990).range.has_value());
@@ -100,7 +100,7 @@ TEST(Percentiles, RangesHoldTheTrueValueNinetyFiveTimesInAHundred) {
     const Estimate estimate = percentile(samples, 950);
     held += estimate.range->low <= Duration{950'000} && Duration{950'000} <= estimate.range->high ? 1 : 0;
   }
-  EXPECT_GE(held, 1900);  // at least 95 %: ends are samples, so a little more
+  EXPECT_GE(held, 1900);  // at least 95 %; the ends are samples, so it is slightly more
   EXPECT_LE(held, 1960);
 }
 
@@ -113,7 +113,7 @@ TEST(Percentiles, TheMeanHasStudentsRange) {
   EXPECT_NEAR(to_microseconds(estimate.range->high), 6 + 3.182446 * 3.651484 / 2, 1e-5);
 }
 
-TEST(Percentiles, OneSampleIsAllItsPercentilesAndSaysNothingOfThem) {
+TEST(Percentiles, OneSampleIsAllItsPercentilesWithoutAnInterval) {
   const Percentiles percentiles = percentiles_of({5us});
   EXPECT_EQ(percentiles.samples, 1U);
   for (const Estimate& estimate :

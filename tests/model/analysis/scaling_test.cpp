@@ -11,7 +11,7 @@ ScalingPoint point(std::int64_t ranks, std::int64_t batch, std::int64_t seq, std
 }
 
 TEST(Scaling, IsStrongWhereTheSameWorkHasSeveralCountsOfRanks) {
-  // 2 to 8 ranks could be 4 times as fast; 300 to 100 is 3 times.
+  // From 2 to 8 ranks the speedup is at most 4; from 300 to 100 it is 3.
   const std::vector<ScalingPoint> points{point(4, 1, 1024, 180), point(2, 1, 1024, 300), point(8, 1, 1024, 100),
                                          point(2, 1, 2048, 900)};
   const std::vector<Scaling> scalings = scalings_of(points);
@@ -30,7 +30,7 @@ TEST(Scaling, IsWeakWhereTokensARankAreFixedWhetherByBatchOrBySequence) {
   EXPECT_DOUBLE_EQ(scalings[0].efficiency, 0.8);
 }
 
-TEST(Scaling, IsNeitherWhereRanksStandStillOrAllChangesAtOnce) {
+TEST(Scaling, IsNeitherIfRanksAreConstantOrEverythingChanges) {
   EXPECT_TRUE(scalings_of(std::vector{point(2, 1, 1024, 1), point(2, 1, 2048, 2)}).empty());
   EXPECT_TRUE(scalings_of(std::vector{point(2, 1, 1024, 1), point(4, 1, 1536, 2)}).empty());
   EXPECT_TRUE(scalings_of({}).empty());

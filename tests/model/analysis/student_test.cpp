@@ -15,7 +15,7 @@ TEST(Student, HasClosedFormsForOneAndTwoDegreesOfFreedom) {
   EXPECT_NEAR(student_975(2), 0.95 * std::sqrt(2.0 / (1.0 - 0.95 * 0.95)), 1e-14);
 }
 
-// The values are by mpmath; the table ends at 30.
+// The values are from mpmath; the table ends at 30 degrees of freedom.
 TEST(Student, ContinuesItsTableByASeries) {
   EXPECT_NEAR(student_975(30), 2.04227245630, 1e-9);
   EXPECT_NEAR(student_975(31), 2.03951344640, 1e-9);

@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 
 Instant at(Duration time) { return Instant{time}; }
 
-TEST(NearP99, OfAThousandTheRunsFromThe985thToThe995th) {
+TEST(NearP99, TakesRuns985To995OfAThousand) {
   std::vector<Duration> makespans;
   for (int i = 0; i < 1000; ++i) {
     makespans.emplace_back((i * 7 % 1000) * 1us);  // 0 to 999, in some order
@@ -23,7 +23,7 @@ TEST(NearP99, OfAThousandTheRunsFromThe985thToThe995th) {
   EXPECT_EQ(makespans[near.back()], 994us);
 }
 
-TEST(NearP99, OfManyOnlySomeEvenlySpread) {
+TEST(NearP99, TakesEvenlySpreadRunsOfMany) {
   std::vector<Duration> makespans;
   for (int i = 0; i < 100'000; ++i) {
     makespans.emplace_back(i * 1us);
@@ -34,7 +34,7 @@ TEST(NearP99, OfManyOnlySomeEvenlySpread) {
   EXPECT_EQ(near[1] - near[0], 100U);
 }
 
-TEST(NearP99, OfOneRunItIsThatOne) { EXPECT_EQ(near_p99({5us}, 400), (std::vector<std::size_t>{0})); }
+TEST(NearP99, TakesTheOnlyRun) { EXPECT_EQ(near_p99({5us}, 400), (std::vector<std::size_t>{0})); }
 
 TEST(P99Collector, MeansAddUpAndSharesCountRuns) {
   // Two runs: 10 = 6 compute + 4 head, and 15 = 6 compute + 3 stretch + 6 head. The second waits for rank 1.

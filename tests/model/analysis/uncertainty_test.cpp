@@ -19,7 +19,7 @@ TEST(Uncertainty, ErrorsThatAreIndependentAddBySquares) {
   EXPECT_EQ(error_of({}), 0.0);
 }
 
-TEST(Uncertainty, WhatTwoTimesHangOnAlikeCancels) {
+TEST(Uncertainty, SharedDependenciesOfTwoTimesCancel) {
   const Uncertainty a{{{std::size_t{3}, 0.10}, {product(8), 0.03}}};
   const Uncertainty b{{{std::size_t{3}, 0.10}, {product(64), 0.04}}};
   EXPECT_DOUBLE_EQ(ratio_error(a, b), 0.05);
@@ -35,7 +35,7 @@ TEST(Uncertainty, AParameterComesBeforeAShapeAndNoneIsCountedTwice) {
 
 TEST(Uncertainty, OneStandardErrorApartIs84Percent) {
   const Uncertainty doubt{{{std::size_t{0}, std::log(2.0)}}};
-  // ln(2 us / 1 us) is one error of the ratio: S(1) = Phi(1).
+  // ln(2 us / 1 us) is one standard error of the ratio: S(1) = Phi(1).
   EXPECT_NEAR(probability_shorter(1us, doubt, 2us, {}), 0.8413447460685429, 1e-15);
   EXPECT_NEAR(probability_shorter(2us, {}, 1us, doubt), 0.15865525393145707, 1e-15);
   EXPECT_EQ(probability_shorter(1us, doubt, 1us, {}), 0.5);
@@ -48,31 +48,33 @@ TEST(Uncertainty, WithoutDoubtTheShorterIsTheShorter) {
   EXPECT_EQ(probability_shorter(1us, shared, 2us, shared), 1.0);
 }
 
-// Two doubts of 0.3 and 0.4 make an error of 0.5. The measured time has both and was off by 0.1.
-TEST(Evidence, OfTheSameTimeLeavesNothingToDoubt) {
+// Two doubts of 0.3 and 0.4 make an error of 0.5. The measured time has both doubts and was off by 0.1.
+TEST(Evidence, AboutTheSameTimeLeavesNoDoubt) {
   const Uncertainty measured{{{std::size_t{0}, 0.3}, {StepDoubt{"a"}, 0.4}}};
   const Evidence evidence{measured, 0.1};
   EXPECT_DOUBLE_EQ(expected_log_ratio(measured, evidence), 0.1);
   EXPECT_NEAR(error_of(given(measured, evidence)), 0.0, 1e-15);
 }
 
-// Another time shares the first doubt alone: 0.3 x 0.3 / 0.25 of 0.1; and its variance, 0.18, loses 0.09^2 / 0.25.
-TEST(Evidence, TellsOfAnotherTimeWhatTheyShare) {
+// The other time shares only the first doubt: it moves by 0.3 x 0.3 / 0.25 of 0.1, and its variance, 0.18, loses 0.09^2
+// / 0.25.
+TEST(Evidence, CarriesOverToAnotherTimeWhatTheyShare) {
   const Evidence evidence{{{{std::size_t{0}, 0.3}, {StepDoubt{"a"}, 0.4}}}, 0.1};
   const Uncertainty other{{{std::size_t{0}, 0.3}, {StepDoubt{"b"}, 0.3}}};
   EXPECT_DOUBLE_EQ(expected_log_ratio(other, evidence), 0.036);
   EXPECT_DOUBLE_EQ(error_of(given(other, evidence)), std::sqrt(0.18 - 0.0324));
 }
 
-TEST(Evidence, TellsNothingOfATimeThatSharesNoDoubt) {
+TEST(Evidence, SaysNothingAboutATimeWithoutSharedDoubt) {
   const Evidence evidence{{{{std::size_t{0}, 0.3}}}, 0.1};
   const Uncertainty other{{{std::size_t{1}, 0.2}}};
   EXPECT_EQ(expected_log_ratio(other, evidence), 0.0);
   EXPECT_DOUBLE_EQ(error_of(given(other, evidence)), 0.2);
 }
 
-// Given the evidence two times are 0.36 and 0.09 / 0.25 of it; their ratio keeps the doubts that only one of them has.
-TEST(Evidence, LeavesTheRatioOfTwoTimesWhatNeitherSharesWithIt) {
+// Given the evidence, the doubt that both times still share cancels in their ratio, which keeps the doubts that only
+// one of them has: 0.3 and 0.4.
+TEST(Evidence, KeepsTheDoubtInARatioThatNeitherTimeSharesWithIt) {
   const Evidence evidence{{{{std::size_t{0}, 0.3}, {StepDoubt{"a"}, 0.4}}}, 0.1};
   const Uncertainty b{{{std::size_t{0}, 0.3}, {StepDoubt{"b"}, 0.3}}};
   const Uncertainty c{{{std::size_t{0}, 0.3}, {StepDoubt{"c"}, 0.4}}};

@@ -31,7 +31,7 @@ TEST(Verdict, BothLimitsCanBeSet) {
   EXPECT_FALSE(verdict_of(two, {.difference = 0.03, .probability = 0.75}).wins());
 }
 
-TEST(Verdict, ASlowOneTiesTooWhereNothingIsKnownWell) {
+TEST(Verdict, ASlowScheduleTiesTooIfItIsUncertain) {
   // The second is 5% slower for sure; the third is 30% slower and uncertain.
   const std::vector<Contender> three{{100.0, 0.01, 0.99}, {105.0, 0.01, 0.01}, {130.0, 0.6, 0.3}};
   const Verdict verdict = verdict_of(three, {});
@@ -39,17 +39,17 @@ TEST(Verdict, ASlowOneTiesTooWhereNothingIsKnownWell) {
   EXPECT_NEAR(*verdict.probability, 0.7, 1e-12);
 }
 
-TEST(Verdict, ThoseOfDifferentPointsAreComparedByTheirErrors) {
+TEST(Verdict, SchedulesOfDifferentPointsAreComparedByTheirErrors) {
   // ln(1.1) = 0.0953 over hypot(0.03, 0.04) = 0.05 is 1.906 standard errors: 95.2 %.
   EXPECT_NEAR(*probability_faster({100.0, 0.03}, {110.0, 0.04}), 0.9524, 1e-4);
-  // The second was the fastest of its own point, which says nothing about the first.
+  // The second is the fastest of its own point, which says nothing about the first.
   EXPECT_NEAR(*probability_faster({100.0, 0.03}, {110.0, 0.04, 0.9}), 0.9524, 1e-4);
   EXPECT_FALSE(probability_faster({100.0, 0.03}, {110.0}));
   EXPECT_EQ(*probability_faster({100.0, 0.0}, {110.0, 0.0}), 1.0);
   EXPECT_EQ(*probability_faster({100.0}, {100.0}), 0.5);
 }
 
-TEST(Verdict, EqualTimesTieAndOneAloneWins) {
+TEST(Verdict, EqualTimesTieAndALoneScheduleWins) {
   EXPECT_EQ(verdict_of(std::vector<Contender>{{0.0}, {0.0}}, {}).front.size(), 2U);
   EXPECT_TRUE(verdict_of(std::vector<Contender>{{7.0}}, {}).wins());
 }

@@ -48,7 +48,7 @@ class CatalogueTest : public ::testing::Test {
     return file_.string();
   }
 
-  /// Returns the message about a changed model file, without the path in front.
+  /// Returns the message about a changed model file, without the leading path.
   std::string model_refusal(const std::string& from, const std::string& to) const {
     const std::string path = changed("models/llama-3.1-70b.yaml", from, to);
     return without_path(refusal([&] { load_model(path); }));
@@ -122,11 +122,11 @@ TEST_F(CatalogueTest, Llama70bHas70BillionParameters) {
 TEST_F(CatalogueTest, Gpt3Has175BillionParameters) {
   const Transformer model = load_model("gpt-3-175b");
   EXPECT_FALSE(model.gated_mlp);
-  // 12 hidden^2 a layer, plus the table of 51200 tokens.
+  // 12 hidden^2 per layer, plus the table of 51200 tokens.
   EXPECT_EQ(model.layers * 12 * model.hidden * model.hidden + model.vocab * model.hidden, 174'575'321'088);
 }
 
-TEST_F(CatalogueTest, TheH100NodeCarriesValuesAndWhereTheyComeFrom) {
+TEST_F(CatalogueTest, TheH100NodeHasValuesAndTheirSources) {
   const Machine machine = load_machine("h100-sxm");
   EXPECT_EQ(machine.gpus_per_node, 8);
   EXPECT_EQ(machine.accelerator.sms, 132);
@@ -156,7 +156,7 @@ TEST_F(CatalogueTest, AnUnknownNameIsAnsweredWithTheNearestAndAll) {
   const std::string models = known(Catalogue::models) + "; a path holds '/' or ends in .yaml or .json";
   EXPECT_EQ(refusal([] { load_model("llama-3.1-70B-x"); }),
             "unknown model 'llama-3.1-70B-x'; did you mean 'llama-3.1-70b'? " + models);
-  // The suggestion keeps the generation that was meant, though llama-2-70b is spelled more like it.
+  // The suggestion keeps the intended generation, though llama-2-70b is spelled more similarly.
   EXPECT_EQ(refusal([] { load_model("llama3-70b"); }),
             "unknown model 'llama3-70b'; did you mean 'llama-3.1-70b'? " + models);
   EXPECT_EQ(refusal([] { load_model("perceptron"); }), "unknown model 'perceptron'; " + models);
@@ -168,13 +168,13 @@ TEST_F(CatalogueTest, AnUnknownNameIsAnsweredWithTheNearestAndAll) {
   EXPECT_EQ(refusal([] { load_machine(""); }), "the hardware has no name; " + known(Catalogue::hardware));
 }
 
-TEST_F(CatalogueTest, WhatMayBeJsonIsAPathWhenItEndsSo) {
+TEST_F(CatalogueTest, ANameThatEndsInJsonIsAPath) {
   EXPECT_EQ(find_config(Catalogue::models, "mine.json"), "mine.json");
   EXPECT_EQ(find_config(Catalogue::schedules, "mine.json"), "mine.json");
   EXPECT_NE(refusal([] { find_config(Catalogue::hardware, "mine.json"); }), "");
 }
 
-TEST_F(CatalogueTest, AConfigFolderThatIsNoneIsRefused) {
+TEST_F(CatalogueTest, RefusesAnInvalidConfigFolder) {
   setenv("COMMFUSE_CONFIG_DIR", "/nowhere", 1);
   EXPECT_EQ(refusal([] { load_model("llama-3.1-70b"); }),
             "COMMFUSE_CONFIG_DIR is '/nowhere', which is not a folder; set it to the folder that holds models/ and "

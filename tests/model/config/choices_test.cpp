@@ -21,7 +21,7 @@ RunChoices choices_with(const std::map<std::string_view, std::string>& texts) {
   return choices_of(settings);
 }
 
-TEST(ChoicesTest, WhatNobodyChoseIsAsTheTableSays) {
+TEST(ChoicesTest, UnsetSettingsHaveTheDefaultsOfTheTable) {
   const RunChoices run = choices_of(Settings());
   EXPECT_EQ(run.model, "llama-3.1-70b");
   EXPECT_EQ(run.machine, (MachineChoice{"h100-sxm", "x1", "x1"}));
@@ -129,7 +129,7 @@ TEST(ChoicesTest, SettingsOfWholeModelsFillTheirOwnMembers) {
   EXPECT_EQ(run.step.latent_decode, LatentDecode::naive);
 }
 
-TEST(ChoicesTest, OptionsOfStrategiesAreFixedWhereSomebodyGaveThem) {
+TEST(ChoicesTest, OptionsOfStrategiesAreFixedWhereTheyAreGiven) {
   const RunChoices run = choices_with({{"strategy.name", "sliced,commfuse"},
                                        {"strategy.variants", "all"},
                                        {"strategy.slices", "1K"},

@@ -48,7 +48,7 @@ TEST(FieldTest, ChoicesAreTheCodesOwnLists) {
   }
 }
 
-TEST(FieldTest, CountsSayTheirRange) {
+TEST(FieldTest, CountsNameTheirRange) {
   EXPECT_EQ(refusal("ranks", "0"), "'0' is out of range; choose 1 to 1M ranks");
   EXPECT_EQ(refusal("ranks", "-8"), "'-8' is out of range; choose 1 to 1M ranks");
   EXPECT_EQ(refusal("ranks", "2M"), "'2M' is out of range; choose 1 to 1M ranks");
@@ -131,7 +131,7 @@ TEST(FieldTest, VariablesAreTheKeysInCapitals) {
   EXPECT_EQ(variable_of(*find_field("strategy.add_lane")), "COMMFUSE_STRATEGY_ADD_LANE");
 }
 
-TEST(FieldTest, AWrongKeyIsAnsweredWithTheSettingItMeans) {
+TEST(FieldTest, AWrongKeyIsAnsweredWithTheIntendedSetting) {
   EXPECT_EQ(remedy_for_key("sqe"), "did you mean 'seq'?");
   EXPECT_EQ(remedy_for_key("slices"), "did you mean 'strategy.slices'?");
   EXPECT_EQ(remedy_for_key("add-lane"), "did you mean 'strategy.add_lane'?");

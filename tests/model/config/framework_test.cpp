@@ -45,7 +45,7 @@ tensor_parallel:
 settings: {parallel.zero: 3, step.recompute: selective, step.micro_batch: 2}
 )";
 
-/// Loads texts as loom.yaml, in a folder of their own.
+/// Loads texts as loom.yaml, in a separate folder.
 class FrameworkTest : public ::testing::Test {
  protected:
   static Framework loaded(std::string_view text) {
@@ -115,13 +115,13 @@ TEST_F(FrameworkTest, AnExampleInFull) {
   EXPECT_EQ(loom.settings, settings);
 }
 
-TEST_F(FrameworkTest, AStrategyStandsInPlaceOfAnImplementation) {
+TEST_F(FrameworkTest, AStrategyMayReplaceAnImplementation) {
   const Framework loom = loaded(with("none\n  implementation: flux", "sliced"));
   EXPECT_EQ(loom.tensor_overlap, &sliced_strategy);
   EXPECT_EQ(loom.implementation, nullptr);
 }
 
-TEST_F(FrameworkTest, WhatAFileLeavesOutIsThatOfNoFramework) {
+TEST_F(FrameworkTest, OmittedKeysHaveTheValuesOfNoFramework) {
   const Framework none = load_framework("none");
   EXPECT_EQ(none.name, "");
   EXPECT_EQ(none.issue.value, Duration{12us});
@@ -158,7 +158,7 @@ TEST_F(FrameworkTest, FillsPresetsAndKeepsWhatTheUserChose) {
   EXPECT_EQ(none.text("parallel.zero"), find_field("parallel.zero")->preset);
 }
 
-TEST_F(FrameworkTest, WhatIsUnknownIsNamedWithItsPlace) {
+TEST_F(FrameworkTest, UnknownKeysAndWordsAreNamedWithTheirPlace) {
   EXPECT_EQ(refusal("overlap: none", "overlap: slicd"),
             "./loom.yaml:15:12: unknown strategy 'slicd'; did you mean 'sliced'?");
   EXPECT_EQ(refusal("overlap: none", "overlap: megakernel"),
@@ -178,7 +178,7 @@ TEST_F(FrameworkTest, WhatIsUnknownIsNamedWithItsPlace) {
             "./loom.yaml:10:5: unknown key 'rubin'; known keys: volta, ampere, hopper, blackwell");
 }
 
-TEST_F(FrameworkTest, NoNameIsThatOfAnotherRow) {
+TEST_F(FrameworkTest, RefusesNamesThatRowsAlreadyUse) {
   EXPECT_EQ(refusal("name: loom", "name: serial"),
             "./loom.yaml:2:7: 'serial' already means something in rows; choose another name");
   EXPECT_EQ(refusal("name: loom", "name: none"),
@@ -205,7 +205,7 @@ TEST_F(FrameworkTest, APlanTakesWhatTheFrameworkChooses) {
   EXPECT_FALSE(plan.overlap_gradients);
 }
 
-TEST_F(FrameworkTest, SettingsAreThoseOfTrainingStepsAlone) {
+TEST_F(FrameworkTest, AcceptsOnlySettingsOfTrainingSteps) {
   const std::string known =
       "parallel.sequence_parallel, parallel.pipeline, parallel.interleave, parallel.schedule, parallel.data, "
       "parallel.context, parallel.ulysses, parallel.experts, parallel.zero, step.micro_batch, step.recompute, "
@@ -225,7 +225,7 @@ TEST_F(FrameworkTest, SettingsAreThoseOfTrainingStepsAlone) {
             "./loom.yaml:18:27: 'parallel.zero' is a list; write one value, as in \"parallel.zero: text\"");
 }
 
-TEST_F(FrameworkTest, WhatIsMissingIsNamed) {
+TEST_F(FrameworkTest, MissingKeysAreNamed) {
   EXPECT_EQ(refusal("name: loom\n", ""), "./loom.yaml:1:1: missing key 'name'; add it, as in \"name: text\"");
   EXPECT_EQ(refusal("  runs_ahead: false\n", ""),
             "./loom.yaml:5:3: missing key 'runs_ahead' in 'host'; add it, as in \"runs_ahead: true\"");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads every config.json of a collection beside this checkout, whole, and compares parameters with an independent
-// count by the public modelling code. Skipped without the collection.
+// Reads every config.json of a collection beside this checkout, completely, and compares its parameters with an
+// independent count by the public modelling code. Skipped without the collection.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -100,7 +100,7 @@ TEST_F(HfConfigTest, IsWhatLoadModelReadsForAJsonPath) {
   EXPECT_EQ(find_config(Catalogue::models, "tiny.json"), fs::path("tiny.json"));
 }
 
-TEST_F(HfConfigTest, AnUnknownTypeIsReadAndSaidOnceOnStderr) {
+TEST_F(HfConfigTest, AnUnknownTypeIsReadAndReportedOnceOnStderr) {
   std::ofstream(file_) << llama_with("\"llama\"", "\"llamoid\"");
   ::testing::internal::CaptureStderr();
   EXPECT_TRUE(load_model(file_.string()).gated_mlp);
@@ -115,7 +115,7 @@ TEST_F(HfConfigTest, AnotherFileNameNamesTheModel) {
   EXPECT_EQ(read_hf_config(file).model.name, "mine");
 }
 
-TEST_F(HfConfigTest, KeyValueHeadsThatAreAbsentOrNullAreAsManyAsHeads) {
+TEST_F(HfConfigTest, AbsentOrNullKeyValueHeadsEqualHeads) {
   EXPECT_EQ(read(llama_with("\"num_key_value_heads\": 2,", "")).model.kv_heads, 8);
   EXPECT_EQ(read(llama_with("\"num_key_value_heads\": 2,", "\"num_key_value_heads\": null,")).model.kv_heads, 8);
 }
@@ -145,7 +145,7 @@ constexpr std::string_view nemotron_h = R"({"model_type": "nemotron_h", "hidden_
     "hybrid_override_pattern": "M-M*-", "mamba_num_heads": 16, "mamba_head_dim": 64, "ssm_state_size": 128,
     "n_groups": 8, "conv_kernel": 4, "chunk_size": 128})";
 
-TEST_F(HfConfigTest, ReadsAHybridWithALetterALayer) {
+TEST_F(HfConfigTest, ReadsAHybridWithALetterPerLayer) {
   const HfModel read_model = read(nemotron_h);
   EXPECT_TRUE(read_model.doubts.empty());
   const Transformer& model = read_model.model;
@@ -171,7 +171,7 @@ TEST_F(HfConfigTest, NamesTheFormatsOfACheckpointThatAreNotPriced) {
   EXPECT_EQ(model.notes[0], "weights in fp8 are taken for nvfp4, the narrowest format of this checkpoint");
 }
 
-TEST_F(HfConfigTest, ReadsHowWideStatesAreKept) {
+TEST_F(HfConfigTest, ReadsTheWidthOfStates) {
   const auto bits = [&](std::string_view dtype) {
     std::string text(nemotron_h);
     text.insert(1, fmt::format(R"("mamba_ssm_cache_dtype": {}, )", dtype));
@@ -194,7 +194,7 @@ TEST_F(HfConfigTest, ReadsAHybridWithAnMlpInEveryLayer) {
   EXPECT_EQ(model.kinds, kinds_of_letters("mam", false));
 }
 
-TEST_F(HfConfigTest, RefusesHybridsThatItCannotRead) {
+TEST_F(HfConfigTest, RefusesUnreadableHybrids) {
   const auto with = [&](std::string_view from, std::string_view to) {
     std::string text(nemotron_h);
     return refusal(text.replace(text.find(from), from.size(), to));
@@ -244,7 +244,7 @@ TEST_F(HfConfigTest, AMultimodalModelKeepsItsTextInside) {
       "'text_config.vocab_size' is missing; add it, or give a config.json of a decoder");
 }
 
-TEST_F(HfConfigTest, WhatIsLeftOpenIsSaid) {
+TEST_F(HfConfigTest, ReportsWhatAFileLeavesOpen) {
   const auto doubt_of = [&](std::string_view text) {
     const HfModel read_model = read(text);
     EXPECT_EQ(read_model.doubts.size(), 1u);
@@ -263,7 +263,7 @@ TEST_F(HfConfigTest, LayersThatHaveNoPriceAreRefused) {
             "'attn_type_list': lightning attention has no price here; choose another model");
 }
 
-/// Returns a model as the small ones of the field are: a hidden state of 1024 in 28 layers.
+/// Returns a model in the style of small published models: a hidden size of 1024 in 28 layers.
 std::string small(std::string_view type, std::string_view more) {
   return fmt::format(R"({{"model_type": "{}", "hidden_size": 1024, "intermediate_size": 3072, "num_hidden_layers": 28,
     "num_attention_heads": 16, "num_key_value_heads": 8, "head_dim": 128, "vocab_size": 151936{}{}}})",
@@ -284,11 +284,11 @@ TEST_F(HfConfigTest, TiedEmbeddingsCountOnce) {
     return parameters_of(read(small("llama", more)).model).total();
   };
   EXPECT_EQ(parameters("") - parameters(R"("tie_word_embeddings": true)"), table);
-  EXPECT_TRUE(read(small("gemma2", "")).model.tied_embeddings);  // The family decides where the file says nothing.
+  EXPECT_TRUE(read(small("gemma2", "")).model.tied_embeddings);  // The family decides where the file does not.
   EXPECT_EQ(parameters_of(read(small("qwen3", R"("tie_word_embeddings": true)")).model).total(), 596'049'920);
 }
 
-TEST_F(HfConfigTest, WindowsAreOfTheLayersThatHaveThem) {
+TEST_F(HfConfigTest, WindowsApplyToTheLayersThatHaveThem) {
   EXPECT_TRUE(read(small("mistral", R"("sliding_window": null)")).model.kinds.empty());
   EXPECT_EQ(windows_of(read(small("mistral", R"("sliding_window": 1024)")).model), std::vector<std::int64_t>(28, 1024));
   EXPECT_TRUE(read(small("qwen2", R"("sliding_window": 1024, "use_sliding_window": false)")).model.kinds.empty());
@@ -311,14 +311,14 @@ TEST_F(HfConfigTest, WindowsAreOfTheLayersThatHaveThem) {
   EXPECT_EQ(windows_of(chunked)[3], 0);
 }
 
-TEST_F(HfConfigTest, TheListOfLayersSaysMoreThanTheFamily) {
+TEST_F(HfConfigTest, TheListOfLayersOverridesTheFamily) {
   const Transformer model = read(llama_with("\"hidden_act\"", R"("layer_types": ["full_attention", "sliding_attention",
     "full_attention", "full_attention", "full_attention", "full_attention"], "sliding_window": 64, "hidden_act")"))
                                 .model;
   EXPECT_EQ(windows_of(model), (std::vector<std::int64_t>{0, 64, 0, 0, 0, 0}));
 }
 
-TEST_F(HfConfigTest, ExpertsStandInEverySecondLayerBesideAnImpliedOne) {
+TEST_F(HfConfigTest, EverySecondLayerHasExpertsBesideAnImpliedOne) {
   const Transformer model =
       read(
           R"({"model_type": "llama4_text", "hidden_size": 1024, "intermediate_size": 2048, "intermediate_size_mlp": 4096,
@@ -354,12 +354,12 @@ TEST_F(HfConfigTest, AMlpIsGatedUnlessItsFamilyIsKnownOtherwise) {
   EXPECT_FALSE(read(small("tomorrow", R"("hidden_act": "relu2")")).model.gated_mlp);
 }
 
-TEST_F(HfConfigTest, PythonWritesNumbersThatJsonHasNot) {
+TEST_F(HfConfigTest, ReadsNumbersThatPythonWritesAndJsonLacks) {
   EXPECT_EQ(read(small("llama", R"("time_step_limit": [0.0, Infinity], "x": -Infinity, "y": NaN)")).model.layers, 28);
   EXPECT_EQ(read(small("llama", R"("z": "Infinity and \"NaN\"")")).unused, (std::vector<std::string>{"z"}));
 }
 
-TEST_F(HfConfigTest, DeltaNetworksStandBetweenLayersOfGatedAttention) {
+TEST_F(HfConfigTest, DeltaNetworksAlternateWithGatedAttention) {
   const Transformer model =
       read(R"({"model_type": "qwen3_next", "hidden_size": 1024, "intermediate_size": 3072, "num_hidden_layers": 8,
     "num_attention_heads": 8, "num_key_value_heads": 2, "head_dim": 256, "vocab_size": 1024,
@@ -373,21 +373,21 @@ TEST_F(HfConfigTest, DeltaNetworksStandBetweenLayersOfGatedAttention) {
   EXPECT_EQ(model.state_space->projected(), 2 * 8 * 128 + 2 * 16 * 128 + 2 * 16);
 }
 
-TEST_F(HfConfigTest, ASearchMayHaveChosenWhatALayerHas) {
+TEST_F(HfConfigTest, ReadsLayersThatASearchChose) {
   const Transformer model = read(R"({"model_type": "nemotron-nas", "hidden_size": 512, "num_hidden_layers": 3,
     "num_attention_heads": 8, "num_key_value_heads": null, "intermediate_size": null, "vocab_size": 1000,
     "block_configs": [{"attention": {"n_heads_in_group": 4, "no_op": false}, "ffn": {"ffn_mult": 4.0}},
                       {"attention": {"no_op": true}, "ffn": {"ffn_mult": 4.0}},
                       {"attention": {"n_heads_in_group": 8, "no_op": false}, "ffn": {"ffn_mult": 1.0}}]})")
                                 .model;
-  EXPECT_EQ(model.ffn, 1536);  // 4 x 512 x 2 / 3 is 1365, up to a multiple of 256
+  EXPECT_EQ(model.ffn, 1536);  // 4 x 512 x 2 / 3 is 1365, rounded up to a multiple of 256
   EXPECT_EQ(model.kinds[1], LayerKind{.mlp = MlpKind::dense});
   EXPECT_EQ(model.kinds[2].ffn, 512);
   EXPECT_EQ(model.kv_heads, 1);
   EXPECT_EQ(model.kinds[0].kv_heads, 2);
 }
 
-TEST_F(HfConfigTest, LayersWithAWindowMayHaveHeadsOfTheirOwn) {
+TEST_F(HfConfigTest, LayersWithAWindowMayHaveTheirOwnHeads) {
   const Transformer model = read(small("mimo_v2_flash", R"("v_head_dim": 64, "sliding_window": 128,
     "hybrid_layer_pattern": [0, 1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 0, 1, 1, 1],
     "swa_num_key_value_heads": 16, "swa_head_dim": 128)"))
@@ -411,7 +411,7 @@ TEST_F(HfConfigTest, AnIndexerAndValuesWiderThanKeysAreRead) {
   EXPECT_EQ(model.latent->indexer->keys, 2048);
 }
 
-TEST_F(HfConfigTest, PartsThatStayWideAreSharesOfTheLayersThatHaveThem) {
+TEST_F(HfConfigTest, UnquantizedPartsAreSharesOfTheLayersThatHaveThem) {
   const auto weights = [&](const std::string& modules) {
     return *read(small("qwen3_moe", R"("num_experts": 8, "num_experts_per_tok": 2, "moe_intermediate_size": 768,
       "decoder_sparse_step": 2, "quantization_config": {"quant_method": "fp8", "modules_to_not_convert": [)" +
@@ -427,11 +427,11 @@ TEST_F(HfConfigTest, PartsThatStayWideAreSharesOfTheLayersThatHaveThem) {
       "\"model.layers.3.self_attn.q_proj\", \"model.layers.28.self_attn.q_proj\"");
   EXPECT_EQ(format.experts, 1.0 - 1.0 / 14.0);  // every second layer has experts
   EXPECT_EQ(format.mlp, 1.0 - 1.0 / 14.0);
-  EXPECT_EQ(format.attention, 1.0 - 1.0 / 28.0);  // The 29th layer is a draft's.
+  EXPECT_EQ(format.attention, 1.0 - 1.0 / 28.0);  // The 29th layer belongs to a draft model.
 }
 
-/// The file is written like google/gemma-3-4b-it.
-TEST_F(HfConfigTest, WhatAFileLeavesToItsLibraryIsWhatTheLibraryHas) {
+/// This file is written like that of google/gemma-3-4b-it.
+TEST_F(HfConfigTest, UsesTheDefaultsOfTheLibrary) {
   const Transformer model = read(R"({"model_type": "gemma3", "text_config": {"model_type": "gemma3_text",
     "hidden_size": 2560, "intermediate_size": 10240, "num_hidden_layers": 34, "sliding_window": 1024}})")
                                 .model;
@@ -446,7 +446,7 @@ TEST_F(HfConfigTest, WhatAFileLeavesToItsLibraryIsWhatTheLibraryHas) {
             128);
 }
 
-TEST_F(HfConfigTest, WhatIsNotUsedIsNamed) {
+TEST_F(HfConfigTest, UnusedKeysAreNamed) {
   const HfModel read_model =
       read(small("qwen3", R"("rope_theta": 1e6, "new_idea": 7, "num_nextn_predict_layers": 1, "bos_token_id": 1)"));
   EXPECT_EQ(read_model.unused, (std::vector<std::string>{"new_idea"}));
@@ -483,7 +483,7 @@ void expect_same(const Transformer& read, const Transformer& ours) {
   }
 }
 
-TEST_F(HfConfigTest, MixturesOfExpertsAreTheModelsThatStandHereAsYaml) {
+TEST_F(HfConfigTest, MixturesOfExpertsEqualTheShippedYamlModels) {
   const HfModel mixtral = read(R"({"model_type": "mixtral", "hidden_size": 4096, "intermediate_size": 14336,
     "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8, "num_local_experts": 8,
     "num_experts_per_tok": 2, "vocab_size": 32000})");
@@ -504,7 +504,7 @@ TEST_F(HfConfigTest, MixturesOfExpertsAreTheModelsThatStandHereAsYaml) {
               load_model("deepseek-v3"));
 }
 
-TEST_F(HfConfigTest, SharedExpertsMayBeOneWideOne) {
+TEST_F(HfConfigTest, SharedExpertsMayBeOneWideExpert) {
   const std::string moe = "\"num_experts\": 60, \"num_experts_per_tok\": 4, \"moe_intermediate_size\": 1408, ";
   const HfModel qwen2 =
       read(llama_with("\"hidden_act\"", moe + "\"shared_expert_intermediate_size\": 5632, \"mlp_only_layers\": [0], "
@@ -513,7 +513,7 @@ TEST_F(HfConfigTest, SharedExpertsMayBeOneWideOne) {
   EXPECT_EQ(layer_counts(qwen2.model).dense, 1);
 }
 
-TEST_F(HfConfigTest, ExpertsMayStandInSomeLayers) {
+TEST_F(HfConfigTest, SomeLayersMayHaveExperts) {
   const std::string moe = "\"num_experts\": 8, \"num_experts_per_tok\": 2, ";
   const auto mixtures = [&](std::string_view more) {
     std::string letters;
@@ -545,7 +545,7 @@ TEST_F(HfConfigTest, EncodersWithDecodersAreRefused) {
             "'is_encoder_decoder' is true: only decoders are supported; choose a decoder-only model");
 }
 
-TEST_F(HfConfigTest, MissingAndWrongFieldsAreNamedAllAtOnce) {
+TEST_F(HfConfigTest, MissingAndWrongFieldsAreAllNamedAtOnce) {
   EXPECT_EQ(refusal(R"({"model_type": "llama"})"),
             "'num_hidden_layers' is missing; add it, or give a config.json of a decoder\n"
             "'hidden_size' is missing; add it, or give a config.json of a decoder\n"

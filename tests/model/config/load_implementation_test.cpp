@@ -55,7 +55,7 @@ without:
         rate_share: {value: 0.5, provenance: "fitted: b"}
 )";
 
-/// Loads texts as loom.yaml, in a folder of their own.
+/// Loads texts as loom.yaml, in a separate folder.
 class LoadImplementationTest : public ::testing::Test {
  protected:
   static std::shared_ptr<const Implementation> loaded(std::string_view text) {
@@ -142,7 +142,7 @@ TEST_F(LoadImplementationTest, AnExampleInFull) {
   EXPECT_EQ(sites.gemm_rs.separate_sum.value, 1);
 }
 
-TEST_F(LoadImplementationTest, WhatAFileLeavesOutIsThatOfTheIdealKernels) {
+TEST_F(LoadImplementationTest, OmittedKeysHaveTheValuesOfIdealKernels) {
   const auto loom = loaded(example);
   const ImplementedSite& site = on(loom->costs, NcclGeneration::hopper).ag_gemm;
   EXPECT_EQ(site.per_step.value, Duration{});
@@ -158,9 +158,9 @@ TEST_F(LoadImplementationTest, WhatAFileLeavesOutIsThatOfTheIdealKernels) {
   EXPECT_TRUE(loaded(with("fit: [per_call, gemm_rs.rate]\n", ""))->fitted.empty());
 }
 
-TEST_F(LoadImplementationTest, MeasuredOnStandsOverCostsAndTheseOverTheTransport) {
+TEST_F(LoadImplementationTest, MeasuredOnOverridesCostsWhichOverrideTheTransport) {
   const auto loom = loaded(example);
-  // Values measured on one generation hold for that generation alone.
+  // Values measured on one generation hold only for that generation.
   const ImplementedSites& blackwell = on(loom->costs, NcclGeneration::blackwell);
   EXPECT_EQ(blackwell.gemm_rs.per_call.value, Duration{7us});
   EXPECT_EQ(blackwell.gemm_rs.per_call.provenance, Provenance::measured);
@@ -178,7 +178,7 @@ TEST_F(LoadImplementationTest, MeasuredOnStandsOverCostsAndTheseOverTheTransport
   EXPECT_EQ(on(loaded(with("tma", "nccl"))->costs, NcclGeneration::hopper).ag_gemm.rate_share.value, 1.0);
 }
 
-TEST_F(LoadImplementationTest, MeasuredOnNamesTheGenerationsThatSomebodyMeasured) {
+TEST_F(LoadImplementationTest, MeasuredOnNamesTheMeasuredGenerations) {
   const auto loom = loaded(example);
   EXPECT_TRUE(loom->costs.was_measured_on(load_machine("b200-sxm")));
   EXPECT_FALSE(loom->costs.was_measured_on(load_machine("h100-sxm")));
@@ -214,7 +214,7 @@ TEST_F(LoadImplementationTest, NamesBetweenCommasAllOrNone) {
   EXPECT_THROW(load_implementations("flux,te2"), ConfigError);
 }
 
-TEST_F(LoadImplementationTest, WhatIsUnknownIsNamedWithItsPlace) {
+TEST_F(LoadImplementationTest, UnknownKeysAndWordsAreNamedWithTheirPlace) {
   EXPECT_EQ(refusal("strategy: sliced", "strategy: slicd"),
             "./loom.yaml:6:11: unknown strategy 'slicd'; did you mean 'sliced'?");
   EXPECT_EQ(refusal("transport: tma", "transport: dma"),
@@ -231,7 +231,7 @@ TEST_F(LoadImplementationTest, WhatIsUnknownIsNamedWithItsPlace) {
   EXPECT_EQ(refusal("    sms:", "    smss:"), "./loom.yaml:24:5: unknown key 'smss'; did you mean 'sms'?");
 }
 
-TEST_F(LoadImplementationTest, OptionsAreThoseOfTheStrategy) {
+TEST_F(LoadImplementationTest, AcceptsOnlyOptionsOfTheStrategy) {
   EXPECT_EQ(refusal("slices: 4", "reserved_sms: 4"),
             "./loom.yaml:7:25: sliced has no option 'reserved_sms'; remove it");
   EXPECT_EQ(refusal("slices: 4", "slice: 4"), "./loom.yaml:7:18: sliced has no option 'slice'; remove it");
@@ -241,7 +241,7 @@ TEST_F(LoadImplementationTest, OptionsAreThoseOfTheStrategy) {
             "./loom.yaml:7:10: 'options' is not a map; write fields below it, as in \"options: {key: value}\"");
 }
 
-TEST_F(LoadImplementationTest, OnlyParametersThatAreFittedAreNamedToBeFitted) {
+TEST_F(LoadImplementationTest, FittedKeysNameOnlyFittedParameters) {
   const auto not_fitted = [](const std::string& name) {
     return "./loom.yaml:15:6: unknown parameter '" + name +
            "'; write some of per_call, per_step, product_time, cut_cost, rate_share, rate, each behind ag_gemm. or "
@@ -263,7 +263,7 @@ TEST_F(LoadImplementationTest, OnlyParametersThatAreFittedAreNamedToBeFitted) {
             "./loom.yaml:15:6: 5 parameters are too many for the few rows there are; keep 4 at most");
 }
 
-TEST_F(LoadImplementationTest, WhatIsMissingIsNamed) {
+TEST_F(LoadImplementationTest, MissingKeysAreNamed) {
   EXPECT_EQ(refusal("name: loom\n", ""), "./loom.yaml:1:1: missing key 'name'; add it, as in \"name: text\"");
   EXPECT_EQ(refusal("strategy: sliced\noptions: {slices: 4}\n", ""),
             "./loom.yaml:1:1: missing key 'strategy'; add it, as in \"strategy: text\"");
@@ -299,7 +299,7 @@ TEST_F(LoadImplementationTest, AnotherSchemaIsRefusedAtOnce) {
             "file of that kind");
 }
 
-TEST_F(LoadImplementationTest, WhereItCannotBeHadIsSaid) {
+TEST_F(LoadImplementationTest, ReportsWhereItCannotRun) {
   const auto loom = loaded(example);
   const auto why = [&](const char* hardware, std::int32_t ranks, DType dtype) {
     return refusal_of(*loom, load_machine(hardware), ranks, dtype);

@@ -26,7 +26,7 @@ TEST(LoadJitterTest, NoneDrawsNothing) {
   EXPECT_EQ(tables.rank(), nullptr);
 }
 
-TEST(LoadJitterTest, TheDefaultCarriesValuesAndWhereTheyComeFrom) {
+TEST(LoadJitterTest, TheDefaultHasValuesAndTheirSources) {
   const Jitter jitter = load_jitter("default");
   EXPECT_EQ(jitter.compute_sigma.value, 0.01);
   EXPECT_EQ(jitter.compute_sigma.standard_error, 0.5);

@@ -40,7 +40,7 @@ class LoadMachineTest : public ::testing::Test {
     return (folder_ / name).string();
   }
 
-  /// Returns the message about such a file, without the folder in front.
+  /// Returns the message about such a file, without the leading folder.
   [[nodiscard]] std::string refusal(const std::string& source, const std::string& from, const std::string& to) const {
     return refusal(changed(source, from, to));
   }
@@ -62,7 +62,7 @@ class LoadMachineTest : public ::testing::Test {
     std::ifstream in(path);
     return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
   }
-  /// Returns the line where a file of the catalogue first has this text.
+  /// Returns the line in which a file of the catalogue first has this text.
   [[nodiscard]] static long line_of(const std::string& source, const std::string& text) {
     const std::string content = read(configs + "/" + source);
     return 1 + std::count(content.begin(), content.begin() + static_cast<std::ptrdiff_t>(content.find(text)), '\n');
@@ -84,7 +84,7 @@ TEST_F(LoadMachineTest, EveryMachineOfTheCatalogueIsWiredUp) {
   }
 }
 
-TEST_F(LoadMachineTest, WhatAFitLeavesStandsBesideItsParameters) {
+TEST_F(LoadMachineTest, TheResidualOfAFitIsBesideItsParameters) {
   const std::string path =
       changed("hardware/h100-pcie.yaml",
               "    rate:", "    fit: {residual: 0.07, seen: {bytes: {least: 8, most: 1048576}}}\n    rate:");
@@ -106,7 +106,7 @@ TEST_F(LoadMachineTest, ALimitHasAFactorOfTheResidual) {
   EXPECT_EQ(fit.residual_at(Limit::compute), 0.08);
 }
 
-TEST_F(LoadMachineTest, ALimitThatNoOpHasIsRefused) {
+TEST_F(LoadMachineTest, RefusesALimitThatNoOpHas) {
   const std::string source = "hardware/h100-pcie.yaml";
   const std::string place = "machine.yaml:" + std::to_string(line_of(source, "    rate:"));
   EXPECT_EQ(refusal(source, "    rate:", "    fit: {residual: 0.08, by_limit: {launch: 0.5}}\n    rate:"),
@@ -115,7 +115,7 @@ TEST_F(LoadMachineTest, ALimitThatNoOpHasIsRefused) {
             place + ":47: 'latency' is -1; choose 0 to 200");
 }
 
-TEST_F(LoadMachineTest, ClustersAreFoundAfterHardwareAndAreNoNodes) {
+TEST_F(LoadMachineTest, ClustersAreFoundAfterHardwareAndAreNotNodes) {
   EXPECT_EQ(find_config(Catalogue::hardware, "h100-sxm"), fs::path(configs + "/hardware/h100-sxm.yaml"));
   EXPECT_EQ(find_config(Catalogue::hardware, "dgx-h100-x2"), fs::path(configs + "/clusters/dgx-h100-x2.yaml"));
   EXPECT_THROW((void)find_config(Catalogue::nodes, "dgx-h100-x2"), ConfigError);
@@ -137,7 +137,7 @@ TEST_F(LoadMachineTest, AClusterIsItsNodesAndANetwork) {
   EXPECT_EQ(route_between(*machine.topology, 7, 8)->rate, BytesPerSecond{50e9});
 }
 
-TEST_F(LoadMachineTest, TheMeshGivesAPeerOneWireAndACollectiveMore) {
+TEST_F(LoadMachineTest, AMeshGivesAPeerOneWireAndACollectiveMore) {
   const Machine machine = load_machine("ascend-910b-mesh");
   EXPECT_EQ(peer_between(machine, 0, 1).rate.value, BytesPerSecond{18.5e9});
   EXPECT_EQ(route_between(*machine.topology, 0, 1)->hops(), 1);
@@ -152,7 +152,7 @@ TEST_F(LoadMachineTest, ThePcieBoxHasANearAMiddleAndAFarPair) {
   EXPECT_LT(peer_between(machine, 1, 2).latency.value, peer_between(machine, 3, 4).latency.value);
 }
 
-TEST_F(LoadMachineTest, AllPeersTogetherGetWhatIsWrittenOrAsMuchAsOne) {
+TEST_F(LoadMachineTest, AllPeersTogetherGetTheStatedRateOrThatOfOne) {
   const PeerParameters mesh = load_machine("ascend-910b-mesh").link.peer;
   EXPECT_EQ(mesh.aggregate_rate.value.value, 78e9);
   EXPECT_EQ(mesh.aggregate_rate.provenance, Provenance::prior);
@@ -168,11 +168,11 @@ TEST_F(LoadMachineTest, AFileWithoutTopologyIsAnNvswitch) {
   EXPECT_EQ(machine.pair_peers, nullptr);
 }
 
-TEST_F(LoadMachineTest, TheLinkToTheHostIsInTheFileAndIsTakenOver) {
+TEST_F(LoadMachineTest, TheLinkToTheHostIsReadAndInherited) {
   constexpr HostLink generation_5{.generation = 5, .lanes = 16};
   EXPECT_EQ(load_machine("h100-sxm").plan->host_link, generation_5);
-  EXPECT_EQ(load_machine("h100-sxm-vllm").plan->host_link, generation_5);  // extends it
-  EXPECT_EQ(load_machine("dgx-h100-x2").plan->host_link, generation_5);    // has nodes of it
+  EXPECT_EQ(load_machine("h100-sxm-vllm").plan->host_link, generation_5);  // extends the base
+  EXPECT_EQ(load_machine("dgx-h100-x2").plan->host_link, generation_5);    // has nodes of the base
   EXPECT_EQ(load_machine("gb200").plan->host_link, HostLink{});
   const std::string source = "hardware/h100-sxm.yaml";
   EXPECT_EQ(load_machine(changed(source, "{value: PCIe 5 x16", "{value: PCIe 3 x8")).plan->host_link,
@@ -183,7 +183,7 @@ TEST_F(LoadMachineTest, TheLinkToTheHostIsInTheFileAndIsTakenOver) {
                 "host_link where it is not PCIe");
 }
 
-TEST_F(LoadMachineTest, ImpossibleWiresAreRefusedWhereTheyAreWritten) {
+TEST_F(LoadMachineTest, ImpossibleWiresAreRefusedWithTheirPlace) {
   const std::string mesh = "hardware/ascend-910b-mesh.yaml";
   const std::string box = "hardware/pcie-rtx-pro-6000.yaml";
   const auto place = [&](const std::string& line) { return "machine.yaml:" + std::to_string(line_of(box, line)); };
@@ -208,7 +208,7 @@ TEST_F(LoadMachineTest, ImpossibleWiresAreRefusedWhereTheyAreWritten) {
             place("  gpus_per_bridge") + ":20: 'gpus_per_bridge' is 0; choose 1 to 64");
 }
 
-TEST_F(LoadMachineTest, WhatNcclFindsOutStandsForKernelsThatAreLeftOut) {
+TEST_F(LoadMachineTest, OmittedKernelsHaveTheEstimatesOfNccl) {
   const std::string h100 = "hardware/h100-sxm.yaml";
   std::string text = read(configs + "/" + h100);
   const std::size_t from = text.find("    base_latency: ", text.find("  collective:"));
@@ -229,7 +229,7 @@ TEST_F(LoadMachineTest, WhatNcclFindsOutStandsForKernelsThatAreLeftOut) {
   EXPECT_EQ(load_machine("h100-sxm").link.collective.nccl->ll.base_latency.provenance, Provenance::fitted);
 }
 
-TEST_F(LoadMachineTest, MistakesAboutNcclAreFoundWhereTheyAreWritten) {
+TEST_F(LoadMachineTest, MistakesAboutNcclAreReportedWithTheirPlace) {
   const std::string h100 = "hardware/h100-sxm.yaml";
   const auto place = [&](const std::string& line, int column) {
     return "machine.yaml:" + std::to_string(line_of(h100, line)) + ":" + std::to_string(column) + ": ";
@@ -246,7 +246,7 @@ TEST_F(LoadMachineTest, MistakesAboutNcclAreFoundWhereTheyAreWritten) {
             "machine.yaml:" + std::to_string(line_of("clusters/dgx-h100-x2.yaml", "up_to: {value")));
 }
 
-TEST_F(LoadMachineTest, ANetworkKnowsTreesAndSmallMessages) {
+TEST_F(LoadMachineTest, ANetworkHasTreesAndSmallMessages) {
   const Machine machine = load_machine("dgx-h100-x2");
   ASSERT_NE(machine.network->collective.tree, nullptr);
   EXPECT_GT(machine.network->collective.tree->two_nodes_rate->value.value,
@@ -255,7 +255,7 @@ TEST_F(LoadMachineTest, ANetworkKnowsTreesAndSmallMessages) {
   EXPECT_EQ(machine.network->peer.small->up_to.value, Bytes{std::int64_t{1} << 21});
 }
 
-TEST_F(LoadMachineTest, GroupsOfFewerGpusANodeAreAsWrittenOrHaveTheirShareOfTheNics) {
+TEST_F(LoadMachineTest, GroupsOfFewerGpusPerNodeAreStatedOrShareTheNics) {
   const Machine written = load_machine("a100-100g-x2");
   EXPECT_EQ(collective_across(written, 1).rate.provenance, Provenance::fitted);
   EXPECT_GT(collective_across(written, 4).tree->two_nodes_rate->value.value,
@@ -270,7 +270,7 @@ TEST_F(LoadMachineTest, GroupsOfFewerGpusANodeAreAsWrittenOrHaveTheirShareOfTheN
   EXPECT_EQ(collective_across(left_out, 2).tree->base_latency.value, whole.tree->base_latency.value);
 }
 
-TEST_F(LoadMachineTest, MistakesAboutKernelsAmongNodesAreFoundWhereTheyAreWritten) {
+TEST_F(LoadMachineTest, MistakesAboutKernelsAmongNodesAreReportedWithPlace) {
   const std::string cluster = "clusters/a100-100g-x2.yaml";
   const auto refused = [&](const std::string& text, const std::string& with) {
     const std::string said = refusal(cluster, text, with);
@@ -282,7 +282,7 @@ TEST_F(LoadMachineTest, MistakesAboutKernelsAmongNodesAreFoundWhereTheyAreWritte
   EXPECT_EQ(refused("      ll128_across: false", "      ll128_across: perhaps").substr(0, 9), "'perhaps'");
 }
 
-TEST_F(LoadMachineTest, TheMachinesThatTheProjectPromisesAreThere) {
+TEST_F(LoadMachineTest, ThePromisedMachinesExist) {
   const std::vector<std::string> promised{
       "a100-sxm-40", "a100-sxm-80", "a100-pcie",         "h100-sxm", "h100-pcie", "h800-sxm",
       "h20-sxm",     "h200-sxm",    "b200-sxm",          "gb200",    "mi300x",    "l40s-pcie",
@@ -316,7 +316,7 @@ class LoadMachineFromWiresTest : public LoadMachineTest {
     text.replace(text.find("  kind: nvswitch\n"), 17, lines);
     return write(text);
   }
-  /// Returns a place such as "machine.yaml:94", `below` lines below the kind of the H100's topology.
+  /// Returns a place such as "machine.yaml:94", `below` lines below the line with the kind of the H100's topology.
   [[nodiscard]] std::string place(int below) const {
     return "machine.yaml:" + std::to_string(line_of("hardware/h100-sxm.yaml", "  kind: nvswitch\n") + below);
   }
@@ -339,14 +339,14 @@ TEST_F(LoadMachineFromWiresTest, AnNcclFileIsTheNode) {
   EXPECT_EQ(peer_between(machine, 0, 7).rate.value, BytesPerSecond{361e9});
 }
 
-TEST_F(LoadMachineFromWiresTest, AMachineThatExtendsOneHasWiresOfItsOwn) {
+TEST_F(LoadMachineFromWiresTest, AMachineThatExtendsAnotherHasItsOwnWires) {
   const auto extending = [&](const std::string& base, const std::string& topology) {
     return "schema: commfuse.hardware/1\nname: mine\nextends: " + base + "\ntopology: " + topology + "\n";
   };
   const Machine of_file = load_machine(write(extending("h100-sxm", "{file: dgx.xml}")));
   EXPECT_EQ(route_between(*of_file.topology, 0, 7)->rate, BytesPerSecond{450e9});
   const Machine of_kind = load_machine(write(extending("pcie-rtx-pro-6000", "{kind: nvswitch}")));
-  EXPECT_EQ(route_between(*of_kind.topology, 0, 7)->hops(), 2);  // The base's bridges are gone.
+  EXPECT_EQ(route_between(*of_kind.topology, 0, 7)->hops(), 2);  // The base's bridges no longer exist.
   std::ofstream(folder_ / "base.yaml") << extending("h100-sxm", "{file: dgx.xml}");
   EXPECT_EQ(load_machine(write(extending("base.yaml", "{kind: nvswitch}"))).topology->gpus, 8);
   EXPECT_EQ(
@@ -357,7 +357,7 @@ TEST_F(LoadMachineFromWiresTest, AMachineThatExtendsOneHasWiresOfItsOwn) {
 TEST_F(LoadMachineFromWiresTest, ATableOfNvidiaSmiMakesPairsThatDiffer) {
   const Machine machine = load_machine(with_topology("  file: box.txt\n" + pcie_rates, "6", "40 GB/s"));
   EXPECT_EQ(peer_between(machine, 0, 1).rate.value, BytesPerSecond{40e9});
-  EXPECT_EQ(peer_between(machine, 0, 4).rate.value, BytesPerSecond{16e9});  // GPUs 0 and 4 get 20/50 of it.
+  EXPECT_EQ(peer_between(machine, 0, 4).rate.value, BytesPerSecond{16e9});  // GPUs 0 and 4 get 20/50 of this rate.
   EXPECT_GT(peer_between(machine, 0, 4).latency.value, peer_between(machine, 0, 3).latency.value);
 }
 
@@ -414,14 +414,14 @@ TEST_F(LoadMachineTest, RatesBeyondTheirWiresAreRefusedWithBoth) {
   EXPECT_EQ(refusal(tree, "bridge_rate: {value: 63 GB/s", "bridge_rate: {value: 1 GB/s"),
             at(tree, "  collective:", 3, 11) +
                 "55.51 GB/s is more than there is: over the wires of the topology a GPU gets 1 GB/s" + remedy);
-  // The refusals name the ring's rate, and the rates of trees by each protocol but LL.
+  // The messages name the rate of the ring, and the rates of trees by each protocol except LL.
   const std::string cluster = "clusters/dgx-h100-x2.yaml";
   const std::string by_all = refusal(cluster, "nics_per_node: 8", "nics_per_node: 1");
   const std::string of_nic = " is more than there is: the NIC that a node's GPUs use carries 50 GB/s" + remedy;
   EXPECT_EQ(by_all.substr(0, by_all.find('\n')), at(cluster, "  collective:", 3, 11) + "370 GB/s" + of_nic);
   EXPECT_EQ(std::ranges::count(by_all, '\n'), 4);
   EXPECT_NE(by_all.find("112.6 GB/s" + of_nic), std::string::npos);
-  // Exchanges, their small messages and all peers together are checked, too.
+  // Exchanges, their small messages and all peers together are checked too.
   EXPECT_EQ(
       refusal(cluster, "rate: {value: 29.18 GB/s", "rate: {value: 51 GB/s"),
       at(cluster, "    small:", 3, 13) + "51 GB/s is more than there is: a NIC's nominal_rate is 50 GB/s" + remedy);
@@ -431,10 +431,10 @@ TEST_F(LoadMachineTest, RatesBeyondTheirWiresAreRefusedWithBoth) {
                 "197 GB/s is more than there is: a GPU's nominal_rate is 196 GB/s" + remedy);
 }
 
-TEST_F(LoadMachineTest, ARingHasTwoWiresAGpuAndNeighboursPassOn) {
+TEST_F(LoadMachineTest, ARingHasTwoWiresPerGpuAndNeighboursForward) {
   const std::string mesh = "hardware/ascend-910b-mesh.yaml";
   const Machine machine = load_machine(changed(mesh, "kind: full_mesh", "kind: ring"));
-  EXPECT_EQ(route_between(*machine.topology, 0, 1)->rate, BytesPerSecond{98e9});  // 196 over two
+  EXPECT_EQ(route_between(*machine.topology, 0, 1)->rate, BytesPerSecond{98e9});  // 196 divided by two
   EXPECT_EQ(route_between(*machine.topology, 0, 4)->hops(), 4);
   EXPECT_GT(peer_between(machine, 0, 2).latency.value, peer_between(machine, 0, 7).latency.value);
   const std::string fast = changed(mesh, "kind: full_mesh", "kind: ring", "ring.yaml");
@@ -468,7 +468,7 @@ TEST_F(LoadMachineTest, RailsNeedTheRateOfALeaf) {
             "machine.yaml:12:22: 'value' is 0 B/s; choose a bandwidth above 0");
 }
 
-TEST_F(LoadMachineTest, ImpossibleNetworksAreRefusedWhereTheyAreWritten) {
+TEST_F(LoadMachineTest, ImpossibleNetworksAreRefusedWithTheirPlace) {
   const std::string cluster = "clusters/dgx-h100-x2.yaml";
   EXPECT_EQ(refusal(cluster, "nics_per_node: 8", "nics_per_node: 0"),
             "machine.yaml:10:18: 'nics_per_node' is 0; choose 1 to 1024");
@@ -512,7 +512,7 @@ TEST_F(LoadMachineTest, AClusterOfClustersIsRefused) {
             "file of that kind");
 }
 
-TEST_F(LoadMachineTest, AModelIsNoMachine) {
+TEST_F(LoadMachineTest, AModelIsNotAMachine) {
   EXPECT_EQ(refusal("models/llama-3.1-8b.yaml", "layers", "layers"),
             "machine.yaml:2:9: schema is 'commfuse.model/1', but 'commfuse.hardware/1' is wanted here; give a file of "
             "that kind");

@@ -41,7 +41,7 @@ TEST(LoadModel, ShapesAddUpToThePublishedNumberOfParameters) {
   }
 }
 
-TEST(LoadModel, ModelsWhoseLayersDifferHaveTheParametersThatAreReleased) {
+TEST(LoadModel, ModelsWithDifferentLayersHaveTheReleasedParameters) {
   const auto total = [](const char* name) { return parameters_of(load_model(name)).total(); };
   EXPECT_EQ(total("gpt-oss-120b"), 116'829'156'672);
   EXPECT_EQ(total("llama-4-maverick"), 400'711'848'960);

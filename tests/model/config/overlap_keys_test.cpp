@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The keys of TransformerEngine's tp_comm_overlap_cfg: each of the twelve has the default method that initialize_ub
-// gives it, and a schedule here that can be proved. docs/implementations.md says the same.
+// assigns, and a schedule here that can be proved. docs/implementations.md says the same.
 #include "model/config/overlap_keys.h"
 
 #include <fmt/format.h>
@@ -70,7 +70,7 @@ TEST(OverlapKeys, NameSchedulesThatAreProvedOnFourRanks) {
   }
 }
 
-/// Returns the row of the table of keys in docs/implementations.md that begins with some keys, one of them this.
+/// Returns the row of the table of keys in docs/implementations.md that begins with a list of keys including this one.
 std::string row_of(const std::string& key) {
   std::ifstream file(COMMFUSE_SOURCE_DIR "/docs/implementations.md");
   for (std::string line; std::getline(file, line);) {
@@ -81,7 +81,7 @@ std::string row_of(const std::string& key) {
   return {};
 }
 
-TEST(OverlapKeys, StandInTheTableOfThePageWithTheirSchedules) {
+TEST(OverlapKeys, AreInTheTableOfThePageWithTheirSchedules) {
   for (const OverlapKey& key : load_overlap_keys("te")) {
     const std::string row = row_of(key.key);
     const std::string schedule(key.file.empty() ? std::string(key.strategy->name) : key.file);
@@ -118,7 +118,7 @@ std::string refusal(const std::string& scope, const std::string& schedule) {
   return "accepted";
 }
 
-TEST(OverlapKeys, RefuseSchedulesThatAreNotThere) {
+TEST(OverlapKeys, RefuseUnknownSchedules) {
   EXPECT_EQ(refusal("gate_up", "strategy: ring_exchange, options: {group: 2}"), "accepted");
   EXPECT_NE(refusal("mlp_ar", "strategy: ring_exchange").find("loom.yaml:10:"), std::string::npos);
   EXPECT_NE(refusal("mlp_ar", "strategy: ring_exchange")

@@ -53,7 +53,7 @@ TEST_F(PlanFileTest, TitlesAndKindsAreUtf8) {
   EXPECT_EQ(refusal(kind), "mine.yaml:4:12: 'h\xff' is not UTF-8; save the file as UTF-8");
 }
 
-TEST_F(PlanFileTest, LimitsOfNothingAreRefused) {
+TEST_F(PlanFileTest, LimitsOfZeroAreRefused) {
   EXPECT_EQ(refusal(least + "limits: {p99_step: 0 s}\n"),
             "mine.yaml:5:20: 'p99_step' is 0, which no run can keep; give a time above 0, as in \"p99_step: 30 s\", or "
             "remove it");
@@ -68,7 +68,7 @@ TEST_F(PlanFileTest, LimitsOfNothingAreRefused) {
       << refusal(kind);
 }
 
-TEST_F(PlanFileTest, ARunIsOfOneStepAtLeast) {
+TEST_F(PlanFileTest, ARunHasAtLeastOneStep) {
   const std::string set = "set: {batch: 2K, seq: 8K}\n";
   std::string few = least + set;
   few.replace(few.find("15e12"), 5, "1");
@@ -89,7 +89,7 @@ TEST_F(PlanFileTest, TheRuleOfTheVerdictIsASetting) {
   EXPECT_EQ(choices_of(plan(least + "set: {verdict: {difference: 5%}}\n").settings).verdict.difference, 0.05);
 }
 
-TEST_F(PlanFileTest, WhatIsLeftOutHasThePresetsOfTheTable) {
+TEST_F(PlanFileTest, OmittedKeysHaveThePresetsOfTheTable) {
   const PlanFile file = plan(least);
   EXPECT_EQ(file.title, "mine");
   EXPECT_EQ(file.tokens, 15e12);
@@ -148,7 +148,7 @@ TEST_F(PlanFileTest, EveryKeyIsReadAndKindsKeepTheOrderOfTheFile) {
   EXPECT_EQ(file.gpus[1].power, Watts{900.0});
 }
 
-/// Returns a plan in which one field, wherever it stands, has a value.
+/// Returns a plan in which one field, at any place, has the given value.
 std::string with(const PlanField& field, const std::string& value) {
   const std::size_t dot = field.key.rfind('.');
   const std::string name(field.key.substr(dot == std::string_view::npos ? 0 : dot + 1));

@@ -36,12 +36,12 @@ std::string mistakes_of(Resolver& resolver) {
   return "accepted";
 }
 
-TEST(Renames, AFormerKeyIsTakenInItsReleaseWithOneWarning) {
+TEST(Renames, AFormerKeyIsAcceptedInItsReleaseWithOneWarning) {
   const OwnFolder folder;
   std::ofstream("a.yaml") << "tokens: 8K\nstrategy: {pieces: 4}\n";
   Resolver resolver(in_its_release);
   resolver.read_file("a.yaml");
-  resolver.read_file("a.yaml");  // A second mention at one place repeats no warning.
+  resolver.read_file("a.yaml");  // A second mention at the same place repeats no warning.
   testing::internal::CaptureStderr();
   const Settings settings = resolver.finish();
   EXPECT_EQ(testing::internal::GetCapturedStderr(),
@@ -51,7 +51,7 @@ TEST(Renames, AFormerKeyIsTakenInItsReleaseWithOneWarning) {
   EXPECT_EQ(value_of(settings, "strategy.slices"), "4");
 }
 
-TEST(Renames, FormerVariablesAndKeysOfSetAreTakenToo) {
+TEST(Renames, FormerVariablesAndKeysOfSetAreAcceptedToo) {
   Resolver resolver(in_its_release);
   resolver.read_environment(std::vector<std::string>{"COMMFUSE_STRATEGY_PIECES=2"});
   resolver.read_set("tokens=2K");
@@ -90,7 +90,7 @@ struct Program {
   int status = 0;
 };
 
-TEST(Renames, AFormerFlagIsTakenInItsReleaseWithOneWarning) {
+TEST(Renames, AFormerFlagIsAcceptedInItsReleaseWithOneWarning) {
   for (const auto& words : {std::vector<const char*>{"program", "--tokens", "4K"}, {"program", "--tokens=4K"}}) {
     Program program;
     const LastWords last = program.run(words, in_its_release);
@@ -114,7 +114,7 @@ TEST(Renames, AnAxisVariesTheSettingOfTheNewName) {
   }
 }
 
-TEST(Renames, NamesOfTodayWarnOfNothing) {
+TEST(Renames, CurrentNamesRaiseNoWarning) {
   Program program;
   EXPECT_TRUE(program.run({"program", "--seq", "4K", "--axis", "ranks=2,4"}, in_its_release).warnings.empty());
   EXPECT_FALSE(in_its_release.key("seq"));

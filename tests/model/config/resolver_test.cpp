@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 using Texts = std::vector<std::string>;
 
-/// Runs each test in an empty folder of its own, so that messages say just `a.yaml`.
+/// Runs each test in a separate empty folder, so that messages say just `a.yaml`.
 class ResolverTest : public ::testing::Test {
  protected:
   static void write(const std::string& path, const std::string& text) { std::ofstream(path) << text; }
@@ -68,7 +68,7 @@ TEST_F(ResolverTest, DefaultsThenFilesThenEnvironmentThenSetThenFlag) {
   EXPECT_EQ(settings.count("seq"), 6144);
 }
 
-TEST_F(ResolverTest, EveryMistakeIsToldWhereItWasWrittenAlsoWhenItIsOverridden) {
+TEST_F(ResolverTest, EveryMistakeIsReportedWithItsPlaceEvenIfOverridden) {
   write("a.yaml", "seq: many\nrnks: 2\n");
   Resolver resolver;
   resolver.read_file("a.yaml");
@@ -114,7 +114,7 @@ TEST_F(ResolverTest, PathsInAFileStartAtItsFolder) {
   EXPECT_EQ(resolver.finish().text("model"), "./mine.yaml");
 }
 
-TEST_F(ResolverTest, WhatShowPrintsReadsBackTheSame) {
+TEST_F(ResolverTest, TheOutputOfShowReadsBackTheSame) {
   Resolver first;
   first.read_set("strategy.slices=2");
   first.read_set("strategy.name=sliced,serial");
@@ -130,7 +130,7 @@ TEST_F(ResolverTest, WhatShowPrintsReadsBackTheSame) {
   EXPECT_EQ(to_yaml(first.finish(), true), test::contents_of(COMMFUSE_SOURCE_DIR "/tests/model/config/shown.yaml"));
 }
 
-TEST_F(ResolverTest, SamplesLeftOpenAreOneWithoutJitterAndAThousandWithIt) {
+TEST_F(ResolverTest, SamplesDefaultTo1WithoutJitterAnd1000WithIt) {
   Resolver resolver;
   EXPECT_EQ(samples_of(choices_of(resolver.finish())), 1);
   resolver.read_set("jitter=default");
@@ -150,7 +150,7 @@ TEST_F(ResolverTest, ScalarsThatYamlCouldMisreadAreQuoted) {
 }
 
 /// A hundred thousand keys fit into 1 MiB, and each is unknown.
-TEST_F(ResolverTest, AHundredThousandMistakesAreToldInShort) {
+TEST_F(ResolverTest, AHundredThousandMistakesAreSummarized) {
   std::string text;
   for (int i = 0; i < 95'000; ++i) {
     text += "k" + std::to_string(i) + ": 1\n";

@@ -13,7 +13,7 @@
 namespace commfuse {
 namespace {
 
-/// Runs each test inside an empty folder of its own, so that messages say just `a.yaml`.
+/// Runs each test inside a separate empty folder, so that messages say just `a.yaml`.
 class YamlReader : public ::testing::Test {
  protected:
   static void write(const std::string& text) { std::ofstream("a.yaml", std::ios::binary) << text; }
@@ -87,7 +87,7 @@ TEST_F(YamlReader, ReadsAParameterWithItsProvenance) {
   EXPECT_NO_THROW(file.finish());
 }
 
-TEST_F(YamlReader, AcceptsTheFileTheOthersBreak) {
+TEST_F(YamlReader, AcceptsTheFileThatOtherTestsBreak) {
   EXPECT_EQ(mistakes(good), "accepted");
   EXPECT_EQ(mistakes(extra("{value: 0.5, provenance: 'prior: why'}")), "accepted");
 }
@@ -139,7 +139,7 @@ TEST_F(YamlReader, CountsAreWholeAndInRange) {
             "a.yaml:1:9: 'layers' is 1024; choose 1 to 100");
 }
 
-TEST_F(YamlReader, MapsAndValuesDoNotStandForEachOther) {
+TEST_F(YamlReader, MapsAndValuesAreNotInterchangeable) {
   EXPECT_EQ(mistakes("layers: {a: 1}\nlink: fast\n"),
             "a.yaml:1:9: 'layers' is a map; write one value, as in \"layers: 8\"\n"
             "a.yaml:2:7: 'link' is not a map; write fields below it, as in \"link: {key: value}\"");
@@ -147,7 +147,7 @@ TEST_F(YamlReader, MapsAndValuesDoNotStandForEachOther) {
             "a.yaml:1:9: 'layers' is a list; write one value, as in \"layers: 8\"");
 }
 
-TEST_F(YamlReader, ParametersSayWhereTheyComeFrom) {
+TEST_F(YamlReader, ParametersStateTheirSource) {
   EXPECT_EQ(mistakes(extra("0.5")),
             "a.yaml:4:10: 'share' does not say where it comes from; write {value: 0.5, provenance: 'prior: why'}");
   EXPECT_EQ(mistakes(extra("{value: 0.5}")),
@@ -182,7 +182,7 @@ TEST_F(YamlReader, AnchorsAliasesMergesAndTagsAreRefused) {
   EXPECT_EQ(mistakes("layers: !!int 8\n"), "a.yaml:1:9: tags such as !!int are not read; leave the tag out");
 }
 
-TEST_F(YamlReader, TextThatIsNoYamlIsRefusedAtItsPlace) {
+TEST_F(YamlReader, TextThatIsNotYamlIsRefusedWithItsPlace) {
   EXPECT_EQ(mistakes("layers: 8\nlink: {latency: 5 us\n"),
             "a.yaml:3:1: not valid YAML (end of map flow not found); correct it there");
   EXPECT_EQ(mistakes("layers: 8\n\tlink: 1\n"),
@@ -280,7 +280,7 @@ TEST_F(YamlReader, AMapOfManyKeysIsReadKeyByKey) {
   EXPECT_NO_THROW(file.finish());
 }
 
-TEST_F(YamlReader, ManyKeysAreTakenOverFromAnotherFile) {
+TEST_F(YamlReader, ManyKeysAreInheritedFromAnotherFile) {
   std::string text = "m: {a: 1}\n";
   for (int i = 0; i < 20'000; ++i) {
     text += fmt::format("k{}: {}\n", i, i);

@@ -26,7 +26,7 @@ QueryRows slice_of(const AttentionSize& size, std::int64_t j, std::int64_t slice
   return {.queries = size.seq / slices, .keys = size.causal ? size.seq / slices * (j + 1) : size.seq, .share = share};
 }
 
-TEST(AttentionTime, OfAllRowsIsThatOfTheWhole) {
+TEST(AttentionTime, IsTheSameForAllRowsAndTheWhole) {
   const Machine machine = h100();
   for (const bool causal : {true, false}) {
     for (const std::int64_t seq : {128, 1000, 4096, 131072}) {
@@ -56,7 +56,7 @@ Accelerator ten_sms() {
   return accelerator;
 }
 
-TEST(AttentionTime, IsThatOfItsScores) {
+TEST(AttentionTime, FollowsFromItsScores) {
   Accelerator accelerator = ten_sms();
   // 20 heads x 1024^2 scores x 4 x 128 FLOP / 10 TFLOP/s = 1073.741824 us, half of it under a causal mask.
   AttentionSize size{.seq = 1024, .heads = 20, .kv_heads = 20, .causal = false};
@@ -64,10 +64,10 @@ TEST(AttentionTime, IsThatOfItsScores) {
   EXPECT_EQ(attention_time(accelerator, size, 5), Duration{2'147'483'648});
   size.causal = true;
   EXPECT_EQ(attention_time(accelerator, size, 10), Duration{536'870'912});
-  // 128 keys behind the diagonal: 64 more a query than the 512 it sees on average.
+  // A masked width of 128 keys behind the diagonal adds 64 per query to the 512 that a query sees on average.
   accelerator.attention.masked_width.value = 128.0;
   EXPECT_EQ(attention_time(accelerator, size, 10), Duration{603'979'776});
-  // An exponential a score at 0.01 T/s: 20 x 1024 x 576 of them take 1179.648 us beside the products' 603.979776.
+  // One exponential per score at 0.01 T/s: 20 x 1024 x 576 of them take 1179.648 us beside the products' 603.979776.
   accelerator.attention.exponentials.value = FlopsPerSecond{0.01e12};
   EXPECT_NEAR(to_microseconds(attention_time(accelerator, size, 10)),
               std::pow(std::pow(603.979776, 4) + std::pow(1179.648, 4), 0.25), 1e-6);
@@ -87,7 +87,7 @@ TEST(AttentionTime, HasTheLongestTileAtItsEnd) {
             Duration{1'073'741'824 + 32'000'000});
 }
 
-TEST(AttentionTime, ATileThatHasAnSmToItselfTakesATimeOfItsOwn) {
+TEST(AttentionTime, ATileAloneOnAnSmHasItsOwnTime) {
   Accelerator accelerator = ten_sms();
   accelerator.attention.lone_tile.value = 1.5;
   // One head: 1.5 x 67.108864 us. Twenty heads keep all SMs busy for longer than a tile takes.
@@ -95,7 +95,7 @@ TEST(AttentionTime, ATileThatHasAnSmToItselfTakesATimeOfItsOwn) {
   EXPECT_EQ(attention_time(accelerator, {.seq = 1024, .heads = 20, .causal = false}, 10), Duration{1'073'741'824});
 }
 
-TEST(AttentionTime, NarrowHeadsHaveOverheadsOfTheirOwn) {
+TEST(AttentionTime, NarrowHeadsHaveTheirOwnOverheads) {
   Accelerator accelerator = ten_sms();
   AttentionParameters& attention = accelerator.attention;
   attention.overhead.value = Duration{10'000'000};
@@ -113,13 +113,13 @@ TEST(AttentionTime, PacksHeadsThatShareKeysWhereTheKernelDoes) {
   Accelerator accelerator = ten_sms();
   AttentionParameters& attention = accelerator.attention;
   attention.tile_overhead.value = Duration{2'000'000};
-  // A query of 32 heads a sequence, 5 sequences: 160 tiles, 16 waves of 2 us, and 5 x 32 x 512 FLOP / 10 TFLOP/s.
+  // One query of 32 heads per sequence, 5 sequences: 160 tiles, 16 waves of 2 us, and 5 x 32 x 512 FLOP / 10 TFLOP/s.
   AttentionSize size{.batch = 5, .seq = 1, .heads = 32, .kv_heads = 2, .causal = false};
   EXPECT_EQ(attention_time(accelerator, size, 10), Duration{32'000'000 + 512 * 128});
   // Packed, the 16 heads of a key head are one tile: 10 tiles, one wave. A lone tile of 128 rows takes 0.065536 us.
   attention.split_cost.value = 1.5;
   EXPECT_EQ(attention_time(accelerator, size, 10), Duration{2'000'000 + 65'536});
-  // 15 tiles are one and a half waves: blocks take the next tile as soon as they are free.
+  // 15 tiles are one and a half waves, because blocks take the next tile as soon as they are free.
   size.batch = 15;
   size.kv_heads = 1;
   attention.lone_tile.value = 0.0;
@@ -129,13 +129,13 @@ TEST(AttentionTime, PacksHeadsThatShareKeysWhereTheKernelDoes) {
 TEST(AttentionTime, SplitsTheKeysOfFewTilesWhereTheKernelDoes) {
   Accelerator accelerator = ten_sms();
   accelerator.attention.split_cost.value = 1.5;
-  // One head of 896 queries: 7 tiles, less than 0.8 x 10, so all scores cost half as much again: 896^2 x 512 / 10 ps.
+  // One head of 896 queries: 7 tiles, less than 0.8 x 10, so all scores cost 1.5 times as much: 896^2 x 512 / 10 ps.
   AttentionSize size{.seq = 896, .heads = 1, .causal = false};
   EXPECT_EQ(attention_time(accelerator, size, 10), from_seconds(1.5 * 896 * 896 * 51.2e-12));
-  // Other sequences do not count, though their tiles fill the SMs.
+  // Other sequences do not matter, though their tiles fill the SMs.
   size.batch = 10;
   EXPECT_EQ(attention_time(accelerator, size, 10), from_seconds(15 * 896 * 896 * 51.2e-12));
-  // Eight tiles are not split, nor are 512 keys, but a tile takes its own time: 128 x 256 x 512 ps.
+  // Eight tiles are not split, and 512 keys are not either, but a tile takes its own time: 128 x 256 x 512 ps.
   EXPECT_EQ(attention_time(accelerator, {.seq = 1024, .heads = 1, .causal = false}, 10), Duration{67'108'864});
   EXPECT_EQ(attention_time(accelerator, {.seq = 512, .heads = 1, .causal = false}, 10), Duration{33'554'432});
   accelerator.attention.unsplit_keys.value = 256.0;
@@ -158,8 +158,8 @@ TEST(AttentionTime, SharedKeysAreReadOnce) {
   accelerator.matrix_units[index_of(DType::bf16)]->dense_peak.value = FlopsPerSecond{1e24};
   accelerator.attention.query_cost.value = 1.0;
   accelerator.attention.key_cost.value = 3.0;
-  // Queries and output 2 x 8 x 1024 x 128 x 2 bytes, keys and values 2 x 2 x 1024 x 128 x 2 at three times the price, a
-  // byte a picosecond.
+  // Queries and output 2 x 8 x 1024 x 128 x 2 bytes, keys and values 2 x 2 x 1024 x 128 x 2 bytes at three times the
+  // price; one byte per picosecond.
   EXPECT_EQ(attention_time(accelerator, {.seq = 1024, .heads = 8, .kv_heads = 2}, 10),
             Duration{4'194'304 + 3 * 1'048'576});
 }
@@ -185,8 +185,8 @@ TEST(Windows, HaveASecondEdgeForQueriesThatDoNotSeeAllBeforeThem) {
 }
 
 // 16 heads of 4096 queries, a window of 128 keys. All tiles: 16 x (scores + (4096 + 3968) x 64 / 2) x 512 FLOP at
-// 10 TFLOP/s; eight slices of the queries have as many scores and edges together.
-TEST(AttentionTime, OfSlicesBehindAWindowIsThatOfTheWhole) {
+// 10 TFLOP/s; eight slices of the queries have the same total of scores and edges.
+TEST(AttentionTime, AddsUpOverWindowedSlices) {
   Accelerator accelerator = ten_sms();
   accelerator.attention.masked_width.value = 64.0;
   const AttentionWindow window{.keys = 128};
@@ -199,7 +199,7 @@ TEST(AttentionTime, OfSlicesBehindAWindowIsThatOfTheWhole) {
                      .window = window,
                      .beyond = queries_beyond(window, first, last)};
   };
-  // 4096 x 128 - 128 x 64 = 516,096 scores and 258,048 at the edges, a head.
+  // Per head, 4096 x 128 - 128 x 64 = 516,096 scores, and 258,048 at the edges.
   EXPECT_EQ(attention_time(accelerator, size, rows(0.0, 4096.0), 10), Duration{634'178'765});
   Duration slices{0};
   for (int j = 0; j < 8; ++j) {
@@ -208,7 +208,7 @@ TEST(AttentionTime, OfSlicesBehindAWindowIsThatOfTheWhole) {
   EXPECT_NEAR(static_cast<double>(slices.count()), 634'178'765.0, 8.0);
 }
 
-TEST(UnfusedAttentionTime, OfSomeQueriesMultipliesAllKeysThatSomeSee) {
+TEST(UnfusedAttentionTime, CoversAllKeysThatAnyQuerySees) {
   const Machine machine = h100();
   const AttentionSize size{.batch = 2, .seq = 4096, .heads = 8, .kv_heads = 8};
   const QueryRows second{.queries = 1024, .keys = 2048, .share = 3.0 / 32.0};
@@ -242,7 +242,7 @@ void expect_slices_no_cheaper(const Machine& machine) {
   }
 }
 
-TEST(AttentionTime, OfTheSlicesIsNoLessThanThatOfTheWhole) {
+TEST(AttentionTime, AddsUpToAtLeastTheWholeOverAllSlices) {
   expect_slices_no_cheaper(h100());
   expect_slices_no_cheaper(load_machine(COMMFUSE_SOURCE_DIR "/configs/hardware/a100-sxm-80.yaml"));
 }
@@ -271,7 +271,7 @@ struct Priced {
   Costs costs;
 };
 
-TEST(PriceByQuery, IsThatOfTheSliceWhereTheRankStands) {
+TEST(PriceByQuery, IsThatOfTheSliceAtThePositionOfTheRank) {
   const Machine machine = h100();
   const Priced priced(4, AttentionCut::by_query, machine, {.interference = Interference::none});
   const AttentionSize size{.batch = 2, .seq = 65536, .heads = 16, .kv_heads = 2};
@@ -304,7 +304,7 @@ TEST(PriceByQuery, UnfusedIsThatOfTheSliceWithScoresWrittenOut) {
 }
 
 TEST(PriceByQuery, InZigZagIsNearlyTheSameOnAllRanks) {
-  // Scores are equal; the keys that the later half sees, and the longest tile, are not.
+  // Scores are equal; the keys that the later half sees and the longest tile are not.
   const Priced priced(4, AttentionCut::zigzag, h100());
   for (const std::size_t core : priced.cores()) {
     for (Rank rank = 0; rank < 4; ++rank) {
@@ -334,14 +334,14 @@ TEST(PriceByQuery, LosesSmsToExchangesOnEveryRank) {
   const Priced beside(4, AttentionCut::by_query, h100());
   const Priced alone(4, AttentionCut::by_query, h100(), {.interference = Interference::none});
   EXPECT_EQ(alone.costs.by_rank, alone.costs.undisturbed_by_rank);
-  const std::size_t second = beside.cores()[1];  // This one runs beside the first transfer.
+  const std::size_t second = beside.cores()[1];  // This part runs beside the first transfer.
   for (Rank rank = 0; rank < 4; ++rank) {
     EXPECT_EQ(beside.costs.undisturbed_of(rank, second), alone.costs.of(rank, second));
     EXPECT_GT(beside.costs.of(rank, second), alone.costs.of(rank, second));
   }
 }
 
-TEST(PriceByQuery, PaysAGapANodeOfAGraphOnEveryRank) {
+TEST(PriceByQuery, PaysAGapPerGraphNodeOnEveryRank) {
   Machine machine = h100();
   machine.accelerator.graph_node_gap.value = std::chrono::microseconds(1);
   const Priced stream(4, AttentionCut::by_query, machine);

@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Returns a link without ramp and without a copy of the own share, so that sums fit on paper.
+/// Returns a link without ramp and without a copy of the own share, so that times can be computed by hand.
 Link plain_link() {
   Link link;
   link.peer.latency.value = 5us;
@@ -31,7 +31,7 @@ TEST(P2pTime, IsLatencyAndBytesOverRate) {
   EXPECT_EQ(p2p_time(plain_link(), Bytes{0}), Duration{5us});
 }
 
-TEST(P2pTime, BesideOthersHasNoMoreThanWhatIsLeft) {
+TEST(P2pTime, BesideOtherTransfersUsesOnlyTheRemainingRate) {
   // 1 MB at 100 GB/s takes 10 us.
   const PeerParameters peer = plain_link().peer;
   const Bytes size{1'000'000};
@@ -39,45 +39,45 @@ TEST(P2pTime, BesideOthersHasNoMoreThanWhatIsLeft) {
   EXPECT_EQ(p2p_time(peer, size, BytesPerSecond{50e9}), Duration{25us});
 }
 
-TEST(P2pTime, OfASmallMessageIsItsOwnProtocols) {
+TEST(P2pTime, UsesTheProtocolOfSmallMessages) {
   PeerParameters peer = plain_link().peer;
   peer.aggregate_rate = peer.rate;
   peer.small = SmallMessages{
       .up_to = {.value = Bytes{1'000'000}}, .latency = {.value = 2us}, .rate = {.value = BytesPerSecond{50e9}}};
   EXPECT_EQ(p2p_time(peer, Bytes{1'000'000}), Duration{22us});
-  // The message does not fill the rate that is left.
+  // The message does not use all of the remaining rate.
   EXPECT_EQ(p2p_time(peer, Bytes{1'000'000}, BytesPerSecond{80e9}), Duration{22us});
   EXPECT_EQ(p2p_time(peer, Bytes{1'000'000}, BytesPerSecond{25e9}), Duration{42us});
   EXPECT_EQ(p2p_time(peer, Bytes{2'000'000}), Duration{25us});
-  // It is twice the rate of large messages, so where those get half, it is 100 GB/s.
+  // The rate of small messages is twice that of large ones, so where large ones get half, small ones get 100 GB/s.
   peer.small->rate.value = BytesPerSecond{200e9};
   EXPECT_EQ(p2p_time(peer, Bytes{1'000'000}, BytesPerSecond{50e9}), Duration{12us});
 }
 
-TEST(P2pTime, OfASmallMessageThatWaitsLongerIsAtMostALargeOnes) {
+TEST(P2pTime, IsAtMostThatOfALargeMessageForASmallOne) {
   PeerParameters peer = plain_link().peer;
   peer.small = SmallMessages{
       .up_to = {.value = Bytes{1'000'000}}, .latency = {.value = 8us}, .rate = {.value = BytesPerSecond{125e9}}};
   EXPECT_EQ(p2p_time(peer, Bytes{500'000}), Duration{12us});
-  EXPECT_EQ(p2p_time(peer, Bytes{1'000'000}), Duration{15us});  // It takes the time of 1,000,001 bytes, and not 16 us.
+  EXPECT_EQ(p2p_time(peer, Bytes{1'000'000}), Duration{15us});  // It is that of 1,000,001 bytes, not 16 us.
 }
 
-TEST(CollectiveTime, AllGatherAndReduceScatterGoOnceRoundTheRing) {
-  // 4 ranks, 4 MB in all: 3 MB on the wire at 100 GB/s = 30 us; 10 us base; 3 steps of 1 us.
+TEST(CollectiveTime, AllGatherAndReduceScatterGoRoundTheRingOnce) {
+  // 4 ranks, 4 MB in total: 3 MB on the wire at 100 GB/s = 30 us; 10 us base; 3 steps of 1 us.
   EXPECT_EQ(all_gather_time(plain_link(), 4, Bytes{4'000'000}), Duration{43us});
   EXPECT_EQ(reduce_scatter_time(plain_link(), 4, Bytes{4'000'000}), Duration{43us});
   EXPECT_EQ(all_to_all_time(plain_link(), 4, Bytes{4'000'000}), Duration{43us});
 }
 
-TEST(CollectiveTime, AllReduceGoesTwiceRoundInOneLaunch) {
+TEST(CollectiveTime, AllReduceGoesRoundTwiceInOneLaunch) {
   EXPECT_EQ(all_reduce_time(plain_link(), 4, Bytes{4'000'000}), Duration{76us});
 }
 
 TEST(CollectiveTime, RampAndOwnCopyAddToTheWire) {
   Link link = plain_link();
-  link.collective.ramp_size.value = Bytes{3'000'000};  // At that size half of it, 1.5 MB: 15 us.
+  link.collective.ramp_size.value = Bytes{3'000'000};  // At this size it adds half of it, 1.5 MB: 15 us.
   EXPECT_EQ(all_gather_time(link, 4, Bytes{4'000'000}), Duration{58us});
-  link.collective.own_copy_rate.value = BytesPerSecond{200e9};  // 1 MB of own: 5 us.
+  link.collective.own_copy_rate.value = BytesPerSecond{200e9};  // 1 MB of the rank's own share: 5 us.
   EXPECT_EQ(all_gather_time(link, 4, Bytes{4'000'000}), Duration{63us});
 }
 
@@ -89,7 +89,7 @@ ProtocolParameters protocol(Duration base, Duration step, double gigabytes) {
           .ramp_size = {}};
 }
 
-/// Returns eight H100 as NCCL sees them, with kernels of round numbers.
+/// Returns eight H100 as NCCL sees them, with kernels whose parameters are round numbers.
 CollectiveParameters nccl_on_h100() {
   NcclKernels kernels;
   kernels.tuning = {
@@ -104,26 +104,26 @@ CollectiveParameters nccl_on_h100() {
   return collective;
 }
 
-TEST(CollectiveTime, TakesTheKernelThatNcclWould) {
+TEST(CollectiveTime, UsesTheKernelThatNcclWouldChoose) {
   const CollectiveParameters collective = nccl_on_h100();
   EXPECT_EQ(all_gather_time(collective, 8, Bytes{800'000}), Duration{8us});         // LL: 700 kB at 100 GB/s
   EXPECT_EQ(all_gather_time(collective, 8, Bytes{8'000'000}), Duration{37us});      // LL128: 7 MB at 200 GB/s
   EXPECT_EQ(all_gather_time(collective, 8, Bytes{320'000'000}), Duration{703us});   // Simple: 280 MB at 400 GB/s
-  EXPECT_EQ(all_reduce_time(collective, 8, Bytes{320'000'000}), Duration{324us});   // The switch adds up.
+  EXPECT_EQ(all_reduce_time(collective, 8, Bytes{320'000'000}), Duration{324us});   // The switch sums.
   EXPECT_EQ(all_reduce_time(collective, 4, Bytes{320'000'000}), Duration{1203us});  // Simple: 480 MB
 }
 
-TEST(CollectiveTime, InTheSwitchFillsAPipelineAsWideAsThereAreRanks) {
+TEST(CollectiveTime, SumsInTheSwitchFillAPipelineAsWideAsTheRanks) {
   CollectiveParameters collective = nccl_on_h100();
   NcclKernels kernels = *collective.nccl;
   kernels.nvls->ramp_size_per_rank.value = Bytes{40'000'000};
   collective.nccl = std::make_shared<const NcclKernels>(kernels);
-  // Eight: 320 MB, at that size half of it, 160 us. A switch of 24: 960 MB, three quarters of 320 MB.
+  // Eight ranks: 320 MB, at that size half of it, 160 us. A switch of 24: 960 MB, three quarters of 320 MB.
   EXPECT_EQ(all_reduce_time(collective, 8, Bytes{320'000'000}), Duration{484us});
   EXPECT_EQ(all_reduce_time(collective, 24, Bytes{320'000'000}), Duration{564us});
 }
 
-TEST(CollectiveTime, UpATreeFillsAPipelineAsWideAsANode) {
+TEST(CollectiveTime, TreesFillAPipelineAsWideAsANode) {
   CollectiveParameters collective = plain_link().collective;
   TreeParameters tree{{{.value = 10us}, {.value = 5us}, {.value = {100e9}}}};
   tree.ramp_size_per_rank.value = Bytes{1'000'000};
@@ -133,20 +133,20 @@ TEST(CollectiveTime, UpATreeFillsAPipelineAsWideAsANode) {
   EXPECT_EQ(all_reduce_time(collective, 2, Bytes{1'000'000}, 2), Duration{30us});   // 0.5 MB more
 }
 
-TEST(CollectiveTime, OfFewBytesStaysWhileMoreChannelsTakeMore) {
+TEST(CollectiveTime, StaysConstantWhileMoreChannelsShareMoreBytes) {
   const CollectiveParameters collective = nccl_on_h100();
-  const Duration full = Duration{3'800ns};  // A share of 40 kB fills them: 280 kB at 100 GB/s.
+  const Duration full = Duration{3'800ns};  // A share of 40 kB fills all channels: 280 kB at 100 GB/s.
   EXPECT_EQ(all_gather_time(collective, 8, Bytes{320'000}), full);
   EXPECT_EQ(all_gather_time(collective, 8, Bytes{16'000}), full);
-  EXPECT_EQ(all_gather_time(collective, 8, Bytes{8'000}), Duration{2'400ns});  // One channel takes 1 of its 2 kB.
+  EXPECT_EQ(all_gather_time(collective, 8, Bytes{8'000}), Duration{2'400ns});  // One channel moves 1 of its 2 kB.
 }
 
-TEST(CollectiveTime, AllToAllGoesByWhatOnePeerGets) {
+TEST(CollectiveTime, AllToAllFollowsTheBytesPerPeer) {
   CollectiveParameters collective = nccl_on_h100();
   collective.all_to_all = std::make_shared<const AllToAllParameters>(
       AllToAllParameters{{.value = Bytes{10'000}}, protocol(2us, 1us, 100.0), protocol(5us, 0us, 200.0)});
   EXPECT_EQ(all_to_all_time(collective, 4, Bytes{16'000}), Duration{5'120ns});  // 12 kB at 100 GB/s
-  // It takes the time of 40,001 bytes: 30 kB at 200 GB/s.
+  // An all-to-all of this size takes the time of 40,001 bytes: 30 kB at 200 GB/s.
   EXPECT_EQ(all_to_all_time(collective, 4, Bytes{40'000}), Duration{5'150ns});
   EXPECT_EQ(all_to_all_time(collective, 4, Bytes{80'000}), Duration{5'300ns});  // 60 kB at 200 GB/s
   EXPECT_EQ(all_to_all_time(collective, 1, Bytes{80'000}), Duration{0});
@@ -161,10 +161,10 @@ TEST(CollectiveTime, AllReduceClimbsATreeOfNodesByTheFastestProtocol) {
   EXPECT_EQ(all_reduce_time(collective, 16, Bytes{4'000'000}, 2), Duration{80us});   // 50 + 10 + 4 MB at 200 GB/s
   EXPECT_EQ(all_reduce_time(collective, 64, Bytes{4'000'000}, 8), Duration{120us});  // 50 + 30 + 4 MB at 100 GB/s
   EXPECT_EQ(all_reduce_time(collective, 16, Bytes{10'000}, 2), Duration{25us});      // 10 + 5 + 10 kB at 1 GB/s
-  EXPECT_EQ(all_reduce_time(collective, 8, Bytes{320'000'000}), Duration{324us});    // in one node as before
+  EXPECT_EQ(all_reduce_time(collective, 8, Bytes{320'000'000}), Duration{324us});    // in one node, as without a tree
 }
 
-/// Returns four ranks on two nodes, whose tree NCCL takes from 8 to 16 MiB alone (nccl_tuning_test.cpp).
+/// Returns four ranks on two nodes, whose tree NCCL chooses only from 8 to 16 MiB (nccl_tuning_test.cpp).
 CollectiveParameters nccl_among_nodes() {
   NcclKernels kernels;
   kernels.tuning = {.generation = NcclGeneration::ampere,
@@ -185,7 +185,7 @@ CollectiveParameters nccl_among_nodes() {
   return collective;
 }
 
-TEST(CollectiveTime, AmongNodesGoesRoundOrClimbsAsNcclWould) {
+TEST(CollectiveTime, AmongNodesUsesRingOrTreeAsNcclWould) {
   const CollectiveParameters collective = nccl_among_nodes();
   EXPECT_EQ(all_reduce_time(collective, 4, Bytes{4'000'000}, 2), Duration{1003us});   // 6 MB at 6 GB/s
   EXPECT_EQ(all_reduce_time(collective, 4, Bytes{12'000'000}, 2), Duration{1550us});  // 12 MB at 8 GB/s
@@ -195,15 +195,15 @@ TEST(CollectiveTime, AmongNodesGoesRoundOrClimbsAsNcclWould) {
 }
 
 TEST(CollectiveTime, TakesNoLongerThanALargerMessageThatNcclGivesAFasterKernel) {
-  // From 4.63 MB on NCCL takes LL128, in 2 us and 4.05 MB at 200 GB/s; LL would take 36 us for 4 MB.
+  // From 4.63 MB on NCCL chooses LL128, in 2 us and 4.05 MB at 200 GB/s; LL would take 36 us for 4 MB.
   EXPECT_NEAR(to_microseconds(all_gather_time(nccl_on_h100(), 8, Bytes{4'000'000})), 22.256, 0.001);
   EXPECT_EQ(all_gather_time(nccl_on_h100(), 8, Bytes{2'400'000}), Duration{22us});  // LL: 2.1 MB at 100 GB/s
   EXPECT_EQ(kernel_taken(nccl_on_h100(), {.ranks = 8, .total = 4'000'000}), NcclKernel::ll128);
   EXPECT_EQ(kernel_taken(nccl_on_h100(), {.ranks = 8, .total = 2'400'000}), NcclKernel::ll);
 }
 
-// NCCL's lines of the ring and the tree meet at 50.4 us / (1 / 16 - 1 / 17.664 ns a byte), 8.56 MB, whose tree takes 50
-// us and 8.56 MB at 8 GB/s, 1120.03 us.
+// NCCL's lines of the ring and the tree meet at 50.4 us / (1 / 16 - 1 / 17.664 ns per byte) = 8.56 MB, where the tree
+// takes 50 us and 8.56 MB at 8 GB/s, 1120.03 us.
 constexpr double tree_at_the_least_us = 50.0 + 50.4 / (1 / 16.0 - 1 / 17.664) / 8.0;
 
 TEST(CollectiveTime, AmongNodesTakesAtMostTwiceAsLongAsALargerMessage) {
@@ -214,18 +214,18 @@ TEST(CollectiveTime, AmongNodesTakesAtMostTwiceAsLongAsALargerMessage) {
   EXPECT_NEAR(to_microseconds(all_reduce_time(collective, 4, Bytes{8'000'000}, 2)), 2 * tree_at_the_least_us, 1e-3);
 }
 
-TEST(CollectiveTime, KeepsOnOtherLinksTheStepsOfThoseThatAreMeasured) {
+TEST(CollectiveTime, KeepsTheStepsOfMeasuredLinksOnOtherLinks) {
   const auto on = [](double times) {
     return all_reduce_time(with_rates(nccl_among_nodes(), times, RateChange::supposed_wires), 4, Bytes{8'000'000}, 2);
   };
-  // The ring would take 4003 us; the tree's bytes take twice as long as on the real links.
+  // The ring would take 4003 us; the bytes of the tree take twice as long as on the real links.
   EXPECT_NEAR(to_microseconds(on(0.5)), 2 * tree_at_the_least_us - 50.0, 1e-3);
   EXPECT_EQ(on(1.0), Duration{2003us});
-  // The tree would take less, but links twice as fast do not make it more than twice as fast.
+  // The tree would take less, but links twice as fast make it at most twice as fast.
   EXPECT_EQ(on(2.0), Duration{1'001'500ns});
 }
 
-TEST(CollectiveTime, OfATreeIsFasterBetweenTwoNodesByEachProtocol) {
+TEST(CollectiveTime, TreesAreFasterBetweenTwoNodesWithEveryProtocol) {
   CollectiveParameters collective = plain_link().collective;
   TreeParameters tree{{{.value = 50us}, {.value = 10us}, {.value = {1e9}}}};
   tree.ll128 = TreeProtocol{{.value = 10us}, {.value = 5us}, {.value = {50e9}}};
@@ -235,7 +235,7 @@ TEST(CollectiveTime, OfATreeIsFasterBetweenTwoNodesByEachProtocol) {
   EXPECT_EQ(all_reduce_time(collective, 32, Bytes{1'000'000}, 4), Duration{40us});
 }
 
-/// One shot: 4 us, 1 us a rank, 100 GB/s. Two: 8 us, 1 us a rank, 200 GB/s. Up to 8 MB.
+/// One shot: 4 us, 1 us per rank, 100 GB/s. Two shots: 8 us, 1 us per rank, 200 GB/s. Up to 8 MB.
 CustomAllReduce plain_kernels() {
   CustomAllReduce kernels;
   kernels.up_to.value = Bytes{8'000'000};
@@ -248,7 +248,7 @@ CustomAllReduce plain_kernels() {
   return kernels;
 }
 
-TEST(CollectiveTime, OfAFrameworkReadsWholeTensorsOrSharesAndSums) {
+TEST(CollectiveTime, FrameworkKernelsReadWholeTensorsOrSharesAndSums) {
   Link link = plain_link();
   link.collective.base_latency.value = 100us;
   link.collective.custom_all_reduce =
@@ -258,29 +258,29 @@ TEST(CollectiveTime, OfAFrameworkReadsWholeTensorsOrSharesAndSums) {
   };
   const Duration by_nccl = time(4, 100'000);
   link.collective.all_reduce_kernel = AllReduceKernel::vllm;
-  // Three tensors of 100 KB at 100 GB/s take 3 us; one and a half at 200 GB/s take 0.75 us.
+  // Three tensors of 100 KB at 100 GB/s take 3 us; one and a half tensors at 200 GB/s take 0.75 us.
   EXPECT_EQ(time(4, 100'000), Duration{4us + 3us + 3us});
   EXPECT_EQ(time(4, 400'000), Duration{8us + 3us + 3us});
   EXPECT_EQ(time(4, 100'000, 2), by_nccl);                      // across nodes
   EXPECT_GT(time(4, 8'000'001), Duration{200us});               // larger than the framework's buffers
-  link.collective.all_reduce_kernel = AllReduceKernel::sglang;  // It has no times.
+  link.collective.all_reduce_kernel = AllReduceKernel::sglang;  // SGLang has no times here.
   EXPECT_EQ(time(4, 100'000), by_nccl);
   EXPECT_EQ(time(1, 100'000), Duration{});
 }
 
-TEST(CollectiveTime, OfAFrameworkBetweenTwoRanksIsOneShot) {
+TEST(CollectiveTime, FrameworkKernelsAreOneShotBetweenTwoRanks) {
   Link link = plain_link();
   link.collective.base_latency.value = 100us;
   CustomAllReduce kernels = plain_kernels();
   kernels.two_shot_rate.value = BytesPerSecond{400e9};
   link.collective.custom_all_reduce = std::make_shared<const CustomAllReduces>(CustomAllReduces{.vllm = kernels});
   link.collective.all_reduce_kernel = AllReduceKernel::vllm;
-  // Two shots would take 8 + 1 + 10 us, as two ranks read the tensor once in either kernel.
+  // Two shots would take 8 + 1 + 10 us, because two ranks read the tensor once in either kernel.
   EXPECT_EQ(all_reduce_time(link.collective, 2, Bytes{4'000'000}), Duration{4us + 1us + 40us});
   EXPECT_EQ(all_reduce_time(link.collective, 4, Bytes{4'000'000}), Duration{8us + 3us + 15us});
 }
 
-TEST(CollectiveTime, OfAFrameworkIsNcclsWhereThatIsFaster) {
+TEST(CollectiveTime, FrameworksUseNcclWhereItIsFaster) {
   Link link = plain_link();
   link.collective.base_latency.value = 1us;
   const Duration by_nccl = all_reduce_time(link.collective, 2, Bytes{1000});
@@ -290,14 +290,14 @@ TEST(CollectiveTime, OfAFrameworkIsNcclsWhereThatIsFaster) {
   EXPECT_EQ(all_reduce_time(link.collective, 2, Bytes{1000}), by_nccl);
 }
 
-TEST(CollectiveTime, OneRankHasNothingToDo) {
+TEST(CollectiveTime, IsZeroForOneRank) {
   EXPECT_EQ(all_gather_time(plain_link(), 1, Bytes{1'000}), Duration{0});
   EXPECT_EQ(reduce_scatter_time(plain_link(), 1, Bytes{1'000}), Duration{0});
   EXPECT_EQ(all_reduce_time(plain_link(), 1, Bytes{1'000}), Duration{0});
   EXPECT_EQ(all_to_all_time(plain_link(), 1, Bytes{1'000}), Duration{0});
 }
 
-TEST(CollectiveTime, SizesBeyondReasonAreTheUsersMistake) {
+TEST(CollectiveTime, UnreasonableSizesAreUserErrors) {
   try {
     p2p_time(plain_link(), Bytes{std::int64_t{1} << 60});
     FAIL() << "accepted";
@@ -315,7 +315,7 @@ struct Measured {
   double time_us;
 };
 
-// The rows are typed in from the public table nccl_h100sxm_1node_aic_v2.csv: NCCL 2.29.2, out of place.
+// The rows are copied from the public table nccl_h100sxm_1node_aic_v2.csv: NCCL 2.29.2, out of place.
 TEST(CollectiveTime, ComesNearToReduceScattersMeasuredOnAnH100Node) {
   const Link link = load_machine("h100-sxm").link;
   for (const Measured& row : {Measured{8, 65'536, 11.71},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that a collective and the exchanges beside it take the wires from each other.
+// Tests that a collective and the exchanges beside it share the wires.
 #include "model/cost/contention.h"
 
 #include <gtest/gtest.h>
@@ -61,8 +61,8 @@ struct Beside {
 
 Mesh ring(std::int32_t ranks) { return Mesh{{{"tp", ranks}}}; }
 
-// Both are held up for as long as the shorter of the two needs the port.
-TEST(Contention, HoldsUpBothByTheShorterOne) {
+// Both are delayed for as long as the shorter of the two needs the port.
+TEST(Contention, DelaysBothByTheShorterOne) {
   const Machine h100 = machine("hardware/h100-sxm.yaml");
   for (const std::int64_t rows : {256, 1 << 20}) {
     const Beside beside(h100, ring(8), 1, rows);
@@ -80,8 +80,8 @@ TEST(Contention, HoldsUpBothByTheShorterOne) {
   }
 }
 
-// The latency of the network is no use of wires, so an exchange between nodes does not pay it twice.
-TEST(Contention, BetweenNodesLeavesOutTheNetworksLatency) {
+// The latency of the network uses no wires, so an exchange between nodes does not pay it twice.
+TEST(Contention, BetweenNodesOmitsTheLatencyOfTheNetwork) {
   const Machine cluster = machine("clusters/dgx-h100-x2.yaml");
   const Mesh nested{{{"node", 2}, {"gpu", 8}}};
   const Duration latency = p2p_time(cluster.network->peer, Bytes{});
@@ -95,7 +95,7 @@ TEST(Contention, BetweenNodesLeavesOutTheNetworksLatency) {
   EXPECT_EQ(both.of(0, 1) - alone.of(0, 1), on_wires);
 }
 
-TEST(Contention, OfSendsOneAfterAnotherAddsUp) {
+TEST(Contention, AddsUpOverConsecutiveSends) {
   const Machine h100 = machine("hardware/h100-sxm.yaml");
   const Beside three(h100, ring(8), 3, 256);
   const Costs alone = three.costs(false);
@@ -105,7 +105,7 @@ TEST(Contention, OfSendsOneAfterAnotherAddsUp) {
   EXPECT_EQ(both.duration[three.collective()] - alone.duration[three.collective()], 3 * lost);
 }
 
-// The engine shares wires among exchanges itself; a collective holds none of its links.
+// The engine itself shares wires among exchanges; a collective holds none of the engine's links.
 TEST(Contention, IsTheSameForTheEngine) {
   const Machine h100 = machine("hardware/h100-sxm.yaml");
   const Beside beside(h100, ring(8), 2, 4096);
@@ -114,7 +114,8 @@ TEST(Contention, IsTheSameForTheEngine) {
   EXPECT_EQ(fluid.costs.duration, beside.costs().duration);
 }
 
-// One axis is inside the nodes, one across. A gather inside a node does not cross the wires of sends between nodes.
+// One axis is inside the nodes, the other across them. A gather inside a node does not share wires with sends between
+// nodes.
 TEST(Contention, IsAmongThoseOnTheSameWires) {
   const Machine cluster = machine("clusters/dgx-h100-x2.yaml");
   const Mesh nested{{{"node", 2}, {"gpu", 8}}};

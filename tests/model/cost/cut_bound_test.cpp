@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests bytes over a wire, by topology, with sums that can be done by hand.
+// Tests bytes over a wire, by topology, with sums worked out by hand.
 #include "model/cost/cut_bound.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ namespace {
 
 using test::gigabytes;
 
-/// Gate and up of a toy model: a shard of the tokens has 1 MB.
+/// Gate and up of a toy model; a shard of the tokens has 1 MB.
 struct Case {
   Case(std::int32_t ranks, const char* strategy, const StrategyOptions& options)
       : program(generate(operation_of(Scope::gate_up, false), ranks, *find_strategy(strategy), options)),
@@ -50,8 +50,8 @@ Machine one_switch(int gpus) { return wired({.gpus_per_node = gpus, .gpu_rate = 
 constexpr StrategyOptions ring{};
 constexpr StrategyOptions direct{.form = Form::direct};
 
-// Every schedule takes in 7 MB at 100 GB/s.
-TEST(CutBound, OfASwitchIsThePort) {
+// In every schedule a GPU receives 7 MB at 100 GB/s.
+TEST(CutBound, IsThePortOfASwitch) {
   for (const auto& [strategy, options] : {std::pair("serial", ring), std::pair("commfuse", ring),
                                           std::pair("commfuse", direct), std::pair("fused_kernel", ring)}) {
     const Cut cut = Case(8, strategy, options).on(one_switch(8));
@@ -59,9 +59,9 @@ TEST(CutBound, OfASwitchIsThePort) {
   }
 }
 
-// A bridge has two GPUs and a wire of 60 GB/s: each of them gets 1 MB from each of the six others. A ring crosses a
-// bridge once a step, seven times, and so do its ports.
-TEST(CutBound, OfATreeIsTheBridgeWhereManyCrossIt) {
+// A bridge has two GPUs and a wire of 60 GB/s, and each GPU receives 1 MB from each of the six GPUs elsewhere. A ring
+// crosses a bridge once per step, seven times, and every port as often.
+TEST(CutBound, IsTheBridgeOfATreeWhereManyCrossIt) {
   const Machine tree = wired(test::pcie_tree());
   EXPECT_DOUBLE_EQ(Case(8, "commfuse", ring).on(tree).seconds, 7e6 / 60e9);
   const Case case_of_all(8, "commfuse", direct);
@@ -71,8 +71,8 @@ TEST(CutBound, OfATreeIsTheBridgeWhereManyCrossIt) {
   EXPECT_EQ(cut.wire, "the link between a bridge and a root");
 }
 
-// Its rate of 30 GB/s was measured. A transfer in a kernel crosses once for both GPUs of a bridge: 6 MB at 30 GB/s;
-// between the roots, 4 MB at 20.
+// The bridge's rate of 30 GB/s is measured. A transfer in a kernel crosses once for both GPUs of a bridge: 6 MB at 30
+// GB/s; between the roots, 4 MB at 20.
 TEST(CutBound, AKernelTakesWhatItsBusiestWireDoesAtItsRate) {
   const Machine tree = wired(test::pcie_tree());
   for (const std::int32_t blocks : {1, 2, 4}) {
@@ -87,7 +87,7 @@ TEST(CutBound, AKernelTakesWhatItsBusiestWireDoesAtItsRate) {
   }
 }
 
-// Sums that form on their way cross once too, in the other direction.
+// Sums that form on the way cross once too, in the other direction.
 TEST(CutBound, SumsInAKernelCrossOnce) {
   const Machine tree = wired(test::pcie_tree());
   const Program program = generate(operation_of(Scope::down, false), 8, fused_kernel_strategy, {.sub_slices = 2});
@@ -104,7 +104,7 @@ TEST(CutBound, SumsInAKernelCrossOnce) {
     for (std::size_t wire = 0; wire < wires.port(0, false); ++wire) {
       busiest_link = std::max(busiest_link, crossings[wire]);
     }
-    EXPECT_EQ(busiest_link, 7.0);  // From a GPU to its bridge.
+    EXPECT_EQ(busiest_link, 7.0);  // This is the wire from a GPU to its bridge.
   }
 }
 
@@ -112,9 +112,10 @@ TopologyPlan two_nodes(int nics) {
   return {.gpus_per_node = 4, .gpu_rate = gigabytes(100), .nodes = 2, .nics_per_node = nics, .nic_rate = gigabytes(10)};
 }
 
-// Four ranks a node. A ring crosses to the next node by one NIC, 7 MB. Direct, every GPU gets 4 MB from the other node:
-// by a NIC of its own, by one that two share, by the only one. A collective lets them in once: 4 MB over all NICs.
-TEST(CutBound, OfNodesIsTheNics) {
+// Four ranks per node. A ring crosses to the next node by one NIC, 7 MB. In the direct form every GPU gets 4 MB from
+// the other node, by its own NIC, by a NIC that two GPUs share, or by the only NIC. A collective receives them once: 4
+// MB over all NICs.
+TEST(CutBound, IsTheNicsBetweenNodes) {
   for (const int nics : {4, 2, 1}) {
     const Machine cluster = wired(two_nodes(nics));
     EXPECT_DOUBLE_EQ(Case(8, "commfuse", ring).on(cluster).seconds, 7e6 / 10e9) << nics;
@@ -125,8 +126,8 @@ TEST(CutBound, OfNodesIsTheNics) {
   }
 }
 
-// One node stands for all where it can: three nodes of four ranks, and of three of the four GPUs of each.
-TEST(CutBound, OfANodeThatStandsForAllIsThatOfAll) {
+// One node represents all where possible: three nodes of four ranks, but not nine ranks, whose last node has one.
+TEST(CutBound, IsTheSameForOneNodeAsForAllNodes) {
   TopologyPlan plan = two_nodes(4);
   plan.nodes = 3;
   const Machine cluster = wired(plan);
@@ -148,9 +149,7 @@ TEST(CutBoundDeathTest, ARunBelowItNamesTheWire) {
                "take 200 us at least");
 }
 
-TEST(CutBound, WithoutATopologyNothingIsBounded) {
-  EXPECT_EQ(Case(8, "commfuse", direct).on(test::two_nodes()).seconds, 0.0);
-}
+TEST(CutBound, NeedsATopology) { EXPECT_EQ(Case(8, "commfuse", direct).on(test::two_nodes()).seconds, 0.0); }
 
 }  // namespace
 }  // namespace commfuse

@@ -59,9 +59,9 @@ TEST(DrawKeys, CommunicationAndLocalOpsCountForThemselves) {
   EXPECT_EQ(step, 3U);
 }
 
-// Two MLPs one after the other: works 0 to 2 of the first, 3 to 5 of the second. Partial sums alternate between two
-// buffers, so only the weights tell which of the works alike a product belongs to.
-TEST(DrawKeys, WorksAlikeAreToldApartByTheirWeights) {
+// Two MLPs in sequence: works 0 to 2 belong to the first, 3 to 5 to the second. Partial sums alternate between two
+// buffers, so only the weights show to which of the similar works a product belongs.
+TEST(DrawKeys, SimilarWorkIsDistinguishedByItsWeights) {
   Operation twice = operation_of(Scope::mlp, true);
   const std::size_t stages = twice.stages.size();
   for (std::size_t stage = 0; stage < stages; ++stage) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Laws that hold on every machine of the catalogue: no collective takes longer on a faster link, nor longer than a
-// larger one except for the steps that tables show, and links N times as fast speed up none by more than a factor of N.
+// larger collective, except for the steps that tables show; and links N times as fast speed up no collective by more
+// than a factor of N.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,7 +27,7 @@ Duration time_of(std::size_t kind, const CollectiveParameters& collective, int r
   }
 }
 
-/// Fails for every step to a faster link that takes longer. Returns how many steps were compared.
+/// Fails for every step to a faster link that takes longer. Returns the number of compared steps.
 int look_at(const Machine& machine, int ranks, int nodes) {
   int steps = 0;
   for (std::int64_t bytes = 1 << 10; bytes <= std::int64_t{1} << 32U; bytes *= 4) {
@@ -66,7 +67,7 @@ double step_of(const CollectiveParameters& collective) {
   return collective.nccl == nullptr ? 1.0 : measured_step(collective.nccl->tuning.wire);
 }
 
-/// Fails for every size that takes longer than a larger one. Returns how many sizes were compared.
+/// Fails for every size that takes longer than a larger one. Returns the number of compared sizes.
 int look_at_sizes(const Machine& machine, int ranks, int nodes, double factor) {
   const Machine faster = with_link_rates(machine, {.node = factor, .network = factor});
   const CollectiveParameters& collective = nodes == 1 ? collective_over(faster, 0, ranks) : faster.network->collective;
@@ -91,7 +92,7 @@ int look_at_sizes(const Machine& machine, int ranks, int nodes, double factor) {
   return sizes;
 }
 
-TEST(FasterLinks, NoCollectiveTakesLongerThanALargerOneButForTheMeasuredStep) {
+TEST(FasterLinks, NoCollectiveExceedsALargerOneExceptAtTheMeasuredStep) {
   int sizes = 0;
   for (const std::string& name : known_names(Catalogue::hardware)) {
     const Machine machine = load_machine(name);
@@ -108,7 +109,7 @@ TEST(FasterLinks, NoCollectiveTakesLongerThanALargerOneButForTheMeasuredStep) {
 }
 
 TEST(FasterLinks, AMeasuredStepStays) {
-  // Vidur's rows: four A100, two on each of two nodes, reduce 8,257,536 bytes in 2027 us and 8.7 MB in some 1255.
+  // Rows of Vidur: four A100, two on each of two nodes, reduce 8,257,536 bytes in 2027 us and 8.7 MB in about 1255 us.
   const Machine machine = load_machine("a100-100g-x2");
   const CollectiveParameters& real = collective_across(machine, 2);
   const auto step_in = [](const CollectiveParameters& collective) {

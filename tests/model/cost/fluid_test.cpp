@@ -15,7 +15,7 @@ namespace {
 
 Machine machine(const char* file) { return load_machine(std::string{COMMFUSE_SOURCE_DIR "/configs/"} + file); }
 
-/// Returns a mesh with round numbers: 28 GB/s a wire, 137 all of them together.
+/// Returns a mesh with round numbers: 28 GB/s per wire, 137 for all wires of a GPU together.
 Machine mesh_of_wires() {
   Machine mesh = machine("hardware/ascend-910b-mesh.yaml");
   mesh.link.peer.rate.value = BytesPerSecond{28e9};
@@ -140,7 +140,7 @@ TEST(Fluid, NoLinkIsNarrowerThanATransferAlone) {
 }
 
 TEST(Fluid, StoreAndForwardTakesTheBytesOnceAHop) {
-  // Two hops of a switch, each at the peer's rate: twice the time of the bytes.
+  // A switch takes two hops, each at the peer's rate: twice the time of the bytes.
   const Machine h100 = machine("hardware/h100-sxm.yaml");
   const Gate gate(8, {}, h100, "commfuse", Forwarding::store_and_forward);
   const std::size_t exchange = gate.first(OpKind::exchange);

@@ -18,7 +18,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Returns ten SMs of 1 TFLOP/s each and an HBM so fast that only the loops count.
+/// Returns ten SMs of 1 TFLOP/s each and an HBM so fast that only the loops matter.
 Accelerator ten_sms() {
   Accelerator accelerator;
   accelerator.name = "ten SMs";
@@ -31,7 +31,7 @@ Accelerator ten_sms() {
   unit.gemm.hbm_efficiency.value = 1.0;
   unit.gemm.cached_input_cost.value = 1.0;
   unit.gemm.output_cost.value = 1.0;
-  unit.gemm.split_overhead.value = 1s;  // Splitting is never worth this, unless a test says so.
+  unit.gemm.split_overhead.value = 1s;  // Splitting never pays off here, unless a test changes this.
   accelerator.matrix_units[index_of(DType::bf16)] = unit;
   return accelerator;
 }
@@ -39,7 +39,8 @@ Accelerator ten_sms() {
 Accelerator h100() { return load_machine("h100-sxm").accelerator; }
 
 TEST(EstimateGemm, OneFullWaveTakesTheTimeOfOneTile) {
-  // 1280 x 256 is ten tiles of 128 x 256, one an SM: 2 x 128 x 256 x 1000 (16 steps of 64: 1024) / 1e12 = 67.108864 us.
+  // 1280 x 256 is ten tiles of 128 x 256, one per SM: 2 x 128 x 256 x 1000 (16 steps of 64: 1024) / 1e12 = 67.108864
+  // us.
   const GemmEstimate estimate = estimate_gemm(ten_sms(), {.m = 1280, .n = 256, .k = 1000}, 10);
   EXPECT_EQ(estimate.time, Duration{67'108'864});
   EXPECT_EQ(estimate.waves, 1);
@@ -49,8 +50,8 @@ TEST(EstimateGemm, OneFullWaveTakesTheTimeOfOneTile) {
 }
 
 TEST(EstimateGemm, LosingOneSmCostsAWave) {
-  // Nine SMs run this GEMM, too. Tiles of 128 x 256 need two waves (134.2 us); 64 x 64 need ceil(80 / 9) = 9 waves of 2
-  // x 64 x 64 x 1024 / 1e12 = 8.388608 us, the best of all.
+  // Nine SMs can run this GEMM too. Tiles of 128 x 256 need two waves (134.2 us); tiles of 64 x 64 need ceil(80 / 9) =
+  // 9 waves of 2 x 64 x 64 x 1024 / 1e12 = 8.388608 us, the shortest time.
   const GemmEstimate estimate = estimate_gemm(ten_sms(), {.m = 1280, .n = 256, .k = 1000}, 9);
   EXPECT_EQ(estimate.time, Duration{75'497'472});
   EXPECT_EQ(estimate.tile_m, 64);
@@ -70,18 +71,19 @@ TEST(EstimateGemm, AWaveOverheadGrowsWithTheTile) {
   EXPECT_EQ(estimate.tile_m * estimate.tile_n, 64 * 64);
 }
 
-TEST(EstimateGemm, SlowSmallTilesArePassedOver) {
+TEST(EstimateGemm, AvoidsSlowSmallTiles) {
   Accelerator accelerator = ten_sms();
   bf16_of(accelerator).tile_64x64.value = 0.5;
   bf16_of(accelerator).tile_128x64.value = 0.7;
-  // On nine SMs 64 x 64 now takes 9 x 16.777216 = 151.0 us, 128 x 64 5 x 16.777216 / 0.7 = 119.8. Best is 128 x 128 in
-  // 3 x 33.554432 = 100.663296 us, and 192 x 128 in 2 x 50.331648, as long but larger.
+  // On nine SMs tiles of 64 x 64 now take 9 x 16.777216 = 151.0 us, tiles of 128 x 64 5 x 16.777216 / 0.7 = 119.8. The
+  // best are 128 x 128 in 3 x 33.554432 = 100.663296 us, and 192 x 128 in 2 x 50.331648, which take as long but are
+  // larger.
   const GemmEstimate estimate = estimate_gemm(accelerator, {.m = 1280, .n = 256, .k = 1000}, 9);
   EXPECT_EQ(estimate.time, Duration{100'663'296});
   EXPECT_EQ(estimate.tile_m * estimate.tile_n, 192 * 128);
 }
 
-TEST(EstimateGemm, APartlyFullWaveCostsWhatTheQuantumSays) {
+TEST(EstimateGemm, APartlyFullWaveCostsItsQuantum) {
   Accelerator accelerator = ten_sms();
   for (Parameter<double> GemmParameters::*tile :
        {&GemmParameters::tile_64x256, &GemmParameters::tile_128x64, &GemmParameters::tile_64x64}) {
@@ -100,14 +102,14 @@ TEST(EstimateGemm, APartlyFullWaveCostsWhatTheQuantumSays) {
 
 TEST(EstimateGemm, PowerJoinsTheLoopsAsTheRootOfFourthPowers) {
   Accelerator accelerator = ten_sms();
-  const GemmSize size{.m = 1280, .n = 256, .k = 1024};  // It takes 67.108864 us at the peak, and in loops.
+  const GemmSize size{.m = 1280, .n = 256, .k = 1024};  // The loops take 67.108864 us, at the peak rate.
   bf16_of(accelerator).burst_efficiency.value = 0.5;
   bf16_of(accelerator).sustained_share.value = 1.0;
   // (1 + 2^4)^(1/4) x 67.108864 us.
   const GemmEstimate estimate = estimate_gemm(accelerator, size, 10);
   EXPECT_NEAR(to_microseconds(estimate.time), std::pow(17.0, 0.25) * 67.108864, 1e-6);
   EXPECT_TRUE(estimate.power_bound);
-  // The time is as long as the burst time: half way from 1 to the sustained share, 0.75, so 2 / 0.75.
+  // The time equals the burst time, so the rate is half way from 1 to the sustained share: 0.75, hence 2 / 0.75.
   bf16_of(accelerator).burst_time.value = Duration{67'108'864};
   bf16_of(accelerator).sustained_share.value = 0.5;
   EXPECT_NEAR(to_microseconds(estimate_gemm(accelerator, size, 10).time),
@@ -133,7 +135,7 @@ TEST(EstimateGemm, ConvertingTheActivationsComesFirst) {
   const GemmSize size{.m = 1280, .n = 256, .k = 1024};
   const Duration without = estimate_gemm(accelerator, size, 10).time;
   bf16_of(accelerator).conversion_passes.value = 3.0;
-  // Three times 2 x 1280 x 1024 bytes, a byte a picosecond.
+  // Three times 2 x 1280 x 1024 bytes, at one byte per picosecond.
   EXPECT_EQ(estimate_gemm(accelerator, size, 10).time, without + Duration{3 * 2 * 1280 * 1024});
 }
 
@@ -168,7 +170,7 @@ TEST(EstimateGemm, AShareOfTheLesserShowsBesideTheGreater) {
   Accelerator accelerator = ten_sms();
   bf16_of(accelerator).unhidden.value = 0.4;
   // Bytes: 2 x (1000 x 256 + 1280 x 1000 + 1280 x 256) = 3,727,360; at 3.727360e6 / 89.478485333 us the memory side
-  // takes 4/3 of the loops' 67.108864 us, so both together 4/3 + 0.4 x 3/4 = 49/30 of them: 109.611144533 us.
+  // takes 4/3 of the loops' 67.108864 us, so both together take 4/3 + 0.4 x 3/4 = 49/30 of them: 109.611144533 us.
   accelerator.hbm_bandwidth.value = BytesPerSecond{3'727'360.0 / (67.108864e-6 * 4.0 / 3.0)};
   const GemmEstimate estimate = estimate_gemm(accelerator, {.m = 1280, .n = 256, .k = 1000}, 10);
   EXPECT_EQ(estimate.time, Duration{109'611'145});
@@ -184,8 +186,8 @@ Duration traffic_time(const GemmSize& size, double output_cost = 1.0) {
   return estimate_gemm(accelerator, size, 10).time;
 }
 
-/// Returns traffic_time() of a benchmark that repeats the GEMM over copies of its weights: L2 holds 4,000,000 bytes,
-/// half of them weights that are used again, at a quarter of the price.
+/// Returns traffic_time() of a benchmark that repeats the GEMM over copies of its weights. L2 holds 4,000,000 bytes,
+/// half of them for reused weights, which cost a quarter of the price.
 Duration repeated_time(const GemmSize& size, double resident_share = 0.5) {
   Accelerator accelerator = ten_sms();
   accelerator.hbm_bandwidth.value = BytesPerSecond{1e12};
@@ -198,23 +200,23 @@ Duration repeated_time(const GemmSize& size, double resident_share = 0.5) {
 
 TEST(EstimateGemm, WeightsThatABenchmarkFindsInL2ComeFromThere) {
   // Weights 2 x 500 x 320 = 320,000 bytes, input and output 2 x 100 x (320 + 500) = 164,000. Five copies and the rest
-  // are 1,764,000 bytes, less than 2,000,000: all of the weights are still there.
+  // are 1,764,000 bytes, less than 2,000,000, so all of the weights are still in L2.
   GemmSize size{.m = 100, .n = 500, .k = 320};
   EXPECT_EQ(repeated_time(size), Duration{320'000 + 164'000});
   size.weight_copies = 5;
   EXPECT_EQ(repeated_time(size), Duration{80'000 + 164'000});
   EXPECT_EQ(repeated_time(size, 0.0), Duration{320'000 + 164'000});
-  // Six are 2,084,000 bytes, 4.2 % above: 42 % of the weights have left.
+  // Six copies are 2,084,000 bytes, 4.2 % above: 42 % of the weights have left L2.
   size.weight_copies = 6;
   EXPECT_NEAR(to_microseconds(repeated_time(size)), 0.42 * 0.32 + 0.58 * 0.08 + 0.164, 1e-6);
-  // Seven are 2,404,000: all have.
+  // Seven copies are 2,404,000 bytes: all weights have left.
   size.weight_copies = 7;
   EXPECT_EQ(repeated_time(size), Duration{320'000 + 164'000});
 }
 
-TEST(EstimateGemm, ABenchmarkTakesNoMoreCopiesThanFillTheL2) {
-  // Weights of 2,000,000 bytes: two of five copies fill the L2, 4,000,000 bytes of it with the rest of 2 x (2500 +
-  // 400), where all of it holds them.
+TEST(EstimateGemm, ABenchmarkUsesNoMoreCopiesThanFillTheL2) {
+  // Weights have 2,000,000 bytes, so two of the five copies fill the L2: 4,000,000 bytes between two uses, and 2 x
+  // (2500 + 400) bytes of input and output. They fit 1.1 times the L2, but not 0.9 times.
   const GemmSize size{.m = 1, .n = 2500, .k = 400, .weight_copies = 5};
   EXPECT_EQ(repeated_time(size, 1.1), Duration{500'000 + 5'800});
   EXPECT_EQ(repeated_time(size, 0.9), Duration{2'000'000 + 5'800});
@@ -240,7 +242,7 @@ TEST(EstimateGemm, AnOutputThatTheL2KeepsCostsItsOwnPrice) {
   EXPECT_EQ(estimate_gemm(accelerator, large, 10).time, Duration{400'000 + 3'000'000});
 }
 
-TEST(EstimateGemm, AnOutputOfAnotherDtypeIsWrittenInThatDtype) {
+TEST(EstimateGemm, WritesAnOutputInItsOwnDtype) {
   // Inputs 2 x (1024 x 512 + 512 x 2048) = 3,145,728 bytes, output 1024 x 2048 elements of 2 or 4 bytes, a byte a ps.
   EXPECT_EQ(traffic_time({.m = 1024, .n = 2048, .k = 512}), Duration{3'145'728 + 2 * 2'097'152});
   EXPECT_EQ(traffic_time({.m = 1024, .n = 2048, .k = 512, .out = DType::fp32}), Duration{3'145'728 + 4 * 2'097'152});
@@ -268,7 +270,7 @@ TEST(EstimateGemm, AFewSmsCannotPullTheWholeHbmBandwidth) {
 TEST(EstimateGemm, IdleSmsSplitALongLoopWhenJoiningIsCheap) {
   Accelerator accelerator = ten_sms();
   accelerator.matrix_units[index_of(DType::bf16)]->gemm.split_overhead.value = 1us;
-  // One tile of 64 x 64; k = 8192 in eight parts of 1024: 8.388608 us + 1 us to join, and next to nothing for the
+  // One tile of 64 x 64; k = 8192 in eight parts of 1024: 8.388608 us + 1 us to join, and almost nothing for the
   // traffic.
   const GemmEstimate estimate = estimate_gemm(accelerator, {.m = 64, .n = 64, .k = 8192}, 10);
   EXPECT_EQ(estimate.splits, 8);
@@ -335,7 +337,7 @@ struct Measured {
   double time_us;
 };
 
-// The rows are typed in from the public table gemm_h100_bf16_aic.csv: cuBLAS in a CUDA graph, weights from HBM.
+// The rows are copied from the public table gemm_h100_bf16_aic.csv: cuBLAS in a CUDA graph, weights from HBM.
 TEST(EstimateGemm, ComesNearToProductsMeasuredOnAnH100) {
   const Accelerator accelerator = h100();
   double sum = 0.0;
@@ -366,13 +368,13 @@ double cutting_rows_by_eight(std::int64_t rows) {
 
 TEST(EstimateGemm, CuttingRowsByEightCostsMoreTheFewerThereAre) {
   // Measured at 8192: 8 x 167.573 / 1172.853 = 1.143, but the slice with n and k exchanged takes 151.595 us, a tenth
-  // less: the library chose better. At 1024 every slice streams the whole weight: well over twice.
+  // less, because the library chose a better algorithm. At 1024 every slice streams the whole weight: well over twice.
   EXPECT_NEAR(cutting_rows_by_eight(8192), 8 * 151.595 / 1172.853, 0.05);
   EXPECT_GT(cutting_rows_by_eight(1024), 2.0);
   EXPECT_LT(cutting_rows_by_eight(65'536), 1.05);
 }
 
-TEST(EstimateGemm, SizesBeyondReasonAreTheUsersMistake) {
+TEST(EstimateGemm, UnreasonableSizesAreUserErrors) {
   try {
     const std::int64_t huge = std::int64_t{1} << 26;
     estimate_gemm(ten_sms(), {.m = huge, .n = huge, .k = huge}, 10);

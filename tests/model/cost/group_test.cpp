@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 using test::gigabytes;
 using test::link;
 
-/// Returns nodes whose GPUs have a NIC of 10 GB/s each, and 200 GB/s inside for a collective.
+/// Returns nodes whose GPUs have a NIC of 10 GB/s each, and 200 GB/s inside the node for a collective.
 Machine two_nodes() {
   Machine machine = test::two_nodes();
   machine.nics_per_node = 4;
@@ -33,11 +33,11 @@ Machine two_nodes() {
 Machine loaded(const std::string& name) { return load_machine(name); }
 
 TEST(Group, AllToAllAcrossNodesGoesByTheNics) {
-  // Each of eight sends half of its 80 MB to the other node by its NIC: 10 us + 40 MB / 10 GB/s. Meanwhile 30 MB go to
-  // the three beside it: 10 us + 150 us.
+  // Each of eight ranks sends half of its 80 MB to the other node by its NIC: 10 us + 40 MB / 10 GB/s. Meanwhile 30 MB
+  // go to the three other GPUs of its node: 10 us + 150 us.
   const Machine machine = two_nodes();
   EXPECT_EQ(group_of(machine, {1, 8}).all_to_all(Bytes{80'000'000}), Duration{4010us});
-  // A pair that stands in two nodes sends one half of 80 MB.
+  // A pair across two nodes sends half of its 80 MB.
   EXPECT_EQ(group_of(machine, {4, 2}).all_to_all(Bytes{80'000'000}), Duration{4010us});
   EXPECT_EQ(group_of(machine, {1, 4}).all_to_all(Bytes{80'000'000}), Duration{310us});
 }
@@ -49,23 +49,23 @@ TEST(Group, AcrossNodesWaitsForTheNodeThatHasTheFewestNicsToSendBy) {
   EXPECT_EQ(rate(6), 20e9);
   EXPECT_EQ(rate(7), 30e9);
   EXPECT_EQ(rate(8), 40e9);
-  // The fifth sends each of the four in the other node 10 of its 50 MB, all by one NIC.
+  // The fifth rank sends 10 of its 50 MB to each of the four in the other node, all by one NIC.
   EXPECT_EQ(group_of(machine, {1, 5}).all_to_all(Bytes{50'000'000}), Duration{4010us});
 }
 
-TEST(Group, CountsByTheSlowestOfThoseAlike) {
+TEST(Group, IsAsSlowAsTheSlowestSimilarGroup) {
   const Machine machine = two_nodes();
-  // Ranks 0 to 2 are in one node; of 3 to 5 one is, and two are in the next.
+  // Ranks 0 to 2 are in one node; of ranks 3 to 5 one is in that node, and two are in the next.
   EXPECT_EQ(group_of(machine, {1, 3, 3}).nodes, 1);
   EXPECT_EQ(group_of(machine, {1, 3, 6}).nodes, 2);
   EXPECT_EQ(group_of(machine, {1, 3, 6}).wires->rate.value.value, 10e9);
   EXPECT_EQ(group_of(machine, {1, 4, 8}).nodes, 1);
-  // The groups are 0, 3 and 1, 4 and 2, 5.
+  // The groups are {0, 3}, {1, 4} and {2, 5}.
   EXPECT_EQ(group_of(machine, {3, 2, 6}).nodes, 2);
   EXPECT_EQ(group_of(machine, {3, 2, 6}).wires->rate.value.value, 10e9);
 }
 
-TEST(Group, OfABillionIsLookedAtAsQuicklyAsOfEight) {
+TEST(Group, IsPlacedAsQuicklyForABillionRanksAsForEight) {
   Machine machine = two_nodes();
   machine.nodes = 1 << 28;
   const std::int64_t largest = std::int64_t{1} << 30;
@@ -78,8 +78,8 @@ TEST(Group, OfABillionIsLookedAtAsQuicklyAsOfEight) {
   EXPECT_EQ(group_of(machine, {1, 357'913'941, 1'073'741'823}).nodes, 89'478'486);
 }
 
-/// Returns the nodes of the group that has the fewest members on one of its nodes, and among such groups the one on the
-/// most nodes, by counting.
+/// Returns, by counting, the nodes of the group with the fewest members on one of its nodes, and among such groups of
+/// the one on the most nodes.
 int counted_nodes(int per_node, int stride, int ranks) {
   std::pair<int, int> worst{per_node + 1, 0};
   for (int first = 0; first < stride; ++first) {
@@ -96,7 +96,7 @@ int counted_nodes(int per_node, int stride, int ranks) {
   return std::max(1, -worst.second);
 }
 
-TEST(Group, LiesOnItsNodesAsCountingAllMembersFinds) {
+TEST(Group, HasTheNodesFoundByCountingAllMembers) {
   for (const int per_node : {3, 4, 6, 8}) {
     Machine machine = two_nodes();
     machine.gpus_per_node = per_node;
@@ -123,30 +123,30 @@ TEST(Group, NoAllToAllOfTheCatalogueOutrunsItsNics) {
     const Machine machine = loaded(name);
     const int gpus = total_gpus(machine);
     const Bytes total{std::int64_t{1} << 30};
-    const double out = static_cast<double>(total.count) / 2.0 * machine.gpus_per_node;  // Bytes that leave a node.
+    const double out = static_cast<double>(total.count) / 2.0 * machine.gpus_per_node;  // bytes that leave a node
     const double nics = machine.network->nominal_rate.value.value * machine.nics_per_node;
     EXPECT_GE(to_seconds(group_of(machine, {1, gpus}).all_to_all(total)), out / nics) << name;
   }
 }
 
-// Four GPUs a node are each in a group of its own with its like on the other node: all four share the NICs.
+// Each of the four GPUs of a node forms a group with the corresponding GPU of the other node: all four share the NICs.
 TEST(Group, BesideGroupsOnItsNodesHasItsShareOfTheNics) {
   Machine machine = two_nodes();
   machine.network->collective.rate.value = gigabytes(40);
   const auto rate = [&](int nics, std::int64_t stride, std::int64_t ranks) {
     machine.nics_per_node = nics;
-    auto alone = machine.network->collective;  // A file without rates for groups is read like this.
+    auto alone = machine.network->collective;  // This is how a file without rates for groups is read.
     alone.rate.value.value *= share_of_nics({1, 1}, {4, nics});
     machine.network_groups = std::make_shared<const std::vector<CollectiveParameters>>(3, alone);
     return group_of(machine, {stride, ranks, 8}).wires->rate.value.value;
   };
   for (const int nics : {1, 2, 4}) {
-    EXPECT_DOUBLE_EQ(rate(nics, 4, 2), 10e9) << nics;  // A quarter of the node's rate, whatever that is.
+    EXPECT_DOUBLE_EQ(rate(nics, 4, 2), 10e9) << nics;  // It is a quarter of the node's rate, for any number of NICs.
     EXPECT_DOUBLE_EQ(rate(nics, 1, 8), 40e9) << nics;
   }
 }
 
-TEST(Group, InsideAMeshUsesTheWiresThatItHas) {
+TEST(Group, InsideAMeshUsesItsOwnWires) {
   const Machine machine = loaded("mi300x");
   const double whole = machine.link.collective.rate.value.value;
   EXPECT_DOUBLE_EQ(group_of(machine, {1, 2}).wires->rate.value.value, whole / 7.0);
@@ -155,7 +155,7 @@ TEST(Group, InsideAMeshUsesTheWiresThatItHas) {
   EXPECT_EQ(group_of(machine, {1, 8}).wires->rate.value.value, whole);
 }
 
-TEST(Group, FarApartInAPcieTreeIsSlowerThanOfNeighbours) {
+TEST(Group, FarApartInAPcieTreeIsSlowerThanNeighbours) {
   const Machine machine = loaded("h100-nvl");
   const Bytes total{std::int64_t{1} << 28};
   EXPECT_GT(group_of(machine, {2, 2}).all_gather(total), 2 * group_of(machine, {1, 2}).all_gather(total));
@@ -176,7 +176,7 @@ TEST(Group, TakesAsManyTimesAsLongAsItIsStretched) {
   EXPECT_EQ(group.reduce_scatter(Bytes{80'000'000}), Duration{465us});
 }
 
-TEST(Group, OnAnAxisStandsAsFarApartAsTheRanksOfTheLaterOnes) {
+TEST(Group, OnAnAxisHasTheStrideOfTheLaterAxes) {
   const Machine machine = two_nodes();
   Mesh mesh;
   mesh.axes = {{"data", 2}, {"tensor", 4}};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A few costs of the H100 node to the picosecond, which show every change of its numbers or of a formula.
+// Some costs of the H100 node to the picosecond, which show every change of its numbers or of a formula.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -15,7 +15,7 @@ namespace {
 
 Machine h100() { return load_machine("h100-sxm"); }
 
-TEST(H100Costs, ProductsAndCopies) {
+TEST(H100Costs, HoldForGemmsAndCopies) {
   const Accelerator accelerator = h100().accelerator;
   const auto product = [&](std::int64_t m, std::int64_t n, std::int64_t k, int sms) {
     return estimate_gemm(accelerator, {.m = m, .n = n, .k = k}, sms).time;
@@ -26,7 +26,7 @@ TEST(H100Costs, ProductsAndCopies) {
   EXPECT_EQ(memory_bound_time(accelerator, Bytes{std::int64_t{1} << 28}, 132), Duration{93'556'803});
 }
 
-TEST(H100Costs, ExchangesAndCollectives) {
+TEST(H100Costs, HoldForExchangesAndCollectives) {
   const Machine machine = h100();
   const auto gathered = [&](std::int64_t total) {
     return all_gather_time(collective_over(machine, 0, 8), 8, Bytes{total});
@@ -54,7 +54,7 @@ struct SweepRow {
 constexpr std::array<SweepRow, 7> published_sweep{
     {{128, 377.2}, {256, 709.7}, {512, 1377.8}, {1024, 2689.3}, {2048, 5295.9}, {4096, 10505.0}, {8192, 20754.0}}};
 
-TEST(H100Costs, ThePublishedReduceScattersOfEightAreMetWithinAFewPercent) {
+TEST(H100Costs, MatchPublishedReduceScattersWithinAFewPercent) {
   const Machine machine = h100();
   for (const SweepRow& row : published_sweep) {
     const Bytes total{row.mebibytes << 20};
@@ -63,8 +63,8 @@ TEST(H100Costs, ThePublishedReduceScattersOfEightAreMetWithinAFewPercent) {
   }
 }
 
-TEST(H100Costs, WhatNcclItselfEstimatesOfThemIsThePrior) {
-  // Model over measured, as reference evaluations of NCCL's formula give it.
+TEST(H100Costs, ThePriorIsTheEstimateOfNccl) {
+  // Model over measured time, as reference evaluations of NCCL's formula give it.
   constexpr std::array<double, 7> known{0.950, 0.965, 0.971, 0.982, 0.992, 0.997, 1.008};
   const NcclTuning tuning = h100().link.collective.nccl->tuning;
   const NcclEstimate simple = nccl_estimate(tuning, NcclKernel::simple).value();
@@ -82,7 +82,7 @@ TEST(H100Costs, WhatNcclItselfEstimatesOfThemIsThePrior) {
   }
 }
 
-TEST(H100Costs, TheLinkStandsForWhatAPairAndAGroupOfTheNodeSee) {
+TEST(H100Costs, TheLinkHasTheRatesOfAPairAndAGroupOfTheNode) {
   const Machine machine = h100();
   EXPECT_EQ(&peer_between(machine, 0, 1), &machine.link.peer);
   EXPECT_EQ(&collective_over(machine, 0, 8), &machine.link.collective);

@@ -19,7 +19,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A GEMM of 4096 x 8192 x 28672 over 8 ranks of an H100, as one kernel whose shards move in one piece.
+/// A GEMM of 4096 x 8192 x 28672 over 8 ranks of an H100, as one kernel whose shards are sent in one piece.
 struct Kernel {
   explicit Kernel(Scope scope, const Strategy& strategy = fused_kernel_strategy)
       : program(generate(operation_of(scope, false), 8, strategy, {.sub_slices = 1})),
@@ -56,7 +56,7 @@ TEST(Implemented, DefaultsAreTheIdealKernels) {
   }
 }
 
-TEST(Implemented, ACallCostsOnceASite) {
+TEST(Implemented, ACallCostsOncePerSite) {
   const Kernel kernel(Scope::mlp);
   ImplementedSites sites;
   sites.ag_gemm.per_call.value = 40us;
@@ -78,7 +78,7 @@ TEST(Implemented, TransfersAreNoFasterThanTheirRateAndPayForEveryStep) {
   ImplementedSites sites;
   sites.gemm_rs.rate.emplace().value = BytesPerSecond{100e9};
   sites.gemm_rs.per_step.value = 3us;
-  sites.ag_gemm.per_step.value = 1s;  // This is another kind of site.
+  sites.ag_gemm.per_step.value = 1s;  // This site is of the other kind.
   const Costs costs = kernel.costs(&sites);
   // A shard is 512 x 8192 values of two bytes: 8,388,608 bytes, 83.88608 us at 100 GB/s.
   for (const std::size_t op : kernel.of_kind(OpKind::exchange)) {
@@ -104,7 +104,7 @@ TEST(Implemented, AGemmThatGoesShardByShardCostsWhatItsShardsDo) {
   const Duration shard_time = estimate_gemm(h100, shard, h100.sms).time;
   const std::vector<std::size_t> parts = kernel.of_kind(OpKind::gemm);
   ASSERT_EQ(parts.size(), 8U);
-  for (std::size_t i = 1; i < parts.size(); ++i) {  // The first waits as a kernel of a stream does.
+  for (std::size_t i = 1; i < parts.size(); ++i) {  // The first kernel waits as a kernel of a stream does.
     EXPECT_NEAR(to_seconds(costs.duration[parts[i]]), to_seconds(shard_time), 2e-12);
   }
 }
@@ -125,12 +125,12 @@ TEST(Implemented, SeparateSumsAreAPassOverMemory) {
   sites.gemm_rs.separate_sum.value = 1;
   const std::size_t sum = kernel.of_kind(OpKind::elementwise).back();
   EXPECT_EQ(kernel.costs(nullptr).duration[sum], Duration{});
-  // Eight partial sums of 512 x 8192 in, one out.
+  // Eight partial sums of 512 x 8192 are read and one is written.
   const Accelerator& h100 = kernel.machine.accelerator;
   EXPECT_EQ(kernel.costs(&sites).duration[sum], memory_bound_time(h100, Bytes{9 * 512 * 8192 * 2}, h100.sms));
 }
 
-TEST(Implemented, EveryHandicapIsTakenAwayAlone) {
+TEST(Implemented, EveryHandicapIsRemovedSeparately) {
   const Kernel kernel(Scope::down);
   ImplementedSites every_handicap;
   every_handicap.gemm_rs = {.per_call = {.value = 40us},

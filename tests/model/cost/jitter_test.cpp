@@ -114,8 +114,8 @@ TEST(JitterSampler, VectorAndScalarPathsGiveTheSamePicoseconds) {
   }
 }
 
-TEST(JitterSampler, ManyRanksComeInSeveralRunsOfWords) {
-  constexpr std::int32_t ranks = 300;  // 300 x 12 words, 1020 at once
+TEST(JitterSampler, ManyRanksTakeSeveralRunsOfWords) {
+  constexpr std::int32_t ranks = 300;  // 300 x 12 words, 1020 per run
   const Program program = fuse_rs(4);
   const JitterDraws draws = draws_of(spread(0.1, 0.1, 0.1, 0.05), program);
   std::vector<double> prices(ranks);
@@ -138,7 +138,7 @@ TEST(JitterSampler, ManyRanksComeInSeveralRunsOfWords) {
   EXPECT_TRUE(std::equal(times.end() - 4, times.end(), sampled[0].end() - 4));
 }
 
-TEST(JitterSampler, OnePriceAndThatPriceForEveryRankAreTheSame) {
+TEST(JitterSampler, OnePriceEqualsThatPriceForEveryRank) {
   const Program program = fuse_rs(4);
   JitterSampler sampler(draws_of(spread(0.1, 0.1, 0.1, 0.05), program), 4, 8);
   std::vector<double> of_one_price(32);
@@ -151,7 +151,7 @@ TEST(JitterSampler, OnePriceAndThatPriceForEveryRankAreTheSame) {
   EXPECT_EQ(of_one_price, each);
 }
 
-TEST(JitterSampler, KernelsStrayByTheirSigma) {
+TEST(JitterSampler, KernelsVaryByTheirSigma) {
   const Program program = fuse_rs(4);
   JitterSampler sampler(draws_of(spread(0.05, 0.2, 0.0), program), 4, 16);
   const auto products = sampled(sampler, 4, 0, 1e9, 20'000);
@@ -180,7 +180,7 @@ TEST(JitterSampler, ASlowRankIsSlowInAllItsKernelsButNotOnTheWire) {
   EXPECT_EQ(transfers[0], std::vector<double>(4000, 1e9));
 }
 
-TEST(JitterSampler, StallsAreAsRareAndAsLongAsTheySay) {
+TEST(JitterSampler, StallsAreAsRareAndAsLongAsStated) {
   const Program program = fuse_rs(2);
   JitterSampler sampler(draws_of(spread(0.0, 0.0, 0.0, 0.01), program), 2, 16);
   const std::vector<double> times = sampled(sampler, 2, 0, 1e6, 200'000)[0];
@@ -193,7 +193,7 @@ TEST(JitterSampler, StallsAreAsRareAndAsLongAsTheySay) {
   EXPECT_TRUE(std::none_of(times.begin(), times.end(), [](double time) { return time > 1e6 && time < 6e6; }));
 }
 
-TEST(JitterSampler, WhatTakesNoTimeNeverStalls) {
+TEST(JitterSampler, OpsThatTakeNoTimeNeverStall) {
   const Program program = fuse_rs(2);
   JitterSampler sampler(draws_of(spread(0.1, 0.1, 0.1, 0.1), program), 2, 16);
   EXPECT_EQ(sampled(sampler, 2, 0, 0.0, 1600)[0], std::vector<double>(1600, 0.0));
@@ -220,7 +220,7 @@ TEST(JitterSampler, StrategiesSeeTheSameRanksAndTheSameFirstProduct) {
   EXPECT_NE(sampled(of_serial, 4, 0, 1e9, 64), sampled(of_fused, 4, 2, 1e9, 64));
 }
 
-// The digest was made once: a compiler, processor or maths library that draws other numbers shows here.
+// The digest is fixed; a compiler, processor or maths library that draws other numbers fails here.
 TEST(JitterSampler, DrawsTheSamePicosecondsEverywhere) {
   JitterDraws draws{.tables = std::make_shared<const JitterTables>(spread(0.05, 0.1, 0.02, 1e-3)), .seed = 42};
   for (std::uint32_t op = 0; op < 64; ++op) {
@@ -285,7 +285,7 @@ TEST(Jittered, KeepsThePriceAsUndisturbedAndTheIssueCosts) {
   EXPECT_NEAR(static_cast<double>(differing.of(3, 2).count()), 4.0 * static_cast<double>(plain.of(3, 2).count()), 4.0);
 }
 
-TEST(Jitter, LeansOnWhatItDraws) {
+TEST(Jitter, DependsOnTheParametersItDraws) {
   const auto kind = [](Provenance provenance) { return static_cast<std::size_t>(provenance); };
   Jitter jitter = spread(0.01, 0.0, 0.0);
   jitter.compute_sigma.provenance = Provenance::measured;

@@ -19,12 +19,12 @@ Accelerator copier() {
 }
 
 TEST(MemoryBoundTime, IsTheFloorAndTheTrafficAtTheReachedBandwidth) {
-  // 10 MB / (2 TB/s x 0.5) = 10 us, and 2 us of floor.
+  // 10 MB / (2 TB/s x 0.5) = 10 us, plus a floor of 2 us.
   EXPECT_EQ(memory_bound_time(copier(), Bytes{10'000'000}, 100), Duration{12us});
 }
 
 TEST(MemoryBoundTime, AFewSmsMoveLess) {
-  // 10 SMs x 50 GB/s = 0.5 TB/s: 20 us. 20 SMs reach the whole.
+  // 10 SMs x 50 GB/s = 0.5 TB/s: 20 us. 20 SMs reach the full bandwidth.
   EXPECT_EQ(memory_bound_time(copier(), Bytes{10'000'000}, 10), Duration{22us});
   EXPECT_EQ(memory_bound_time(copier(), Bytes{10'000'000}, 20), Duration{12us});
 }

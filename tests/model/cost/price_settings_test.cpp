@@ -8,7 +8,7 @@
 namespace commfuse {
 namespace {
 
-TEST(PriceSettings, EachWordSetsItsOwnMemberAndIsToldOfIt) {
+TEST(PriceSettings, EachWordSetsAndReadsItsOwnMember) {
   for (const PriceSetting& setting : price_settings) {
     for (const std::string_view word : setting.value.choices()) {
       PriceOptions options;

@@ -15,7 +15,7 @@ namespace {
 
 Machine as_shipped(const char* file) { return load_machine(std::string{COMMFUSE_SOURCE_DIR "/configs/"} + file); }
 
-/// Returns a machine without waits between the kernels of a stream, so that prices of ops are those of kernels.
+/// Returns a machine without waits between the kernels of a stream, so that the price of an op is that of its kernel.
 Machine machine(const char* file) {
   Machine prompt = as_shipped(file);
   prompt.accelerator.stream_gap.value = Duration::zero();
@@ -63,7 +63,7 @@ TEST(Price, AProductBesideAnExchangeLosesItsSmsButNotAfterTheLastOne) {
   const Machine h100 = machine("hardware/h100-sxm.yaml");
   const Priced priced(Scope::gate_up, 8, "commfuse", h100);
   GemmSize part{.m = 32768 / 8, .n = 2 * 28672 / 8, .k = 8192};
-  part.run = 8.0 * flops_of(part);  // The part is priced on a chip as hot as the whole GEMM leaves it.
+  part.run = 8.0 * flops_of(part);  // The part is priced for a chip as hot as the whole GEMM leaves it.
   const std::size_t first = priced.first(OpKind::gemm);
   EXPECT_EQ(priced.costs.duration[first], estimate_gemm(h100.accelerator, part, 132 - 16).time);
   EXPECT_EQ(priced.costs.undisturbed[first], estimate_gemm(h100.accelerator, part, 132).time);
@@ -82,7 +82,7 @@ TEST(Price, CopyEnginesTakeNoSmsFromProducts) {
   }
 }
 
-TEST(Price, ThePartsOfAKernelTakeTogetherWhatItTakes) {
+TEST(Price, ThePartsOfAKernelAddUpToTheKernel) {
   const Machine h100 = machine("hardware/h100-sxm.yaml");
   for (const Scope scope : {Scope::gate_up, Scope::down}) {
     for (const std::int32_t ranks : {1, 2, 4, 8}) {
@@ -124,7 +124,7 @@ TEST(Price, TheBoundMakesTheScoresOfTheBestCutWhereAttentionIsNotFused) {
   EXPECT_EQ(bound.costs.duration[bound.first(OpKind::attention)], least);
   const Priced serial(Scope::attention, 8, "serial", h100, unfused);
   EXPECT_EQ(serial.costs.duration[serial.first(OpKind::attention)], in_parts(1));
-  // A fused kernel leaves masked scores out, cut or not.
+  // A fused kernel skips masked scores, whether cut or not.
   const Priced fused(Scope::attention, 8, "fused_kernel", h100);
   EXPECT_EQ(fused.costs.duration[fused.first(OpKind::attention)], attention_time(h100.accelerator, size, 132));
 }
@@ -143,7 +143,7 @@ TEST(Price, OnlyTheFirstPartOfAKernelIsLaunched) {
       launched.push_back(op);
     }
   }
-  // Gate-up's kernel, four parts and three exchanges; the activation; down's kernel.
+  // The kernel of gate-up with four parts and three exchanges; the activation; the kernel of down.
   EXPECT_EQ(launched, (std::vector<std::size_t>{0, 7, 8}));
   EXPECT_EQ(stream.costs.issue[0], h100.accelerator.launch_cost.value);
 }
@@ -175,7 +175,7 @@ TEST(Price, AGradientSummedUpByShardReadsAndWritesItselfInFp32EveryTime) {
             estimate_gemm(h100.accelerator, input, 132).time + estimate_gemm(h100.accelerator, whole, 132).time);
 }
 
-TEST(Price, WhatAKernelMovesTakesTheDataSheetsRateAndWhatItAddsNothing) {
+TEST(Price, KernelsMoveAtTheDataSheetsRateAndAddForFree) {
   const Machine h100 = machine("hardware/h100-sxm.yaml");
   const Priced priced(Scope::down, 4, "fused_kernel", h100);
   EXPECT_EQ(priced.costs.duration[priced.first(OpKind::exchange)],
@@ -183,7 +183,7 @@ TEST(Price, WhatAKernelMovesTakesTheDataSheetsRateAndWhatItAddsNothing) {
   EXPECT_EQ(priced.costs.duration[priced.first(OpKind::elementwise)], Duration{});
 }
 
-TEST(Price, AGraphPaysOneLaunchAndAGapANode) {
+TEST(Price, AGraphPaysOneLaunchAndAGapPerNode) {
   Machine h100 = machine("hardware/h100-sxm.yaml");
   h100.accelerator.graph_node_gap.value = std::chrono::microseconds(1);
   const Priced stream(Scope::down, 4, "commfuse", h100);
@@ -216,7 +216,7 @@ TEST(Price, AStreamWaitsBeforeKernelsButNotBeforeCommunication) {
         waiting += gap > Duration::zero() ? 1 : 0;
       }
       EXPECT_GT(waiting, 0U) << strategy;
-      // The uncut, undisturbed work waits once a kernel.
+      // The uncut, undisturbed work waits once per kernel.
       const auto kernels = static_cast<std::int64_t>(waits.program.unfused.size());
       EXPECT_EQ(waits.costs.compute - prompt.costs.compute, kernels * h100.accelerator.stream_gap.value);
     }
@@ -261,14 +261,14 @@ TEST(AttentionTime, RisesToItsShareOfThePeakWithTheSequence) {
   EXPECT_GT(rate(4096, false), rate(4096, true));
 }
 
-TEST(Price, ResultsSayWhichKindsOfParametersTheyLeanOn) {
+TEST(Price, ResultsStateTheProvenanceOfTheirParameters) {
   const Machine h100 = machine("hardware/h100-sxm.yaml");
   const Priced priced(Scope::mlp, 8, "commfuse", h100);
   const auto kinds = leans_on(priced.program, h100, {});
   EXPECT_TRUE(kinds[static_cast<std::size_t>(Provenance::prior)]);      // launch costs
   EXPECT_TRUE(kinds[static_cast<std::size_t>(Provenance::published)]);  // peaks
   EXPECT_TRUE(kinds[static_cast<std::size_t>(Provenance::fitted)]);     // products, links
-  EXPECT_FALSE(kinds[static_cast<std::size_t>(Provenance::measured)]);  // Nothing is measured yet.
+  EXPECT_FALSE(kinds[static_cast<std::size_t>(Provenance::measured)]);  // No parameter is measured.
 }
 
 }  // namespace

@@ -28,8 +28,8 @@ struct Mlp {
 
 Machine h100() { return load_machine(COMMFUSE_SOURCE_DIR "/configs/hardware/h100-sxm.yaml"); }
 
-TEST(PricedShape, ShapesAreToldInTheSizesOfTheCostModel) {
-  // 4096 tokens of 8192 numbers are 64 MiB; a gated MLP has two halves of 28672 / 8 columns.
+TEST(PricedShape, ShapesAreInTheSizesOfTheCostModel) {
+  // 4096 tokens of 8192 elements are 64 MiB; a gated MLP has two halves of 28672 / 8 columns.
   const std::vector<std::string> words = Mlp("serial").words();
   EXPECT_EQ(words, (std::vector<std::string>{"all-gather of 64 MiB", "product 4K x 7K x 8K", "memory-bound of 84 MiB",
                                              "product 4K x 8K x 3584", "reduce-scatter of 64 MiB"}));
@@ -63,7 +63,7 @@ PricedShape message(PricedKind kind, std::int64_t bytes) {
   return shape;
 }
 
-TEST(PricedShape, WhatLimitsAnOpChoosesItsResidual) {
+TEST(PricedShape, TheLimitOfAnOpSelectsItsResidual) {
   Machine machine = h100();
   FitScope& fit = machine.accelerator.matrix_units[index_of(DType::bf16)]->fit;
   fit.residual = 0.04;
@@ -87,13 +87,13 @@ TEST(PricedShape, AttentionIsLimitedByItsOverheadItsTilesItsTrafficOrItsScores) 
     put(FitSize::seq, seq);
     put(FitSize::n, heads);
     put(FitSize::k, 128);
-    // Keys and values have as many heads, with 2 bytes a number.
+    // Keys and values have the same number of heads, with 2 bytes per element.
     put(FitSize::bytes, 2 * 2 * 128 * batch * seq * heads);
     return limit_of(shape, machine, 1);
   };
   EXPECT_EQ(limit(1, 128, 8), Limit::latency);
   EXPECT_EQ(limit(1, 8192, 1), Limit::few_tiles);    // 64 tiles of 128 queries on 132 SMs
-  EXPECT_EQ(limit(128, 128, 32), Limit::bandwidth);  // a query has half of 128 scores to pay for its key and value
+  EXPECT_EQ(limit(128, 128, 32), Limit::bandwidth);  // a query has only 64 scores on average
   EXPECT_EQ(limit(1, 8192, 32), Limit::compute);
   EXPECT_EQ(limit_of({.kind = PricedKind::attention}, machine, 1), Limit::compute);
 }
@@ -108,7 +108,7 @@ TEST(PricedShape, AMessageIsLimitedByItsLatencyUntilThatIsHalfOfItsTime) {
   EXPECT_EQ(limit_of({.kind = PricedKind::memory_bound}, machine, 8), Limit::bandwidth);
 }
 
-TEST(PricedShape, AcrossNodesTheNetworkAnswers) {
+TEST(PricedShape, TheNetworkPricesOpsAcrossNodes) {
   Machine machine = load_machine(COMMFUSE_SOURCE_DIR "/configs/clusters/dgx-h100-x2.yaml");
   machine.network->peer.fit.residual = 0.5;
   machine.network->collective.fit.residual = 0.25;
@@ -117,7 +117,7 @@ TEST(PricedShape, AcrossNodesTheNetworkAnswers) {
   EXPECT_EQ(fit_of({.kind = PricedKind::exchange}, machine, 8).residual, machine.link.peer.fit.residual);
 }
 
-TEST(PricedShape, HalfAndTwiceWhatWasSeenIsTheFitsAndBeyondIsTold) {
+TEST(PricedShape, FitsCoverHalfToTwiceTheSeenSizesAndReportTheRest) {
   Machine machine = h100();
   const Mlp mlp("serial");
   FitScope& fit = machine.accelerator.matrix_units[index_of(DType::bf16)]->fit;

@@ -10,7 +10,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Returns 100 TFLOP/s of GEMMs and 1 TB/s of HBM, all of it reached.
+/// Returns 100 TFLOP/s of GEMMs and 1 TB/s of HBM, both fully reached.
 Accelerator plain() {
   Accelerator accelerator;
   accelerator.sms = 100;
@@ -33,7 +33,7 @@ TEST(Scan, CountsProductsInsideChunksAndWithTheirStates) {
 }
 
 TEST(Scan, MovesItsInputsTwiceAndItsStatesFourTimes) {
-  // x twice and y 2 x 3 x 64, B and C twice 2 x 4 x 32, products 8 x 64, states 16 x 32 x 64 / 64 a token.
+  // Per token: x twice and y 2 x 3 x 64, B and C twice 2 x 4 x 32, products 8 x 64, states 16 x 32 x 64 / 64.
   EXPECT_EQ(scan_traffic(small).count, 1000 * (384 + 256 + 512 + 512));
 }
 

@@ -15,7 +15,7 @@ namespace {
 
 Machine machine(const char* file) { return load_machine(std::string{COMMFUSE_SOURCE_DIR "/configs/"} + file); }
 
-/// Returns a mesh with round numbers: 28 GB/s a wire, 137 all of them together.
+/// Returns a mesh with round numbers: 28 GB/s per wire, 137 for all wires of a GPU together.
 Machine mesh_of_wires() {
   Machine mesh = machine("hardware/ascend-910b-mesh.yaml");
   mesh.link.peer.rate.value = BytesPerSecond{28e9};
@@ -53,8 +53,8 @@ constexpr StrategyOptions halves{.lanes = 2, .directions = Directions::halves};
 
 BytesPerSecond part(const Parameter<BytesPerSecond>& rate, int of) { return {rate.value.value / of}; }
 
-// Seven peers on two lanes: three times two of them, and the last one alone.
-TEST(Wires, OfASwitchAreOnePortForAllLanes) {
+// Seven peers on two lanes: three times two of them, then the last peer alone.
+TEST(Wires, AreOnePortForAllLanesOfASwitch) {
   const Machine h100 = machine("hardware/h100-sxm.yaml");
   for (const std::int32_t lanes : {1, 2, 7}) {
     const Priced priced(8, direct(lanes), h100);
@@ -70,7 +70,7 @@ TEST(Wires, OfASwitchAreOnePortForAllLanes) {
   }
 }
 
-TEST(Wires, OfAMeshAreOneAPeerUpToWhatTheyCarryTogether) {
+TEST(Wires, AreOnePerPeerOfAMeshUpToTheirSum) {
   const Machine mesh = mesh_of_wires();
   for (const std::int32_t lanes : {1, 4, 7}) {  // 4 x 28 is less than 137, 7 x 28 is not
     const Priced priced(8, direct(lanes), mesh);
@@ -82,7 +82,7 @@ TEST(Wires, OfAMeshAreOneAPeerUpToWhatTheyCarryTogether) {
   }
 }
 
-TEST(Wires, ToTheSamePeerAreTheSameWire) {
+TEST(Wires, AreTheSameToTheSamePeer) {
   // Both halves of two ranks go to the other rank; four ranks use two wires.
   const Machine mesh = mesh_of_wires();
   const Priced two(2, halves, mesh);
@@ -107,7 +107,7 @@ TEST(Wires, AreSharedWithoutInterferenceToo) {
 }
 
 TEST(Wires, AcrossNodesAreNotThoseInside) {
-  // In nested rings the outer transfer has the network for itself, and the inner ones the node.
+  // In nested rings the outer transfer has the network to itself, and the inner transfers have the node.
   const Machine cluster = machine("clusters/dgx-h100-x2.yaml");
   const Priced nested(16, {.inner = 8}, cluster);
   for (const std::size_t op : nested.exchanges()) {
@@ -115,12 +115,12 @@ TEST(Wires, AcrossNodesAreNotThoseInside) {
     const PeerParameters& peer = exchange.axis == 0 ? cluster.network->peer : cluster.link.peer;
     EXPECT_EQ(nested.costs.of(3, op), p2p_time(peer, shard(16)));
   }
-  // Both ways round one ring: rank 7 sends across to rank 8 and inside to rank 6; rank 3 sends both inside.
+  // A ring in both directions: rank 7 sends across to rank 8 and inside to rank 6; rank 3 sends both messages inside.
   const Priced ring(16, halves, cluster);
   const Bytes half{shard(16).count / 2};
   const std::vector<std::size_t> ops = ring.exchanges();
   EXPECT_EQ(ring.costs.of(7, ops[0]), p2p_time(cluster.network->peer, half));
-  // Rank 6 receives from rank 7 and from rank 5 by one port, though rank 7 sends nothing else inside.
+  // Rank 6 receives from ranks 7 and 5 by one port, though rank 7 sends nothing else inside its node.
   EXPECT_EQ(ring.costs.of(7, ops[1]), p2p_time(cluster.link.peer, half, part(cluster.link.peer.rate, 2)));
   EXPECT_EQ(ring.costs.of(3, ops[0]), p2p_time(cluster.link.peer, half, part(cluster.link.peer.rate, 2)));
   EXPECT_EQ(ring.costs.of(8, ops[1]), p2p_time(cluster.network->peer, half));
@@ -144,8 +144,8 @@ Machine two_roots() {
   return machine;
 }
 
-// By step s a GPU sends to the one s further: s of each root's four cross over to the other, up to four of them. A pair
-// across has 20 x 10 / 25 = 8 GB/s alone, which is what all transfers between the roots get together.
+// In step s a GPU sends to the GPU s further, so s GPUs of each root, at most four, send across to the other root. A
+// pair across has 20 x 10 / 25 = 8 GB/s alone, which is also the rate of all transfers between the roots together.
 TEST(Wires, BetweenRootsAreSharedByAllThatCrossThem) {
   const Machine tree = two_roots();
   const Priced priced(8, direct(1), tree);
@@ -161,8 +161,8 @@ TEST(Wires, BetweenRootsAreSharedByAllThatCrossThem) {
   }
 }
 
-// A node has eight GPUs and two NICs: in the step by eight all GPUs cross, four by each NIC.
-TEST(Wires, OfANodesNicsAreSharedByItsGpus) {
+// A node has eight GPUs and two NICs; in the step of distance eight all GPUs send across, four by each NIC.
+TEST(Wires, IncludeNicsThatTheGpusOfANodeShare) {
   const Machine cluster = machine("clusters/a100-100g-x2.yaml");
   const Priced priced(16, direct(1), cluster);
   const std::vector<std::size_t> exchanges = priced.exchanges();
@@ -170,25 +170,25 @@ TEST(Wires, OfANodesNicsAreSharedByItsGpus) {
   for (const Rank rank : {0, 7, 8, 15}) {
     EXPECT_EQ(priced.costs.of(rank, exchanges[7]), p2p_time(nic, shard(16), part(nic.rate, 4))) << rank;
   }
-  EXPECT_EQ(priced.costs.of(7, exchanges[0]), p2p_time(nic, shard(16)));  // Only this one crosses from there.
+  EXPECT_EQ(priced.costs.of(7, exchanges[0]), p2p_time(nic, shard(16)));  // Only this GPU sends across from there.
 }
 
 // The engine itself shares wires, so its prices are those of exchanges alone.
-TEST(Wires, AreNotSharedInPricesOfTheEngine) {
+TEST(Wires, AreNotSharedInPricesForTheEngine) {
   const Machine cluster = machine("clusters/a100-100g-x2.yaml");
   const Priced priced(16, direct(1), cluster, {.interference = Interference::dynamic});
   EXPECT_EQ(priced.costs.of(0, priced.exchanges()[7]), p2p_time(cluster.network->peer, shard(16)));
 }
 
-// Nodes repeat, so the prices of the first stand for all.
-TEST(Wires, OfEqualNodesHaveEqualPrices) {
+// Nodes repeat, so the prices of the first node hold for all.
+TEST(Wires, HaveEqualPricesInEqualNodes) {
   const Machine cluster = machine("clusters/dgx-h100-x2.yaml");
   const Priced priced(16, direct(3), cluster);
   EXPECT_EQ(priced.costs.by_rank.size(), 8 * priced.program.ops.size());
   EXPECT_EQ(priced.costs.of(3, 5), priced.costs.of(11, 5));
 }
 
-TEST(Wires, ThatAreSharedAreLeantOn) {
+TEST(Wires, CountTowardsProvenanceWhereTheyAreShared) {
   // One lane never uses the rate that all peers get together.
   Machine h100 = machine("hardware/h100-sxm.yaml");
   h100.link.peer.aggregate_rate.provenance = Provenance::measured;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests copies of a node, published and made up: the verdict, and the GPU or pair that it names.
+// Tests copies of a node, both published and made up: the verdict, and the named GPU or pair.
 #include "model/expect/copies.h"
 
 #include <fmt/format.h>
@@ -48,13 +48,13 @@ TEST(Copies, WiresAndTheirSharesMakeTheExpectedRate) {
   EXPECT_NEAR(expected_host_copy(load_machine("h100-sxm")).value, 0.87 * 63e9, 1e3);
   EXPECT_NEAR(expected_host_copy(load_machine("a100-sxm-80")).value, 0.87 * 31.5e9, 1e3);
   EXPECT_EQ(expected_host_copy(load_machine("gb200")).value, 0.0);
-  // Two GPUs below one bridge; four below one root, of the two.
+  // Two GPUs are below one bridge, four below each of the two roots.
   const Machine pcie = load_machine("pcie-rtx-pro-6000");
   EXPECT_NEAR(expected_copy(pcie, 0, 1, false).value, 0.83 * 63e9, 1e3);
   EXPECT_NEAR(expected_copy(pcie, 0, 7, false).value, 0.70 * 63e9, 1e3);
 }
 
-// The medians are of matrices that users of nvbandwidth published; docs/decisions/0070 names them.
+// The medians are those of matrices that users of nvbandwidth published; docs/decisions/0070 names them.
 TEST(Copies, PublishedMatricesAreHealthy) {
   struct Published {
     const char* machine;
@@ -94,7 +94,7 @@ TEST(Copies, EveryPairAtHalfItsRateIsNamed) {
   }
 }
 
-TEST(Copies, OneDirectionOneGpuAndAllGpusAreToldApart) {
+TEST(Copies, OneDirectionOneGpuAndAllGpusAreDistinguished) {
   const Machine machine = load_machine("h100-sxm");
   const auto first = [&](const Rate& rate) { return judged(machine, {table_of("read", 8, rate)}).suspects.front(); };
   EXPECT_EQ(first([](int from, int to) { return from == 5 && to == 3 ? 200.0 : 390.0; }).subject,
@@ -106,7 +106,7 @@ TEST(Copies, OneDirectionOneGpuAndAllGpusAreToldApart) {
   EXPECT_EQ(first([](int, int) { return 230.0; }).fault->name, "slow_link");
 }
 
-// NVIDIA/nvbandwidth issue 6: 14.2 GB/s to one GPU of four, 57 to the others.
+// NVIDIA/nvbandwidth issue 6: 14.2 GB/s to one of four GPUs, 57 to the others.
 TEST(Copies, AGpuOnANarrowPcieLinkIsNamed) {
   Machine machine = load_machine("h100-sxm");
   const CopyJudgement judgement =
@@ -128,7 +128,7 @@ TEST(Copies, UnknownHostWiresLeaveTheComparisonOfGpus) {
   EXPECT_EQ(other.suspects.front().subject, "GPU 2");
 }
 
-TEST(Copies, PartOfTheGpusIsNeverHealthyAndStrangersAreLeftOut) {
+TEST(Copies, APartialMatrixIsNeverHealthyAndForeignGpusAreOmitted) {
   const Machine machine = load_machine("h100-sxm");
   const CopyJudgement part = judged(machine, {table_of("read", 4, [](int, int) { return 390.0; })});
   EXPECT_EQ(part.health, Health::undecided);
@@ -137,7 +137,7 @@ TEST(Copies, PartOfTheGpusIsNeverHealthyAndStrangersAreLeftOut) {
   EXPECT_TRUE(judge_copies(machine, {table_of("read", 8, [](int, int) { return 0.0; })}, 0.01).empty());
 }
 
-/// Returns a number that is normal to about 4 standard deviations.
+/// Returns a number whose distribution is normal to about 4 standard deviations.
 double normal(std::uint32_t node, std::uint32_t which) {
   double sum = -6.0;
   for (std::uint32_t i = 0; i < 3; ++i) {

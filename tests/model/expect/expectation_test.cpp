@@ -16,7 +16,7 @@ Message all_reduce_of(std::int64_t bytes) {
   return {.op = LinkOp::all_reduce, .gpus = 8, .nodes = 1, .bytes = {bytes}};
 }
 
-TEST(Message, TakesWhatTheCostModelSays) {
+TEST(Message, TakesTheTimeOfTheCostModel) {
   const Machine machine = load_machine("h100-sxm");
   EXPECT_EQ(message_time(machine, all_reduce_of(gib)), all_reduce_time(machine.link, 8, {gib}));
   const Message pair{.op = LinkOp::send_recv, .gpus = 2, .nodes = 1, .bytes = {gib}};
@@ -30,7 +30,7 @@ TEST(Message, HasTheBusFactorsOfNcclTests) {
   EXPECT_DOUBLE_EQ(bus_factor(LinkOp::send_recv, 2), 1.0);
 }
 
-TEST(Message, IsKnownByTheWordsOfTablesAndPrograms) {
+TEST(Message, IsRecognisedByTheWordsOfTablesAndPrograms) {
   EXPECT_EQ(link_op_named("alltoall"), LinkOp::all_to_all);
   EXPECT_EQ(link_op_named("reduce_scatter"), LinkOp::reduce_scatter);
   EXPECT_EQ(link_op_named("broadcast"), std::nullopt);
@@ -45,7 +45,7 @@ TEST(Expectation, FitsMessagesToTheMachine) {
   EXPECT_TRUE(fits(load_machine("dgx-h100-x2"), {.op = LinkOp::all_reduce, .gpus = 16, .nodes = 2, .bytes = {1}}));
 }
 
-// One standard error has 15.87 % above it: e^0.1 = 1.10517 times the time, and as much below.
+// 15.87 % lie above one standard error: e^0.1 = 1.10517 times the time; as much lies below.
 TEST(Expectation, RangesFollowTheErrorsAndTheFalseAlarms) {
   const Expected expected{
       .message = all_reduce_of(gib), .time = std::chrono::milliseconds(1), .shared_error = 0.06, .own_error = 0.08};
@@ -56,19 +56,19 @@ TEST(Expectation, RangesFollowTheErrorsAndTheFalseAlarms) {
   EXPECT_GT(range_of(expected, 0.01).slow, range.slow);
 }
 
-// 1 GiB in 4 ms: 268.4 GB/s, and times 1.75 on the bus.
-TEST(Expectation, BandwidthsAreThoseOfNcclTests) {
+// 1 GiB in 4 ms is 268.4 GB/s; times 1.75 on the bus.
+TEST(Expectation, BandwidthsMatchNcclTests) {
   const Duration time = std::chrono::milliseconds(4);
   EXPECT_NEAR(algorithm_bandwidth(all_reduce_of(gib), time).value, 268.435456e9, 1.0);
   EXPECT_NEAR(bus_bandwidth(all_reduce_of(gib), time).value, 469.762048e9, 1.0);
 }
 
-TEST(Expectation, KnowsTheFitAndTheParametersBehindATime) {
+TEST(Expectation, NamesTheFitAndTheParametersBehindATime) {
   const Expectation expectation(load_machine("h100-sxm"));
   const Expected large = expectation.of(all_reduce_of(gib));
   EXPECT_EQ(large.limit, Limit::bandwidth);
   EXPECT_DOUBLE_EQ(large.own_error, 0.073);  // The file has this residual.
-  // Its NVLS rate has an error of 1.1%, and other errors count little.
+  // The NVLS rate of this file has an error of 1.1%, and other errors hardly matter.
   EXPECT_NEAR(large.shared_error, 0.011, 0.003);
   EXPECT_EQ(expectation.of(all_reduce_of(1024)).limit, Limit::latency);
 }
@@ -134,13 +134,13 @@ TEST(Expectation, CountsUndecidedParametersAloneWhereAsked) {
   EXPECT_GT(expected.shared_error, 0.0);
   EXPECT_LT(undecided.of(all_reduce_of(gib)).shared_error, expected.shared_error);
   EXPECT_EQ(undecided.of(all_reduce_of(gib)).time, expected.time);
-  // A prior has no fit that decided anything.
+  // A prior has no fit that determined anything.
   const Machine prior = load_machine("h100-pcie");
   EXPECT_DOUBLE_EQ(Expectation(prior, ParameterErrors::undecided).of(all_reduce_of(gib)).shared_error,
                    Expectation(prior).of(all_reduce_of(gib)).shared_error);
 }
 
-TEST(Expectation, KnowsWhichSizesAFitSaw) {
+TEST(Expectation, KnowsTheSizesThatAFitSaw) {
   const Machine machine = load_machine("h100-sxm");
   EXPECT_TRUE(is_seen(machine, all_reduce_of(1 << 20)));
   EXPECT_FALSE(is_seen(machine, all_reduce_of(64 * gib)));

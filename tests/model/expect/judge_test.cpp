@@ -43,7 +43,7 @@ Expected expected_of(const Message& message, Limit limit) {
           .limit = limit};
 }
 
-// Two collectives have three sizes. Latency limits one size alone: its half has one row and is left out.
+// Two collectives have three sizes. Only one size is limited by latency: that half has a single row and is omitted.
 TEST(Evidence, TakesMediansOfCollectivesAndLimits) {
   Rows rows;
   std::vector<Expected> expected;
@@ -74,7 +74,8 @@ TEST(Evidence, OneBandwidthMedianIsNormal) {
   EXPECT_NEAR(log_likelihood(halves, {0.0}), -2.0 - std::log(0.1 * std::sqrt(2.0 * std::numbers::pi)), 1e-9);
 }
 
-// Two collectives that are off together are likelier than two that are off in turn: the errors are shared.
+// Two collectives that are off in the same direction are likelier than two that are off in opposite directions, because
+// errors are shared.
 TEST(Evidence, SharedErrorsMakeCommonShiftsLikelier) {
   ClassHalf half{.limit = Limit::bandwidth, .rows = {0, 1}, .median = 0.1, .shared_error = 0.08, .own_error = 0.04};
   ClassHalf other = half;
@@ -97,7 +98,7 @@ TEST(Evidence, AsksForEightSizesOfTwoCollectives) {
   EXPECT_FALSE(may_condemn(Halves{half(LinkOp::all_reduce, 7)}));
 }
 
-TEST(Judge, CallsWhatIsAsExpectedHealthy) {
+TEST(Judge, ExpectedTimesAreHealthy) {
   const Machine machine = load_machine("h100-sxm");
   const Judgement judgement = judged(rows_of(machine), machine);
   EXPECT_EQ(judgement.health, Health::healthy);
@@ -106,7 +107,7 @@ TEST(Judge, CallsWhatIsAsExpectedHealthy) {
   EXPECT_EQ(judgement.severity, Severity::none);
 }
 
-TEST(Judge, FasterThanExpectedIsNoFault) {
+TEST(Judge, FasterThanExpectedIsNotAFault) {
   const Machine machine = load_machine("h100-sxm");
   EXPECT_EQ(judged(times(0.8, rows_of(machine)), machine).health, Health::healthy);
 }
@@ -126,7 +127,7 @@ TEST(Judge, NamesWhatTheMeasurementsLookLike) {
 }
 
 // All rows are 1.6 times as slow, so e^(median) is 1.6.
-TEST(Judge, SaysHowMuchSlower) {
+TEST(Judge, ReportsTheSlowdown) {
   const Machine machine = load_machine("h100-sxm");
   const Judgement judgement = judged(times(1.6, rows_of(machine)), machine);
   EXPECT_NEAR(judgement.slowdown, 1.6, 1e-9);
@@ -145,12 +146,12 @@ TEST(Judge, IsUndecidedWhereALogIsShort) {
   const Machine machine = load_machine("h100-sxm");
   EXPECT_EQ(judged(rows_of(machine, {LinkOp::all_reduce}), machine).health, Health::undecided);
   EXPECT_EQ(judged({}, machine).health, Health::undecided);
-  // A node that is slow enough is bad all the same.
+  // A node that is slow enough is bad nevertheless.
   EXPECT_EQ(judged(times(4.0, rows_of(machine, {LinkOp::all_reduce})), machine).health, Health::bad);
 }
 
-// The node is slower by 20% than one that is itself 5% slower than the file says. All sizes are those that the fit of
-// the shipped file saw, and take 1 / 0.85 times as long.
+// The node is 20% slower than a node that is itself 5% slower than the file states. All sizes are within those that the
+// fit of the shipped file saw, and take 1 / 0.85 times as long.
 TEST(Judge, SeesSmallerFaultsWithAFileOfItsOwnFleet) {
   const Machine machine = load_machine("h100-sxm");
   Rows rows;
@@ -175,7 +176,7 @@ TEST(Judge, SeesSmallerFaultsWithAFileOfItsOwnFleet) {
   }
 }
 
-// A launch that takes long delays only kernels that are over before the next launch.
+// A long launch delays only kernels that finish before the next launch.
 TEST(Judge, SlowLaunchesAreSeenWhereLargeMessagesHideThem) {
   const Machine machine = load_machine("h100-sxm");
   Rows rows = rows_of(machine, {LinkOp::all_gather, LinkOp::reduce_scatter, LinkOp::all_reduce, LinkOp::all_to_all});
@@ -190,8 +191,8 @@ TEST(Judge, SlowLaunchesAreSeenWhereLargeMessagesHideThem) {
   EXPECT_EQ(judgement.suspects.front().fault->name, "slow_host");
 }
 
-// Sizes that nobody measured stay as doubtful as before.
-TEST(Judge, SizesThatNoFitSawKeepTheirErrors) {
+// Sizes that nobody measured stay as uncertain as before.
+TEST(Judge, SizesOutsideEveryFitKeepTheirErrors) {
   const Machine machine = load_machine("h100-sxm");
   Rows rows;
   for (const LinkOp op : {LinkOp::all_gather, LinkOp::all_reduce}) {
@@ -232,7 +233,7 @@ TEST(Judge, StaysSaneOnAbsurdTimes) {
   }
 }
 
-// Three nodes: the median of ln is that of the middle one, and they differ by its distance to the others.
+// The median of ln over three nodes is that of the middle node; the spread follows from the median distance to it.
 TEST(Reference, IsTheMiddleOfSeveralNodes) {
   const Machine machine = load_machine("h100-sxm");
   const Expectation expectation(machine);
@@ -240,7 +241,7 @@ TEST(Reference, IsTheMiddleOfSeveralNodes) {
                                 times(1.3, rows_of(machine))};
   const Reference reference = reference_of(nodes, expectation, 3);
   EXPECT_NEAR(reference.offsets.at(key_of(nodes[0][0].message)), std::log(1.1), 1e-9);
-  EXPECT_NEAR(reference.spread, 1.4826 * std::log(1.1), 1e-9);  // The logarithms are 0.095, 0 and 0.167.
+  EXPECT_NEAR(reference.spread, 1.4826 * std::log(1.1), 1e-9);  // The distances are 0.095, 0 and 0.167.
   EXPECT_TRUE(reference_of(nodes, expectation, 4).offsets.empty());
 }
 

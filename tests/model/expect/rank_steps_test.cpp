@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Judges made-up jobs: one rank computes, sends or launches slowly, or is late now and then, or all are healthy.
+// Judges made-up jobs: one rank computes, sends or launches slowly, or is late occasionally, or all ranks are healthy.
 #include "model/expect/rank_steps.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ double uniform(std::uint32_t job, std::uint32_t rank, std::uint32_t step, std::u
   return (static_cast<double>(philox({which, step, rank, job}, 71)[0]) + 0.5) / 4294967296.0;
 }
 
-/// Returns a number that is normal to about 3.5 standard deviations: the sum of twelve uniform ones.
+/// Returns a number whose distribution is normal to about 3.5 standard deviations: the sum of twelve uniform numbers.
 double normal(std::uint32_t job, std::uint32_t rank, std::uint32_t step, std::uint32_t which) {
   double sum = -6.0;
   for (std::uint32_t i = 0; i < 12; ++i) {
@@ -34,11 +34,11 @@ struct MadeJob {
   double compute = 1.0;  ///< Factor of the faulty rank's compute time.
   double send = 1.0;
   double idle = 0.0;        ///< Added idle time, as a share of the step.
-  double late_share = 0.0;  ///< Share of the faulty rank's steps that take half as long again.
+  double late_share = 0.0;  ///< Share of the faulty rank's steps that take 1.5 times as long.
 };
 
-/// Makes a synchronous job: a step ends on all ranks when the slowest has computed and all have sent. GPUs differ by
-/// 1.5%, steps of a GPU by 2%.
+/// Makes a synchronous job: a step ends on all ranks when the slowest rank has computed and all have sent. GPUs differ
+/// by 1.5%, the steps of one GPU by 2%.
 std::vector<RankStep> made(const MadeJob& job) {
   std::vector<RankStep> steps;
   for (std::uint32_t step = 0; step < job.steps; ++step) {
@@ -100,7 +100,7 @@ TEST(RankSteps, HealthyJobsHaveNoSuspects) {
   EXPECT_LE(called, 4);
 }
 
-TEST(RankSteps, AllRanksSlowAlikeAreNoRanksFault) {
+TEST(RankSteps, EquallySlowRanksBlameNoRank) {
   std::vector<RankStep> steps = made({});
   for (RankStep& step : steps) {
     *step.compute_us *= 2.0;
@@ -109,14 +109,14 @@ TEST(RankSteps, AllRanksSlowAlikeAreNoRanksFault) {
 }
 
 // The rank computes 1.25 times as long, which is 300 ms in a step of about 390.
-TEST(RankSteps, TheSlowdownIsOfTheStep) {
+TEST(RankSteps, TheSlowdownIsThatOfTheStep) {
   const StepJudgement judgement = judged({.compute = 1.5});
   EXPECT_NEAR(judgement.suspects.at(0).degree, 1.5, 0.06);
   EXPECT_NEAR(judgement.slowdown, 1.0 + 0.5 * 300.0 / (1.5 * 300.0 + 100.0), 0.08);
   EXPECT_EQ(judgement.severity, Severity::major);
 }
 
-/// Returns the steps without some of the columns.
+/// Returns the steps without some columns.
 std::vector<RankStep> stripped(std::vector<RankStep> steps, const std::function<void(RankStep&)>& strip) {
   for (RankStep& step : steps) {
     strip(step);
@@ -124,7 +124,7 @@ std::vector<RankStep> stripped(std::vector<RankStep> steps, const std::function<
   return steps;
 }
 
-TEST(RankSteps, WhoWaitsLeastIsLateWhereTheFileSaysNoMore) {
+TEST(RankSteps, TheRankThatWaitsLeastIsLateWithoutMoreColumns) {
   const StepJudgement judgement = judge_steps(stripped(made({.compute = 1.3}),
                                                        [](RankStep& step) {
                                                          step.compute_us.reset();
@@ -138,7 +138,7 @@ TEST(RankSteps, WhoWaitsLeastIsLateWhereTheFileSaysNoMore) {
   EXPECT_EQ(judgement.suspects.size(), 1U);
 }
 
-TEST(RankSteps, TimesAloneNameWhoTakesLongerAndNoCause) {
+TEST(RankSteps, TimesAloneNameTheSlowRankButNoCause) {
   const auto alone = [](double factor) {
     std::vector<RankStep> steps = made({});
     for (RankStep& step : steps) {
@@ -165,7 +165,7 @@ TEST(RankSteps, TooFewRanksOrStepsDecideNothing) {
   EXPECT_EQ(judge_steps({}, 0.01).health, Health::undecided);
   EXPECT_EQ(judged({.ranks = 2, .compute = 1.0}).health, Health::undecided);
   EXPECT_EQ(judged({.steps = 2}).health, Health::undecided);
-  // One step of many ranks still shows one that is far off.
+  // One step of many ranks still reveals a rank that is far off.
   EXPECT_EQ(judged({.steps = 1, .compute = 2.0}).health, Health::bad);
 }
 

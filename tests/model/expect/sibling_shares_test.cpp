@@ -9,7 +9,7 @@
 namespace commfuse {
 namespace {
 
-/// Medians of eight collectives at a share: errors of 0.02 that are not residual, and a residual of 0.1.
+/// Medians of eight collectives at a share: non-residual errors of 0.02, and a residual of 0.1.
 ShareLikelihood likelihood_of(double median, Limit limit) {
   ShareLikelihood likelihood;
   for (const double share : tried_shares()) {
@@ -25,12 +25,12 @@ ShareLikelihood likelihood_of(double median, Limit limit) {
   return likelihood;
 }
 
-TEST(SiblingSharesTest, TheShareIsNearThatWhichMadeTheMedians) {
+TEST(SiblingSharesTest, TheShareIsNearTheOneBehindTheMedians) {
   const std::vector<ShareLikelihood> nodes(40, likelihood_of(std::hypot(0.02, 0.1 * 0.4), Limit::bandwidth));
   EXPECT_NEAR(share_of(nodes), 0.4, 0.02);
 }
 
-TEST(SiblingSharesTest, FewNodesDecideLittleAndNoneDecideNothing) {
+TEST(SiblingSharesTest, FewNodesDecideLittleAndNoNodesDecideNothing) {
   EXPECT_DOUBLE_EQ(share_of({}), 0.5);
   const std::vector<ShareLikelihood> alike{likelihood_of(0.0, Limit::bandwidth)};
   EXPECT_GT(share_of(alike), 0.02);

@@ -62,7 +62,7 @@ void each_parameter(const CustomAllReduce& fitted, const CustomAllReduce& truth,
   visit(fitted.two_shot_rate, truth.two_shot_rate);
 }
 
-TEST(CustomAllReduceFit, ExactRowsGiveTheirConstantsBack) {
+TEST(CustomAllReduceFit, ExactRowsReproduceTheirConstants) {
   const CustomAllReduceFit result = fit(rows_of(made_up(), {2, 4, 8}, [] { return 1.0; }));
   each_parameter(result.parameters, made_up(), [](const auto& fitted, const auto& truth) {
     EXPECT_NEAR(number(fitted.value) / number(truth.value), 1.0, 0.002);
@@ -86,7 +86,7 @@ TEST(CustomAllReduceFit, RowsWithNoiseGiveThemWithinTheirErrors) {
   EXPECT_LT(result.spread, 0.02);
 }
 
-TEST(CustomAllReduceFit, TheOrderOfRowsDecidesNothing) {
+TEST(CustomAllReduceFit, TheOrderOfRowsDoesNotMatter) {
   Noise noise;
   std::vector<CustomAllReduceRow> rows = rows_of(made_up(), {2, 4, 8}, [&] { return noise.factor(); });
   const std::string lines = custom_all_reduce_yaml(fit(rows).parameters, 0);
@@ -106,7 +106,7 @@ TEST(CustomAllReduceFit, TwoRanksLeaveTwoShotsOpen) {
   }
 }
 
-TEST(CustomAllReduceFit, RatesAreAtMostThoseOfTheWires) {
+TEST(CustomAllReduceFit, RatesAreAtMostTheRatesOfTheWires) {
   CustomAllReduce faster = made_up();
   faster.two_shot_rate.value = {900e9};
   const CustomAllReduceFit result = fit(rows_of(faster, {2, 4, 8}, [] { return 1.0; }));

@@ -21,7 +21,7 @@ namespace {
 
 Accelerator h100() { return load_machine(COMMFUSE_SOURCE_DIR "/configs/hardware/h100-sxm.yaml").accelerator; }
 
-/// Returns a number that is uniform in [0, 1), by seed and place.
+/// Returns a number that is uniform in [0, 1), determined by seed and place.
 double even(std::uint32_t seed, std::uint32_t place) { return philox({seed, place, 0, 0}, 39)[0] / 4294967296.0; }
 
 GemmParameters& gemm_of(Accelerator& accelerator) { return accelerator.matrix_units[index_of(DType::bf16)]->gemm; }
@@ -82,7 +82,7 @@ TEST(FewRows, OneProductMovesAnEfficiencyAndNothingElse) {
   EXPECT_EQ(yaml.find("hbm_efficiency"), std::string::npos) << yaml;
 }
 
-TEST(FewRows, ProductsThatTheBasePricesRightMoveNothing) {
+TEST(FewRows, CorrectlyPricedProductsMoveNothing) {
   std::vector<MeasuredGemm> rows;
   for (const std::int64_t m : {128, 1024, 4096}) {
     rows.push_back(product(h100(), m, 4096, 4096));
@@ -94,9 +94,9 @@ TEST(FewRows, ProductsThatTheBasePricesRightMoveNothing) {
   EXPECT_EQ(gemm_yaml(fit, 8), "");
 }
 
-TEST(FewRows, AParameterThatStopsAtItsLimitIsAsUnsureAsItsPrior) {
+TEST(FewRows, AParameterAtItsLimitIsAsUncertainAsItsPrior) {
   MeasuredGemm row = product(h100(), 8192, 8192, 8192);
-  row.time = from_seconds(30.0 * to_seconds(row.time));  // No prior lets it be this slow.
+  row.time = from_seconds(30.0 * to_seconds(row.time));  // No prior allows a time this long.
   const GemmFit fit =
       fit_gemm(h100(), DType::bf16, std::vector<MeasuredGemm>{row}, {.machine = "mine", .source = "mine.csv"});
   const auto stopped =
@@ -135,7 +135,7 @@ TEST(FewRows, AThousandCallsOfThreeSizesAreThreeRows) {
   }
 }
 
-TEST(FewRows, KernelsOfAMachineThatNobodyMeasuredMoveItsOneEfficiency) {
+TEST(FewRows, KernelsOfAnUnmeasuredMachineMoveItsOnlyEfficiency) {
   Accelerator base = h100();
   base.framework_kernels.reset();
   Accelerator machine = base;
@@ -150,11 +150,11 @@ TEST(FewRows, KernelsOfAMachineThatNobodyMeasuredMoveItsOneEfficiency) {
   EXPECT_EQ(framework_kernels_yaml(fit, 2).rfind("  memory_bound_efficiency: {value: 0.", 0), 0U);
 }
 
-// The law: a file fitted to few rows of a machine prices its other rows no worse than the base does.
+// The law: a file that is fitted to few rows of a machine prices its other rows no worse than the base does.
 
 struct Law {
   int draws = 0;
-  int worse = 0;       ///< Fits that are worse by more than a point of the median error.
+  int worse = 0;       ///< Fits whose median error is worse by more than a percentage point.
   double worst = 0.0;  ///< Largest growth of the median error.
   double before = 0.0;
   double after = 0.0;
@@ -233,7 +233,7 @@ void expect_law(const std::string& name, std::size_t count, const Law& law) {
   }
 }
 
-TEST(FewRows, ProductsThatWereNotSeenArePricedNoWorse) {
+TEST(FewRows, UnseenProductsArePricedNoWorse) {
   std::vector<MeasuredGemm> shapes;
   for (const std::int64_t n : {1024, 4096, 14336}) {
     for (const std::int64_t k : {1024, 4096, 14336}) {
@@ -258,7 +258,7 @@ TEST(FewRows, ProductsThatWereNotSeenArePricedNoWorse) {
   }
 }
 
-TEST(FewRows, AttentionThatWasNotSeenIsPricedNoWorse) {
+TEST(FewRows, UnseenAttentionIsPricedNoWorse) {
   std::vector<MeasuredAttention> shapes;
   for (const std::int64_t heads : {8, 16, 32}) {
     for (const std::int64_t seq : {256, 1024, 2048, 4096, 8192}) {
@@ -281,7 +281,7 @@ TEST(FewRows, AttentionThatWasNotSeenIsPricedNoWorse) {
   }
 }
 
-TEST(FewRows, KernelsThatWereNotSeenArePricedNoWorse) {
+TEST(FewRows, UnseenKernelsArePricedNoWorse) {
   std::vector<MeasuredFrameworkKernel> shapes;
   for (const FrameworkKernel kernel :
        {FrameworkKernel::sum, FrameworkKernel::norm, FrameworkKernel::activation, FrameworkKernel::rotation}) {

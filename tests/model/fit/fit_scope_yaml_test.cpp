@@ -6,7 +6,7 @@
 namespace commfuse {
 namespace {
 
-TEST(FitScopeYaml, FactorsAreWrittenWhereThoseOfTheBaseWouldHold) {
+TEST(FitScopeYaml, WritesFactorsThatOverrideThoseOfTheBase) {
   FitScope scope{.residual = 0.05};
   widen(scope, FitSize::seq, 128);
   const std::string seen = "  seen:\n    seq: {least: 128, most: 128}\n";

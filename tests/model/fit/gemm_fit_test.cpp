@@ -56,7 +56,7 @@ TEST(FitGemm, FindsTheParametersThatMadeTheRows) {
   EXPECT_TRUE(is_inside(to_microseconds(fitted.split_overhead.value), fitted.split_overhead.standard_error, 4.0));
 }
 
-TEST(FitGemm, SaysWhereEveryParameterComesFrom) {
+TEST(FitGemm, StatesTheSourceOfEveryParameter) {
   const GemmFit fit =
       fit_gemm(h100(), DType::bf16, measured_on(h100(), 0.05), {.machine = "mine", .source = "mine.csv"});
   EXPECT_EQ(fit.parameters.ramp.provenance, Provenance::fitted);
@@ -68,7 +68,7 @@ TEST(FitGemm, SaysWhereEveryParameterComesFrom) {
   EXPECT_EQ(yaml.find("conversion_passes"), std::string::npos);
 }
 
-TEST(FitGemm, FindsWhatWeightsInL2CostWhereItIsKnownWhichAreThere) {
+TEST(FitGemm, FindsTheCostOfWeightsInL2WhereTheirPlaceIsKnown) {
   Accelerator machine = h100();
   GemmParameters& made = machine.matrix_units[index_of(DType::bf16)]->gemm;
   made.resident_share.value = 1.0;
@@ -94,7 +94,7 @@ TEST(FitGemm, FindsWhatOutputsInL2CostWhereItIsKnownHowManyStay) {
   EXPECT_NE(gemm_yaml(fit, 0).find("cached_output_cost: {value: 0."), std::string::npos);
 }
 
-TEST(FitGemm, ACeilingThatNobodyAskedForIsNotFitted) {
+TEST(FitGemm, FitsNoCeilingUnlessAsked) {
   const GemmFit fit = fit_gemm(h100(), DType::bf16, measured_on(h100(), 0.05),
                                {.machine = "mine", .source = "mine.csv", .has_power_ceiling = false});
   EXPECT_EQ(fit.parameters.burst_efficiency.value, 0.0);

@@ -9,7 +9,7 @@ namespace commfuse {
 namespace {
 
 TEST(Holdout, HashesAsTheAuthorsOfFnv1aDo) {
-  // These are the authors' own test vectors.
+  // These are the test vectors of FNV's authors.
   EXPECT_EQ(fnv1a(""), 0xcbf29ce484222325ULL);
   EXPECT_EQ(fnv1a("a"), 0xaf63dc4c8601ec8cULL);
   EXPECT_EQ(fnv1a("foobar"), 0x85944171f73967e8ULL);

@@ -20,7 +20,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Errors of a few percent that are equal in every run: a Weyl sequence, about normal as the sum of three.
+/// Errors of a few percent that are equal in every run: a sum of three numbers of a Weyl sequence, so about normal.
 class Noise {
  public:
   explicit Noise(double spread) : spread_(spread) {}
@@ -43,7 +43,7 @@ ProtocolParameters protocol(double base_us, double step_us, double gigabytes, do
           .ramp_size = {}};
 }
 
-/// Returns a hypothetical machine for a share of 1, and for others a guess at it before measuring.
+/// Returns a hypothetical machine for a share of 1, and for other shares a guess at it before measuring.
 CollectiveParameters machine(double share) {
   NcclKernels kernels;
   kernels.tuning = {
@@ -88,7 +88,7 @@ void expect_found(const Parameter<T>& parameter, double value, double truth, dou
   EXPECT_LT(std::abs(std::log(value / truth)), errors * parameter.standard_error) << value << " for " << truth;
 }
 
-TEST(LinkFit, OfAMadeUpMachineRecoversItsParametersInsideTheirIntervals) {
+TEST(LinkFit, RecoversASyntheticMachineWithinIntervals) {
   const CollectiveParameters truth = machine(1.0);
   const std::vector<CollectiveRow> rows = measured(truth, 0.03);
   const CollectiveFit fit = fit_collectives(machine(1.4), rows, {.source = "made up", .prior_spread = 3.0});
@@ -107,7 +107,7 @@ TEST(LinkFit, OfAMadeUpMachineRecoversItsParametersInsideTheirIntervals) {
   EXPECT_LT(fitted.rate.standard_error, 0.05);
 }
 
-/// Returns the output that the program of an op would print on such a machine.
+/// Returns the output that nccl-tests' program of an op would print on such a machine.
 std::string printed(const std::string& program, int ranks, const std::vector<CollectiveRow>& rows) {
   std::string text = "# Collective test starting: " + program + "_perf\n# Using devices\n";
   for (int rank = 0; rank < ranks; ++rank) {
@@ -120,14 +120,14 @@ std::string printed(const std::string& program, int ranks, const std::vector<Col
   return text + "# Out of bounds values : 0 OK\n";
 }
 
-TEST(LinkFit, FromTheTextOfNcclTestsRecoversAMadeUpMachine) {
+TEST(LinkFit, RecoversASyntheticMachineFromTextOfNcclTests) {
   const std::vector<CollectiveRow> truth = measured(machine(1.0), 0.03);
   std::vector<CollectiveRow> read;
   for (const auto& [program, of] : {std::pair{"all_gather", CollectiveKind::all_gather},
                                     {"reduce_scatter", CollectiveKind::reduce_scatter},
                                     {"all_reduce", CollectiveKind::all_reduce},
                                     {"alltoall", CollectiveKind::all_to_all}}) {
-    const CollectiveKind kind = of;  // clang 14 lets no lambda take a name of a pair.
+    const CollectiveKind kind = of;  // clang 14 does not let a lambda capture a structured binding.
     for (const int ranks : {2, 3, 4, 6, 8}) {
       std::vector<CollectiveRow> rows = truth;
       std::erase_if(rows, [&](const CollectiveRow& row) { return row.kind != kind || row.ranks != ranks; });
@@ -148,7 +148,7 @@ TEST(LinkFit, FromTheTextOfNcclTestsRecoversAMadeUpMachine) {
   expect_found(fitted.all_to_all->large.rate, fitted.all_to_all->large.rate.value.value, 240e9);
 }
 
-TEST(LinkFit, LeavesWhatNoRowDependsOnAsItWas) {
+TEST(LinkFit, KeepsParametersThatNoRowDependsOn) {
   const CollectiveParameters start = machine(1.4);
   std::vector<CollectiveRow> rows = measured(machine(1.0), 0.0);
   std::erase_if(rows, [](const CollectiveRow& row) { return row.kind != CollectiveKind::all_to_all; });
@@ -160,7 +160,7 @@ TEST(LinkFit, LeavesWhatNoRowDependsOnAsItWas) {
   EXPECT_NE(start.all_to_all->large.rate.value.value, fit.parameters.all_to_all->large.rate.value.value);
 }
 
-TEST(LinkFit, OfATreeTellsTwoNodesFromMore) {
+TEST(LinkFit, DistinguishesTwoNodesFromMoreInATree) {
   CollectiveParameters truth = machine(1.0);
   TreeParameters tree{{{.value = 30us}, {.value = 40us}, {.value = {190e9}}}};
   tree.two_nodes_rate.emplace().value = {250e9};
@@ -206,7 +206,7 @@ CollectiveParameters slow_network(double share) {
   return collective;
 }
 
-TEST(LinkFit, AmongNodesTellsRingAndTreeApartByTheSizesOfEach) {
+TEST(LinkFit, DistinguishesRingAndTreeAmongNodesBySize) {
   const CollectiveParameters truth = slow_network(1.0);
   std::vector<CollectiveRow> rows;
   for (std::int64_t bytes = 1 << 16; bytes < std::int64_t{1} << 26; bytes += bytes / 8) {
@@ -221,7 +221,7 @@ TEST(LinkFit, AmongNodesTellsRingAndTreeApartByTheSizesOfEach) {
   EXPECT_NEAR(fitted.tree->two_nodes_rate->value.value, 7.5e9, 0.08e9);
   EXPECT_NEAR(fitted.nccl->ll.rate.value.value, 3e9, 0.1e9);
   EXPECT_EQ(fitted.tree->two_nodes_rate->provenance, Provenance::fitted);
-  EXPECT_EQ(fitted.tree->rate.provenance, Provenance::prior);  // No row is about more than two nodes.
+  EXPECT_EQ(fitted.tree->rate.provenance, Provenance::prior);  // No row covers more than two nodes.
   const std::string yaml = collective_yaml(fitted, 0);
   for (const char* line : {"wire: network", "tree_channels: 4", "ll128_across: false", "tree_step: 28 us"}) {
     EXPECT_NE(yaml.find(line), std::string::npos) << line;
@@ -245,7 +245,7 @@ std::vector<PeerRow> exchanged(const PeerParameters& truth, double spread) {
   return rows;
 }
 
-TEST(LinkFit, OfExchangesFindsLatencyAndRateAndNoProtocolThatIsNotThere) {
+TEST(LinkFit, FindsLatencyAndRateOfExchangesWithoutExtraProtocol) {
   const PeerFit fit = fit_peer(peer(10us, 100.0), exchanged(peer(8us, 350.0), 0.02), {.source = "made up"});
   expect_found(fit.parameters.latency, to_microseconds(fit.parameters.latency.value), 8.0);
   expect_found(fit.parameters.rate, fit.parameters.rate.value.value, 350e9);
@@ -253,7 +253,7 @@ TEST(LinkFit, OfExchangesFindsLatencyAndRateAndNoProtocolThatIsNotThere) {
   EXPECT_EQ(fit.parameters.aggregate_rate.value, fit.parameters.rate.value);
 }
 
-TEST(LinkFit, OfExchangesFindsWhereTheProtocolChanges) {
+TEST(LinkFit, FindsWhereExchangesChangeTheirProtocol) {
   PeerParameters truth = peer(12us, 36.0);
   truth.small = SmallMessages{
       .up_to = {.value = Bytes{std::int64_t{1} << 21}}, .latency = {.value = 18us}, .rate = {.value = {29e9}}};

@@ -11,7 +11,7 @@
 namespace commfuse {
 namespace {
 
-/// Times that are a parameter each: row i takes `values[i]`, and was measured to take `measured[i]`.
+/// Each time is that of one parameter: row i takes `values[i]`, and its measurement is `measured[i]`.
 class Times {
  public:
   Times(std::vector<double> starts, std::vector<double> measured) : values_(starts), measured_(std::move(measured)) {
@@ -53,7 +53,7 @@ TEST(PriorFit, OneRowIsBayesRule) {
   EXPECT_TRUE(fit.left.empty());
 }
 
-TEST(PriorFit, WhatNoRowDependsOnStaysAndIsNotNamed) {
+TEST(PriorFit, KeepsAndDoesNotNameUnusedParameters) {
   Times times({1.0, 3.25}, {1.2});
   const PriorFit fit = prior_fit(times.parameters, times.rows(), least_squares());
   EXPECT_EQ(fit.places, std::vector<std::size_t>{0});
@@ -61,10 +61,10 @@ TEST(PriorFit, WhatNoRowDependsOnStaysAndIsNotNamed) {
   EXPECT_EQ(times.values()[1], 3.25);
 }
 
-TEST(PriorFit, WhatARowHardlyDecidesStays) {
+TEST(PriorFit, KeepsParametersThatARowHardlyDecides) {
   Times times({1.0, 1.0}, {1.2, 1.2});
   PriorRows rows = times.rows();
-  // This weight means an error of 10, beside a prior of 0.2.
+  // The second row's weight means an error of 10, beside a prior of 0.2.
   rows.weight = [](std::size_t row) { return row == 0 ? 1.0 : 0.01; };
   PriorFitOptions options = least_squares();
   options.decided = 0.9;
@@ -74,7 +74,7 @@ TEST(PriorFit, WhatARowHardlyDecidesStays) {
   EXPECT_EQ(times.values()[1], 1.0);
 }
 
-TEST(PriorFit, TheRowsSayHowFarTheMachineIsFromItsBase) {
+TEST(PriorFit, TheRowsDecideTheDistanceOfTheMachineFromItsBase) {
   PriorFitOptions options = least_squares();
   options.distances = {0.0, 0.1, 0.2, 0.4, 0.8};
   const auto distance_at = [&](double log) {
@@ -83,7 +83,7 @@ TEST(PriorFit, TheRowsSayHowFarTheMachineIsFromItsBase) {
     return prior_fit(times.parameters, times.rows(), options).distance;
   };
   EXPECT_EQ(distance_at(0.0), 0.0);
-  EXPECT_EQ(distance_at(0.1), 0.0);  // The row errs by this much.
+  EXPECT_EQ(distance_at(0.1), 0.0);  // This distance equals the error of the row.
   EXPECT_EQ(distance_at(0.4), 0.4);
   EXPECT_EQ(distance_at(-0.4), 0.4);
   EXPECT_EQ(distance_at(5.0), 0.8);

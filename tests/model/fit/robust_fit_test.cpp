@@ -28,7 +28,7 @@ double normal(std::uint32_t row, std::uint64_t seed) {
   return std::sqrt(-2.0 * std::log(u)) * std::cos(angle);
 }
 
-/// Returns sizes from 1 KiB up to 512 MiB, each time off by a lognormal factor.
+/// Returns sizes from 1 KiB to 512 MiB; each time is off by a lognormal factor.
 std::vector<Row> rows_of(double noise, std::uint64_t seed) {
   std::vector<Row> rows;
   for (std::uint32_t i = 0; i < 60; ++i) {
@@ -101,7 +101,7 @@ TEST(RobustFit, RowsRepeatedInAGroupTeachNothingNew) {
   EXPECT_NEAR(fooled.parameters[1].standard_error / error, 1.0 / 3.0, 0.02);
 }
 
-TEST(RobustFit, AParameterOnItsBoundSaysThatTheDataDoNotDecideIt) {
+TEST(RobustFit, AParameterAtItsBoundIsReportedAsUndetermined) {
   const std::vector<Row> rows = rows_of(0.01, 4);
   std::vector<FitParameter> bounded = parameters();
   bounded[0].upper = 5.0;
@@ -113,7 +113,7 @@ TEST(RobustFit, AParameterOnItsBoundSaysThatTheDataDoNotDecideIt) {
   EXPECT_GT(fit.parameters[1].standard_error, 0.0);
 }
 
-TEST(RobustFit, AParameterHeldFastStaysAndTheOthersFitAroundIt) {
+TEST(RobustFit, AFixedParameterStaysAndTheOthersFitAroundIt) {
   const std::vector<Row> rows = rows_of(0.0, 5);
   std::vector<FitParameter> held = parameters();
   held[1] = {"rate", true_rate, true_rate, true_rate};
@@ -123,7 +123,7 @@ TEST(RobustFit, AParameterHeldFastStaysAndTheOthersFitAroundIt) {
   EXPECT_NEAR(fit.parameters[0].value, true_latency, 1e-5);
 }
 
-TEST(RobustFit, AParameterWithoutInfluenceIsLeftWhereItStarted) {
+TEST(RobustFit, AParameterWithoutInfluenceKeepsItsStart) {
   const std::vector<Row> rows = rows_of(0.01, 6);
   std::vector<FitParameter> more = parameters();
   more.push_back({"idle", 3.0, 1.0, 9.0});
@@ -133,7 +133,7 @@ TEST(RobustFit, AParameterWithoutInfluenceIsLeftWhereItStarted) {
   EXPECT_NEAR(fit.parameters[0].value, true_latency, 0.02 * true_latency);
 }
 
-TEST(RobustFit, TheSpreadIsThatOfTheNoise) {
+TEST(RobustFit, TheSpreadEqualsTheNoise) {
   const std::vector<Row> rows = rows_of(0.05, 7);
   const RobustFit fit = robust_fit(parameters(), rows.size(), of(rows));
   EXPECT_NEAR(fit.spread, 0.05, 0.015);

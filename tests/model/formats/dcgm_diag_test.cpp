@@ -105,7 +105,7 @@ TEST(DcgmDiag, ARunThatFailedAsAWholeHasItsError) {
   EXPECT_TRUE(diagnostic.results.empty());
 }
 
-TEST(DcgmDiag, WhatIsNotUsedIsNoted) {
+TEST(DcgmDiag, UnusedPartsAreNoted) {
   const DcgmDiagnostic diagnostic = read(version_4(
       R"({"name": "memory", "aux_data": {}, "results": [{"entity_group": "GPU", "entity_id": 0, "status": "Pass",
           "seconds": 3, "warnings": [{"warning": "a", "error_severity": 40}]}]}, {"name": "idle"})"));
@@ -119,7 +119,7 @@ TEST(DcgmDiag, WhatIsNotUsedIsNoted) {
   EXPECT_EQ(diagnostic.results.at(0).warnings.at(0).severity, DcgmSeverity::unknown);
 }
 
-TEST(DcgmDiag, WhatIsWrongIsRefusedWithItsPlace) {
+TEST(DcgmDiag, MistakesAreRefusedWithTheirPlace) {
   const auto of = [](const std::string& result) {
     return refusal(version_4(R"({"name": "pcie", "results": [)" + result + "]}"));
   };

@@ -73,7 +73,7 @@ TEST(NcclTests, NewerTextNamesItsProgram) {
   EXPECT_EQ(run.op, "reduce_scatter");
 }
 
-TEST(NcclTests, TimesOfIterationsStandBetweenTheColumns) {
+TEST(NcclTests, TimesOfIterationsMayStandBetweenColumns) {
   const NcclTestsRun run = only_run(
       head + "  64  2  float  sum  -1  17.1  0.0  0.0  0  16  20  19  3.1  16.9  0.0  0.0  0  15  20  19  3.0\n",
       "out.txt", "all_gather");
@@ -133,7 +133,7 @@ TEST(NcclTests, JsonGivesTheSameAndItsBadRowsByNumber) {
   EXPECT_EQ(run.mistakes[2].reason, "the size is not a number of bytes");
 }
 
-TEST(NcclTests, AHostThatIsNoNameCountsAsOneWithout) {
+TEST(NcclTests, AnInvalidHostNameCountsAsNone) {
   std::string odd = json;
   odd.replace(odd.find("\"hostname\":\"node-a\""), 19, "\"hostname\":7");
   EXPECT_EQ(only_run(odd, "out.json").ranks, 2);
@@ -157,7 +157,7 @@ TEST(NcclTests, NoMessageRepeatsTheEnvironment) {
   }
 }
 
-TEST(NcclTests, OtherTextsAreTheUsersMistake) {
+TEST(NcclTests, OtherTextsAreUserErrors) {
   EXPECT_EQ(why(""), "out.txt: has no rows of nccl-tests; give what one of its programs printed");
   EXPECT_EQ(why("hello\n"), "out.txt: has no rows of nccl-tests; give what one of its programs printed");
   EXPECT_EQ(why("  64  2  float  sum  -1  17.1  0.0  0.0  0  16.9  0.0  0.0  0\n"),
@@ -166,7 +166,7 @@ TEST(NcclTests, OtherTextsAreTheUsersMistake) {
             "out.txt: does not say which collective was timed; call the file after it, as in all_gather.txt");
 }
 
-TEST(NcclTests, ATimeThatNoClockMeasuresIsAMistakeOfItsRow) {
+TEST(NcclTests, AnImpossibleTimeIsAMistakeInItsRow) {
   const auto row = [](const char* bytes, const char* time) {
     return fmt::format("  {}  2  float  sum  -1  {}  0.0  0.0  0  16.9  0.0  0.0  0\n", bytes, time);
   };
@@ -180,7 +180,7 @@ TEST(NcclTests, ATimeThatNoClockMeasuresIsAMistakeOfItsRow) {
   EXPECT_EQ(run.mistakes[2].reason, "the size is 140737488355328 bytes, above 70368744177664");
 }
 
-// Users have logs of launchers, of several programs, and of old versions.
+// Users have logs of launchers, of several programs and of old versions.
 
 std::string device_lines(int ranks, int a_node = 8) {
   std::string text;
@@ -223,7 +223,7 @@ TEST(NcclTests, HostsMayBeCalledByNumbers) {
   EXPECT_EQ(run.nodes, 2);
 }
 
-TEST(NcclTests, WhatLaunchersPutBeforeALineIsTakenAway) {
+TEST(NcclTests, RemovesThePrefixesOfLaunchers) {
   for (const char* const prefix :
        {"[1,0]<stdout>:", "[1,0]<stdout>: ", " 0: ", "[0] ", "[0]", "node-a: ", "[pod/nccl-launcher-x7/mpi] ",
         "2026-11-25T12:00:00.123Z ", "2026-11-25 12:00:00.123 ", "[2026-11-25 12:00:00] 0: "}) {
@@ -236,7 +236,7 @@ TEST(NcclTests, WhatLaunchersPutBeforeALineIsTakenAway) {
   }
 }
 
-TEST(NcclTests, AMarkInsideARowIsTakenAwayToo) {
+TEST(NcclTests, RemovesAMarkInsideARowToo) {
   const NcclTestsRun run = only_run(
       "[0]# Collective test starting: all_gather_perf\n" + behind("[0]", device_lines(8)) +
           "[0]        1024            32     float    none      -1[0]       25    0.04    0.04      0[0]    25.25    "
@@ -262,7 +262,7 @@ TEST(NcclTests, ALogMayHoldSeveralPrograms) {
   EXPECT_EQ(runs[1].rows.size(), 2U);
 }
 
-/// Returns the lines of two processes that write at once, each behind its label.
+/// Returns the lines of two processes that write at the same time, each after its label.
 std::string woven(const std::string& first, const std::string& second) {
   std::string text;
   std::size_t a = 0;
@@ -277,7 +277,7 @@ std::string woven(const std::string& first, const std::string& second) {
   return text;
 }
 
-TEST(NcclTests, LinesOfSeveralProcessesAreToldApartByTheirLabels) {
+TEST(NcclTests, LabelsDistinguishLinesOfSeveralProcesses) {
   const std::vector<NcclTestsRun> runs = read_nccl_tests(
       woven(behind("0: ", program("all_gather", 8)), behind("1: ", program("reduce_scatter", 16))), "out.txt");
   ASSERT_EQ(runs.size(), 2U);
@@ -289,7 +289,7 @@ TEST(NcclTests, LinesOfSeveralProcessesAreToldApartByTheirLabels) {
   EXPECT_EQ(runs[1].rows.size(), 2U);
 }
 
-TEST(NcclTests, WordsOfALoggerBeforeALineArePassedOver) {
+TEST(NcclTests, IgnoresALoggersWordsBeforeALine) {
   for (const char* const prefix : {"Nov 25 12:00:00 ", "INFO worker-3 | ", "(WorkerProc pid=12, ip=10.0.0.1) "}) {
     const NcclTestsRun run = only_run(behind(prefix, program("all_gather", 8)), "out.txt");
     EXPECT_EQ(run.op, "all_gather") << prefix;
@@ -306,7 +306,7 @@ TEST(NcclTests, AnAttemptThatDiedBeforeItsRowsAddsNoDevices) {
   EXPECT_EQ(run.ranks, 4);
 }
 
-TEST(NcclTests, SeveralRunsThatNameNothingAreRefused) {
+TEST(NcclTests, SeveralUnnamedRunsAreRefused) {
   const std::string table = head + "  64  2  float  sum  -1  17.1  0.0  0.0  0  16.9  0.0  0.0  0\n";
   EXPECT_EQ(why(table + table),
             "out.txt: has 2 runs that do not say which collective was timed; split it, a file a run, each called after "
@@ -346,7 +346,7 @@ TEST(NcclTests, ProcessesThatRanAloneAreRefused) {
             "process with -g");
 }
 
-TEST(NcclTests, RanksThatTheListLeavesOutAreCountedAndSaid) {
+TEST(NcclTests, RanksMissingFromTheListAreCountedAndReported) {
   std::string text = program("all_reduce", 16);
   const std::size_t cut = text.find("#  Rank  5");
   const std::size_t last = text.find("#  Rank 15");
@@ -376,7 +376,7 @@ TEST(NcclTests, TimesOfTheProcessorAreRefused) {
             "out.txt: times are those of the processor, which only issues (-C 1); run nccl-tests without it");
 }
 
-TEST(NcclTests, TimestampsBehindARowAreNoColumns) {
+TEST(NcclTests, TimestampsAfterARowAreNotColumns) {
   const NcclTestsRun run =
       only_run(head + "  64  2  float  sum  -1  17.1  0.0  0.0  0  16.9  0.0  0.0  0  2026-11-25 12:00:00\n", "out.txt",
                "all_gather");
@@ -411,8 +411,8 @@ TEST(NcclTests, HostsAndVersionsAreKeptAndWrongResultsMarked) {
             "");
 }
 
-// Two programs in one log, each with a version line of its own.
-TEST(NcclTests, VersionsBelongToTheRunBehindThem) {
+// One log holds two programs, each with its own version line.
+TEST(NcclTests, VersionsBelongToTheRunAfterThem) {
   const std::string row =
       "     1048576        262144     float     sum      -1    17.13   61.21   53.56      0    16.90   62.05   54.29   "
       "   0\n";
@@ -428,7 +428,7 @@ TEST(NcclTests, VersionsBelongToTheRunBehindThem) {
   EXPECT_EQ(runs[1].op, "all_reduce");
 }
 
-TEST(NcclTests, AFilesNameMayTellTheCollective) {
+TEST(NcclTests, TheNameOfAFileMayNameTheCollective) {
   EXPECT_EQ(nccl_program_in("allgather-2.txt"), "all_gather");
   EXPECT_EQ(nccl_program_in("reduce_scatter.log"), "reduce_scatter");
   EXPECT_EQ(nccl_program_in("all_gather_and_allreduce.txt"), std::nullopt);

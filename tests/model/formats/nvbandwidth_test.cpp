@@ -91,7 +91,7 @@ TEST(Nvbandwidth, ThreeMatricesBelowEachOtherArePartsOfOneTest) {
   EXPECT_EQ(run.matrices[2].values.at(1).at(0), 6.0);
 }
 
-TEST(Nvbandwidth, TestsThatDidNotPassSayWhy) {
+TEST(Nvbandwidth, FailedTestsStateTheirReason) {
   const BandwidthRun run = read(document(
       R"({"name": "a", "status": "Waived"}, {"name": "b", "status": "Running"}, {"name": "b", "status": "Error"},
          {"name": "c", "status": "Error", "error": "CUDA_ERROR_OUT_OF_MEMORY line 7"}, {"name": "d", "status": "Running"})"));
@@ -112,7 +112,7 @@ TEST(Nvbandwidth, ARunThatFailedAsAWholeHasItsError) {
   EXPECT_TRUE(run.matrices.empty());
 }
 
-TEST(Nvbandwidth, WhatIsNotUsedIsNoted) {
+TEST(Nvbandwidth, UnusedPartsAreNoted) {
   const BandwidthRun run =
       read("srun: job 7 started\n" +
            document(test("host_to_device_memcpy_ce", "memcpy CE CPU(row) -> GPU(column) bandwidth (GB/s)",
@@ -126,7 +126,7 @@ TEST(Nvbandwidth, WhatIsNotUsedIsNoted) {
                        }));
 }
 
-TEST(Nvbandwidth, WhatIsWrongIsRefusedWithItsPlace) {
+TEST(Nvbandwidth, MistakesAreRefusedWithTheirPlace) {
   const std::string bandwidth = "memcpy CE GPU(row) <- GPU(column) bandwidth (GB/s)";
   const auto of = [&](const std::string& matrix, const std::string& more = "") {
     return refusal(document(test("a", bandwidth, matrix, more)));

@@ -73,8 +73,8 @@ std::string print(const RocmSmi& smi) {
 
 RocmSmi mi300x() { return {.gpus = 8, .weight = always("15"), .hops = always("1"), .type = always("XGMI")}; }
 
-/// Returns the links of two dies. A module has two, joined by four links; modules form a ring of even dies only, joined
-/// by two links and by one in turn.
+/// Returns the number of links between two dies. A module has two dies, joined by four links; modules form a ring that
+/// joins only even dies, alternately by two links and by one.
 int mi250x_links(int a, int b) {
   if (a / 2 == b / 2) {
     return 4;
@@ -95,7 +95,7 @@ RocmSmi mi250x() {
               }};
 }
 
-/// Returns two groups of four GPUs, each with links to the three others, and PCIe between the groups.
+/// Returns two groups of four GPUs, each GPU with links to the three others of its group, and PCIe between the groups.
 RocmSmi two_hives() {
   const auto same = [](int a, int b) { return a / 4 == b / 4; };
   return {.gpus = 8,
@@ -119,7 +119,7 @@ std::string amd_table(std::string_view title, const std::vector<std::string>& na
   return text + "\n\n";
 }
 
-/// Returns the output of amd-smi for two GPUs; the cells are those off the diagonal.
+/// Returns the output of amd-smi for two GPUs; the cells are those outside the diagonal.
 std::string amd_smi(const std::string& access, const std::string& bandwidth) {
   const std::vector<std::string> names{"0000:0c:00.0", "0000:22:00.0"};
   const auto cells = [](const std::string& self, const std::string& other) {
@@ -158,29 +158,29 @@ std::string with(std::string text, const std::string& from, const std::string& t
   return text.replace(at, from.size(), to);
 }
 
-TEST(RocmTable, EveryPairOfAnMi300XHasALinkOfItsOwn) {
+TEST(RocmTable, EveryPairOfAnMi300XHasItsOwnLink) {
   const NodeWires wires = read(print(mi300x()), {.nvlink = BytesPerSecond{64e9}});
   EXPECT_EQ(wires.gpus, 8);
-  EXPECT_EQ(wires.edges.size(), 28u);  // 8 x 7 / 2, and no switch: seven links are not a crossbar's
+  EXPECT_EQ(wires.edges.size(), 28u);  // 8 x 7 / 2, and no switch: seven links are not those of a crossbar
   EXPECT_TRUE(wires.others.empty());
   EXPECT_EQ(route_between(topology_of(wires), 2, 5)->rate, BytesPerSecond{64e9});
 }
 
 TEST(RocmTable, TheDriversBandwidthIsNotTheRate) {
   RocmSmi smi = mi300x();
-  smi.bandwidth = always("50000-50000");  // rocm-smi prints this rate for MI355X, too, whose links have 76.8 GB/s.
+  smi.bandwidth = always("50000-50000");  // rocm-smi also prints this rate for MI355X, whose links have 76.8 GB/s.
   const NodeWires wires = read(print(smi), {.nvlink = BytesPerSecond{76.8e9}});
   EXPECT_EQ(route_between(topology_of(wires), 0, 7)->rate, BytesPerSecond{76.8e9});
   EXPECT_EQ(refusal(print(smi), {}),
             "topo.txt:28:21: the table does not say how fast an xGMI link is; give nvlink_rate beside the file");
 }
 
-TEST(RocmTable, DiesOfAnMi250XHaveAsManyLinksAsTheirBandwidthSays) {
+TEST(RocmTable, LinksOfMi250XDiesFollowFromTheirBandwidth) {
   const Topology topology = topology_of(read(print(mi250x())));
   EXPECT_EQ(route_between(topology, 0, 1)->rate, BytesPerSecond{200e9});  // Both dies are in one module.
   EXPECT_EQ(route_between(topology, 2, 4)->rate, BytesPerSecond{100e9});
   EXPECT_EQ(route_between(topology, 0, 2)->rate, BytesPerSecond{50e9});
-  EXPECT_EQ(route_between(topology, 1, 3)->vertices, (Path{1, 0, 2, 3}));  // The way leads over other dies.
+  EXPECT_EQ(route_between(topology, 1, 3)->vertices, (Path{1, 0, 2, 3}));  // The route passes through other dies.
 }
 
 TEST(RocmTable, WithoutBandwidthsUnlikePairsAreRefused) {
@@ -195,7 +195,7 @@ TEST(RocmTable, WithoutBandwidthsUnlikePairsAreRefused) {
 }
 
 TEST(RocmTable, TwoHivesMeetOverPcie) {
-  // Roots 8 and 9, one for each NUMA node.
+  // There are roots 8 and 9, one for each NUMA node.
   const NodeWires wires = read(print(two_hives()));
   using enum VertexKind;
   EXPECT_EQ(wires.others, (std::vector<VertexKind>{root, root}));
@@ -231,7 +231,7 @@ TEST(RocmTable, AmdSmiNamesGpusByTheirBus) {
       "the tables again");
 }
 
-TEST(RocmTable, AmdsToolsAreToldByTheirTitles) {
+TEST(RocmTable, ToolsOfAmdAreRecognisedByTheirTitles) {
   EXPECT_TRUE(is_rocm_topology(print(mi300x())));
   EXPECT_TRUE(is_rocm_topology(amd_smi("ENABLED", "N/A")));
   EXPECT_FALSE(is_rocm_topology("GPU0 GPU1\nGPU0 X NV4\nGPU1 NV4 X\n"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests `nvidia-smi topo -m` in the layouts of real machines, and files that people give instead.
+// Tests `nvidia-smi topo -m` in the layouts of real machines, and other files that people give by mistake.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -21,11 +21,11 @@ using Path = std::vector<int>;
 constexpr WireRates all_rates{
     .nvlink = BytesPerSecond{25e9}, .pcie = BytesPerSecond{50e9}, .root = BytesPerSecond{40e9}};
 
-/// The cells as the tool prints them, between tabs and with an underlined first line.
+/// Cells as the tool prints them, separated by tabs and with an underlined first line.
 struct SmiTable {
   std::vector<std::string> gpus;
   std::vector<std::string> nics;
-  std::function<std::string(int gpu, int device)> cell;  // device: GPUs, then NICs
+  std::function<std::string(int gpu, int device)> cell;  // devices: GPUs, then NICs
   std::string columns = "CPU Affinity\tNUMA Affinity\tGPU NUMA ID";
   std::function<std::string(int gpu)> affinity = [](int) { return "0-55,112-167\t0\t\tN/A"; };
 };
@@ -106,7 +106,7 @@ TEST(SmiLayouts, DgxA100HasTwelveLinksToItsSwitchesAndTwoNicsForTwoGpus) {
                                                                               : "SYS"; },
        .affinity = [](int) { return "48-63,176-191\t3\t\tN/A"; }}));
   EXPECT_EQ(route(wires, 0, 7).rate, BytesPerSecond{300e9});
-  EXPECT_EQ(wires.nic_of_gpu, (Path{0, 1, 2, 3, 4, 5, 6, 7}));  // Neither of the two NICs for storage is used.
+  EXPECT_EQ(wires.nic_of_gpu, (Path{0, 1, 2, 3, 4, 5, 6, 7}));  // Neither of the two storage NICs is used.
 }
 
 TEST(SmiLayouts, FourA100WithoutASwitchAreAMesh) {
@@ -137,7 +137,7 @@ TEST(SmiLayouts, ATrayOfGraceBlackwellHasNumaNodesOfItsGpus) {
 }
 
 TEST(SmiLayouts, BridgedPairsOfH100NvlMeetOthersOverPcie) {
-  // Vertices behind the GPUs: the host bridges of 0 to 3 (4) joined by one root.
+  // Vertex 4, after the GPUs, is the root that joins the host bridges of GPUs 0 to 3.
   const NodeWires wires = read(print(
       {.gpus = named("GPU", 4), .cell = [](int gpu, int device) { return gpu / 2 == device / 2 ? "NV12" : "NODE"; }}));
   EXPECT_EQ(route(wires, 0, 1).rate, BytesPerSecond{300e9});
@@ -147,7 +147,8 @@ TEST(SmiLayouts, BridgedPairsOfH100NvlMeetOthersOverPcie) {
 }
 
 TEST(SmiLayouts, EightL40sMeetAtSwitchesBridgesAndSockets) {
-  // 0 and 1 below a switch, 2 below another one of the same host bridge, 3 below another bridge; 4 to 7 alike.
+  // GPUs 0 and 1 are below a switch, 2 below another switch of the same host bridge, 3 below another bridge; 4 to 7
+  // likewise.
   const NodeWires wires = read(print({.gpus = named("GPU", 8), .cell = [](int gpu, int device) {
                                         if (gpu / 4 != device / 4) {
                                           return "SYS";
@@ -164,7 +165,7 @@ TEST(SmiLayouts, EightL40sMeetAtSwitchesBridgesAndSockets) {
   EXPECT_EQ(route(wires, 3, 7).rate, BytesPerSecond{40e9});
 }
 
-TEST(SmiLayouts, GpusThatAContainerDoesNotShowAreLeftOut) {
+TEST(SmiLayouts, OmitsGpusThatAContainerHides) {
   const NodeWires wires =
       read(print({.gpus = {"GPU2", "GPU5", "GPU6", "GPU7"}, .cell = [](int, int) { return "NV18"; }}));
   EXPECT_EQ(wires.gpus, 4);
@@ -192,7 +193,7 @@ TEST(SmiLayouts, PromptsQuotesAndEscapesDoNotMatter) {
   }
 }
 
-TEST(SmiLayouts, ATableOfPeersBehindTheFirstOneIsNotReadOnceMore) {
+TEST(SmiLayouts, IgnoresASecondTableOfPeers) {
   const std::string table = "\tGPU0\tGPU1\nGPU0\tX\tNV4\nGPU1\tNV4\tX\n";
   EXPECT_EQ(refusal(table + "$ nvidia-smi topo -p2p rw\n \tGPU0\tGPU1\n GPU0\tX\tOK\n GPU1\tOK\tX\n"), "accepted");
   EXPECT_EQ(refusal(table + table), "topo.txt:4:2: GPU0 has two rows; give what `nvidia-smi topo -m` prints");

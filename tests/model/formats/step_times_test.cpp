@@ -49,7 +49,7 @@ TEST(StepTimesFile, JsonIsAListOrALineEach) {
   }
 }
 
-TEST(StepTimesFile, OtherFilesAreNone) {
+TEST(StepTimesFile, OtherFilesAreNotRecognised) {
   for (const std::string text : {"", "rank,time_us\n", "#  Rank  0 Pid 1\n 1024 256 float\n", "{\"traceEvents\": []}",
                                  "rank,step,time\n", "[", "{\"rank"}) {
     EXPECT_FALSE(is_step_times(text)) << text;

@@ -63,7 +63,7 @@ TEST(NcclTopology, NvswitchesAreOneCrossbarThatEveryGpuReachesWithAllItsLinks) {
   EXPECT_EQ(topology.gpus, 8);
   for (int gpu = 1; gpu < 8; ++gpu) {
     const Route route = *route_between(topology, 0, gpu);
-    // The route is this one also where a PCIe switch would take as many hops.
+    // The route is the same where a PCIe switch would take as many hops.
     EXPECT_EQ(route.vertices, (Path{0, 8, gpu}));
     EXPECT_EQ(route.rate, BytesPerSecond{450e9});  // 18 NVLinks of 25 GB/s
   }
@@ -75,7 +75,7 @@ TEST(NcclTopology, EveryGpuUsesTheNicBesideIt) {
 }
 
 TEST(NcclTopology, NvlinksBetweenGpusAreWiresThatOthersPassOn) {
-  // Vertices behind the GPUs: CPU 4 with PCIe switches 5 (GPUs 0 and 1) and 6 (GPU 2), CPU 7 with GPU 3.
+  // Vertices after the GPUs: CPU 4 with PCIe switches 5 (GPUs 0 and 1) and 6 (GPU 2), and CPU 7 with GPU 3.
   const Topology topology = topology_of("nccl_nvlinks.xml");
   EXPECT_EQ(route_between(topology, 0, 2)->vertices, (Path{0, 2}));
   EXPECT_EQ(route_between(topology, 0, 2)->rate, BytesPerSecond{50e9});
@@ -89,17 +89,17 @@ TEST(NcclTopology, WithoutNvlinksTheWayIsPcie) {
     text.erase(at, text.find("/>", at) + 2 - at);
   }
   const Topology apart = topology_of(read_nccl_topology("a.xml", text, {}));
-  EXPECT_EQ(unreachable_gpu(apart), 3);  // Nothing says how fast its socket is joined.
+  EXPECT_EQ(unreachable_gpu(apart), 3);  // The file does not state the rate between its sockets.
   const Topology topology = topology_of(read_nccl_topology("a.xml", text, {.root = BytesPerSecond{10e9}}));
   EXPECT_EQ(route_between(topology, 0, 1)->vertices, (Path{0, 5, 1}));
   EXPECT_EQ(route_between(topology, 0, 2)->vertices, (Path{0, 5, 4, 6, 2}));
-  // Generation 3: 16 lanes of 8 GT/s, 128 of 130 bits; the switch of GPU 2 does not tell and is taken for the same.
+  // Generation 3: 16 lanes of 8 GT/s, 128 of 130 bits; the switch of GPU 2 states no rate and is assumed to be equal.
   EXPECT_DOUBLE_EQ(route_between(topology, 0, 2)->rate.value, 16 * 8e9 / 8 * 128 / 130);
   EXPECT_EQ(route_between(topology, 0, 3)->vertices, (Path{0, 5, 4, 7, 3}));
   EXPECT_EQ(route_between(topology, 0, 3)->rate, BytesPerSecond{10e9});
 }
 
-TEST(NcclTopology, GivenRatesTakeThePlaceOfThoseOfTheFile) {
+TEST(NcclTopology, GivenRatesReplaceThoseOfTheFile) {
   const Topology topology = topology_of("nccl_nvswitch.xml", {.nvlink = BytesPerSecond{26.5e9}});
   EXPECT_EQ(route_between(topology, 0, 7)->rate, BytesPerSecond{477e9});
 }
@@ -116,11 +116,11 @@ std::string rccl_text(std::string_view gcn) {
   return text + "</cpu></system>";
 }
 
-TEST(NcclTopology, XgmiLinksAreThoseOfTheArchitecture) {
+TEST(NcclTopology, XgmiLinksFollowFromTheArchitecture) {
   const Topology topology = topology_of(read_nccl_topology("a.txt", rccl_text("gfx942:sramecc+:xnack-"), {}));
   EXPECT_EQ(route_between(topology, 0, 1)->rate, BytesPerSecond{128e9});
   EXPECT_EQ(route_between(topology_of(read_nccl_topology("a.txt", rccl_text("910"), {})), 0, 1)->rate,
-            BytesPerSecond{100e9});  // RCCL wrote this for MI250X.
+            BytesPerSecond{100e9});  // RCCL writes this for MI250X.
   EXPECT_EQ(
       refusal(read_nccl_topology, rccl_text("gfx1100"), {}),
       "a.txt:2:7: gcn 'gfx1100' has no xGMI link that is known here; give nvlink_rate beside the file, which is of "
@@ -178,7 +178,7 @@ TEST(NcclTopology, XmlOfOtherProgramsIsNamed) {
       "NCCL_TOPO_DUMP_FILE");
 }
 
-TEST(NcclTopology, WhatIsNotUnderstoodIsNamed) {
+TEST(NcclTopology, UnknownElementsAreNamed) {
   const std::string text = text_of("nccl_nvlinks.xml");
   const auto told = [&](const std::string& from, const std::string& to) {
     return refusal(read_nccl_topology, with(text, from, to), {});
@@ -231,7 +231,7 @@ TEST(NcclTopology, FilesOfStrangersHaveLimits) {
             "a.txt:1:1: 65 GPUs are too many; give the file of one node, of at most 64 GPUs");
 }
 
-TEST(NcclTopology, ElementsThatAreNoSwitchesHaveADepthToo) {
+TEST(NcclTopology, LimitsTheDepthOfOtherElementsToo) {
   const auto nested = [](std::string_view tag, int times) {
     std::string opened;
     std::string closed;
@@ -260,7 +260,8 @@ TEST(TopologyMatrix, FewerAreWires) {
   EXPECT_EQ(route_between(topology, 0, 1)->rate, BytesPerSecond{25e9});
   EXPECT_EQ(route_between(topology, 0, 4)->vertices, (Path{0, 4}));
   EXPECT_EQ(route_between(topology, 0, 4)->rate, BytesPerSecond{50e9});
-  EXPECT_EQ(route_between(topology, 0, 5)->vertices, (Path{0, 1, 5}));  // This is shorter than over both sockets.
+  EXPECT_EQ(route_between(topology, 0, 5)->vertices,
+            (Path{0, 1, 5}));  // This route is shorter than that over both sockets.
 }
 
 TEST(TopologyMatrix, PcieIsATreeOfSwitchesAndSockets) {
@@ -324,7 +325,7 @@ TEST(NearestNics, TakeTheOneThatFewestUse) {
   EXPECT_EQ(nearest_nics({{2, 1}, {1, 1}, {1, 2}}), (Path{1, 0, 0}));
 }
 
-TEST(NearestNics, ThoseThatNobodyUsesDoNotCount) {
+TEST(NearestNics, UnusedNicsDoNotCount) {
   EXPECT_EQ(nearest_nics({{5, 1, 5, 2}, {5, 2, 5, 1}}), (Path{0, 1}));
   EXPECT_EQ(nearest_nics({{}, {}}), Path{});
 }

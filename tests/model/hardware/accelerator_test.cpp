@@ -28,7 +28,7 @@ TEST(Accelerator, HasAPeakForEachDtypeItSupports) {
   EXPECT_EQ(accelerator.dense_peak(DType::fp8), FlopsPerSecond{1979e12});
 }
 
-TEST(Accelerator, AUserWhoChoosesAnotherDtypeIsToldWhatThereIs) {
+TEST(Accelerator, AnUnsupportedDtypeListsTheSupportedOnes) {
   const Accelerator accelerator = with_bf16_and_fp8();
   EXPECT_NO_THROW(require_supported(accelerator, DType::bf16));
   try {
@@ -39,7 +39,7 @@ TEST(Accelerator, AUserWhoChoosesAnotherDtypeIsToldWhatThereIs) {
   }
 }
 
-TEST(AcceleratorDeathTest, AskingForAnUnsupportedDtypeIsOurMistake) {
+TEST(AcceleratorDeathTest, AskingForAnUnsupportedDtypeIsAProgrammingError) {
   EXPECT_DEATH((void)with_bf16_and_fp8().dense_peak(DType::fp32), "the accelerator multiplies matrices of this dtype");
 }
 

@@ -45,7 +45,7 @@ TEST(GroupRates, AGroupThatDoesNotCloseTheRingHasOneOfTwoWaysRound) {
   EXPECT_DOUBLE_EQ(gb(rates.alone(4)), 100.0);
 }
 
-TEST(GroupRates, OfNeighboursInATreeIsItsSlowestWiresBetweenThem) {
+TEST(GroupRates, AreThoseOfTheSlowestWireBetweenNeighboursInATree) {
   EXPECT_DOUBLE_EQ(gb(tree().alone(2)), 60.0);
   EXPECT_DOUBLE_EQ(gb(tree().alone(3)), 30.0);
   EXPECT_DOUBLE_EQ(gb(tree().alone(4)), 30.0);
@@ -53,15 +53,15 @@ TEST(GroupRates, OfNeighboursInATreeIsItsSlowestWiresBetweenThem) {
   EXPECT_DOUBLE_EQ(gb(tree().alone(8)), 20.0);
 }
 
-TEST(GroupRates, OfGroupsThatInterleaveInATreeShareTheWiresThatBothPass) {
-  // {0, 2} and {1, 3}: both leave by the first bridge. Four pairs {0, 4} to {3, 7}: all pass between the roots.
+TEST(GroupRates, InterleavedGroupsInATreeShareCommonWires) {
+  // Groups {0, 2} and {1, 3} both leave by the first bridge. Four pairs {0, 4} to {3, 7} all pass between the roots.
   EXPECT_DOUBLE_EQ(gb(tree().together({2, 2})), 15.0);
   EXPECT_DOUBLE_EQ(gb(tree().together({4, 2})), 5.0);
   EXPECT_DOUBLE_EQ(gb(tree().together({1, 2})), 60.0);
   EXPECT_DOUBLE_EQ(StridedRates(tree(), 8).of_whole({4, 2}), 0.25);
 }
 
-TEST(GroupRates, APartThatDiffersByRoundingIsTheWhole) {
+TEST(GroupRates, IgnoreDifferencesByRounding) {
   EXPECT_EQ(part_of({1.0 + 1e-12}, {1.0}), 1.0);
   EXPECT_EQ(part_of({1.0}, {3.0}), 1.0 / 3.0);
 }

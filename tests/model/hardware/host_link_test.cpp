@@ -16,13 +16,13 @@ TEST(HostLinkTest, GenerationAndLanesMakeTheRateOfTheDataSheet) {
   EXPECT_EQ(rate_of(*host_link_named("PCIe 3 x8")).value, 7.875e9);
 }
 
-TEST(HostLinkTest, NothingIsKnownOfNoLink) {
+TEST(HostLinkTest, AMissingLinkHasNoRate) {
   EXPECT_EQ(rate_of({}).value, 0.0);
   EXPECT_EQ(gigatransfers_of({}), 0.0);
   EXPECT_EQ(name_of(HostLink{}), "");
 }
 
-TEST(HostLinkTest, OtherTextsAreNoLink) {
+TEST(HostLinkTest, OtherTextsAreNotALink) {
   for (const char* const text :
        {"", "PCIe", "PCIe 5", "PCIe 5 x", "PCIe 0 x16", "PCIe 8 x16", "PCIe 5 x3", "PCIe 5 x64", "PCIe -5 x16",
         "NVLink-C2C", "PCIe 99999999999999999999 x16", "pcie 5 x16", " x16"}) {

@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 
 using test::gigabytes;
 
-/// Returns a link with a data sheet behind its rates; a rank copies its own share at 100 GB/s.
+/// Returns a link whose rates have a data sheet; a rank copies its own share at 100 GB/s.
 Link link(double peer_rate, double collective_rate) {
   Link made = test::link(peer_rate, collective_rate);
   made.nominal_rate = {.value = gigabytes(peer_rate), .provenance = Provenance::published, .source = "a data sheet"};
@@ -31,9 +31,9 @@ Machine two_nodes() {
   return {.name = "two", .link = link(100, 200), .gpus_per_node = 4, .nodes = 2, .network = link(10, 40)};
 }
 
-TEST(WithLinkRates, LatenciesAndWhatARankCopiesForItselfStay) {
-  // Two GPUs exchange 1 MB in 5 + 10 us, and in 5 + 5 on a link twice as fast. Four gather 8 MB: 6 MB on the wire are
-  // 30 us, then 15; the own 2 MB take 20 us to copy whatever the link.
+TEST(WithLinkRates, KeepsLatenciesAndOwnCopies) {
+  // Two GPUs exchange 1 MB in 5 + 10 us, and in 5 + 5 us on a link twice as fast. An all-gather among four moves 8 MB:
+  // 6 MB on the wire take 30 us, then 15; the rank's own 2 MB take 20 us to copy on any link.
   const Machine machine = two_nodes();
   const Machine fast = with_link_rates(machine, {.node = 2.0});
   EXPECT_EQ(p2p_time(peer_between(machine, 0, 1), Bytes{1'000'000}), Duration{15us});
@@ -52,7 +52,8 @@ TEST(WithLinkRates, LinksInsideANodeAndBetweenNodesChangeApart) {
 }
 
 TEST(WithLinkRates, ACollectiveAcrossNodesIsNoFasterThanTheLinksInside) {
-  // 200 GB/s inside and 40 across. Links of a tenth leave 20; a network ten times as fast is held up at 200.
+  // 200 GB/s inside and 40 across. Links at a tenth of their rate leave 20; a network ten times as fast is limited to
+  // 200.
   const Machine machine = two_nodes();
   const auto across = [&](LinkRates rates) {
     return collective_over(with_link_rates(machine, rates), 0, 8).rate.value;
@@ -64,7 +65,7 @@ TEST(WithLinkRates, ACollectiveAcrossNodesIsNoFasterThanTheLinksInside) {
   EXPECT_EQ(with_link_rates(machine, {.node = 0.1}).network->peer.rate.provenance, Provenance::fitted);
 }
 
-TEST(WithLinkRates, ARateThatNobodyMeasuredIsAPriorAsUnsureAsBefore) {
+TEST(WithLinkRates, AnUnmeasuredRateIsAPriorAsUncertainAsBefore) {
   const Machine machine = two_nodes();
   const Parameter<BytesPerSecond> rate = with_link_rates(machine, {.node = 3.0}).link.peer.rate;
   EXPECT_EQ(rate.provenance, Provenance::prior);

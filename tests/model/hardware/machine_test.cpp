@@ -31,7 +31,7 @@ TEST(PeerBetween, IsTheLinkInANodeAndTheNetworkAcross) {
   EXPECT_EQ(p2p_time(peer_between(machine, 3, 4), Bytes{1'000'000}), Duration{105us});
 }
 
-TEST(CollectiveOver, IsTheNetworksAsSoonAsOneGpuIsInAnotherNode) {
+TEST(CollectiveOver, IsTheNetworkIfOneGpuIsInAnotherNode) {
   const Machine machine = two_nodes();
   EXPECT_EQ(collective_over(machine, 0, 4).rate.value, gigabytes(200));
   EXPECT_EQ(collective_over(machine, 4, 4).rate.value, gigabytes(200));
@@ -40,7 +40,7 @@ TEST(CollectiveOver, IsTheNetworksAsSoonAsOneGpuIsInAnotherNode) {
   EXPECT_EQ(collective_over(machine, 3, 1).rate.value, gigabytes(200));
 }
 
-TEST(ShareOfNics, IsThatOfTheGpusAndOneNicAtLeast) {
+TEST(ShareOfNics, FollowsTheShareOfGpusAndIsAtLeastOneNic) {
   EXPECT_EQ(share_of_nics({8, 8}, {8, 8}), 1.0);
   EXPECT_EQ(share_of_nics({1, 1}, {8, 8}), 0.125);
   EXPECT_EQ(share_of_nics({1, 1}, {8, 2}), 0.5);
@@ -48,7 +48,7 @@ TEST(ShareOfNics, IsThatOfTheGpusAndOneNicAtLeast) {
   EXPECT_EQ(share_of_nics({1, 1}, {4, 16}), 0.25);
 }
 
-TEST(ShareOfNics, IsLessWhereOthersSendByThemToo) {
+TEST(ShareOfNics, IsLessWhereOtherGpusUseThemToo) {
   for (const int nics : {1, 2, 4, 8}) {
     EXPECT_EQ(share_of_nics({1, 8}, {8, nics}), 0.125) << nics;
   }
@@ -61,7 +61,7 @@ TEST(ShareOfNics, IsLessWhereOthersSendByThemToo) {
   EXPECT_EQ(part_beside(machine, {1, 4}), 1.0);
 }
 
-TEST(CollectiveAcross, IsWhatAGroupWithSoManyGpusOfANodeSees) {
+TEST(CollectiveAcross, DependsOnTheGpusPerNodeOfAGroup) {
   Machine machine = two_nodes();
   EXPECT_EQ(&collective_across(machine, 2), &machine.network->collective);  // The file has no rates for groups.
   machine.network_groups = std::make_shared<const std::vector<CollectiveParameters>>(
@@ -84,8 +84,8 @@ TEST(WithRates, RaisesATreeToo) {
 }
 
 TEST(PeerBetween, ARingOnAMeshUsesOneWireWhereACollectiveUsesAll) {
-  // Eight on a mesh of 28 GB/s wires. A ring step of 28 MB takes 5 us + 1 ms, whoever the two are; a collective whose
-  // rate is the sum of seven wires moves seven such blocks in 10 us + 1 ms.
+  // Eight GPUs on a mesh of 28 GB/s wires. A ring step of 28 MB takes 5 us + 1 ms between any two GPUs; a collective
+  // whose rate is the sum of seven wires moves seven such blocks in 10 us + 1 ms.
   const TopologyPlan plan{
       .kind = NodeKind::full_mesh, .gpus_per_node = 8, .gpu_rate = gigabytes(28), .hop_latency = 1us};
   Machine machine{.name = "mesh", .link = link(28, 7 * 28), .gpus_per_node = 8};
@@ -101,8 +101,8 @@ TEST(PeerBetween, ARingOnAMeshUsesOneWireWhereACollectiveUsesAll) {
 }
 
 TEST(PeerBetween, APairOfAPcieTreeSeesItsSlowestHop) {
-  // The nearest pair gets 40 of the 60 GB/s of its wires. One meeting at the root gets 30/60 of that and two hops more;
-  // one in the other half 20/60 and three hops more.
+  // The nearest pair gets 40 of the 60 GB/s of its wires. A pair that meets at the root gets 30/60 of that and has two
+  // hops more; a pair across the two halves gets 20/60 and has three hops more.
   Machine machine{.name = "box", .link = link(40, 20), .gpus_per_node = 8};
   const Topology topology = build_topology(test::pcie_tree());
   machine.pair_peers = pair_peers_of(topology, 8, machine.link.peer);
@@ -140,8 +140,8 @@ TEST(CollectiveOver, GroupsOnASwitchAreAlike) {
   EXPECT_EQ(group_collectives_of(GroupRates(topology, 8), 8, link(28, 28).collective), nullptr);
 }
 
-TEST(RateAcross, IsANicOfItsOwnOrAShareOfThoseThereAre) {
-  Machine machine = two_nodes();  // four GPUs a node; one peer gets 10 GB/s, a collective over all 40
+TEST(RateAcross, IsAWholeNicOrAShareOfTheNics) {
+  Machine machine = two_nodes();  // four GPUs per node; one peer gets 10 GB/s, a collective over all gets 40
   machine.nics_per_node = 4;
   machine.network_groups = std::make_shared<const std::vector<CollectiveParameters>>(
       std::vector<CollectiveParameters>{link(1, 10).collective, link(1, 20).collective, link(1, 30).collective});
@@ -155,7 +155,7 @@ TEST(RateAcross, IsANicOfItsOwnOrAShareOfThoseThereAre) {
   EXPECT_EQ(rate_across(machine, {1, 4}), gigabytes(3));
 }
 
-TEST(MachineDeathTest, AskingForWhatIsNotThereIsOurMistake) {
+TEST(MachineDeathTest, AskingForWhatIsNotThereIsAProgrammingError) {
   EXPECT_DEATH((void)peer_between(two_nodes(), 0, 8), "the machine has this GPU");
   EXPECT_DEATH((void)peer_between(two_nodes(), 2, 2), "an exchange joins two different GPUs");
   EXPECT_DEATH((void)collective_over(two_nodes(), 4, 5), "the machine has this GPU");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Links and machines with round numbers, for sums that can be done by hand.
+// Links and machines with round numbers, for sums worked out by hand.
 #pragma once
 
 #include <chrono>
@@ -10,8 +10,8 @@ namespace commfuse::test {
 
 inline BytesPerSecond gigabytes(double rate) { return {rate * 1e9}; }
 
-/// Returns a link with 5 us and a rate for two, and 10 us and another rate for many; a rank copies its own share at
-/// once.
+/// Returns a link with a latency of 5 us and a rate for pairs, and 10 us and another rate for collectives; copies of a
+/// rank's own share take no time.
 inline Link link(double peer_rate, double collective_rate) {
   Link made;
   made.peer.latency.value = std::chrono::microseconds(5);
@@ -27,7 +27,7 @@ inline Machine two_nodes() {
   return {.name = "two", .link = link(100, 200), .gpus_per_node = 4, .nodes = 2, .network = link(10, 40)};
 }
 
-/// Returns two GPUs a bridge at 60 GB/s each, two bridges a root at 30, and two roots joined at 20.
+/// Returns two GPUs per bridge at 60 GB/s each, two bridges per root at 30, and two roots joined at 20.
 inline TopologyPlan pcie_tree() {
   return {.kind = NodeKind::pcie_tree,
           .gpus_per_node = 8,

@@ -21,7 +21,7 @@ constexpr NcclTuning pcie{
 
 NcclEstimate estimate(const NcclTuning& tuning, NcclKernel kernel) { return nccl_estimate(tuning, kernel).value(); }
 
-TEST(NcclEstimate, OfEightH100IsTheTableOfNcclItself) {
+TEST(NcclEstimate, MatchesTheTableOfNcclForEightH100) {
   // Seven steps of an all-gather: 6.6 + 7 x 0.6 = 10.8 us, 14 + 7 x 1.9 = 27.3 us, 8.4 + 7 x 3.4 = 32.2 us.
   const auto latency = [](const NcclEstimate& of) { return of.base_latency + 7 * of.step_latency; };
   EXPECT_EQ(latency(estimate(h100, NcclKernel::ll)), Duration{10'800ns});
@@ -33,7 +33,7 @@ TEST(NcclEstimate, OfEightH100IsTheTableOfNcclItself) {
   EXPECT_NEAR(estimate(h100, NcclKernel::simple).rate.value * 8 / 7, 411.4e9, 0.1e9);
 }
 
-TEST(NcclEstimate, IsNoneOfWhatTheMachineDoesNotHave) {
+TEST(NcclEstimate, IsAbsentForHardwareThatTheMachineLacks) {
   EXPECT_FALSE(nccl_estimate(pcie, NcclKernel::ll128).has_value());
   EXPECT_FALSE(nccl_estimate(pcie, NcclKernel::nvls).has_value());
   EXPECT_FALSE(nccl_estimate(a100, NcclKernel::nvls).has_value());
@@ -50,7 +50,7 @@ TEST(NcclChoice, GoesFromLlOverLl128ToSimpleAsSizesGrow) {
   EXPECT_EQ(choice(24e6), NcclKernel::simple);
 }
 
-TEST(NcclChoice, SumsInTheSwitchLargeTensorsOfFiveRanksAndMore) {
+TEST(NcclChoice, UsesTheSwitchForLargeTensorsOfFiveRanksOrMore) {
   const auto choice = [](const NcclTuning& tuning, int ranks, double total) {
     return nccl_choice(tuning, {.ranks = ranks, .passes = 2, .total = total});
   };
@@ -61,7 +61,8 @@ TEST(NcclChoice, SumsInTheSwitchLargeTensorsOfFiveRanksAndMore) {
   EXPECT_EQ(choice(a100, 8, 1e9), NcclKernel::simple);
 }
 
-// Two rings and a tree of four channels, as two NICs of 100 Gbit/s let NCCL find them; trees as 2.17 counted them.
+// Two rings and a tree of four channels, as NCCL finds them with two NICs of 100 Gbit/s; trees as version 2.17 counts
+// them.
 constexpr NcclTuning two_nics{.generation = NcclGeneration::ampere,
                               .wire = NcclWire::network,
                               .channels = 2,
@@ -76,7 +77,7 @@ NcclKernel among_nodes(int ranks, int mebibytes, const NcclTuning& tuning = two_
   return nccl_choice(tuning, {.ranks = ranks, .passes = 2, .total = 1048576.0 * mebibytes, .nodes = 2});
 }
 
-TEST(NcclChoice, OfFourRanksOnTwoNodesClimbsTheTreeForOneDoublingOfSizes) {
+TEST(NcclChoice, UsesTheTreeForOneDoublingOfSizesOnTwoNodes) {
   // Ring: 1.4 x (8.4 + 4 x 3.4 + 2 x 14) = 70 us and 2/3 of 24 GB/s. Tree: 8.4 + 2 x (28 + 28) = 120.4 us and half of
   // 0.92 of 48 GB/s, corrected by 0.7, by 0.8 from 8 MiB on and by 0.7 from 16 MiB on: 15.5, 17.7, 15.5 against 16
   // GB/s.
@@ -87,8 +88,8 @@ TEST(NcclChoice, OfFourRanksOnTwoNodesClimbsTheTreeForOneDoublingOfSizes) {
 }
 
 TEST(NcclChoice, AmongNodesWaitsForStepsOfTheTreeAndOfTheRing) {
-  // Sixteen ranks: the tree has 8.4 + 2 x 8 x 28 = 456.4 us, the ring 1.4 x (8.4 + 28 x 3.4 + 28) = 184.2 us and 8/15
-  // of 24 GB/s. They meet at 12.1 MiB where the tree is corrected by 0.8 and at 19.3 MiB where it is by 0.7.
+  // Sixteen ranks: the tree takes 8.4 + 2 x 8 x 28 = 456.4 us, the ring 1.4 x (8.4 + 28 x 3.4 + 28) = 184.2 us at 8/15
+  // of 24 GB/s. They meet at 12.1 MiB where the tree is corrected by 0.8, and at 19.3 MiB where it is corrected by 0.7.
   EXPECT_EQ(among_nodes(16, 12), NcclKernel::simple);
   EXPECT_EQ(among_nodes(16, 13), NcclKernel::tree_simple);
   EXPECT_EQ(among_nodes(16, 15), NcclKernel::tree_simple);
@@ -101,7 +102,7 @@ TEST(NcclChoice, AmongNodesWaitsForStepsOfTheTreeAndOfTheRing) {
   EXPECT_EQ(among_nodes(16, 12, newer), NcclKernel::tree_simple);
 }
 
-TEST(NcclChoice, TakesNoTreeButForAllReduceAndWhereThereIsOne) {
+TEST(NcclChoice, UsesATreeOnlyForAllReduceAndWhereOneExists) {
   const NcclTask gather{.ranks = 4, .passes = 1, .total = 9.0 * 1048576, .nodes = 2};
   EXPECT_EQ(nccl_choice(two_nics, gather), NcclKernel::simple);
   NcclTuning rings_only = two_nics;
@@ -109,7 +110,7 @@ TEST(NcclChoice, TakesNoTreeButForAllReduceAndWhereThereIsOne) {
   EXPECT_EQ(among_nodes(4, 9, rings_only), NcclKernel::simple);
 }
 
-TEST(NcclChoice, OfAnAllGatherAmongIntelHostsGoesToSimpleAboveTwoMebibytes) {
+TEST(NcclChoice, UsesSimpleAbove2MiBForAllGatherAmongIntelHosts) {
   // Sixteen ranks, eight NICs: LL 6.6 + 14 x 1.08 + 2.7 = 24.4 us at 39 GB/s, Simple 8.4 + 14 x 3.4 + 14 = 70 us at
   // 384.
   const NcclTuning pods{.generation = NcclGeneration::blackwell,
@@ -124,8 +125,8 @@ TEST(NcclChoice, OfAnAllGatherAmongIntelHostsGoesToSimpleAboveTwoMebibytes) {
   EXPECT_EQ(choice(2.2e6), NcclKernel::simple);
 }
 
-TEST(NcclOffers, AreTheKernelsOfLargerMessagesFromWhereLinesMeet) {
-  // LL and LL128 of eight H100 are 16.5 us apart, LL128 and Simple 4.9 us; a byte takes 7/8 of its time on the wire.
+TEST(NcclOffers, AreTheKernelsOfLargerMessagesFromTheCrossingOn) {
+  // LL and LL128 of eight H100 are 16.5 us apart, LL128 and Simple 4.9 us; a byte spends 7/8 of its time on the wire.
   const NcclOffers offers = nccl_offers(h100, {.ranks = 8, .passes = 1, .total = 1e6});
   ASSERT_EQ(offers.count, 3U);
   EXPECT_EQ(offers.kernels[0].kernel, NcclKernel::ll);
@@ -157,7 +158,7 @@ TEST(NcclOffers, BeginWithTheChoiceAtEverySize) {
   }
 }
 
-TEST(NcclOffers, OfTreesEndWhereTheyAreCorrectedOtherwise) {
+TEST(NcclOffers, EndWhereTheCorrectionOfATreeChanges) {
   const auto among_four = [](double mebibytes) {
     return nccl_offers(two_nics, {.ranks = 4, .passes = 2, .total = 1048576.0 * mebibytes, .nodes = 2});
   };

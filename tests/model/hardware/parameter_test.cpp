@@ -15,7 +15,7 @@ TEST(Provenance, NamesReadBack) {
   EXPECT_EQ(provenance_named("guess"), std::nullopt);
 }
 
-TEST(DType, NamesReadBackAndBytesAreThoseOfTheFormat) {
+TEST(DType, NamesReadBackAndBytesMatchTheFormat) {
   for (const DType dtype : all_dtypes) {
     EXPECT_EQ(dtype_named(name_of(dtype)), dtype);
   }

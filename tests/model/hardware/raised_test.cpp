@@ -34,11 +34,11 @@ TEST(Raised, OneParameterMovesAndNoOther) {
   EXPECT_EQ(higher.link.peer.rate.value.value, 1.25 * h100.link.peer.rate.value.value);
   EXPECT_EQ(higher.link.peer.latency.value, h100.link.peer.latency.value);
   const std::vector<NamedParameter> parameters = parameters_of(h100);
-  for (const NamedParameter& parameter : parameters) {  // 0 leaves every number as it is
+  for (const NamedParameter& parameter : parameters) {  // 0 keeps every number
     EXPECT_EQ(raised(h100, parameter.name, 0.0).link.collective.nccl->ll.rate.value.value,
               h100.link.collective.nccl->ll.rate.value.value);
   }
-  // Raising does not change what the machine shares with its copies.
+  // Raising a parameter does not change the data that the machine shares with its copies.
   const Machine ll = raised(h100, "link.collective.nccl.ll.rate", 0.5);
   EXPECT_EQ(ll.link.collective.nccl->ll.rate.value.value, 1.5 * h100.link.collective.nccl->ll.rate.value.value);
   EXPECT_NE(ll.link.collective.nccl, h100.link.collective.nccl);
@@ -50,7 +50,7 @@ TEST(Raised, TimesAreRoundedToAPicosecond) {
   EXPECT_EQ(raised(h100, "link.peer.latency", 0.01).link.peer.latency.value, Duration{336});
 }
 
-TEST(Raised, WhatPairsAndGroupsSeeMovesWithTheLink) {
+TEST(Raised, RatesOfPairsAndGroupsMoveWithTheLink) {
   const Machine mesh = machine("hardware/pcie-rtx-pro-6000.yaml");
   ASSERT_NE(mesh.pair_peers, nullptr);
   ASSERT_NE(mesh.group_collectives, nullptr);
@@ -76,7 +76,7 @@ TEST(Raised, PartsWithoutTheParameterAreShared) {
   EXPECT_EQ(faster.link.collective.nccl, rack.link.collective.nccl);
 }
 
-TEST(Raised, OnlyWhatHasAnErrorIsInDoubt) {
+TEST(Raised, OnlyParametersWithAnErrorAreUncertain) {
   const Machine h100 = machine("hardware/h100-sxm.yaml");
   const std::vector<NamedParameter> parameters = parameters_of(h100);
   const std::vector<RaisedMachine> doubtful = raised_by_error(h100);
@@ -87,7 +87,7 @@ TEST(Raised, OnlyWhatHasAnErrorIsInDoubt) {
   EXPECT_GT(doubtful.size(), 20U);
 }
 
-TEST(RaisedDeathTest, AnUnknownNameIsOurMistake) {
+TEST(RaisedDeathTest, AnUnknownNameIsAProgrammingError) {
   const Machine h100 = machine("hardware/h100-sxm.yaml");
   EXPECT_DEATH(raised(h100, "link.peer.speed", 0.1), "the machine has this parameter");
 }

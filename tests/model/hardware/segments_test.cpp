@@ -18,7 +18,7 @@ Machine machine(const char* file) { return load_machine(std::string{COMMFUSE_SOU
 using Side = Segments::Side;
 
 // A GPU, its bridge, the root, the other root, the other bridge, a GPU: five links and two ports.
-TEST(Segments, OfATreeGoUpToTheRootAndDown) {
+TEST(Segments, GoUpToTheRootOfATreeAndDown) {
   const Topology topology = build_topology({.kind = NodeKind::pcie_tree,
                                             .gpus_per_node = 4,
                                             .gpu_rate = BytesPerSecond{25e9},
@@ -44,7 +44,7 @@ TEST(Segments, OfATreeGoUpToTheRootAndDown) {
   EXPECT_EQ(forward, back);
 }
 
-TEST(Segments, AcrossNodesAreThoseOfBothNodesAndTheFabric) {
+TEST(Segments, AcrossNodesIncludeBothNodesAndTheFabric) {
   const Machine cluster = machine("clusters/dgx-h100-x2.yaml");
   const Segments& segments = *cluster.segments;
   const auto way = segments.way(3, 13);

@@ -41,19 +41,19 @@ TEST(RouteBetween, SumsLatenciesAndKeepsTheSlowestRate) {
 }
 
 TEST(RouteBetween, NamesTheLinkOfEveryHopAndItsDirection) {
-  // Edge 0 is 0-2, edge 1 is 3-2, edge 2 is 3-1: the second is taken against its direction on the way from 0 to 1.
+  // Edge 0 is 0-2, edge 1 is 3-2, edge 2 is 3-1: the route from 0 to 1 crosses the second edge against its direction.
   const Topology line =
       of_edges(2, 4, {{0, 2, gigabytes(1), 1us}, {3, 2, gigabytes(1), 1us}, {3, 1, gigabytes(1), 1us}});
   EXPECT_EQ(route_between(line, 0, 1)->links, (Path{0, 3, 4}));
   EXPECT_EQ(route_between(line, 1, 0)->links, (Path{5, 2, 1}));
 }
 
-TEST(RouteBetween, LatencyGoesBeforeHopsAndHopsBeforeNothingElse) {
-  // Straight 5 us, over vertex 2 in 2 + 2 us.
+TEST(RouteBetween, PrefersLessLatencyAndThenFewerHops) {
+  // The direct edge takes 5 us, the way over vertex 2 takes 2 + 2 us.
   const Topology detour =
       of_edges(2, 3, {{0, 1, gigabytes(90), 5us}, {0, 2, gigabytes(10), 2us}, {2, 1, gigabytes(10), 2us}});
   EXPECT_EQ(route_between(detour, 0, 1)->vertices, (Path{0, 2, 1}));
-  // Both 4 us: fewer hops.
+  // Both take 4 us; the direct edge has fewer hops.
   const Topology tie =
       of_edges(2, 3, {{0, 2, gigabytes(90), 2us}, {2, 1, gigabytes(90), 2us}, {0, 1, gigabytes(1), 4us}});
   EXPECT_EQ(route_between(tie, 0, 1)->vertices, (Path{0, 1}));
@@ -69,7 +69,7 @@ TEST(RouteBetween, AFullTieGoesThroughTheLowestVertexHoweverTheEdgesAreListed) {
   }
 }
 
-TEST(RouteBetween, ThereMayBeNone) {
+TEST(RouteBetween, MayNotExist) {
   const Topology islands = of_edges(3, 4, {{0, 3, gigabytes(1), 1us}, {3, 2, gigabytes(1), 1us}});
   EXPECT_FALSE(route_between(islands, 0, 1).has_value());
   EXPECT_EQ(unreachable_gpu(islands), 1);
@@ -112,7 +112,7 @@ TEST(BuildTopology, AMeshGivesAnyPairOneWire) {
   EXPECT_EQ(route.rate, gigabytes(28));
 }
 
-TEST(BuildTopology, OnARingOthersPassOnTheShorterWayRound) {
+TEST(BuildTopology, OnARingRoutesTakeTheShorterWay) {
   const Topology topology =
       build_topology({.kind = NodeKind::ring, .gpus_per_node = 5, .gpu_rate = gigabytes(50), .hop_latency = 1us});
   EXPECT_EQ(topology.edges.size(), 5u);  // 0-1, 1-2, 2-3, 3-4, 4-0
@@ -131,7 +131,7 @@ TEST(BuildTopology, ARingOfTwoHasOneWireAndOfOneNone) {
 }
 
 TEST(BuildTopology, APcieTreeIsSlowerTheHigherAPairMeets) {
-  // GPU 0 and 1 share a bridge, 0 to 3 a root; GPU 4 is under the other root.
+  // GPUs 0 and 1 share a bridge, 0 to 3 a root; GPU 4 is under the other root.
   const Topology topology = build_topology(test::pcie_tree());
   EXPECT_EQ(topology.vertices.size(), 8u + 4u + 2u);
   EXPECT_EQ(topology.edges.size(), 8u + 4u + 1u);
@@ -165,7 +165,7 @@ TopologyPlan two_nodes() {
           .nic_latency = 700ns};
 }
 
-TEST(BuildTopology, BetweenNodesARouteGoesOverANicOfEachAndTheFabric) {
+TEST(BuildTopology, BetweenNodesARouteUsesBothNicsAndTheFabric) {
   const Topology topology = build_topology(two_nodes());
   const Route route = *route_between(topology, 3, 4);
   EXPECT_TRUE(route.crosses_nodes);
@@ -192,8 +192,8 @@ TEST(BuildTopology, FewNicsAreSharedByNeighbours) {
   EXPECT_NE(nic_of(1), nic_of(2));
 }
 
-TEST(BuildTopology, WhatStaysInANodePassesNoNicHoweverNearThatIs) {
-  // Two GPUs a bridge, and a NIC for all four: over it two hops of 1 ns, by the root four of 500 ns.
+TEST(BuildTopology, RoutesInsideANodeNeverPassANic) {
+  // Two GPUs per bridge, and a NIC for all four: over the NIC two hops of 1 ns, over the root four of 500 ns.
   TopologyPlan plan{.kind = NodeKind::pcie_tree,
                     .gpus_per_node = 4,
                     .gpu_rate = gigabytes(60),
@@ -243,7 +243,7 @@ TEST(BuildTopology, ARailJoinsEqualGpusOfAllNodesByOneLeaf) {
   EXPECT_EQ(route.latency, Duration{2800ns});
 }
 
-TEST(BuildTopology, BetweenRailsTheSpineIsPassedAtTheRateOfALeaf) {
+TEST(BuildTopology, BetweenRailsARoutePassesTheSpineAtTheRateOfALeaf) {
   const Topology topology = build_topology(on_rails());
   const Route route = *route_between(topology, 1, 6);
   EXPECT_EQ(kinds_on(topology, route), (Kinds{gpu, nic, leaf, spine, leaf, nic, gpu}));
@@ -252,8 +252,8 @@ TEST(BuildTopology, BetweenRailsTheSpineIsPassedAtTheRateOfALeaf) {
   EXPECT_EQ(unreachable_gpu(topology), std::nullopt);
 }
 
-TEST(BuildTopology, NoGpuTakesFromTheNetworkForAnother) {
-  // GPU 4 has a wire to GPU 6 and shares a leaf with GPU 0: this is shorter, but no route.
+TEST(BuildTopology, NoGpuForwardsFromTheNetwork) {
+  // GPU 4 has a wire to GPU 6 and shares a leaf with GPU 0: this way is shorter, but not a route.
   TopologyPlan plan = on_rails();
   plan.kind = NodeKind::full_mesh;
   const Topology topology = build_topology(plan);
@@ -268,8 +268,8 @@ TEST(BuildTopology, GpusThatShareANicShareItsRail) {
   EXPECT_EQ(route_between(topology, 0, 6)->hops(), 6);
 }
 
-TEST(BuildTopology, WiresOfAFileStandForEveryNode) {
-  // GPUs 0 and 1 on a bridge; both use the second of two NICs.
+TEST(BuildTopology, WiresOfAFileApplyToEveryNode) {
+  // GPUs 0 and 1 are on a bridge; both use the second of two NICs.
   const TopologyPlan plan{.wires = NodeWires{.file = "",
                                              .gpus = 2,
                                              .others = {bridge},
@@ -282,7 +282,7 @@ TEST(BuildTopology, WiresOfAFileStandForEveryNode) {
                           .nic_rate = gigabytes(50),
                           .nic_latency = 700ns};
   const Topology topology = build_topology(plan);
-  // 4 GPUs, the fabric, and for each node a bridge and two NICs.
+  // The vertices are 4 GPUs, the fabric, and for each node a bridge and two NICs.
   EXPECT_EQ(topology.vertices.size(), 4u + 1u + 2u * 3u);
   const Route inside = *route_between(topology, 3, 2);
   EXPECT_EQ(inside.vertices, (Path{3, 8, 2}));

@@ -36,7 +36,7 @@ std::string digest_of(const Next& next, int count) {
 
 using Digests = std::map<std::string_view, std::string>;
 
-TEST(FixedBits, OfEveryFunction) {
+TEST(FixedBits, AreKeptByEveryFunction) {
   Digests digests;
   for (const UnaryFunction& unary : unary_functions) {
     Arguments arguments(5);
@@ -66,7 +66,7 @@ std::string quantile_digest(const Quantile& quantile) {
 }
 
 // Quantiles are digested before a table rounds them to 40 bits.
-TEST(FixedBits, OfQuantiles) {
+TEST(FixedBits, AreKeptByQuantiles) {
   EXPECT_EQ(quantile_digest(lognormal(0.3)), "beeef5e37a6717c4");
   EXPECT_EQ(quantile_digest(pareto({.scale = 5.0, .shape = 2.5})), "c6a92087890504e9");
 }

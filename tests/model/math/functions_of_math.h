@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by the tests of model/math: its functions of one argument, where they are tested, and errors in ulp.
+// Shared by the tests of model/math: its functions of one argument, their tested ranges, and errors in ulp.
 #pragma once
 
 #include <algorithm>
@@ -55,7 +55,7 @@ class Arguments {
 inline double from_bits(std::uint64_t bits) { return std::bit_cast<double>(bits); }
 inline std::uint64_t to_bits(double value) { return std::bit_cast<std::uint64_t>(value); }
 
-/// Returns how many doubles lie from one to the other. Requires no NaN.
+/// Returns how many doubles lie between the two. Requires no NaN.
 inline std::uint64_t doubles_between(double a, double b) {
   const auto place = [](double value) {
     const auto magnitude = static_cast<std::int64_t>(to_bits(std::abs(value)));

@@ -19,7 +19,7 @@ constexpr double least_normal = 0x1p-1022;
 constexpr double largest = std::numeric_limits<double>::max();
 constexpr std::uint64_t bits_of_nan = 0x7ff8000000000000;
 
-/// Compares also the sign of 0.
+/// Compares the sign of 0 too.
 void expect_same(double actual, double expected) { EXPECT_EQ(to_bits(actual), to_bits(expected)) << actual; }
 
 TEST(MathFunctions, HaveTheConstantsOfTheTextbook) {
@@ -106,7 +106,7 @@ TEST(MathFunctions, TakeSubnormalAndTheLargestArguments) {
   }
 }
 
-TEST(MathFunctions, AnswerPositiveQuietNanOutsideTheirDomain) {
+TEST(MathFunctions, ReturnPositiveQuietNanOutsideTheirDomain) {
   for (const double outside : {-least_subnormal, -1.0, -infinity}) {
     EXPECT_EQ(to_bits(log(outside)), bits_of_nan);
     EXPECT_EQ(to_bits(log2(outside)), bits_of_nan);

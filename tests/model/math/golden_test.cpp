@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Golden tables of model/math. A line has the argument (of pow, two), our result, and the correctly rounded result (by
-// mpmath with 400 bits), all as the bits of doubles; the comment behind it shows argument and result as decimals.
-// COMMFUSE_RENEW_GOLDEN=1 writes our results anew and leaves the arguments and the correctly rounded results.
+// Golden tables of model/math. A line has the argument (for pow, two), our result, and the correctly rounded result (by
+// mpmath with 400 bits), all as the bits of doubles; the comment after them shows argument and result in decimals.
+// COMMFUSE_RENEW_GOLDEN=1 writes our results again and keeps the arguments and the correctly rounded results.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ namespace {
 
 struct GoldenLine {
   double x = 0.0;
-  double y = 0.0;  ///< Used by pow alone.
+  double y = 0.0;  ///< Used only by pow.
   double rounded = 0.0;
 };
 
@@ -76,14 +76,14 @@ void expect_golden(std::string_view name, bool has_y, std::uint64_t largest_erro
   EXPECT_EQ(table, commfuse::test::contents_of(path)) << path;
 }
 
-TEST(MathGolden, FunctionsOfOneArgument) {
+TEST(MathGolden, MatchesFunctionsOfOneArgument) {
   for (const UnaryFunction& unary : unary_functions) {
     expect_golden(unary.name, false, static_cast<std::uint64_t>(unary.largest_error),
                   [&](const GoldenLine& line) { return unary.function(line.x); });
   }
 }
 
-TEST(MathGolden, Powers) {
+TEST(MathGolden, MatchesPowers) {
   expect_golden("pow", true, 1, [](const GoldenLine& line) { return pow(line.x, line.y); });
 }
 

@@ -41,8 +41,9 @@ TEST(MathLaws, PowersAreWithinOneUlpOfLongDouble) {
   }
 }
 
-// erfc falls, all others rise. If the true results are further apart than both errors, ours must be in the same order.
-TEST(MathLaws, ResultsKeepTheOrderOfArgumentsThatAreFarEnoughApart) {
+// erfc falls and all other functions rise. If the true results are further apart than both errors, ours must be in the
+// same order.
+TEST(MathLaws, ResultsKeepTheOrderOfDistantArguments) {
   if (!has_reference) {
     GTEST_SKIP() << "long double is no more precise than double here";
   }
@@ -70,7 +71,7 @@ TEST(MathLaws, LogarithmsOfExactPowersAreExact) {
     EXPECT_EQ(pow(2.0, k), power);
   }
   double power = 1.0;
-  for (int k = 0; k <= 22; ++k, power *= 10.0) {  // 10^22 is the last that is a double.
+  for (int k = 0; k <= 22; ++k, power *= 10.0) {  // 10^22 is the largest power of ten that is a double.
     EXPECT_EQ(log10(power), k);
     EXPECT_EQ(pow(10.0, k), power);
   }

@@ -43,7 +43,7 @@ TEST(Builder, OpsOfOneShapeShareIt) {
 }
 
 TEST(Builder, ShapesAreNumberedAsTheyAreFirstUsedHoweverManyThereAre) {
-  // Two rounds of 100 exchanges with different shifts, wires and halves: shapes with equal hashes must stay apart.
+  // Two rounds of 100 exchanges with different shifts, wires and halves: shapes with equal hashes must stay distinct.
   ProgramBuilder builder("shifts", Mesh{{{"tp", 25}}});
   const Extent one_token{builder.dimension("tokens", 1), 1};
   const BufferId from = builder.buffer("from", BufferRole::input, one_token, one_token, DType::bf16);
@@ -82,7 +82,7 @@ TEST(Builder, OperandsAreRegionsStackedByRows) {
   EXPECT_EQ(program.outputs_of(program.ops[0]).size(), 1U);
 }
 
-TEST(Builder, OperandsLikeOneOfTheLastTwoOfTheirBufferShareTheirRegion) {
+TEST(Builder, OperandsShareARegionWithTheLastTwoOfTheirBuffer) {
   Bench bench;
   ProgramBuilder& builder = bench.builder;
   const auto send = [&](std::int32_t from) { builder.exchange({.send = {builder.rows_of(bench.x, from)}}); };
@@ -120,7 +120,7 @@ TEST(Builder, CollectivesAreSizedByTheirLargerSide) {
   EXPECT_EQ(std::get<CollectiveShape>(program.shapes[1]).rows, (Extent{bench.tokens, 4}));
 }
 
-TEST(Builder, TensorsFollowFromWhatTheyAreMadeOf) {
+TEST(Builder, TensorsFollowFromTheirInputs) {
   Bench bench;
   ProgramBuilder& builder = bench.builder;
   const TensorId a = builder.input_tensor("a", {bench.tokens, 4}, {bench.hidden, 1}, DType::fp16);
@@ -173,7 +173,7 @@ TEST(Builder, AGemmOfTransposedFactorsTakesItsOutputsDtypeFromTheBuffer) {
             (GemmShape{.m = {bench.tokens, 1}, .n = {bench.hidden, 1}, .k = {bench.ffn, 2}, .transpose_b = true}));
 }
 
-TEST(Builder, ADimensionIsAskedForByName) {
+TEST(Builder, FindsADimensionByName) {
   Bench bench;
   EXPECT_EQ(bench.builder.dimension("hidden", 1), bench.hidden);
 }
@@ -186,7 +186,7 @@ TEST(Builder, AnOpCanBeLimitedToSomeRanks) {
   EXPECT_EQ(program.ops[0].where, (Predicate{Relation::less, 0, 2}));
 }
 
-TEST(BuilderDeathTest, RefusesWhatOnlyAnAuthorCanGetWrong) {
+TEST(BuilderDeathTest, RefusesMistakesThatOnlyAnAuthorCanMake) {
   Bench bench;
   ProgramBuilder& builder = bench.builder;
   const Operand x{builder.whole(bench.x)};

@@ -64,7 +64,7 @@ TEST(Index, OnOneRankEveryRotationIsZero) {
   EXPECT_EQ(on_all_ranks(one_rank, along(one_rank, 0, 5)), (Values{0}));
 }
 
-TEST(IndexDeathTest, AnAxisThatTheMeshDoesNotHaveIsOurMistake) {
+TEST(IndexDeathTest, AnAxisThatTheMeshDoesNotHaveIsAProgrammingError) {
   EXPECT_DEATH(static_cast<void>(along(four, 1)), "an index names an axis of the mesh");
 }
 

@@ -61,7 +61,7 @@ TEST(Matching, AnExchangeOfBothHalvesMeetsItselfOnTheNeighbours) {
   EXPECT_EQ(matching.sender(2, op), 0);
 }
 
-// op 0 sends, op 1 sends, op 2 receives, op 3 receives: first with first, second with second.
+// Ops 0 and 1 send, ops 2 and 3 receive: the first send meets the first receive, the second meets the second.
 TEST(Matching, PairsTheKthSendWithTheKthReceive) {
   Sketch sketch(four);
   const OpId first = sketch.exchange({.receives = false});
@@ -116,7 +116,7 @@ TEST(Matching, HalvesThatMeetCarryTheSame) {
   EXPECT_EQ(match(other.build()).problems.size(), 1U);
 }
 
-// 4 ranks in a line: ranks 0, 1, 2 send on, ranks 1, 2, 3 receive.
+// Four ranks form a line: ranks 0, 1 and 2 send forward, ranks 1, 2 and 3 receive.
 TEST(Matching, WithPredicatesEveryRankHasItsOwnPartners) {
   Sketch sketch(four);
   const OpId send = sketch.exchange({.receives = false});
@@ -144,7 +144,7 @@ TEST(Matching, NamesTheRanksOfAHalfThatNothingMeets) {
 }
 
 // A shift of 0 sends to the rank itself, along whichever axis.
-TEST(Matching, OneselfIsTheSameNeighbourOnEveryAxis) {
+TEST(Matching, TheOwnRankIsTheSameNeighbourOnEveryAxis) {
   Sketch sketch(two_by_two);
   sketch.exchange({.receives = false, .shift = 0, .axis = 0});
   sketch.exchange({.sends = false, .shift = 0, .axis = 1});
@@ -156,23 +156,23 @@ TEST(Matching, OneselfIsTheSameNeighbourOnEveryAxis) {
 TEST(Matching, ACollectiveNeedsItsWholeGroup) {
   Sketch sketch(two_by_two);
   const OpId within_nodes = sketch.all_reduce(1);
-  sketch.only_where(within_nodes, {Relation::equal, 0, 1});  // One node as a whole.
+  sketch.only_where(within_nodes, {Relation::equal, 0, 1});  // One node as a whole takes part.
   EXPECT_EQ(match(sketch.build()).problems, Problems{});
 
   Sketch other(two_by_two);
-  other.only_where(other.all_reduce(1), {Relation::equal, 1, 0});  // Half of every node.
+  other.only_where(other.all_reduce(1), {Relation::equal, 1, 0});  // Half of every node takes part.
   EXPECT_EQ(match(other.build()).problems,
             (Problems{"only some ranks of its group join op 0 (collective): rank 0 does, rank 1 does not; a collective "
                       "needs all ranks along its axis"}));
 }
 
-TEST(Matching, PartnersStandAShiftAwayInBothDirections) {
+TEST(Matching, PartnersAreAShiftAwayInBothDirections) {
   Sketch sketch(two_by_two);
   const OpId op = sketch.exchange({.shift = 1, .axis = 0});
   const Program program = sketch.build();
   const auto& exchange = std::get<ExchangeShape>(program.shapes[program.ops[position(op)].shape]);
   EXPECT_EQ(target_of(program, exchange, 1), 3);  // node 0, tp 1 -> node 1, tp 1
-  EXPECT_EQ(source_of(program, exchange, 1), 3);  // The source is in the other one of two nodes.
+  EXPECT_EQ(source_of(program, exchange, 1), 3);  // The source is in the other of the two nodes.
   EXPECT_EQ(op_in_words(program, op), "op 0 (exchange)");
 }
 

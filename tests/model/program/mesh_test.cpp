@@ -11,7 +11,7 @@ namespace {
 //   node 1    3     4     5
 const Mesh two_by_three{{{"node", 2}, {"tp", 3}}};
 
-TEST(Mesh, HasAsManyRanksAsTheProductOfItsExtents) {
+TEST(Mesh, HasTheProductOfItsExtentsAsRanks) {
   EXPECT_EQ(two_by_three.ranks(), 6);
   EXPECT_EQ((Mesh{{{"tp", 8}}}).ranks(), 8);
   EXPECT_EQ((Mesh{{{"pod", 2}, {"node", 3}, {"tp", 4}}}).ranks(), 24);
@@ -85,7 +85,7 @@ TEST(Mesh, FoldingAndShiftingCommute) {
   }
 }
 
-TEST(MeshDeathTest, ACoordinateOutsideItsAxisIsOurMistake) {
+TEST(MeshDeathTest, ACoordinateOutsideItsAxisIsAProgrammingError) {
   EXPECT_DEATH(static_cast<void>(two_by_three.member(0, 1, 3)), "a coordinate lies inside its axis");
 }
 

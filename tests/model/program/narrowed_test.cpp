@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transfers that get fewer bits, and those that keep theirs.
+// Transfers that get fewer bits, and transfers that keep theirs.
 #include "model/program/narrowed.h"
 
 #include <gtest/gtest.h>

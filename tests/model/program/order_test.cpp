@@ -68,7 +68,7 @@ TEST(Order, IsTransitiveOverWaitsAndLanes) {
   EXPECT_FALSE(order.before(a, a));
 }
 
-TEST(Order, SaysNothingAboutOpsOnLanesThatDoNotWait) {
+TEST(Order, DoesNotRelateOpsOfLanesThatDoNotWait) {
   Sketch sketch;
   const OpId a = sketch.copy(LaneKind::compute);
   const OpId b = sketch.exchange();
@@ -91,7 +91,7 @@ TEST(Order, CountsWhatHasEndedOnEachLane) {
   EXPECT_EQ(order.on_lane(program.ops[position(second)].lane).size(), 3U);
 }
 
-TEST(Order, LeavesOutOpsThatDoNotTakePart) {
+TEST(Order, OmitsOpsThatDoNotTakePart) {
   Sketch sketch;
   const OpId a = sketch.copy(LaneKind::compute);
   const OpId b = sketch.copy(LaneKind::aux, {a});
@@ -99,13 +99,13 @@ TEST(Order, LeavesOutOpsThatDoNotTakePart) {
   sketch.only_on_rank(b, 1);
   const Program program = sketch.build();
   EXPECT_TRUE(Order(program, 1).before(a, c));   // a, b, c
-  EXPECT_FALSE(Order(program, 0).before(a, c));  // without b nothing ties c to a
+  EXPECT_FALSE(Order(program, 0).before(a, c));  // without b nothing relates c to a
   EXPECT_FALSE(Order(program, 0).takes_part(b));
 }
 
 //   comm     |x0 |x1 |            x1 waits for g0; g1 waits for x0
 //   compute  |g0 |g1 |g2 |
-TEST(Meetings, AreWhatTheOrderLeavesOpen) {
+TEST(Meetings, AreThePairsThatTheOrderLeavesOpen) {
   Sketch sketch;
   const OpId x0 = sketch.exchange();
   const OpId g0 = sketch.copy(LaneKind::compute);
@@ -114,11 +114,11 @@ TEST(Meetings, AreWhatTheOrderLeavesOpen) {
   const OpId g2 = sketch.copy(LaneKind::compute, {x1});
   const Program program = sketch.build();
   const std::vector<Meetings> meetings = meetings_of(program, Order(program, 0));
-  EXPECT_TRUE(meetings[position(g0)].exchange);   // x0 may run beside it
-  EXPECT_TRUE(meetings[position(g1)].exchange);   // x1 may
+  EXPECT_TRUE(meetings[position(g0)].exchange);   // x0 may run beside g0
+  EXPECT_TRUE(meetings[position(g1)].exchange);   // x1 may run beside g1
   EXPECT_FALSE(meetings[position(g2)].exchange);  // both have ended
   EXPECT_FALSE(meetings[position(g0)].collective);
-  EXPECT_FALSE(meetings[position(x0)].exchange);  // Communication itself is not asked for.
+  EXPECT_FALSE(meetings[position(x0)].exchange);  // Communication itself is not requested.
 }
 
 TEST(Meetings, LeaveOutExchangesThatHoldNoSms) {
@@ -169,7 +169,7 @@ using Ops = std::vector<OpId>;
 
 //   comm     |x0 ->1 |x1 ->2 |          x1 waits for y0
 //   comm1    |y0 ->2 |y1 ->2 |
-TEST(Rivals, StandAbreastOnOtherLanes) {
+TEST(Rivals, AreTheConcurrentOpsOfOtherLanes) {
   Sketch sketch;
   const OpId x0 = sketch.exchange({}, 0, 1);
   const OpId y0 = sketch.exchange({}, 1, 2);
@@ -185,7 +185,7 @@ TEST(Rivals, StandAbreastOnOtherLanes) {
 
 //   comm     |x0|x1|x2|
 //   comm1    |y0|                        done when x1 is under way
-TEST(Rivals, AreGoneWithALaneThatIsDone) {
+TEST(Rivals, DisappearWhenTheirLaneIsDone) {
   Sketch sketch;
   const OpId x0 = sketch.exchange({}, 0, 1);
   const OpId y0 = sketch.exchange({}, 1, 2);
@@ -199,7 +199,7 @@ TEST(Rivals, AreGoneWithALaneThatIsDone) {
 
 //   comm     |x0|x1|x2|
 //   comm1       |y0|y1|y2|               each y waits for its x
-TEST(Rivals, OfALaneThatFollowsAreOneBehind) {
+TEST(Rivals, AreOneStepBehindOnAFollowingLane) {
   Sketch sketch;
   Ops x;
   Ops y;
@@ -216,7 +216,7 @@ TEST(Rivals, OfALaneThatFollowsAreOneBehind) {
   EXPECT_EQ(meetings[position(y[2])].rivals, Ops{});
 }
 
-TEST(Rivals, OfOneLaneAreNone) {
+TEST(Rivals, DoNotExistOnOneLane) {
   Sketch sketch;
   sketch.exchange();
   sketch.copy(LaneKind::compute);
@@ -258,7 +258,7 @@ TEST(Contenders, AreCollectivesOfOtherLanesToo) {
 }
 
 // Exchanges share the wires by `rivals`, and transfers inside a kernel hold none.
-TEST(Contenders, AreNoneWithoutACollective) {
+TEST(Contenders, DoNotExistWithoutACollective) {
   Sketch sketch;
   sketch.exchange({}, 0);
   sketch.exchange({}, 1);

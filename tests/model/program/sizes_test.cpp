@@ -11,7 +11,7 @@
 namespace commfuse {
 namespace {
 
-/// Returns a program with tokens in 4 blocks and hidden in one; x is one block of tokens (bf16), sum all of them
+/// Returns a program with tokens in 4 blocks and hidden in one; x is one block of tokens (bf16), sum holds all of them
 /// (fp32).
 Program program_of_two_buffers() {
   ProgramBuilder builder("serial gate_up", Mesh{{{"tp", 4}}});
@@ -45,7 +45,7 @@ TEST(Sizes, BuffersTakeTheirElementsTimesTheirWidth) {
   EXPECT_EQ(bytes_per_rank(program, sizes), Bytes{432});
 }
 
-TEST(Sizes, SaysWhatWouldDivide) {
+TEST(Sizes, SuggestsASizeThatDivides) {
   EXPECT_EQ(message_of(10),
             "10 tokens cannot be cut into 4 equal blocks, as serial gate_up does; choose a multiple of 4, such as 8 or "
             "12");
@@ -57,7 +57,7 @@ TEST(Sizes, SaysWhatWouldDivide) {
             "-8 tokens cannot be cut into 4 equal blocks, as serial gate_up does; choose 4 or a multiple of it");
 }
 
-TEST(SizesDeathTest, ADimensionWithoutASizeIsOurMistake) {
+TEST(SizesDeathTest, ADimensionWithoutASizeIsAProgrammingError) {
   EXPECT_DEATH(bind_sizes(program_of_two_buffers(), std::array{Quantity{"tokens", 12}}),
                "every dimension of a program is given a size");
 }

@@ -33,7 +33,7 @@ TEST(Work, IsTheSameForEveryStrategyHoweverItCutsTheTokens) {
   }
 }
 
-TEST(Work, TellsTheScopesTheirMlpsAndTheNumbersOfRanksApart) {
+TEST(Work, DistinguishesScopesMlpsAndNumbersOfRanks) {
   std::map<std::string, std::string> works;
   for (const Scope scope : all_scopes) {
     for (const bool gated : {false, true}) {
@@ -72,7 +72,7 @@ std::string work_with(std::string_view right, std::string_view instead) {
   return work_of(parse_program(text.replace(at, right.size(), instead), "twice.yaml"));
 }
 
-TEST(Work, IsWhatTheFinalContentsNeed) {
+TEST(Work, IsTheWorkThatTheFinalContentsNeed) {
   EXPECT_EQ(work_with("", ""),
             "0: tokens*1/1 x hidden*1/1\n"
             "1: hidden*1/1 x hidden*1/1\n"
@@ -99,7 +99,7 @@ TEST(Work, DependsOnWhatIsMultipliedWithWhatAndOnWhoHoldsWhat) {
   EXPECT_NE(work_with("dimensions: {tokens: 2", "dimensions: {tokens: 4"), work);
 }
 
-TEST(Work, OfTensorsDefinedThroughOneAnotherAThousandTimesIsStillText) {
+TEST(Work, IsStillTextForAThousandNestedTensors) {
   std::string chain = "  v1: {residual: [y, x]}\n";
   for (int i = 2; i <= 1000; ++i) {
     chain +=
@@ -109,7 +109,7 @@ TEST(Work, OfTensorsDefinedThroughOneAnotherAThousandTimesIsStillText) {
   EXPECT_EQ(std::count(work.begin(), work.end(), '\n'), 5 + 1000 + 1 + 2);
 }
 
-TEST(ProductDtypes, AreThoseOfProductsAndAttentionOnly) {
+TEST(ProductDtypes, IncludeOnlyProductsAndAttention) {
   EXPECT_EQ(product_dtypes(generated(Scope::layer, true, 2, "serial")), std::vector{DType::bf16});
   EXPECT_EQ(product_dtypes(generated(Scope::layer, true, 2, "serial", {.dtype = DType::fp8})), std::vector{DType::fp8});
   Program mixed = generated(Scope::mlp, true, 2, "serial");

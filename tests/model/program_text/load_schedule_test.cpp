@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests schedules from files. tests/model/program_text/text_mistakes_test.cpp has the mistakes inside them.
+// Tests schedules from files. text_mistakes_test.cpp tests mistakes inside them.
 #include "model/program_text/load_schedule.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ TEST(LoadSchedule, ANameIsOneOfTheConfigFolderAndAPathIsAPath) {
   EXPECT_EQ(message_of("doublin").substr(0, 58), "unknown schedule 'doublin'; did you mean 'doubling'? known");
 }
 
-TEST(LoadSchedule, WhatCannotBeReadIsSaid) {
+TEST(LoadSchedule, ReportsAnUnreadableFile) {
   const std::string remedy = ": this file cannot be read; give the path of a schedule in YAML";
   EXPECT_EQ(message_of("absent.yaml"), "absent.yaml" + remedy);
   EXPECT_EQ(message_of(COMMFUSE_SOURCE_DIR "/"), COMMFUSE_SOURCE_DIR "/" + remedy);

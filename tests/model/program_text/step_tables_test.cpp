@@ -1,28 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// The step tables of method.md, sections 1.1 to 1.3, for N = 4, come out of the lowered programs. The golden texts were
+// The step tables of method.md, sections 1.1 to 1.3, for N = 4, follow from the lowered programs. The golden texts were
 // checked by hand, cell by cell, against those tables:
 //   fuse_ag_ring    Fig 6: x[0..3] are a, b, c, d; every rank's "computed / sent on / received"
-//   fuse_ag_direct  not in the paper: the products of Fig 6 in the same steps, but every rank sends its own shard only,
+//   fuse_ag_direct  not in the paper: the products of Fig 6 in the same steps, but every rank sends only its own shard,
 //                   by shift 1, 2, 3
 //   fuse_rs_ring    Fig 7, whose slices are numbered from 1: down[3]{0} is a4, and m3 = d3 + a3 is down[2]{0,3}
-//   attention_by_query  1.4: the table of 1.3 with a core before every partial product; attended[j,r] is what rank r's
-//                   heads make of query slice j, p0[1] is out_proj[1]{0}; before it the gather of fuse_ag_direct
+//   attention_by_query  1.4: the table of 1.3 with a core before every partial product; attended[j,r] is the output of
+//                   rank r's heads for query slice j, p0[1] is out_proj[1]{0}; the gather of fuse_ag_direct precedes it
 //   attention_zigzag    the same, where slice j is blocks j and 7-j of eight
-//   fuse_a2a        1.5: q[s,j] is head group j of the tokens of rank s; attention as in 1.4, each slice to its owner,
-//   who
-//                   adds up head groups r, r-1, r-2, r-3
+//   fuse_a2a        1.5: q[s,j] is head group j of the tokens of rank s; attention as in 1.4; each slice goes to its
+//                   owner, which adds up head groups r, r-1, r-2, r-3
 //   fuse_rs_direct  Fig 9b: p0[1] is down[1]{0}; the table's row "end" is the add in step 3
-// The rivals' against the order of their sources, which their files name:
-//   looped_einsum_ag, _rs            as FuseAG's and FuseRS' rings, but zeros move in step 0
+// Schedules of other projects were checked against the order in their sources, which their files name:
+//   looped_einsum_ag, _rs            like FuseAG's and FuseRS' rings, but zeros move in step 0
 //   async_tp_ag, _rs                 pulls from r+1, r+2, r+3, and from r-1, r-2, r-3
 //   ring_exchange_ag, _pairs, _rs    FuseAG's ring; two shards by shift 2; FuseRS direct
-// and those of the options, which are not in the paper, against the pictures of their generators:
-//   *_parts         two parts a shard, the own shard's product in one piece
-//   *_halves        2i is the first half of shard i, which comes from the rank before, 2i+1 comes from the one after
-//   *_shards        two steps: shard r-1 and r+1, then r-2; sums the other way about, the last one of three
+// Schedules of the options, which are not in the paper, were checked against the pictures of their generators:
+//   *_parts         two parts per shard, the own shard's product in one piece
+//   *_halves        2i is the first half of shard i, which comes from the previous rank, 2i+1 comes from the next rank
+//   *_shards        two steps: shards r-1 and r+1, then r-2; sums in the opposite order, the last of three terms
 //   *_groups        own | 1 | 2, 3 and 1, 2 | 3 | own
 //   *_nested        two nodes of two: ranks 0, 1 and 2, 3; x[0] crosses to rank 2 once, and its sum crosses back once
-//   fuse_rs_arrival down[0] on rank 0 has {2,3} before {1} and the own {0} are there
+//   fuse_rs_arrival down[0] on rank 0 has {2,3} before {1} and the own {0} have arrived
 #include <gtest/gtest.h>
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests every mistake a schedule file can hold, with its whole message: a sentence with its place, and the remedy.
+// Tests every mistake that a schedule file can hold, with its whole message: a sentence with its place, and the remedy.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@
 namespace commfuse {
 namespace {
 
-/// A schedule written by hand, without its optional parts; every test below breaks it in one way.
+/// A handwritten schedule without its optional parts; every test below breaks it in one way.
 const std::string ring = R"(schema: commfuse.schedule/1
 name: two-step ring
 mesh: {tp: 4}
@@ -71,7 +71,7 @@ void expect_messages(const std::vector<Mistake>& mistakes) {
   }
 }
 
-TEST(ScheduleTextMistakes, ThereAreNoneToBeginWith) { EXPECT_EQ(message_of(ring), "no mistake found"); }
+TEST(ScheduleTextMistakes, AreAbsentFromTheBaseText) { EXPECT_EQ(message_of(ring), "no mistake found"); }
 
 /// One rank that attends to two blocks of tokens.
 constexpr std::string_view attending = R"(schema: commfuse.schedule/1
@@ -95,7 +95,7 @@ ops:
   - {id: 0, op: attention, batch: batch, head: head, causal: true, in: ["in", "in"], out: "out"}
 )";
 
-TEST(ScheduleTextMistakes, OfAttentionAndResiduals) {
+TEST(ScheduleTextMistakes, AreFoundInAttentionAndResiduals) {
   EXPECT_EQ(message_of(std::string{attending}), "no mistake found");
   const std::vector<Mistake> mistakes{
       {"in: [\"in\", \"in\"]", "in: [\"in\"]",
@@ -135,7 +135,7 @@ TEST(ScheduleTextMistakes, OfAttentionAndResiduals) {
   }
 }
 
-TEST(ScheduleTextMistakes, OfTheHead) {
+TEST(ScheduleTextMistakes, AreFoundInTheHead) {
   expect_messages({
       {"schema: commfuse.schedule/1", "schema: commfuse.schedule/2",
        "ring.yaml:1:9: 'commfuse.schedule/2' is not what this version reads; write commfuse.schedule/1"},
@@ -190,7 +190,7 @@ TEST(ScheduleTextMistakes, OfTheHead) {
   });
 }
 
-TEST(ScheduleTextMistakes, OfDimensionsTensorsAndBuffers) {
+TEST(ScheduleTextMistakes, AreFoundInDimensionsTensorsAndBuffers) {
   expect_messages({
       {"tokens: 4,", "tokens: 0,", "ring.yaml:4:22: '0' is not a whole number from 1 to 16777216; write one"},
       {"tokens: 4,", "tokens: 16777217,",
@@ -260,7 +260,7 @@ TEST(ScheduleTextMistakes, OfDimensionsTensorsAndBuffers) {
   });
 }
 
-TEST(ScheduleTextMistakes, OfContentsAndUnfusedWork) {
+TEST(ScheduleTextMistakes, AreFoundInContentsAndUnfusedWork) {
   expect_messages({
       {"here: shard", "here: shrad", "ring.yaml:16:12: unknown buffer 'shrad'; did you mean 'shard'?"},
       {"here: shard", "here: weight",
@@ -279,7 +279,7 @@ TEST(ScheduleTextMistakes, OfContentsAndUnfusedWork) {
   });
 }
 
-TEST(ScheduleTextMistakes, OfIdsAndKindsOfOps) {
+TEST(ScheduleTextMistakes, AreFoundInIdsAndKindsOfOps) {
   expect_messages({
       {"id: 1,", "id: 2,", "ring.yaml:24:10: the ids of ops count 0, 1, 2 and so on; write id: 1"},
       {"id: 1,", "", "ring.yaml:24:5: key 'id' is missing; add it, as in id: 1"},
@@ -291,7 +291,7 @@ TEST(ScheduleTextMistakes, OfIdsAndKindsOfOps) {
   });
 }
 
-TEST(ScheduleTextMistakes, OfExchanges) {
+TEST(ScheduleTextMistakes, AreFoundInExchanges) {
   expect_messages({
       {"send: shard,", "sends: shard,", "ring.yaml:23:47: unknown key 'sends'; did you mean 'send'?"},
       {"send: shard, receive: \"inbox[0]\"", "wire: bf16",
@@ -317,7 +317,7 @@ TEST(ScheduleTextMistakes, OfExchanges) {
   });
 }
 
-TEST(ScheduleTextMistakes, OfLanesAndPurposes) {
+TEST(ScheduleTextMistakes, AreFoundInLanesAndPurposes) {
   expect_messages({
       {"shift: 1,", "shift: 1, lane: comm0,",
        "ring.yaml:23:57: '0' is not a number of a lane; write comm or comm1 to comm255"},
@@ -334,7 +334,7 @@ TEST(ScheduleTextMistakes, OfLanesAndPurposes) {
   });
 }
 
-TEST(ScheduleTextMistakes, OfConditions) {
+TEST(ScheduleTextMistakes, AreFoundInConditions) {
   expect_messages({
       {"shift: 1,", "shift: 1, where: \"tp < 5\",",
        "ring.yaml:23:60: this is not a coordinate of axis 'tp'; write one from 0 to 4"},
@@ -346,7 +346,7 @@ TEST(ScheduleTextMistakes, OfConditions) {
   });
 }
 
-TEST(ScheduleTextMistakes, OfProducts) {
+TEST(ScheduleTextMistakes, AreFoundInProducts) {
   expect_messages({
       {"op: gemm,", "op: gemm, accumulate: yes,",
        "ring.yaml:24:35: 'yes' is neither true nor false; write one of them"},
@@ -367,7 +367,7 @@ TEST(ScheduleTextMistakes, OfProducts) {
   });
 }
 
-TEST(ScheduleTextMistakes, OfElementwiseOps) {
+TEST(ScheduleTextMistakes, AreFoundInElementwiseOps) {
   expect_messages({
       {"function: add", "function: zero", "ring.yaml:26:50: zero takes no input; leave in out"},
       {"function: add", "function: sum",
@@ -383,7 +383,7 @@ TEST(ScheduleTextMistakes, OfElementwiseOps) {
   });
 }
 
-TEST(ScheduleTextMistakes, OfWaits) {
+TEST(ScheduleTextMistakes, AreFoundInWaits) {
   expect_messages({
       {"waits: [0]", "waits: [2]",
        "ring.yaml:25:79: op 2 waits for op 2, which is not earlier; wait for ops 0 to 1, or change the order"},
@@ -397,7 +397,7 @@ TEST(ScheduleTextMistakes, OfWaits) {
   });
 }
 
-TEST(ScheduleTextMistakes, OfCollectives) {
+TEST(ScheduleTextMistakes, AreFoundInCollectives) {
   expect_messages({
       {"kind: all_gather", "kind: allgather",
        "ring.yaml:27:35: 'allgather' is none of the collectives; did you mean 'all_gather'?"},
@@ -412,7 +412,7 @@ TEST(ScheduleTextMistakes, OfCollectives) {
   });
 }
 
-TEST(ScheduleTextMistakes, StackedRegionsFitTogetherAndTheirOp) {
+TEST(ScheduleTextMistakes, IncludeStackedRegionsThatDoNotFit) {
   expect_messages({
       {"out: \"out[tp]\"", "out: \"out[tp+1]; weight\"",
        "ring.yaml:24:61: 'out' and 'weight' are cut from different dimensions; stack only what fits"},
@@ -429,7 +429,7 @@ TEST(ScheduleTextMistakes, StackedRegionsFitTogetherAndTheirOp) {
   });
 }
 
-TEST(ScheduleTextMistakes, InsideRegionsPointAtTheLetter) {
+TEST(ScheduleTextMistakes, InsideRegionsPointAtTheCharacter) {
   expect_messages({
       {"out: \"out[tp]\"", "out: \"out[(tp+1)]\"",
        "ring.yaml:24:60: there is ']' where '%' is expected; wrap the coordinate, as in (tp+1)%4"},
@@ -496,18 +496,18 @@ TEST(ScheduleTextMistakes, NumbersInRegionsStayInside) {
   });
 }
 
-TEST(ScheduleTextMistakes, OfTheFileAsAWhole) {
+TEST(ScheduleTextMistakes, AreFoundInTheFileAsAWhole) {
   EXPECT_EQ(message_of(""), "ring.yaml:1:1: the file is empty; write 'key: value' lines");
   EXPECT_EQ(message_of("- ring\n"), "ring.yaml:1:1: the top of the file is not a map; write 'key: value' lines");
   EXPECT_EQ(message_of(std::string((1U << 20U) + 1, '#')),
             "ring.yaml:1:1: 1048577 bytes are too many; a schedule has at most 1 MiB (1048576)");
-  // yaml-cpp takes 0x04 for the end of the file.
+  // yaml-cpp treats 0x04 as the end of the file.
   EXPECT_EQ(message_of(ring + "x\x04"), "ring.yaml:28:2: control character 0x04; write plain text in UTF-8");
   EXPECT_EQ(message_of(std::string("a\0b", 3)), "ring.yaml:1:2: control character 0x00; write plain text in UTF-8");
   EXPECT_EQ(message_of(std::string(5000, '[')).substr(0, 10), "ring.yaml:");
 }
 
-TEST(ScheduleTextMistakes, AStackHasAnEnd) {
+TEST(ScheduleTextMistakes, IncludeAnEndlessStack) {
   const std::string tall =
       with(ring, "inbox: {role: scratch, rows: tokens*4", "inbox: {role: scratch, rows: tokens*16777202");
   EXPECT_EQ(message_of(with(tall, "in: shard, out: inbox", "in: shard, out: \"inbox; inbox\"")),
@@ -529,20 +529,20 @@ TEST(ScheduleTextMistakes, DoNotHideBehindEachOther) {
   EXPECT_EQ(message_of(text), "ring.yaml:6:20: this is not a number of blocks; write one from 1 to 16777216");
 }
 
-TEST(ScheduleTextMistakes, EndAfterTwenty) {
+TEST(ScheduleTextMistakes, AreLimitedToTwenty) {
   std::string text = ring;
   for (int op = 5; op < 35; ++op) {
     text += "  - {id: " + std::to_string(op) + ", op: gem}\n";
   }
   const std::string message = message_of(text);
   EXPECT_EQ(std::count(message.begin(), message.end(), '\n'), 20);
-  // The snippet stands in lines 28 to 47.
+  // The snippet occupies lines 28 to 47.
   EXPECT_NE(message.find("ring.yaml:47:18: 'gem' is none"), std::string::npos);
   EXPECT_EQ(message.find("ring.yaml:48"), std::string::npos);
   EXPECT_TRUE(message.ends_with("\nring.yaml: there may be more mistakes; mend these first"));
 }
 
-/// A small generator of our own, the same on every machine.
+/// A small random generator of our own, which is the same on every machine.
 struct Dice {
   std::uint32_t state = 1;
   std::size_t below(std::size_t bound) {
@@ -551,7 +551,7 @@ struct Dice {
   }
 };
 
-// A stranger may write anything. It is a program that reads back, or a message, but never an abort.
+// A user may write anything. The result is a program that reads back, or a message, but never an abort.
 TEST(ScheduleTextMistakes, NoDamageToAFileGoesDeeperThanAMessage) {
   constexpr std::string_view letters = "{}[]()\"':,;%*+-<>=#&!|? \n\t0123456789xtp_.\xc3";
   Dice dice;

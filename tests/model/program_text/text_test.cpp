@@ -16,7 +16,7 @@
 namespace commfuse {
 namespace {
 
-/// Checks that the whole text, and the program itself, survive the way through the text.
+/// Checks that the whole text, and the program itself, survive a round trip through text.
 void expect_round_trip(const Program& program) {
   const std::string text = to_text(program);
   try {
@@ -246,9 +246,9 @@ class Zoo {
   BufferId y_ = builder_.buffer("true", BufferRole::output, {tokens_, 8}, {ffn_, 2}, DType::fp32);
 };
 
-TEST(ScheduleText, EverythingAProgramCanHoldReadsBack) { expect_round_trip(Zoo().build()); }
+TEST(ScheduleText, EveryFeatureOfAProgramReadsBack) { expect_round_trip(Zoo().build()); }
 
-TEST(ScheduleText, ShowsWhatIsUnusual) {
+TEST(ScheduleText, ShowsOnlyUnusualValues) {
   const std::string text = to_text(Zoo().build());
   const auto holds = [&](std::string_view line) { return text.find(line) != std::string::npos; };
   EXPECT_TRUE(holds(R"(name: "a \"zoo\", c:\\ & ünïcode")"));
@@ -281,7 +281,7 @@ TEST(ScheduleText, AnEmptyProgramReadsBack) {
   expect_round_trip(program);
 }
 
-// The digest was made by coreutils' sha256sum from the text of the empty program above.
+// The digest is from coreutils' sha256sum of the text of the empty program above.
 TEST(ScheduleText, TheDigestIsTheSha256OfTheText) {
   EXPECT_EQ(digest_of(ProgramBuilder("nothing", Mesh{{{"tp", 1}}}).build()),
             "23415da37ce9f6722794a94777e7a333ab23e72c254c8503d181a962b20e60df");
@@ -306,7 +306,7 @@ std::string canonical(const std::string& op) {
   return text.substr(text.find("\nops:\n") + 6);
 }
 
-TEST(ScheduleText, TheUsualCanBeLeftOut) {
+TEST(ScheduleText, UsualValuesMayBeOmitted) {
   EXPECT_EQ(canonical("- {id: 0, op: exchange, axis: tp, shift: 1, send: \"x[0]\"}"),
             "  - {id: 0, op: exchange, lane: comm, axis: tp, shift: 1, wire: fp16, send: \"x[0]\"}\n");
   EXPECT_EQ(canonical("- {id: 0, op: elementwise, function: gelu, in: x, out: x}"),
@@ -315,7 +315,7 @@ TEST(ScheduleText, TheUsualCanBeLeftOut) {
             "  - {id: 0, op: collective, lane: comm, kind: all_reduce, axis: tp, wire: fp16, in: \"x\", out: \"x\"}\n");
 }
 
-TEST(ScheduleText, DtypeRoleAndTheOnlyAxisCanBeLeftOut) {
+TEST(ScheduleText, DtypeRoleAndTheOnlyAxisMayBeOmitted) {
   const Program brief = parse_program(R"(schema: commfuse.schedule/1
 name: "brief"
 mesh: {tp: 2}
@@ -371,7 +371,7 @@ TEST(ScheduleText, KeyOrderSpacingStyleAndCommentsAreFree) {
       "  - {id: 0, op: elementwise, lane: compute, function: add, in: [\"x[0]\", \"x[(tp+3)%4]\"], out: \"x[2]\"}\n");
 }
 
-TEST(ScheduleText, WhatATensorFollowsFromNeedNotBeRepeated) {
+TEST(ScheduleText, DerivedSizesOfATensorMayBeOmitted) {
   const Program program = parse_program(std::string{head} + "  []", "hand.yaml");
   EXPECT_EQ(program.tensors[1].rows, program.tensors[0].rows);
   EXPECT_EQ(program.tensors[1].dtype, DType::fp16);
@@ -404,7 +404,7 @@ TEST(IndexText, EveryIndexHasOneForm) {
   EXPECT_EQ(index("-((-tp+2)%4)"), "-((-tp+2)%4)");
 }
 
-TEST(IndexText, TheFormReadsBackForEveryIndex) {
+TEST(IndexText, TheTextReadsBackForEveryIndex) {
   const Mesh mesh{{{"node", 2}, {"tp", 4}}};
   for (const std::int32_t scale : {-8, -2, -1, 0, 1, 2, 8}) {
     for (std::int32_t offset = 0; offset < 4; ++offset) {
@@ -451,7 +451,7 @@ TEST(ScheduleText, PositionsOfQueriesReadBack) {
       << to_text(program);
 }
 
-TEST(ScheduleText, UsualPositionsAreLeftOut) {
+TEST(ScheduleText, OmitsUsualPositions) {
   EXPECT_EQ(attention_at({0, 1}), attention_at({}));
   EXPECT_EQ(to_text(attention_at({0, 1})).find("positions"), std::string::npos);
   EXPECT_NE(to_text(attention_at({1, 2})), to_text(attention_at({})));

@@ -22,7 +22,7 @@ namespace {
 constexpr Lane comm{LaneKind::comm, 0};
 constexpr Lane copy_lane{LaneKind::copy, 0};
 
-/// Two ranks, on which nothing happens yet. x is 2 x 1: rank r holds row r. y = a b, where a is 2 x 2 and b is 2 x 1:
+/// Two ranks, whose program has no ops yet. x is 2 x 1: rank r holds row r. y = a b, where a is 2 x 2 and b is 2 x 1:
 /// rank r holds column r of a and row r of b.
 struct Small {
   ProgramBuilder builder{"small", Mesh{{{"tp", 2}}}};
@@ -298,7 +298,7 @@ TEST(CheckProgram, FindsARingInWhichAllSendBeforeTheyReceive) {
 }
 
 TEST(CheckProgram, FindsACollectiveBehindAnExchangeThatWaitsForIt) {
-  // Rank 0 gathers first and then sends; rank 1 receives first. The two are crossed.
+  // Rank 0 gathers first and then sends; rank 1 receives first. Each waits for the other.
   Small small;
   const OpId receives = small.exchange({}, {small.row(small.more, 0)});
   const OpId gather =
@@ -444,7 +444,7 @@ TEST(CheckProgram, FindsAnElementwiseOpThatShiftsInPlace) {
             Sentences{"hazard: op 1 (elementwise) on rank 0 reads and writes row 1 of three at once"});
 }
 
-TEST(CheckProgram, ListsOneFindingOfAKindForEachOpAndCountsItsOtherRanks) {
+TEST(CheckProgram, ListsOneFindingPerKindAndOpAndCountsOtherRanks) {
   Small small;
   small.copy(small.row(small.room, 1), small.row(small.more, 0));
   const CheckReport report = check_program(small.build());
@@ -658,7 +658,7 @@ TEST(CheckProgram, FindsAFactorThatIsAPartialSum) {
 }
 
 TEST(CheckProgram, FindsABlockThatIsMultipliedTwice) {
-  // The second block of the left factor is the first again.
+  // The second block of the left factor repeats the first.
   Nonlinear nonlinear;
   nonlinear.apply(Function::copy, {Region{nonlinear.held_a, 0, 0, 1, 1}}, Region{nonlinear.room, 0, 0, 1, 1});
   nonlinear.apply(Function::copy, {Region{nonlinear.held_a, 0, 0, 1, 1}}, Region{nonlinear.room, 0, 1, 1, 1});
@@ -717,7 +717,7 @@ TEST(CheckProgram, AttentionOfAllRowsOrOfOneQueryBlockAfterTheOtherIsRight) {
             Sentences{});
 }
 
-TEST(CheckProgram, MaskedKeysAreNotLookedAt) {
+TEST(CheckProgram, IgnoresMaskedKeys) {
   Attending attending;
   EXPECT_EQ(attending.attend(0, 1, {attending.row(0), attending.row(0)}).attend(1, 1, attending.every_row()).findings(),
             Sentences{});

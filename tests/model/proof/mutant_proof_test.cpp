@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that the proof of mutants by their differences says what the proof of the whole mutant says.
+// Tests that the proof of mutants by their differences agrees with the proof of the whole mutant.
 #include "model/proof/mutant_proof.h"
 
 #include <fmt/format.h>
@@ -86,9 +86,9 @@ TEST(MutantProof, AgreesWithTheWholeProofOnWrittenSchedules) {
   EXPECT_GT(seen["wait hazard"], 0);
 }
 
-// Two copies read a room on one lane, and what overwrites the room waits for the second alone. Swapped, the first of
-// them may still read.
-TEST(MutantProof, FindsAReaderThatIsNoLongerWaitedFor) {
+// Two copies read a room on one lane, and the op that overwrites the room waits only for the second. If the copies are
+// swapped, the first copy may still be reading.
+TEST(MutantProof, FindsAReaderWithoutItsWait) {
   ProgramBuilder builder("room", Mesh{{{"tp", 1}}});
   const Extent block{builder.dimension("tokens", 1), 1};
   const auto buffer = [&](const char* name, BufferRole role) {

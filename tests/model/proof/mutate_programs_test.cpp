@@ -21,7 +21,7 @@
 namespace commfuse {
 namespace {
 
-/// Returns every schedule that is tried, and slices that are copied together.
+/// Returns every schedule that is tried, including slices that are copied together.
 std::vector<StrategyOptions> schedules_of(const Strategy& strategy, Scope scope, std::int32_t ranks) {
   if (!applies(strategy, kinds_of(scope))) {
     return {};
@@ -62,13 +62,13 @@ std::string fates_of(const std::vector<Scope>& scopes, std::int32_t most_ranks) 
   return text;
 }
 
-TEST(Mutations, OfEveryScheduleOfASiteAreCaughtOrProvedEquivalent) {
+TEST(Mutations, AreCaughtOrEquivalentInEveryScheduleOfASite) {
   const std::string text = "Single mutations of every schedule of qkv and down for 2, 3 and 4 ranks\n" +
                            fates_of({Scope::qkv, Scope::down}, 4);
   EXPECT_EQ(text, golden_text("mutations.txt", text));
 }
 
-TEST(Mutations, OfChainsAndBackwardPassesAreCaughtOrProvedEquivalent) {
+TEST(Mutations, AreCaughtOrEquivalentInChainsAndBackwardPasses) {
   const std::string text =
       "Single mutations of every schedule of mlp, mlp_ar, gate_up_backward, down_backward and "
       "fsdp_gate_up for 2 ranks\n" +
@@ -76,13 +76,13 @@ TEST(Mutations, OfChainsAndBackwardPassesAreCaughtOrProvedEquivalent) {
   EXPECT_EQ(text, golden_text("mutations_chains.txt", text));
 }
 
-TEST(Mutations, OfAttentionBySliceAndOfUlyssesAreCaughtOrProvedEquivalent) {
+TEST(Mutations, AreCaughtOrEquivalentInAttentionAndUlysses) {
   const std::string text = "Single mutations of every schedule of attention and ulysses for 2 ranks\n" +
                            fates_of({Scope::attention, Scope::ulysses}, 2);
   EXPECT_EQ(text, golden_text("mutations_attention.txt", text));
 }
 
-TEST(Mutations, OfEveryProvedScheduleOfFourRanksAreCaughtOrProvedEquivalent) {
+TEST(Mutations, AreCaughtOrEquivalentInSchedulesOfFourRanks) {
   MutationReport report;
   for (const Scope scope : {Scope::qkv, Scope::down}) {
     const Operation operation = operation_of(scope, true);
@@ -95,7 +95,7 @@ TEST(Mutations, OfEveryProvedScheduleOfFourRanksAreCaughtOrProvedEquivalent) {
   EXPECT_GT(report.count(Fate::caught), 10000);
 }
 
-/// A program in which x of one rank goes through one of two rooms of equal extents.
+/// A program in which x of one rank passes through one of two rooms of equal extents.
 struct Detour {
   ProgramBuilder builder{"detour", Mesh{{{"tp", 1}}}};
   Extent block{builder.dimension("tokens", 1), 1};
@@ -116,25 +116,25 @@ struct Detour {
   }
 };
 
-TEST(Equivalence, OfAProgramAndItselfNeedsNoProof) {
+TEST(Equivalence, ToItselfNeedsNoProof) {
   EXPECT_EQ(equivalence_of(Detour{}.through(0), Detour{}.through(0)), Equivalence::same_accesses);
 }
 
-TEST(Equivalence, OfAWaitThatTheLaneImpliesIsByOrder) {
+TEST(Equivalence, FollowsFromTheOrderForAWaitThatTheLaneImplies) {
   EXPECT_EQ(equivalence_of(Detour{}.through(0), Detour{}.through(0, {OpId{0}})), Equivalence::same_order);
 }
 
-TEST(Equivalence, OfAConsistentlyRenamedSlotIsByValues) {
+TEST(Equivalence, FollowsFromValuesForAConsistentlyRenamedSlot) {
   EXPECT_EQ(equivalence_of(Detour{}.through(0), Detour{}.through(1)), Equivalence::same_values);
 }
 
-TEST(Equivalence, IsNotProvedWhenOneOfThemFailsItsCheck) {
+TEST(Equivalence, IsNotProvedWhenOneProgramFailsItsCheck) {
   Program wrong = unshared(Detour{}.through(0));
   wrong.regions[2].row.constant = 1;  // It reads the other room.
   EXPECT_EQ(equivalence_of(Detour{}.through(0), wrong), std::nullopt);
 }
 
-TEST(Equivalence, IsNotProvedWhenValuesTakeAnotherWay) {
+TEST(Equivalence, IsNotProvedWhenValuesTakeAnotherPath) {
   Program straight = Detour{}.through(0);
   straight.shapes.emplace_back(ElementwiseShape{.function = Function::add,
                                                 .inputs = 1,
@@ -145,7 +145,7 @@ TEST(Equivalence, IsNotProvedWhenValuesTakeAnotherWay) {
   EXPECT_EQ(equivalence_of(Detour{}.through(0), straight), std::nullopt);
 }
 
-/// Returns y as the sum of three partial products, one after the other in place, and a copy that nobody needs.
+/// Returns y as the sum of three partial products, added one after the other in place, and a copy that nothing needs.
 Program three_parts() {
   ProgramBuilder builder("three parts", Mesh{{{"tp", 1}}});
   const Extent tokens{builder.dimension("tokens", 1), 1};
@@ -171,7 +171,7 @@ Program three_parts() {
   return std::move(builder).build();
 }
 
-TEST(MutationReport, SaysWhatSurvivesAndWhy) {
+TEST(MutationReport, ListsSurvivorsWithReasons) {
   const Program program = three_parts();
   ASSERT_TRUE(check_program(program).ok());
   const MutationReport report = mutate(program, [](Fate fate) { return fate != Fate::caught; });
@@ -179,8 +179,8 @@ TEST(MutationReport, SaysWhatSurvivesAndWhy) {
   for (const MutantResult& result : report.listed) {
     fates.push_back(fmt::format("{}: {} {}", result.mutation, name_of(result.fate), result.why));
   }
-  // The parts may change places, but the first one overwrites. Nothing needs the copy, and nothing depends on what it
-  // copies.
+  // The parts may change places, except that the first one overwrites. Nothing needs the copy, and no op depends on the
+  // data that it copies.
   EXPECT_EQ(fates, (std::vector<std::string>{
                        "op 1 (gemm): after op 2: equivalent same sums", "op 2 (gemm): after op 3: survived ",
                        "op 3 (elementwise): output 0, region 0: y instead of spare: equivalent same values",
@@ -203,8 +203,8 @@ TEST(MutationReport, AddsUp) {
   EXPECT_TRUE(twice.listed.empty());
 }
 
-TEST(Equivalence, OfOpsThatChangedPlacesKnowsWhichIsWhich) {
-  // Two copies on one lane are independent of each other; only `now` says which is which.
+TEST(Equivalence, TracksOpsThatChangedPlaces) {
+  // Two copies on one lane are independent of each other; only `now` distinguishes them.
   ProgramBuilder builder("two", Mesh{{{"tp", 1}}});
   const Extent two{builder.dimension("tokens", 2), 2};
   const Extent one_block{builder.dimension("hidden", 1), 1};
@@ -224,7 +224,7 @@ TEST(Equivalence, OfOpsThatChangedPlacesKnowsWhichIsWhich) {
   EXPECT_EQ(equivalence_of(program, swapped, std::vector{OpId{1}, OpId{0}}), Equivalence::same_values);
 }
 
-TEST(Mutations, OfLanesAndOrderKeepWaitsAndIds) {
+TEST(Mutations, KeepWaitsAndIdsWhenLanesOrOrderChange) {
   // An exchange on comm; two copies on compute; the second waits for the exchange.
   ProgramBuilder builder("three", Mesh{{{"tp", 2}}});
   const Extent one_token{builder.dimension("tokens", 1), 1};
@@ -255,8 +255,9 @@ TEST(Mutations, OfLanesAndOrderKeepWaitsAndIds) {
                                       "op 2 (elementwise): on comm instead of compute: comm; compute; comm after 0"}));
 }
 
-TEST(Mutations, OfOneOpAreAllThereAreOfIt) {
-  // One exchange on three ranks whose send is indexed by the rank: two other peers, two other rows each way, no others.
+TEST(Mutations, IncludeAllPossibleOnesOfAnOp) {
+  // One exchange on three ranks whose send is indexed by the rank: two other peers, two other rows each way, and
+  // nothing else.
   ProgramBuilder builder("one", Mesh{{{"tp", 3}}});
   const DimensionId tokens = builder.dimension("tokens", 3);
   const DimensionId hidden = builder.dimension("hidden", 1);

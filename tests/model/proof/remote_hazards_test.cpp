@@ -33,7 +33,7 @@ struct Ring {
   OpId copy_own() {
     return builder.elementwise({.function = Function::copy, .inputs = {{builder.whole(shard)}}, .out = {row(0)}});
   }
-  /// Step 0 passes on the rank's own row, step 1 the row that was received in step 0, and so on.
+  /// Step 0 passes on the rank's own row, step 1 the row received in step 0, and so on.
   OpId pass_on(std::int32_t step, Protocol protocol, OpId after) {
     return builder.exchange(
         {.send = {row(-step)}, .receive = {row(-step - 1)}, .protocol = protocol, .waits = {after}});
@@ -53,7 +53,7 @@ std::vector<std::string> sentences(const CheckReport& report) {
   return texts;
 }
 
-/// Returns the findings of one rank's proof, after checking that the proof on all ranks agrees.
+/// Returns the findings of the proof on one rank, after checking that the proof on all ranks agrees.
 std::vector<std::string> check_both_ways(const Program& program) {
   const CheckReport every = check_every_rank(program);
   const std::optional<CheckReport> one_rank = check_one_rank(program);

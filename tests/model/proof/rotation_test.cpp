@@ -14,7 +14,7 @@ namespace {
 const Mesh four{{{"tp", 4}}};
 const Mesh two_by_three{{{"node", 2}, {"tp", 3}}};
 
-/// Returns the places of blocks 0, 1, 2 and so on after a turn.
+/// Returns the places of blocks 0, 1, 2 and so on after a rotation.
 std::vector<std::int32_t> moved(const Mesh& mesh, const Direction& direction, const Turn& turn) {
   std::vector<std::int32_t> places;
   for (std::int32_t block = 0; block < direction.blocks; ++block) {
@@ -38,7 +38,7 @@ TEST(Rotation, MovesEachPeriodInItself) {
 }
 
 TEST(Rotation, MovesOneDigitAnAxis) {
-  // Rows 3*node+tp: node swaps the halves, tp turns each.
+  // Rows 3*node+tp: node swaps the halves, tp rotates each half.
   const Direction rows{6, {{3, 1}}};
   EXPECT_EQ(moved(two_by_three, rows, {1, 0}), (std::vector{3, 4, 5, 0, 1, 2}));
   EXPECT_EQ(moved(two_by_three, rows, {0, 1}), (std::vector{1, 2, 0, 4, 5, 3}));
@@ -69,7 +69,7 @@ TEST(Direction, IsMovedByOneStepAnAxis) {
   EXPECT_FALSE(rows.move(four, 0, -2));
 }
 
-TEST(Direction, IsMovedByAxesWhoseDigitsLieApart) {
+TEST(Direction, IsMovedByAxesWithDistinctDigits) {
   Direction rows{12, {}};
   EXPECT_TRUE(rows.move(two_by_three, 1, 2));
   EXPECT_FALSE((Direction{rows}.move(two_by_three, 0, 2)));
@@ -78,7 +78,7 @@ TEST(Direction, IsMovedByAxesWhoseDigitsLieApart) {
   EXPECT_TRUE((Direction{rows}.move(two_by_three, 0, 6)));
 }
 
-TEST(Direction, OfTwoRanksMovesUpAndDownAlike) {
+TEST(Direction, MovesUpAndDownAlikeOnTwoRanks) {
   Direction rows{2, {}};
   EXPECT_TRUE(rows.move(Mesh{{{"tp", 2}}}, 0, -1));
   EXPECT_EQ(rows.rotation.step[0], 1);
@@ -90,7 +90,7 @@ Index term(std::int32_t constant, std::int32_t scale, std::int32_t offset, int s
   return index;
 }
 
-TEST(RotationInside, OfASpanThatATermChoosesIsNone) {
+TEST(RotationInside, IsZeroForASpanThatATermChooses) {
   const Direction rows{8, {{2}}};
   EXPECT_EQ(rotation_inside(four, {term(0, 2, 3), 2}, rows), Rotation{});
   EXPECT_EQ(rotation_inside(four, {term(1, 2, 0), 1}, rows), Rotation{});
@@ -99,13 +99,13 @@ TEST(RotationInside, OfASpanThatATermChoosesIsNone) {
   EXPECT_EQ(rotation_inside(four, {term(6, -2, 1, -1), 2}, rows), Rotation{});        // 6 - 2 ((1-tp) mod 4)
 }
 
-TEST(RotationInside, OfTheWholeIsThatOfTheDirection) {
+TEST(RotationInside, EqualsThatOfTheDirectionForTheWhole) {
   const Direction rows{8, {{1}}};
   EXPECT_EQ(rotation_inside(four, {0, 8}, rows), rows.rotation);
-  EXPECT_EQ(rotation_inside(four, {4, 4}, rows), rows.rotation);  // It is one of two periods.
+  EXPECT_EQ(rotation_inside(four, {4, 4}, rows), rows.rotation);  // This is one of two periods.
 }
 
-TEST(RotationInside, DoesNotExistWhereTheSpanIsNotRankZerosTurned) {
+TEST(RotationInside, DoesNotExistUnlessTheSpanRotatesThatOfRankZero) {
   const Direction rows{8, {{2}}};
   EXPECT_EQ(rotation_inside(four, {0, 2}, rows), std::nullopt);                 // Equal on all ranks.
   EXPECT_EQ(rotation_inside(four, {term(0, 1, 0), 1}, rows), std::nullopt);     // another scale
@@ -117,7 +117,7 @@ TEST(RotationInside, DoesNotExistWhereTheSpanIsNotRankZerosTurned) {
   EXPECT_EQ(rotation_inside(four, {0, 9}, {8, {}}), std::nullopt);
 }
 
-/// True if, on every rank, the span lies inside the direction, and its block i is the turned block i of rank 0.
+/// True if, on every rank, the span lies inside the direction, and its block i is the rotated block i of rank 0.
 bool turns(const Mesh& mesh, const Span& span, const Direction& direction, const Rotation& inside) {
   const std::int32_t start = span.first.at(mesh, {});
   for (Rank rank = 0; rank < mesh.ranks(); ++rank) {
@@ -151,7 +151,7 @@ std::vector<Direction> directions(const Mesh& mesh, std::int32_t blocks) {
   return possible;
 }
 
-/// Constants from -1 to 12, scales that divide into 12, offsets from 0 to 2, both signs, one or two terms.
+/// Visits constants from -1 to 12, scales that divide 12, offsets from 0 to 2, both signs, and one or two terms.
 constexpr int formulas = 14 * 9 * 3 * 2 * 9;
 Index index_of(int formula, const Mesh& mesh) {
   constexpr std::array<std::int32_t, 9> scales{-6, -3, -2, -1, 0, 1, 2, 3, 6};
@@ -169,7 +169,7 @@ Index index_of(int formula, const Mesh& mesh) {
   return index;
 }
 
-TEST(RotationInside, IsRightForEverySmallIndexThatItIsGivenFor) {
+TEST(RotationInside, IsRightForEverySmallIndexWhereItExists) {
   std::int64_t given = 0;
   for (const Mesh& mesh : {Mesh{{{"tp", 3}}}, Mesh{{{"tp", 2}}}, two_by_three, Mesh{{{"a", 2}, {"b", 2}}}}) {
     for (const std::int32_t blocks : {1, 2, 4, 6, 12}) {
@@ -189,7 +189,7 @@ TEST(RotationInside, IsRightForEverySmallIndexThatItIsGivenFor) {
   EXPECT_GT(given, 1000);
 }
 
-/// Makes and moves a set of blocks 0 to 11, a bit each, with Sums and block by block.
+/// Makes and moves a set of blocks 0 to 11, one bit each, both with Sums and block by block.
 TEST(Sums, MoveAsTheirBlocksDo) {
   for (const std::int32_t period : {2, 3, 4, 6, 12}) {
     Sums sums;

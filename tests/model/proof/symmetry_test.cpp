@@ -25,7 +25,7 @@
 namespace commfuse {
 namespace {
 
-/// Returns "right" or the kind of the first finding; "not symmetric" if rank 0 does not stand for all.
+/// Returns "right" or the kind of the first finding; "not symmetric" if rank 0 does not represent all ranks.
 std::string verdict(const std::optional<CheckReport>& report) {
   return !report ? "not symmetric" : report->ok() ? "right" : std::string{name_of(report->findings.front().kind)};
 }
@@ -35,14 +35,14 @@ std::string on_every_rank(const Program& program) { return verdict(check_every_r
 std::string where(const Program& program) { return fmt::format("{}, {} ranks", program.name, program.mesh.ranks()); }
 
 bool any(Scope, const StrategyOptions&) { return true; }
-/// True if nothing is cut or shared out twice.
+/// True for options that leave everything uncut, on one lane and in one direction.
 bool plain(Scope, const StrategyOptions& options) {
   return options.lanes == 1 && options.directions == Directions::one && options.group == 1 && options.sub_slices == 1 &&
          options.sum == Sum::end && options.attention == AttentionCut::whole;
 }
 bool of_short_chains(Scope scope, const StrategyOptions&) { return !has_attention(scope); }
 
-/// Calls `visit` with the schedules that are proved and `wanted(scope, options)`.
+/// Calls `visit` with the schedules that are proved and for which `wanted(scope, options)` holds.
 template <class Visit>
 void for_each_schedule(const Mesh& mesh, int axis, const Visit& visit,
                        bool (*wanted)(Scope, const StrategyOptions&) = any, bool gated = true) {
@@ -58,7 +58,7 @@ void for_each_schedule(const Mesh& mesh, int axis, const Visit& visit,
   }
 }
 
-/// Visits rings inside nodes and between them: rows by 3*node+tp.
+/// Visits rings inside and between nodes, with rows by 3*node+tp.
 template <class Visit>
 void for_each_nested_schedule(std::int32_t ranks, const Visit& visit) {
   const Strategy& commfuse = commfuse_strategy;
@@ -73,8 +73,8 @@ void for_each_nested_schedule(std::int32_t ranks, const Visit& visit) {
 
 // --- every schedule ------------------------------------------------------------------------------------------------
 
-/// True for schedules that cut queries that all ranks have. Under a causal mask such slices need not be other ranks'
-/// slices, turned.
+/// True for schedules that cut queries that all ranks have. Under a causal mask such slices need not be rotations of
+/// other ranks' slices.
 bool cuts_what_all_ranks_have(const Program& program) {
   const auto has = [&](const char* words) { return program.name.find(words) != std::string::npos; };
   return has("zig-zag") || (has("sliced") && has("by query"));
@@ -85,7 +85,7 @@ void expect_seen(const Program& program) {
       << where(program) << ": " << verdict;
 }
 
-TEST(Symmetry, IsSeenInEveryScheduleSoThatOneRankIsEnough) {
+TEST(Symmetry, IsSeenInEveryScheduleSoOneRankIsEnough) {
   for (std::int32_t ranks = 1; ranks <= 8; ++ranks) {
     for_each_schedule(Mesh{{{"tp", ranks}}}, 0, expect_seen, any, true);
     for_each_schedule(Mesh{{{"tp", ranks}}}, 0, expect_seen, plain, false);
@@ -108,7 +108,7 @@ TEST(Symmetry, IsSeenInRingsNestedInNodes) {
   EXPECT_GT(seen, 0);
 }
 
-TEST(Symmetry, OfEveryMutationThatHasItGivesTheVerdictOfEveryRank) {
+TEST(Symmetry, GivesTheVerdictOfEveryRankForMutations) {
   std::map<std::string, int> seen;
   const auto compare = [&](const Program& program) {
     for (const Mutation& mutation : mutations_of(program)) {
@@ -183,7 +183,7 @@ class Changes {
     }
   }
 
-  /// Turns places around, the last rank's first: a scale of the other sign, from the top.
+  /// Reverses places, with the last rank's first: the scale changes its sign, and the constant is the last place.
   void upside_down(Index& index, std::size_t axis) const {
     IndexTerm& term = index.terms[axis];
     const std::int32_t far = term.scale * (program_.mesh.axes[axis].extent - 1);
@@ -191,7 +191,7 @@ class Changes {
     index.constant += far;
   }
 
-  /// One change of all rows of a buffer keeps most programs symmetric.
+  /// Changes all rows of a buffer in the same way, which keeps most programs symmetric.
   void everywhere(BufferId buffer) {
     const auto axis = static_cast<std::size_t>(below(program_.mesh.axes.size()));
     const int kind = below(3);
@@ -233,7 +233,7 @@ class Changes {
   std::mt19937 random_;
 };
 
-TEST(Symmetry, OfProgramsChangedAtRandomGivesTheVerdictOfEveryRank) {
+TEST(Symmetry, GivesTheVerdictOfEveryRankForRandomChanges) {
   std::map<std::string, int> seen;
   std::uint32_t seed = 0;
   const auto compare = [&](const Program& program) {
@@ -256,7 +256,7 @@ TEST(Symmetry, OfProgramsChangedAtRandomGivesTheVerdictOfEveryRank) {
 
 // --- by hand -------------------------------------------------------------------------------------------------------
 
-/// A program in which x is a shard of one block on each rank of a mesh; rank r has its own in `shard`.
+/// A program in which x is a shard of one block on each rank of a mesh; rank r has its own block in `shard`.
 struct Shards {
   explicit Shards(const Mesh& mesh, const Index& mine) : builder("shards", mesh) {
     builder.initially(builder.whole(shard), x, mine, 0);
@@ -283,8 +283,8 @@ struct Shards {
 
 const Mesh three{{{"tp", 3}}};
 
-TEST(Symmetry, HoldsOfShardsThatGoAgainstTheRanks) {
-  // Rank r has x[2-r] and gathers them: the last row first.
+TEST(Symmetry, HoldsForShardsInReverseRankOrder) {
+  // Rank r has x[2-r] and gathers all shards: the last row comes first.
   Index mine(2);
   mine.terms[0].scale = -1;
   Shards shards(three, mine);
@@ -300,7 +300,7 @@ TEST(Symmetry, HoldsOfShardsThatGoAgainstTheRanks) {
   EXPECT_EQ(on_one_rank(shards.build()), "right");
 }
 
-TEST(Symmetry, OfARingThatSendsBeforeItReceivesIsADeadlockOfRankZero) {
+TEST(Symmetry, ReducesADeadlockedRingToRankZero) {
   Shards shards(three, along(three, 0));
   const BufferId next = shards.room("next", 1);
   shards.builder.exchange({.send = {shards.builder.whole(shards.shard)}, .receive = {}, .waits = {}});
@@ -332,7 +332,7 @@ Program gathered_in_two_steps(bool nodes_first) {
   return shards.build();
 }
 
-TEST(Symmetry, HoldsOfShardsOnTwoAxes) { EXPECT_EQ(on_one_rank(gathered_in_two_steps(false)), "right"); }
+TEST(Symmetry, HoldsForShardsOnTwoAxes) { EXPECT_EQ(on_one_rank(gathered_in_two_steps(false)), "right"); }
 
 TEST(Symmetry, IsNotSeenWhereSingleRowsOfWhatMovesAreFixed) {
   EXPECT_EQ(on_one_rank(gathered_in_two_steps(true)), "not symmetric");
@@ -350,7 +350,7 @@ Program gathered_at(const Index& place, const Predicate& where = {}) {
   return shards.build();
 }
 
-TEST(Symmetry, IsNotSeenInWhatIsRightOnRankZeroOnly) {
+TEST(Symmetry, IsNotSeenInAProgramThatIsRightOnRankZeroOnly) {
   EXPECT_EQ(on_one_rank(gathered_at(along(three, 0))), "right");
   for (const auto& [what, program] : {
            std::pair{"a constant", gathered_at(0)},
@@ -369,7 +369,7 @@ TEST(Symmetry, IsNotSeenInWhatIsRightOnRankZeroOnly) {
 }
 
 TEST(Symmetry, IsNotSeenWhereARegionReachesIntoTheNextRanksUnit) {
-  // Shards of two blocks; rank 0 reads rows 1 and 2, so rank 2 would read rows 5 and 6 of six.
+  // Shards have two blocks; rank 0 reads rows 1 and 2, so rank 2 would read rows 5 and 6 of six.
   ProgramBuilder builder("reaching", three);
   const DimensionId tokens = builder.dimension("tokens", 6);
   const Extent hidden{builder.dimension("hidden", 1), 1};
@@ -430,7 +430,7 @@ struct Alike {
   }
 };
 
-TEST(Symmetry, HoldsOfColumnsThatMoveToTheNextRank) {
+TEST(Symmetry, HoldsForColumnsThatMoveToTheNextRank) {
   Alike it;
   const Extent one_column{it.tokens.dimension, 1};
   const BufferId column = it.builder.buffer("column", BufferRole::output, it.tokens, one_column, DType::bf16);
@@ -439,7 +439,7 @@ TEST(Symmetry, HoldsOfColumnsThatMoveToTheNextRank) {
   EXPECT_EQ(on_one_rank(std::move(it.builder).build()), "right");
 }
 
-TEST(Symmetry, HoldsOfAWholeWhoseRowsAndColumnsMove) {
+TEST(Symmetry, HoldsForAWholeWhoseRowsAndColumnsMove) {
   Alike it;
   it.contribution();
   const BufferId row = it.builder.buffer("row", BufferRole::scratch, {it.tokens.dimension, 1}, it.tokens, DType::bf16);
@@ -448,7 +448,7 @@ TEST(Symmetry, HoldsOfAWholeWhoseRowsAndColumnsMove) {
   EXPECT_EQ(on_one_rank(it.ends_with(it.a)), "right");
 }
 
-TEST(Symmetry, HoldsOfAnAllReduceOfWhatRanksContribute) {
+TEST(Symmetry, HoldsForAnAllReduceOfRankContributions) {
   Alike it;
   const OpId partial = it.contribution();
   it.builder.collective(
@@ -456,8 +456,8 @@ TEST(Symmetry, HoldsOfAnAllReduceOfWhatRanksContribute) {
   EXPECT_EQ(on_one_rank(it.ends_with(it.y)), "right");
 }
 
-TEST(Symmetry, HoldsOfAnAllToAllThatGivesEachRankItsRow) {
-  // Rank r gets row r of a from every rank, so three equal rows.
+TEST(Symmetry, HoldsForAnAllToAllThatGivesEachRankItsRow) {
+  // Rank r gets row r of a from every rank, hence three equal rows.
   Alike it;
   it.builder.collective({.kind = CollectiveKind::all_to_all, .in = it.whole(it.left), .out = it.whole(it.out)});
   const BufferId row = it.builder.buffer("row", BufferRole::output, {it.tokens.dimension, 1}, it.tokens, DType::bf16);
@@ -520,7 +520,7 @@ Program reduces_out_of_step() {
   return it.ends_with(it.y);
 }
 Program scatters_out_of_step() {
-  // Rank r gets row r, rank 0 the right one.
+  // Rank r gets row r, which is the right row only on rank 0.
   Alike it;
   const OpId partial = it.contribution();
   const Region row = it.builder.rows_of(it.out, 0);
@@ -530,7 +530,7 @@ Program scatters_out_of_step() {
   return std::move(it.builder).build();
 }
 Program scatters_in_another_order() {
-  // Four ranks have a column of a and a row of b each; 0 and 1 get their rows of y, 2 and 3 each other's.
+  // Each of four ranks has a column of a and a row of b; ranks 0 and 1 get their own rows of y, 2 and 3 each other's.
   const Mesh four{{{"tp", 4}}};
   ProgramBuilder builder("another order", four);
   const Extent rows{builder.dimension("tokens", 4), 4};
@@ -563,7 +563,7 @@ Program shuffles_out_of_step() {
   return std::move(it.builder).build();
 }
 Program labels_columns_out_of_step() {
-  // Every rank has a; rank r takes column r for column 0.
+  // Every rank has a; rank r uses column r in place of column 0.
   Alike it;
   const BufferId column =
       it.builder.buffer("column", BufferRole::output, it.tokens, {it.tokens.dimension, 1}, DType::bf16);
@@ -580,7 +580,7 @@ Program labels_rows_out_of_step() {
 }
 
 TEST(Symmetry, IsNotSeenWhereOperandsMoveOutOfStep) {
-  // Each is right on rank 0 and wrong on the others.
+  // Each program is right on rank 0 and wrong on the other ranks.
   for (const auto& [what, program] : {
            std::pair{"copy", copies_out_of_step()},
            std::pair{"function", applies_out_of_step()},
@@ -661,14 +661,14 @@ struct Attending {
   }
 };
 
-TEST(Symmetry, HoldsOfAttentionWithOwnRowsToAll) {
+TEST(Symmetry, HoldsForAttentionOfOwnRowsToAllRows) {
   Attending it;
   it.attend({it.builder.whole(it.in)}, {it.builder.rows_of(it.out, it.own_row)},
             {it.builder.rows_of(it.in, it.own_row)}, {it.own_row});
   EXPECT_EQ(on_one_rank(it.ends_with_own_row()), "right");
 }
 
-TEST(Symmetry, IsNotSeenWhereQueriesStandElsewhereOnOtherRanks) {
+TEST(Symmetry, IsNotSeenWhereQueriesDifferInPositionOnOtherRanks) {
   Attending it;
   it.attend({it.builder.whole(it.in)}, {it.builder.rows_of(it.out, it.own_row)},
             {it.builder.rows_of(it.in, it.own_row)}, {0});
@@ -678,7 +678,8 @@ TEST(Symmetry, IsNotSeenWhereQueriesStandElsewhereOnOtherRanks) {
 }
 
 TEST(Symmetry, IsNotSeenWhereAMaskHidesFromRankZeroWhatOtherRanksGetWrong) {
-  // Each rank has the row after its own where the row before belongs: rank 0 sees only its own.
+  // Each rank holds the row after its own where the row before it belongs; under the mask, rank 0 sees only its own
+  // row.
   Attending it;
   for (std::int32_t row = 0; row < 3; ++row) {
     it.builder.elementwise({.function = Function::copy,
@@ -693,7 +694,7 @@ TEST(Symmetry, IsNotSeenWhereAMaskHidesFromRankZeroWhatOtherRanksGetWrong) {
 }
 
 TEST(Symmetry, IsNotSeenWhereKeysMoveOutOfStepWithTheSequence) {
-  // Rows go from the rank's own on: they are in order on rank 0 only.
+  // Rows start at the rank's own: they are in order on rank 0 only.
   Attending it;
   const auto turned = [&](BufferId buffer) {
     return Operand{it.builder.rows_of(buffer, along(three, 0, 0)), it.builder.rows_of(buffer, along(three, 0, 1)),

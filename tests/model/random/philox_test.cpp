@@ -6,7 +6,7 @@
 namespace commfuse {
 namespace {
 
-// The three lines "philox4x32 10" of tests/kat_vectors in Random123.
+// These are the three lines "philox4x32 10" of tests/kat_vectors in Random123.
 TEST(Philox, GivesTheKnownAnswersOfRandom123) {
   EXPECT_EQ(philox({0, 0, 0, 0}, 0), (PhiloxWords{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
   EXPECT_EQ(philox({0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff}, 0xffffffffffffffff),
@@ -26,7 +26,7 @@ TEST(Philox, EveryWordOfCounterAndKeyMatters) {
   EXPECT_NE(philox({1, 2, 3, 4}, 5 | (std::uint64_t{1} << 63)), plain);
 }
 
-TEST(Philox, IsWorkedOutWhileCompiling) { static_assert(philox({0, 0, 0, 0}, 0)[0] == 0x6627e8d5); }
+TEST(Philox, RunsAtCompileTime) { static_assert(philox({0, 0, 0, 0}, 0)[0] == 0x6627e8d5); }
 
 }  // namespace
 }  // namespace commfuse

@@ -23,7 +23,7 @@ constexpr std::array normal_quantiles{NormalQuantile{0.25, 0.6744897501960817}, 
                                       NormalQuantile{1e-5, 4.264890793922825},  NormalQuantile{1e-6, 4.753424308822899},
                                       NormalQuantile{1e-7, 5.199337582192817}};
 
-/// Returns the word that has the probability `above` above it, in the middle of its share.
+/// Returns the word that has the probability `above` above it, in the middle of the word's share.
 std::uint32_t word_with(double above) {
   return static_cast<std::uint32_t>((1.0 - above) * static_cast<double>(all_words) - 0.5);
 }
@@ -91,7 +91,7 @@ TEST(QuantileTable, RisesFromWordToWord) {
   }
 }
 
-TEST(QuantileTable, NoSpreadIsExactlyOne) {
+TEST(QuantileTable, ZeroSigmaGivesExactlyOne) {
   const QuantileTable table(lognormal(0.0), all_words);
   for (const std::uint32_t word : {0U, 1U, 77U, 0x7fffffffU, 0x80000000U, 0xffffffffU}) {
     EXPECT_EQ(table.at(word), 1.0);
@@ -113,13 +113,13 @@ TEST(QuantileTable, ASampleIsDrawnEvenlyAndNeverExceeded) {
   const QuantileTable table(empirical(sample), all_words);
   EXPECT_EQ(table.at(0), 1.0);
   EXPECT_EQ(table.at(0xffffffff), 2.0);
-  EXPECT_NEAR(table.at(word_with(1.0 - 0.375)), 1.1, 1e-6);  // the second of four stands at 3/8
-  EXPECT_NEAR(table.at(0x7fffffff), 1.2, 1e-6);              // half way to the third
+  EXPECT_NEAR(table.at(word_with(1.0 - 0.375)), 1.1, 1e-6);  // the second of four samples is at 3/8
+  EXPECT_NEAR(table.at(0x7fffffff), 1.2, 1e-6);              // half way to the third sample
   // 1/8 below 1.0, 1/8 above 2.0, and lines between: (1 + 2)/8 + (1.05 + 1.2 + 1.65)/4.
   EXPECT_NEAR(mean_over_words([&](std::uint32_t word) { return table.at(word); }), 0.375 + 3.9 / 4, 2e-4);
 }
 
-TEST(QuantileTable, WordsBeyondAreWhatTheyWereSaidToBe) {
+TEST(QuantileTable, WordsBeyondTheCountHaveTheGivenValue) {
   const std::uint64_t count = all_words - 4294967;
   const QuantileTable table(lognormal(0.3), count, 1.0);
   EXPECT_EQ(table.at(static_cast<std::uint32_t>(count)), 1.0);

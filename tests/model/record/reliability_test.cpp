@@ -24,13 +24,13 @@ TEST(Coverage, IsTheShareOfRowsInsideEachInterval) {
   EXPECT_DOUBLE_EQ(coverage.at[1].share, 3.0 / 8.0);
   EXPECT_DOUBLE_EQ(coverage.at[2].share, 5.0 / 8.0);
   EXPECT_DOUBLE_EQ(coverage.at[3].share, 7.0 / 8.0);
-  // Every shape has one row, so the design effect is 8/7, that of a variance from a sample.
+  // Every shape has one row, so the design effect is 8/7, the correction of a variance from a sample.
   EXPECT_NEAR(coverage.at[0].band, 1.959963984540054 * std::sqrt(8.0 / 7.0 * 0.25 / 8.0), 1e-12);
 }
 
-TEST(Coverage, RowsOfOneShapeCountAsTheyVaryTogether) {
-  // Four shapes of two rows: both inside, three times, both outside once. Share 3/4; sums by shape miss it by
-  // 3 x 1/2 and 3/2, squares 3; 4/3 x 3 over 8 x 3/16 = 8/3.
+TEST(Coverage, RowsOfOneShapeCountByTheirCorrelation) {
+  // Four shapes of two rows: for three shapes both rows are inside, for one both are outside. The share is 3/4; sums by
+  // shape miss it by 3 x 1/2 and 3/2, squares add up to 3; 4/3 x 3 over 8 x 3/16 = 8/3.
   std::vector<CheckedTime> times;
   for (std::int64_t shape = 0; shape < 4; ++shape) {
     for (int i = 0; i < 2; ++i) {
@@ -43,21 +43,21 @@ TEST(Coverage, RowsOfOneShapeCountAsTheyVaryTogether) {
   EXPECT_NEAR(coverage.at[1].band, 1.959963984540054 * std::sqrt(8.0 / 3.0 * 0.68 * 0.32 / 8.0), 1e-12);
 }
 
-TEST(Coverage, WhereAllRowsAreInsideShapesAreTakenAsAlike) {
+TEST(Coverage, ShapesAreAssumedAlikeIfAllRowsAreInside) {
   // Three rows of one shape and one of another: (9 + 1) / 4.
   const Coverage coverage = coverage_of({row(1, 0.0), row(1, 0.1), row(1, -0.1), row(2, 0.0)});
   EXPECT_DOUBLE_EQ(coverage.at[3].share, 1.0);
   EXPECT_NEAR(coverage.at[3].band, 1.959963984540054 * std::sqrt(2.5 * 0.95 * 0.05 / 4.0), 1e-12);
 }
 
-TEST(Coverage, TheMedianErrorIsThatOfTheRows) {
+TEST(Coverage, TheMedianErrorIsTakenOverTheRows) {
   EXPECT_DOUBLE_EQ(coverage_of({row(1, 0, 0.1), row(2, 0, 0.3), row(3, 0, 0.2)}).median_error, 0.2);
   EXPECT_DOUBLE_EQ(coverage_of({row(1, 0, 0.1), row(2, 0, 0.3), row(3, 0, 0.2), row(4, 0, 0.4)}).median_error, 0.25);
   EXPECT_EQ(coverage_of({}).n, 0);
   EXPECT_EQ(beyond_chance(coverage_of({})), 0.0);
 }
 
-TEST(Coverage, BeyondChanceIsWhatTheWorstLevelMissesMoreThanItsBand) {
+TEST(Coverage, ExcessIsHowFarTheWorstLevelLeavesItsBand) {
   Coverage coverage{.n = 100};
   coverage.at = {ObservedShare{0.52, 0.10}, ObservedShare{0.60, 0.05}, ObservedShare{0.80, 0.04},
                  ObservedShare{0.95, 0.03}};
@@ -66,7 +66,7 @@ TEST(Coverage, BeyondChanceIsWhatTheWorstLevelMissesMoreThanItsBand) {
   EXPECT_NEAR(beyond_chance(coverage), 0.03, 1e-12);
 }
 
-TEST(Reliability, PairsAreCountedByWhatWasSaid) {
+TEST(Reliability, PairsAreCountedByTheirStatedProbability) {
   const std::vector<JudgedPair> pairs{{.probability = 0.55, .came_true = true, .shape = {1}},
                                       {.probability = 0.59, .came_true = false, .shape = {2}},
                                       {.probability = 0.60, .came_true = true, .shape = {3}},
@@ -85,7 +85,7 @@ TEST(Reliability, PairsAreCountedByWhatWasSaid) {
   EXPECT_DOUBLE_EQ(reliability.bins[6].observed.share, 0.5);
 }
 
-TEST(Reliability, OfNoPairsNothingIsSaid) {
+TEST(Reliability, IsEmptyWithoutPairs) {
   const Reliability reliability = reliability_of({});
   EXPECT_EQ(reliability.n, 0);
   EXPECT_EQ(reliability.brier, 0.0);
@@ -109,7 +109,7 @@ TEST(NewResidual, HoldsSixtyEightPercentOfTheRowsThatTheFitRead) {
   EXPECT_DOUBLE_EQ(made.then.at[1].share, 0.5);
 }
 
-TEST(NewResidual, IsWhatParametersDoNotExplain) {
+TEST(NewResidual, CoversWhatParametersDoNotExplain) {
   FitRows fit{.machine = "m", .key = "k", .residual = 0.5, .rows = {}};
   fit.rows.push_back({.distance = 0.05 * 0.993666938968772, .parameters = 0.03, .shape = {1}});
   EXPECT_NEAR(new_residual(fit).residual, std::exp(0.04) - 1.0, 1e-12);
@@ -131,17 +131,17 @@ TEST(NewResidual, EachLimitHasAFactorWhereTheFitReadEnoughOfItsRows) {
   add(10, 0.019, Limit::latency, true);
   add(10, 0.021, Limit::latency, true);
   const NewResidual made = new_residual(fit);
-  // ceil(0.68 x 400) = 272: among the 200 of 0.10.
+  // ceil(0.68 x 400) = 272, which is among the 200 rows of 0.10.
   EXPECT_NEAR(made.residual, std::exp(0.10) - 1.0, 1e-12);
   EXPECT_NEAR(made.by_limit[static_cast<std::size_t>(Limit::latency)] * made.residual, std::exp(0.02) - 1.0, 1e-12);
   EXPECT_DOUBLE_EQ(made.by_limit[static_cast<std::size_t>(Limit::compute)], 1.0);
   EXPECT_EQ(made.by_limit[static_cast<std::size_t>(Limit::few_tiles)], 1.0);  // 99 rows are too few
   EXPECT_EQ(made.read_by_limit, (std::array<std::int64_t, 4>{100, 0, 99, 200}));
-  EXPECT_DOUBLE_EQ(made.now.at[1].share, 1.0);  // 0.05 holds them all
+  EXPECT_DOUBLE_EQ(made.now.at[1].share, 1.0);  // 0.05 contains all rows
   EXPECT_DOUBLE_EQ(made.then.at[1].share, 0.5);
 }
 
-TEST(NewResidual, WhatTheFileHasForALimitIsWhatItsRowsAreHeldBy) {
+TEST(NewResidual, RowsAreJudgedByTheFactorOfTheirLimit) {
   FitRows fit{.machine = "m", .key = "k", .residual = 0.05, .rows = {}};
   fit.rows.push_back({.distance = 0.04, .shape = {1}, .held_out = true, .limit = Limit::latency});
   EXPECT_DOUBLE_EQ(new_residual(fit).now.at[1].share, 1.0);

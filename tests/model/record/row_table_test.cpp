@@ -12,13 +12,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(NarrowColumn, GivesBackWhatItWasGivenAcrossBlocks) {
+TEST(NarrowColumn, ReturnsItsValuesAcrossBlocks) {
   const std::vector<std::int64_t> corners{
       0, -1, 255, 256, std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max()};
   NarrowColumn column;
   std::vector<std::int64_t> values;
   for (std::int64_t i = 0; i < 5000; ++i) {
-    // Blocks of one value, of small differences, of times of layers, and of everything.
+    // Blocks of one value, of small differences, of times of layers, and of all magnitudes.
     values.push_back(i < 1024   ? 7
                      : i < 2048 ? 1'000'000 + i
                      : i < 3072 ? 100'000'000'000 + i * i * i * i % 99'999'999'999
@@ -54,7 +54,7 @@ TEST(WordColumn, NumbersWordsAsTheyFirstCome) {
   EXPECT_EQ(column.numbers()[5], 1);
 }
 
-/// Returns a row with another value in every member.
+/// Returns a row with a different value in every member.
 ResultRow full_row() {
   ResultRow row;
   std::int64_t next = 1;
@@ -114,7 +114,7 @@ void expect_same(const ResultRow& a, const ResultRow& b) {
   EXPECT_EQ(a.tails.has_value(), b.tails.has_value());
 }
 
-/// If you add a column of results, add its member to the table, and to the row above.
+/// If you add a column of results, add its member to the table and to the row above.
 TEST(RowTable, IsTestedWithAValueInEveryColumn) {
   const ResultRow row = full_row();
   for (const ResultColumn& column : result_columns()) {
@@ -124,7 +124,7 @@ TEST(RowTable, IsTestedWithAValueInEveryColumn) {
   }
 }
 
-TEST(RowTable, GivesBackEveryMemberOfARow) {
+TEST(RowTable, ReturnsEveryMemberOfARow) {
   ResultRow infeasible;
   infeasible.model = "m";
   infeasible.reason = "the ranks do not divide it";
@@ -134,7 +134,7 @@ TEST(RowTable, GivesBackEveryMemberOfARow) {
   ResultRow again = full_row();
   for (std::size_t i = 0; i < rows.size(); ++i) {
     expect_same(table[i], rows[i]);
-    table.read(i, again);  // Overwrites the values of the row before.
+    table.read(i, again);  // Overwrites the values of the previous row.
     expect_same(again, rows[i]);
   }
   EXPECT_EQ(table[0].tails->causes.worst_rank(), 1);
@@ -142,10 +142,10 @@ TEST(RowTable, GivesBackEveryMemberOfARow) {
   expect_same(table.rows(1, 2)[1], rows[2]);
 }
 
-TEST(RowTable, TellsApartWhatTheColumnsOfResultsDo) {
+TEST(RowTable, DistinguishesTheSamePointsAsTheColumnsOfResults) {
   const RowTable table(std::vector{full_row()});
-  // The nine are model, hardware, both bandwidths, all_reduce_kernel, scope, dtype, faults and batch; then come
-  // settings that change prices, and two axes.
+  // The nine columns are model, hardware, both bandwidths, all_reduce_kernel, scope, dtype, faults and batch; then
+  // follow the settings that change prices, and two axes.
   EXPECT_EQ(table.setting_columns().size(), 9U + price_settings.size());
   EXPECT_EQ(table.point_columns().size(), 11U + price_settings.size());
 }
@@ -192,7 +192,7 @@ TEST(RowTable, SettingsOfAnInnerAxisAreBroughtTogetherInTheirOrder) {
   EXPECT_EQ(table.place_of(1), 2U);
 }
 
-TEST(RowTable, OfNothingIsEmpty) {
+TEST(RowTable, IsEmptyWithoutRows) {
   RowTable table;
   table.order_by_point();
   table.order_by_setting();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that a record is read back as it was written, and that any other text is refused with its place.
+// Tests that a record reads back as it was written, and that any other text is refused with its place.
 #include "model/record/run_record.h"
 
 #include <fmt/format.h>
@@ -90,7 +90,7 @@ TEST(RunRecord, IsReadBackFromAFile) {
   EXPECT_EQ(load_run_record("r.json"), example());
 }
 
-TEST(RunRecord, KeysOfALaterVersionArePassedOver) {
+TEST(RunRecord, IgnoresKeysOfALaterVersion) {
   EXPECT_EQ(parse_run_record(replaced(to_json(example()), "\"executor\"", "\"later\":1,\"executor\""), "r.json"),
             example());
 }
@@ -106,14 +106,14 @@ TEST(RunRecord, ControlCharactersOfItsTextAreEscaped) {
   EXPECT_EQ(read.settings.front().first, "seq\\xe2\\x80\\xae");
 }
 
-TEST(RunRecord, WhatIsNoJsonIsRefusedWithLineAndColumn) {
+TEST(RunRecord, RefusesInvalidJsonWithLineAndColumn) {
   EXPECT_EQ(refusal("{\n  \"schema\": oops}"), std::string("r.json:2:13: not valid JSON") + remedy);
   EXPECT_EQ(refusal(""), std::string("r.json:1:1: not valid JSON") + remedy);
   const std::string text = to_json(example());
   EXPECT_NE(refusal(text.substr(0, text.size() / 2)), "");  // The file is half-written.
 }
 
-TEST(RunRecord, WhatIsNoRecordIsRefusedWithItsKey) {
+TEST(RunRecord, RefusesInvalidRecordsWithTheirKey) {
   EXPECT_EQ(refusal("[]"), std::string("r.json: it is not an object") + remedy);
   EXPECT_EQ(refusal("{}"), std::string("r.json: schema is missing") + remedy);
   EXPECT_EQ(refusal_with("commfuse.record/1", "commfuse.result/1"),
@@ -157,7 +157,7 @@ TEST(RunRecord, ARunThatIsDoneHasAMakespan) {
             std::string("r.json: runs[0].makespans_ps: it has no sample, and the status is done") + remedy);
 }
 
-TEST(RunRecord, AFileThatIsNotThereIsRefused) {
+TEST(RunRecord, RefusesAMissingFile) {
   try {
     load_run_record("nowhere.json");
     FAIL();

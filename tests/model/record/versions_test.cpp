@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that the list of schemas is the one that the sources write and read.
+// Tests that the list of schemas equals the schemas that the sources write and read.
 #include "model/record/versions.h"
 
 #include <gtest/gtest.h>
@@ -40,7 +40,7 @@ std::set<std::string> schemas_in_sources() {
   return schemas;
 }
 
-TEST(Versions, TheSchemasAreThoseOfTheSources) {
+TEST(Versions, TheSchemasMatchTheSources) {
   std::set<std::string> listed(written_schemas().begin(), written_schemas().end());
   EXPECT_EQ(listed.size(), written_schemas().size());
   EXPECT_TRUE(std::is_sorted(written_schemas().begin(), written_schemas().end()));
@@ -50,7 +50,7 @@ TEST(Versions, TheSchemasAreThoseOfTheSources) {
   EXPECT_EQ(listed, schemas_in_sources());
 }
 
-TEST(Versions, JsonHasAllThatHasAVersion) {
+TEST(Versions, JsonListsEverythingThatHasAVersion) {
   const auto json = nlohmann::json::parse(versions_as_json("commfuse-sim"));
   EXPECT_EQ(json.at("schema"), "commfuse.version/1");
   EXPECT_EQ(json.at("program"), "commfuse-sim");

@@ -71,7 +71,7 @@ TEST(Backward, RowRingFeedsTwoProductsWithEveryShardThatComes) {
   EXPECT_EQ(table, golden_text("fuse_gemm_rs_backward_ring_by_shard.txt", table));
 }
 
-/// Expects the step table of a schedule of another project to be the golden text, which was checked by hand against the
+/// Expects the step table of another project's schedule to equal the golden text, which was checked by hand against the
 /// picture in the strategy's file.
 void expect_table(Scope scope, const char* strategy, const StrategyOptions& options, const char* golden) {
   SCOPED_TRACE(golden);
@@ -95,7 +95,7 @@ TEST(Backward, RingExchangeKeepsWhatItsRingBringsForTheGradient) {
   expect_table(Scope::down_backward, "ring_exchange", {.group = 2}, "ring_exchange_gemm_rs_backward_pairs.txt");
 }
 
-TEST(Backward, EverySmallMistakeIsCaughtOrProvedToBeNone) {
+TEST(Backward, EverySmallMistakeIsCaughtOrProvedHarmless) {
   expect_no_mutant_survives(std::array{Scope::gate_up_backward, Scope::down_backward});
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the options of CommFuse: which matter together, their names, and how many ops they make.
+// Tests the options of CommFuse: which of them matter together, their names, and the number of ops they make.
 #include "model/strategies/commfuse.h"
 
 #include <gtest/gtest.h>
@@ -24,14 +24,14 @@ StrategyOptions settled(const StrategyOptions& options, std::int32_t ranks) {
   return canonical(commfuse(), both, options, ranks);
 }
 
-TEST(CommfuseOptions, ThatMakeNoDifferenceArePutBack) {
-  // Groups move whole shards; the direct form has no directions; nested rings only choose where they add.
+TEST(CommfuseOptions, AreResetWhereTheyMakeNoDifference) {
+  // Groups move whole shards; the direct form has no directions; nested rings only choose the lane of adds.
   EXPECT_EQ(settled({.sub_slices = 4, .group = 2}, 8), (StrategyOptions{.group = 2}));
   EXPECT_EQ(settled({.form = Form::direct, .directions = Directions::halves, .inner = 4}, 8),
             (StrategyOptions{.form = Form::direct}));
   EXPECT_EQ(settled({.sub_slices = 2, .lanes = 2, .directions = Directions::halves, .group = 3, .inner = 4}, 8),
             (StrategyOptions{.inner = 4}));
-  // The lane of adds matters only where adds run before the end; in one chain all transfers wait for each other.
+  // The lane of adds matters only where adds run before the end; in a single chain all transfers wait for each other.
   EXPECT_EQ(settled({.form = Form::direct, .add_lane = LaneKind::aux}, 8), (StrategyOptions{.form = Form::direct}));
   EXPECT_EQ(settled({.sum = Sum::arrival, .lanes = 7}, 8), StrategyOptions{});
   const StrategyOptions adds{.form = Form::direct, .add_lane = LaneKind::aux, .sum = Sum::arrival};
@@ -49,7 +49,7 @@ TEST(CommfuseOptions, CountsAreNoLargerThanTheRanksCanUse) {
   EXPECT_EQ(settled({.inner = 8}, 8), StrategyOptions{});  // One node makes a flat ring.
 }
 
-TEST(CommfuseOptions, AreNamedByWhatDiffersFromThePlainForm) {
+TEST(CommfuseOptions, AreNamedByTheirDifferencesFromThePlainForm) {
   const auto name = [](const StrategyOptions& options) { return commfuse().describe(options); };
   EXPECT_EQ(name({}), "ring");
   EXPECT_EQ(name({.add_lane = LaneKind::aux}), "ring, add on aux");
@@ -74,7 +74,7 @@ TEST(CommfuseOptions, NodesAreOfEqualSize) {
   EXPECT_EQ(why_not(3, 8, Form::direct), "");  // The direct form ignores inner rings.
 }
 
-TEST(CommfuseOptions, WhatIsTriedAgreesWithWhatIsFixed) {
+TEST(CommfuseOptions, TriedValuesAgreeWithFixedOnes) {
   StrategyOptions base;
   base.sub_slices = 4;
   for (const StrategyOptions& options : commfuse().variants(base, {Option::sub_slices})) {
@@ -91,11 +91,11 @@ TEST(CommfuseOptions, WhatIsTriedAgreesWithWhatIsFixed) {
   }
 }
 
-TEST(CommfuseOptions, FewAreTriedAndManyProvedEachOnce) {
+TEST(CommfuseOptions, AreTriedInFewAndProvedInManyFormsEachOnce) {
   EXPECT_LE(schedules_to_try(commfuse(), both, 16).size(), 12U);
   EXPECT_EQ(schedules_to_prove(commfuse(), ag_gemm, 16).size(), 36U);
   EXPECT_EQ(schedules_to_prove(commfuse(), gemm_rs, 16).size(), 63U);
-  // Fewer ranks tell fewer schedules apart.
+  // Fewer ranks distinguish fewer schedules.
   EXPECT_LT(schedules_to_prove(commfuse(), gemm_rs, 2).size(), 50U);
   for (const std::int32_t ranks : {1, 2, 3, 4, 5, 7, 8, 16}) {
     const auto schedules = schedules_to_prove(commfuse(), both, ranks);
@@ -131,7 +131,7 @@ Counts counts_of(Scope scope, std::int32_t ranks, const StrategyOptions& options
 Counts gather(std::int32_t ranks, const StrategyOptions& options) { return counts_of(Scope::qkv, ranks, options); }
 Counts scatter(std::int32_t ranks, const StrategyOptions& options) { return counts_of(Scope::down, ranks, options); }
 
-TEST(CommfuseOps, OfRingsGrowWithTheRanksAndTheParts) {
+TEST(CommfuseOps, GrowWithRanksAndPartsInRings) {
   for (const std::int32_t n : {2, 3, 8, 64, 100}) {
     EXPECT_EQ(gather(n, {}), (Counts{n, n - 1, 0}));
     EXPECT_EQ(gather(n, {.sub_slices = 4}), (Counts{1 + 4 * (n - 1), 4 * (n - 1), 0}));
@@ -144,7 +144,7 @@ TEST(CommfuseOps, OfRingsGrowWithTheRanksAndTheParts) {
   }
 }
 
-TEST(CommfuseOps, OfDirectFormsGrowWithTheRanksAndTheParts) {
+TEST(CommfuseOps, GrowWithRanksAndPartsInDirectForms) {
   const StrategyOptions on_arrival{.form = Form::direct, .sum = Sum::arrival, .lanes = fused::all_lanes};
   for (const std::int32_t n : {2, 3, 8, 64, 100}) {
     EXPECT_EQ(gather(n, {.form = Form::direct, .lanes = fused::all_lanes}), (Counts{n, n - 1, 0}));
@@ -154,7 +154,7 @@ TEST(CommfuseOps, OfDirectFormsGrowWithTheRanksAndTheParts) {
   }
 }
 
-TEST(CommfuseOps, OfGroupsAreFewerProducts) {
+TEST(CommfuseOps, AreFewerProductsInGroups) {
   const auto products = [](std::int32_t n, std::int32_t g) { return 1 + (n - 1 + g - 1) / g; };
   for (const std::int32_t n : {2, 3, 8, 64, 100}) {
     for (const std::int32_t g : {2, 3, 7}) {
@@ -165,7 +165,7 @@ TEST(CommfuseOps, OfGroupsAreFewerProducts) {
   }
 }
 
-TEST(CommfuseOps, OfNestedRingsCrossOncePerNode) {
+TEST(CommfuseOps, CrossOncePerNodeInNestedRings) {
   for (const auto& [nodes, inner] : {std::pair{2, 2}, {2, 8}, {8, 8}, {3, 5}}) {
     const std::int32_t n = nodes * inner;
     const std::int32_t transfers = nodes * (inner - 1) + nodes - 1;
@@ -182,7 +182,7 @@ TEST(CommfuseOps, OfNestedRingsCrossOncePerNode) {
   }
 }
 
-TEST(CommfuseOps, OfOneRankAreOneProduct) {
+TEST(CommfuseOps, AreOneProductOnOneRank) {
   for (const StrategyOptions& options : schedules_to_prove(commfuse(), both, 1)) {
     EXPECT_EQ(gather(1, options), (Counts{1, 0, 0}));
     EXPECT_EQ(scatter(1, options), (Counts{1, 0, 0}));

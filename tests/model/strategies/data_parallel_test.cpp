@@ -32,7 +32,7 @@ TEST(DataParallel, HasTheseSchedules) {
 
 TEST(DataParallel, EveryScheduleIsProvedAndReadsBack) { expect_proved_and_read_back(scopes); }
 
-TEST(DataParallel, RanksShareTheWeightsAndHaveTokensOfTheirOwn) {
+TEST(DataParallel, RanksShareTheWeightsAndHaveTheirOwnTokens) {
   const Program program = schedules_of(Scope::fsdp_gate_up, 4).front();
   EXPECT_EQ(program.mesh, (Mesh{{{"dp", 4}}}));
   const std::string text = to_text(program);
@@ -68,7 +68,7 @@ TEST(DataParallel, TwoRanksGatherAndScatterUnderTheNeighbouringLayer) {
   EXPECT_EQ(table, golden_text("data_parallel_ring_aux.txt", table));
 }
 
-TEST(DataParallel, EverySmallMistakeIsCaughtOrProvedToBeNone) { expect_no_mutant_survives(scopes); }
+TEST(DataParallel, EverySmallMistakeIsCaughtOrProvedHarmless) { expect_no_mutant_survives(scopes); }
 
 }  // namespace
 }  // namespace commfuse

@@ -12,7 +12,7 @@ namespace {
 
 const Mesh two_nodes_of_three{{{"node", 2}, {"tp", 3}}};
 
-TEST(Index, OfTwoTermsAddsWhatStandsOnDifferentAxes) {
+TEST(Index, AddsTermsOnDifferentAxes) {
   const Index sum = along(two_nodes_of_three, 0, 1) * 30 + along(two_nodes_of_three, 1, -1) * 10 + 5;
   EXPECT_EQ(sum.at(two_nodes_of_three, {0, 0}), 30 + 20 + 5);
   EXPECT_EQ(sum.at(two_nodes_of_three, {1, 1}), 0 + 0 + 5);
@@ -27,13 +27,13 @@ TEST(ShardAxes, NumberRanksAsTheMeshDoes) {
     const Coordinates coordinates = two_nodes_of_three.coordinates(rank);
     EXPECT_EQ(nested.place(two_nodes_of_three).at(two_nodes_of_three, coordinates), rank);
     EXPECT_EQ((nested.place(two_nodes_of_three) * 4).at(two_nodes_of_three, coordinates), 4 * rank);
-    // The place is that of the previous rank in the node, in the next node.
+    // This is the place of the previous rank in the node, in the next node.
     EXPECT_EQ(nested.place(two_nodes_of_three, {.inner = -1, .outer = 1}).at(two_nodes_of_three, coordinates),
               (coordinates[0] + 1) % 2 * 3 + (coordinates[1] + 2) % 3);
   }
 }
 
-TEST(ShardAxes, OfAFlatRingRepeatAlongTheOtherAxis) {
+TEST(ShardAxes, RepeatAlongTheOtherAxisOfAFlatRing) {
   const ShardAxes flat{.inner = 0, .outer = {}};
   EXPECT_EQ(flat.ranks(two_nodes_of_three), 2);
   EXPECT_EQ(flat.place(two_nodes_of_three), along(two_nodes_of_three, 0));
@@ -54,7 +54,7 @@ TEST(NestedRings, AreProvedForNodesOfAllSizes) {
   }
 }
 
-TEST(NestedRings, AreForTheRingFormOnly) {
+TEST(NestedRings, ExistInTheRingFormOnly) {
   const Program program =
       generate(operation_of(Scope::qkv, true), 8, commfuse_strategy, {.form = Form::direct, .inner = 4});
   EXPECT_EQ(program.mesh, (Mesh{{{"tp", 8}}}));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One rank has nobody to exchange anything with, whatever the strategy.
+// A single rank has no peer to exchange data with, whatever the strategy.
 #include <gtest/gtest.h>
 
 #include <algorithm>

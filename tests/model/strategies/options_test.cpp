@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list of options: those that strategies share, and those that one strategy alone has.
+// Tests the list of options: those that strategies share, and those of a single strategy.
 #include "model/strategies/options.h"
 
 #include <gtest/gtest.h>
@@ -52,14 +52,14 @@ TEST(Options, AreFoundByName) {
   EXPECT_EQ(&entry_of(*option_named("shuffles")), &find_strategy("sliced")->own_options.front());
 }
 
-TEST(Options, OfOneStrategyAreTakenByItAlone) {
+TEST(Options, AreTakenOnlyByTheirOwnStrategy) {
   const Option shuffles = *option_named("shuffles");
   for (const Strategy& strategy : strategies()) {
     EXPECT_EQ(strategy.takes(shuffles), strategy.name == "sliced") << strategy.name;
   }
 }
 
-TEST(Options, ThatNeedTheWholeCoreMatterWhereItIsWhole) {
+TEST(Options, MatterWhereTheCoreIsWhole) {
   const Strategy& sliced = *find_strategy("sliced");
   const Option shuffles = *option_named("shuffles");
   constexpr std::array attends{SiteKind::attention_rs};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schedules of a scope for the tests of backward passes and of data parallelism, and what they all must satisfy.
+// Schedules of a scope for the tests of backward passes and of data parallelism, and the requirements on all of them.
 #pragma once
 
 #include <gtest/gtest.h>

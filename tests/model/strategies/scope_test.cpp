@@ -51,7 +51,7 @@ TEST(Scope, EveryRankMultipliesAllTokensByItsShareOfTheWeights) {
 /// Returns the FLOPs of causal attention of all heads: half of 4 x tokens x seq x 8192.
 double attention_flops(Scope scope) { return has_attention(scope) ? 2.0 * 4096 * 4096 * 8192 : 0.0; }
 
-TEST(Scope, FlopsAreThoseOfTheProductsOnAllRanksAndOfCausalAttention) {
+TEST(Scope, FlopsCountProductsOnAllRanksAndCausalAttention) {
   // 2 x 4096 x 8192 x 57344 + 2 x 4096 x 28672 x 8192 = 3.848e12 + 1.924e12.
   EXPECT_EQ(flops_of(Scope::mlp, llama, {.seq = 4096}).count, 2.0 * 4096 * 8192 * 57344 + 2.0 * 4096 * 28672 * 8192);
   for (const Scope scope : all_scopes) {
@@ -84,7 +84,7 @@ TEST(Scope, AllStrategiesCutTheSameWork) {
 }
 
 TEST(Scope, BatchesShareTheTokensButNotTheirAttention) {
-  // Four sequences of 1024 have the GEMMs of one of 4096, and a quarter of its attention.
+  // Four sequences of 1024 have the GEMMs of one sequence of 4096, and a quarter of its attention.
   const Flops one_sequence = flops_of(Scope::attention, llama, {.seq = 4096});
   const Flops four = flops_of(Scope::attention, llama, {.batch = 4, .seq = 1024});
   EXPECT_EQ(one_sequence.count - four.count, 0.75 * attention_flops(Scope::attention));
@@ -113,7 +113,7 @@ std::string refusal(Scope scope, int ranks) {
   return "accepted";
 }
 
-TEST(Scope, WhatCannotBeSplitIsAUsersMistakeInEveryPass) {
+TEST(Scope, ImpossibleSplitsAreUserErrorsInEveryPass) {
   const std::string ffn = " ffn columns of llama cannot be split over 3 ranks; choose ranks that divide ffn (28672): ";
   for (const Scope scope : {Scope::gate_up_backward, Scope::down_backward, Scope::fsdp_gate_up, Scope::data_parallel}) {
     EXPECT_EQ(refusal(scope, 8), "accepted");
@@ -125,7 +125,7 @@ TEST(Scope, WhatCannotBeSplitIsAUsersMistakeInEveryPass) {
             "4, 8, 16, 32, 64, 128, 256, 512, 1024");
 }
 
-TEST(Scope, MoreRanksThanKvHeadsHaveACopyEachForwardAlone) {
+TEST(Scope, RanksBeyondTheKvHeadsHoldCopiesInForwardOnly) {
   for (const Scope scope : {Scope::qkv, Scope::attention, Scope::layer}) {
     EXPECT_EQ(refusal(scope, 12).substr(0, 10), "8 kv heads");
     EXPECT_EQ(refusal(scope, 24).substr(0, 8), "64 heads");
@@ -153,7 +153,7 @@ TEST(Scope, BackwardIsTwiceForwardAndATrainingStepThreeTimes) {
   EXPECT_EQ(flops(Scope::data_parallel), 3 * 2 * flops(Scope::down));
 }
 
-TEST(Scope, TokensThatDoNotDivideIntoTheBlocksAreAUsersMistake) {
+TEST(Scope, TokensThatDoNotDivideIntoBlocksAreUserErrors) {
   StrategyOptions options;
   options.slices = 8;
   const Program program = generate(operation_of(Scope::gate_up, true), Mesh{{{"tp", 8}}}, 0, sliced_strategy, options);

@@ -28,7 +28,7 @@ std::string refusal(const std::string& path) {
   return "accepted";
 }
 
-TEST(RefuseTwice, AFileIsTheSameByAnyPath) {
+TEST(RefuseTwice, RecognisesAFileByAnyPath) {
   const OwnFolder folder;
   std::ofstream("a.csv") << "a\n";
   std::ofstream("b.csv") << "a\n";
@@ -85,7 +85,7 @@ TEST(ReadSmallFile, ADeviceWithoutAnEndIsTooLarge) {
   EXPECT_EQ(read_small_file("/dev/null"), "");
 }
 
-TEST(ReadSmallFile, AMarkOfUtf8IsNoPartOfTheText) {
+TEST(ReadSmallFile, SkipsAByteOrderMark) {
   const OwnFolder folder;
   std::ofstream("marked.txt") << "\xef\xbb\xbfGPU0";
   EXPECT_EQ(read_small_file("marked.txt"), "GPU0");

@@ -40,7 +40,7 @@ TEST(ParseDuration, ReadsEveryUnitExactly) {
   EXPECT_EQ(parse_duration("0 us"), Duration{0});
 }
 
-TEST(ParseDuration, RefusesWhatIsNoTime) {
+TEST(ParseDuration, RefusesOtherTexts) {
   for (const char* text : {"", "5", "us", "5 GB", "-5 us", "+5 us", "05 us", "5  us", "5 us ", " 5 us", "5 hours",
                            "1e99 s", "nan us", "inf s", "0x5 us", "9300000 s"}) {
     EXPECT_EQ(parse_duration(text), std::nullopt) << text;
@@ -106,7 +106,7 @@ TEST(ParseNumber, ReadsDecimalsWithSignAndExponent) {
   }
 }
 
-TEST(Format, WritesTheUnitAPersonWouldChoose) {
+TEST(Format, WritesTheNaturalUnit) {
   EXPECT_EQ(format_duration(5us), "5 us");
   EXPECT_EQ(format_duration(Duration{2'574'000}), "2.574 us");
   EXPECT_EQ(format_duration(Duration{0}), "0 ps");

@@ -31,7 +31,7 @@ TEST(WholeNumbers, AreANumberAListOrARange) {
   EXPECT_EQ(parse_whole_numbers("8,1..3,16", ranks), (Numbers{8, 1, 2, 3, 16}));
 }
 
-TEST(WholeNumbers, KeepTheirOrderAndComeOnce) {
+TEST(WholeNumbers, KeepTheirOrderWithoutDuplicates) {
   EXPECT_EQ(parse_whole_numbers("8,2,8,1..3", ranks), (Numbers{8, 2, 1, 3}));
 }
 

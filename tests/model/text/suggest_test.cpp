@@ -22,12 +22,12 @@ TEST(EditDistance, CountsInsertedDeletedReplacedAndSwappedLetters) {
 
 TEST(EditDistance, DoesNotSeeUpperAndLowerCase) { EXPECT_EQ(edit_distance("LATENCY", "latency"), 0u); }
 
-TEST(Nearest, FindsTheWordThatWasMeant) {
+TEST(Nearest, FindsTheIntendedWord) {
   EXPECT_EQ(nearest("latncy", keys), "latency");
   EXPECT_EQ(nearest("Bandwith", keys), "bandwidth");
 }
 
-TEST(Nearest, SaysNothingWhenNoWordIsNear) {
+TEST(Nearest, ReturnsNothingWhenNoWordIsNear) {
   EXPECT_EQ(nearest("colour", keys), std::nullopt);
   EXPECT_EQ(nearest("", keys), std::nullopt);
   EXPECT_EQ(nearest(std::string(100'000, 'x'), keys), std::nullopt);

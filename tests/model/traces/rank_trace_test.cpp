@@ -66,7 +66,7 @@ TEST(RankTraceFile, HostStepsServeWhereTheGpuHasNone) {
   EXPECT_DOUBLE_EQ(trace.steps[1].compute_us, 7.0);
 }
 
-TEST(RankTraceFile, ATraceWithoutKernelsSaysSo) {
+TEST(RankTraceFile, ATraceWithoutKernelsIsReported) {
   const OwnFolder folder;
   try {
     read(event("cpu_op", "aten::mm", 0, 3));

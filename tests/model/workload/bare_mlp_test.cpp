@@ -18,7 +18,7 @@ TEST(BareMlp, IsNamedByItsSizes) {
   EXPECT_EQ(bare_mlp_named("1x1048576")->ffn, 1048576);
 }
 
-TEST(BareMlp, OtherTextsAreNone) {
+TEST(BareMlp, OtherTextsAreNotRecognised) {
   for (const char* name :
        {"", "x", "8192", "8192x", "x28672", "0x28672", "8192x0", "-1x8", "8192x28672x8", "8192X28672", " 8192x28672",
         "8192x28672 ", "8Kx28K", "1x1048577", "8192x99999999999999999999", "mixtral-8x7b"}) {

@@ -6,14 +6,14 @@
 namespace commfuse {
 namespace {
 
-TEST(LayerRuns, OfADenseModelAreOne) {
+TEST(LayerRuns, AreASingleRunForADenseModel) {
   const std::vector<LayerRun> runs = layer_runs({.layers = 12});
   ASSERT_EQ(runs.size(), 1U);
   EXPECT_EQ(runs.front().kind, dense_layer);
   EXPECT_EQ(runs.front().count, 12);
 }
 
-TEST(LayerRuns, OfExpertsBeginWithTheDenseOnes) {
+TEST(LayerRuns, BeginWithTheDenseLayersOfAMixture) {
   const Transformer model{
       .layers = 6,
       .experts = Experts{.count = 8, .active = 2, .ffn = 64},
@@ -26,7 +26,7 @@ TEST(LayerRuns, OfExpertsBeginWithTheDenseOnes) {
   EXPECT_EQ(runs[1].count, 3);
 }
 
-TEST(LayerRuns, OfAHybridFollowItsLetters) {
+TEST(LayerRuns, FollowTheLettersOfAHybrid) {
   const Transformer model{.layers = 5, .kinds = kinds_of_letters("MM-*E", true)};
   const std::vector<LayerRun> runs = layer_runs(model);
   ASSERT_EQ(runs.size(), 4U);
@@ -46,7 +46,7 @@ TEST(LayerCounts, CountParts) {
   EXPECT_EQ(counts.mixture, 0);
 }
 
-TEST(LayerKinds, ThatAModelHasAnywayAreNotKept) {
+TEST(LayerKinds, DropKindsThatAModelHasAnyway) {
   Transformer model{.layers = 2};
   put_kinds({dense_layer, dense_layer}, model);
   EXPECT_TRUE(model.kinds.empty());
@@ -54,7 +54,7 @@ TEST(LayerKinds, ThatAModelHasAnywayAreNotKept) {
   EXPECT_EQ(model.kinds.size(), 2U);
 }
 
-TEST(KeysSeen, AreThoseOfTheWindow) {
+TEST(KeysSeen, AreTheKeysInTheWindow) {
   const Transformer model;
   const LayerKind whole = dense_layer;
   LayerKind sliding = dense_layer;
@@ -70,12 +70,12 @@ TEST(KeysSeen, AreThoseOfTheWindow) {
   EXPECT_EQ(last_keys(model, whole, 4096), 4096);
   EXPECT_EQ(last_keys(model, sliding, 4096), 1024);
   EXPECT_EQ(last_keys(model, chunked, 4096), 1024);
-  EXPECT_EQ(last_keys(model, chunked, 4097), 1);  // The key is the first of its block.
+  EXPECT_EQ(last_keys(model, chunked, 4097), 1);  // The index key is the first of its block.
   EXPECT_EQ(kept_keys(sliding, 4096), 1024);
   EXPECT_EQ(kept_keys(whole, 4096), 4096);
 }
 
-TEST(KeysSeen, AreNoMoreThanAnIndexerChooses) {
+TEST(KeysSeen, AreAtMostThoseThatAnIndexerChooses) {
   Transformer model;
   model.latent = LatentAttention{.indexer = Indexer{.heads = 64, .head_dim = 128, .keys = 2048}};
   EXPECT_EQ(mean_keys(model, dense_layer, 8192), 2048.0 - 256.0);

@@ -49,14 +49,14 @@ TEST(LayerActivations, AreTheRowsOfKorthikantiTable2) {
   EXPECT_EQ(activations(8, false, Recompute::full), 2 * sbh);
 }
 
-TEST(LayerActivations, OfAFusedCoreWithoutDropoutHoldNoScoresAndNoMasks) {
+TEST(LayerActivations, HoldNoScoresOrMasksWithAFusedCoreWithoutDropout) {
   TrainingPlan plan = korthikanti(1, false, Recompute::none);
   plan.fused_attention = true;
   plan.dropout = false;
   EXPECT_EQ(layer_activations(gpt_22b, plan, dense_layer).count, 32 * sbh);
 }
 
-TEST(LayerActivations, OfGroupedQueriesAndAGatedMlpCountWhatIsKept) {
+TEST(LayerActivations, CountGroupedQueriesAndAGatedMlp) {
   const Transformer llama{.layers = 80,
                           .hidden = 8192,
                           .ffn = 28672,
@@ -80,7 +80,7 @@ TEST(LayerActivations, WithFp8KeepInputsOfGemmsIn8Bits) {
                           .vocab = 128256,
                           .gated_mlp = true};
   const TrainingPlan plan{.seq = 1, .dtype = DType::fp8};
-  // Twice 2 h in front of a norm and h behind it; queries 2 x 8192, output 2 x 8192 for the core and 8192 for the
+  // Twice 2 h before a norm and h after it; queries 2 x 8192, output 2 x 8192 for the core and 8192 for the
   // out-projection, keys and values 4 x 1024; gate and up 4 x 28672, their product 28672.
   EXPECT_EQ(layer_activations(llama, plan, dense_layer).count, 6 * 8192 + 5 * 8192 + 4 * 1024 + 5 * 28672);
 }
@@ -105,19 +105,19 @@ Transformer small_mixture() {
           .experts = Experts{.count = 16, .active = 3, .ffn = 512}};
 }
 
-TEST(LayerActivations, WithFp8KeepWhatARouterReadsIn16Bits) {
+TEST(LayerActivations, WithFp8KeepInputsOfRoutersIn16Bits) {
   Transformer mixture = small_mixture();
   const LayerKind kind{.attention = true, .mlp = MlpKind::mixture};
   const TrainingPlan plan{.seq = 1, .dtype = DType::fp8};
-  // 3 h and 4 h at the norms; queries, keys, values 6 x 1024, output 3 x 1024; three experts of 5 x 512, and their
-  // inputs of h.
+  // Norms keep 3 h and 4 h; queries, keys and values 6 x 1024, output 3 x 1024; three experts 5 x 512 each, and their
+  // inputs h.
   const std::int64_t routed = 3 * 1024 + 4 * 1024 + 9 * 1024 + 3 * 5 * 512 + 3 * 1024;
   EXPECT_EQ(layer_activations(mixture, plan, kind).count, routed);
   mixture.experts->shared_ffn = 512;
   EXPECT_EQ(layer_activations(mixture, plan, kind).count, routed + 1024 + 5 * 512);
 }
 
-TEST(LayerActivations, OfAMixtureCountWhatEachExpertReadWholeOnEveryTensorRank) {
+TEST(LayerActivations, CountWholeExpertInputsOnEveryTensorRank) {
   const Transformer mixture = small_mixture();
   const LayerKind kind{.attention = true, .mlp = MlpKind::mixture};
   TrainingPlan plan{.seq = 1};
@@ -127,7 +127,7 @@ TEST(LayerActivations, OfAMixtureCountWhatEachExpertReadWholeOnEveryTensorRank) 
   EXPECT_EQ(layer_activations(mixture, plan, kind).count, 8 * 1024 + 8 * 1024 + 3 * 6 * 512 + 4 * 3 * 2 * 1024);
 }
 
-TEST(StepMemory, OfFullRecomputationHoldsTheOneLayerThatIsMadeAgain) {
+TEST(StepMemory, WithFullRecomputationHoldsOneRecomputedLayer) {
   const Transformer model{
       .layers = 8, .hidden = 1024, .ffn = 4096, .heads = 16, .kv_heads = 16, .head_dim = 64, .vocab = 100};
   const TrainingPlan none{.pipeline = 4, .global_batch = 4, .seq = 64};
@@ -138,15 +138,16 @@ TEST(StepMemory, OfFullRecomputationHoldsTheOneLayerThatIsMadeAgain) {
   const std::int64_t seq = 64;
   EXPECT_EQ(input, 2 * seq * 1024);
   EXPECT_EQ(step_memory(model, plan, 0).activations.count, 4 * (2 * input) + whole);
-  EXPECT_EQ(step_memory(model, plan, 3).activations.count, 2 * input + whole);  // This is more than these few logits.
+  EXPECT_EQ(step_memory(model, plan, 3).activations.count,
+            2 * input + whole);  // This is more than the few logits take.
   Transformer wordy = model;
   wordy.vocab = 128256;
   EXPECT_EQ(step_memory(wordy, plan, 3).activations.count, 2 * input + 4 * seq * 1024 + 4 * seq * 128256);
 }
 
-TEST(LayerActivations, OfAHybridAreThoseOfItsParts) {
-  // One token: before each part 4 h; attention 4 x 2048 + 4 x 512, an MLP 4 x 4096, a state space of 2048 channels
-  // (32 heads, one group of 64): projected 2 x 4256, convolved 2 x 2176, twice 2 x 2048.
+TEST(LayerActivations, AddUpOverThePartsOfAHybrid) {
+  // One token: before each part 4 h; attention 4 x 2048 + 4 x 512, an MLP 4 x 4096, a state space of 2048 channels (32
+  // heads, one group of 64): projected 2 x 4256, convolved 2 x 2176, and twice 2 x 2048.
   const Transformer hybrid{.layers = 3,
                            .hidden = 1024,
                            .ffn = 4096,
@@ -163,7 +164,7 @@ TEST(LayerActivations, OfAHybridAreThoseOfItsParts) {
   EXPECT_EQ(of(dense_layer), of({.attention = true}) + of({.mlp = MlpKind::dense}));
 }
 
-TEST(StepMemory, OfTheStagesOfAHybridHoldsAllParameters) {
+TEST(StepMemory, HoldsAllParametersOverTheStagesOfAHybrid) {
   Transformer hybrid{.layers = 4,
                      .hidden = 1024,
                      .ffn = 4096,
@@ -177,7 +178,7 @@ TEST(StepMemory, OfTheStagesOfAHybridHoldsAllParameters) {
   EXPECT_EQ(parameters_on_gpu(hybrid, plan, 0) + parameters_on_gpu(hybrid, plan, 1), parameters_of(hybrid).total());
 }
 
-TEST(StepMemory, OfExpertsIsSharedByTheReplicasThatHoldTheSameOnes) {
+TEST(StepMemory, ShardsExpertsAmongReplicasThatHoldTheSameOnes) {
   const Transformer mixture{.layers = 4,
                             .hidden = 1024,
                             .ffn = 4096,
@@ -198,8 +199,8 @@ TEST(StepMemory, OfExpertsIsSharedByTheReplicasThatHoldTheSameOnes) {
 }
 
 // Figure 1 of Rajbhandari et al. 2020: 7.5 billion parameters on 64 ranks.
-TEST(StepMemory, OfZeroIsThatOfFigure1OfItsPaper) {
-  // A layer of 12 h^2 weights and no logits of its own: 7.5e9 = layers x 12 h^2 about.
+TEST(StepMemory, MatchesFigure1OfTheZeroPaper) {
+  // A layer has 12 h^2 weights, and there are no logits: 7.5e9 is about layers x 12 h^2.
   const Transformer model{.layers = 36,
                           .hidden = 4096,
                           .ffn = 16384,
@@ -220,7 +221,7 @@ TEST(StepMemory, OfZeroIsThatOfFigure1OfItsPaper) {
   EXPECT_NEAR(gigabytes(Zero::weights), 1.9, 0.05);
 }
 
-TEST(StepMemory, OfSharedWeightsHasTwoLayersWholeAndOneOfGradients) {
+TEST(StepMemory, HoldsTwoGatheredLayersAndOneOfGradients) {
   const Transformer model{
       .layers = 4, .hidden = 1024, .ffn = 4096, .heads = 16, .kv_heads = 16, .head_dim = 64, .vocab = 1000};
   TrainingPlan plan{.data = 8, .zero = Zero::weights, .global_batch = 16, .gradient_dtype = DType::bf16};
@@ -230,7 +231,7 @@ TEST(StepMemory, OfSharedWeightsHasTwoLayersWholeAndOneOfGradients) {
   EXPECT_EQ(step_memory(model, plan, 0).gathered.count, 2 * layer);
   plan.zero = Zero::optimizer;
   EXPECT_EQ(step_memory(model, plan, 0).gathered.count, 0);
-  plan = {.zero = Zero::weights, .global_batch = 16};  // There is no replica to share with.
+  plan = {.zero = Zero::weights, .global_batch = 16};  // There is no replica to shard among.
   EXPECT_EQ(step_memory(model, plan, 0).gathered.count, 0);
   Transformer wordy = model;
   wordy.vocab = 100 * layer / model.hidden;
@@ -238,7 +239,7 @@ TEST(StepMemory, OfSharedWeightsHasTwoLayersWholeAndOneOfGradients) {
   EXPECT_EQ(step_memory(wordy, plan, 0).gathered.count, 4 * wordy.vocab * wordy.hidden);
 }
 
-TEST(StepMemory, OfGradientsThatAPipelineAddsUpIsNotShared) {
+TEST(StepMemory, DoesNotShardGradientsThatAPipelineAccumulates) {
   const Transformer model{
       .layers = 4, .hidden = 1024, .ffn = 4096, .heads = 16, .kv_heads = 16, .head_dim = 64, .vocab = 1000};
   TrainingPlan plan{
@@ -249,7 +250,7 @@ TEST(StepMemory, OfGradientsThatAPipelineAddsUpIsNotShared) {
 }
 
 // Two stages of two pieces, two micro-batches: stage 0 runs all four forward passes before its first backward pass.
-TEST(StepMemory, OfWholeGradientsIsThatOfTheFullestMoment) {
+TEST(StepMemory, CountsWholeGradientsAtTheFullestMoment) {
   const Transformer model{
       .layers = 8, .hidden = 1024, .ffn = 4096, .heads = 16, .kv_heads = 16, .head_dim = 64, .vocab = 1000};
   TrainingPlan plan{.pipeline = 2,
@@ -260,16 +261,16 @@ TEST(StepMemory, OfWholeGradientsIsThatOfTheFullestMoment) {
                     .seq = 8192,
                     .gradient_dtype = DType::bf16};
   const std::int64_t gradients = 2 * parameters_on_gpu(model, plan, 0);
-  // Two micro-batches in four layers, and gradients of the piece that the first backward pass is in.
+  // Two micro-batches in four layers, and the gradients of the piece that runs the first backward pass.
   StepMemory memory = step_memory(model, plan, 0);
   EXPECT_EQ(memory.activations.count, 2 * 4 * layer_activations(model, plan, dense_layer).count);
   EXPECT_EQ(memory.gradients.count, gradients / 2);
-  // With few tokens gradients count for more: all of them, when one micro-batch's activations are left.
+  // With few tokens gradients matter more: the fullest moment holds all of them and the activations of one micro-batch.
   plan.seq = 64;
   memory = step_memory(model, plan, 0);
   EXPECT_EQ(memory.activations.count, 4 * layer_activations(model, plan, dense_layer).count);
   EXPECT_EQ(memory.gradients.count, gradients);
-  // With more micro-batches forward passes go on beside backward ones, and both are there at once.
+  // With more micro-batches, forward passes continue beside backward passes, and both are in memory at once.
   plan.seq = 8192;
   plan.global_batch = 32;
   memory = step_memory(model, plan, 0);
@@ -277,7 +278,7 @@ TEST(StepMemory, OfWholeGradientsIsThatOfTheFullestMoment) {
   EXPECT_EQ(memory.gradients.count, gradients);
 }
 
-TEST(StepMemory, OfAllStagesAtOnceIsThatOfEach) {
+TEST(StepMemory, IsTheSameForAllStagesAtOnceAndForEach) {
   const Transformer model{.layers = 7,
                           .hidden = 1024,
                           .ffn = 4096,
@@ -306,7 +307,7 @@ TEST(StepMemory, OfAllStagesAtOnceIsThatOfEach) {
   EXPECT_EQ(largest_step_memory(model, plan).total(), largest.total());
 }
 
-TEST(StepMemory, OfAnInterleavedPipelineGrowsAsKorthikantiSays) {
+TEST(StepMemory, GrowsWithInterleavingAsInKorthikanti) {
   TrainingPlan plan = korthikanti(8, true, Recompute::selective);
   plan.pipeline = 4;
   plan.global_batch = 64;
@@ -317,7 +318,7 @@ TEST(StepMemory, OfAnInterleavedPipelineGrowsAsKorthikantiSays) {
   EXPECT_NEAR(interleaved / plain, 1.0 + 3.0 / (4.0 * 3.0), 1e-12);  // 1 + (p - 1) / (p m)
 }
 
-TEST(StepMemory, OfAllStagesHoldsAllParameters) {
+TEST(StepMemory, HoldsAllParametersOverAllStages) {
   TrainingPlan plan = korthikanti(1, false, Recompute::none);
   plan.pipeline = 4;
   std::int64_t sum = 0;

@@ -16,17 +16,17 @@ constexpr double bslh2 = 64.0 * 2048 * 96 * 12288 * 12288;
 constexpr double s_over_h = 2048.0 / 12288;
 constexpr double v_over_lh = 51200.0 / (96.0 * 12288);
 
-TEST(ModelFlops, OfGptAreEquation7OfKorthikanti) {
+TEST(ModelFlops, MatchEquation7OfKorthikantiForGpt) {
   const double expected = 72.0 * bslh2 * (1.0 + s_over_h / 6.0 + v_over_lh / 12.0);
   EXPECT_NEAR(training_flops(gpt_3, batch, AttentionCount::full).count / expected, 1.0, 1e-12);
 }
 
-TEST(ModelFlops, WithFullRecomputationAreEquation3OfNarayanan) {
+TEST(ModelFlops, MatchEquation3OfNarayananWithFullRecomputation) {
   const double expected = 96.0 * bslh2 * (1.0 + s_over_h / 6.0 + v_over_lh / 16.0);
   EXPECT_NEAR(hardware_flops(gpt_3, batch, AttentionCount::full, Recompute::full).count / expected, 1.0, 1e-12);
 }
 
-TEST(ModelFlops, WithSelectiveRecomputationAreEquation8OfKorthikanti) {
+TEST(ModelFlops, MatchEquation8OfKorthikantiWithSelectiveRecomputation) {
   const double expected = 72.0 * bslh2 * (1.0 + s_over_h * 4.0 / 18.0 + v_over_lh / 12.0);
   EXPECT_NEAR(hardware_flops(gpt_3, batch, AttentionCount::full, Recompute::selective).count / expected, 1.0, 1e-12);
 }
@@ -38,10 +38,10 @@ TEST(ModelFlops, CountHalfOfTheScoresBehindACausalMask) {
   EXPECT_EQ(causal.layers, full.layers);
 }
 
-TEST(ModelFlops, OfExpertsAreThoseOfTheActiveOnesAndTheRouter) {
+TEST(ModelFlops, CountActiveExpertsAndTheRouter) {
   Transformer model = gpt_3;
   model.experts = Experts{.count = 8, .active = 2, .ffn = 1000};
-  const double products = 2.0 * 12288 * 1000 * 2 + 12288 * 8;  // Two experts of two GEMMs, and the router.
+  const double products = 2.0 * 12288 * 1000 * 2 + 12288 * 8;  // Two experts of two GEMMs, and the router
   const double attention = 4.0 * 12288 * 12288;
   EXPECT_EQ(forward_flops(model, {1, 1}, AttentionCount::full).layers.count, 2.0 * 96 * (products + attention));
 }

@@ -11,45 +11,45 @@
 namespace commfuse {
 namespace {
 
-TEST(ParametersTest, OfLlamaAreThoseOfThePublishedWeights) {
+TEST(ParametersTest, MatchThePublishedWeightsOfLlama) {
   EXPECT_EQ(parameters_of(load_model("llama-3.1-8b")).total(), 8'030'261'248);
   EXPECT_EQ(parameters_of(load_model("llama-3.1-70b")).total(), 70'553'706'496);
   EXPECT_EQ(parameters_of(load_model("llama-3.1-405b")).total(), 405'853'388'800);
 }
 
-TEST(ParametersTest, OfGpt3AreThoseOfItsPaper) {
+TEST(ParametersTest, MatchThePaperOfGpt3) {
   Transformer model = load_model("gpt-3-175b");
   model.vocab = 50257;                                                              // Before padding.
   EXPECT_NEAR(static_cast<double>(parameters_of(model).total()), 174.6e9, 0.05e9);  // Brown et al. 2020, table D.1
 }
 
-TEST(ParametersTest, OfGpt2XlAreThoseOfThePublishedWeights) {
+TEST(ParametersTest, MatchThePublishedWeightsOfGpt2Xl) {
   EXPECT_EQ(parameters_of(load_model("gpt-2-xl")).total(), 1'557'611'200);
 }
 
-TEST(ParametersTest, OfQwenWithBiasesAreThoseOfThePublishedWeights) {
+TEST(ParametersTest, MatchThePublishedWeightsOfQwenWithBiases) {
   EXPECT_EQ(parameters_of(load_model("qwen2.5-7b")).total(), 7'615'616'512);
 }
 
-TEST(ParametersTest, OfMixtralAreThoseOfThePublishedWeights) {
+TEST(ParametersTest, MatchThePublishedWeightsOfMixtral) {
   const ModelParameters count = parameters_of(load_model("mixtral-8x7b"));
   EXPECT_EQ(count.total(), 46'702'792'704);
   EXPECT_NEAR(static_cast<double>(count.active()), 12.9e9, 0.05e9);
 }
 
-TEST(ParametersTest, OfDeepseekV3Are671BillionOfWhichATokenMeets37) {
+TEST(ParametersTest, MatchDeepseekV3With671BillionAnd37BillionActive) {
   const ModelParameters count = parameters_of(load_model("deepseek-v3"));
   EXPECT_NEAR(static_cast<double>(count.total()), 671e9, 0.1e9);
   EXPECT_NEAR(static_cast<double>(count.active()), 37e9, 0.6e9);  // with the embedding, 37.55
 }
 
-TEST(ParametersTest, OfQwen3OfExpertsAre30BillionOfWhichATokenMeets3) {
+TEST(ParametersTest, MatchQwen3With30BillionAnd3BillionActive) {
   const ModelParameters count = parameters_of(load_model("qwen3-30b-a3b"));
   EXPECT_NEAR(static_cast<double>(count.total()), 30.5e9, 0.05e9);
   EXPECT_NEAR(static_cast<double>(count.active()), 3.3e9, 0.06e9);
 }
 
-TEST(ParametersTest, OfNemotronHAreThoseOfThePublishedWeights) {
+TEST(ParametersTest, MatchThePublishedWeightsOfNemotronH) {
   // The safetensors index of nvidia/Nemotron-H-8B-Base-8K: in-projections of 18560 x 4096.
   EXPECT_EQ(load_model("nemotron-h-8b").state_space->projected(), 18'560);
   EXPECT_EQ(parameters_of(load_model("nemotron-h-8b")).total(), 8'100'852'736);
@@ -57,11 +57,11 @@ TEST(ParametersTest, OfNemotronHAreThoseOfThePublishedWeights) {
   EXPECT_NEAR(static_cast<double>(parameters_of(load_model("nemotron-h-56b")).total()), 56.3e9, 1e9);
 }
 
-TEST(StateSpaceParameters, OfMambaAreThoseOfThePublishedWeights) {
+TEST(StateSpaceParameters, MatchThePublishedWeightsOfMamba) {
   // state-spaces/mamba2-2.7b: 64 layers, d_model 2560, expand 2, d_state 128, headdim 64, one group, d_conv 4.
   const Transformer model{
       .hidden = 2560, .vocab = 50288, .state_space = StateSpace{.inner = 5120, .head_dim = 64, .state = 128}};
-  // in 2560 x 10576, convolution 5376 x 5, three of 80 heads, two norms, out 5120 x 2560
+  // in 2560 x 10576, convolution 5376 x 5, three vectors of 80 heads, two norms, out 5120 x 2560
   EXPECT_EQ(state_space_parameters(model), 27'074'560 + 26'880 + 240 + 5120 + 2560 + 13'107'200);
   EXPECT_NEAR(static_cast<double>(64 * state_space_parameters(model) + model.vocab * model.hidden), 2.70e9, 0.01e9);
 }

@@ -58,12 +58,12 @@ TEST(SiteOf, DownContractsFfn) {
   EXPECT_EQ(site.columns, 8192);
 }
 
-TEST(FlopsOf, IsTwoAMultiplyAndAdd) {
+TEST(FlopsOf, CountsTwoFlopsPerMultiplyAdd) {
   // 2 x 1024 x 8192 x 8192 = 137,438,953,472
   EXPECT_EQ(flops_of(site_of(llama_70b, SiteName::out_proj, 1024)), Flops{137'438'953'472.0});
 }
 
-TEST(FlopsOf, ALayerDoesTwoFlopsAWeightAToken) {
+TEST(FlopsOf, CountsTwoFlopsPerWeightAndToken) {
   double flops = 0.0;
   std::int64_t weights = 0;
   for (const SiteName name : all_sites) {
@@ -71,12 +71,12 @@ TEST(FlopsOf, ALayerDoesTwoFlopsAWeightAToken) {
     flops += flops_of(site).count;
     weights += site.contraction * site.columns;
   }
-  // 8192 x 10240 + 8192 x 8192 + 8192 x 57344 + 28672 x 8192 = 855,638,016 weights a layer.
+  // 8192 x 10240 + 8192 x 8192 + 8192 x 57344 + 28672 x 8192 = 855,638,016 weights per layer.
   EXPECT_EQ(weights, 855'638'016);
   EXPECT_EQ(flops, 2.0 * 855'638'016.0);
 }
 
-TEST(SiteNames, AreThoseOfResults) {
+TEST(SiteNames, AreThoseInResults) {
   EXPECT_EQ(name_of(SiteName::gate_up), "gate_up");
   EXPECT_EQ(name_of(SiteKind::ag_gemm), "ag_gemm");
   EXPECT_EQ(name_of(SiteKind::gemm_rs), "gemm_rs");
@@ -94,7 +94,7 @@ TEST(RequireDivisible, AcceptsAnEvenSplit) {
   EXPECT_EQ(refusal(SiteName::down, 1022, 7), "accepted");
 }
 
-TEST(RequireDivisible, NamesTheRanksThatWouldDo) {
+TEST(RequireDivisible, NamesRanksThatDivide) {
   EXPECT_EQ(
       refusal(SiteName::qkv, 1024, 3),
       "8 kv heads of llama-3.1-70b cannot be split over 3 ranks; choose ranks that divide heads (64) and kv heads (8): "
@@ -113,14 +113,14 @@ TEST(RequireDivisible, NamesTheRanksThatWouldDo) {
       "7, 8, 14, 16, 28, 32, 56, 64, 112, 128, 224, 256, 448, 512, 896, 1024");
 }
 
-TEST(RequireDivisible, GivesEachRankACopyOfAKvHeadWhereThatIsAskedFor) {
+TEST(RequireDivisible, GivesEachRankACopyOfAKvHeadWhereThatIsRequested) {
   EXPECT_EQ(refusal(SiteName::qkv, 1024, 16, KeyHeads::copied), "accepted");
   EXPECT_EQ(refusal(SiteName::qkv, 1024, 16).substr(0, 53), "8 kv heads of llama-3.1-70b cannot be split over 16 r");
   EXPECT_EQ(refusal(SiteName::qkv, 1024, 128, KeyHeads::copied).substr(0, 55),
             "64 heads of llama-3.1-70b cannot be split over 128 rank");
 }
 
-TEST(WithCopiedHeads, ARankHasOneOfEach) {
+TEST(WithCopiedHeads, GivesARankOneHeadOfEachKind) {
   EXPECT_FALSE(with_copied_heads(llama_70b, 8).has_value());
   EXPECT_FALSE(with_copied_heads(llama_70b, 12).has_value()) << "a part of the ranks would have two";
   EXPECT_EQ(with_copied_heads(llama_70b, 16)->qkv_columns(), (64 + 2 * 16) * 128);
@@ -136,7 +136,7 @@ TEST(WithCopiedHeads, ARankHasOneOfEach) {
   EXPECT_EQ(with_copied_heads(hybrid, 32)->state_space->groups, 2) << "16 heads of its state do not split over 32";
 }
 
-TEST(RequireDivisible, NamesTokensThatWouldDo) {
+TEST(RequireDivisible, NamesTokensThatDivide) {
   EXPECT_EQ(
       refusal(SiteName::down, 1001, 8),
       "1001 tokens (batch x sequence) cannot be split over 8 ranks; choose a multiple of 8, such as 1000 or 1008");

@@ -30,7 +30,7 @@ std::string refusal(const TrainingPlan& plan, const Transformer& model = llama_4
   return "accepted";
 }
 
-TEST(TrainingPlan, OfLlama405bGivesTheFirstAndTheLastStageOneLayerLess) {
+TEST(TrainingPlan, GivesEndStagesOfLlama405bOneLayerLess) {
   const TrainingPlan plan{.tensor = 8, .pipeline = 16, .data = 128, .global_batch = 2048, .seq = 8192};
   EXPECT_EQ(refusal(plan), "accepted");
   EXPECT_EQ(plan.gpus(), 16384);
@@ -41,7 +41,7 @@ TEST(TrainingPlan, OfLlama405bGivesTheFirstAndTheLastStageOneLayerLess) {
   EXPECT_EQ(layers.back(), 7);
 }
 
-TEST(TrainingPlan, EveryKindOfLayerHasToSplit) {
+TEST(TrainingPlan, RequiresEveryKindOfLayerToSplit) {
   Transformer model = llama_405b;
   model.kinds.assign(126, dense_layer);
   EXPECT_EQ(refusal({.tensor = 8}, model), "accepted");
@@ -97,7 +97,7 @@ TEST(TrainingPlan, NamesTheTwoSettingsThatClash) {
             "a vocabulary of 7 is less than tensor parallelism 8; choose fewer tensor ranks");
 }
 
-TEST(TrainingPlan, SharesASequenceAmongContextAndUlyssesRanks) {
+TEST(TrainingPlan, SplitsASequenceAmongContextAndUlyssesRanks) {
   const TrainingPlan plan{.tensor = 2, .data = 3, .context = 4, .ulysses = 2, .global_batch = 3, .seq = 4096};
   EXPECT_EQ(refusal(plan), "accepted");
   EXPECT_EQ(plan.gpus(), 48);
@@ -105,7 +105,7 @@ TEST(TrainingPlan, SharesASequenceAmongContextAndUlyssesRanks) {
   EXPECT_EQ(plan.tokens_per_pass(), 512);
 }
 
-TEST(TrainingPlan, OfAHybridSplitsHeadsAndGroupsOfItsStateSpace) {
+TEST(TrainingPlan, SplitsHeadsAndGroupsOfTheStateSpaceOfAHybrid) {
   Transformer hybrid = llama_405b;
   hybrid.layers = 2;
   hybrid.state_space = StateSpace{.inner = 16384, .head_dim = 64, .state = 128, .groups = 4};
@@ -121,7 +121,7 @@ TEST(TrainingPlan, OfAHybridSplitsHeadsAndGroupsOfItsStateSpace) {
       "choose fewer ranks that share a sequence");
 }
 
-TEST(TrainingPlan, RefusesWhatLeaves64Bits) {
+TEST(TrainingPlan, RefusesOverflowOf64Bits) {
   constexpr std::int64_t giga = std::int64_t{1} << 30;
   EXPECT_EQ(refusal({.global_batch = giga, .micro_batch = giga, .seq = 2}),
             "micro-batch 1073741824 times seq 2 is too large; the most is 1073741824 tokens");
@@ -137,7 +137,7 @@ TEST(TrainingPlan, RefusesWhatLeaves64Bits) {
   EXPECT_EQ(refusal({.seq = giga}), "accepted");
 }
 
-TEST(TrainingPlan, OfMoreGpusThanCanBeCountedHasTheMost) {
+TEST(TrainingPlan, SaturatesAtTheLargestNumberOfGpus) {
   constexpr std::int64_t kilo = 1024;
   const TrainingPlan plan{
       .tensor = kilo * kilo, .pipeline = kilo, .data = kilo * kilo, .context = kilo, .ulysses = kilo};

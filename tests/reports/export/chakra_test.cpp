@@ -25,7 +25,7 @@ struct Trace {
   std::vector<proto::Node> nodes;
 };
 
-/// Reads bytes as ASTRA-sim's feeders do: a length, then a message of that length, to the end.
+/// Reads bytes as ASTRA-sim's feeders do: a length, then a message of that length, repeated to the end.
 Trace read(const std::string& bytes) {
   google::protobuf::io::CodedInputStream in(reinterpret_cast<const std::uint8_t*>(bytes.data()),
                                             static_cast<int>(bytes.size()));

@@ -23,7 +23,7 @@ struct Edge {
   std::string from, to, attributes;
 };
 
-/// Contents of a graph, read line by line; a line of another form is an error.
+/// Contents of a graph, read line by line; a line of any other form is an error.
 struct Graph {
   std::map<std::string, std::string> nodes;  // name to label
   std::map<std::string, std::string> cluster_of;
@@ -99,11 +99,11 @@ TEST(Dot, DrawsOpsWaitsLanesAndMessages) {
   EXPECT_EQ(graph.edges_with("#0072B2"), (Pairs{{"r0_op0", "r1_op0"}, {"r1_op0", "r0_op0"}}));
 }
 
-TEST(Dot, DrawsOnlyTheRanksAskedFor) {
+TEST(Dot, DrawsOnlyTheRequestedRanks) {
   const Graph graph = graph_of(one_site("commfuse", SiteKind::ag_gemm, 4), {1, 2});
   EXPECT_EQ(graph.nodes.size(), 2U * 7);
   for (const auto& [from, to] : graph.edges_with("#0072B2")) {
-    EXPECT_EQ(from.substr(0, 2), "r1");  // the ring goes up; edges to 3 and from 0 are not drawn
+    EXPECT_EQ(from.substr(0, 2), "r1");  // the ring sends upwards; edges to 3 and from 0 are not drawn
     EXPECT_EQ(to.substr(0, 2), "r2");
   }
   EXPECT_EQ(graph.edges_with("#0072B2").size(), 3U);

@@ -19,7 +19,7 @@ struct Exported {
   Sizes sizes;
   Costs costs;
 
-  /// All blocks have one element, except those of `hidden` and `k`.
+  /// All blocks have one element, except blocks of `hidden` and `k`.
   Exported(Program made, const OpCosts& op_costs, std::int64_t width = 1)
       : program(std::make_shared<const Program>(std::move(made))),
         lowered(lower(program)),

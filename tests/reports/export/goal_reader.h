@@ -29,8 +29,8 @@ struct GoalTask {
 
 using GoalRank = std::vector<GoalTask>;
 
-/// Reads line by line, as strictly as the scanner of LogGOPSim: no blanks at either end, one blank between words,
-/// comments on lines of their own, labels before they are named. Throws std::runtime_error with the line.
+/// Reads line by line, as strictly as LogGOPSim's scanner: no blanks at either end, one blank between words,
+/// comments on separate lines, labels before their use. Throws std::runtime_error with the line.
 class GoalReader {
  public:
   static std::vector<GoalRank> read(const std::string& text) {
@@ -102,7 +102,7 @@ class GoalReader {
 };
 
 /// Meaning of a rank's text, independent of labels, tags and CPUs: its k-th calc, send and recv, and their dependencies
-/// without those that others imply.
+/// without implied ones.
 struct GoalMeaning {
   using Name = std::pair<GoalTask::Kind, std::size_t>;
   std::map<Name, std::pair<std::int64_t, std::int64_t>> tasks;  // amount, peer

@@ -92,7 +92,7 @@ TEST(GoalExport, FuseAgOnEightRanksEqualsTheOneWrittenByHand) {
   }
 }
 
-TEST(GoalExport, LaneOrderStartsExchangesAfterBothHalvesOfTheOneBefore) {
+TEST(GoalExport, LaneOrderStartsAnExchangeAfterBothHalvesOfTheLast) {
   const std::vector<GoalRank> goal = goal_of(fuse_ag(), MessageOrder::lane);
   const std::vector<GoalRank> expected = reference("fa8.goal");
   messages_of(goal);
@@ -110,7 +110,7 @@ TEST(GoalExport, LaneOrderStartsExchangesAfterBothHalvesOfTheOneBefore) {
         }
       }
     }
-    // 6 exchanges wait for the one before, with 2 halves each; 7 tiles wait for 2 halves and for a tile.
+    // 6 exchanges wait for the previous exchange, with 2 halves each; 7 tiles wait for 2 halves and for a tile.
     EXPECT_EQ(actual.after.size(), 6U * 4 + 7 * 3);
   }
 }
@@ -150,7 +150,7 @@ TEST(GoalExport, GroupsOfACollectiveTalkAmongThemselves) {
   }
 }
 
-TEST(GoalExport, WhatDoesNotDivideIsRoundedUp) {
+TEST(GoalExport, RoundsUpUnevenParts) {
   Exported exported(one_collective(CollectiveKind::all_reduce, 4), {});
   exported.sizes.block = {3, 3};  // 36 x 3 in bf16: 216 B
   EXPECT_EQ(goal_of(exported, MessageOrder::lane)[0][0].amount, 54);
@@ -237,12 +237,12 @@ void for_all_schedules(const Visit& visit) {
   }
 }
 
-TEST(GoalExport, TakesAsLongAsTheEngineSaysUnderTheSameRules) {
+TEST(GoalExport, TakesAsLongAsInTheEngineUnderTheSameRules) {
   for_all_schedules([](const Program& program, std::int32_t ranks) {
     for (const Duration issue : {Duration{}, Duration{2us}}) {
       const Exported exported(program, {.gemm = 10us,
                                         .exchange = 4us,
-                                        // equal to the sum of the steps that spell it out
+                                        // equal to the sum of the steps that it expands to
                                         .collective = (ranks - 1) * 4us,
                                         .elementwise = 3us,
                                         .issue = issue});
@@ -295,7 +295,7 @@ TEST(GoalExport, NoTwoCalculationsOfACpuMayRunAtOnce) {
   });
 }
 
-TEST(GoalExport, IsTheTextThatTxt2binTakes) {
+TEST(GoalExport, IsReadByTxt2bin) {
   const Exported exported(one_site("commfuse", SiteKind::ag_gemm, 2), {.gemm = Duration{10'000'400}, .issue = 1us}, 4);
   constexpr const char* rank =  // a rank and its peer
       "rank {0} {{\n"

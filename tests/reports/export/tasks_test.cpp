@@ -86,7 +86,7 @@ TEST(Tasks, BothOrdersKeepEveryUseOfMemoryInOrder) {
   }
 }
 
-TEST(Tasks, WhatOthersImplyIsLeftOut) {
+TEST(Tasks, OmitImpliedDependencies) {
   // The ops are exchange 0, GEMM 1, exchange 2 and GEMM 3, which waits for 0 and, on its lane, for 1.
   Exported exported(one_site("commfuse", SiteKind::ag_gemm, 3), {.gemm = 10us});
   const std::vector<Task> tasks = reports::tasks_of(exported.input(), 0, {});
@@ -114,7 +114,7 @@ TEST(Tasks, EveryRankHasItsOwnPrice) {
   EXPECT_EQ(reports::tasks_of(exported.input(), 1, {}).back().time, 110us);
 }
 
-TEST(Tasks, WhoSendsToItselfCalculates) {
+TEST(Tasks, ASendToTheOwnRankIsACalculation) {
   ProgramBuilder builder("self", Mesh{{{"tp", 2}}});
   const DimensionId tokens = builder.dimension("tokens", 2);
   const BufferId from = builder.buffer("from", BufferRole::input, {tokens, 1}, {tokens, 1}, DType::bf16);
@@ -127,7 +127,7 @@ TEST(Tasks, WhoSendsToItselfCalculates) {
   EXPECT_EQ(tasks[0].time, 3us);
 }
 
-TEST(Tasks, OpsOfOtherRanksAreNotThere) {
+TEST(Tasks, OmitOpsOfOtherRanks) {
   ProgramBuilder builder("one way", Mesh{{{"tp", 3}}});
   const DimensionId tokens = builder.dimension("tokens", 1);
   const BufferId from = builder.buffer("from", BufferRole::input, {tokens, 1}, {tokens, 1}, DType::bf16);
@@ -143,7 +143,7 @@ TEST(Tasks, OpsOfOtherRanksAreNotThere) {
   ASSERT_EQ(to_1.size(), 1U);
   EXPECT_EQ(from_0[0].kind, Task::Kind::send);
   EXPECT_EQ(to_1[0].kind, Task::Kind::receive);
-  EXPECT_EQ(from_0[0].tag, to_1[0].tag);  // the sender's op gives the tag, though the receiver's op differs
+  EXPECT_EQ(from_0[0].tag, to_1[0].tag);  // the tag follows from the sender's op, though the receiver's op differs
   EXPECT_TRUE(reports::tasks_of(exported.input(), 2, {}).empty());
 }
 

@@ -46,7 +46,7 @@ class Calibrate : public testing::Test {
   fs::path folder_ = fs::temp_directory_path() / ("commfuse-calibrate-" + std::to_string(getpid()));
 };
 
-/// Returns the output of nccl-tests on a machine that exists on paper only.
+/// Returns the output of nccl-tests on a hypothetical machine.
 std::string printed(const CollectiveParameters& machine, CollectiveKind kind, const std::string& program, int ranks,
                     Noise& noise) {
   std::string text =
@@ -80,9 +80,9 @@ double off(const Parameter<T>& fitted, const Parameter<T>& truth) {
   return std::abs(std::log(of(fitted.value) / of(truth.value))) / fitted.standard_error;
 }
 
-TEST_F(Calibrate, AMadeUpMachineIsFoundAgainInWhatNcclTestsPrintsOfIt) {
-  // The truth is slower and later than the base in every parameter that decides large messages, by factors that no fit
-  // knows.
+TEST_F(Calibrate, RecoversASyntheticMachineFromOutputOfNcclTests) {
+  // In every parameter that determines large messages, the truth has lower rates and higher latencies than the base, by
+  // factors that no fit is given.
   CollectiveParameters truth = base().link.collective;
   truth.rate.value.value *= 0.8;
   truth.base_latency.value = truth.base_latency.value * 5 / 4;
@@ -110,7 +110,7 @@ TEST_F(Calibrate, AMadeUpMachineIsFoundAgainInWhatNcclTestsPrintsOfIt) {
   EXPECT_LT(calibration.parts[0].held_back.median, 0.02);
   EXPECT_GT(calibration.parts[0].held_back.rows, 20U);
 
-  // The machine is loaded from the file, as a user would.
+  // The machine is loaded from the file, as a user would load it.
   const Machine machine = load_machine(write("made-up.yaml", calibration.yaml).string());
   const CollectiveParameters& fitted = machine.link.collective;
   EXPECT_LT(off(fitted.rate, truth.rate), 3.0);
@@ -205,7 +205,7 @@ TEST_F(Calibrate, KernelsOfFrameworksAreFittedFromATable) {
   EXPECT_EQ(machine.link.collective.fit, before.link.collective.fit);
 }
 
-TEST_F(Calibrate, KernelsOfFrameworksStandBesideCollectives) {
+TEST_F(Calibrate, KernelsOfFrameworksAreFittedBesideCollectives) {
   Noise noise;
   const CollectiveParameters truth = base().link.collective;
   std::vector<fs::path> files{write("sums.csv", sums_of(made_up_kernels(), noise))};
@@ -224,7 +224,7 @@ TEST_F(Calibrate, KernelsOfFrameworksStandBesideCollectives) {
             truth.custom_all_reduce->trtllm->one_shot_rate.source);
 }
 
-/// Expects the same parameter but for a tenth of its error, which compilers may round into.
+/// Expects equal parameters, except for a tenth of the error, because compilers round differently.
 template <class T>
 void expect_same(const Parameter<T>& fitted, const Parameter<T>& file) {
   EXPECT_LT(std::abs(std::log(of(fitted.value) / of(file.value))), 0.001 + 0.1 * file.standard_error);
@@ -233,7 +233,7 @@ void expect_same(const Parameter<T>& fitted, const Parameter<T>& file) {
   EXPECT_EQ(fitted.source, file.source);
 }
 
-TEST_F(Calibrate, ShippedKernelsAreThoseOfThePublicTables) {
+TEST_F(Calibrate, ShippedKernelsFollowFromThePublicTables) {
   const fs::path data = COMMFUSE_SOURCE_DIR "/../shared/data/measured";
   const std::vector<fs::path> tables{data / "allreduce_custom_latency_aic.csv",
                                      data / "allreduce_custom_latency_aic_more.csv"};
@@ -323,7 +323,7 @@ TEST_F(Calibrate, MemoryBoundKernelsAreFittedFromATableOfLayers) {
     text += fmt::format("mine,mlp_down_proj,{},64,4096,{},20\n", tp, 11008 / tp);
     for (std::int64_t m = 8; m <= 4096; m += 136) {
       const std::int64_t inner = 11008 / tp;
-      const std::int64_t heads = 8192 / tp;  // Queries and keys.
+      const std::int64_t heads = 8192 / tp;  // These are queries and keys.
       add("add", tp, {.rows = m, .width = 4096, .traffic = Bytes{6 * m * 4096}});
       add("input_layernorm", tp,
           {.kernel = FrameworkKernel::norm, .rows = m, .width = 4096, .traffic = Bytes{4 * m * 4096}});
@@ -345,7 +345,7 @@ TEST_F(Calibrate, MemoryBoundKernelsAreFittedFromATableOfLayers) {
   EXPECT_NEAR(fitted.activation_efficiency.value, 0.4, 0.01);
 }
 
-TEST_F(Calibrate, GroupsAreHeldOutByTheWordsOfTheTableAsScoreHoldsThemOut) {
+TEST_F(Calibrate, HoldsOutTheSameGroupsAsScore) {
   std::string text = "hw,op,ngpus,bytes,time_us\n";
   std::size_t kept_back = 0;
   for (std::int64_t bytes = 1 << 10; bytes <= std::int64_t{1} << 30; bytes = bytes * 5 / 4) {
@@ -358,7 +358,7 @@ TEST_F(Calibrate, GroupsAreHeldOutByTheWordsOfTheTableAsScoreHoldsThemOut) {
   EXPECT_EQ(calibration.parts.at(0).held_back.rows, kept_back);
 }
 
-TEST_F(Calibrate, WhatOneNodesFormulasDoNotSpeakOfIsLeftOutAndCounted) {
+TEST_F(Calibrate, SkipsAndCountsRowsOutsideTheFormulasOfOneNode) {
   const Observations seen = read_observations({write("more.csv",
                                                      "op,ngpus,bytes,time_us,nodes\n"
                                                      "broadcast,8,4096,9.5,1\n"
@@ -404,7 +404,7 @@ TEST_F(Calibrate, TooFewRowsAreRefusedWithHowManyAreNeeded) {
   }
 }
 
-TEST_F(Calibrate, ATimeThatNoClockMeasuresIsAFaultOfItsRow) {
+TEST_F(Calibrate, AnImpossibleTimeIsAFaultOfItsRow) {
   const fs::path table = write("odd.csv",
                                "hw,dtype,m,n,k,time_us\nA,bf16,64,64,64,1e300\nA,bf16,64,64,64,1e-7\n"
                                "A,bf16,64,64,64,5\nA,bf16,64,64,64,1e-6\n");
@@ -453,7 +453,7 @@ TEST_F(Calibrate, AMessageFarAboveTheLinksOfTheBaseIsAFaultOfItsRow) {
   EXPECT_EQ(other.faults.front().find(printed.string() + ":4: sendrecv of 67108864 bytes on 2 GPUs ran at "), 0U);
 }
 
-TEST_F(Calibrate, AFileOfNoKnownFormatIsToldWhatIsRead) {
+TEST_F(Calibrate, AFileOfUnknownFormatListsTheKnownOnes) {
   const auto why = [&](const std::string& text) -> std::string {
     try {
       read_observations({write("file.txt", text)}, std::nullopt);
@@ -477,7 +477,7 @@ TEST_F(Calibrate, AFileOfNoKnownFormatIsToldWhatIsRead) {
             file + ":1: the header is that of kind gemm but for the column k; add it");
 }
 
-TEST_F(Calibrate, AColumnThatIsThereTwiceIsNamed) {
+TEST_F(Calibrate, NamesADuplicateColumn) {
   const fs::path table = write("two.csv", "# mine\nhw,dtype,m,n,k,m,time_us\nA,bf16,64,64,64,1,5\n");
   try {
     read_observations({table}, std::nullopt);
@@ -487,7 +487,7 @@ TEST_F(Calibrate, AColumnThatIsThereTwiceIsNamed) {
   }
 }
 
-TEST_F(Calibrate, RowsThatNoFormulaFitsAreSaidWithTheirFile) {
+TEST_F(Calibrate, RowsThatNoFormulaFitsAreReportedWithTheirFile) {
   std::string text = "op,ngpus,bytes,time_us\n";
   for (const char* op : {"all_gather", "reduce_scatter", "all_reduce"}) {
     for (const int ranks : {2, 4, 8}) {
@@ -506,7 +506,7 @@ TEST_F(Calibrate, RowsThatNoFormulaFitsAreSaidWithTheirFile) {
   }
 }
 
-TEST_F(Calibrate, WhereNothingIsLeftTheFirstFaultIsTheReason) {
+TEST_F(Calibrate, WithoutRowsLeftTheFirstFaultIsTheReason) {
   const fs::path table = write("odd.csv", "hw,dtype,m,n,k,time_us\nA,bf16,64,64,64,1e300\nA,bf16,64,64,64,0\n");
   try {
     calibrate(base(), "h100-sxm", "odd", read_observations({table}, std::nullopt));
@@ -518,7 +518,7 @@ TEST_F(Calibrate, WhereNothingIsLeftTheFirstFaultIsTheReason) {
   }
 }
 
-TEST_F(Calibrate, WhereEveryRowIsPassedOverItIsSaidWhy) {
+TEST_F(Calibrate, ReportsWhyEveryRowIsSkipped) {
   const auto why = [&](const std::string& row, const std::optional<std::string>& machine) -> std::string {
     const fs::path table = write("g.csv", "hw,dtype,m,n,k,time_us\n" + row + row);
     try {
@@ -545,7 +545,7 @@ TEST_F(Calibrate, ResidualsAreDrawnByTenfoldsOfTime) {
             "                     -30%                0                +30%\n");
 }
 
-TEST_F(Calibrate, AFileThatExtendsAnotherIsToldWhatIsWrongWithItsBase) {
+TEST_F(Calibrate, MistakesOfAnExtendedBaseAreReported) {
   EXPECT_EQ(load_machine(write("same.yaml", "schema: commfuse.hardware/1\nname: same\nextends: h100-sxm\n").string())
                 .accelerator.sms,
             132);
@@ -568,8 +568,8 @@ MicroBenchmark micro(std::string op, std::int64_t bytes, Duration time) {
   return {.op = std::move(op), .dtype = "bf16", .bytes = bytes, .ranks = 2, .samples = {time}};
 }
 
-/// Returns the record that `commfuse-validate bench` would write on a machine that exists on paper only: the base
-/// `cpu`, faster.
+/// Returns the record that `commfuse-validate bench` would write on a hypothetical machine: a faster version of the
+/// base `cpu`.
 RunRecord record_of(const Machine& truth) {
   Noise noise;
   RunRecord record{.executor = "cpu", .compute = "real", .links = "copied", .environment = {.cpu = "on paper"}};
@@ -599,7 +599,7 @@ RunRecord record_of(const Machine& truth) {
   return record;
 }
 
-TEST_F(Calibrate, RecordsOfOneGpuAreOfOneMachineWhateverComputedAttentionThere) {
+TEST_F(Calibrate, RecordsOfOneGpuAreOneMachineWhateverRanAttention) {
   RunRecord record = record_of(load_machine("cpu"));
   record.environment.gpu = "a GPU";
   const fs::path first = write("one.json", to_json(record));
@@ -650,7 +650,7 @@ std::string refusal_of(const std::vector<fs::path>& files) {
   return "";
 }
 
-TEST_F(Calibrate, ARecordOfSchedulesAloneIsNothingToFit) {
+TEST_F(Calibrate, ARecordOfSchedulesAloneCannotBeFitted) {
   RunRecord record{.executor = "cpu", .compute = "real"};
   record.runs.push_back({.strategy = "serial", .makespans = {std::chrono::milliseconds(1)}});
   EXPECT_EQ(refusal_of({write("run.json", to_json(record))}),
@@ -662,7 +662,7 @@ TEST_F(Calibrate, ARecordOfSchedulesAloneIsNothingToFit) {
             "record of commfuse-validate bench --out or run --compute real --spans");
 }
 
-TEST_F(Calibrate, OpsOfSchedulesAreRowsAndThoseOfSingleRanksAreNot) {
+TEST_F(Calibrate, OpsOfSchedulesAreRowsButOpsOfSingleRanksAreNot) {
   RunRecord bench = record_of(load_machine("cpu"));
   MicroBenchmark inside = micro("exchange", 5 << 10, std::chrono::microseconds(80));
   inside.beside = inside_schedule;
@@ -682,7 +682,7 @@ TEST_F(Calibrate, OpsOfSchedulesAreRowsAndThoseOfSingleRanksAreNot) {
             "run.json: ops of single ranks and links, which commfuse-validate links compares (1 row)");
 }
 
-TEST_F(Calibrate, CollectivesInPlaceAreLeftOut) {
+TEST_F(Calibrate, SkipsCollectivesInPlace) {
   RunRecord record{.executor = "cpu", .compute = "real", .links = "copied", .environment = {.cpu = "on paper"}};
   record.micro_benchmarks = {micro("all_gather", 4096, std::chrono::microseconds(9))};
   record.micro_benchmarks.front().in_place = true;
@@ -693,7 +693,7 @@ TEST_F(Calibrate, CollectivesInPlaceAreLeftOut) {
                                      "part that prices count (1 row)"});
 }
 
-TEST_F(Calibrate, ACollectiveOfOneRankIsLeftOutAndAHugeSizeIsRefused) {
+TEST_F(Calibrate, SkipsACollectiveOfOneRankAndRefusesAHugeSize) {
   RunRecord record{.executor = "cpu", .compute = "real", .links = "copied", .environment = {.cpu = "on paper"}};
   record.micro_benchmarks = {micro("all_gather", 4096, std::chrono::microseconds(9))};
   record.micro_benchmarks.front().ranks = 1;
@@ -714,7 +714,7 @@ TEST_F(Calibrate, RecordsAreOfOneMachine) {
                                             "paper, links copied; give records of one machine");
 }
 
-/// Returns ten sizes, as one training step has, with forty calls of each.
+/// Returns ten sizes, as one training step has them, with forty calls of each.
 std::string step_of(const Accelerator& machine) {
   std::string text = "hw,dtype,m,n,k,time_us\n";
   Noise noise;
@@ -729,7 +729,7 @@ std::string step_of(const Accelerator& machine) {
   return text;
 }
 
-TEST_F(Calibrate, ManyCallsOfTenSizesMoveWhatTheyDecideAndLeaveTheRest) {
+TEST_F(Calibrate, TenSizesMoveOnlyTheParametersTheyDetermine) {
   Machine truth = base();
   GemmParameters& made = truth.accelerator.matrix_units[index_of(DType::bf16)]->gemm;
   made.burst_efficiency.value *= 0.75;
@@ -759,12 +759,12 @@ TEST_F(Calibrate, ManyCallsOfTenSizesMoveWhatTheyDecideAndLeaveTheRest) {
   EXPECT_GT(unit.fit.residual, before.fit.residual);
 }
 
-TEST_F(Calibrate, RowsThatTheBasePricesRightLeaveItsParameters) {
+TEST_F(Calibrate, CorrectlyPricedRowsKeepTheParametersOfTheBase) {
   const Observations seen = read_observations({write("step.csv", step_of(base().accelerator))}, std::nullopt);
   const Calibration calibration = calibrate(base(), "h100-sxm", "same", seen);
   ASSERT_EQ(calibration.parts.size(), 1U);
   EXPECT_EQ(calibration.parts[0].distance, 0.0);
-  for (const FittedParameter& parameter : calibration.parts[0].parameters) {  // burst_time is known to 40%.
+  for (const FittedParameter& parameter : calibration.parts[0].parameters) {  // The error of burst_time is 40%.
     EXPECT_NEAR(parameter.value / parameter.start, 1.0, 0.1) << parameter.name;
   }
   const Machine machine = load_machine(write("same.yaml", calibration.yaml).string());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests Chakra traces as measurements, in the layout that chakra_converter gives to PyTorch runs.
+// Tests Chakra traces as measurements, in the layout that chakra_converter produces from PyTorch runs.
 #include "sim/calibrate/chakra.h"
 
 #include <et_def.pb.h>
@@ -101,7 +101,7 @@ TEST(Chakra, AProductIsAnOperatorsShapesAndItsKernelsTime) {
   EXPECT_EQ(read_observations({"a.0.et"}, std::nullopt).gemm[index_of(DType::bf16)].source, "a.0.et");
 }
 
-TEST(Chakra, BesideCommunicationOnlyStartTimesTellWhatWasSlowed) {
+TEST(Chakra, OnlyStartTimesShowWhichOpsCommunicationSlowed) {
   const OwnFolder folder;
   const std::string apart = kernel(9, 2, 500, 1000, proto::COMM_COLL_NODE);
   EXPECT_EQ(read(metadata() + mm(3) + kernel(4, 3, 150, 100) + apart).products.size(), 1U);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests which operator a kernel of a PyTorch trace belongs to, and which ranks a collective joins, as versions from
-// 2022 to 2026 write it.
+// Tests to which operator a kernel of a PyTorch trace belongs, and which ranks a collective joins, in the formats of
+// versions from 2022 to 2026.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ namespace {
 using std::chrono::microseconds;
 using Events = std::vector<std::string>;
 
-/// Writes a trace. `head` stands before the events: R"("distributedInfo": {...}, )".
+/// Writes a trace. `head` precedes the events: R"("distributedInfo": {...}, )".
 void write_trace(const std::string& path, const Events& events, const std::string& head = "") {
   std::ofstream(path) << fmt::format(R"({{"schemaVersion": 1, "deviceProperties": [], {}"traceEvents": [{}]}})", head,
                                      fmt::join(events, ",\n"));
@@ -59,7 +59,7 @@ std::string mm(int id, double begin, int m) {
 
 TEST(KinetoJoin, AKernelBelongsToTheOperatorAroundItsLaunch) {
   const OwnFolder folder;
-  // The kernel's external id is its correlation, 7, which is also the id of another GEMM.
+  // The kernel's external id, 7, is its correlation, and also the id of another GEMM.
   const Profile read_back = read({mm(7, 100.0, 64), mm(8, 200.0, 128), launch("cudaLaunchKernel", 7, 203.0),
                                   kernel("nvjet_tst", 400.0, 30.0, R"("External id": 7, "correlation": 7)")});
   ASSERT_EQ(read_back.products.size(), 1U);
@@ -111,7 +111,7 @@ TEST(KinetoJoin, ACopyInsideAProductIsNotTheProduct) {
                 {"kernels of operators that no fit takes: aten::copy_ (25% of the kernel time)", 1}}));
 }
 
-TEST(KinetoJoin, WhatRunsBesideAnyOtherKernelOfItsDeviceIsLeftOut) {
+TEST(KinetoJoin, SkipsKernelsThatRunBesideOthersOfTheirDevice) {
   const OwnFolder folder;
   const auto beside = [](const std::string& other) {
     return read({mm(1, 100.0, 64), launch("cudaLaunchKernel", 3, 102.0), launch("cudaLaunchKernel", 4, 103.0),
@@ -126,7 +126,8 @@ TEST(KinetoJoin, WhatRunsBesideAnyOtherKernelOfItsDeviceIsLeftOut) {
     EXPECT_EQ(beside(kernel(name, 300.0, 500.0, "")).skipped.at(slowed), 1U) << name;
     EXPECT_EQ(beside(kernel(name, 433.5, 9.0, "")).skipped.at(slowed), 1U) << name;
   }
-  // By clocks of microseconds the memset runs before or after it; and the call's own kernels are not other work.
+  // Within the microsecond that clocks resolve, the memset runs before or after the kernels; and kernels of the same
+  // call are not other work.
   for (const double begin : {371.0, 434.0}) {
     const Profile alone = beside(kernel("memset", begin, 30.0, ""));
     EXPECT_EQ(alone.skipped.count(slowed), 0U) << begin;
@@ -152,7 +153,7 @@ TEST(KinetoJoin, TwoProductsOfTwoStreamsSlowEachOther) {
             (std::map<std::string, std::size_t>{{"GEMMs beside another kernel of their device, which slows them", 2}}));
 }
 
-TEST(KinetoJoin, TracesOf2022SpellItOtherwiseAndCountFrom1970) {
+TEST(KinetoJoin, TracesOf2022HaveOtherNamesAndCountFrom1970) {
   const OwnFolder folder;
   const Profile read_back =
       read({R"({"ph": "X", "cat": "Operator", "name": "aten::addmm", "pid": "9", "tid": "12", "ts": "1665000000000100",
@@ -166,7 +167,7 @@ TEST(KinetoJoin, TracesOf2022SpellItOtherwiseAndCountFrom1970) {
            "dur": 3, "args": {"stream": 7, "correlation": 45}})"});
   ASSERT_EQ(read_back.products.size(), 1U);
   EXPECT_EQ(read_back.products[0].size.dtype, DType::fp16);
-  // begin + duration would have quarters of a microsecond only.
+  // begin + duration would only be exact to a quarter of a microsecond.
   EXPECT_EQ(read_back.products[0].time, Duration{30'001'000});
   EXPECT_EQ(read_back.skipped, (std::map<std::string, std::size_t>{
                                    {"copies and fills of memory (gpu_memcpy, gpu_memset), which no fit takes", 1}}));
@@ -214,7 +215,7 @@ std::string cut_list(int first, int stride) {
   return fmt::format(R"(, "Process Group Name": "3", "Process Group Ranks": "[{}...]")", list);
 }
 
-TEST(KinetoJoin, AListOfRanksThatWasCutGoesOn) {
+TEST(KinetoJoin, ContinuesATruncatedListOfRanks) {
   const OwnFolder folder;
   const Profile even = read({all_gather(32, cut_list(1, 8))});
   ASSERT_EQ(even.collectives.size(), 1U);
@@ -232,13 +233,13 @@ TEST(KinetoJoin, AListOfRanksThatWasCutGoesOn) {
                        whole));
   EXPECT_EQ(listed.collectives[0].members.back(), 131);
   EXPECT_EQ(listed.collectives[0].world, 256);
-  // This list is neither even nor in the job's list.
+  // This list is neither even nor in the list of the job.
   std::string uneven = cut_list(0, 1);
   uneven.replace(uneven.find("29"), 2, "77");
   EXPECT_TRUE(read({all_gather(32, uneven)}).collectives[0].members.empty());
 }
 
-TEST(KinetoJoin, AGroupOverNodesIsNeverLinksInsideOne) {
+TEST(KinetoJoin, AGroupAcrossNodesIsNeverALinkInsideOne) {
   const OwnFolder folder;
   const Machine node = load_machine("h100-sxm");
   const Machine cluster = load_machine("dgx-h100-x2");
@@ -254,16 +255,16 @@ TEST(KinetoJoin, AGroupOverNodesIsNeverLinksInsideOne) {
   EXPECT_EQ(seen(apart, 2, cluster).skipped,
             (std::vector<std::string>{"trace.json: all_gather of 2 GPUs on 2 nodes, where whole nodes of 8 are asked "
                                       "for (1 row)"}));
-  EXPECT_EQ(seen("", 16, cluster).network_collectives.rows.size(), 1U);  // The whole job has both nodes.
+  EXPECT_EQ(seen("", 16, cluster).network_collectives.rows.size(), 1U);  // The whole job is on both nodes.
   EXPECT_EQ(seen(R"(, "Process Group Ranks": "[8, 12]")", 2, cluster).collectives.rows.size(), 1U);
-  // Nothing names the ranks: two of 16 may lie anywhere.
+  // Nothing names the ranks: any two of 16 are possible.
   EXPECT_EQ(seen("", 2, node).skipped,
             (std::vector<std::string>{
                 "trace.json: all_gather of 2 GPUs whose ranks the profile does not name, so that they may lie on any "
                 "nodes (PyTorch names them from 2.4 on) (1 row)"}));
 }
 
-TEST(KinetoJoin, ACollectiveWhoseSizesContradictItsRanksIsNoRow) {
+TEST(KinetoJoin, SkipsACollectiveWhoseSizesContradictItsRanks) {
   const OwnFolder folder;
   const auto of = [](const char* name, std::int64_t in, std::int64_t out) {
     return read({kernel("ncclDevKernel", 0.0, 50.0,
@@ -311,7 +312,7 @@ TEST(KinetoJoin, AFileOfTwoRanksIsRefused) {
             "trace.json: correlation 3 stands for launches" + remedy);
   EXPECT_EQ(why({mm(1, 100.0, 64), of_rank(mm(1, 100.0, 128)), run}),
             "trace.json: External id 1 stands for operators" + remedy);
-  // Inside one process, a call of the runtime and its arrow share a correlation, too.
+  // Within a process, a call of the runtime and its arrow also share a correlation.
   EXPECT_EQ(why({mm(1, 100.0, 64), launched, launched,
                  R"({"ph": "s", "id": 3, "pid": 9, "tid": 12, "ts": 102.0, "cat": "ac2g", "name": "ac2g"})", run}),
             "");
@@ -320,7 +321,7 @@ TEST(KinetoJoin, AFileOfTwoRanksIsRefused) {
       "");
 }
 
-TEST(KinetoJoin, AttentionWithValuesOfAnotherWidthIsNoRow) {
+TEST(KinetoJoin, SkipsAttentionWithValuesOfAnotherWidth) {
   const OwnFolder folder;
   const auto of = [](const std::string& value) {
     return read({op("aten::_scaled_dot_product_cudnn_attention", 0.0, 10.0,
@@ -343,7 +344,7 @@ TEST(KinetoJoin, AttentionWithValuesOfAnotherWidthIsNoRow) {
   }
 }
 
-TEST(KinetoJoin, UnevenSplitsHaveNoSizeOfAnAllToAll) {
+TEST(KinetoJoin, SkipsAnAllToAllWithUnevenSplits) {
   const OwnFolder folder;
   const auto with = [](const std::string& splits) {
     return kernel("ncclDevKernel_SendRecv", 0.0, 50.0,
@@ -412,7 +413,7 @@ TEST(KinetoJoin, ScaledProductsAreFp8AndBatchesAreNamed) {
   EXPECT_EQ(read_back.skipped, (std::map<std::string, std::size_t>{{"GEMMs in batches (bmm), which no fit takes", 1}}));
 }
 
-TEST(KinetoJoin, AHandfulOfSizesMovesTheBase) {
+TEST(KinetoJoin, AFewSizesMoveTheBase) {
   const OwnFolder folder;
   const Machine base = load_machine("h100-sxm");
   Events events;

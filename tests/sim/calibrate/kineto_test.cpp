@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests traces of PyTorch's profiler as measurements, by a trace that is small enough to read.
+// Tests traces of PyTorch's profiler as measurements, with a trace that is small enough to read.
 #include "sim/calibrate/kineto.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,8 @@ namespace {
 
 using std::chrono::microseconds;
 
-/// A trace with a GEMM alone, one beside a collective and a split one; the collective three times; and an unused event.
+/// A trace with a GEMM alone, one beside a collective and one split in two; the collective three times; and an unused
+/// event.
 const std::string trace = R"({
   "schemaVersion": 1,
   "deviceProperties": [{"id": 0, "name": "NVIDIA H100"}],
@@ -70,7 +71,7 @@ void expect_that_trace(const Profile& read) {
   EXPECT_EQ(read.collectives[0].op, "all_gather");
   EXPECT_EQ(read.collectives[0].ranks, 4);
   EXPECT_EQ(read.collectives[0].bytes, 8'388'608);  // Counts all bytes received, as nccl-tests does.
-  EXPECT_EQ(read.collectives[0].time_us, 70.0);     // The shorter one counts: in the other it waited for another rank.
+  EXPECT_EQ(read.collectives[0].time_us, 70.0);  // The shorter one is used, because the other waited for another rank.
   EXPECT_EQ(read.collectives[1].op, "reduce_scatter");
   EXPECT_EQ(read.collectives[1].bytes, 8'388'608);
   EXPECT_EQ(read.skipped,
@@ -86,7 +87,7 @@ TEST(Kineto, ProductsAndCollectivesHaveTheSizesBesideThem) {
   expect_that_trace(read_kineto("a.json"));
 }
 
-TEST(Kineto, BehindAMarkOfUtf8ItIsTheSame) {
+TEST(Kineto, SkipsAByteOrderMark) {
   const OwnFolder folder;
   std::ofstream("a.json") << "\xef\xbb\xbf" << trace;
   EXPECT_TRUE(is_kineto_trace("a.json"));
@@ -108,7 +109,7 @@ TEST(Kineto, ABareListOfItsEventsIsReadToo) {
   }
 }
 
-TEST(Kineto, GzippedItIsTheSame) {
+TEST(Kineto, ReadsGzippedTraces) {
   const OwnFolder folder;
   gzFile file = gzopen("a.json.gz", "wb");
   gzwrite(file, trace.data(), static_cast<unsigned>(trace.size()));
@@ -117,7 +118,7 @@ TEST(Kineto, GzippedItIsTheSame) {
   expect_that_trace(read_kineto("a.json.gz"));
 }
 
-TEST(Kineto, CalibrateTakesItBesideTables) {
+TEST(Kineto, CalibrateReadsItBesideTables) {
   const OwnFolder folder;
   std::ofstream("a.json") << trace;
   const Observations seen = read_observations({"a.json"}, std::nullopt);
@@ -129,7 +130,7 @@ TEST(Kineto, CalibrateTakesItBesideTables) {
   EXPECT_TRUE(seen.faults.empty());
 }
 
-TEST(Kineto, ASizeThatIsNoWholeNumberIsNone) {
+TEST(Kineto, IgnoresASizeThatIsNotAWholeNumber) {
   const OwnFolder folder;
   for (const char* size : {"1e80", "0.5", "18446744073709551615", "null"}) {
     std::string other = trace;
@@ -141,7 +142,7 @@ TEST(Kineto, ASizeThatIsNoWholeNumberIsNone) {
   }
 }
 
-TEST(Kineto, AProductWhoseTimeNoClockMeasuresIsSkipped) {
+TEST(Kineto, SkipsAProductWithAnImpossibleTime) {
   const OwnFolder folder;
   for (const char* time : {"1e300", "0", "1e-9"}) {
     std::string other = trace;
@@ -150,7 +151,7 @@ TEST(Kineto, AProductWhoseTimeNoClockMeasuresIsSkipped) {
     const Profile read = read_kineto("a.json");
     const bool meets_others = std::string(time) == "1e300";
     EXPECT_EQ(read.skipped.count("GEMMs that took no time from 1 ps to 1e5 s"), meets_others ? 0U : 1U) << time;
-    EXPECT_EQ(read.products.size(), meets_others ? 0U : 1U) << time;  // The others run beside it.
+    EXPECT_EQ(read.products.size(), meets_others ? 0U : 1U) << time;  // The other GEMMs run beside the collective.
   }
 }
 
@@ -181,7 +182,7 @@ TEST(Kineto, OneEventOfManyMegabytesIsRefusedBeforeItIsUnpacked) {
   }
 }
 
-/// Returns why a file of that text is refused.
+/// Returns why a file with this text is refused.
 std::string why(const std::string& text) {
   std::ofstream("a.json") << text;
   try {
@@ -192,7 +193,7 @@ std::string why(const std::string& text) {
   return "";
 }
 
-TEST(Kineto, WhatIsCutOffOrBrokenIsSaidWithItsPlace) {
+TEST(Kineto, ReportsTruncatedOrBrokenTracesWithTheirPlace) {
   const OwnFolder folder;
   constexpr auto no_trace = ": is not a whole trace of PyTorch's profiler; export it again";
   EXPECT_EQ(why("{\"traceEvents\": [\n  {\"ph\": \"X\",\n"), std::string("a.json:3:1") + no_trace);

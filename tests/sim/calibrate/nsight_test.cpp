@@ -36,7 +36,7 @@ constexpr auto tables = R"(
     (7, 'triton_mm'), (8, 'cudaGraphLaunch_v10000');
 )";
 
-// Process 1 is 0x1000000, its thread 5 is 0x1000005.
+// Process 1 is 0x1000000, and its thread 5 is 0x1000005.
 constexpr std::int64_t thread = 0x1000005;
 
 void write(const std::string& path, const std::string& rows) {
@@ -92,7 +92,7 @@ TEST(Nsight, KernelsWithoutSizesAreNamedWithTheirShareOfTheTime) {
                 1}}));
 }
 
-TEST(Nsight, WhatSlowsOrHidesAProductIsNamed) {
+TEST(Nsight, NamesWhateverSlowsOrHidesAProduct) {
   const OwnFolder folder;
   write("a.sqlite", range(100, 120, mm) + launched(1, 110, 400, 500, 1) + launched(2, 130, 450, 600, 5) +
                         range(200, 220, mm) + launched(3, 210, 700, 800, 7) +  // Triton names no type.
@@ -116,7 +116,7 @@ std::string why(const Read& read) {
   return "";
 }
 
-TEST(Nsight, CorrelationsOfTwoProcessesAreTwo) {
+TEST(Nsight, SeparatesCorrelationsOfTwoProcesses) {
   const OwnFolder folder;
   std::string other = launched(1, 110, 800, 830, 6);
   for (std::size_t at = other.find("16777221"); at != std::string::npos; at = other.find("16777221")) {
@@ -129,7 +129,7 @@ TEST(Nsight, CorrelationsOfTwoProcessesAreTwo) {
   EXPECT_EQ(read.products[0].time, microseconds(100));
 }
 
-TEST(Nsight, AKernelWithoutAProcessIsOfTheOneWithItsCorrelation) {
+TEST(Nsight, AKernelWithoutAProcessBelongsToThatOfItsCorrelation) {
   const OwnFolder folder;
   const auto write_with_launch = [](const std::string& path, int correlation) {
     write(path, range(100, 120, mm) + launched(1, 110, 400, 500, 1) +
@@ -170,7 +170,7 @@ constexpr auto header =
     "Start (ns),Duration (ns),CorrId,GrdX,GrdY,GrdZ,BlkX,BlkY,BlkZ,Reg/Trd,StcSMem (MB),DymSMem (MB),Bytes (MB),"
     "Throughput (MB/s),SrcMemKd,DstMemKd,Device,Ctx,GreenCtx,Strm,Name\n";
 
-TEST(Nsight, ATableOfStatsHasNoSizesAndSaysSo) {
+TEST(Nsight, ReportsThatATableOfStatsHasNoSizes) {
   const OwnFolder folder;
   std::ofstream("t.csv") << "\nNOTICE: Existing SQLite export found: x.sqlite\n"
                             "Processing [x.sqlite] with [cuda_gpu_trace.py]... \n"

@@ -36,7 +36,7 @@ TEST(Engine, OpsOfTwoLanesRunSideBySideUnlessOneWaits) {
 }
 
 TEST(Engine, TheHostIssuesInProgramOrderWhateverTheLane) {
-  // Issuing costs 3 each: op n is issued at 3 (n+1), and starts then because its lane is free.
+  // Issuing costs 3 per op: op n is issued at 3 (n+1), and starts then because its lane is free.
   Hand hand(1);
   hand.work(0);
   hand.work(1, {}, {LaneKind::aux, 0});
@@ -61,8 +61,8 @@ TEST(Engine, AHalfStartsWhenBothItsEndsArePosted) {
 }
 
 TEST(Engine, AnExchangeHoldsItsLaneUntilBothHalvesHaveEnded) {
-  // Three ranks form a ring; only rank 1 is late by 5. Rank 0 sends to 1 and receives from 2: its receive half runs at
-  // once, its send half waits for rank 1, so its lane is taken until 7 and the second exchange ends at 9.
+  // Three ranks form a ring; only rank 1 is late, by 5. Rank 0 sends to 1 and receives from 2: its receive half runs at
+  // once, but its send half waits for rank 1, so its lane is occupied until 7 and the second exchange ends at 9.
   Hand hand(3);
   const OpId late = hand.work(0);
   hand.pass_on(0, 1, {late});
@@ -76,7 +76,7 @@ TEST(Engine, AnExchangeHoldsItsLaneUntilBothHalvesHaveEnded) {
   EXPECT_EQ(played.makespan(), Duration{9us});
 }
 
-TEST(Engine, ASendToOneselfIsAnExchangeToo) {
+TEST(Engine, ASendToTheOwnRankIsAnExchangeToo) {
   Hand hand(1);
   hand.pass_on(0, 1);
   const Played played(std::move(hand.builder).build(), {.exchange = 2us});
@@ -96,9 +96,9 @@ TEST(Engine, ACollectiveStartsAtTheLastArrivalAndEndsOnAllTogether) {
   }
 }
 
-TEST(Engine, OneSlowLinkDelaysTheRingByWhatTheRecurrenceSays) {
-  // FuseAG on three ranks, product 10, transfer 4; only the link 0 -> 1 takes 25. Rank 1 has shard 0 at 25; rank 2 gets
-  // it from there at 29, and every second exchange waits for a lane that the slow half holds:
+TEST(Engine, OneSlowLinkDelaysTheRingAsTheRecurrencePredicts) {
+  // FuseAG on three ranks, with products of 10 and transfers of 4; only the link 0 -> 1 takes 25. Rank 1 has shard 0 at
+  // 25; rank 2 gets it from rank 1 at 29, and every second exchange waits for a lane that the slow half holds:
   //   rank 0   products 0-10, 10-20 (shard 2, arrived 4), 50-60 (shard 1: sent on by rank 2 in the second exchange)
   const Program program = one_site("commfuse", SiteKind::ag_gemm, 3);
   const auto shared = std::make_shared<const Program>(program);
@@ -111,7 +111,7 @@ TEST(Engine, OneSlowLinkDelaysTheRingByWhatTheRecurrenceSays) {
   }
   Recorder recorder;
   Engine{}.run(plan_of(lower(shared)), costs, recorder);
-  // First exchange: 0 sends 0-25, 1 and 2 send 0-4; lanes of 0 and 1 are held to 25, that of 2 to 4.
+  // First exchange: 0 sends 0-25, 1 and 2 send 0-4; lanes of 0 and 1 are held until 25, the lane of 2 until 4.
   // Second: 1 -> 2 at 25-29, 2 -> 0 at 25-29, 0 -> 1 at 25-50. The last products start at 29, 50, 29.
   EXPECT_EQ(recorder.summary(0).last_end.time_since_epoch(), Duration{60us});
   EXPECT_EQ(recorder.summary(1).last_end.time_since_epoch(), Duration{60us});
@@ -119,7 +119,7 @@ TEST(Engine, OneSlowLinkDelaysTheRingByWhatTheRecurrenceSays) {
 }
 
 TEST(Engine, GroupsOfACollectiveAreTheRanksThatDifferOnItsAxisOnly) {
-  // {node: 2, tp: 2}: rank 3 is late, so its group {2, 3} is; {0, 1} is not.
+  // {node: 2, tp: 2}: rank 3 is late, so its group {2, 3} is late too; {0, 1} is not.
   ProgramBuilder builder("groups", Mesh{{{"node", 2}, {"tp", 2}}});
   const Extent rows{builder.dimension("rows", 2), 2};
   const Extent columns{builder.dimension("columns", 1), 1};
@@ -149,7 +149,7 @@ TEST(Engine, TheSameRunTwiceGivesTheSameTimeline) {
   EXPECT_EQ(once.recorder.timeline(), again.recorder.timeline());
 }
 
-TEST(Engine, AnEngineThatIsUsedAgainForgetsTheRunBefore) {
+TEST(Engine, AReusedEngineForgetsThePreviousRun) {
   const auto first = std::make_shared<const Program>(one_site("commfuse", SiteKind::ag_gemm, 5));
   const auto second = std::make_shared<const Program>(one_site("serial", SiteKind::ag_gemm, 2));
   Engine engine;

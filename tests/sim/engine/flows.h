@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs that only move data, and how the engine runs them where transfers share links.
+// Programs that only move data, and runs of them in the engine where transfers share links.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace commfuse::test {
 
-/// One transfer, on a lane of its own.
+/// One transfer, on a separate lane.
 struct OneFlow {
   std::int32_t from = 0;
   std::int32_t to = 0;
@@ -31,7 +31,7 @@ class FlowProgram {
         buffer_(builder_.buffer("b", BufferRole::scratch, {builder_.dimension("kilobytes", largest), largest},
                                 {builder_.dimension("columns", 1), 1}, DType::fp32)) {}
 
-  /// Makes every rank send to the one `shift` further.
+  /// Makes every rank send to the rank `shift` further.
   OpId from_all(std::uint16_t lane, std::int32_t shift, std::int32_t kilobytes) {
     return builder_.exchange(half(lane, shift, kilobytes, kilobytes));
   }
@@ -67,7 +67,7 @@ class FlowProgram {
   BufferId buffer_;
 };
 
-/// Returns sizes that make a block row 1,000 bytes: 250 columns of fp32.
+/// Returns sizes that make a row of a block 1,000 bytes: 250 columns of fp32.
 inline Sizes sizes_of_flows() { return {.block = {1, 250}}; }
 
 /// Prices the flows without host costs.

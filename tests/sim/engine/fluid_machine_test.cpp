@@ -17,7 +17,7 @@ namespace {
 
 Machine machine(const char* file) { return load_machine(std::string{COMMFUSE_SOURCE_DIR "/configs/"} + file); }
 
-/// Returns a mesh with round numbers: 28 GB/s a wire, 137 all of them together.
+/// Returns a mesh with round numbers: 28 GB/s per wire, 137 for all wires of a GPU together.
 Machine mesh_of_wires() {
   Machine mesh = machine("hardware/ascend-910b-mesh.yaml");
   mesh.link.peer.rate.value = BytesPerSecond{28e9};
@@ -39,7 +39,7 @@ Timeline play(const std::shared_ptr<const Program>& program, const Machine& on, 
   return recorder.timeline();
 }
 
-/// Returns the time of every exchange of a rank that only sends one to each distance, all at once.
+/// Returns the time of every exchange of a rank that sends one message to each distance, all at once.
 std::vector<Duration> all_at_once(const Machine& on, std::int32_t ranks, const std::vector<std::int32_t>& shifts) {
   Hand hand(ranks);
   std::uint16_t lane = 0;
@@ -70,7 +70,7 @@ void expect_all_near(const std::vector<Duration>& times, Duration expected) {
   }
 }
 
-TEST(FluidMachine, AloneATransferTakesExactlyWhatIsPriced) {
+TEST(FluidMachine, ATransferAloneTakesExactlyItsPrice) {
   for (const char* file :
        {"hardware/h100-sxm.yaml", "hardware/pcie-rtx-pro-6000.yaml", "hardware/ascend-910b-mesh.yaml"}) {
     const Machine on = machine(file);
@@ -90,8 +90,8 @@ TEST(FluidMachine, OnAMeshFourTransfersAreFreeAndSevenShareTheSum) {
   expect_all_near(all_at_once(mesh, 8, {1, 2, 3, 4, 5, 6, 7}), at_rate(mesh.link.peer, 137e9 / 7));
 }
 
-TEST(FluidMachine, ATransferThatMeetsNobodyIsNotSlowedByLanesThatSeldomMeet) {
-  // The second lane sends after the first has ended: static sharing would halve both.
+TEST(FluidMachine, ALoneTransferIsNotSlowedByLanesThatSeldomMeet) {
+  // The second lane sends after the first has finished; static sharing would halve the rates of both.
   const Machine h100 = machine("hardware/h100-sxm.yaml");
   Hand hand(2);
   const OpId first = hand.builder.exchange({.send = hand.slot(0), .receive = hand.slot(1), .wire = DType::fp32});
@@ -106,13 +106,14 @@ TEST(FluidMachine, ATransferThatMeetsNobodyIsNotSlowedByLanesThatSeldomMeet) {
 }
 
 TEST(FluidMachine, TransfersBetweenTheRootsOfATreeShareTheirWire) {
-  // GPUs 0-3 and 4-7 are on different roots: by a shift of 4 every transfer crosses between them, four each way.
+  // GPUs 0-3 and 4-7 are on different roots, so with a shift of 4 every transfer crosses between them, four in each
+  // direction.
   const Machine tree = machine("hardware/pcie-rtx-pro-6000.yaml");
   const PeerParameters& far = peer_between(tree, 0, 4);
   expect_all_near(all_at_once(tree, 8, {4}), at_rate(far, far.rate.value.value / 4));
 }
 
-/// Interference at run time is never worse than interference assumed wherever it may be.
+/// Interference at run time is never worse than interference that is assumed wherever it is possible.
 TEST(FluidMachine, DynamicIsBetweenNoneAndStatic) {
   const Machine h100 = machine("hardware/h100-sxm.yaml");
   const Program made = generate(operation_of(Scope::mlp, true), 8, commfuse_strategy, {});

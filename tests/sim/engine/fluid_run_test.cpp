@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the engine where links are shared and kernels slowed at run time: sums by hand, and results that must not
-// change.
+// Tests the engine where links are shared and kernels slowed at run time: times worked out by hand, and results that
+// must not change.
 #include "sim/engine/fluid_run.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ using Span = std::pair<std::int64_t, std::int64_t>;
 constexpr std::int64_t us = 1'000'000;
 constexpr Lane second_comm{LaneKind::comm, 1};
 
-/// Wiring in which every exchange with wires uses the one link of its sender, of capacity 1; alone a transfer draws
+/// Wiring in which every exchange with wires uses only the link of its sender, of capacity 1; alone a transfer draws
 /// `cap`.
 struct PortsOf {
   double cap = 1.0;
@@ -65,7 +65,7 @@ Timeline play(const std::shared_ptr<const Program>& program, const Fluid& fluid,
   return recorder.timeline();
 }
 
-/// Returns spans by rank, then op.
+/// Returns spans by rank and op.
 std::vector<Span> spans_of(const Timeline& timeline) {
   std::vector<Span> spans;
   for (const OpSpan& span : timeline) {
@@ -91,7 +91,7 @@ TEST(FluidRun, TwoTransfersOnOneLinkTakeTwiceAsLong) {
 }
 
 TEST(FluidRun, LatencyIsNotShared) {
-  // 2 of latency, then 8 at half the rate.
+  // 2 of latency, then 8 of work at half the rate.
   Hand hand(2);
   hand.pass_on(0, 1);
   pass_on_beside(hand);
@@ -101,7 +101,8 @@ TEST(FluidRun, LatencyIsNotShared) {
 }
 
 TEST(FluidRun, ATransferThatComesLaterSlowsTheFirstFromThenOn) {
-  // The first is alone to 4 and has 6 left; with both at half the rate it ends at 16. The second has 4 left then.
+  // The first transfer is alone until 4 and has 6 left; with both at half the rate it ends at 16. The second then has 4
+  // left.
   Hand hand(2);
   const OpId late = hand.work(0);
   hand.pass_on(0, 1);
@@ -121,9 +122,9 @@ TEST(FluidRun, TransfersThatTogetherFitTheLinkDoNotDisturbEachOther) {
   EXPECT_EQ(spans_of(play(program, fluid)), (std::vector<Span>{{0, 10 * us}, {0, 7 * us}, {0, 10 * us}, {0, 7 * us}}));
 }
 
-TEST(FluidRun, AThirdOfALinkEach) {
-  // Three lanes: all have 1/3 until the shortest, of 3, ends at 9; the others have 1/2 each: 3 left of 6 take 6, then 3
-  // left of 9 are alone.
+TEST(FluidRun, ThreeTransfersGetAThirdOfALinkEach) {
+  // Three lanes: all have 1/3 until the shortest, of 3, ends at 9. The others then have 1/2 each, so 3 left of 6 take
+  // 6; the last 3 of 9 are alone.
   Hand hand(2);
   hand.pass_on(0, 1);
   pass_on_beside(hand);
@@ -135,8 +136,8 @@ TEST(FluidRun, AThirdOfALinkEach) {
 }
 
 TEST(FluidRun, StagesFollowEachOther) {
-  // Two hops over one link follow each other: alone they take their usual time, beside another they have half the
-  // speed.
+  // Two hops over one link follow each other: alone they take their usual time, beside another transfer they have half
+  // the speed.
   Hand alone(2);
   alone.pass_on(0, 1);
   const auto one_transfer = built(std::move(alone));
@@ -150,10 +151,10 @@ TEST(FluidRun, StagesFollowEachOther) {
   EXPECT_EQ(spans_of(play(two, fluid_of(*two, each({7us, 7us}), hops))), std::vector<Span>(4, {0, 13 * us}));
 }
 
-TEST(FluidRun, ATransferMakesRoomForAnotherThatItNeverMeets) {
-  // Rank 0 sends to ranks 1, 2 and 3: A over a link of 1/2, B over that and one of 1, C over that one. A and B want
-  // 1/2, C wants 1. At first A and B have 1/4, half their speed, so C has 3/4. A, of 4, ends at 8; then B has 1/2, so
-  // C, which has 4 left, falls to 1/2 and ends at 16. B, of 20, has 16 left at 8 and ends at 24.
+TEST(FluidRun, ATransferMakesRoomForOneOnAnotherLink) {
+  // Rank 0 sends to ranks 1, 2 and 3: A over a link of 1/2, B over that link and one of 1, C over the link of 1. A and
+  // B want 1/2, C wants 1. At first A and B have 1/4, half their speed, so C has 3/4. A, of 4, ends at 8; then B has
+  // 1/2, so C, which has 4 left, falls to 1/2 and ends at 16. B, of 20, has 16 left at 8 and ends at 24.
   Hand hand(4);
   for (std::uint16_t lane = 0; lane < 3; ++lane) {
     hand.builder.exchange(
@@ -188,7 +189,7 @@ Fluid slowing(const Program& program, Costs costs) {
 }
 
 TEST(FluidRun, AKernelIsSlowWhileAnExchangeHoldsSms) {
-  // To 4 it does 2; 8 are left.
+  // The kernel does 2 until 4, so 8 are left.
   Hand hand(2);
   hand.work(0);
   hand.pass_on(2, 3);
@@ -207,8 +208,8 @@ TEST(FluidRun, ACopyEngineTakesNoSms) {
 }
 
 TEST(FluidRun, AnExchangeThatWaitsForItsPeerHoldsSmsToo) {
-  // Rank 1 posts its exchange at 6, after its first work; rank 0 waits for it from the start: its work of 10 does 5 to
-  // 10, when the exchange ends, and the rest alone.
+  // Rank 1 posts its exchange at 6, after its first work; rank 0 waits for it from the start. Rank 0's work of 10 does
+  // 5 until 10, when the exchange ends, and the rest alone.
   Hand hand(2);
   const OpId late = hand.work(0);
   hand.work(1, {}, {LaneKind::aux, 0});
@@ -222,7 +223,7 @@ TEST(FluidRun, AnExchangeThatWaitsForItsPeerHoldsSmsToo) {
 }
 
 TEST(FluidRun, ACollectiveSlowsMoreAndBothMost) {
-  // Exchange to 4, collective to 20: 4 x 0.1, then 16 x 0.2 are done; 6.4 are left.
+  // Exchange until 4, collective until 20: 4 x 0.1, then 16 x 0.2 are done; 6.4 are left.
   Hand hand(2);
   hand.work(0);
   hand.pass_on(2, 3);
@@ -234,7 +235,7 @@ TEST(FluidRun, ACollectiveSlowsMoreAndBothMost) {
   EXPECT_EQ(spans[2], (Span{0, 20 * us}));
 }
 
-TEST(FluidRun, FreeCommunicationDisturbsNobody) {
+TEST(FluidRun, FreeCommunicationSlowsNothing) {
   Hand hand(2);
   hand.work(0);
   hand.pass_on(2, 3);
@@ -249,7 +250,7 @@ PortsOf random_ports(std::mt19937_64& random) {
   return {.latency = Duration{below(random, 30)}, .stages = static_cast<std::uint32_t>(1 + below(random, 3))};
 }
 
-TEST(FluidRun, WhereNothingIsSharedEveryPicosecondIsAsWithoutIt) {
+TEST(FluidRun, WithoutSharingEqualsThePlainRunToThePicosecond) {
   std::mt19937_64 random(11);
   Engine engine;
   Recorder plain(Recorder::Keep::timeline);
@@ -306,7 +307,7 @@ TEST(FluidRun, ShufflingSimultaneousEventsChangesNothing) {
   }
 }
 
-TEST(FluidRun, NoOpIsFasterThanAlone) {
+TEST(FluidRun, NoOpIsFasterThanItIsAlone) {
   std::mt19937_64 random(13);
   int slower = 0;
   Engine engine;

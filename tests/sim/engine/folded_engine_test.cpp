@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares the engine on the first ranks, which stand for all, with the engine on all ranks.
+// Compares the engine on the first ranks, which represent all, with the engine on all ranks.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -13,7 +13,7 @@
 namespace commfuse::test {
 namespace {
 
-/// Compares each rank with the one that stands for it, op by op.
+/// Compares each rank with the rank that represents it, op by op.
 void expect_repeated(const Recorder& every_rank, const Recorder& few, Rank ranks, int program) {
   const Timeline whole = every_rank.timeline();
   Timeline repeated;
@@ -26,7 +26,7 @@ void expect_repeated(const Recorder& every_rank, const Recorder& few, Rank ranks
   ASSERT_EQ(repeated, whole) << "program " << program;
 }
 
-TEST(FoldedEngine, TheFirstRanksStandForAllWhereCostsRepeat) {
+TEST(FoldedEngine, TheFirstRanksRepresentAllWhereCostsRepeat) {
   std::mt19937_64 random(21);
   Engine engine;
   Recorder every_rank(Recorder::Keep::timeline);
@@ -43,8 +43,8 @@ TEST(FoldedEngine, TheFirstRanksStandForAllWhereCostsRepeat) {
   }
 }
 
-/// Wires of equal nodes with `each` ranks. Some links belong to every node, at the sender's or the receiver's, some to
-/// the node after the sender's, and some to all nodes together. Transfers of a link have one cap.
+/// Wires of equal nodes with `each` ranks. Some links belong to every node, at the sender's or the receiver's side,
+/// some to the node after the sender's, and some to all nodes together. All transfers of a link have the same cap.
 class RandomWires {
  public:
   RandomWires(std::mt19937_64& random, const Program& program, Rank each)
@@ -130,7 +130,7 @@ class RandomWires {
   Wiring wiring_;
 };
 
-/// Sets how fast kernels are beside communication: by op, and by rank where costs are.
+/// Sets the speed of kernels beside communication: by op, and by rank where costs differ by rank.
 void slow_kernels(Fluid& fluid, std::mt19937_64& random) {
   for (const unsigned beside : {1U, 2U, 3U}) {
     for (std::size_t i = std::max(fluid.costs.duration.size(), fluid.costs.by_rank.size()); i > 0; --i) {
@@ -139,7 +139,7 @@ void slow_kernels(Fluid& fluid, std::mt19937_64& random) {
   }
 }
 
-TEST(FoldedEngine, TheFirstRanksStandForAllWhereTransfersShareLinks) {
+TEST(FoldedEngine, TheFirstRanksRepresentAllWhereTransfersShareLinks) {
   std::mt19937_64 random(22);
   Engine engine;
   Recorder every_rank(Recorder::Keep::timeline);
@@ -172,7 +172,7 @@ TEST(FoldedEngine, TheFirstRanksStandForAllWhereTransfersShareLinks) {
   EXPECT_GT(fewer_links, 1000);
 }
 
-/// Returns the folded wiring of two ranks, each with a link of its own to the other, which `change` makes unequal.
+/// Returns the folded wiring of two ranks, each with its own link to the other rank; `change` makes the links unequal.
 template <class Change>
 std::optional<Wiring> folded_pair(const Change& change) {
   Wiring wiring{.move_of_op = {0},
@@ -186,7 +186,7 @@ std::optional<Wiring> folded_pair(const Change& change) {
   return folded_wiring(wiring, Mesh{{{"tp", 2}}}, 1);
 }
 
-TEST(FoldWiring, OneLinkStandsForAllThatAreCrossedAlike) {
+TEST(FoldWiring, OneLinkRepresentsAllThatAreCrossedAlike) {
   const std::optional<Wiring> folded = folded_pair([](Wiring&) {});
   ASSERT_TRUE(folded);
   EXPECT_EQ(folded->ranks, 1U);
@@ -195,14 +195,14 @@ TEST(FoldWiring, OneLinkStandsForAllThatAreCrossedAlike) {
   EXPECT_EQ(folded->times, std::vector<std::int32_t>{1});
 }
 
-TEST(FoldWiring, ALinkOfAllHasTheTransfersOfAll) {
+TEST(FoldWiring, ALinkOfAllRanksHasAllTransfers) {
   const std::optional<Wiring> folded = folded_pair([](Wiring& wiring) { wiring.links = {1, 1}; });
   ASSERT_TRUE(folded);
   EXPECT_EQ(folded->times, std::vector<std::int32_t>{2});
 }
 
-TEST(NarrowestLinks, StayOfThoseThatTheSameTransfersCross) {
-  // Links 0, 1 and 3 carry both transfers; 2 carries the first alone, 4 none.
+TEST(NarrowestLinks, RemainOfLinksThatTheSameTransfersCross) {
+  // Links 0, 1 and 3 carry both transfers; link 2 carries only the first, link 4 none.
   const Wiring wiring{.move_of_op = {0},
                       .paths = {{Duration{5}, 0, 1}, {Duration{5}, 1, 1}},
                       .stages = {{10.0, 1.0, 0, 4}, {10.0, 1.0, 4, 3}},
@@ -216,12 +216,12 @@ TEST(NarrowestLinks, StayOfThoseThatTheSameTransfersCross) {
   EXPECT_EQ(narrow.stages[1].first_link, 2U);
 }
 
-TEST(FoldWiring, NothingStandsForWhatIsUnlike) {
+TEST(FoldWiring, DoesNotFoldDifferentLinks) {
   EXPECT_FALSE(folded_pair([](Wiring& wiring) { wiring.capacity[1] = 11.0; }));
   EXPECT_FALSE(folded_pair([](Wiring& wiring) { wiring.stages[1].cap = 11.0; }));
   EXPECT_FALSE(folded_pair([](Wiring& wiring) { wiring.paths[1].latency = Duration{6}; }));
   EXPECT_FALSE(folded_pair([](Wiring& wiring) { wiring.paths[1].stages = 0; }));
-  EXPECT_FALSE(folded_pair([](Wiring& wiring) {  // One rank crosses a link twice over, the other one two links.
+  EXPECT_FALSE(folded_pair([](Wiring& wiring) {  // One rank crosses one link twice, the other rank crosses two links.
     wiring.stages = {{10.0, 1.0, 0, 2}, {10.0, 1.0, 2, 2}};
     wiring.links = {0, 1, 1, 2};
     wiring.capacity = {10.0, 10.0, 10.0};

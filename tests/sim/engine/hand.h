@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs of a few ops, added by hand.
+// Handwritten programs of a few ops.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace commfuse::test {
 
-/// One buffer of four slots a rank.
+/// One buffer with four slots per rank.
 struct Hand {
   explicit Hand(std::int32_t ranks, std::string axis = "tp")
       : builder("by hand", Mesh{{{std::move(axis), ranks}}}),

@@ -44,22 +44,23 @@ TEST(MaxMin, EqualFlowsShareALinkEqually) {
   EXPECT_EQ(rates_of({{no_cap, {0}}, {no_cap, {0}}, {no_cap, {0}}, {no_cap, {0}}}, {10.0}), Rates(4, 2.5));
 }
 
-TEST(MaxMin, WhatACappedFlowLeavesGoesToTheOthers) {
-  // The link has 10: the first wants 2, the others share 8.
+TEST(MaxMin, OtherFlowsGetTheRestOfACappedFlow) {
+  // The link has 10: the first flow wants 2, the others share 8.
   EXPECT_EQ(rates_of({{2.0, {0}}, {no_cap, {0}}, {no_cap, {0}}}, {10.0}), (Rates{2.0, 4.0, 4.0}));
-  // Demands 2, 2.5, 4, 5 of 10: 2 and 2.5, then 5.5 is halved.
+  // Demands of 2, 2.5, 4 and 5 on 10: the first two get theirs, and the remaining 5.5 is halved.
   EXPECT_EQ(rates_of({{2.0, {0}}, {2.5, {0}}, {4.0, {0}}, {5.0, {0}}}, {10.0}), (Rates{2.0, 2.5, 2.75, 2.75}));
 }
 
-TEST(MaxMin, TheParkingLot) {
-  // A long flow over two links of 10, a short one over each: every link is halved.
+TEST(MaxMin, SolvesTheParkingLot) {
+  // A long flow over two links of 10, and a short flow over each: every link is halved.
   EXPECT_EQ(rates_of({{no_cap, {0, 1}}, {no_cap, {0}}, {no_cap, {1}}}, {10.0, 10.0}), (Rates{5.0, 5.0, 5.0}));
-  // Links of 6 and 12: the first is halved at 3, so the second's own flow has 9.
+  // Links of 6 and 12: the first is halved, at 3, so the short flow of the second link gets 9.
   EXPECT_EQ(rates_of({{no_cap, {0, 1}}, {no_cap, {0}}, {no_cap, {1}}}, {6.0, 12.0}), (Rates{3.0, 3.0, 9.0}));
 }
 
 TEST(MaxMin, ThreeOnTheMiddleLinkLeaveTwoThirdsOfTheirOtherLinks) {
-  // All links carry 1. B, C and D have a third of link 1 each; A has what B leaves of link 0, E all of link 3.
+  // All links have a capacity of 1. B, C and D each have a third of link 1; A gets the rest of B's link 0, E gets all
+  // of link 3.
   const Rates rates =
       rates_of({{no_cap, {0}}, {no_cap, {0, 1}}, {no_cap, {1}}, {no_cap, {1, 2}}, {no_cap, {3}}}, {1.0, 1.0, 1.0, 1.0});
   const double third = 1.0 / 3;
@@ -67,13 +68,13 @@ TEST(MaxMin, ThreeOnTheMiddleLinkLeaveTwoThirdsOfTheirOtherLinks) {
 }
 
 TEST(MaxMin, TheBottleneckOfOneFlowFreesAnotherLink) {
-  // B is held to 1 by link 1, so A has 9 of link 0's 10.
+  // Link 1 limits B to 1, so A has 9 of link 0's 10.
   EXPECT_EQ(rates_of({{no_cap, {0}}, {no_cap, {0, 1}}}, {10.0, 1.0}), (Rates{9.0, 1.0}));
 }
 
 /// Checks the definition: no link is over its capacity, and every flow is at its cap or has a full link on which no
 /// flow has more.
-TEST(MaxMin, NobodyCanHaveMoreWithoutTakingFromOneWhoHasNoMore) {
+TEST(MaxMin, NoFlowCanGrowWithoutShrinkingASmallerOne) {
   std::mt19937_64 random(5);
   for (int round = 0; round < 2'000; ++round) {
     std::vector<double> capacity;
@@ -175,7 +176,7 @@ TEST(MaxMin, GivesTheRatesOfPlainFillingToTheLastBit) {
   }
 }
 
-/// Returns few capacities, so that many links are full at equal rates, and thirds of them, so that sums round.
+/// Returns few distinct capacities, so that many links are full at equal rates, and thirds of them, so that sums round.
 std::vector<double> like_capacities(std::mt19937_64& random) {
   std::vector<double> capacity;
   for (std::int64_t i = 1 + below(random, 12); i > 0; --i) {
@@ -215,7 +216,7 @@ TEST(MaxMin, DoesNotDependOnHowLinksAreNumberedToTheLastBit) {
 
 /// Copies of links and flows lie in a ring: a flow on link i of one copy is also on link i of the next copy where
 /// `next` says so.
-TEST(MaxMin, OneFlowStandsForAllItsCopiesToTheLastBit) {
+TEST(MaxMin, OneFlowRepresentsAllItsCopiesToTheLastBit) {
   std::mt19937_64 random(9);
   for (int round = 0; round < 3000; ++round) {
     const std::vector<double> capacity = like_capacities(random);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests pushes, pulls and credits: who waits for whom, and how long a lane is held.
+// Tests pushes, pulls and credits: which rank waits for which, and how long a lane is held.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -19,8 +19,8 @@ using namespace std::chrono_literals;
 using Span = std::pair<std::int64_t, std::int64_t>;
 constexpr std::int64_t us = 1'000'000;
 
-/// A program of two ranks. Rank 0 sends slot 0 by op 2, and rank 1 receives it into slot 1 by op 3. Before, either the
-/// sender works (op 0) or the receiver does (op 1).
+/// A program of two ranks. Rank 0 sends slot 0 by op 2, and rank 1 receives it into slot 1 by op 3. Before that either
+/// the sender works (op 0) or the receiver does (op 1).
 struct OneWay {
   explicit OneWay(Protocol protocol, bool late_sender) {
     const OpId sender = hand.work(2);
@@ -37,16 +37,16 @@ struct OneWay {
   Program program;
 };
 
-TEST(OneSided, APushDoesNotWaitForItsReceiverAndTheReceiverFindsItThere) {
+TEST(OneSided, APushDoesNotWaitForItsReceiver) {
   const Played late_receiver(OneWay(Protocol::push, false).program, {.exchange = 2us, .elementwise = 5us});
   EXPECT_EQ(late_receiver.span(0, 2), (Span{0, 2 * us}));
-  EXPECT_EQ(late_receiver.span(1, 3), (Span{5 * us, 5 * us}));  // The message came at 2.
+  EXPECT_EQ(late_receiver.span(1, 3), (Span{5 * us, 5 * us}));  // The message arrives at 2.
   const Played late_sender(OneWay(Protocol::push, true).program, {.exchange = 2us, .elementwise = 5us});
   EXPECT_EQ(late_sender.span(0, 2), (Span{5 * us, 7 * us}));
   EXPECT_EQ(late_sender.span(1, 3), (Span{0, 7 * us}));
 }
 
-TEST(OneSided, TheSenderOfAPullIsDoneAtOnceAndTheReceiverHoldsItsLane) {
+TEST(OneSided, APullFreesItsSenderAtOnceAndHoldsTheReceiversLane) {
   const Played late_receiver(OneWay(Protocol::pull, false).program, {.exchange = 2us, .elementwise = 5us});
   EXPECT_EQ(late_receiver.span(0, 2), (Span{0, 0}));
   EXPECT_EQ(late_receiver.span(1, 3), (Span{5 * us, 7 * us}));
@@ -81,7 +81,7 @@ TEST(OneSided, PushesRunAheadOfALateReceiverWhereRendezvousWaits) {
 }
 
 TEST(OneSided, TwoReceiversPullFromOneSenderAtTheSameTime) {
-  // Rank 0 shows slot 0 to both others and is done; each pulls for 4 on its own lane.
+  // Rank 0 exposes slot 0 to both other ranks and is done; each pulls for 4 on its own lane.
   Hand hand(3);
   for (const std::int32_t shift : {1, 2}) {
     hand.builder.exchange({.shift = shift, .send = hand.slot(0), .protocol = Protocol::pull});
@@ -118,7 +118,7 @@ TEST(OneSided, ACreditHoldsAPushBackForItsOwnLatency) {
   EXPECT_EQ(recorder.makespan().time_since_epoch(), Duration{8us});
 }
 
-TEST(OneSided, APullOverALinkThatStaysDownIsAMistakeOfTheFaults) {
+TEST(OneSided, RejectsFaultsThatStopAPullForever) {
   Hand hand(2);
   hand.builder.exchange({.send = hand.slot(0), .receive = hand.slot(1), .protocol = Protocol::pull});
   const auto shared = std::make_shared<const Program>(std::move(hand.builder).build());

@@ -13,7 +13,7 @@
 namespace commfuse::test {
 namespace {
 
-/// Start and end of every op from the recurrence alone, each worked out on demand, without queue or clock.
+/// Start and end of every op from the recurrence alone, each computed on demand, without queue or clock.
 class Recurrence {
  public:
   Recurrence(const Lowered& lowered, const Costs& costs)
@@ -36,7 +36,7 @@ class Recurrence {
  private:
   struct Span {
     std::int64_t start = 0;
-    std::int64_t end = -1;  // -1: not known yet.
+    std::int64_t end = -1;  // -1: not computed yet.
   };
   [[nodiscard]] std::size_t ranks() const { return static_cast<std::size_t>(program_.mesh.ranks()); }
   [[nodiscard]] std::int64_t cost(Rank rank, OpId op) const { return costs_.of(rank, position(op)).count(); }
@@ -161,7 +161,7 @@ TEST(RandomPrograms, AreTheSameForOneSeed) {
   EXPECT_EQ(random_costs(program, once).duration, random_costs(program, again).duration);
 }
 
-TEST(Engine, PlaysTheRecurrenceOfRandomProgramsToThePicosecond) {
+TEST(Engine, MatchesTheRecurrenceOfRandomProgramsToThePicosecond) {
   std::mt19937_64 random(2);
   Engine engine;
   Recorder recorder(Recorder::Keep::timeline);
@@ -191,8 +191,8 @@ TEST(Engine, ShufflingSimultaneousEventsChangesNothing) {
   }
 }
 
-TEST(EngineDeathTest, NamesTheOpsThatNeverEnd) {
-  // Both ranks send first and receive afterwards, on one lane: neither send meets a receive that is posted.
+TEST(EngineDeathTest, NamesTheOpsThatNeverFinish) {
+  // Both ranks send first and receive afterwards, on one lane, so neither send meets a posted receive.
   ProgramBuilder builder("stuck", Mesh{{{"tp", 2}}});
   const Extent rows{builder.dimension("rows", 1), 1};
   const Extent columns{builder.dimension("columns", 1), 1};

@@ -17,9 +17,10 @@ namespace {
 using namespace std::chrono_literals;
 using Ends = std::vector<Duration>;
 
-/// Returns a tree in which GPUs 0 and 1, 2 and 3 and so on share a bridge; GPUs 0 to 3 and 4 to 7 a root. A transfer
-/// gets half of the data sheet's rate, and so do all transfers of a wire together: 30 from a GPU to its bridge, 15 from
-/// a bridge to its root, 10 between the roots. Latency is 5 us below one bridge, 7 us below one root, 8 us across.
+/// Returns a tree in which GPUs 0 and 1, 2 and 3 and so on share a bridge, and GPUs 0 to 3 and 4 to 7 a root. A
+/// transfer gets half of the data sheet's rate, and so do all transfers of a wire together: 30 from a GPU to its
+/// bridge, 15 from a bridge to its root, 10 between the roots. Latency is 5 us below one bridge, 7 us below one root,
+/// and 8 us across.
 Machine tree() {
   Machine machine{.name = "tree", .link = link(30, 30), .gpus_per_node = 8};
   machine.topology = std::make_shared<const Topology>(build_topology(pcie_tree()));
@@ -68,13 +69,13 @@ TEST(SharedWiresOfATree, OneFlowHasTheWireBetweenTheRoots) {
 }
 
 TEST(SharedWiresOfATree, FlowsInOneDirectionShareTheWireBetweenTheRoots) {
-  // 5 each: 8 + 3 MB / 5.
+  // 5 GB/s each: 8 + 3 MB / 5.
   expect_ends(tree(), {{0, 4, 3000}, {2, 6, 3000}}, {608us, 608us});
 }
 
 TEST(SharedWiresOfATree, FlowsInOppositeDirectionsShareNothing) {
   expect_ends(tree(), {{0, 4, 3000}, {4, 0, 3000}}, {308us, 308us});
-  // Two share the way there; nobody shares the way back.
+  // Two flows share the way there; nothing shares the way back.
   expect_ends(tree(), {{0, 4, 3000}, {1, 5, 3000}, {6, 2, 3000}}, {608us, 608us, 308us});
 }
 
@@ -87,13 +88,13 @@ TEST(SharedWiresOfATree, FlowsSpeedUpAsShorterOnesEnd) {
   expect_ends(tree(), {{0, 4, 1500}, {1, 5, 3000}, {2, 6, 4500}, {3, 7, 6000}}, {608us, 1058us, 1358us, 1508us}, 1);
 }
 
-TEST(SharedWiresOfATree, AFlowBelowABridgeHasWhatTheFlowsAboveItLeave) {
+TEST(SharedWiresOfATree, AFlowBelowABridgeGetsTheRestOfTheFlowsAboveIt) {
   // 0 -> 2 and 1 -> 3 have half of their bridge's 15 each: 7 + 3 MB / 7.5 = 407 us. 0 -> 1 is alone on GPU 0's wire of
   // 30 from 5 to 7 us, which is 60 kB, and then has 30 - 7.5 = 22.5: 7 + 5.94 MB / 22.5 = 271 us.
   expect_ends(tree(), {{0, 2, 3000}, {1, 3, 3000}, {0, 1, 6000}}, {407us, 407us, 271us});
 }
 
-TEST(SharedWiresOfATree, AFlowSlowsDownWhenAnotherThatItNeverMeetsEnds) {
+TEST(SharedWiresOfATree, AFlowSlowsDownWhenOneOnOtherLinksEnds) {
   // 0 -> 4 shares the roots' 10 with 2 -> 6, and its bridge's 15 with 1 -> 3.
   //   7 to 8 us: 1 -> 3 alone at 15, 15 kB
   //   8 to 608 us: 5, 5, and 15 - 5 = 10 for 1 -> 3; 2 -> 6 has its 3 MB, 0 -> 4 has 3 MB left, 1 -> 3 has 1.5
@@ -102,8 +103,9 @@ TEST(SharedWiresOfATree, AFlowSlowsDownWhenAnotherThatItNeverMeetsEnds) {
   expect_ends(tree(), {{0, 4, 6000}, {2, 6, 3000}, {1, 3, 7515}}, {958us, 608us, 808us});
 }
 
-TEST(SharedWiresOfRails, GpusOfOneNicShareIt) {
-  // 5 each on NIC 0; 2 -> 6 has NIC 1 for itself. Likewise for the receivers' NICs: 0 and 2 both send to NIC 0.
+TEST(SharedWiresOfRails, GpusShareTheirNic) {
+  // 5 GB/s each on NIC 0; 2 -> 6 has NIC 1 to itself. The same holds for the receivers' NICs: 0 and 2 both send to NIC
+  // 0.
   expect_ends(rails(), {{0, 4, 3000}, {1, 5, 3000}, {2, 6, 3000}}, {605us, 605us, 305us});
   expect_ends(rails(), {{0, 4, 3000}, {2, 5, 3000}}, {605us, 605us});
 }
@@ -128,20 +130,20 @@ TEST(SharedWiresOfRails, ABusyNicLeavesMoreOfTheUplinkToOthers) {
   expect_ends(rails(), {{0, 6, 3000}, {1, 5, 1500}, {4, 2, 6000}}, {505us, 305us, 655us});
 }
 
-TEST(SharedWiresOfRails, FlowsInsideANodeDoNotMeetThoseThatLeaveIt) {
+TEST(SharedWiresOfRails, FlowsInsideANodeDoNotShareWithThoseThatLeaveIt) {
   expect_ends(rails(), {{0, 1, 3000}, {0, 4, 3000}}, {35us, 305us});
 }
 
-TEST(SharedWiresOfAMesh, WhatAGpuSendsIsHeldToLessThanItsWiresTogether) {
-  // Two have a wire each. Three have 24 / 3 = 8 until the first ends after 300 us; then the others have their wires'
-  // 10, with 1 and 2 MB left, and 4 of the 24 stay unused.
+TEST(SharedWiresOfAMesh, AGpuSendsLessThanTheSumOfItsWires) {
+  // Two flows have a wire each. Three have 24 / 3 = 8 until the first ends after 300 us; then the others have their
+  // wires' 10, with 1 and 2 MB left, and 4 of the 24 stay unused.
   expect_ends(mesh(), {{0, 1, 3000}, {0, 2, 3000}}, {305us, 305us});
   expect_ends(mesh(), {{0, 1, 2400}, {0, 2, 3400}, {0, 3, 4400}}, {305us, 405us, 505us});
 }
 
 TEST(SharedWiresOfAMesh, AReceiverThatIsFullLeavesRoomAtItsSenders) {
-  // Five send to GPU 5 at 24 / 5 = 4.8: 5 + 4.8 MB / 4.8. GPU 0 has 19.2 left for GPUs 1 and 2, 9.6 each: 0 -> 1 ends
-  // after 500 us, then 0 -> 2 has 4.8 MB left, at its wire's 10.
+  // Five GPUs send to GPU 5 at 24 / 5 = 4.8: 5 + 4.8 MB / 4.8. GPU 0 has 19.2 left for GPUs 1 and 2, 9.6 each: 0 -> 1
+  // ends after 500 us, then 0 -> 2 has 4.8 MB left, at its wire's 10.
   expect_ends(mesh(),
               {{0, 5, 4800}, {1, 5, 4800}, {2, 5, 4800}, {3, 5, 4800}, {4, 5, 4800}, {0, 1, 4800}, {0, 2, 9600}},
               {1005us, 1005us, 1005us, 1005us, 1005us, 505us, 985us}, 1);

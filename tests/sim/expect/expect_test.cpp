@@ -27,7 +27,7 @@ std::string why(const Ask& ask) {
   return "accepted";
 }
 
-TEST(ExpectedRows, CoverEachOpGpuCountAndSize) {
+TEST(ExpectedRows, CoverEveryOpGpuCountAndSize) {
   const Expectation expectation(load_machine("dgx-h100-x2"));
   const std::vector<ExpectedRow> rows =
       expected_rows(expectation, {.ops = {LinkOp::all_reduce, LinkOp::send_recv}, .gpus = {8, 16}, .sizes = {{gib}}});
@@ -36,7 +36,7 @@ TEST(ExpectedRows, CoverEachOpGpuCountAndSize) {
   EXPECT_EQ(rows[0].kernel, "NVLS");
   EXPECT_EQ(rows[1].message.nodes, 2);
   EXPECT_EQ(rows[1].message.gpus, 16);
-  // Send-recv gets one row for two GPUs of a node, and one for two GPUs on different nodes.
+  // Send-recv has one row for two GPUs of a node, and one for two GPUs on different nodes.
   EXPECT_EQ(rows[2].message.op, LinkOp::send_recv);
   EXPECT_EQ(rows[2].message.nodes, 1);
   EXPECT_EQ(rows[3].message.nodes, 2);
@@ -186,7 +186,7 @@ TEST(Thresholds, HaveTheFormatOfEachChecker) {
             std::string::npos);
 }
 
-TEST(Thresholds, OfSeveralNodesNeedACluster) {
+TEST(Thresholds, ForSeveralNodesNeedACluster) {
   const Expectation cluster(load_machine("dgx-h100-x2"));
   const Message message{.op = LinkOp::all_reduce, .gpus = 16, .nodes = 2, .bytes = {16 * gib}};
   EXPECT_NE(thresholds("aicr", cluster, 0.01)
@@ -204,7 +204,7 @@ TEST(Thresholds, OfSeveralNodesNeedACluster) {
             "azure-nhc, prometheus");
 }
 
-TEST(MeasuredNodes, KnowsHealthyAndDegradedTables) {
+TEST(MeasuredNodes, JudgesHealthyAndDegradedTables) {
   EXPECT_EQ(known_of("nccl_h100sxm_1node_aic_v2", 8), Known::healthy);
   EXPECT_EQ(known_of("nccl_h100_ib400_2node_degraded_issue319", 16), Known::degraded);
   EXPECT_EQ(known_of("nccl_l40s_pcie_aic", 8), Known::degraded);

@@ -21,7 +21,7 @@ class Deepspeed : public ::testing::Test {
  protected:
   using Flags = std::vector<std::pair<std::string, std::string>>;
 
-  /// Reads for 16 GPUs, unless flags say another number.
+  /// Reads the file for 16 GPUs, unless flags set another number.
   static Imported read(const std::string& text, const Flags& flags = {}) {
     std::ofstream("a.json") << text;
     Source source{"a.json", "a"};
@@ -50,7 +50,7 @@ class Deepspeed : public ::testing::Test {
   OwnFolder folder_;
 };
 
-TEST_F(Deepspeed, AFileIsTheStepOfItsModel) {
+TEST_F(Deepspeed, AFileBecomesTheStepOfItsModel) {
   const Imported import = read(R"({
   "train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 4, // 2 x 4 x 8 replicas
   "zero_optimization": {"stage": 2, "overlap_comm": true, "reduce_bucket_size": 5e8},
@@ -91,7 +91,7 @@ TEST_F(Deepspeed, TwoBatchSizesGiveTheThird) {
       "a.json: train_batch_size is 64");
 }
 
-TEST_F(Deepspeed, WhatATrainerFillsIsAFlag) {
+TEST_F(Deepspeed, ValuesThatATrainerFillsNeedAFlag) {
   const std::string open =
       R"({"train_batch_size": "auto", "train_micro_batch_size_per_gpu": "auto", "gradient_accumulation_steps": "auto",
           "bf16": {"enabled": "auto"}, "zero_optimization": {"stage": 3}})";
@@ -140,7 +140,7 @@ TEST_F(Deepspeed, UnreadKeysAreNamed) {
                 "not known and not taken over: 'mystery'"}));
 }
 
-TEST_F(Deepspeed, WhatIsWrongIsSaidWithItsPlace) {
+TEST_F(Deepspeed, MistakesAreReportedWithTheirPlace) {
   EXPECT_EQ(refusal("{\n \"train_batch_size\": 8.5}"),
             "a.json:2:2: train_batch_size is '8.5'; write a whole number from 1 on");
   EXPECT_EQ(refusal("{\"train_batch_size\": \"8\"}"),
@@ -163,7 +163,7 @@ TEST_F(Deepspeed, WhatIsWrongIsSaidWithItsPlace) {
   EXPECT_EQ(refusal("{\"train_batch_size\": 16}", {{"--gpus", "0"}}), "--gpus is '0'; write a whole number from 1 on");
 }
 
-TEST_F(Deepspeed, WhatTheFileCannotSayIsAFlag) {
+TEST_F(Deepspeed, ValuesThatTheFileLacksNeedAFlag) {
   std::ofstream("a.json") << "{\"train_batch_size\": 16}";
   const auto without = [](const Flags& flags) {
     Source source{"a.json", "a"};
@@ -184,7 +184,7 @@ TEST_F(Deepspeed, WhatTheFileCannotSayIsAFlag) {
             "a.json: a configuration of DeepSpeed does not say how long a sequence is; add --seq N");
 }
 
-TEST_F(Deepspeed, GradientsAreReducedInTheDtypeThatDeepspeedTakes) {
+TEST_F(Deepspeed, GradientsAreReducedInTheDtypeOfDeepspeed) {
   const auto dtype = [](const std::string& keys) {
     const Imported import =
         read(R"({"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 3}, )" + keys + "}");
@@ -201,7 +201,7 @@ TEST_F(Deepspeed, GradientsAreReducedInTheDtypeThatDeepspeedTakes) {
             "a.json:1:39: communication_data_type is 'int8'; write fp32, bf16 or fp16");
 }
 
-TEST_F(Deepspeed, EveryKeyThatIsLeftOutIsSaid) {
+TEST_F(Deepspeed, EverySkippedKeyIsReported) {
   for (const LeftOut& entry : deepspeed_keys().left_out) {
     std::string key(entry.key);
     std::ranges::replace(key, '*', 'x');

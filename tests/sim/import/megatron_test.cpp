@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that launch scripts of Megatron-LM become models and steps, without running.
+// Tests that launch scripts of Megatron-LM become models and steps, without being run.
 #include "sim/import/megatron.h"
 
 #include <fmt/format.h>
@@ -73,7 +73,7 @@ std::string refusal(const std::string& text) {
   return {};
 }
 
-TEST(Megatron, AnExampleScriptIsItsModelAndItsStep) {
+TEST(Megatron, AnExampleScriptBecomesItsModelAndStep) {
   const Imported import = read_megatron(gpt3, "gpt3.sh", "gpt3");
   EXPECT_EQ(import.model,
             "# From a command line of Megatron-LM.\nschema: commfuse.model/1\nname: gpt3\nlayers: 96\nhidden: 12288\n"
@@ -90,7 +90,7 @@ TEST(Megatron, AnExampleScriptIsItsModelAndItsStep) {
   EXPECT_EQ(import.notes[0], "--vocab-size is not there, since the tokenizer has it: 50257 is assumed, GPT-2's");
 }
 
-TEST(Megatron, WhatComesOutIsReadByOurLoaders) {
+TEST(Megatron, OutputIsReadByOurLoaders) {
   const OwnFolder folder;
   const Imported import = read_megatron(llama, "llama.sh", "mine");
   std::ofstream("mine.model.yaml") << import.model;
@@ -102,7 +102,7 @@ TEST(Megatron, WhatComesOutIsReadByOurLoaders) {
   EXPECT_FALSE(model.biases);
   EXPECT_EQ(model.norm, Norm::rms);
   EXPECT_EQ(model.positions, 0);
-  EXPECT_EQ(model.vocab, 128512);  // Each of 4 ranks has whole 128s.
+  EXPECT_EQ(model.vocab, 128512);  // Each of 4 ranks has whole multiples of 128.
   std::ofstream("mine.run.yaml") << run_text(import) << "model: ./mine.model.yaml\n";
   Resolver resolver;
   resolver.read_file("mine.run.yaml");
@@ -153,7 +153,7 @@ TEST(Megatron, QuotedPairsOfAnArrayAreTwoWords) {
   EXPECT_NE(run_text(import).find("micro_batch: 2"), std::string::npos) << run_text(import);
 }
 
-TEST(Megatron, WhatItCannotKnowIsSaidWithItsPlace) {
+TEST(Megatron, UnknownValuesAreReportedWithTheirPlace) {
   EXPECT_EQ(refusal("--hidden-size 8"),
             "a.sh: --num-attention-heads is missing; give the whole command line, or the script that builds it");
   EXPECT_EQ(refusal("--num-attention-heads 8\n  --hidden-size $WIDTH"),
@@ -162,7 +162,7 @@ TEST(Megatron, WhatItCannotKnowIsSaidWithItsPlace) {
             "a.sh:1: --hidden-size is '4k'; write a whole number from 1 on");
 }
 
-/// Returns a script with all its sizes, and further flags.
+/// Returns a script with all its sizes, and additional flags.
 std::string small(const std::string& flags) {
   return "x --num-layers 2 --hidden-size 1024 --num-attention-heads 8 --seq-length 1024 "
          "--max-position-embeddings 1024 --vocab-size 1024 " +
@@ -180,7 +180,7 @@ TEST(Megatron, SizesThatNoModelHasAreRefused) {
             "a.sh:1: --nnodes is '4294967296'; write a whole number from 1 to 1048576");
 }
 
-TEST(Megatron, SizesThatFollowAreThoseOfAModelToo) {
+TEST(Megatron, DerivedSizesAreCheckedToo) {
   EXPECT_EQ(refusal(small("--make-vocab-size-divisible-by 16777216 --tensor-model-parallel-size 1048576")),
             "a.sh: these flags make 17592186044416 rows of the embedding, which is not in 1 to 16777216; make "
             "--make-vocab-size-divisible-by smaller");
@@ -218,7 +218,7 @@ TEST(Megatron, RanksThatDoNotDivideHeadsOrExpertsAreRefused) {
             "does");
 }
 
-TEST(Megatron, AWordThatIsNoSettingIsNotWritten) {
+TEST(Megatron, WritesNoWordThatIsNotASetting) {
   EXPECT_EQ(refusal(small("--recompute-granularity \"full\nhardware: /tmp/evil.yaml\"")),
             "a.sh:1: --recompute-granularity is wrong: unknown recomputation 'full\\x0ahardware: /tmp/evil.yaml'; "
             "known choices: "
@@ -226,7 +226,7 @@ TEST(Megatron, AWordThatIsNoSettingIsNotWritten) {
   EXPECT_EQ(read_megatron(small("--recompute-granularity full"), "a.sh", "a").step.recompute, "full");
 }
 
-TEST(Megatron, VariablesThatStandForEachOtherEnd) {
+TEST(Megatron, CircularVariablesEnd) {
   EXPECT_EQ(refusal(small("--hidden-size $A\nA=$B\nB=$A")),
             "a.sh:1: --hidden-size is '$A', which this file alone does not say; write its value there");
 }
@@ -241,7 +241,7 @@ TEST(Megatron, TheLastAssignmentOfAVariableCounts) {
   EXPECT_NE(run_text(import).find("\nranks: 8\n"), std::string::npos) << run_text(import);
 }
 
-TEST(Megatron, PiecesOfAStageAreCountedAsMegatronCountsThem) {
+TEST(Megatron, PiecesOfAStageAreCountedAsInMegatron) {
   const auto pieces = [](const std::string& flags) {
     return read_megatron(small("--num-layers 126 --pipeline-model-parallel-size 16 " + flags), "a.sh", "a");
   };
@@ -252,7 +252,7 @@ TEST(Megatron, PiecesOfAStageAreCountedAsMegatronCountsThem) {
                        "interleave: 4"));
 }
 
-TEST(Megatron, WhatReplicasShareIsWhatFsdpShares) {
+TEST(Megatron, ReplicasShardWhatFsdpShards) {
   const auto run_with = [](const std::string& flags) {
     return read_megatron(small("--nproc-per-node 8 " + flags), "a.sh", "a");
   };
@@ -267,7 +267,7 @@ TEST(Megatron, WhatReplicasShareIsWhatFsdpShares) {
             "a.sh:1: --data-parallel-sharding-strategy is 'optim_grad'; did you mean 'optim_grads'?");
 }
 
-TEST(Megatron, ProcessesThatDoNotHoldAReplicaAreSaid) {
+TEST(Megatron, TooFewProcessesForAReplicaAreReported) {
   const Imported import = read_megatron(small("--nproc_per_node 4 --tensor-model-parallel-size 8"), "a.sh", "a");
   ASSERT_EQ(import.notes.size(), 1U);
   EXPECT_EQ(import.notes[0],
@@ -275,7 +275,7 @@ TEST(Megatron, ProcessesThatDoNotHoldAReplicaAreSaid) {
             "replica is assumed");
 }
 
-TEST(Megatron, FlagsWithoutACounterpartAreSaid) {
+TEST(Megatron, FlagsWithoutACounterpartAreReported) {
   const Imported import = read_megatron(
       small("--nproc-per-node 1 --multi-latent-attention --moe-layer-freq 2 --normalization L2Norm"), "a.sh", "a");
   EXPECT_EQ(import.notes, (std::vector<std::string>{
@@ -285,7 +285,7 @@ TEST(Megatron, FlagsWithoutACounterpartAreSaid) {
                               "--moe-layer-freq has no counterpart and is not taken over: every layer has experts"}));
 }
 
-TEST(Megatron, EveryFlagThatIsLeftOutIsSaid) {
+TEST(Megatron, EverySkippedFlagIsReported) {
   for (const LeftOut& entry : megatron_keys().left_out) {
     std::string flag = flag_of(entry.key);
     std::ranges::replace(flag, '*', 'x');
@@ -309,7 +309,7 @@ TEST(Megatron, ASwitchHasNoValue) {
   EXPECT_EQ(notes("--overlap-grad-reduce --multi-latent-attention 0").size(), 1U);
 }
 
-TEST(Megatron, FlagsSayWhenAndInWhatGradientsAreReduced) {
+TEST(Megatron, FlagsSetWhenAndInWhichDtypeGradientsAreReduced) {
   const auto with = [](const std::string& flags) {
     return read_megatron(
                "torchrun --nproc-per-node 2 x --num-layers 2 --hidden-size 1024 --num-attention-heads 8 "
@@ -329,7 +329,7 @@ TEST(Megatron, FlagsSayWhenAndInWhatGradientsAreReduced) {
   EXPECT_EQ(with("--bf16 --tp-comm-overlap").framework, "megatron-core-2024");
 }
 
-TEST(Megatron, FlagsSayWhatDropsAndHowAttentionRuns) {
+TEST(Megatron, FlagsSetDropoutAndTheKindOfAttention) {
   const auto import_with = [](const std::string& flags) {
     return read_megatron(small("--nproc-per-node 1 " + flags), "a.sh", "a");
   };
@@ -337,7 +337,7 @@ TEST(Megatron, FlagsSayWhatDropsAndHowAttentionRuns) {
   const std::string none = "--hidden-dropout 0 --attention-dropout 0.0 ";
   EXPECT_TRUE(with("").dropout);  // 0.1 is Megatron-LM's default
   EXPECT_FALSE(with(none).dropout);
-  EXPECT_FALSE(with("--hidden-dropout 0").dropout);  // The dropout of scores is in the fused kernel.
+  EXPECT_FALSE(with("--hidden-dropout 0").dropout);  // Dropout of scores is inside the fused kernel.
   EXPECT_TRUE(with("--hidden-dropout 0 --attention-backend unfused").dropout);
   EXPECT_FALSE(with(none + "--attention-backend unfused").dropout);
   EXPECT_TRUE(with("").fused_attention);
@@ -350,7 +350,7 @@ TEST(Megatron, FlagsSayWhatDropsAndHowAttentionRuns) {
             std::vector<std::string>{"--hidden-dropout '$DROP' is not a number: its default of 0.1 is assumed"});
 }
 
-TEST(Megatron, AFlagThatIsOneSlipAwayNamesTheOneThatIsMeant) {
+TEST(Megatron, AMisspeltFlagNamesTheIntendedOne) {
   const Imported import =
       read_megatron("srun --nodes=1\n" + small("--nproc-per-node 1 --tensor-model-paralel-size 8"), "a.sh", "a");
   ASSERT_EQ(import.notes.size(), 1U);
@@ -374,7 +374,7 @@ TEST(ShellWords, VariablesOfVariablesAreReplacedHoweverManyThereAre) {
   EXPECT_EQ(expanded("$X19999", assignments(shell_words(chain))), "7");
 }
 
-TEST(ShellWords, WhatGrowsTooLongIsNotReplaced) {
+TEST(ShellWords, TooLongExpansionsAreNotReplaced) {
   for (const char* const seed : {"1", ""}) {
     std::string doubles = fmt::format("X0={}\n", seed);
     for (int i = 1; i <= 32; ++i) {
@@ -386,7 +386,7 @@ TEST(ShellWords, WhatGrowsTooLongIsNotReplaced) {
   }
 }
 
-TEST(ShellWords, AVariableIsNotKnownInsideItself) {
+TEST(ShellWords, AVariableIsUndefinedInsideItself) {
   const auto variables = assignments(shell_words("A=$B B=$A N=${N:-4} P=$PA PA=x/$PA PATHS=${Q:-1}$Q"));
   EXPECT_EQ(expanded("$A", variables), std::nullopt);
   EXPECT_EQ(expanded("$PA", variables), std::nullopt);
@@ -402,14 +402,14 @@ TEST(ShellWords, TheLastAssignmentCountsAndAFallbackOnItselfDoesNot) {
   EXPECT_EQ(expanded("$C", variables), std::nullopt);
 }
 
-TEST(ShellWords, WhatIsAppendedStandsBehindWhatWasThere) {
+TEST(ShellWords, AppendedWordsFollowTheEarlierOnes) {
   const auto variables = assignments(shell_words("A=1 A+=2 A+=$B B=3 C+=4 D=5 D+=6 D=7"));
   EXPECT_EQ(expanded("$A", variables), "123");
   EXPECT_EQ(expanded("$C", variables), "4");
   EXPECT_EQ(expanded("$D", variables), "7");
 }
 
-TEST(Megatron, FlagsThatAreAppendedToAVariableAreRead) {
+TEST(Megatron, FlagsAppendedToAVariableAreRead) {
   const Imported import = read_megatron("ARGS=\"" + small("") + "\"\nARGS+=\" --bf16 --global-batch-size 64\"\n" +
                                             "export MORE+=' --micro-batch-size 2'\nrun --nproc-per-node 8 $ARGS",
                                         "a.sh", "a");
@@ -455,7 +455,7 @@ TEST(ShellWords, ALongExpansionIsReadOnce) {
   EXPECT_EQ(words[1].line, 2);
 }
 
-TEST(ShellWords, HoldQuotesArraysAndCommentsApart) {
+TEST(ShellWords, SeparateQuotesArraysAndComments) {
   std::vector<std::string> texts;
   for (const ShellWord& word : shell_words("A=(--x 1) # --y 2\nB=\"--z 'a b'\n --w \\\n 3\"; c=$((1 + 2)) '--q'")) {
     texts.push_back(word.text);
@@ -463,7 +463,7 @@ TEST(ShellWords, HoldQuotesArraysAndCommentsApart) {
   EXPECT_EQ(texts, (std::vector<std::string>{"A=", "--x", "1", "--z", "a b", "--w", "3", "c=$((1 + 2))", "--q"}));
 }
 
-TEST(ShellWords, ALineOfWindowsGoesOnBehindItsBackslash) {
+TEST(ShellWords, AWindowsLineContinuesAfterItsBackslash) {
   const std::vector<ShellWord> words = shell_words("a \\\r\n  --b 1 \\\r\n --c\r\nd");
   ASSERT_EQ(words.size(), 5U);
   EXPECT_EQ(words[1].text, "--b");
@@ -473,7 +473,7 @@ TEST(ShellWords, ALineOfWindowsGoesOnBehindItsBackslash) {
   EXPECT_EQ(words[4].line, 4);
 }
 
-TEST(ShellWords, VariablesAreReplacedWhereTheTextSaysThem) {
+TEST(ShellWords, VariablesAreReplacedWhereTheTextDefinesThem) {
   const auto variables = assignments(shell_words("TP=8 N=${N:-4} ALL=\"$TP\""));
   EXPECT_EQ(expanded("$TP", variables), "8");
   EXPECT_EQ(expanded("a${TP}b", variables), "a8b");

@@ -75,7 +75,7 @@ std::string replaced(std::string text, const std::string& from, const std::strin
   return text.replace(at, from.size(), to);
 }
 
-/// Returns a file without its first line, which says where it comes from.
+/// Returns a file without its first line, which names its source.
 std::string body(const std::string& text) { return text.substr(text.find('\n')); }
 
 TEST(Nemo, KeysAreTheFlagsOfMegatron) {
@@ -96,7 +96,7 @@ TEST(Nemo, KeysAreTheFlagsOfMegatron) {
       (std::vector<std::string>{"vocab_size is not there, since the tokenizer has it: 50257 is assumed, GPT-2's"}));
 }
 
-/// Written like Megatron-Bridge's files, without keys that say nothing new.
+/// Written like Megatron-Bridge's files, without redundant keys.
 const std::string bridge = R"(_target_: megatron.bridge.training.config.ConfigContainer
 checkpoint: {_target_: x, save: /tmp, save_interval: 500}
 comm_overlap: null
@@ -130,7 +130,7 @@ optimizer: {_target_: x, optimizer: adam, use_distributed_optimizer: true, lr: 0
 train: {_target_: x, global_batch_size: 512, micro_batch_size: 1, train_iters: 10}
 )";
 
-TEST(Nemo, ARunOfMegatronBridgeIsItsModelAndItsStep) {
+TEST(Nemo, ARunOfMegatronBridgeBecomesItsModelAndStep) {
   const OwnFolder folder;
   const Imported import = read(bridge, {}, "16");
   EXPECT_EQ(body(import.model),
@@ -159,7 +159,7 @@ TEST(Nemo, WordsOfTheCommandLineChangeKeys) {
   EXPECT_EQ(refusal(nemo, {"layers"}), "'layers' changes no key; write one as in model.num_layers=2");
 }
 
-TEST(Nemo, GradientsAreReducedAsTheSectionOfReplicasSays) {
+TEST(Nemo, TheSectionOfReplicasSetsTheReductionOfGradients) {
   const OwnFolder folder;
   const auto step = [](const std::string& words) {
     return read(replaced(bridge, "overlap_grad_reduce: true", words), {}, "16").step;
@@ -186,7 +186,7 @@ TEST(Nemo, UnreadKeysAreNamed) {
   EXPECT_EQ(import.notes[3], "not known and not taken over: 'model.my_key', 'model.pipeline_model_parallel_sise'");
 }
 
-TEST(Nemo, WhatIsWrongIsSaidWithItsPlace) {
+TEST(Nemo, MistakesAreReportedWithTheirPlace) {
   const OwnFolder folder;
   EXPECT_EQ(refusal(replaced(nemo, "num_layers: 24", "num_layers: 24.0")),
             "a.yaml:18:15: model.num_layers is '24.0'; write a whole number from 1 on");
@@ -214,7 +214,7 @@ TEST(Nemo, RecipesInPythonAreRefusedWithTheRemedy) {
             "run_config.yaml that a run saves, or add the key");
 }
 
-TEST(Nemo, KeysOfTheOptimizerThatChangeWhatIsSentAreSaid) {
+TEST(Nemo, OptimizerKeysThatChangeTrafficAreReported) {
   const OwnFolder folder;
   const auto notes = [](const std::string& key) {
     return read(nemo, {"model.vocab_size=1024", "model.optim." + key}).notes;
@@ -231,7 +231,7 @@ TEST(Nemo, KeysOfTheOptimizerThatChangeWhatIsSentAreSaid) {
   EXPECT_EQ(notes("mystery=1"), std::vector<std::string>{"not known and not taken over: 'model.optim.mystery'"});
 }
 
-TEST(Nemo, EveryKeyThatIsLeftOutIsSaid) {
+TEST(Nemo, EverySkippedKeyIsReported) {
   const OwnFolder folder;
   for (const LeftOut& entry : megatron_keys().left_out) {
     std::string key = entry.key.starts_with("trainer.") ? std::string(entry.key) : "model." + std::string(entry.key);

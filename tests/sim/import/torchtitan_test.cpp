@@ -49,7 +49,7 @@ class Torchtitan : public ::testing::Test {
 const std::string model = "[model]\nname = \"llama3\"\nflavor = \"70B\"\n";
 const std::string no_recompute = "[activation_checkpoint]\nmode = \"none\"\n";
 
-TEST_F(Torchtitan, AFileOfTodayIsItsStep) {
+TEST_F(Torchtitan, ACurrentFileBecomesItsStep) {
   const Imported import = read(model + no_recompute +
                                    "[job]\ndump_folder = \"./outputs\"\n[metrics]\nlog_freq = 10\n"
                                    "[training]\nlocal_batch_size = 8\nseq_len = 8192\nsteps = 10_000\n"
@@ -81,7 +81,7 @@ TEST_F(Torchtitan, KeysOfOlderReleasesAreRead) {
   EXPECT_TRUE(has_line(import, "  data: 2"));
   EXPECT_TRUE(has_line(import, "  micro_batch: 2"));
   EXPECT_TRUE(has_line(import, "batch: 8"));
-  EXPECT_TRUE(has_line(import, "  zero: 2"));  // In a pipeline weights stay gathered.
+  EXPECT_TRUE(has_line(import, "  zero: 2"));  // With a pipeline, weights stay gathered.
   EXPECT_TRUE(import.notes.empty()) << import.notes.front();
 }
 
@@ -95,7 +95,7 @@ TEST_F(Torchtitan, SchedulesOfPipelinesAreNamed) {
     return read(model + no_recompute + "[parallelism]\npipeline_parallel_degree = 4\n" + schedule, "8");
   };
   EXPECT_TRUE(has_line(with("pipeline_parallel_schedule = \"Interleaved1F1B\"\n"), "  interleave: 2"));
-  // 80 layers, 5 in a stage: 16 stages, 4 on each of 4 ranks.
+  // 80 layers, 5 per stage: 16 stages, 4 on each of 4 ranks.
   EXPECT_TRUE(
       has_line(with("pipeline_parallel_schedule = \"Interleaved1F1B\"\npipeline_parallel_layers_per_stage = 5\n"),
                "  interleave: 4"));
@@ -109,7 +109,7 @@ TEST_F(Torchtitan, SchedulesOfPipelinesAreNamed) {
             "a.toml:5:1: parallelism.pipeline_parallel_schedule is '1F1C'; did you mean '1F1B'?");
 }
 
-TEST_F(Torchtitan, WhatReplicasShareIsWhatFsdpShards) {
+TEST_F(Torchtitan, ReplicasShardWhatFsdpShards) {
   const auto zero = [&](const std::string& keys) { return read(model + no_recompute + "[parallelism]\n" + keys, "8"); };
   EXPECT_TRUE(has_line(zero("data_parallel_shard_degree = 1\ndata_parallel_replicate_degree = 8\n"), "  zero: 0"));
   EXPECT_TRUE(has_line(zero("fsdp_reshard_after_forward = \"never\"\n"), "  zero: 2"));
@@ -120,7 +120,7 @@ TEST_F(Torchtitan, WhatReplicasShareIsWhatFsdpShards) {
             "hybrid sharding (2 copies of 4 shards) has no counterpart: all 8 replicas share the state");
 }
 
-TEST_F(Torchtitan, EightBitsAndOverlapAreTakenOver) {
+TEST_F(Torchtitan, EightBitsAndOverlapAreImported) {
   const Imported import =
       read("[model]\nflavor = \"8B\"\nconverters = [\"quantize.linear.float8\", \"lora\"]\n" + no_recompute +
                "[compile]\nenable = true\ncomponents = [\"model\", \"loss\"]\n[parallelism]\n"
@@ -164,7 +164,7 @@ TEST_F(Torchtitan, AFlavorWithoutAModelNeedsOne) {
   EXPECT_EQ(read("[model]\nname = \"llama3\"\nflavor = \"8B_flex\"\n", "8").model_name, "llama-3.1-8b");
 }
 
-TEST_F(Torchtitan, WhatIsWrongIsSaidWithItsPlace) {
+TEST_F(Torchtitan, MistakesAreReportedWithTheirPlace) {
   EXPECT_EQ(refusal(model, ""),
             "a.toml: parallelism.data_parallel_shard_degree is -1 or left out, which means all GPUs that are left; add "
             "--gpus N");
@@ -202,7 +202,7 @@ TEST_F(Torchtitan, KeysOfManyLevelsAreRefused) {
   EXPECT_EQ(refusal("x = '''\n\"'''\n\"" + std::string(3, '.') + "\"." + deep + " = 1"), "a.toml:3" + sentence);
 }
 
-TEST_F(Torchtitan, LettersBeyondAsciiStandInStringsAndComments) {
+TEST_F(Torchtitan, LettersBeyondAsciiAreReadInStringsAndComments) {
   const std::string sentence = ":1: a letter that is not ASCII outside a string; put it between quotes";
   EXPECT_EQ(refusal("[job]\n1aflavor \xc3\x91= 3\n"), "a.toml:2" + sentence);
   EXPECT_EQ(refusal("x = \"\"\"a\"\"\"\"\"\n\xc3\x91 = 3\n"), "a.toml:2" + sentence)
@@ -211,7 +211,7 @@ TEST_F(Torchtitan, LettersBeyondAsciiStandInStringsAndComments) {
             "llama-3.1-70b");
 }
 
-TEST_F(Torchtitan, EveryKeyThatIsLeftOutIsSaid) {
+TEST_F(Torchtitan, EverySkippedKeyIsReported) {
   for (const LeftOut& entry : torchtitan_keys().left_out) {
     const std::string line =
         std::string(entry.key.starts_with("model.") ? entry.key.substr(6) : entry.key) + " = \"other\"\n";

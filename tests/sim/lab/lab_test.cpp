@@ -54,7 +54,7 @@ TEST(Lab, RandomTilesAreWholeMicrosecondsAndTheSameForEveryEvaluator) {
   const LabWorkload random = lab("faj", 64);
   const LabRun by_engine = run_lab(random, {.simulation = {Evaluator::engine}});
   EXPECT_EQ(run_lab(random, {.simulation = {Evaluator::replay}}).makespan, by_engine.makespan);
-  // One rank alone has 64 tiles of 10 to 1010 us, and nothing to wait for.
+  // A single rank has 64 tiles of 10 to 1010 us, and nothing to wait for.
   const LabWorkload alone = lab("faj", 1);
   const Duration tile = run_lab(alone, {}).makespan;
   EXPECT_EQ(tile % 1us, 0us);
@@ -62,7 +62,7 @@ TEST(Lab, RandomTilesAreWholeMicrosecondsAndTheSameForEveryEvaluator) {
   EXPECT_LE(tile, 1010us);
 }
 
-TEST(Lab, TimesThatLeaveTheirRangeAreRefused) {
+TEST(Lab, TimesOutOfRangeAreRefused) {
   LabWorkload slow = lab("fa", 256);
   slow.rate.value = 1.0;
   try {
@@ -84,7 +84,7 @@ std::string refusal_of(const LabWorkload& lab, const LabOptions& options) {
   return "";
 }
 
-TEST(Lab, MoreOpsThanThereIsMemoryForAreRefused) {
+TEST(Lab, RefusesMoreOpsThanFitInMemory) {
   EXPECT_EQ(
       refusal_of(lab("faj", 1 << 14), {}),
       "'faj': tiles of random length over 16384 ranks keep the time of each of 536854528 ops, 4.3 GB, and the limit "
@@ -97,7 +97,7 @@ TEST(Lab, MoreOpsThanThereIsMemoryForAreRefused) {
             "choose fewer ranks");
 }
 
-TEST(Lab, MoreOpsThanCanBePlayedOneByOneAreRefused) {
+TEST(Lab, RefusesMoreOpsThanCanBeSimulatedOneByOne) {
   const std::string sentence =
       "'fa': 262144 ranks that are simulated one by one have more than 17179869184 ops; choose fewer ranks, or let one "
       "rank stand for all";
@@ -105,14 +105,14 @@ TEST(Lab, MoreOpsThanCanBePlayedOneByOneAreRefused) {
   EXPECT_EQ(refusal_of(lab("fa", 1 << 18), {.simulation = {Evaluator::engine}}), sentence);
 }
 
-/// Calls from the last number to the first.
+/// Calls from the last index to the first.
 void backwards(std::size_t count, const std::function<void(std::size_t)>& body) {
   for (std::size_t i = count; i-- > 0;) {
     body(i);
   }
 }
 
-TEST(Lab, SamplesAreTheSameHoweverTheyAreSpread) {
+TEST(Lab, SamplesDoNotDependOnTheNumberOfThreads) {
   LabOptions options;
   options.monte_carlo.jitter = std::make_shared<const JitterTables>(load_jitter("default"));
   options.monte_carlo.samples = 5000;
@@ -137,14 +137,14 @@ TEST(Lab, EveryWorkloadIsProvedForSmallAndLargeCountsOfRanks) {
   }
 }
 
-TEST(Lab, OneRankStandsForAllUnlessItIsForbiddenOrTheyDiffer) {
+TEST(Lab, OneRankRepresentsAllUnlessForbiddenOrRanksDiffer) {
   EXPECT_TRUE(run_lab(lab("fa", 8), {}).one_for_all);
   EXPECT_FALSE(run_lab(lab("fa", 8), {.simulation = {.symmetry = false}}).one_for_all);
   EXPECT_FALSE(run_lab(lab("faj", 8), {}).one_for_all);
 }
 
 TEST(Lab, ASlowRankDelaysTheRingByItsOwnTilesAlone) {
-  // Rank 1 takes 12 us a tile. No rank waits for tiles, and messages are hidden: 8 x 12 us.
+  // Rank 1 takes 12 us per tile. No rank waits for tiles, and messages are hidden: 8 x 12 us.
   const auto faults = std::make_shared<const Faults>(Faults{.slow_ranks = {{.rank = 1, .factor = 1.2}}});
   EXPECT_EQ(run_lab(lab("fa", 8), {.faults = faults}).makespan, 96us);
   EXPECT_THROW(run_lab(lab("fa", 8), {.simulation = {Evaluator::replay}, .faults = faults}), ConfigError);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that a list of points gives the rows of the points one by one, whatever the threads, and stops on request.
+// Tests that a list of points gives the rows of the single points, for any number of threads, and stops on request.
 #include "sim/parallel/run_points.h"
 
 #include <gtest/gtest.h>
@@ -52,7 +52,7 @@ TEST_P(RunPointsOfAList, HandsOverTheRowsOfPointsInOrder) {
   EXPECT_EQ(feasible, 40U);
 }
 
-TEST_P(RunPointsOfAList, StopsWhenItIsTold) {
+TEST_P(RunPointsOfAList, StopsOnRequest) {
   const Grid grid = some_grid();
   const Library library = library_of(grid);
   const PointList list(grid, most_run_points);
@@ -69,7 +69,7 @@ TEST_P(RunPointsOfAList, StopsWhenItIsTold) {
   EXPECT_LT(taken, list.size());
 }
 
-TEST_P(RunPointsOfAList, PassesOnWhatTheTakerThrows) {
+TEST_P(RunPointsOfAList, RethrowsExceptionsOfTheConsumer) {
   const Grid grid = some_grid();
   const Library library = library_of(grid);
   const PointList list(grid, most_run_points);
@@ -83,7 +83,7 @@ TEST_P(RunPointsOfAList, PassesOnWhatTheTakerThrows) {
 INSTANTIATE_TEST_SUITE_P(Threads, RunPointsOfAList, testing::Values(1, 2),
                          [](const auto& threads) { return std::to_string(threads.param); });
 
-TEST(RequireAllRunnable, SaysWhatRunSaysOfTheFirstPointThatCannot) {
+TEST(RequireAllRunnable, ReportsTheFirstImpossiblePointAsRunDoes) {
   const Grid grid = some_grid();
   const Library library = library_of(grid);
   const auto message_of = [](const auto& call) {

@@ -51,13 +51,13 @@ TEST_F(CapacityTest, TheAnswerIsTheCheapestOrTiesWithItOnFewerGpus) {
     EXPECT_GT(kind.runs[i].days.high, kind.runs[i].days.value);
     EXPECT_LE(kind.runs[i].memory_gb, kind.memory_limit_gb);
   }
-  EXPECT_GT(kind.step_error, 0.13);  // It has the model's own error, and the parameters'.
+  EXPECT_GT(kind.step_error, 0.13);  // The error consists of the model's own error and that of its parameters.
   EXPECT_LT(kind.step_error, 0.25);
 }
 
-TEST_F(CapacityTest, TheModelsErrorIsThatOfMeasuredSteps) {
-  // The errors are sqrt(0.06^2 + 0.04^2) for dense steps and sqrt(0.4^2 + 0.14^2) for experts; without a framework at
-  // least 0.13.
+TEST_F(CapacityTest, TheErrorOfTheModelComesFromMeasuredSteps) {
+  // The errors are sqrt(0.06^2 + 0.04^2) for dense steps and sqrt(0.4^2 + 0.14^2) for experts; at least 0.13 without a
+  // framework.
   const std::string dense = "model: llama-3.1-8b, seq: 4K, batch: 128";
   const std::string experts = "model: mixtral-8x7b, seq: 4K, batch: 128";
   const std::string framework = ", framework: megatron-core-2024";
@@ -93,8 +93,9 @@ TEST_F(CapacityTest, AMeasuredStepMovesTheDaysAndNarrowsThem) {
   EXPECT_THROW(with(1.1, "dgx-a100-x2"), ConfigError);
 }
 
-TEST_F(CapacityTest, NoRunThatKeepsTheLimitsBeatsTheAnswerInDaysAndCost) {
-  // Four L40S need more memory tricks than eight: they are slower and dearer (cases/reliability/plan_dominated_answer).
+TEST_F(CapacityTest, NoRunWithinLimitsBeatsTheAnswerInDaysAndCost) {
+  // Four L40S need more techniques to save memory than eight: they are slower and cost more
+  // (cases/reliability/plan_dominated_answer).
   const CapacityPlan made = plan("deadline: 365 days",
                                  "  l40s: {hardware: l40s-pcie, price: 0.8, price_date: 2026-11-01, available: 8}\n"
                                  "  a100p: {hardware: azure-nc96ads-x2, price: 3, price_date: 2026-11-01, available: "
@@ -110,7 +111,7 @@ TEST_F(CapacityTest, NoRunThatKeepsTheLimitsBeatsTheAnswerInDaysAndCost) {
   }
 }
 
-TEST_F(CapacityTest, TiesAreToldAndBrokenByFewerGpus) {
+TEST_F(CapacityTest, TiesAreReportedAndBrokenByFewerGpus) {
   const CapacityPlan made = plan("deadline: 30 days\n", h100,
                                  "model: llama-3.1-8b, seq: 4K, batch: 128, verdict: "
                                  "{difference: 20%}");
@@ -126,7 +127,7 @@ TEST_F(CapacityTest, TiesAreToldAndBrokenByFewerGpus) {
   }
 }
 
-TEST_F(CapacityTest, FailuresThatLeaveNoTimeToTrainAreTold) {
+TEST_F(CapacityTest, FailuresThatLeaveNoTimeToTrainAreReported) {
   const std::string why = reason("deadline: 30 days\nfailures: {per_gpu_hour: 1, restart: 5 h}");
   EXPECT_NE(why.find("failures bind: "), std::string::npos) << why;
   EXPECT_NE(why.find("hardly any time is left to train; correct failures.per_gpu_hour"), std::string::npos) << why;
@@ -147,17 +148,17 @@ TEST_F(CapacityTest, ABudgetAloneBuysTheShortestRun) {
   }
 }
 
-TEST_F(CapacityTest, OfSeveralKindsTheCheapestAnswersAndTiesAreWhereCostsMeet) {
+TEST_F(CapacityTest, TheCheapestKindAnswersAndTiesAreWhereCostsMeet) {
   const CapacityPlan made =
       plan("deadline: 4 days",
            "  dear: {hardware: dgx-h100-x2, price: 3, price_date: 2026-05-04, available: 256}\n"
            "  cheap: {hardware: dgx-h100-x2, price: 2, price_date: 2026-05-04, available: 256}\n");
   EXPECT_EQ(made.best_kind()->name, "cheap");
-  EXPECT_NEAR(*made.kinds[0].break_even_price, 2.0, 1e-9);  // Equal GPUs break even at an equal price.
+  EXPECT_NEAR(*made.kinds[0].break_even_price, 2.0, 1e-9);  // Equal GPUs break even at equal prices.
   EXPECT_NEAR(*made.kinds[1].break_even_price, 3.0, 1e-9);
 }
 
-TEST_F(CapacityTest, EveryWhatIfOfTheAnswerSaysWhatItChanges) {
+TEST_F(CapacityTest, EveryAlternativeStatesItsChange) {
   const CapacityPlan made = plan("deadline: 3 days");
   const CapacityRun& answer = *made.best_kind()->best();
   ASSERT_FALSE(made.what_ifs.empty());
@@ -180,7 +181,7 @@ TEST_F(CapacityTest, EveryWhatIfOfTheAnswerSaysWhatItChanges) {
   EXPECT_DOUBLE_EQ(*faster.break_even_gpu, (answer.cost.value - faster.cost.value) / static_cast<double>(answer.gpus));
 }
 
-TEST_F(CapacityTest, StepsAreThoseOfTheFrameworkThatIsNamed) {
+TEST_F(CapacityTest, StepsUseTheNamedFramework) {
   const std::string steps = "model: llama-3.1-8b, seq: 4K, batch: 128, ranks: 8";
   const CapacityPlan ideal = plan("deadline: 30 days", h100, steps);
   EXPECT_EQ(ideal.framework, "");
@@ -195,7 +196,7 @@ TEST_F(CapacityTest, StepsAreThoseOfTheFrameworkThatIsNamed) {
   EXPECT_LT(commfuse->days_share, 0.0);
 }
 
-TEST_F(CapacityTest, TheSensitivitiesHoldTheAnswerBetweenThem) {
+TEST_F(CapacityTest, TheSensitivitiesBracketTheAnswer) {
   const CapacityPlan made = plan("deadline: 3 days");
   const double cost = made.best_kind()->best()->cost.value;
   for (const Sensitivity& sensitivity : made.sensitivities) {
@@ -213,7 +214,7 @@ TEST_F(CapacityTest, LongerLatenciesAndGpusThatDifferMoreTakeLonger) {
   }
 }
 
-TEST_F(CapacityTest, AStepIsNoShorterThanWithGpusThatAreAlike) {
+TEST_F(CapacityTest, AStepIsNoShorterThanWithEqualGpus) {
   const CapacityPlan made = plan("deadline: 3 days");
   const CapacityRun& answer = *made.best_kind()->best();
   EXPECT_LT(answer.step_alike_s, answer.step_p50_s);
@@ -233,7 +234,7 @@ TEST_F(CapacityTest, TheParetoFrontHasNoRunThatAnotherBeats) {
   }
 }
 
-TEST_F(CapacityTest, WhatCannotBeKeptSaysWhichLimitBindsAndByHowMuch) {
+TEST_F(CapacityTest, NamesTheBindingLimitAndItsDistance) {
   const std::string late = reason("deadline: 1 h");
   EXPECT_TRUE(late.starts_with("the deadline binds: the shortest run takes ")) << late;
   EXPECT_NE(late.find(" days on 256 GPUs (all that are available), "), std::string::npos) << late;
@@ -241,7 +242,7 @@ TEST_F(CapacityTest, WhatCannotBeKeptSaysWhichLimitBindsAndByHowMuch) {
   const std::string weak = reason("deadline: 1 h\nlimits: {power: 64 kW}");
   EXPECT_NE(weak.find(" days on 64 GPUs (all that limits.power of 0.064 MW allows), "), std::string::npos) << weak;
   EXPECT_TRUE(reason("deadline: 1000 days\nbudget: 100").starts_with("the budget binds: the cheapest run costs $"));
-  // The shortest run is in time and the cheapest within the budget, but no run is both.
+  // The shortest run is in time and the cheapest run is within the budget, but no run is both.
   const std::string torn = reason("deadline: 24 h\nbudget: 5100");
   EXPECT_TRUE(torn.starts_with("the budget binds: the cheapest run that meets the other limits costs $")) << torn;
   EXPECT_NE(torn.find("; the cheapest of all, $"), std::string::npos) << torn;
@@ -257,7 +258,7 @@ TEST_F(CapacityTest, WhatCannotBeKeptSaysWhichLimitBindsAndByHowMuch) {
                   .starts_with("no layout of llama-3.1-8b with batch 8 "));
 }
 
-TEST_F(CapacityTest, AKindThatCannotDoItSaysSoAndTheOthersAnswer) {
+TEST_F(CapacityTest, AnImpossibleKindIsReportedAndOtherKindsAnswer) {
   const std::string a100 = "  a100: {hardware: dgx-a100-x2, price: 1, price_date: 2026-05-04, available: 256}\n";
   const CapacityPlan made =
       plan("deadline: 3 days", a100 + h100, "model: llama-3.1-8b, seq: 4K, batch: 128, dtype: fp8");
@@ -268,7 +269,7 @@ TEST_F(CapacityTest, AKindThatCannotDoItSaysSoAndTheOthersAnswer) {
                   .starts_with("cpu is too slow: a step of 1024 sequences takes more than a million seconds"));
 }
 
-TEST_F(CapacityTest, ANodeAloneHasNoMoreGpusThanItHas) {
+TEST_F(CapacityTest, ASingleNodeUsesOnlyItsOwnGpus) {
   try {
     plan("deadline: 3 days", "  h100: {hardware: h100-sxm, price: 2, price_date: 2026-05-04, available: 64}\n");
     FAIL();

@@ -47,7 +47,7 @@ TEST_F(LayoutSearchTest, NoStepIsShorterThanItsBound) {
     }
   }
   EXPECT_GT(seen, 300U);
-  EXPECT_GT(near, seen / 2);  // A bound that is far off would prune nothing.
+  EXPECT_GT(near, seen / 2);  // A bound that is far too low would prune nothing.
 }
 
 TEST_F(LayoutSearchTest, NoStepOfAMixtureOfExpertsIsShorterThanItsBound) {
@@ -95,7 +95,7 @@ TEST_F(LayoutSearchTest, FindsTheLayoutThatSimulatingAllFinds) {
   }
 }
 
-TEST_F(LayoutSearchTest, CountsAreThoseThatLayoutsDivideInto) {
+TEST_F(LayoutSearchTest, CountsAreThoseThatSomeLayoutDivides) {
   const Transformer model = load_model("llama-3.1-8b");  // The model has 32 layers: stages divide 32 or 34.
   const Machine with = machine(64);
   StructureCache structures;
@@ -112,7 +112,7 @@ TEST_F(LayoutSearchTest, CountsAreThoseThatLayoutsDivideInto) {
             (std::vector<std::int64_t>{8, 16, 24, 32, 48, 64}));
 }
 
-TEST_F(LayoutSearchTest, WhatDoesNotFitTheMemoryIsNoLayout) {
+TEST_F(LayoutSearchTest, OmitsLayoutsThatDoNotFitTheMemory) {
   const Transformer model = load_model("llama-3.1-405b");
   const Machine with = machine(8);
   StructureCache structures;

@@ -47,7 +47,7 @@ TEST(RunSpread, APriceMovesCostAndNotDays) {
   EXPECT_GT(spread.cost.high, 1.2 * spread.cost.value);
 }
 
-TEST(RunSpread, TheSameSeedGivesTheSameAndAnotherOneAnother) {
+TEST(RunSpread, IsReproducibleForASeed) {
   const RunErrors errors{.step = 0.1, .price = 0.1, .failures = 0.3};
   EXPECT_EQ(RunDraws(errors, {.seed = 7, .draws = 500}).spread_of(terms).all_costs,
             RunDraws(errors, {.seed = 7, .draws = 500}).spread_of(terms).all_costs);

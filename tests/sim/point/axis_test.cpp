@@ -44,7 +44,7 @@ TEST(Axis, IsAListARangeOrBoth) {
   EXPECT_EQ(values("network_bandwidth=25GB/s..0.1TB/s"), (Texts{"25 GB/s", "50 GB/s", "100 GB/s"}));
 }
 
-TEST(Axis, TakesTheNamesThatOtherToolsGiveAKey) {
+TEST(Axis, AcceptsTheNamesThatOtherToolsUse) {
   EXPECT_EQ(parse_axis("tp=2,4").fields, parse_axis("ranks=2,4").fields);
   EXPECT_EQ(parse_axis("seq_len=1K").fields, parse_axis("seq=1K").fields);
   EXPECT_EQ(parse_axis("pipeline-parallel-size=1,2").fields, parse_axis("parallel.pipeline=1,2").fields);

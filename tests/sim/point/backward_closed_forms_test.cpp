@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares the engine with the closed forms of the backward passes, as their files state them, for 1 to 9 ranks and
 // transfers shorter than, as long as and longer than a GEMM. c: one GEMM of a shard; w: the GEMM of the gradient; p:
-// one transfer; a: one add of a shard; s: the sum of all; g: one collective. Copies take no time here.
+// one transfer; a: one add of a shard; s: the sum of all shards; g: one collective. Copies take no time here.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -157,7 +157,7 @@ TEST(BackwardClosedForms, LoopedEinsumRunsALoopForEachGradientOfAColumn) {
                     {.gemm = c, .exchange = p, .elementwise = a, .gradient = w, .copy = Duration{}})
           .makespan();
     };
-    // Zeroing costs what an add does. One rank has no loop.
+    // Zeroing costs as much as an add. One rank has no loop.
     const Duration scattered = ranks == 1 ? c : a + ranks * (std::max(c, p) + a);
     EXPECT_EQ(makespan(SiteKind::ag_gemm_backward, Regather::again), scattered + w + (ranks - 1) * std::max(w, p));
     EXPECT_EQ(makespan(SiteKind::ag_gemm_backward, Regather::saved), scattered + w);
@@ -177,7 +177,7 @@ TEST(BackwardClosedForms, AsyncTpHidesNothingUnderTheGradient) {
     };
     EXPECT_EQ(makespan(SiteKind::ag_gemm_backward, Regather::again), scattered + (alone ? Duration{} : all_gather) + w);
     EXPECT_EQ(makespan(SiteKind::ag_gemm_backward, Regather::saved), scattered + w);
-    // The copy into symmetric memory comes first; that of the own shard runs beside the last product.
+    // The copy into symmetric memory comes first; the copy of the own shard runs beside the last product.
     EXPECT_EQ(makespan(SiteKind::gemm_rs_backward, Regather::again),
               (alone ? Duration{} : a) + c + (ranks - 1) * std::max(c, p) + w);
   });
@@ -185,7 +185,7 @@ TEST(BackwardClosedForms, AsyncTpHidesNothingUnderTheGradient) {
 
 TEST(BackwardClosedForms, RingExchangeGathersBesideItsScatterAndSumsFirst) {
   for_all([](std::int32_t ranks, Duration p, Duration w) {
-    constexpr Duration all_gather = 150us;  // longer than most of the scatters
+    constexpr Duration all_gather = 150us;  // longer than most scatters
     const OpCosts costs{.gemm = c, .exchange = p, .collective = all_gather, .elementwise = a, .gradient = w};
     const bool alone = ranks == 1;
     const Duration scattered = c + (ranks - 1) * std::max(c, p) + (alone ? Duration{} : a);

@@ -41,8 +41,8 @@ TEST(Bound, NoScheduleTakesLessTime) {
   }
 }
 
-// A GEMM of 512 rows needs a few tiles more than one wave of an A100's 108 SMs, so it takes two waves. A quarter of the
-// rows takes one wave, so cut GEMMs are faster.
+// A GEMM of 512 rows needs slightly more tiles than one wave of an A100's 108 SMs holds, so it takes two waves. A
+// quarter of the rows takes one wave, so cut GEMMs are faster.
 TEST(Bound, NoScheduleTakesLessTimeIfCuttingMakesAProductFaster) {
   StructureCache structures;
   Predictor predictor(structures);
@@ -58,8 +58,8 @@ TEST(Bound, NoScheduleTakesLessTimeIfCuttingMakesAProductFaster) {
   }
 }
 
-// Sixteen ranks receive over the links of their node and by their NICs at once, and small exchanges on an A100 were
-// measured to be faster than the data sheet's rate.
+// Sixteen ranks receive over the links of their node and by their NICs at the same time, and small exchanges on an A100
+// are measured to be faster than the data sheet's rate.
 TEST(Bound, NoScheduleTakesLessTimeOverHypotheticalLinks) {
   StructureCache structures;
   Predictor predictor(structures);

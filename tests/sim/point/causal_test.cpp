@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A causal mask makes query slices unequal: slice j of N holds (2j+1)/N^2 of the work (method.md 1.4). In order of the
-// sequence ranks are at different slices in one step and fall out of step; in zig-zag all slices cost equally.
+// A causal mask makes query slices unequal: slice j of N holds (2j+1)/N^2 of the work (method.md 1.4). In sequence
+// order ranks compute different slices in one step and fall out of step; in zig-zag order all slices cost the same.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -39,7 +39,8 @@ struct Causal {
     Engine{}.run(plan_of(lower(program)), costs, recorder);
   }
 
-  /// A block of queries at block row j of B sees j blocks of keys and half of its own: 2j + 1 halves, of B^2 in all.
+  /// A block of queries at block row j of B sees j whole blocks of keys and half of its own: 2j + 1 half blocks,
+  /// of B^2 in total.
   [[nodiscard]] Duration core(Rank rank, const Op& op) const {
     const std::vector<std::int32_t> first = positions_at(*program, op, program->mesh.coordinates(rank));
     const auto queries = program->regions_of(program->inputs_of(op).front());
@@ -65,7 +66,7 @@ struct Causal {
   [[nodiscard]] Duration makespan() const { return recorder.makespan().time_since_epoch(); }
 };
 
-TEST(CausalSlices, InOrderOfTheSequenceCostWhatTheirPlaceSays) {
+TEST(CausalSlices, InSequenceOrderCostByTheirPosition) {
   // Rank r takes slices r+1, r+2, r+3, r: of 1, 3, 5 and 7 sixteenths of the work.
   const Causal causal(4, AttentionCut::by_query, 1us);
   using Times = std::vector<std::int64_t>;
@@ -82,10 +83,10 @@ TEST(CausalSlices, InZigZagAllCostTheSame) {
   }
 }
 
-TEST(CausalSlices, OfTwoRanksMakeTheFasterOneWaitUnlessInZigZag) {
-  // x is gathered in 20 us. By query, rank 0 takes slice 1 (30 us) and then slice 0 (10), rank 1 the other way round:
-  // they meet at 50 and have sent at 70. In zig-zag both have their first slice at 40 and their last at 60, and have
-  // sent by then.
+TEST(CausalSlices, MakeTheFasterOfTwoRanksWaitUnlessInZigZag) {
+  // x is gathered in 20 us. By query, rank 0 takes slice 1 (30 us) and then slice 0 (10 us), rank 1 in the opposite
+  // order: both transfers start at 50 and end at 70. In zig-zag both ranks have their first slice at 40 and their last
+  // at 60, and have sent by then.
   EXPECT_EQ(Causal(2, AttentionCut::by_query, 20us).makespan(), Duration{70us});
   EXPECT_EQ(Causal(2, AttentionCut::zigzag, 20us).makespan(), Duration{60us});
 }
@@ -126,7 +127,7 @@ TEST(CausalSlices, ZigZagWinsWhereComputeIsLong) {
   }
 }
 
-TEST(CausalSlices, OfUlyssesAreNoLongerThanOneRanksTokens) {
+TEST(CausalSlices, InUlyssesMatchSerialComputeInLessTime) {
   StructureCache structures;
   Predictor predictor(structures);
   const Strategy& commfuse = commfuse_strategy;
@@ -148,8 +149,7 @@ TEST(Ulysses, NeedsHeadsAndKvHeadsThatItsRanksDivide) {
 }
 
 TEST(Ulysses, MovesOneBlockOfHeadsAndTokensAStep) {
-  // 64K tokens, 10240 columns of q, k and v in bf16, eight ranks: a step carries 1/64 of them, and 1/64 of 8192
-  // columns.
+  // 64K tokens, 10240 columns of q, k and v in bf16, eight ranks: a step moves 1/64 of them, and 1/64 of 8192 columns.
   StructureCache structures;
   Predictor predictor(structures);
   const Point long_point = point(Scope::ulysses, 8, 65536);

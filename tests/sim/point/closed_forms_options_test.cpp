@@ -38,7 +38,7 @@ Duration scattered(std::int32_t ranks, const StrategyOptions& options, Duration 
       .makespan();
 }
 
-/// Returns the shards of one GEMM each, the rank's own apart: the rest of N - 1, then g, g, ...
+/// Returns the shards of each GEMM, without the rank's own shard: the rest of N - 1, then g, g, ...
 std::vector<std::int32_t> groups_of(std::int32_t ranks, std::int32_t g) {
   std::vector<std::int32_t> sizes;
   for (std::int32_t left = ranks - 1; left > 0; left -= sizes.back()) {
@@ -98,7 +98,7 @@ TEST(ClosedForms, FuseAgInGroupsWaitsForTheLastShardOfEach) {
   });
 }
 
-TEST(ClosedForms, FuseAgDirectOnLanesBringsThatManyShardsAtOnce) {
+TEST(ClosedForms, FuseAgDirectReceivesOneShardPerLaneAtOnce) {
   for_all_ranks_and_transfers(2, [](std::int32_t ranks, Duration p) {
     for (const std::int32_t lanes : {1, 2, 3, 1024}) {
       const std::int32_t used = std::min(lanes, ranks - 1);
@@ -110,7 +110,7 @@ TEST(ClosedForms, FuseAgDirectOnLanesBringsThatManyShardsAtOnce) {
 }
 
 TEST(ClosedForms, FuseAgInNestedRingsRunsTheSlowTransfersUnderTheInnerRings) {
-  // Outer shard j arrives at j P; inner transfers follow each other, those of round j not before j P.
+  // Outer shard j arrives at j P; inner transfers follow each other, and those of round j start at j P at the earliest.
   for (const auto& [nodes, inner] : {std::pair{2, 2}, {2, 4}, {3, 2}, {4, 2}, {3, 3}}) {
     for (const Duration p : transfers) {
       for (const Duration crossing : {Duration{10us}, Duration{24us}, Duration{48us}, Duration{100us}}) {
@@ -150,7 +150,7 @@ TEST(ClosedForms, FuseRsDirectInPartsSendsTheFirstPartSooner) {
   });
 }
 
-/// Returns when the transfers of the direct form end, by step: x(i) = max(x(i-L), (i+1) c) + p.
+/// Returns the ends of the transfers of the direct form, by step: x(i) = max(x(i-L), (i+1) c) + p.
 std::vector<Duration> arrivals_of(std::int32_t ranks, std::int32_t lanes, Duration p) {
   std::vector<Duration> ends;
   for (std::int32_t i = 0; i < ranks - 1; ++i) {
@@ -181,7 +181,7 @@ TEST(ClosedForms, FuseRsDirectSummedOnArrivalLeavesOneAddOfThreeAtTheEnd) {
     EXPECT_EQ(scattered(ranks, {.form = Form::direct, .add_lane = LaneKind::aux, .sum = Sum::arrival}, p), e);
     if (p <= c && ranks > 2) {
       EXPECT_EQ(e, ranks * c + 4 * a / 3);
-      // On the compute lane every add is paid for.
+      // On the compute lane every add takes its full time.
       EXPECT_EQ(scattered(ranks, {.form = Form::direct, .sum = Sum::arrival}, p),
                 ranks * c + (ranks - 3) * a + 4 * a / 3);
     }
@@ -252,7 +252,7 @@ TEST(ClosedForms, FuseRsRingInGroupsAddsTheShardsOfAProductOneByOne) {
     for (const std::int32_t g : {1, 2, 3, 9}) {
       std::vector<std::int32_t> sizes = groups_of(ranks, std::min(g, ranks - 1));
       std::reverse(sizes.begin(), sizes.end());
-      sizes.push_back(1);  // The rank's own shard.
+      sizes.push_back(1);  // This is the rank's own shard.
       Duration computed{};
       Duration e{};
       for (const std::int32_t size : sizes) {

@@ -48,7 +48,7 @@ TEST(ClosedForms, FuseAgTakesOneGemmThenTheLongerOfGemmAndTransferPerStep) {
 
 TEST(ClosedForms, FuseRsDirectAddsTheSumOfItsBuffersAtTheEnd) {
   for_all_ranks_and_transfers([](std::int32_t ranks, Duration p) {
-    // The sum has N reads and one write, where an add of two has two reads and one write: a (N+1)/3. One rank has
+    // The sum has N reads and one write, while an add of two has two reads and one write: a (N+1)/3. One rank has
     // nothing to sum.
     const Duration sum = ranks == 1 ? Duration{} : a * (ranks + 1) / 3;
     const Played played(one_site("commfuse", SiteKind::gemm_rs, ranks, form(Form::direct)),
@@ -84,7 +84,7 @@ TEST(ClosedForms, FuseRsRingWithAddsOnTheirOwnLaneFollowsItsRecurrence) {
   });
 }
 
-TEST(ClosedForms, SerialIsTheSumOfCollectiveAndProductAndOfOneRankTheProduct) {
+TEST(ClosedForms, SerialIsCollectivePlusProductOrTheProductOfOneRank) {
   for_all_ranks_and_transfers([](std::int32_t ranks, Duration collective) {
     for (const SiteKind kind : {SiteKind::ag_gemm, SiteKind::gemm_rs}) {
       const Played played(one_site("serial", kind, ranks), {.gemm = c, .collective = collective});
@@ -112,7 +112,7 @@ TEST(ClosedForms, CopiedSlicesPayOneCopyOfTheWholeInputOrOutput) {
       StrategyOptions options;
       options.slices = slices;
       put(*option_named("shuffles"), "copied", options);
-      const Duration copy = slices == 1 || ranks == 1 ? Duration{} : a;  // one slice has nothing to shuffle
+      const Duration copy = slices == 1 || ranks == 1 ? Duration{} : a;  // a single slice has nothing to shuffle
       for (const SiteKind kind : {SiteKind::ag_gemm, SiteKind::gemm_rs}) {
         const Played played(one_site("sliced", kind, ranks, options), {.gemm = c, .collective = r, .elementwise = a});
         EXPECT_EQ(played.makespan(), ranks == 1 ? c : c + (slices - 1) * std::max(c, r) + r + copy);
@@ -181,7 +181,7 @@ TEST(ClosedForms, RingExchangeInPairsExposesItsFirstTransferOnly) {
   for_all_ranks_and_transfers([](std::int32_t ranks, Duration p) {
     StrategyOptions options;
     options.group = 2;
-    // Every op is scaled by its shards: c and p are those of one.
+    // Every op is scaled by its number of shards: c and p are those of one shard.
     Played played(one_site("ring_exchange", SiteKind::ag_gemm, ranks, options), OpCosts{});
     for (std::size_t op = 0; op < played.program->ops.size(); ++op) {
       const Shape& shape = played.program->shapes[played.program->ops[op].shape];
@@ -191,7 +191,7 @@ TEST(ClosedForms, RingExchangeInPairsExposesItsFirstTransferOnly) {
     played.play();
     const std::int32_t pairs = ranks / 2;
     Duration expected = ranks == 1 ? c : p + 2 * c + (pairs - 1) * std::max(2 * c, 2 * p);
-    if (ranks > 1 && ranks % 2 == 1) {  // The shard that is left over moves under the last pair's GEMM.
+    if (ranks > 1 && ranks % 2 == 1) {  // The remaining shard moves under the last pair's GEMM.
       expected = p + (pairs - 1) * std::max(2 * c, 2 * p) + std::max(2 * c, p) + c;
     }
     EXPECT_EQ(played.makespan(), expected);

@@ -61,7 +61,7 @@ TEST(DataParallelClosedForms, SlicesAreGatheredAndScatteredUnderTheNeighbouringL
   for_all([](std::int32_t ranks, Duration r) {
     for (const std::int32_t slices : {1, 2, 4, 8}) {
       Duration compute{};
-      for (std::int32_t i = 0; i < 2 * slices; ++i) {  // both layers forward
+      for (std::int32_t i = 0; i < 2 * slices; ++i) {  // forward passes of both layers
         compute = std::max(compute, (i + 1) * r) + c;
       }
       Duration comm = 2 * slices * r;
@@ -78,7 +78,7 @@ TEST(DataParallelClosedForms, SlicesAreGatheredAndScatteredUnderTheNeighbouringL
   });
 }
 
-/// Returns when the forward GEMMs of both layers end, and their transfers.
+/// Returns the ends of the forward GEMMs of both layers and of their transfers.
 std::pair<Duration, Duration> fused_forward(std::int32_t ranks, Duration p) {
   Duration compute{};
   for (std::int32_t layer = 0; layer < 2; ++layer) {
@@ -97,7 +97,7 @@ TEST(DataParallelClosedForms, TheFusedRingWithAddsOnAuxFollowsItsRecurrence) {
     for (int layer = 0; layer < 2; ++layer) {
       std::vector<Duration> added;
       for (std::int32_t step = 0; step < ranks; ++step) {
-        // The room of a partial product is free when the add of two steps ago has ended.
+        // The room of a partial product is free when the add of two steps earlier has ended.
         const auto two_ago = static_cast<std::size_t>(std::max(0, step - 2));
         compute = std::max(compute, step >= 3 ? added[two_ago] : Duration{}) + w;
         if (step == 0) {

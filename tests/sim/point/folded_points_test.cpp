@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares points on clusters, where the ranks of one node stand for all, with the same points with every rank
+// Compares points on clusters, where the ranks of one node represent all, with the same points where every rank is
 // simulated.
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@
 namespace commfuse {
 namespace {
 
-/// Returns a shipped cluster of two nodes with `nodes` nodes instead.
+/// Returns a shipped cluster of two nodes, resized to `nodes` nodes.
 Machine cluster(const std::string& name, int nodes) {
   return load_machine(name.substr(0, name.size() - 1) + std::to_string(nodes));
 }
@@ -63,7 +63,7 @@ void expect_same(const Both& it, const std::string& what) {
   EXPECT_EQ(it.folded_timeline, it.whole_timeline) << what;
 }
 
-/// Compares every strategy's schedules on the machine and returns how many there were.
+/// Compares every strategy's schedules on the machine and returns their number.
 int compare_all(const Point& point, const std::string& where) {
   StructureCache structures;
   Predictor predictor(structures);
@@ -85,7 +85,7 @@ int compare_all(const Point& point, const std::string& where) {
 
 class FoldedPoints : public testing::TestWithParam<const char*> {};
 
-TEST_P(FoldedPoints, AreThoseOfAllRanksToThePicosecond) {
+TEST_P(FoldedPoints, EqualThoseOfAllRanksToThePicosecond) {
   for (const int nodes : {2, 4}) {
     Point point = point_on(cluster(GetParam(), nodes));
     point.ranks = nodes * point.machine.gpus_per_node;
@@ -112,8 +112,8 @@ INSTANTIATE_TEST_SUITE_P(Clusters, FoldedPoints,
                            return name;
                          });
 
-/// Four lanes with every rank sending to every other share links the most.
-TEST(FoldedPoints, OfDirectFormsAreThoseOfAllRanks) {
+/// Four lanes on which every rank sends to every other rank share links the most.
+TEST(FoldedPoints, EqualThoseOfAllRanksInDirectForms) {
   StructureCache structures;
   Predictor predictor(structures);
   for (const std::int64_t seq : {4096, 6144, 16384}) {

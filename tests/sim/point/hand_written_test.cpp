@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests schedules from files at points: what they agree with, how large they are, and that they run like generated
+// Tests schedules from files at points: the settings they agree with, their sizes, and that they run like generated
 // ones.
 #include "sim/point/hand_written.h"
 
@@ -18,7 +18,7 @@
 namespace commfuse {
 namespace {
 
-/// A schedule of attention and GEMMs over dimensions of its own, which is not a scope.
+/// A schedule of attention and GEMMs over its own dimensions, which is not a scope.
 constexpr std::string_view attention_file = R"(schema: commfuse.schedule/1
 name: own
 mesh: {tp: 2}
@@ -75,7 +75,7 @@ std::string message_of(const Run& run) {
   return "no mistake found";
 }
 
-/// Loads its files once for all tests.
+/// Loads the files once for all tests.
 class HandWrittenTest : public testing::Test {
  protected:
   static void SetUpTestSuite() {
@@ -115,7 +115,7 @@ TEST_F(HandWrittenTest, AGeneratedScheduleFromAFileIsPredictedAsTheGeneratedOne)
   }
 }
 
-TEST_F(HandWrittenTest, UnfusedWorkTimesRanksIsWhatAScopeCounts) {
+TEST_F(HandWrittenTest, UnfusedWorkTimesRanksIsTheWorkOfAScope) {
   for (const Scope scope : all_scopes) {
     HandWritten file = written(generated(scope, 4, "serial"));
     const Point at = point(scope, 4);
@@ -148,22 +148,22 @@ TEST_F(HandWrittenTest, BelongsToPointsOfItsRanksDtypeAndScope) {
   EXPECT_FALSE(belongs(file, fp8));
 }
 
-TEST_F(HandWrittenTest, DimensionsAreBoundByNameAndOwnOnesBySize) {
+TEST_F(HandWrittenTest, DimensionsAreBoundByNameAndCustomOnesBySize) {
   const HandWritten file = hand_written(file_of(std::string{attention_file}), {{"experts", 64}});
   // tokens 4096 in 2, hidden, qkv (64 + 2 x 8) x 128 in 2, attention 64 x 128 in 2, experts, batch, head.
   EXPECT_EQ(sizes_at(file, point(Scope::mlp, 2)).block,
             (std::vector<std::int64_t>{2048, 8192, 5120, 4096, 32, 1, 128}));
 }
 
-TEST_F(HandWrittenTest, FlopsOfAWorkOfItsOwnAreThoseOfItsUnfusedWorkTimesRanks) {
+TEST_F(HandWrittenTest, FlopsOfCustomWorkAreUnfusedFlopsTimesRanks) {
   const HandWritten file = hand_written(file_of(std::string{attention_file}), {{"experts", 64}});
   const Point at = point(Scope::mlp, 2);
-  const double attention = 2.0 * 4096 * 4096 * 8192;  // 4 q s w, half of it behind the mask
+  const double attention = 2.0 * 4096 * 4096 * 8192;  // 4 q s w, half of it hidden by the mask
   const double product = 2.0 * 4096 * 8192 * 32;
   EXPECT_EQ(flops_of(file, at, sizes_at(file, at)).count, 2.0 * (attention + product));
 }
 
-TEST_F(HandWrittenTest, MissingAndNeedlessSizesAreSaid) {
+TEST_F(HandWrittenTest, MissingAndUnneededSizesAreReported) {
   const ScheduleFile file = file_of(std::string{attention_file});
   EXPECT_EQ(
       message_of([&] { hand_written(file, {}); }),
@@ -232,7 +232,7 @@ const std::vector<std::vector<std::string>> words{
     {"}\n", ", dtype: fp32}\n", ", dtype: fp8}\n", ", where: tp < 1}\n", ", waits: []}\n", ", accumulate: true}\n"},
 };
 
-TEST_F(HandWrittenTest, WhateverAStrangerWritesIsPricedOrRefused) {
+TEST_F(HandWrittenTest, AnyHandWrittenScheduleIsPricedOrRefused) {
   StructureCache structures;
   Predictor predictor(structures);
   test::Dice dice;
@@ -297,7 +297,7 @@ TEST(Fit, SeveralFilesMakeAnAxis) {
   EXPECT_EQ(grid.axes[0].steps[1][0].text, "2");
 }
 
-TEST(Fit, WhatSettingAndFileDisagreeAboutIsSaid) {
+TEST(Fit, ReportsConflictsOfSettingAndFile) {
   const std::vector<HandWritten> files = files_of({{Scope::down, 4}});
   const auto message = [&](Grid grid) { return message_of([&] { fit(grid, files, false); }); };
   EXPECT_EQ(message(grid_with("ranks", "4")), "no mistake found");
@@ -315,7 +315,7 @@ TEST(Fit, WhatSettingAndFileDisagreeAboutIsSaid) {
   EXPECT_EQ(message(axis), "no mistake found");
 }
 
-TEST(Fit, AWorkOfItsOwnStandsAlone) {
+TEST(Fit, CustomWorkCannotBeCombined) {
   std::vector<HandWritten> files{hand_written(file_of(std::string{attention_file}), {{"experts", 64}})};
   const auto message = [&](Grid grid, bool generates) { return message_of([&] { fit(grid, files, generates); }); };
   EXPECT_EQ(message(grid_with(), false), "no mistake found");
@@ -330,8 +330,8 @@ TEST(Fit, AWorkOfItsOwnStandsAlone) {
 
 // --- ops that only some ranks take part in ---------------------------------------------------------------------------
 
-TEST(StructureOf, AnOpMeetsWhatItMeetsOnAnyRank) {
-  // Rank 1 alone receives; its product runs beside that.
+TEST(StructureOf, AnOpMeetsAllThatItMeetsOnAnyRank) {
+  // Only rank 1 receives; its product runs beside that.
   const Program program = parse_program(R"(schema: commfuse.schedule/1
 name: one way
 mesh: {tp: 2}

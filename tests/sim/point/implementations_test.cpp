@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests implementations beside ideal schedules: the rows of a point, and which costs may not shorten a time.
+// Tests implementations beside ideal schedules: the rows of a point, and that a higher cost never shortens a time.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Returns rows of 4096 x 8192 times 8192 x 28672 over 8 H100, with settings changed.
+/// Returns rows of a GEMM of 4096 x 8192 times 8192 x 28672 over 8 H100, with the given settings changed.
 std::vector<ResultRow> rows_of(const std::vector<std::string>& sets) {
   Resolver resolver;
   for (const char* set : {"model=8192x28672", "scope=gate_up", "seq=4K", "hardware=h100-sxm", "ranks=8"}) {
@@ -54,7 +54,7 @@ const ResultRow& row_named(const std::vector<ResultRow>& rows, std::string_view 
   return row == rows.end() ? rows.front() : *row;
 }
 
-TEST(Implementations, StandBehindTheSchedulesUnderTheirOwnNames) {
+TEST(Implementations, FollowTheSchedulesUnderTheirOwnNames) {
   const auto rows = rows_of({"as=te,flux", "strategy.name=serial,fused_kernel"});
   EXPECT_EQ(names_of(rows), (std::vector<std::string>{"serial", "fused_kernel", "te", "flux"}));
   EXPECT_EQ(rows[0].implements, "");
@@ -76,7 +76,7 @@ TEST(Implementations, MakeBoundsOfIdealSchedulesButSerial) {
   EXPECT_FALSE(row_named(rows_of({"as=none"}), "sliced").bound);
 }
 
-TEST(Implementations, AloneSayHowLikelyTheyBeatSerial) {
+TEST(Implementations, AloneStateTheirChanceOfBeatingSerial) {
   const auto rows = rows_of({"as=flux", "strategy.name=serial,sliced"});
   EXPECT_FALSE(rows[0].beats_serial);
   EXPECT_FALSE(rows[1].beats_serial);
@@ -89,7 +89,7 @@ TEST(Implementations, AloneSayHowLikelyTheyBeatSerial) {
   EXPECT_FALSE(row_named(rows_of({"as=flux", "uncertainty=off"}), "flux").beats_serial);
 }
 
-TEST(Implementations, SayWhatHoldsThemBack) {
+TEST(Implementations, StateTheirHandicaps) {
   const std::string held_back = row_named(rows_of({"as=flux", "strategy.name=serial"}), "flux").held_back;
   EXPECT_NE(held_back.find("its cost per call 57 us"), std::string::npos) << held_back;  // One site has 57.29 us.
   EXPECT_NE(held_back.find("its GEMM "), std::string::npos) << held_back;                // The GEMM is 3.2% longer.
@@ -97,13 +97,13 @@ TEST(Implementations, SayWhatHoldsThemBack) {
   EXPECT_EQ(row_named(rows_of({"as=flux"}), "serial").held_back, "");
 }
 
-TEST(Implementations, AllAreThoseThatRunThere) {
+TEST(Implementations, AllSelectsThoseThatRunOnTheMachine) {
   const auto has = [](const std::vector<ResultRow>& rows, std::string_view name) {
     return std::ranges::find(rows, name, &ResultRow::strategy) != rows.end();
   };
   const auto hopper = rows_of({"as=all", "strategy.name=serial"});
   EXPECT_TRUE(has(hopper, "flux"));
-  EXPECT_FALSE(has(hopper, "typical"));  // Nobody can run a typical implementation.
+  EXPECT_FALSE(has(hopper, "typical"));  // A typical implementation does not exist as software.
   EXPECT_TRUE(has(rows_of({"as=typical", "strategy.name=serial"}), "typical"));
   const auto blackwell = rows_of({"as=all", "strategy.name=serial", "hardware=b200-sxm"});
   EXPECT_FALSE(has(blackwell, "flux"));
@@ -112,7 +112,7 @@ TEST(Implementations, AllAreThoseThatRunThere) {
   EXPECT_TRUE(all_feasible(blackwell));
 }
 
-TEST(Implementations, OneThatIsNamedIsARowWithItsReason) {
+TEST(Implementations, ANamedOneThatCannotRunIsARowWithItsReason) {
   const auto rows = rows_of({"as=flux,te", "strategy.name=serial", "hardware=b200-sxm"});
   ASSERT_EQ(names_of(rows), (std::vector<std::string>{"serial", "flux", "te"}));
   EXPECT_EQ(rows[1].reason, "flux does not run on b200-sxm; it is for ampere, hopper");
@@ -122,13 +122,13 @@ TEST(Implementations, OneThatIsNamedIsARowWithItsReason) {
   EXPECT_EQ(rows[2].reason, "");
 }
 
-TEST(Implementations, WhereNobodyMeasuredAWarningSaysSo) {
+TEST(Implementations, WarnWhereNobodyMeasured) {
   const std::string warning = "nobody measured te on GPUs such as ";
   EXPECT_NE(row_named(rows_of({"as=te", "hardware=b200-sxm"}), "te").warnings.find(warning), std::string::npos);
   EXPECT_EQ(row_named(rows_of({"as=te"}), "te").warnings.find(warning), std::string::npos);
 }
 
-TEST(Implementations, AScopeThatIsNotCoveredIsRefusedAndLeftOutOfAll) {
+TEST(Implementations, AreRefusedForOtherScopesAndOmittedFromAll) {
   try {
     rows_of({"as=flux", "scope=mlp_ar"});
     ADD_FAILURE() << "accepted";
@@ -149,7 +149,7 @@ TEST(Implementations, AScopeThatIsNotCoveredIsRefusedAndLeftOutOfAll) {
   }
 }
 
-/// Some hundred kernels of all sizes, each on a machine with a schedule of a strategy that files name.
+/// Some hundred kernels of all sizes, each on a machine, with a schedule of a strategy that files name.
 class Seeded {
  public:
   explicit Seeded(std::uint32_t seed) : random_(seed) {
@@ -175,7 +175,7 @@ class Seeded {
     const auto schedules = schedules_to_try(*strategy, kinds_of(point.scope), point.ranks);
     return {strategy, schedules[random_() % schedules.size()]};
   }
-  /// Returns one parameter at both kinds of sites, at some cost and at a higher one.
+  /// Returns one parameter, at both kinds of sites, first at a lower and then at a higher cost.
   std::pair<ImplementedSites, ImplementedSites> costs() {
     std::pair<ImplementedSites, ImplementedSites> both;
     const auto which = random_() % 8;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One transfer takes D longer than the others; the tests ask how much later the run ends. docs/decisions/0013 derives
-// the sums. GEMMs take c, transfers p <= c, adds nothing; every remaining step gives back c - p, if nothing stands
-// still.
+// One transfer takes D longer than the others; the tests check how much later the run ends. docs/decisions/0013 derives
+// the sums. GEMMs take c, transfers p <= c, adds nothing; every remaining step gains c - p back, if nothing is idle.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,8 +18,8 @@ constexpr std::int32_t ranks = 8;
 constexpr Duration c = 10us;
 constexpr Duration p = 8us;
 
-/// Returns, by step of the schedule, how much later it ends when that transfer of rank 0 takes `delay` longer. Fails
-/// unless replay and engine agree.
+/// Returns, by step of the schedule, how much later it ends when that step's transfer of rank 0 takes `delay` longer.
+/// Fails unless replay and engine agree.
 std::vector<Duration> later_by(SiteKind site, const StrategyOptions& options, Duration delay) {
   Played played(one_site("commfuse", site, ranks, options), {.gemm = c, .exchange = p});
   const Duration before = played.makespan();
@@ -52,8 +51,8 @@ class LateTransfer : public testing::TestWithParam<std::int64_t> {
   const Duration delay = GetParam() * 1us;
 };
 
-TEST_P(LateTransfer, AGatherAroundARingHasGainedAStepForEachBefore) {
-  // The GEMM that needs shard s + 1 starts (s + 1)(c - p) after it has come.
+TEST_P(LateTransfer, ARingGatherCatchesUpByOneStepPerEarlierShard) {
+  // The GEMM that needs shard s + 1 starts (s + 1)(c - p) after the shard has arrived.
   for (const StrategyOptions& options : {StrategyOptions{.form = Form::ring}, StrategyOptions{.form = Form::direct}}) {
     const std::vector<Duration> later = later_by(SiteKind::ag_gemm, options, delay);
     for (std::int32_t step = 0; step + 1 < ranks; ++step) {
@@ -62,8 +61,8 @@ TEST_P(LateTransfer, AGatherAroundARingHasGainedAStepForEachBefore) {
   }
 }
 
-TEST_P(LateTransfer, AGatherWithALaneAPeerDelaysOnlyTheProductOfThatShard) {
-  // All shards come at p; the product of shard s + 1 starts at (s + 1) c.
+TEST_P(LateTransfer, AGatherWithALanePerPeerDelaysOnlyOneProduct) {
+  // All shards arrive at p; the product of shard s + 1 starts at (s + 1) c.
   const std::vector<Duration> later = later_by(SiteKind::ag_gemm, {.form = Form::direct, .lanes = ranks - 1}, delay);
   for (std::int32_t step = 0; step + 1 < ranks; ++step) {
     EXPECT_EQ(later[static_cast<std::size_t>(step)], std::max(Duration{}, p + delay - (step + 1) * c)) << step;
@@ -71,7 +70,7 @@ TEST_P(LateTransfer, AGatherWithALaneAPeerDelaysOnlyTheProductOfThatShard) {
 }
 
 TEST_P(LateTransfer, AScatterAroundARingThatAddsOnItsComputeLaneNeverCatchesUp) {
-  // The add stands before the next GEMM, so the GEMMs are late too, and only the first step gives anything back.
+  // The add precedes the next GEMM, so the GEMMs are late too, and only the first step gains anything back.
   for (const Duration lateness :
        later_by(SiteKind::gemm_rs, {.form = Form::ring, .add_lane = LaneKind::compute}, delay)) {
     EXPECT_EQ(lateness, left(delay, 1));
@@ -82,14 +81,15 @@ TEST_P(LateTransfer, AScatterThatAddsBesideItsGemmsCatchesUpInEveryStep) {
   const std::vector<Duration> later =
       later_by(SiteKind::gemm_rs, {.form = Form::ring, .add_lane = LaneKind::aux}, delay);
   for (std::int32_t step = 0; step + 1 < ranks; ++step) {
-    // Product s + 3, if there is one, writes what add s + 1 reads: more than 2c - p are too much for two buffers.
+    // Product s + 3, if it exists, writes the buffer that add s + 1 reads: more than 2c - p is too much for two
+    // buffers.
     const Duration held_up = step + 3 < ranks ? std::max(Duration{}, delay - (2 * c - p)) : Duration{};
     EXPECT_EQ(later[static_cast<std::size_t>(step)], std::max(left(delay, ranks - 1 - step), held_up)) << step;
   }
 }
 
-TEST_P(LateTransfer, AScatterWithALaneAPeerIsLateOnlyByTheLastStep) {
-  // Shard s is sent at (s + 1) c and must be there at N c.
+TEST_P(LateTransfer, AScatterWithALanePerPeerIsLateOnlyByTheLastStep) {
+  // Shard s is sent at (s + 1) c and must arrive by N c.
   const std::vector<Duration> later = later_by(SiteKind::gemm_rs, {.form = Form::direct, .lanes = ranks - 1}, delay);
   for (std::int32_t step = 0; step + 1 < ranks; ++step) {
     EXPECT_EQ(later[static_cast<std::size_t>(step)], std::max(Duration{}, p + delay - (ranks - 1 - step) * c)) << step;
@@ -97,8 +97,8 @@ TEST_P(LateTransfer, AScatterWithALaneAPeerIsLateOnlyByTheLastStep) {
 }
 
 TEST_P(LateTransfer, AScatterWithTwoBuffersDelaysTheGemmThatNeedsOne) {
-  // Product s + 2 writes what transfer s sends. The last two products have no such transfer before them: the one before
-  // the last is sent late, and the last is the own shard's.
+  // Product s + 2 writes the buffer that transfer s sends. The last two products have no such transfer before them: the
+  // last but one is sent late, and the last is that of the own shard.
   const std::vector<Duration> later = later_by(SiteKind::gemm_rs, {.form = Form::direct}, delay);
   for (std::int32_t step = 0; step + 1 < ranks; ++step) {
     EXPECT_EQ(later[static_cast<std::size_t>(step)], left(delay, step == ranks - 3 ? 2 : 1)) << step;

@@ -24,8 +24,8 @@ std::string page() {
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
-/// Returns FuseRS, ring, adds on aux, four ranks: a part is priced at 9 us and takes 10, a transfer 12, an add 2,
-/// issuing 1.
+/// Returns FuseRS, ring, adds on aux, four ranks: a part is priced at 9 us and takes 10, a transfer takes 12, an add 2,
+/// and issuing 1.
 Played example() {
   StrategyOptions options;
   options.add_lane = LaneKind::aux;
@@ -50,7 +50,7 @@ ResultRow example_row() {
   };
   row.ideal = makespan(with_free_communication(*played.program, played.costs));
   row.link = makespan(with_free_compute(*played.program, played.costs));
-  // Four ranks of 1 PFLOP/s each do 108 GFLOP in all.
+  // Four ranks of 1 PFLOP/s each do 108 GFLOP in total.
   row.mfu = 108e9 / (to_seconds(played.makespan()) * 4 * 1e15);
   return row;
 }
@@ -98,7 +98,7 @@ TEST(MetricsPage, DrawsTheTimelineOfItsExample) {
   }
 }
 
-TEST(MetricsPage, SaysWhatTenRunsSay) {
+TEST(MetricsPage, AgreesWithTenRuns) {
   const std::string text = page();
   std::vector<Duration> runs;
   std::string listed;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests Tables 1 and 3 of the CommFuse paper: two parameters are fitted to the vanilla row of Table 1, everything else
-// is predicted (docs/paper.md).
+// Tests Tables 1 and 3 of the CommFuse paper: two parameters are fitted to the vanilla row of Table 1, and everything
+// else is predicted (docs/paper.md).
 #include <gtest/gtest.h>
 
 #include "model/config/catalogue.h"
@@ -20,7 +20,7 @@ class PaperTable1 : public testing::Test {
     point.seq = 4096;
     return point;
   }
-  /// Returns milliseconds from end to end.
+  /// Returns end-to-end milliseconds.
   double predicted(const char* name, const std::vector<StrategyOptions>& candidates) {
     const Prediction best = predictor_.predict_best(point(), *find_strategy(name), candidates);
     return to_seconds(best.analysis.critical.makespan) * 1e3;
@@ -30,7 +30,7 @@ class PaperTable1 : public testing::Test {
   Predictor predictor_{structures_};
 };
 
-TEST_F(PaperTable1, TheVanillaRowIsWhatWasFitted) {
+TEST_F(PaperTable1, TheVanillaRowIsTheFittedOne) {
   const Prediction serial = predictor_.predict(point(), serial_strategy, {});
   EXPECT_NEAR(to_seconds(serial.analysis.critical.makespan) * 1e3, 122.3, 0.1);
   EXPECT_NEAR(to_seconds(serial.analysis.critical.exposed) * 1e3, 43.8, 0.1);
@@ -46,7 +46,7 @@ TEST_F(PaperTable1, CommFuseIsWithinThreePercent) {
   EXPECT_NEAR(predicted("commfuse", commfuse_strategy.variants({})) / 77.1, 1.0, 0.03);
 }
 
-/// Table 3 has as many tokens in sequences of 1K to 16K, so one piece of work and one prediction.
+/// All rows of Table 3 have the same number of tokens, in sequences of 1K to 16K, so they share one prediction.
 class PaperTable3 : public PaperTable1, public testing::WithParamInterface<std::int64_t> {
  protected:
   Analysis played(const char* name) {
@@ -55,7 +55,7 @@ class PaperTable3 : public PaperTable1, public testing::WithParamInterface<std::
     paper_point.batch = 131072 / paper_point.seq;
     return predictor_.predict_best(paper_point, *find_strategy(name), find_strategy(name)->variants({})).analysis;
   }
-  /// Returns how much less than serial a time is, in percent.
+  /// Returns in percent how much shorter than serial a time is.
   static double reduction(Duration time, Duration serial) {
     return 100.0 * (1.0 - to_seconds(time) / to_seconds(serial));
   }

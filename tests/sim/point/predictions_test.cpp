@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps predictions of some points and steps as text. model_version tells stores of results apart, so numbers may
-// change only together with it. Rows may be added without it, as a new strategy adds them: a sweep's digest tells them.
+// Stores predictions of some points and steps as text. model_version distinguishes stores of results, so numbers may
+// change only together with it. Rows may be added without a new version, as a new strategy does, because the digest of a
+// sweep distinguishes them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -43,7 +44,7 @@ constexpr std::array<std::string_view, 22> shown{
     "form",       "reason",   "makespan_us", "makespan_error", "compute_us", "slicing_us", "stretch_us", "local_us",
     "exposed_us", "head_us",  "ideal_us",    "link_us",        "mfu",        "p99_us"};
 
-/// Stands for a reason: a refusal is a prediction, but its sentence may be reworded.
+/// Replaces the reason of a refusal: the refusal is part of the prediction, but its sentence may be reworded.
 constexpr const char* refused = "refused";
 
 std::string layers(const Grid& grid) {
@@ -97,7 +98,7 @@ std::string predictions() {
   return text;
 }
 
-/// Removes model_version, which stands in rows of whole models too.
+/// Removes model_version, which rows of whole models contain too.
 std::string without_version(const std::string& text) { return text.substr(text.find('\n') + 1); }
 
 /// Returns true where `now` has the lines of `before` in their order, perhaps with others between them.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that docs/strategies.md has a section for every strategy, and a row that says what it leaves exposed.
+// Tests that docs/strategies.md has a section for every strategy, and a row that states what the strategy leaves
+// exposed.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

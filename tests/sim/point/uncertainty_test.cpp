@@ -18,7 +18,7 @@
 namespace commfuse {
 namespace {
 
-/// Returns the MLP of Llama-3.1-70B on eight H100 of which only the named parameter is in doubt, by a tenth, and no fit
+/// Returns the MLP of Llama-3.1-70B on eight H100 where only the named parameter is uncertain, by a tenth, and no fit
 /// has a residual.
 Point point_in_doubt(const char* parameter) {
   Point point{.model = load_model(COMMFUSE_SOURCE_DIR "/configs/models/llama-3.1-70b.yaml"),
@@ -41,10 +41,10 @@ struct Played {
   Prediction prediction;
 };
 
-/// The residual of memory-bound kernels is assumed, so every schedule has that doubt.
+/// The residual of memory-bound kernels is assumed, so every schedule has this doubt.
 bool is_parameter(const Doubt& doubt) { return std::holds_alternative<std::size_t>(doubt.of); }
 
-TEST(Uncertainty, AnErrorOfAParameterIsPlayedThrough) {
+TEST(Uncertainty, PropagatesTheErrorOfAParameter) {
   const Point point = point_in_doubt("link.collective.rate");
   Played serial(point, "serial");
   const Uncertainty uncertainty = serial.predictor.uncertainty(point, serial.prediction);
@@ -58,7 +58,7 @@ TEST(Uncertainty, AnErrorOfAParameterIsPlayedThrough) {
   EXPECT_LT(uncertainty.doubts.front().effect, -0.01);
 }
 
-/// Returns the same parameters, each of which may change every price.
+/// Returns the same parameters, each marked as possibly affecting every price.
 std::shared_ptr<const std::vector<RaisedMachine>> felt_by_anything(const std::vector<RaisedMachine>& raised) {
   auto result = std::make_shared<std::vector<RaisedMachine>>(raised);
   for (RaisedMachine& parameter : *result) {
@@ -82,7 +82,7 @@ Point point_in_all_doubt(const char* hardware) {
   return point;
 }
 
-TEST(Uncertainty, IsThatOfPricingEveryParameterAnew) {
+TEST(Uncertainty, EqualsThatOfPricingEveryParameterAgain) {
   int compared = 0;
   for (const char* hardware : {"h100-sxm", "a100-sxm-80", "b200-sxm", "dgx-h100-x2", "gb200-nvl72-x2", "l40s-pcie"}) {
     Point point = point_in_all_doubt(hardware);
@@ -113,7 +113,7 @@ TEST(Uncertainty, IsThatOfPricingEveryParameterAnew) {
   EXPECT_GT(compared, 200);
 }
 
-TEST(Uncertainty, WhatAScheduleDoesNotUseIsNoDoubtOfIt) {
+TEST(Uncertainty, IgnoresParametersThatAScheduleDoesNotUse) {
   const Point point = point_in_doubt("link.collective.rate");
   Played ring(point, "commfuse");
   for (const Doubt& doubt : ring.predictor.uncertainty(point, ring.prediction).doubts) {
@@ -133,12 +133,12 @@ double share_of_products(const Point& point) {
   return products;
 }
 
-TEST(Uncertainty, WhatAFitLeavesOfAShapeLengthensAllItsOps) {
+TEST(Uncertainty, TheResidualOfAShapeLengthensAllItsOps) {
   Point point = point_in_doubt("link.peer.rate");
   FitScope& fit = point.machine.accelerator.matrix_units[index_of(DType::bf16)]->fit;
   fit.residual = 0.1;
   fit.by_limit = alike_by_limit;
-  // Serial has two GEMMs and one activation between them; each GEMM adds a tenth of itself.
+  // Serial has two GEMMs with one activation between them; each GEMM becomes longer by a tenth of its time.
   Played serial(point, "serial");
   const Structure& structure = *serial.prediction.structure;
   const Costs costs = static_costs(point, point.machine, structure, serial.prediction.sizes);
@@ -155,14 +155,14 @@ TEST(Uncertainty, WhatAFitLeavesOfAShapeLengthensAllItsOps) {
   EXPECT_NEAR(share_of_products(point), 0.5 * expected, 1e-9);
 }
 
-TEST(Uncertainty, NobodyAsksNothingIsSaid) {
+TEST(Uncertainty, IsAbsentUnlessRequested) {
   Point point = point_in_doubt("link.peer.rate");
   point.raised = nullptr;
   Played serial(point, "serial");
   EXPECT_TRUE(serial.predictor.uncertainty(point, serial.prediction).doubts.empty());
 }
 
-TEST(Uncertainty, DynamicInterferenceIsDoubtedAtFixedPrices) {
+TEST(Uncertainty, DynamicInterferenceHasTheErrorAtFixedPrices) {
   Point point = point_in_doubt("link.peer.rate");
   Played fixed(point, "commfuse");
   const Uncertainty expected = fixed.predictor.uncertainty(point, fixed.prediction);
@@ -183,7 +183,7 @@ std::vector<ResultRow> rows_of(const std::vector<std::string>& sets) {
   return run_points({settings}, library, {.threads = 1}).front();
 }
 
-TEST(Uncertainty, OfTheTwoFastestTheChancesAreOne) {
+TEST(Uncertainty, ChancesOfTheTwoFastestAddUpToOne) {
   std::vector<ResultRow> rows = rows_of({"seq=8K", "ranks=8"});
   std::erase_if(rows, [](const ResultRow& row) { return row.bound; });
   std::sort(rows.begin(), rows.end(), [](const ResultRow& a, const ResultRow& b) {
@@ -205,7 +205,7 @@ TEST(Uncertainty, OffLeavesTheColumnsEmpty) {
   }
 }
 
-TEST(Why, ItsPathIsTheMakespanAndItsOpsAreThoseOfTheRank) {
+TEST(Why, ThePathFillsTheMakespanWithTheOpsOfTheRank) {
   Point point = point_in_doubt("link.collective.rate");
   point.price.interference = Interference::none;
   for (const char* strategy : {"serial", "commfuse", "sliced"}) {

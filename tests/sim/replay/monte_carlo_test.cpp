@@ -18,7 +18,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A program ready to be sampled.
+/// A program that is ready to be sampled.
 struct Ready {
   std::shared_ptr<const Program> program;
   Costs costs;
@@ -61,7 +61,7 @@ TEST(MonteCarlo, MoreSamplesBeginWithTheSameOnes) {
   EXPECT_EQ(many, few);
 }
 
-/// Runs on three threads, each from its last number to its first.
+/// Runs on three threads, each from its last index to its first.
 void on_three_threads(std::size_t count, const std::function<void(std::size_t)>& body) {
   std::vector<std::jthread> threads;
   for (std::size_t thread = 0; thread < 3; ++thread) {
@@ -91,7 +91,8 @@ TEST(MonteCarlo, ThreadsDoNotChangeSamplesNorCauses) {
 }
 
 TEST(MonteCarlo, StrategiesMeetTheSameSlowRanks) {
-  // GEMMs take all the time, so a sample's slowest rank decides both, and they rise and fall together.
+  // GEMMs take all the time, so the slowest rank of a sample determines both strategies, whose times rise and fall
+  // together.
   const Ready serial(one_site("serial", SiteKind::ag_gemm, 8), {.gemm = 800us});
   const Ready fused(one_site("commfuse", SiteKind::ag_gemm, 8), {.gemm = 100us});
   const std::vector<Duration> a = MonteCarlo{}.makespans(serial.schedule(), options(400));
@@ -126,7 +127,7 @@ TEST(MonteCarlo, PercentilesRiseAndCausesAddUp) {
   EXPECT_GE(made.p99.range->high, made.p99.value);
 
   const P99Causes& causes = tails.causes;
-  EXPECT_EQ(causes.samples, 41U);  // They are the 3,940th to the 3,980th of 4,000.
+  EXPECT_EQ(causes.samples, 41U);  // These are runs 3,940 to 3,980 of 4,000.
   EXPECT_GE(causes.mean.makespan, made.p95.value);
   EXPECT_EQ(causes.mean.makespan,
             causes.mean.compute + causes.mean.slicing + causes.mean.stretch + causes.mean.local + causes.mean.exposed);

@@ -81,10 +81,10 @@ TEST(Replay, GivesThePicosecondsOfTheEngineOnTenThousandRandomPrograms) {
       ++one_for_all;
     }
   }
-  EXPECT_GT(single_ranks, 1000);  // Both forms of the tape were tried, and the symmetric one.
+  EXPECT_GT(single_ranks, 1000);  // Both forms of the tape were tried, and so was the symmetric one.
   EXPECT_LT(single_ranks, 9000);
   EXPECT_GT(one_for_all, 1000);
-  EXPECT_GT(together, 500);  // Exchanges that meet themselves, beside others and alone.
+  EXPECT_GT(together, 500);  // Exchanges met themselves, both beside other exchanges and alone.
   EXPECT_GT(in_order, 50);
 }
 
@@ -99,7 +99,7 @@ Costs stretched_at_random(Costs costs, std::mt19937_64& random) {
   return costs;
 }
 
-TEST(Replay, SeveralCostsTogetherTakeWhatEachTakesAlone) {
+TEST(Replay, SeveralCostsTogetherEqualEachAlone) {
   std::mt19937_64 random(12);
   for (int i = 0; i < 3'000; ++i) {
     const RandomFold fold = random_fold(random);
@@ -110,7 +110,7 @@ TEST(Replay, SeveralCostsTogetherTakeWhatEachTakesAlone) {
       costs.push_back(stretched_at_random(costs.front(), random));
     }
     for (const Replay::Ranks ranks : {Replay::Ranks::all, Replay::Ranks::distinct}) {
-      std::vector<Duration> together{Duration{7}};  // The first entry stays.
+      std::vector<Duration> together{Duration{7}};  // The first entry keeps its value.
       Replay{}.makespans(*played.program, played.tape, costs, ranks, together);
       ASSERT_EQ(together.size(), costs.size() + 1);
       EXPECT_EQ(together.front(), Duration{7});
@@ -121,14 +121,14 @@ TEST(Replay, SeveralCostsTogetherTakeWhatEachTakesAlone) {
   }
 }
 
-/// Compares each rank with the one that stands for it.
+/// Compares each rank with the rank that represents it.
 void expect_repeated(const Recorder& every_rank, const Recorder& few, int program) {
   for (Rank rank = 0; rank < every_rank.ranks(); ++rank) {
     ASSERT_TRUE(same_summary(few.summary(rank % few.ranks()), every_rank.summary(rank))) << "program " << program;
   }
 }
 
-TEST(Replay, TheFirstRanksStandForAllWhereCostsRepeat) {
+TEST(Replay, TheFirstRanksRepresentAllWhereCostsRepeat) {
   std::mt19937_64 random(11);
   int folded_runs = 0;
   for (int i = 0; i < 5'000; ++i) {
@@ -156,7 +156,7 @@ TEST(Replay, TheFirstRanksStandForAllWhereCostsRepeat) {
   EXPECT_GT(folded_runs, 1000);
 }
 
-TEST(Replay, AllRanksAreReplayedWhereTheirNumberFoldsNoMesh) {
+TEST(Replay, ReplaysAllRanksWhereCostsDoNotFoldTheMesh) {
   const Replayed played(one_site("commfuse", SiteKind::ag_gemm, 8));
   Costs costs = costs_of(*played.program, OpCosts{.gemm = 10us, .exchange = 5us});
   costs.by_rank = costs.duration;
@@ -169,20 +169,20 @@ TEST(Replay, AllRanksAreReplayedWhereTheirNumberFoldsNoMesh) {
   EXPECT_EQ(distinct_ranks(*played.program, played.tape, costs), 8);
 }
 
-TEST(Replay, ASentenceTellsOfARunThatDoublesCannotHold) {
+TEST(Replay, ReportsARunThatExceedsDoubles) {
   const Replayed played(one_site("commfuse", SiteKind::ag_gemm, 2));
   Recorder recorder;
   EXPECT_THROW(played.run(costs_of(*played.program, {.gemm = 10000s}), recorder), ConfigError);
 }
 
-TEST(Tape, OfARingNeedsAsManyRegistersForManyRanksAsForFew) {
+TEST(Tape, NeedsTheSameRegistersForManyRanksOfARing) {
   const Replayed few(one_site("commfuse", SiteKind::gemm_rs, 4));
   const Replayed many(one_site("commfuse", SiteKind::gemm_rs, 64));
   EXPECT_EQ(few.tape.registers, many.tape.registers);
   EXPECT_LT(many.tape.registers, 16U);
 }
 
-TEST(Tape, WhereEveryExchangeMeetsItselfAnOpIsOneInstruction) {
+TEST(Tape, HasOneInstructionPerOpWhereExchangesMeetThemselves) {
   const Replayed ring(one_site("commfuse", SiteKind::ag_gemm, 8));
   ASSERT_EQ(ring.tape.instructions.size(), ring.program->ops.size());
   for (std::size_t i = 0; i < ring.program->ops.size(); ++i) {

@@ -40,7 +40,7 @@ std::string in_prose(std::string_view text) {
   return match.machine == nullptr ? match.why_not : match.machine->name;
 }
 
-TEST(KnownMachines, ACellMayAddMakerAndMemoryToTheNameInAnyCase) {
+TEST(KnownMachines, ACellMayAddVendorAndMemoryInAnyCase) {
   EXPECT_EQ(by_name("H100-SXM5-80GB"), "h100-sxm");
   EXPECT_EQ(by_name("NVIDIA H100 SXM"), "h100-sxm");
   EXPECT_EQ(by_name("h100_dgx"), "h100-sxm");

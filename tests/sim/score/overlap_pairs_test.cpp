@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests tables of overlapped kernels beside serial communication: the meaning of their columns, and the fate of their
-// rows.
+// Tests tables of overlapped kernels beside serial communication: the meaning of their columns, and how their rows are
+// treated.
 #include "sim/score/overlap_pairs.h"
 
 #include <fmt/format.h>
@@ -52,7 +52,7 @@ TEST(OverlapPairs, OneColumnIsSerial) {
   EXPECT_EQ(names_in("op,M,N,K,ngpus,flux_us").serial, "");
 }
 
-TEST(OverlapPairs, PartsAreNoImplementations) {
+TEST(OverlapPairs, PartsAreNotImplementations) {
   const Names names = names_in(
       "op,M,N,K,ngpus,serial_us,gemm_us,comm_us,torch_gemm_us,torch_mm_us,nccl_comm_us,nccl_tree_us,flux_no_overlap_us,"
       "flux_us,speedup");
@@ -60,20 +60,20 @@ TEST(OverlapPairs, PartsAreNoImplementations) {
   EXPECT_EQ(names.implemented, Words{"flux_us=flux"});
 }
 
-TEST(OverlapPairs, AnImplementationIsKnownByItsNamesAndElseByNone) {
+TEST(OverlapPairs, AnImplementationIsRecognisedOnlyByItsNames) {
   EXPECT_EQ(
       names_in("M,N,K,ngpus,te_us,userbuffers_us,torch_symm_mem_ms,flux_total_ms,wizardry_us").implemented,
       (Words{"te_us=te", "userbuffers_us=te", "torch_symm_mem_ms=async_tp", "flux_total_ms=flux", "wizardry_us="}));
 }
 
-TEST(OverlapPairs, WhatAnyTableMayCallItsKernelIsThatOfTheFile) {
+TEST(OverlapPairs, GenericKernelColumnsBelongToTheNameOfTheFile) {
   EXPECT_EQ(names_in("M,N,K,ngpus,fused_us", "overlap_flux90_ag_h100").implemented, Words{"fused_us=flux"});
   EXPECT_EQ(names_in("M,N,K,ngpus,gemm_rs_us,serial_us", "overlap_flux90_rs_h100").implemented,
             Words{"gemm_rs_us=flux"});
   EXPECT_EQ(names_in("M,N,K,ngpus,fused_us", "overlap_of_somebody").implemented, Words{"fused_us="});
 }
 
-TEST(OverlapPairs, TheFileSaysWhatIsDoneWhereNoColumnDoes) {
+TEST(OverlapPairs, TheNameOfTheFileStatesTheOperatorWithoutAColumn) {
   const auto columns = [](std::string_view header, std::string_view file) {
     return overlap_columns(Table(std::string(header) + "\n"), file, known());
   };
@@ -101,7 +101,7 @@ OverlapRow read(const std::string& header, const std::string& cells, std::string
   return read;
 }
 
-TEST(OverlapPairs, SizesOfARankAreMultiplied) {
+TEST(OverlapPairs, SizesPerRankAreMultiplied) {
   const OverlapRow gathers = read("op,M,N_per_gpu,K,ngpus,dtype,serial_us,flux_us", "ag,4096,3584,8192,8,fp16,900,700");
   EXPECT_FALSE(gathers.scatters);
   EXPECT_EQ(gathers.m, 4096);
@@ -132,7 +132,7 @@ TEST(OverlapPairs, AnUnknownOperatorIsAFault) {
   EXPECT_FALSE(row.is_sound());
 }
 
-/// A measured time of flux that the costs in its file predict exactly, from the fit that has not seen the thread.
+/// A measured time of flux that the costs in its file predict exactly, by the fit that has not seen the thread.
 constexpr std::string_view head =
     "# source: https://github.com/weavers/loom/issues/7\n# hardware: 8x H100\n"
     "hw,op,M,N,K,ngpus,dtype,serial_us,flux_us\n";
@@ -145,14 +145,14 @@ TEST(OverlapPairs, AllReducesAreSkipped) {
   EXPECT_FALSE(score.pays);
 }
 
-TEST(OverlapPairs, ATableThatDoesNotSayItsOperatorIsSkipped) {
+TEST(OverlapPairs, ATableThatDoesNotNameItsOperatorIsSkipped) {
   const TableScore score =
       score_text("# hardware: 8x H100\nM,N,K,ngpus,serial_us,flux_us\n4096,8192,28672,8,600,500\n", "x.csv", {});
   ASSERT_EQ(score.skipped.size(), 1U);
   EXPECT_EQ(score.skipped[0].reason, "neither a column op nor the file's name says ag or rs");
 }
 
-TEST(OverlapPairs, OfTwoSerialColumnsTheFirstCountsAndIsNamed) {
+TEST(OverlapPairs, UsesAndNamesTheFirstOfTwoSerialColumns) {
   const TableScore score =
       score_text("# hardware: 8x H100\nop,M,N,K,ngpus,torch_us,serial_us,flux_us\nrs,4096,8192,28672,8,600,700,500\n",
                  "x.csv", {});
@@ -162,7 +162,7 @@ TEST(OverlapPairs, OfTwoSerialColumnsTheFirstCountsAndIsNamed) {
   EXPECT_EQ(score.remarks[0], "Of several columns of serial times torch_us counts.");
 }
 
-TEST(OverlapPairs, APairSaysWhichCommandRunsIt) {
+TEST(OverlapPairs, APairNamesTheCommandThatRunsIt) {
   const TableScore score = score_text(std::string(head) + "h100-sxm,rs,4096,8192,28672,8,bf16,600,500\n", "x.csv", {});
   ASSERT_EQ(score.pairs.size(), 1U);
   EXPECT_EQ(score.pairs[0].implementation, "flux");
@@ -178,11 +178,11 @@ TEST(PayScore, CountsPairsThatDiffer) {
   Tally tally(score, false);
   tally.pays({.measured = 1.04, .predicted = 0.5, .sure = 1.0});  // a tie
   EXPECT_FALSE(score.pays);
-  tally.pays({.measured = 0.8, .predicted = 0.9, .sure = 0.95});  // a win, told, sure
-  tally.pays({.measured = 0.8, .predicted = 1.1, .sure = 0.6});   // a win, not told
-  tally.pays({.measured = 0.7, .predicted = 0.7, .sure = 0.9});   // a win, told, sure
-  tally.pays({.measured = 1.3, .predicted = 0.9, .sure = 0.9});   // a loss, not told, sure
-  tally.pays({.measured = 1.3, .predicted = 1.0, .sure = 0.5});   // a loss, told
+  tally.pays({.measured = 0.8, .predicted = 0.9, .sure = 0.95});  // a win, stated, certain
+  tally.pays({.measured = 0.8, .predicted = 1.1, .sure = 0.6});   // a win, not stated
+  tally.pays({.measured = 0.7, .predicted = 0.7, .sure = 0.9});   // a win, stated, certain
+  tally.pays({.measured = 1.3, .predicted = 0.9, .sure = 0.9});   // a loss, not stated, certain
+  tally.pays({.measured = 1.3, .predicted = 1.0, .sure = 0.5});   // a loss, stated
   ASSERT_TRUE(score.pays);
   PayScore pays = *score.pays;
   EXPECT_EQ(pays.wins, 3);
@@ -200,7 +200,7 @@ TEST(PayScore, CountsPairsThatDiffer) {
   EXPECT_DOUBLE_EQ((PayScore{.wins = 4, .wins_told = 3}.balanced_accuracy()), 0.75);
 }
 
-/// Returns the number behind a key of a site in a printed fit: "per_call" of "gemm_rs".
+/// Returns the number after a key of a site in a printed fit: "per_call" of "gemm_rs".
 double fitted(const std::string& text, std::string_view site, std::string_view key) {
   const std::size_t of_site = text.find(site, text.find("\ncosts:"));
   const std::size_t at = text.find(std::string(key) + ": {value: ", of_site);
@@ -208,7 +208,7 @@ double fitted(const std::string& text, std::string_view site, std::string_view k
   return at == std::string::npos ? 0.0 : std::stod(text.substr(at + key.size() + 10));
 }
 
-TEST(ImplementationFit, FindsTheCostsThatATableWasMadeWith) {
+TEST(ImplementationFit, FindsTheCostsBehindATable) {
   const OwnFolder folder;
   KnownMachines machines;
   const Machine& machine = *machines.by_name("h100-sxm").machine;
@@ -239,12 +239,12 @@ TEST(ImplementationFit, FindsTheCostsThatATableWasMadeWith) {
   EXPECT_EQ(text.find("# flux: 14 rows of 1 threads;"), 0U) << text;
   text = text.substr(0, text.find("without:"));
   EXPECT_NEAR(fitted(text, "ag_gemm", "per_call"), 80.0, 4.0);
-  // The assumed value is 1.06, and still counts.
+  // The assumed value is 1.06, and still has some weight.
   EXPECT_NEAR(fitted(text, "ag_gemm", "product_time"), 1.12, 0.03);
   EXPECT_NEAR(fitted(text, "gemm_rs", "rate"), 120.0, 6.0);
 }
 
-TEST(ImplementationFit, WithoutTimesThereIsNothingToFit) {
+TEST(ImplementationFit, FitsNothingWithoutTimes) {
   const OwnFolder folder;
   std::ofstream("none.csv") << "# source: x\nhw,op,M,N,K,ngpus,dtype,serial_us\nh100-sxm,ag,4096,28672,8192,8,bf16,1\n";
   try {

@@ -49,7 +49,7 @@ double error_of_product(const GemmSize& size) {
   return std::sqrt(squares);
 }
 
-TEST(Intervals, ARowStandsBesideTheErrorThatARunWouldState) {
+TEST(Intervals, ARowHasTheErrorThatARunWouldState) {
   const GemmSize size{.m = 2048, .n = 4096, .k = 4096};
   const TableScore score = score_text(std::string(gemm_header) + gemm_row(size, 1.1), "x.csv", {});
   ASSERT_EQ(score.checked.size(), 1U);
@@ -63,7 +63,7 @@ TEST(Intervals, ARowStandsBesideTheErrorThatARunWouldState) {
   EXPECT_EQ(checked.times[0].shape, (ShapeKey{4096, 4096, 0}));
 }
 
-TEST(Intervals, OfATableThatAFitReadOnlyRowsHeldBackAreChecked) {
+TEST(Intervals, OnlyHeldBackRowsOfAFittedTableAreChecked) {
   std::string text(gemm_header);
   std::size_t kept_back = 0;
   for (std::int64_t n = 64; n <= 3200; n += 64) {
@@ -96,8 +96,9 @@ TEST(Intervals, RowsThatAFitReadAreCollectedForResidualsOnly) {
   EXPECT_EQ(row.held_out, held_back(gemm_group("gemm", "H100-SXM5-80GB", "bf16", {.n = 64, .k = 4096})));
 }
 
-TEST(Intervals, TheErrorOfOneOpIsThatOfAScheduleOfItAlone) {
-  // A Llama MLP of one rank has two GEMMs and an activation; the first GEMM alone by the parts of the sum.
+TEST(Intervals, TheErrorOfAnOpIsThatOfAScheduleOfThisOp) {
+  // A Llama MLP on one rank has two GEMMs and an activation; the error of the first GEMM alone is worked out from the
+  // parts of the sum.
   const GemmSize size{.m = 4096, .n = 8192, .k = 8192};
   const TimedShape timed{shape_of(size), product_us(h100(), size), 0.05};
   Doubts doubts;
@@ -106,7 +107,7 @@ TEST(Intervals, TheErrorOfOneOpIsThatOfAScheduleOfItAlone) {
   ASSERT_FALSE(uncertainty.doubts.empty());
   EXPECT_NEAR(uncertainty.doubts.back().effect, std::log(1.05), 1e-12);
   EXPECT_EQ(std::get<PricedShape>(uncertainty.doubts.back().of), shape_of(size));
-  // No parameter that is left out changes the price.
+  // The omitted parameters do not change the price.
   std::size_t felt = 0;
   for (const RaisedMachine& raised : raised_by_error(h100())) {
     felt += product_us(raised.machine, size) != product_us(h100(), size) ? 1 : 0;
@@ -133,7 +134,7 @@ TEST(Pairs, SlicesAndTheWholeAreJudgedByTheSumsOfVerdicts) {
   ASSERT_GT(distance, 0.0);
   const double expected = share_below(distance / std::sqrt(squares));
   EXPECT_NEAR(score.judged[0].pairs[0].probability, expected, 1e-6);
-  // The measured slices took half of their prediction and won.
+  // The measured slices take half of their prediction and win.
   EXPECT_FALSE(score.judged[0].pairs[0].came_true);
 }
 
@@ -197,7 +198,7 @@ TEST(Pairs, SchedulesAreJudgedAsRunsJudgeThem) {
   ASSERT_EQ(score.judged[0].pairs.size(), 1U);
   EXPECT_NEAR(score.judged[0].pairs[0].probability, std::max(expected, 1.0 - expected), 1e-9);
   EXPECT_EQ(score.judged[0].pairs[0].came_true, expected > 0.5);
-  // Its parameters are fitted on the time of one of its schedules.
+  // The parameters are fitted to the time of one of its schedules.
   const TableScore paper = score_text(header + rows("commfuse-paper-npu", "commfuse-paper-mlp"), "x.csv", {});
   EXPECT_TRUE(paper.judged.empty());
 }
@@ -221,7 +222,7 @@ TEST(Figures, AreReadFromAValueAndItsUnit) {
   EXPECT_FALSE(figures_in(-3.0, "x"));
 }
 
-TEST(SampledOp, StatisticsOfRunsByHand) {
+TEST(SampledOp, MatchesStatisticsByHand) {
   EXPECT_DOUBLE_EQ(value_at({4.0, 1.0, 2.0, 3.0}, 0.5), 2.5);
   EXPECT_DOUBLE_EQ(variation_of({1.0, 3.0}), 0.5);
   EXPECT_EQ(largest_over_median({2.0, 3.0, 4.0, 5.0, 5.0, 10.0, 7.0}, 3), (std::vector<double>{4.0 / 3.0, 2.0}));
@@ -263,7 +264,7 @@ TEST(SampledOp, ASendHasOneDrawAndAnAllGatherWaitsForTheSlowest) {
 
 constexpr std::string_view variability_header = "what,where,value,unit,source,trust\n";
 
-TEST(Variability, RowsThatARunGivesAreHeldAgainstItsPercentiles) {
+TEST(Variability, RowsAreComparedWithThePercentilesOfARun) {
   const std::string text =
       std::string(variability_header) +
       "inter-node send/recv max over median (3 runs),H100 one NIC,1.013,x p50; 1.093 p90,here,seen\n"

@@ -27,7 +27,7 @@ double product_us(std::int64_t m, std::int64_t n, std::int64_t k) {
   return to_microseconds(estimate_gemm(machine.accelerator, {.m = m, .n = n, .k = k}, machine.accelerator.sms).time);
 }
 
-/// Returns a measurement of which the prediction is `factor` times.
+/// Returns a measurement whose prediction is `factor` times as long.
 std::string gemm_row(std::int64_t m, std::int64_t n, std::int64_t k, double factor) {
   return fmt::format("H100-SXM5-80GB,bfloat16,{},{},{},{:.9g}\n", m, n, k, product_us(m, n, k) / factor);
 }
@@ -46,7 +46,7 @@ TEST(Score, AnErrorIsPredictedOverMeasuredLessOne) {
   EXPECT_EQ(score.machines, std::vector<std::string>{"h100-sxm"});
 }
 
-TEST(Score, AllReducesOfFrameworksGoByTheirOwnKernels) {
+TEST(Score, AllReducesOfFrameworksUseTheirOwnKernels) {
   Machine machine = *with_all_reduce_kernel(load_machine("h100-sxm"), AllReduceKernel::vllm);
   const double by_vllm = to_microseconds(all_reduce_time(machine.link, 8, Bytes{1 << 16}));
   const std::string text = fmt::format(
@@ -61,7 +61,7 @@ TEST(Score, AllReducesOfFrameworksGoByTheirOwnKernels) {
   EXPECT_NEAR(score.errors[0], 0.25, 1e-6);
 }
 
-TEST(Score, PercentilesLieBetweenTwoErrorsAsNumpySays) {
+TEST(Score, PercentilesInterpolateBetweenErrorsAsInNumpy) {
   const ErrorSummary summary = summary_of({0.4, 0.1, 0.2, 0.3});
   EXPECT_EQ(summary.n, 4);
   EXPECT_NEAR(summary.median, 0.25, 1e-12);
@@ -70,7 +70,7 @@ TEST(Score, PercentilesLieBetweenTwoErrorsAsNumpySays) {
   EXPECT_EQ(summary_of({}).n, 0);
 }
 
-TEST(Score, WhereATableIsFromItsCommentsSayOrItsRows) {
+TEST(Score, CommentsOrRowsNameTheSourceOfATable) {
   const auto source_of = [](std::string text) { return score_text(std::move(text), "x.csv", {}).source; };
   EXPECT_EQ(source_of("# source: https://example.org\nmodel,source\na,b\n"), "https://example.org");
   EXPECT_EQ(source_of("model,source\na,here\nb,here\n"), "here");
@@ -99,7 +99,7 @@ TEST(Score, FaultyRowsAreNamedAndTheRestIsScored) {
   EXPECT_EQ(score.faults[3].reason, "the row has 3 of 6 columns; it is cut off");
 }
 
-TEST(Score, AHeaderThatIsWrongIsSaidAndNothingIsScored) {
+TEST(Score, AWrongHeaderIsReportedAndNothingIsScored) {
   const auto fault = [](const std::string& text) {
     const TableScore score = score_text(text, "x.csv", {});
     EXPECT_EQ(score.scored, 0);
@@ -117,7 +117,7 @@ TEST(Score, AHeaderThatIsWrongIsSaidAndNothingIsScored) {
   EXPECT_EQ(fault("colour,taste\nred,sweet\n"), "");
 }
 
-TEST(Score, WhatTheModelLacksIsSkippedAndCounted) {
+TEST(Score, SkipsAndCountsUnsupportedRows) {
   const std::string text = std::string(gemm_header) + gemm_row(1024, 4096, 4096, 1.0) +
                            "Wafer 3,bf16,1024,4096,4096,100\nWafer 3,bf16,2048,4096,4096,200\nH100,int4,8,8,8,3\n";
   const TableScore score = score_text(text, "x.csv", {});
@@ -129,7 +129,7 @@ TEST(Score, WhatTheModelLacksIsSkippedAndCounted) {
   EXPECT_EQ(score.skipped[1].reason, "h100-sxm has no products in int4");
 }
 
-TEST(Score, HeldOutRowsAreThoseOfGroupsThatNoFitSaw) {
+TEST(Score, HeldOutRowsBelongToGroupsThatNoFitSaw) {
   std::string text(gemm_header);
   std::int64_t kept_back = 0;
   for (std::int64_t n = 64; n <= 3200; n += 64) {
@@ -158,8 +158,8 @@ TEST(Score, WithoutAColumnOfMachinesTheFileOfTheHardwareNamesTheGroups) {
   EXPECT_EQ(score.scored, kept_back);
 }
 
-TEST(Score, OfANetworkThatHasPriorsAloneNoFitSawARow) {
-  // On two nodes a fit saw four sizes in five for H100, and none for GH200.
+TEST(Score, NoFitSawRowsOfANetworkWithPriorsAlone) {
+  // On two nodes a fit saw four sizes in five for H100, but none for GH200.
   const auto rows = [](int gpus) {
     std::string text = "op,ngpus,nodes,bytes,time_us\n";
     for (std::int64_t bytes = 1 << 20; bytes <= std::int64_t{1} << 30; bytes *= 2) {
@@ -175,8 +175,8 @@ TEST(Score, OfANetworkThatHasPriorsAloneNoFitSawARow) {
   EXPECT_LT(fitted.scored, 11);
 }
 
-TEST(Score, TheSlicingPenaltyIsSetAgainstNoPenalty) {
-  // The whole takes as long as predicted, and a quarter of it takes 1.1 times its prediction.
+TEST(Score, TheSlicingPenaltyIsComparedWithNoPenalty) {
+  // The whole GEMM takes as long as predicted, and a quarter of it takes 1.1 times its prediction.
   const std::string text =
       std::string(gemm_header) + gemm_row(8192, 4096, 4096, 1.0) + gemm_row(2048, 4096, 4096, 1.0 / 1.1);
   const TableScore score = score_text(text, "x.csv", {});
@@ -189,7 +189,7 @@ TEST(Score, TheSlicingPenaltyIsSetAgainstNoPenalty) {
   EXPECT_NEAR(penalty.of_no_penalty[0], std::abs(1.0 / measured - 1.0), 1e-6);
 }
 
-TEST(Score, PenaltiesCountOnlyProductsOfWhichAScheduleWouldThink) {
+TEST(Score, PenaltiesCountOnlyProductsThatASchedulerWouldCut) {
   const std::string narrow = std::string(gemm_header) + gemm_row(8192, 512, 4096, 1.0) + gemm_row(2048, 512, 4096, 1.0);
   EXPECT_TRUE(score_text(narrow, "x.csv", {}).penalties.empty());
   const std::string few = std::string(gemm_header) + gemm_row(1024, 4096, 4096, 1.0) + gemm_row(256, 4096, 4096, 1.0);
@@ -231,7 +231,7 @@ TEST(Score, MemoryBoundOpsTakeTheirWidthsFromTheProductsBeside) {
               1e-9);
 }
 
-TEST(Score, ATableThatSpeaksOfWeightCopiesHasWarmWeights) {
+TEST(Score, ATableThatMentionsWeightCopiesHasWarmWeights) {
   // 2 x 3072 x 2048 bytes: five copies are 63 MB of the 101 MB that the L2 of an L40S holds.
   const std::string rows = std::string(gemm_header) + "L40S,bfloat16,1,3072,2048,10\n";
   const Accelerator accelerator = load_machine("l40s-pcie").accelerator;
@@ -245,7 +245,7 @@ TEST(Score, ATableThatSpeaksOfWeightCopiesHasWarmWeights) {
   EXPECT_GT(std::abs(error(0) - error(5)), 0.1);
 }
 
-TEST(Score, AFrameworkThatHasKernelsOfItsOwnIsAMachineOfItsOwn) {
+TEST(Score, AFrameworkWithItsOwnKernelsIsASeparateMachine) {
   const std::string rows = std::string(gemm_header) + "H100-SXM5-80GB,bfloat16,2048,4096,4096,100\n";
   const auto error_on = [](const char* name) {
     const Accelerator accelerator = load_machine(name).accelerator;
@@ -278,8 +278,8 @@ TEST(Score, AnEarlyLibraryIsDeclaredAndTheRowsThatFixedItAreNotScored) {
   EXPECT_LT(early.errors[0], later.errors[1]);  // 160 tiles of 128 x 128: two waves, not 1.2
 }
 
-TEST(Score, TheBestOfASearchIsHeldAgainstTheBestThatTheModelFinds) {
-  // No search would end with this shape, so what it says beside its rate does not matter.
+TEST(Score, TheBestOfASearchIsComparedWithTheBestOfTheModel) {
+  // No search would choose this shape, so its statements other than the rate do not matter.
   const std::string header = "hw,dtype,m,n,k,tflops,efficiency_pct\n";
   const TableScore odd = score_text(header + "NVIDIA H100 SXM,bf16,64,64,64,700,70\n", "x.csv", {});
   const TableScore good = score_text(header + "NVIDIA H100 SXM,bf16,2048,2048,13312,700,70\n", "x.csv", {});
@@ -287,7 +287,7 @@ TEST(Score, TheBestOfASearchIsHeldAgainstTheBestThatTheModelFinds) {
   ASSERT_EQ(odd.errors.size(), 1U);
   ASSERT_EQ(good.errors.size(), 1U);
   EXPECT_NEAR(odd.errors[0], good.errors[0], 1e-9);
-  const double best = 700.0 / (1.0 - good.errors[0]);  // The model finds a faster shape than this one.
+  const double best = 700.0 / (1.0 - good.errors[0]);  // The model finds a faster shape than this.
   const double at_shape = 2.0 * 2048 * 2048 * 13312 / product_us(2048, 2048, 13312) / 1e6;
   EXPECT_GT(best, 700.0);
   EXPECT_GE(best, 0.9999 * at_shape);
@@ -307,7 +307,7 @@ TEST(Score, AttentionOfAScheduleMayBeUnfused) {
   EXPECT_EQ(error_of("half"), -1.0);
 }
 
-TEST(Score, NamedSchedulesTellTheWinner) {
+TEST(Score, NamedSchedulesDecideTheWinner) {
   const std::string text =
       "hw,model,scope,ranks,batch,seq,dtype,strategy,time_us\n"
       "commfuse-paper-npu,commfuse-paper-mlp,down,4,32,4096,bf16,serial,122300\n"
@@ -335,7 +335,7 @@ TEST(Score, RatiosOfPassesCountApartAndMixturesFrom4KTokensOn) {
       "Llama-3.3-70B-Instruct,8,1024,60,60,60\nDeepSeek-V3,8,4096,60,60,60\n",
       "x.csv", {});
   EXPECT_EQ(score.scored, 1);
-  ASSERT_EQ(score.errors.size(), 3U);  // Serial, compute only and overlapped are all above 60 ms.
+  ASSERT_EQ(score.errors.size(), 3U);  // Serial, compute-only and overlapped times are all above 60 ms.
   const auto part = [&](std::string_view name) {
     const auto scored = std::ranges::find(score.parts, name, &ScoredPart::name);
     return scored == score.parts.end() || scored->errors.size() != 1 ? 0.0 : scored->errors.front();
@@ -362,9 +362,9 @@ TEST(Score, TrainingStepsAreScoredWithTheirMeanAndRankCorrelation) {
   EXPECT_EQ(score.steps->layout_pairs, 0);  // They are three different pieces of work.
 }
 
-TEST(Score, TheBetterOfTwoLayoutsOfOnePieceOfWorkIsNamedOrNot) {
+TEST(Score, RanksTwoLayoutsOfTheSameWork) {
   const auto layouts = [](const std::string& last) {
-    // The first two are 1.3% apart and no pair; each with the third is one.
+    // The first two are 1.3% apart and not a pair; each of them forms a pair with the third.
     return *score_text(std::string(steps_header) +
                            "2,16,8,1024,16,24,1024,1,1,2,372.1\n2,16,4,1024,16,24,1024,1,1,2,377.1\n"
                            "2,16,1,1024,16,24,1024,1,1,2," +
@@ -400,7 +400,7 @@ TEST(Score, FactsAboutMemoryAreCountedAndDenialsNamed) {
   EXPECT_FALSE(wrong.memory.has_value());
 }
 
-// Two facts are denied, and docs/decisions/0087 says why: a change of the model that denies others shows here.
+// Two facts are denied, and docs/decisions/0087 says why; a change of the model that denies others fails here.
 TEST(Score, PublishedFactsAboutMemoryAreDeniedTwice) {
   const std::vector<TableScore> scores =
       score_tables(tables_in({(published_tables() / "memory_fits.csv").string()}), {});
@@ -440,7 +440,7 @@ TEST(Score, ATrainingStepThatCannotBeSpreadIsSkippedWithTheTwoSettings) {
   EXPECT_NE(score.skipped.front().reason.find("heads 16 is not a multiple of tensor parallelism 3"), std::string::npos);
 }
 
-TEST(Score, WhatTheProjectBringsAlongIsScored) {
+TEST(Score, ScoresTheShippedTables) {
   const auto scores = score_tables(tables_in({published_tables().string()}), {});
   ASSERT_FALSE(scores.empty());
   for (const TableScore& score : scores) {
@@ -449,7 +449,7 @@ TEST(Score, WhatTheProjectBringsAlongIsScored) {
   }
 }
 
-TEST(Score, PathsThatAreNotThereAreTheUsersMistake) { EXPECT_THROW(tables_in({"/nowhere/at/all"}), ConfigError); }
+TEST(Score, MissingPathsAreUserErrors) { EXPECT_THROW(tables_in({"/nowhere/at/all"}), ConfigError); }
 
 // Checks every row of the tables beside the project, if they exist: it is scored, skipped with a reason or named as
 // faulty.

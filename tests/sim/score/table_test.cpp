@@ -8,7 +8,7 @@
 namespace commfuse::score {
 namespace {
 
-TEST(ScoreTable, CommentsThenAHeaderThenRowsWithTheLinesTheyStandOn) {
+TEST(ScoreTable, ReadsCommentsHeaderAndRowsWithTheirLines) {
   const Table table(
       "# source: somewhere\r\n# hardware: 8x H100\n\nop,bytes,note\nall_gather, 512 ,\"one, two\"\n# late\nx,1,\n");
   ASSERT_EQ(table.rows(), 2U);
@@ -38,7 +38,7 @@ std::string fault_of_time(const std::string& cells) {
   return row.fault();
 }
 
-TEST(ScoreTable, ARowSaysWhatIsWrongWithIt) {
+TEST(ScoreTable, ARowReportsItsMistakes) {
   EXPECT_EQ(fault_of_time("8,1.5"), "");
   EXPECT_EQ(fault_of_time("8,nan"), "time_us is nan; a measurement is a number above 0");
   EXPECT_EQ(fault_of_time("8,-3"), "time_us is -3; a measurement is a number above 0");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares passes beside exchanges of replicas with sums by hand.
+// Compares passes beside exchanges of replicas with times worked out by hand.
 #include "sim/step/exchange.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace {
 
 using std::chrono::microseconds;
 
-constexpr PassTime layer{microseconds(10), microseconds(20)};  // Beside an exchange it has half the speed.
+constexpr PassTime layer{microseconds(10), microseconds(20)};  // Its speed is halved beside an exchange.
 
 TEST(Exchange, ALayerIsSlowOnlyWhileItsExchangeRuns) {
   EXPECT_EQ(with_exchange(layer, Duration::zero()), microseconds(10));
@@ -24,7 +24,7 @@ TEST(Exchange, ALayerIsSlowOnlyWhileItsExchangeRuns) {
   EXPECT_EQ(with_exchange(layer, microseconds(35)), microseconds(35));
 }
 
-TEST(Exchange, AnExchangeThatHoldsNothingCostsWhatIsLonger) {
+TEST(Exchange, AnExchangeThatHoldsNoSmsCostsTheLongerOfTheTwo) {
   const PassTime alone{microseconds(10), microseconds(10)};
   EXPECT_EQ(with_exchange(alone, microseconds(7)), microseconds(10));
   EXPECT_EQ(with_exchange(alone, microseconds(13)), microseconds(13));
@@ -33,28 +33,28 @@ TEST(Exchange, AnExchangeThatHoldsNothingCostsWhatIsLonger) {
 TEST(Exchange, ReductionsSlowTheLayersBehindThem) {
   const std::vector<PassTime> layers(3, layer);
   EXPECT_EQ(longer_by_reductions(layers, Duration::zero()), Duration::zero());
-  // The first layer ends at 10; its gradients are reduced until 14. The second ends at 10 + 12 = 22, its own until 26,
-  // the third at 34: 4 us more than 30.
+  // The first layer ends at 10; its gradients are reduced until 14. The second layer ends at 10 + 12 = 22, its
+  // reduction at 26, the third layer at 34: 4 us more than 30.
   EXPECT_EQ(longer_by_reductions(layers, microseconds(4)), microseconds(4));
-  // Reductions of 50 us never let go: 10 + 20 + 20.
+  // Reductions of 50 us overlap every layer: 10 + 20 + 20.
   EXPECT_EQ(longer_by_reductions(layers, microseconds(50)), microseconds(20));
 }
 
 TEST(Exchange, LayersWaitForTheirWeights) {
   const std::vector<PassTime> layers(3, layer);
   EXPECT_EQ(longer_by_gathers(layers, Duration::zero()), Duration::zero());
-  // Two gathers, until 8 us: they do 4 us of the first layer's work in that time, so it ends at 14, the others at 24
+  // Two gathers last until 8 us: the first layer does 4 us of its work in that time, so it ends at 14, the others at 24
   // and 34.
   EXPECT_EQ(longer_by_gathers(layers, microseconds(4)), microseconds(4));
-  // The gathers last until 60 us: the first layer ends at 20, the second waits for 30 and ends at 50, the third waits
-  // for 60.
+  // The gathers last until 60 us: the first layer ends at 20; the second waits until 30 and ends at 50; the third waits
+  // until 60.
   EXPECT_EQ(longer_by_gathers(layers, microseconds(30)), microseconds(40));
-  // A layer no longer waits for weights that are there: three gathers, until 90 us, slow all three.
+  // A layer does not wait for weights that have arrived: three gathers, until 90 us, slow all three layers.
   EXPECT_EQ(slowed_by(layers, microseconds(30)), microseconds(30));
   EXPECT_EQ(slowed_by(layers, microseconds(2)), microseconds(3));
 }
 
-TEST(Exchange, MoreTrafficIsNeverFasterAndNothingComesFree) {
+TEST(Exchange, MoreTrafficIsNeverFasterNorFree) {
   std::mt19937_64 random(7);
   std::uniform_int_distribution<std::int64_t> time(0, 1000);
   for (int setting = 0; setting < 2000; ++setting) {

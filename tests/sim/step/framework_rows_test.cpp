@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests training steps beside the framework that people start from: its row comes first, and its choices are defaults.
+// Tests training steps beside the baseline framework: its row comes first, and its choices are defaults.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -43,7 +43,7 @@ std::vector<std::string> strategies_of(const std::vector<StepRow>& rows) {
   return names;
 }
 
-TEST(FrameworkRows, TheFrameworkComesFirstAndFillsWhatNobodyChose) {
+TEST(FrameworkRows, TheFrameworkComesFirstAndFillsUnsetSettings) {
   const std::vector<StepRow> rows = rows_with({"framework=torchtitan", "strategy.name=serial,commfuse"});
   EXPECT_EQ(strategies_of(rows), (std::vector<std::string>{"torchtitan", "serial", "commfuse"}));
   for (const StepRow& row : rows) {
@@ -53,7 +53,7 @@ TEST(FrameworkRows, TheFrameworkComesFirstAndFillsWhatNobodyChose) {
   }
 }
 
-TEST(FrameworkRows, WhatTheUserChoseStands) {
+TEST(FrameworkRows, KeepsTheChoicesOfTheUser) {
   const std::vector<StepRow> rows =
       rows_with({"framework=torchtitan", "strategy.name=serial", "parallel.zero=0", "step.recompute=none"});
   ASSERT_EQ(rows.size(), 2U);
@@ -63,7 +63,7 @@ TEST(FrameworkRows, WhatTheUserChoseStands) {
   }
 }
 
-TEST(FrameworkRows, WithoutAFrameworkRowsAreAsTheyWere) {
+TEST(FrameworkRows, WithoutAFrameworkRowsStayTheSame) {
   const std::vector<StepRow> unsaid = rows_with({});
   const std::vector<StepRow> none = rows_with({"framework=none"});
   ASSERT_EQ(none.size(), unsaid.size());
@@ -115,8 +115,8 @@ TEST(FrameworkRows, AFrameworkChoosesThem) {
   EXPECT_EQ(mine.front().text("attention_kernel"), "fused");
 }
 
-/// A profile without content equals no framework; each line then changes the step in its direction.
-TEST(FrameworkRows, AProfileOfOnesOwnChangesTheTimeOfItsRow) {
+/// A profile without content equals no framework; each added line then changes the step in the expected direction.
+TEST(FrameworkRows, AUsersProfileChangesTheTimeOfItsRow) {
   const OwnFolder folder;
   const auto time_of = [](const std::string& host, const std::string& loss_bytes, const std::string& overlap) {
     std::ofstream("mine.yaml") << "schema: commfuse.framework/1\nname: mine\nsummary: mine\nhost: {issue: {value: "

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that a measured step corrects predictions of others on the machine, and lowers their errors.
+// Tests that a measured step corrects the predictions of other steps on the machine, and lowers their errors.
 #include "sim/step/measured_step.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Returns an 8B model on 8 GPUs by torchtitan.
+/// Returns an 8B model on 8 GPUs with torchtitan.
 Settings step_with(const std::vector<std::string>& more) {
   Resolver resolver;
   for (const char* setting : {"model=llama-3.1-8b", "hardware=h100-sxm", "scope=step", "framework=torchtitan",
@@ -60,8 +60,8 @@ StepEvidence measured_at(double factor) {
   return StepPoints(library).evidence_of({settings, from_seconds(1e-3 * predicted * factor)});
 }
 
-// The step's own error e, and 1 % of the measurement: corrected by factor^(e^2 / (e^2 + 0.01^2)), and e times 0.01 /
-// sqrt(e^2 + 0.01^2) is left.
+// The step has its own error e, and the measurement an error of 1 %: the prediction is corrected by factor^(e^2 / (e^2
+// + 0.01^2)), and an error of e times 0.01 / sqrt(e^2 + 0.01^2) remains.
 TEST(MeasuredStep, CorrectsItsOwnPredictionAlmostWhole) {
   const StepRow before = first_row(two_by_four);
   const double error = before.number("time_error");
@@ -78,7 +78,7 @@ TEST(MeasuredStep, CorrectsItsOwnPredictionAlmostWhole) {
   EXPECT_EQ(after.number("memory_gb"), before.number("memory_gb"));
 }
 
-TEST(MeasuredStep, TellsLessOfAnotherLayout) {
+TEST(MeasuredStep, SaysLessAboutAnotherLayout) {
   const StepEvidence evidence = measured_at(1.2);
   const StepRow same_layout = first_row(two_by_four, &evidence);
   const StepRow other = first_row(four_by_two, &evidence);
@@ -88,13 +88,13 @@ TEST(MeasuredStep, TellsLessOfAnotherLayout) {
   EXPECT_LT(other.number("time_error"), first_row(four_by_two).number("time_error"));
 }
 
-TEST(MeasuredStep, ThatTookAsLongAsPredictedMovesNothing) {
+TEST(MeasuredStep, MovesNothingIfItMatchesThePrediction) {
   const StepEvidence evidence = measured_at(1.0);
   const StepRow row = first_row(four_by_two, &evidence);
   EXPECT_NEAR(row.number("correction"), 1.0, 1e-9);
 }
 
-TEST(MeasuredStep, SaysHowSurprisingItIs) {
+TEST(MeasuredStep, ReportsHowSurprisingItIs) {
   const std::string near = in_words(measured_at(1.05));
   EXPECT_NE(near.find(": 5.0% longer. 25% of healthy steps take as long (0.7 standard errors). Times below"),
             std::string::npos)
@@ -115,7 +115,7 @@ std::string refusal(const std::vector<std::string>& settings) {
   return {};
 }
 
-TEST(MeasuredStep, NeedsToKnowWhatRanIt) {
+TEST(MeasuredStep, NeedsTheFrameworkThatRanIt) {
   EXPECT_EQ(refusal({"framework=none"}),
             "--measured-step: nothing says what ran the step; name its --framework, such as megatron-lm, or one "
             "--strategy, such as serial");
@@ -132,7 +132,7 @@ TEST(MeasuredStep, CorrectsNothingSilentlyOrByHalves) {
   EXPECT_THROW((void)first_row({"framework=none", "scope=prefill"}, &evidence), ConfigError);
 }
 
-TEST(MeasuredStep, TellsOfItsOwnMachineAlone) {
+TEST(MeasuredStep, SaysNothingAboutAnotherMachine) {
   const StepEvidence evidence = measured_at(1.1);
   try {
     (void)first_row({"hardware=b200-sxm"}, &evidence);

@@ -37,7 +37,7 @@ Duration last_end(const Pipeline& pipeline) {
 }
 
 // Narayanan et al. 2021, section 2.2: the bubble is (p - 1) / m of the work, interleaved (p - 1) / (m v).
-TEST(Pipeline, Of1F1BTakesMicroBatchesPlusStagesLessOne) {
+TEST(Pipeline, OneFOneBTakesMicroBatchesPlusStagesLessOne) {
   for (const std::int64_t stages : {1, 2, 4, 7}) {
     for (const std::int64_t micro_batches : {1, 2, 8, 13}) {
       EXPECT_EQ(last_end(even(stages, 1, micro_batches)), (micro_batches + stages - 1) * Duration(30us));
@@ -51,7 +51,7 @@ TEST(Pipeline, InterleavingDividesTheBubbleByThePiecesOfAStage) {
   EXPECT_EQ(last_end(even(8, 2, 64)), 64 * Duration(30us) + 7 * Duration(15us));
 }
 
-TEST(Pipeline, OneMicroBatchIsSentForthAndBack) {
+TEST(Pipeline, OneMicroBatchIsSentForwardAndBack) {
   Pipeline pipeline = even(4, 1, 1);
   pipeline.sends.assign(pipeline.sends.size(), 1us);
   EXPECT_EQ(last_end(pipeline), 4 * Duration(30us) + 6 * Duration(1us));
@@ -62,7 +62,7 @@ TEST(Pipeline, SendsOverTheWiresBetweenTwoStages) {
   pipeline.sends = {1us, 100us, 3us, 1000us};  // The last stage sends nothing to the first.
   EXPECT_EQ(last_end(pipeline), 4 * Duration(30us) + 2 * Duration(104us));
   pipeline = even(4, 2, 4);
-  // The second pieces wait for the last stage's sends, and the first pieces for the way back.
+  // The second pieces wait for the last stage's sends, and the first pieces for the sends back.
   pipeline.sends.back() = 1000us;
   EXPECT_GE(last_end(pipeline), Duration(2000us));
 }
@@ -70,8 +70,8 @@ TEST(Pipeline, SendsOverTheWiresBetweenTwoStages) {
 TEST(Pipeline, IsAsFastAsItsSlowestStage) {
   Pipeline pipeline = even(3, 1, 100);
   pipeline.pieces[1] = {device_only(20us), device_only(40us)};
-  // Before it a forward pass fills the pipeline, after it a backward pass drains it; once it waits, 10 us, for its
-  // first gradient, since 1F1B lets it run no more than two micro-batches ahead.
+  // Before the slowest stage starts, a forward pass fills the pipeline; after it a backward pass drains it. It waits
+  // once, 10 us, for its first gradient, because 1F1B lets it run at most two micro-batches ahead.
   EXPECT_EQ(last_end(pipeline), 10us + 100 * Duration(60us) + 10us + 20us);
 }
 
@@ -111,9 +111,9 @@ TEST(Pipeline, ZbH1WithFreeWeightGradientsIs1F1B) {
 }
 
 TEST(Pipeline, ZbH1OfTwoStagesAndTwoMicroBatchesByHand) {
-  // Sends take 1. Stage 0: F0 0-10, F1 10-20, waits for the gradient of stage 1 (F0 11-21, B0 21-31) until 32, B0
-  // 32-42, W0 42-52; the next gradient (F1 31-41, B1 41-51) is there at 52: B1 52-62, W1 62-72. Stage 1 takes its
-  // weights a micro-batch later: W0 51-61, W1 61-71.
+  // Sends take 1. Stage 0 runs F0 0-10 and F1 10-20, and waits for the gradient of stage 1 (F0 11-21, B0 21-31) until
+  // 32: B0 32-42, W0 42-52. The next gradient (F1 31-41, B1 41-51) arrives at 52: B1 52-62, W1 62-72. Stage 1 runs its
+  // weight gradients one micro-batch later: W0 51-61, W1 61-71.
   Pipeline pipeline = split(2, 2, 10us, 10us, 10us);
   pipeline.sends.assign(pipeline.sends.size(), 1us);
   const std::vector<StageTimes> stages = play(pipeline);
@@ -125,7 +125,7 @@ TEST(Pipeline, ZbH1OfTwoStagesAndTwoMicroBatchesByHand) {
   EXPECT_EQ(stages[1].last_backward[0].end, Duration(71us));
 }
 
-/// Returns the end of kernels that run one by one.
+/// Returns the end of kernels that run one after the other.
 StreamState played(StreamState state, const std::vector<std::array<Duration, 2>>& kernels) {
   for (const auto& [issue, time] : kernels) {
     state.host += issue;

@@ -76,7 +76,7 @@ TEST_F(StepTest, GradientsNoGemmAddsUpAreMovedOnceMorePerMicroBatch) {
   const StepPrediction narrow = predict(small, plan);
   plan.gradient_dtype = DType::fp32;
   const StepPrediction wide = predict(small, plan);
-  const auto added = [&](std::int64_t parameters) {  // 2 bytes of the gradient; 4 of its sum, read and written.
+  const auto added = [&](std::int64_t parameters) {  // 2 bytes of the gradient; 4 of its sum, read and written
     return machine_.accelerator.stream_gap.value +
            memory_bound_time(machine_.accelerator, Bytes{parameters * 10}, machine_.accelerator.sms);
   };
@@ -90,7 +90,8 @@ TEST_F(StepTest, TwoHeadsOfOneSequenceHaveNoFusedSoftmax) {
   Transformer model = small;
   model.layers = 1;
   const auto at = [&](std::int64_t micro_batch) {
-    framework_.issue.value = std::chrono::milliseconds(1);  // so the host decides, and only calls count
+    framework_.issue.value =
+        std::chrono::milliseconds(1);  // so the host determines the time, and only the number of calls matters
     return predict(model, {.tensor = 8,
                            .global_batch = micro_batch,
                            .micro_batch = micro_batch,
@@ -98,7 +99,7 @@ TEST_F(StepTest, TwoHeadsOfOneSequenceHaveNoFusedSoftmax) {
                            .fused_attention = false})
         .parts.compute;
   };
-  // Five more kernels forward, four backward: each waits for its call.
+  // Five more kernels forward and four backward; each waits for its call.
   const Duration nine = std::chrono::milliseconds(9);
   framework_.host_runs_ahead = false;
   EXPECT_NEAR(to_seconds(at(1) - at(2)), to_seconds(nine), 1e-4);
@@ -111,7 +112,7 @@ TEST_F(StepTest, ZeroBubbleDoesTheSameWorkWithLessWaiting) {
   const StepPrediction split = predict(small, plan);
   EXPECT_LT(split.time, usual.time);
   EXPECT_LT(split.parts.waiting, usual.parts.waiting);
-  // Without tensor ranks no collective slows the kernels beside it: the kernels are equal.
+  // Without tensor ranks no collective slows the kernels beside it, so the kernels are equal.
   Duration usual_work{};
   Duration split_work{};
   for (const std::int64_t micro_batches : {8, 16}) {
@@ -181,7 +182,7 @@ TEST_F(StepTest, HidesGradientsBesideTheLastBackwardPass) {
   EXPECT_GT(hidden.parts.gradients, Duration::zero());  // The first layer's reductions come last.
 }
 
-TEST_F(StepTest, SharesTheOptimizerAmongReplicas) {
+TEST_F(StepTest, ShardsTheOptimizerAmongReplicas) {
   TrainingPlan plan{.data = 8, .global_batch = 32};
   const StepPrediction alone = predict(small, plan);
   plan.zero = Zero::optimizer;
@@ -190,7 +191,7 @@ TEST_F(StepTest, SharesTheOptimizerAmongReplicas) {
   EXPECT_EQ(shared.memory.optimizer.count, (alone.memory.optimizer.count + 7) / 8);
 }
 
-TEST_F(StepTest, NotFittingTheMemoryIsAResult) {
+TEST_F(StepTest, ExceedingTheMemoryIsAResult) {
   const StepPrediction prediction = predict(load_model("megatron-22b"), {.global_batch = 1});
   EXPECT_FALSE(prediction.fits);
   EXPECT_GT(prediction.time, Duration::zero());
@@ -207,17 +208,17 @@ TEST_F(StepTest, WaitsInAPipelineForItsBubble) {
   EXPECT_NEAR(bubble(64), 3.0 / 64.0, 0.02);
 }
 
-TEST_F(StepTest, OfExpertsSendsTokensAround) {
+TEST_F(StepTest, ExpertsExchangeTokens) {
   Transformer model = small;
   model.experts = Experts{.count = 8, .active = 2, .ffn = 4096};
   const StepPrediction alone = predict(model, {.data = 8, .expert = 1, .global_batch = 8});
   const StepPrediction shared = predict(model, {.data = 8, .expert = 8, .global_batch = 8});
-  // The step has all-to-alls, while a rank's GEMMs keep their rows.
+  // The step has all-to-alls, and a rank's GEMMs keep their number of rows.
   EXPECT_GT(shared.parts.compute, alone.parts.compute);
   EXPECT_LT(shared.memory.weights, alone.memory.weights);
 }
 
-/// Returns eight experts of 4096, of which a token takes two.
+/// Returns eight experts of 4096, of which a token uses two.
 Transformer mixture(std::int64_t shared = 0) {
   Transformer model = small;
   model.experts = Experts{.count = 8, .active = 2, .ffn = 4096, .shared_ffn = shared * 4096};
@@ -226,9 +227,9 @@ Transformer mixture(std::int64_t shared = 0) {
 
 constexpr LayerKind routed{.mlp = MlpKind::mixture};
 
-TEST_F(StepTest, OfExpertsSumsTheTensorRanksPartsOfEach) {
-  // Without waits for the host, slow links lengthen a layer of two tensor ranks exactly by what they add to its
-  // collectives.
+TEST_F(StepTest, ExpertsSumThePartsOfTheirTensorRanks) {
+  // Without waits for the host, slow links lengthen a layer of two tensor ranks exactly by the time that they add to
+  // its collectives.
   const Transformer model = mixture();
   framework_.issue.value = {};
   const auto layer = [&](const TrainingPlan& plan, double slower, bool backward) {
@@ -254,7 +255,7 @@ TEST_F(StepTest, OfExpertsSumsTheTensorRanksPartsOfEach) {
 }
 
 TEST_F(StepTest, SeparateExpertsGatherTokensOncePerExpertTheyUse) {
-  // Tensor ranks 2 beside expert ranks 4, in one node: behind the dispatch two copies of each token are gathered.
+  // Tensor ranks 2 and expert ranks 4, in one node: after the dispatch two copies of each token are gathered.
   const Transformer model = mixture();
   const Machine machine = load_machine("a100-sxm-80");
   SiteTimes sites(structures_, machine);
@@ -298,8 +299,8 @@ TEST_F(StepTest, DecodingReadsTheExpertsThatSomeTokenUses) {
     LayerCost cost(point, sites);
     return cost.forward(routed).device;
   };
-  // One token takes two of eight: a quarter of the weights. Of 64 tokens, each leaving an expert with 3/4, all but one
-  // in a hundred million take all eight.
+  // One token uses two of eight experts: a quarter of the weights. Each of 64 tokens skips an expert with probability
+  // 3/4, so an expert stays unused once in a hundred million cases.
   const Bytes weights{2LL * 8 * 2 * 4096 * 2048};
   const Duration read_time = memory_bound_time(machine.accelerator, weights, machine.accelerator.sms);
   EXPECT_LT(to_seconds(layer(1)), 0.5 * to_seconds(layer(64)));
@@ -315,7 +316,7 @@ TEST_F(StepTest, GradientsOfExpertsAreSummedByTheRanksWithCopies) {
   const StepPrediction step = predict(model, plan);
   const std::int64_t others = parameters_on_gpu(model, plan, 0) - experts_on_gpu(model, plan, 0);
   EXPECT_EQ(step.parts.gradients, group_of(machine_, {1, 8}).all_reduce(Bytes{2 * others}));
-  plan.expert = 2;  // Every second rank has a copy, so there are four of each.
+  plan.expert = 2;  // Every second rank has a copy, so there are four copies of each expert.
   const StepPrediction halves = predict(model, plan);
   const Bytes experts{2 * experts_on_gpu(model, plan, 0)};
   EXPECT_EQ(halves.parts.gradients,
@@ -390,7 +391,7 @@ TEST_F(StepTest, ShardedWeightsAreBoundByTheLongerOfGatherAndCompute) {
 }
 
 TEST_F(StepTest, ShardedWeightsExposeTheFirstGatherAndTheLastScatter) {
-  // Every other exchange hides behind a layer, but a faster network still takes less: both ends show.
+  // Every other exchange is hidden behind a layer, but a faster network still takes less time: both ends are exposed.
   const Transformer model = load_model("llama-3.1-8b");
   const TrainingPlan plan{.data = 16, .zero = Zero::weights, .global_batch = 32, .micro_batch = 2, .seq = 8192};
   const Machine machine = load_machine("dgx-h100-x2");
@@ -402,7 +403,7 @@ TEST_F(StepTest, ShardedWeightsExposeTheFirstGatherAndTheLastScatter) {
   };
   const StepPrediction fast = on(0.5);
   const StepPrediction faster = on(1.0);
-  // Nothing shows inside the passes, but longer exchanges hold their SMs for longer.
+  // Nothing is exposed inside the passes, but longer exchanges hold their SMs for longer.
   EXPECT_GT(fast.parts.compute, faster.parts.compute);
   EXPECT_LT(to_seconds(fast.parts.compute), 1.01 * to_seconds(faster.parts.compute));
   EXPECT_GT(faster.parts.gradients, Duration{});
@@ -444,7 +445,7 @@ TEST_F(StepTest, LatentAttentionTakesAboutAsLongAsPlainForEqualFlops) {
     plan.seq = 4096;
     const double ratio = to_seconds(predict(latent, plan).time) / to_seconds(predict(plain, plan).time);
     EXPECT_GT(ratio, 0.9) << tensor;
-    EXPECT_LT(ratio, 1.25) << tensor;  // There are more and smaller kernels.
+    EXPECT_LT(ratio, 1.25) << tensor;  // There are more kernels, and they are smaller.
   }
 }
 
@@ -457,8 +458,8 @@ Transformer hybrid() {
   return model;
 }
 
-TEST_F(StepTest, OfAHybridIsTheSumOfItsLayers) {
-  // Four of eight layers have a state space, one attention, three an MLP. No stage waits on one GPU.
+TEST_F(StepTest, AHybridIsTheSumOfItsLayers) {
+  // Four of eight layers have a state space, one has attention and three have an MLP. No stage waits on one GPU.
   const Transformer model = hybrid();
   const TrainingPlan plan{.global_batch = 1, .seq = 4096};
   const StepPrediction step = predict(model, plan);
@@ -497,7 +498,7 @@ TEST_F(StepTest, SimulatesStateSpaceProjectionsWithStrategies) {
   point.strategies = strategies_for_steps();
   const Duration best = predict_step(point, sites).time;
   EXPECT_LT(best, serial);
-  // The in-projection is a site of 2 x 4096 + 2 x 8 x 128 + 64 columns.
+  // The in-projection is a site with 2 x 4096 + 2 x 8 x 128 + 64 columns.
   const std::vector<LayerSite> hybrid_sites = layer_sites(model, plan);
   ASSERT_EQ(hybrid_sites.size(), 12U);
   EXPECT_EQ(hybrid_sites[4].name, "mamba_in");
@@ -521,7 +522,7 @@ TEST_F(StepTest, HybridDecodesWithAStateInsteadOfKeys) {
   EXPECT_EQ(decode_cache(point, {.attention = true}), keys);
   EXPECT_EQ(predict_decode(point, sites).cache, 4 * state + keys);
   const Duration few = predict_decode(point, sites).time;
-  point.cached = 128 * 1024 - 1;  // Only the one layer with attention reads more.
+  point.cached = 128 * 1024 - 1;  // Only the single layer with attention reads more.
   const Duration many = predict_decode(point, sites).time;
   EXPECT_EQ(many - few,
             decode_attention_time(machine.accelerator, decode_attention_size(point, dense_layer)) -
@@ -581,7 +582,7 @@ TEST_F(StepTest, UlyssesSimulatesTheAttentionBlockWithAllWeights) {
                         .batch = 2,
                         .strategy = &commfuse_strategy};
   EXPECT_GT(sites.of(block).time, Duration::zero());
-  EXPECT_EQ(sites.played(), 1);  // The step has simulated this one already.
+  EXPECT_EQ(sites.played(), 1);  // The step has already simulated this site.
   point.strategies = strategies_for_steps();
   EXPECT_LE(predict_step(point, sites).time, played);
 }
@@ -647,7 +648,7 @@ TEST(SlowestOf, GrowsWithTheNumberOfGpus) {
 }
 
 TEST(SlowestOf, HasPercentilesThatFollowFromThoseOfOneGpu) {
-  // 97.5 % of one normal draw lie below 1.959964; all of n do with probability 0.975^n.
+  // 97.5 % of single normal draws lie below 1.959964; all of n draws do with probability 0.975^n.
   EXPECT_NEAR(slowest_of(1, 0.02, Probability{0.975}), std::exp(0.02 * 1.959964), 1e-7);
   EXPECT_NEAR(slowest_of(20, 0.02, Probability{std::pow(0.975, 20)}), std::exp(0.02 * 1.959964), 1e-7);
   EXPECT_EQ(slowest_of(1, 0.02, Probability{0.5}), 1.0);
@@ -718,7 +719,7 @@ TEST_F(StepTest, PercentilesAreStepsWithKernelsAsSlowAsTheSlowestGpu) {
 }
 
 TEST_F(StepTest, ASlowGpuSlowsItsKernelsAndNotTheWires) {
-  // A site alone has kernels twice as long: serial is its collective and twice its GEMM.
+  // A single site has kernels twice as long: serial takes its collective and twice its GEMM.
   StructureCache structures;
   const Machine machine = load_machine("a100-sxm-80");
   SiteTimes sites(structures, machine);

@@ -92,7 +92,7 @@ std::string expected_of(const fs::path& path) {
   return text;
 }
 
-TEST(BadConfigs, EachIsAnsweredWordForWord) {
+TEST(BadConfigs, EachHasItsExactMessage) {
   const fs::path before = fs::current_path();
   fs::current_path(folder);
   std::map<std::string, int> kinds;
@@ -115,7 +115,7 @@ TEST(BadConfigs, EachIsAnsweredWordForWord) {
   EXPECT_EQ(kinds.size(), 6U);
 }
 
-TEST(BadConfigs, EveryFieldHasOne) {
+TEST(BadConfigs, CoverEveryField) {
   std::string names;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     names += entry.path().filename().string() + "\n";

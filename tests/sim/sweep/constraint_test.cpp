@@ -53,7 +53,7 @@ TEST(Constraint, ProductsBindTighterAndLeftComesFirst) {
   EXPECT_TRUE(holds("seq % (2*ranks) == 0"));
 }
 
-TEST(Constraint, NothingLeaves64BitsUnseen) {
+TEST(Constraint, DetectsOverflowOf64Bits) {
   EXPECT_TRUE(holds("4G*1G + (4G*1G - 1) > 0"));  // 2^63 - 1
   EXPECT_EQ(refusal("4G*1G + 4G*1G > 0"), "6: '+' leaves the range of 64 bits at a point; use smaller numbers");
   EXPECT_EQ(refusal("8G*1G > 0"), "2: '*' leaves the range of 64 bits at a point; use smaller numbers");

@@ -24,7 +24,7 @@ std::optional<DatabaseError::Kind> failure_of(const Database& database, std::str
   return std::nullopt;
 }
 
-TEST(Database, AStatementThatNeverEndsFailsWhenItsStepsAreUsedUp) {
+TEST(Database, AnEndlessStatementFailsAtItsStepLimit) {
   const OwnFolder folder;
   const Database database("a.sqlite", Database::Access::write);
   database.allow_steps(1'000'000);
@@ -32,7 +32,7 @@ TEST(Database, AStatementThatNeverEndsFailsWhenItsStepsAreUsedUp) {
   EXPECT_EQ(failure_of(database, endless), DatabaseError::Kind::endless);
 }
 
-TEST(Database, AValueThatIsTooLongIsNoFaultOfTheDisk) {
+TEST(Database, ATooLongValueIsNotAFaultOfTheDisk) {
   const OwnFolder folder;
   const Database database("a.sqlite", Database::Access::write);
   EXPECT_EQ(failure_of(database, "SELECT zeroblob(2000000000)"), DatabaseError::Kind::endless);

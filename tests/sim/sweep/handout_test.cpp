@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hands points out among processes, which are threads here: each point is simulated once, whoever does it.
+// Distributes points among processes, which are threads here: each point is simulated once, by any process.
 #include "sim/sweep/handout.h"
 
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ class Handout : public testing::Test {
     return points;
   }
 
-  /// Runs points on `processes` processes; `digest` is by process.
+  /// Runs points on `processes` processes; `digest` is indexed by process.
   std::vector<std::string> play(
       int processes, const TakePoint& take, const std::atomic<bool>* stop,
       const std::function<std::string(int)>& digest = [](int) { return "d"; }, int threads = 1) {
@@ -56,7 +56,7 @@ class Handout : public testing::Test {
   PointList list_;
 };
 
-TEST_F(Handout, EveryPointIsTakenOnceAndIsWhatOneProcessPlays) {
+TEST_F(Handout, EveryPointIsTakenOnceAndMatchesASingleProcess) {
   Players alone(library_, StoreKind::layers);
   const PlayPoint player = alone.player();
   PointCursor cursor(list_);
@@ -76,7 +76,7 @@ TEST_F(Handout, EveryPointIsTakenOnceAndIsWhatOneProcessPlays) {
   }
 }
 
-TEST_F(Handout, AStopEndsWhatIsRunningAndSendsAllHome) {
+TEST_F(Handout, AStopEndsTheRunningPointsAndAllProcesses) {
   std::atomic<bool> stop{false};
   std::size_t taken = 0;
   const auto thrown = play(
@@ -96,7 +96,7 @@ TEST_F(Handout, AProcessWithOtherFilesEndsTheSweep) {
   EXPECT_EQ(thrown[2], "");
 }
 
-TEST_F(Handout, AStoreThatFailsSendsTheOthersHome) {
+TEST_F(Handout, AFailedStoreEndsTheOtherProcesses) {
   const auto thrown = play(
       3, [](const StoredPoint&) { throw std::runtime_error("the disk is full"); }, nullptr);
   EXPECT_EQ(thrown, (std::vector<std::string>{"the disk is full", "", ""}));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the threads of one process: all of them simulate at once, and the result is that of one thread.
+// Tests the threads of one process: all of them simulate at once, and the result equals that of one thread.
 #include "sim/sweep/point_team.h"
 
 #include <gtest/gtest.h>
@@ -86,7 +86,7 @@ class Gate {
 };
 
 // This holds also where the machine, or the process, has fewer cores.
-TEST_F(PointTeamTest, AsManyThreadsSimulateAtOnceAsWereAskedFor) {
+TEST_F(PointTeamTest, SimulatesWithTheRequestedNumberOfThreads) {
   Gate gate(5);
   PointTeam team(
       list_,
@@ -101,7 +101,7 @@ TEST_F(PointTeamTest, AsManyThreadsSimulateAtOnceAsWereAskedFor) {
   EXPECT_EQ(gate.threads(), 5U);
 }
 
-TEST_F(PointTeamTest, OneThreadIsTheCallers) {
+TEST_F(PointTeamTest, OneThreadIsThatOfTheCaller) {
   std::set<std::thread::id> ids;
   PointTeam team(
       list_,
@@ -116,7 +116,7 @@ TEST_F(PointTeamTest, OneThreadIsTheCallers) {
   EXPECT_EQ(ids, std::set<std::thread::id>{std::this_thread::get_id()});
 }
 
-TEST_F(PointTeamTest, AStopKeepsWhatWasBegun) {
+TEST_F(PointTeamTest, AStopKeepsStartedPoints) {
   std::atomic<bool> stop{false};
   std::atomic<std::size_t> begun{0};
   PointTeam team(
@@ -134,7 +134,7 @@ TEST_F(PointTeamTest, AStopKeepsWhatWasBegun) {
   EXPECT_LT(played.size(), 100U);
 }
 
-TEST_F(PointTeamTest, WhatASimulationThrowsComesOut) {
+TEST_F(PointTeamTest, RethrowsExceptionsOfSimulations) {
   PointTeam team(
       list_,
       []() -> PlayPoint {
@@ -144,7 +144,7 @@ TEST_F(PointTeamTest, WhatASimulationThrowsComesOut) {
   EXPECT_THROW(team.play(points(), nullptr), std::runtime_error);
 }
 
-TEST(BoundThreads, AreToldWhereTheMachineHasMoreCores) {
+TEST(BoundThreads, AreReportedWhereTheMachineHasMoreCores) {
   EXPECT_EQ(
       warning_of_bound_threads(8, {.allowed = 1, .online = 16}),
       "8 threads share 1 of this machine's 16 cores: the launcher binds each process; with Open MPI, add --bind-to "

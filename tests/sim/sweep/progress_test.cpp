@@ -25,8 +25,8 @@ std::vector<std::string> lines(ProgressForm form, std::size_t total, double step
   return written;
 }
 
-TEST(Progress, SaysHowFarHowFastAndHowLong) {
-  // 12 points in 6 s are 2 a second: 12 more take 6 s.
+TEST(Progress, ShowsProgressRateAndRemainingTime) {
+  // 12 points in 6 s are 2 per second, so 12 more take 6 s.
   const ProgressState state{.done = 12, .total = 24, .infeasible = 3, .elapsed = Seconds(6)};
   EXPECT_EQ(in_words(state), "12 of 24 points (50%), 6 s left, 2.0 points/s, 3 infeasible");
   EXPECT_EQ(in_json(state), R"({"done":12,"total":24,"infeasible":3,"rate_per_s":2.0,"left_s":6.0})");
@@ -48,7 +48,7 @@ TEST(Progress, PlainWritesALineEachTenSecondsAndAtTheEnd) {
                                       "25 of 25 points (100%), took 25 s, 1.0 points/s, 1 infeasible\n"}));
 }
 
-TEST(Progress, ABarNeverCutsOffTheTimeThatIsLeft) {
+TEST(Progress, ABarNeverCutsOffTheRemainingTime) {
   std::mt19937_64 random(7);
   for (int i = 0; i < 10'000; ++i) {
     const std::size_t total = 2 + random() % (std::size_t{1} << (random() % 36));
@@ -75,7 +75,7 @@ TEST(Progress, TheBarIsRedrawnAtMostTenTimesASecond) {
   EXPECT_EQ(written.back().back(), '\n');
 }
 
-TEST(Progress, JsonIsOneObjectASecondAndNoneIsSilent) {
+TEST(Progress, JsonIsOneObjectPerSecondAndNoneIsSilent) {
   EXPECT_EQ(lines(ProgressForm::json, 3, 1.0).size(), 4U);
   EXPECT_TRUE(lines(ProgressForm::none, 100, 1.0).empty());
 }

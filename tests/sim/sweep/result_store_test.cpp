@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that a store gives back its content, or says that it cannot.
+// Tests that a store returns its content, or reports that it cannot.
 #include "sim/sweep/result_store.h"
 
 #include <fmt/format.h>
@@ -46,7 +46,7 @@ Grid grid_of(const std::vector<std::string>& sets) {
   return {.settings = resolver.finish()};
 }
 
-/// Returns rows of one point, with samples and with one that cannot run.
+/// Returns rows of one point, some with samples, and one that cannot run.
 std::vector<ResultRow> some_rows() {
   const Grid grid = grid_of({"model=llama-3.1-8b", "jitter=default", "samples=64", "strategy.slices=1024",
                              "strategy.name=serial,sliced,commfuse"});
@@ -95,7 +95,7 @@ std::string refusal_of_reader(const std::string& path) {
   });
 }
 
-TEST(StoreRow, ALayerComesBackWithAllThatAReportShows) {
+TEST(StoreRow, ALayerReadsBackWithAllThatAReportShows) {
   const std::vector<ResultRow> rows = some_rows();
   for (const ResultRow& row : rows) {
     const ResultRow back = layer_row(stored(row), "store");
@@ -134,7 +134,7 @@ StoreRow row_with(std::string_view column, const Value& value) {
 TEST(StoreRow, ALayerIsTheSameWhateverWasReadBefore) {
   const std::vector<StoreRow> rows = stored_rows();
   LayerRowReader reader;
-  // Each row follows each other: with and without a result, samples and options.
+  // Every kind of row follows every other: with and without a result, samples and options.
   for (const StoreRow& before : rows) {
     for (const StoreRow& row : rows) {
       reader.read(before, "store");
@@ -150,7 +150,7 @@ TEST(StoreRow, ALayerIsTheSameWhateverWasReadBefore) {
   }
 }
 
-TEST(StoreRow, AValueThatNoProgramWroteIsRefusedAfterGoodOnesToo) {
+TEST(StoreRow, RefusesInvalidValuesAfterValidOnesToo) {
   LayerRowReader reader;
   reader.read(stored_rows().front(), "results.db");
   const StoreRow odd = row_with("ranks", std::int64_t{-1});
@@ -161,7 +161,7 @@ TEST(StoreRow, AValueThatNoProgramWroteIsRefusedAfterGoodOnesToo) {
   EXPECT_EQ(stored(reader.read(stored_rows().front(), "results.db")), stored_rows().front());
 }
 
-TEST(StoreRow, AWholeModelComesBackWithItsCellsInTheirOrder) {
+TEST(StoreRow, AWholeModelReadsBackWithItsCellsInOrder) {
   for (const char* framework : {"none", "torchtitan"}) {
     const Grid grid = grid_of({"model=llama-3.1-8b", "scope=step", "ranks=2", std::string("framework=") + framework});
     const Library library = library_of(grid);
@@ -173,7 +173,7 @@ TEST(StoreRow, AWholeModelComesBackWithItsCellsInTheirOrder) {
   }
 }
 
-TEST(StoreRow, ValuesThatNoSweepWroteAreRefusedWhateverTheirChecksum) {
+TEST(StoreRow, RefusesInvalidValuesWhateverTheirChecksum) {
   const auto told = [](std::string_view column, const Value& value) {
     return refusal<ConfigError>([&] { layer_row(row_with(column, value), "results.db"); });
   };
@@ -211,7 +211,7 @@ TEST(StoreRow, ValuesThatNoSweepWroteAreRefusedWhateverTheirChecksum) {
   EXPECT_NE(told("model", std::string("Jos\xe9")).find("(model is not UTF-8)"), std::string::npos);
 }
 
-TEST(StoreRow, CellsThatNoSweepWroteAreRefused) {
+TEST(StoreRow, RefusesInvalidCells) {
   const auto told = [&](const Value& cells) {
     return refusal<ConfigError>([&] { model_row({std::string("ok"), {}, cells}, "results.db"); });
   };
@@ -268,7 +268,7 @@ TEST(StoreRow, AWholeModelWithoutRequiredColumnsIsRefused) {
   EXPECT_EQ(refusal_of_step("", R"("later":1.0,"=a\u001b":[1],)"), "") << "what a later version adds is ignored";
 }
 
-TEST(StoreRow, BytesComeBackAndOthersAreRefused) {
+TEST(StoreRow, ReadsItsOwnBytesAndRefusesOthers) {
   const std::vector<StoreRow> rows = stored_rows();
   const std::string bytes = packed(rows);
   EXPECT_EQ(unpacked(bytes), rows);
@@ -326,7 +326,7 @@ TEST(ResultStore, TextThatIsNotUtf8IsNotShown) {
             "a.sqlite: 'Jos\xe9' is not UTF-8; run the sweep anew");
 }
 
-TEST(ResultStore, WhatIsNotCommittedWasNeverThere) {
+TEST(ResultStore, DropsUncommittedRows) {
   const OwnFolder folder;
   fill("a.sqlite", {0});
   {
@@ -336,7 +336,7 @@ TEST(ResultStore, WhatIsNotCommittedWasNeverThere) {
   EXPECT_EQ(StoreReader("a.sqlite").counts().points, 1U);
 }
 
-TEST(ResultStore, OtherResultsAreNeverMixedIn) {
+TEST(ResultStore, RefusesResultsOfAnotherSweep) {
   const OwnFolder folder;
   fill("a.sqlite", {0});
   const std::string end = "; choose another folder, or add --force to replace them";
@@ -358,7 +358,7 @@ TEST(ResultStore, OtherResultsAreNeverMixedIn) {
   EXPECT_EQ(refusal_of_writer("a.sqlite", other), "a.sqlite holds shard 1-of-1 of this sweep" + end);
 }
 
-TEST(ResultStore, ASecondWriterIsRefusedAndSoIsAReaderMeanwhile) {
+TEST(ResultStore, RefusesASecondWriterOrReaderMeanwhile) {
   const OwnFolder folder;
   StoreWriter first("a.sqlite", identity());
   const std::string sentence =
@@ -366,7 +366,7 @@ TEST(ResultStore, ASecondWriterIsRefusedAndSoIsAReaderMeanwhile) {
   EXPECT_EQ(refusal_of_writer<DatabaseError>("a.sqlite"), sentence);
 }
 
-TEST(ResultStore, WhatIsNoStoreIsLeftAlone) {
+TEST(ResultStore, DoesNotTouchFilesThatAreNotStores) {
   const OwnFolder folder;
   std::ofstream("text.sqlite") << std::string(5000, 'x');
   EXPECT_EQ(refusal_of_writer("text.sqlite"),
@@ -385,7 +385,7 @@ TEST(ResultStore, WhatIsNoStoreIsLeftAlone) {
   EXPECT_FALSE(fs::exists("absent.sqlite"));
 }
 
-TEST(ResultStore, OneOfANewerProgramIsRefused) {
+TEST(ResultStore, RefusesAStoreOfANewerProgram) {
   const OwnFolder folder;
   fill("a.sqlite", {0});
   {
@@ -396,7 +396,7 @@ TEST(ResultStore, OneOfANewerProgramIsRefused) {
             "a.sqlite is a store of version 99, made by a newer commfuse; this one knows up to 2");
 }
 
-TEST(ResultStore, OneOfVersion1IsBroughtUpAndKeepsItsRows) {
+TEST(ResultStore, UpgradesAStoreOfVersion1AndKeepsItsRows) {
   const OwnFolder folder;
   fill("a.sqlite", {0});
   {
@@ -414,7 +414,7 @@ TEST(ResultStore, OneOfVersion1IsBroughtUpAndKeepsItsRows) {
   EXPECT_EQ(version.whole(0), store_version);
 }
 
-TEST(ResultStore, AValueThatWasChangedIsFoundByItsChecksum) {
+TEST(ResultStore, DetectsAChangedValueByItsChecksum) {
   const OwnFolder folder;
   const char* changes[] = {"UPDATE rows SET makespan_us = makespan_us + 1 WHERE reason IS NULL",
                            "UPDATE texts SET text = 'llama' WHERE text = 'llama-3.1-8b'",
@@ -433,7 +433,7 @@ TEST(ResultStore, AValueThatWasChangedIsFoundByItsChecksum) {
   }
 }
 
-TEST(ResultStore, ATextThatIsMissingIsSaidWhereItIsAskedFor) {
+TEST(ResultStore, ReportsAMissingTextWhenItIsRead) {
   const OwnFolder folder;
   fill("a.sqlite", {0});
   Database("a.sqlite", Database::Access::write).run("DELETE FROM texts WHERE text = 'llama-3.1-8b'");
@@ -445,7 +445,7 @@ TEST(ResultStore, ATextThatIsMissingIsSaidWhereItIsAskedFor) {
   EXPECT_EQ(ask("strategy"), "");
 }
 
-/// Writes a store whose rows differ in a few columns, each with few values.
+/// Writes a store whose rows differ in a few columns, each of which has few values.
 void fill_at_random(const std::string& path, std::mt19937& dice) {
   const auto columns = store_columns(StoreKind::layers);
   const auto place_of = [&](std::string_view name) {
@@ -474,7 +474,7 @@ std::vector<std::vector<Value>> rows_of(const auto& query, const StoreQuery& sto
   return rows;
 }
 
-TEST(ResultStore, TheBestOfEachGroupIsTheOneThatLookingAtEveryRowFinds) {
+TEST(ResultStore, FindsTheSameBestOfEachGroupAsAFullScan) {
   std::mt19937 dice(20261126);
   for (int turn = 0; turn < 20; ++turn) {
     const OwnFolder folder;
@@ -528,7 +528,7 @@ TEST(ResultStore, TheBestOfEachGroupIsTheOneThatLookingAtEveryRowFinds) {
   }
 }
 
-TEST(ResultStore, OneWhoseSchemaIsNotOursIsRefusedAndKeepsItsRows) {
+TEST(ResultStore, RefusesAForeignSchemaAndKeepsItsRows) {
   const OwnFolder folder;
   const char* changes[] = {
       "CREATE TRIGGER t AFTER INSERT ON sessions BEGIN DELETE FROM rows; END",
@@ -559,7 +559,7 @@ TEST(ResultStore, OneWhoseSchemaIsNotOursIsRefusedAndKeepsItsRows) {
   }
 }
 
-/// Writes a store of one point by a version of the program that lacks one of today's columns and has two others.
+/// Writes a store of one point as a version of the program would that lacks one of today's columns and has two others.
 void fill_by_another_version(const std::string& path, std::string_view lacks, const std::vector<StoreRow>& rows) {
   std::vector<HeldColumn> columns = own_columns(StoreKind::layers);
   const auto place = std::ranges::find(columns, lacks, &HeldColumn::name) - columns.begin();
@@ -608,7 +608,7 @@ void fill_by_another_version(const std::string& path, std::string_view lacks, co
   database.run("COMMIT");
 }
 
-TEST(ResultStore, ReadsColumnsOfOtherVersionsAsFarAsItKnowsThem) {
+TEST(ResultStore, ReadsTheKnownColumnsOfOtherVersions) {
   const OwnFolder folder;
   const std::vector<StoreRow> rows = stored_rows();
   const auto columns = store_columns(StoreKind::layers);
@@ -658,7 +658,7 @@ TEST(ResultStore, RefusesRowsWithoutAColumnThatEveryVersionHas) {
   EXPECT_NE(refusal_of_reader("a.sqlite").find("nothing in it is believed"), std::string::npos);
 }
 
-TEST(ResultStore, TablesOfAnotherKindThanItSaysAreDamage) {
+TEST(ResultStore, TablesOfAnotherKindThanStatedAreDamage) {
   const OwnFolder folder;
   fill("a.sqlite", {0});
   {
@@ -702,7 +702,8 @@ TEST(ResultStore, AJournalThatNamesAnotherFileToRemoveIsRefused) {
   for (const char c : name) {
     sum += static_cast<unsigned char>(c);
   }
-  // This is a journal of no pages, of a database of one, in sectors of 512 and pages of 4096, that names its superior.
+  // This is a journal without pages, of a database of one page, with sectors of 512 and pages of 4096 bytes, that names
+  // its superior.
   std::string journal = ends + number(0) + number(1) + number(1) + number(512) + number(4096);
   journal.resize(512, '\0');
   std::ofstream("a.sqlite-journal", std::ios::binary)
@@ -711,7 +712,7 @@ TEST(ResultStore, AJournalThatNamesAnotherFileToRemoveIsRefused) {
   EXPECT_TRUE(fs::exists("precious.txt"));
 }
 
-TEST(ResultStore, APipeInThePlaceOfAJournalIsNotWaitedFor) {
+TEST(ResultStore, DoesNotWaitForAPipeInPlaceOfAJournal) {
   const OwnFolder folder;
   fill("a.sqlite", {0});
   for (const char* name : {"a.sqlite-journal", "a.sqlite-wal"}) {
@@ -750,11 +751,11 @@ TEST(ResultStore, AShardOrANumberOfPointsThatCannotBeIsRefused) {
   }
 }
 
-TEST(ResultStore, AClockThatGoesBackChangesNothing) {
+TEST(ResultStore, IgnoresAClockThatGoesBack) {
   const OwnFolder folder;
   fill("a.sqlite", {0});
   {
-    Database database("a.sqlite", Database::Access::write);  // The next session begins a century before this one.
+    Database database("a.sqlite", Database::Access::write);  // The next session begins a century earlier.
     database.run("UPDATE sessions SET started = started + 3155760000");
   }
   fill("a.sqlite", {1, 2});
@@ -767,7 +768,7 @@ TEST(ResultStore, AClockThatGoesBackChangesNothing) {
   }
 }
 
-TEST(ResultStore, ARowThatIsLostIsFound) {
+TEST(ResultStore, DetectsALostRow) {
   const OwnFolder folder;
   fill("a.sqlite", {0});
   {
@@ -777,7 +778,7 @@ TEST(ResultStore, ARowThatIsLostIsFound) {
   EXPECT_NE(refusal_of_reader<DamagedDatabase>("a.sqlite").find("a row of point 0 is missing"), std::string::npos);
 }
 
-TEST(ResultStore, AFileThatIsCutShortIsRefused) {
+TEST(ResultStore, RefusesATruncatedFile) {
   const OwnFolder folder;
   fill("a.sqlite", {0, 1, 2});
   fs::resize_file("a.sqlite", fs::file_size("a.sqlite") / 2);
@@ -805,7 +806,7 @@ class SmallDisk {
   rlimit before_{};
 };
 
-TEST(ResultStore, AFullDiskIsSaidAndKeepsWhatWasCommitted) {
+TEST(ResultStore, ReportsAFullDiskAndKeepsCommittedRows) {
   const OwnFolder folder;
   const std::vector<StoreRow> rows = stored_rows();
   std::size_t committed = 0;

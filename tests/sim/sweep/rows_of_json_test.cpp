@@ -33,7 +33,7 @@ Grid grid_of(const std::vector<std::string>& sets) {
   return {.settings = resolver.finish()};
 }
 
-/// Returns the sentence of the ConfigError that `act` throws; empty if it throws none.
+/// Returns the message of the ConfigError that `act` throws; empty if it throws none.
 template <class Act>
 std::string refusal(const Act& act) {
   try {
@@ -77,7 +77,7 @@ std::string model(std::string_view schema, std::string_view more = "") {
       schema, more);
 }
 
-TEST(RowsOfJson, OneFormHasBothKindsAndTheFormsBeforeHaveOneEach) {
+TEST(RowsOfJson, TheCurrentFormHasBothKindsAndEarlierFormsOneEach) {
   const Read both = read(layer("commfuse.result/2") + "\n" + model("commfuse.result/2") + "\n" +
                          layer("commfuse.result/1") + "\n" + model("commfuse.step/1") + "\n");
   ASSERT_EQ(both.layers.size(), 2U);
@@ -89,7 +89,7 @@ TEST(RowsOfJson, OneFormHasBothKindsAndTheFormsBeforeHaveOneEach) {
   EXPECT_EQ(list.models.size(), 1U);
 }
 
-TEST(RowsOfJson, WhatNobodyKnowsIsIgnoredAndWhatIsMissingIsAbsent) {
+TEST(RowsOfJson, UnknownColumnsAreIgnoredAndMissingOnesAbsent) {
   const Read rows = read(layer("commfuse.result/2", R"(,"later":[1],"time_ms":7)") + "\n" +
                          model("commfuse.result/2", R"(,"later":[1],"makespan_us":7,"verdict":"wins","hfu":null)"));
   EXPECT_EQ(rows.layers[0].warnings, "");
@@ -151,7 +151,7 @@ TEST(Columns, AreOneTableOfNamesThatDiffer) {
 }
 
 // A cell without its column would be lost wherever rows are read.
-TEST(Columns, EveryCellOfAWholeModelHasItsColumnAndComesBack) {
+TEST(Columns, EveryCellOfAWholeModelHasAColumnAndReadsBack) {
   std::set<std::string_view> seen;
   for (const char* scope : {"step", "prefill", "decode"}) {
     const Grid grid = grid_of({"model=llama-3.1-405b", fmt::format("scope={}", scope), "ranks=8", "batch=1",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that shards share the points of a sweep: each point once, evenly, and whatever the period of a grid.
+// Tests that shards divide the points of a sweep: each point once, evenly, for any period of a grid.
 #include "sim/sweep/shard.h"
 
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ TEST(Shard, IsWrittenAsAPartOfSeveral) {
   EXPECT_EQ(refusal("1/x"), "--shard: '1/x' is no part; write one, as in 3/7, or auto");
 }
 
-TEST(Shard, AutoIsWhatTheSchedulerSays) {
+TEST(Shard, AutoFollowsTheScheduler) {
   const Environment slurm{{"SLURM_ARRAY_TASK_ID", "14"},   {"SLURM_ARRAY_TASK_MIN", "10"},
                           {"SLURM_ARRAY_TASK_COUNT", "4"}, {"SLURM_ARRAY_TASK_STEP", "2"},
                           {"SLURM_PROCID", "0"},           {"SLURM_NTASKS", "1"}};
@@ -83,7 +83,7 @@ TEST(Shard, EveryPointBelongsToOne) {
 }
 
 TEST(Shard, AnAxisOfAsManyValuesIsDealtEvenly) {
-  // Each fifth point costs the most; none of five shards may get them all.
+  // Every fifth point costs the most; none of five shards may get all of them.
   std::vector<int> costly(5, 0);
   for (std::size_t point = 0; point < 10'000; point += 5) {
     for (int part = 1; part <= 5; ++part) {

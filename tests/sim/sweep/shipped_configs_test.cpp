@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that the loader of its kind reads every file below configs/, and that every sweep has points.
+// Tests that the loader of each kind reads every file below configs/, and that every sweep has points.
 #include <gtest/gtest.h>
 
 #include <filesystem>

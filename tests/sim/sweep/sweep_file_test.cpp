@@ -76,7 +76,7 @@ TEST_F(SweepFileTest, ZipGoesThroughItsListsTogether) {
             (Texts{"2 1K 4", "3 1K 4", "2 2K 2", "3 2K 2", "2 4K 1", "3 4K 1"}));
 }
 
-TEST_F(SweepFileTest, ConstraintsLeavePointsOut) {
+TEST_F(SweepFileTest, ConstraintsOmitPoints) {
   EXPECT_EQ(points("axes:\n  - seq: 1K..8K\n  - batch: 1..8\nconstraints: [batch*seq == 8K, seq >= 2048]\n"),
             (Texts{"8 2K 4", "8 4K 2", "8 8K 1"}));
 }
@@ -93,7 +93,7 @@ TEST_F(SweepFileTest, AValueOfHigherPrecedenceEndsAnAxis) {
   EXPECT_EQ(points(two_axes, {.variables = {"COMMFUSE_SEQ=1K"}, .axes = {"seq=2K"}}), (Texts{"8 2K 2", "2 2K 2"}));
   EXPECT_EQ(points("axes:\n  - zip: {seq: [1K, 2K, 4K], batch: [1, 2, 1]}\n", {.flags = {{"seq", "1K"}}}),
             (Texts{"8 1K 1", "8 1K 2"}));
-  // In one file, an axis over a setting decides, whatever 'set' says.
+  // Within one file, an axis over a setting overrides 'set'.
   EXPECT_EQ(points("set: {seq: 8K}\naxes:\n  - seq: [1K, 2K]\n"), (Texts{"8 1K 1", "8 2K 1"}));
 }
 
@@ -104,7 +104,7 @@ TEST_F(SweepFileTest, ContradictionsAreMistakes) {
             "--axis seq=4K: 'seq' is varied already by --axis seq=2K; keep one of them");
 }
 
-TEST_F(SweepFileTest, AllMistakesOfAllPlacesAreToldAtOnce) {
+TEST_F(SweepFileTest, MistakesFromEverySourceAreReportedTogether) {
   EXPECT_EQ(refusal("set: {seq: x}\naxes:\n  - rank: [2]\nconstraints: ['seq >']\n",
                     {.sets = {"batch=0"}, .flags = {{"dtype", "x"}}, .axes = {"sqe=1K"}}),
             "a.yaml:2:12: 'x' is not a whole number; write one, such as 4K\n"
@@ -115,13 +115,13 @@ TEST_F(SweepFileTest, AllMistakesOfAllPlacesAreToldAtOnce) {
             "--axis sqe=1K: unknown setting 'sqe'; did you mean 'seq'?");
 }
 
-TEST_F(SweepFileTest, AConstraintInQuotesKnowsItsColumnToo) {
+TEST_F(SweepFileTest, AQuotedConstraintFindsItsColumnToo) {
   for (const char* body : {"constraints:\n  - batch + sqe > 1\n", "constraints:\n  -  'batch+sqe > 1'\n"}) {
     EXPECT_EQ(refusal(body, {}), "a.yaml:3:13: unknown setting 'sqe'; did you mean 'seq'?") << body;
   }
 }
 
-TEST_F(SweepFileTest, WrittenOutItReadsBackTheSame) {
+TEST_F(SweepFileTest, ItsOutputReadsBackTheSame) {
   const std::string body =
       "title: 'a: b'\nset: {scope: qkv, strategy: {name: [serial, sliced], slices: 4}}\naxes:\n  - zip: {seq: 1K..4K, "
       "batch: [4, 2, 1]}\n  - hardware: [h100-sxm]\nconstraints: [seq % ranks == 0]\noutputs: [json, csv]\n";
@@ -143,7 +143,7 @@ TEST_F(SweepFileTest, AModelByPathIsWrittenOutFromTheRoot) {
       << to_yaml(made);
 }
 
-TEST_F(SweepFileTest, WhatIsLeftOutHasItsDefault) {
+TEST_F(SweepFileTest, OmittedKeysHaveTheirDefaults) {
   const Sweep made = sweep("");
   EXPECT_EQ(made.title, "a");
   EXPECT_EQ(made.outputs, (Texts{"csv", "json", "report", "map"}));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests percentiles of a step: closed cases, and runs of every site of every step on simulated machines.
+// Tests percentiles of a step: cases with closed forms, and runs of every site of every step on simulated machines.
 #include "sim/tune/step_tail.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(StepTail, WhereOnlyGpusDifferIsTheStepOnThePercentilesMachine) {
+TEST(StepTail, IsTheStepOnThePercentilesMachineWhereOnlyGpusDiffer) {
   const StepSpread spread{.gpus = 64, .rank_sigma = 0.02, .groups = 8, .alike = 100ms, .per_slowdown = 0.08};
   const StepTail tail = tail_of(spread);
   const auto at = [](double probability) {
@@ -35,13 +35,13 @@ TEST(StepTail, WhereOnlyGpusDifferIsTheStepOnThePercentilesMachine) {
   EXPECT_NEAR(to_seconds(tail.mean), 0.1 + 0.08 * (slowest_of(64, 0.02) - 1.0), 3e-5);
 }
 
-TEST(StepTail, WhereOnlyKernelsVaryIsThatOfTheSlowestGroup) {
+TEST(StepTail, IsThatOfTheSlowestGroupWhereOnlyKernelsVary) {
   StepSpread spread{.groups = 1, .alike = 100ms};
   spread.add({.runs = 100, .strays = 1e-6, .deviation = 1e-5});  // The mean is 0.1 ms, with 0.1 ms of deviation.
   EXPECT_NEAR(to_seconds(tail_of(spread).p50), 0.1001, 1e-8);
   EXPECT_NEAR(to_seconds(tail_of(spread).p99), 0.1001 + 2.32635 * 1e-4, 1e-8);
   EXPECT_NEAR(deviations_at_p99(1), 2.32635, 1e-4);
-  spread.groups = 64;  // All groups are below with 0.99 where one is with 0.99^(1/64).
+  spread.groups = 64;  // All groups are below with probability 0.99 if one group is with 0.99^(1/64).
   EXPECT_NEAR(to_seconds(tail_of(spread).p99), 0.1001 + deviations_at_p99(64) * 1e-4, 1e-8);
   EXPECT_GT(deviations_at_p99(64), 3.5);
 }
@@ -52,7 +52,7 @@ TEST(StepTail, WithoutJitterIsTheStep) {
   EXPECT_EQ(tail.p99, 100ms);
 }
 
-/// A step of eight ranks: some runs of a column-parallel and of a row-parallel GEMM, one after the other.
+/// A step of eight ranks: several runs of a column-parallel and of a row-parallel GEMM, one after the other.
 class DirectStep {
  public:
   static constexpr int runs = 6;  // Runs of each site.
@@ -147,7 +147,7 @@ TEST(StepTail, IsTheTimeOfStepsSimulatedRunByRun) {
     const std::vector<Duration> sorted = step.simulated(400);
     const StepTail composed = tail_of(step.composed());
     for (const auto& [per_mille, time] : {std::pair{500, composed.p50}, {950, composed.p95}, {990, composed.p99}}) {
-      // The estimate takes all ranks except the slowest as usual, which is nearly so.
+      // The estimate treats all ranks except the slowest as usual, which is almost exact.
       const Estimate simulated = percentile(std::span(sorted), per_mille);
       EXPECT_GE(to_seconds(time), to_seconds(simulated.range->low) * 0.99) << strategy << " " << per_mille;
       EXPECT_LE(to_seconds(time), to_seconds(simulated.range->high) * 1.01) << strategy << " " << per_mille;

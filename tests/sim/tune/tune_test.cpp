@@ -16,7 +16,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// With this rule the fastest plan ties with its equals alone.
+/// With this rule the fastest plan ties only with plans of equal time.
 const TuneOptions fastest_alone{.rule = {.difference = 0.0, .probability = 0.5}, .errors = false};
 
 class TuneTest : public ::testing::Test {
@@ -72,7 +72,7 @@ TEST_F(TuneTest, AStrategyThatCannotSplitSoFewTokensIsReported) {
             "8 tokens cannot be cut into 16 equal blocks, as sliced (k=2) qkv does; choose 16 or a multiple of it");
 }
 
-TEST_F(TuneTest, AmongPlansThatTieTheOneWithLessMemoryIsTaken) {
+TEST_F(TuneTest, BreaksTiesByLessMemory) {
   TuneOptions options{.keep = 12};
   const Tuning fastest = tune(space(8, 16), fastest_alone);
   options.rule = {.difference = 0.3, .probability = 0.8};
@@ -116,7 +116,7 @@ TEST_F(TuneTest, ExpertRanksAreAllDoublingsAndTheLargestDivisor) {
     return expert_ranks;
   };
   EXPECT_EQ(degrees(), (std::vector<std::int64_t>{1, 2, 4, 8, 24}));
-  model_.experts->count = 16;  // 24 replicas divide into eight that share the experts.
+  model_.experts->count = 16;  // 24 replicas divide into groups of eight that share the experts.
   EXPECT_EQ(degrees(), (std::vector<std::int64_t>{1, 2, 4, 8}));
   model_.experts->count = 7;
   EXPECT_EQ(degrees(), (std::vector<std::int64_t>{1}));
@@ -159,7 +159,7 @@ TEST_F(TuneTest, TheBestOfFewPlansIsTheFastestWithAllStrategies) {
   EXPECT_EQ(tuning.plans, plans_of(few).size());
 }
 
-TEST_F(TuneTest, TheFastestPlansAreThoseOfSimulatingEveryPipeline) {
+TEST_F(TuneTest, FindsTheSameFastestPlansAsSimulatingEveryPipeline) {
   model_.experts = Experts{.count = 16, .active = 2, .ffn = 1024};
   const PlanSpace eight = space(8, 16);
   const std::vector<TrainingPlan> plans = plans_of(eight);
@@ -186,7 +186,7 @@ TEST_F(TuneTest, TheFastestPlansAreThoseOfSimulatingEveryPipeline) {
   EXPECT_TRUE(fastest_plans(point, {}, times, 12).best.empty());
 }
 
-TEST_F(TuneTest, AChoicePerSiteIsBetweenACommonOneAndComputeAlone) {
+TEST_F(TuneTest, AChoicePerSiteLiesBetweenACommonOneAndComputeAlone) {
   PlanSpace eight = space(8, 8);
   eight.wish = {.tensor = 8};
   const Tuning tuning = tune(eight, {});
@@ -204,7 +204,7 @@ TEST_F(TuneTest, AChoicePerSiteIsBetweenACommonOneAndComputeAlone) {
 }
 
 // Llama's down projection of 1024 rows fills 1.8 waves of an A100; two parts of it fill one each.
-TEST_F(TuneTest, AFrameworkPricesAllPlansAndItsOwnWayIsTheBaseline) {
+TEST_F(TuneTest, AFrameworkPricesAllPlansAndItsDefaultIsTheBaseline) {
   PlanSpace eight = space(8, 16);
   EXPECT_FALSE(tune(eight, fastest_alone).baseline);
   eight.framework = load_framework("deepspeed");
@@ -277,7 +277,8 @@ TEST_F(TuneTest, TheP99OfAStepIsLeastWithTheSitesChosenForIt) {
     EXPECT_EQ(by_p99.sites[i].best.time, choice.by_p99.schedule.time);
     EXPECT_EQ(by_mean.sites[i].best.time, choice.by_mean.schedule.time);
   }
-  // Two ops on each of eight ranks stall once in 209 runs: serial's p99 has none and is its own time.
+  // Two ops on each of eight ranks stall once in 209 runs, so serial's p99 has no stall and equals its time without
+  // jitter.
   const SampledChoice& qkv = *by_p99.sites.front().sampled;
   EXPECT_EQ(qkv.serial.times.p99, qkv.serial.schedule.time);
   EXPECT_GT(qkv.serial.times.mean, qkv.serial.schedule.time);
@@ -286,7 +287,7 @@ TEST_F(TuneTest, TheP99OfAStepIsLeastWithTheSitesChosenForIt) {
   EXPECT_GT(by_p99.tails->first.p99, by_p99.tails->first.p50);
 }
 
-TEST_F(TuneTest, WhereOnlyGpusVaryTheP99IsThatOfStepTables) {
+TEST_F(TuneTest, TheP99MatchesStepTablesWhereOnlyGpusVary) {
   PlanSpace eight = space(8, 8);
   eight.wish = {.tensor = 8, .micro_batch = 8};
   Jitter jitter;
@@ -310,7 +311,7 @@ TEST_F(TuneTest, WhereOnlyGpusVaryTheP99IsThatOfStepTables) {
   point.strategies = strategies_for_steps();
   point.rank_sigma = 0.02;
   const double tables = to_seconds(step_percentiles(point, times).p99);
-  // The tail treats a step as linear in the slowness of its GPU, but hidden communication bends it.
+  // The tail treats a step as linear in the slowness of its GPU, but hidden communication makes it nonlinear.
   EXPECT_NEAR(to_seconds(tuning.tails->first.p99) / tables, 1.0, 2e-3);
 }
 
@@ -334,7 +335,7 @@ TEST_F(TuneTest, HybridHasStateSpaceProjectionsAmongItsSites) {
   EXPECT_LE(tuning.sites[4].best.time, tuning.sites[4].serial.time);
 }
 
-TEST_F(TuneTest, LeavingOutSchedulesThatCannotWinKeepsTheWinners) {
+TEST_F(TuneTest, PruningSchedulesKeepsTheWinners) {
   StructureCache structures;
   SiteTimes times(structures, machine_);
   const SitePoint site{.model = &model_, .scope = Scope::qkv, .ranks = 4, .tokens = 4096};
@@ -386,8 +387,9 @@ TEST_F(TuneTest, ABatchThatNothingDividesIsRefusedWithItsRemedy) {
   EXPECT_THROW((void)tune(odd, {}), ConfigError);
 }
 
-TEST(Calculon, ItsFormsAreThoseOfItsSource) {
-  // c 850 us is 1000 us beside communication. Shorter communication, 500 us, costs 0.15 of itself except for one tile.
+TEST(Calculon, ItsFormulasAreThoseOfItsSource) {
+  // 850 us of compute take 1000 us beside communication. Shorter communication, 500 us, costs 0.15 of itself except for
+  // one tile.
   const CalculonForms hidden = calculon_forms({.compute = 850us, .communication = 500us, .ranks = 4});
   EXPECT_EQ(hidden.none, 1350us);
   EXPECT_EQ(hidden.ring, Duration{906'250'000});  // 850 + 3/4 x 0.15 x 500

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Device code on a processor: the keywords of CUDA C++ and the functions that kernels call. Threads of a block are
-// fibers of one thread of the host, so a variable in shared memory is thread_local on the host. A kernel that sleeps
-// (__nanosleep) lets other blocks begin meanwhile, so it may not have shared variables.
+// fibers of one host thread, so a variable in shared memory is thread_local on the host. A kernel that sleeps
+// (__nanosleep) lets other blocks begin meanwhile, so it must not have shared variables.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -47,7 +47,7 @@ std::int64_t device_time();
 void sleep_until(std::int64_t time);
 /// Returns the dynamic shared memory of the running block, aligned to 16 bytes.
 void* dynamic_shared_memory();
-/// Exchanges bits with the lane whose number differs by `mask`; all lanes of the warp call it.
+/// Exchanges bits with the lane whose number differs by `mask`; all lanes of the warp must call it.
 std::uint64_t exchange_in_warp(std::uint64_t bits, int mask);
 
 struct KernelShape {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs programs of one op on threads, and checks the samples from their spans.
+// Runs programs of one op on threads, and checks the samples that follow from their spans.
 #include "validate/bench/bench.h"
 
 #include <gtest/gtest.h>
@@ -21,19 +21,19 @@ using Durations = std::vector<Duration>;
 
 OpSpan span(Rank rank, int op, Duration start, Duration end) { return {rank, OpId{op}, Instant(start), Instant(end)}; }
 
-TEST(MicroProgram, ASampleIsTheLongestOfAllRanks) {
+TEST(MicroProgram, ASampleIsThatOfTheSlowestRank) {
   const MicroProgram micro = product_alone(2, {.m = 4, .n = 4, .k = 4});
   EXPECT_EQ(samples_in(micro, {span(0, 0, 1ms, 3ms), span(1, 0, 2ms, 5ms)}), Durations{3ms});
 }
 
-TEST(MicroProgram, GapsAreFromAnEndToTheNextStart) {
+TEST(MicroProgram, AGapIsFromAnEndToTheNextStart) {
   const MicroProgram micro = gaps(2, true);
   const Timeline spans{span(0, 0, 1ms, 3ms), span(0, 1, 4ms, 5ms), span(0, 2, 5ms, 6ms), span(1, 0, 1ms, 2ms),
                        span(1, 1, 7ms, 9ms)};
   EXPECT_EQ(samples_in(micro, spans), (Durations{1ms, 0ms, 5ms}));
 }
 
-TEST(MicroProgram, OfExchangesBesideAProductThoseCountThatItOutlasts) {
+TEST(MicroProgram, ExchangesCountOnlyWhileAProductRuns) {
   const GemmSize size{.m = 4, .n = 4, .k = 4};
   const Timeline spans{span(0, 0, 1ms, 9ms), span(0, 1, 0ms, 2ms), span(0, 2, 2ms, 5ms), span(0, 3, 8ms, 10ms)};
   const MicroProgram exchange = beside_each_other(2, size, {1024}, 3, Watched::exchange);
@@ -42,7 +42,7 @@ TEST(MicroProgram, OfExchangesBesideAProductThoseCountThatItOutlasts) {
   EXPECT_EQ(samples_in(product, spans), Durations{8ms});
 }
 
-TEST(MicroProgram, SaysWhatItMoves) {
+TEST(MicroProgram, StatesItsOpBytesAndRanks) {
   const MicroProgram add = kernel_alone(2, Function::add, DType::fp32, {1 << 20});
   EXPECT_EQ(add.what.bytes, (1 << 20) / 3072 * 3072);  // rows of two inputs and an output, 256 elements each
   const MicroProgram swiglu = kernel_alone(2, Function::swiglu, DType::bf16, {std::int64_t{3} * 512 * 7});
@@ -99,7 +99,7 @@ MakeExecutor without_products() {
   };
 }
 
-TEST(Bench, KeepsWhatWasMeasuredWhenAnOpFails) {
+TEST(Bench, KeepsItsSamplesWhenAnOpFails) {
   const std::vector<MicroProgram> programs{product_alone(1, {.m = 4, .n = 4, .k = 4}),
                                            kernel_alone(1, Function::copy, DType::bf16, {8192})};
   const BenchResult result = bench(programs, {}, without_products());
@@ -113,7 +113,7 @@ TEST(Bench, EndsAtTheFirstFailureWhereOtherProcessesWait) {
                std::runtime_error);
 }
 
-TEST(Bench, KeepsWhatWasMeasuredBeforeTheExecutorGotStuck) {
+TEST(Bench, KeepsItsSamplesWhenTheExecutorGetsStuck) {
   const std::vector<MicroProgram> programs{kernel_alone(1, Function::copy, DType::bf16, {8192})};
   int made = 0;
   const BenchResult result = bench(programs, {.passes = 2}, [&](Lowered lowered, Sizes sizes) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrices of copies: the copies that are timed, their names, and the verdict.
+// Matrices of copies: the timed copies, their names, and the verdict.
 #include "validate/bench/copies.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Every copy takes a microsecond for each KiB, and twice as long into GPU 1. GPUs reach only the GPUs of their own
+/// Every copy takes a microsecond for each KiB, and twice as long into GPU 1. GPUs reach only the other GPU of their
 /// pair.
 class PairsCopier final : public Copier {
  public:
@@ -66,7 +66,7 @@ std::vector<std::string> names_of(const std::vector<CopyProgram>& programs) {
   return names;
 }
 
-TEST(Copies, AreCalledAsNvbandwidthCallsThem) {
+TEST(Copies, HaveTheNamesOfNvbandwidth) {
   const PairsCopier copier(2);
   EXPECT_EQ(names_of(copy_programs({.gpus = 2, .sizes = {{512}}, .both_ways = true}, copier)),
             (std::vector<std::string>{
@@ -100,7 +100,7 @@ TEST(Copies, TheIssuerIsTheRowAndReadsOrWrites) {
 }
 
 // nvbandwidth does it this way, so that the timed copy never runs alone.
-TEST(Copies, TheCopyThatDisturbsOneOfTheHostIsTwiceAsLong) {
+TEST(Copies, ACopyThatDisturbsAHostCopyIsTwiceAsLong) {
   const PairsCopier copier(1);
   const auto programs = copy_programs({.gpus = 1, .sizes = {{512}}, .by_kernels = false, .both_ways = true}, copier);
   ASSERT_EQ(programs.size(), 4U);
@@ -112,13 +112,13 @@ TEST(Copies, TheCopyThatDisturbsOneOfTheHostIsTwiceAsLong) {
   EXPECT_TRUE(programs[2].what[1].op.empty());
 }
 
-TEST(Copies, PairsThatDoNotReachEachOtherAreLeftOut) {
+TEST(Copies, OmitPairsThatCannotReachEachOther) {
   const PairsCopier copier(4, false);
   const auto programs = copy_programs({.gpus = 4, .sizes = {{512}}, .by_kernels = false}, copier);
   EXPECT_EQ(programs.size(), 2U * 4U + 2U * 4U);
 }
 
-TEST(Copies, AreCheckedAndTimedAsOftenAsIsAskedFor) {
+TEST(Copies, AreCheckedAndTimedAsOftenAsRequested) {
   PairsCopier copier(2);
   copier.refused = 1;
   const auto programs = copy_programs({.gpus = 2, .sizes = {{512}, {2048}}, .by_kernels = false}, copier);
@@ -132,13 +132,13 @@ TEST(Copies, AreCheckedAndTimedAsOftenAsIsAskedFor) {
                               "device_to_host_memcpy_ce of 512 bytes, GPU 1: not measured: a byte did not arrive"),
             result.failures.end());
   ASSERT_EQ(result.measured.size(), programs.size() - refused);
-  EXPECT_EQ(copier.timed, static_cast<int>(2 * 4 * result.measured.size()));  // one copy of each visit does not count
+  EXPECT_EQ(copier.timed, static_cast<int>(2 * 4 * result.measured.size()));  // one copy of each visit is not counted
   for (const MicroBenchmark& benchmark : result.measured) {
     EXPECT_EQ(benchmark.samples.size(), 6U);
   }
 }
 
-TEST(Copies, ThatNeverEndStopTheOthersAndKeepWhatWasMeasured) {
+TEST(Copies, StopAfterAHangAndKeepTheirSamples) {
   PairsCopier copier(2);
   copier.stuck_at = 6;
   const auto programs = copy_programs({.gpus = 2, .sizes = {{512}}, .by_kernels = false}, copier);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares every link and every rank with the others, and names the slow one.
+// Compares every link and every rank with the others, and names the slow link or rank.
 #include "validate/bench/links.h"
 
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ using LinkTime = std::function<Duration(std::int64_t from, std::int64_t to)>;
 
 constexpr std::int64_t mib = 1 << 20;
 
-/// Returns nine samples, of which one is an outlier.
+/// Returns nine samples, one of them an outlier.
 std::vector<Duration> around(Duration time) {
   return {time, time + 1us, time - 1us, time, time, time + 2us, time - 2us, 10 * time, time};
 }
@@ -67,7 +67,7 @@ TEST(Links, OneSlowLinkIsNamed) {
   EXPECT_EQ(findings_in(slow, {}, 0.5).off, Sentences{});
 }
 
-TEST(Links, ARankMostOfWhoseLinksAreSlowIsNamedAndNotTheLinks) {
+TEST(Links, NamesARankInsteadOfItsLinksIfMostAreSlow) {
   const auto both_ways = transfers(4, [](auto from, auto to) { return from == 2 || to == 2 ? 200us : 100us; });
   EXPECT_EQ(findings_in(both_ways, {}, 0.2).off,
             Sentences{"rank 2: in transfers of 1 MiB 6 of 6 of its links take 2.00 times as long as usual"});
@@ -109,17 +109,17 @@ TEST(Links, ASlowRankIsNamedByItsProducts) {
             Sentences{"rank 3: products of 8 x 4 x 2 take 1.30 times as long as usual (1.30 to 1.30)"});
 }
 
-TEST(Links, WhatMayBeNoiseIsNotOff) {
+TEST(Links, NoiseIsNotAnOutlier) {
   const std::vector<MicroBenchmark> products{product(0, around(10ms)), product(1, around(10ms)),
                                              product(2, {10ms, 10ms, 10ms, 10ms, 20ms, 20ms, 20ms, 20ms, 20ms}),
                                              product(3, {20ms, 20ms})};
   const LinkFindings findings = findings_in(products, {}, 0.2);
   EXPECT_EQ(findings.groups.at(0).parts.at(2).ratio, 2.0);
-  EXPECT_EQ(findings.groups.at(0).parts.at(3).ratio, 2.0);  // two samples have no interval
+  EXPECT_EQ(findings.groups.at(0).parts.at(3).ratio, 2.0);  // two samples do not give an interval
   EXPECT_EQ(findings.off, Sentences{});
 }
 
-TEST(Links, OtherMicroBenchmarksArePassedOver) {
+TEST(Links, IgnoresOtherMicroBenchmarks) {
   EXPECT_TRUE(findings_in(std::vector<MicroBenchmark>{{.op = "product", .samples = {1ms}}, {.op = "wake"}}, {}, 0.2)
                   .groups.empty());
 }
@@ -136,7 +136,7 @@ TEST(Links, TheTableIsAMatrixWithMarks) {
             "  rank 2 to rank 0: transfers of 1 MiB take 1.50 times as long as usual (1.49 to\n    1.52)\n");
 }
 
-TEST(Links, LongNumbersStandApart) {
+TEST(Links, SeparatesLongNumbers) {
   auto slow = transfers(2, [](auto /*from*/, auto /*to*/) { return 12'345us; });
   for (MicroBenchmark& benchmark : slow) {
     benchmark.bytes = 8192;
@@ -146,7 +146,7 @@ TEST(Links, LongNumbersStandApart) {
       << table;
 }
 
-TEST(Links, OfManyRanksEachHasALine) {
+TEST(Links, EachOfManyRanksHasALine) {
   const auto slow = transfers(12, [](auto from, auto to) { return from == 11 && to == 4 ? 150us : 100us; });
   const std::string table = to_table(findings_in(slow, {}, 0.2), 12, 0.2);
   EXPECT_NE(table.find("\n    11      10.49      10.49   11 to 4: 6.99!\n"), std::string::npos) << table;
@@ -185,7 +185,7 @@ TEST(Links, ATransferMovesTheDataOfOneRankToTheOther) {
   EXPECT_TRUE(std::isnan(executor.fetch(2, target).at(0, 0)));
 }
 
-TEST(MicroProgram, ATransferLastsFromWhenBothRanksStoodReady) {
+TEST(MicroProgram, ATransferStartsWhenBothRanksAreReady) {
   const MicroProgram micro = transfers_alone(2, 1, 0, DType::bf16, {512}, 2);
   const auto span = [](Rank rank, int op, Duration start, Duration end) {
     return OpSpan{rank, OpId{op}, Instant(start), Instant(end)};
@@ -194,7 +194,7 @@ TEST(MicroProgram, ATransferLastsFromWhenBothRanksStoodReady) {
   EXPECT_EQ(samples_in(micro, spans), (std::vector<Duration>{2ms, 3ms}));
 }
 
-/// Transfers of a size that bandwidth limits on H100.
+/// Transfers of a size that is limited by bandwidth on H100.
 std::vector<MicroBenchmark> large_transfers(std::int64_t ranks, const LinkTime& time) {
   std::vector<MicroBenchmark> benchmarks = transfers(ranks, time);
   for (MicroBenchmark& benchmark : benchmarks) {
@@ -234,7 +234,7 @@ TEST(Links, OnlyOneSlowLinkIsBelowTheMachine) {
   EXPECT_TRUE(below.sentences[0].starts_with("rank 3 to rank 1: ")) << below.sentences[0];
 }
 
-TEST(Links, WhatLatencyLimitsOrCrossesNoNetworkIsNotCompared) {
+TEST(Links, ComparesOnlyBandwidthBoundTransfersOverTheNetwork) {
   const Machine machine = load_machine("h100-sxm");
   const auto measured = transfers(2, [](auto, auto) { return 1h; });
   const LinksBelow between = below_expectation(findings_in(measured, {"a", "b"}, 0.2), machine, 0.01);
@@ -292,7 +292,7 @@ TEST(Rates, SumsInPlaceAreThoseOutOfPlace) {
   }
 }
 
-TEST(Rates, InPlaceIsARanksOwnPart) {
+TEST(Rates, InPlaceIsTheOwnPartOfARank) {
   const auto command = [](CollectiveKind kind) {
     return commands_of(lower(collective_alone(4, kind, DType::bf16, {4 * 512}, Placing::in_place).program), 2).front();
   };

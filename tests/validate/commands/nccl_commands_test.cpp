@@ -74,7 +74,7 @@ class NcclCommands : public testing::Test {
 class NcclCommandsOnRanks : public NcclCommands, public testing::WithParamInterface<int> {};
 INSTANTIATE_TEST_SUITE_P(ThreeFourEight, NcclCommandsOnRanks, testing::Values(3, 4, 8));
 
-TEST_P(NcclCommandsOnRanks, LinksComesToItsEndThoughMostRanksAreIdle) {
+TEST_P(NcclCommandsOnRanks, LinksFinishesThoughMostRanksAreIdle) {
   const int ranks = GetParam();
   const Ended ended = on_gpus(ranks, {"links", "--executor", "nccl", "--out", "links.json"});
   EXPECT_EQ(ended.codes, std::vector<int>(static_cast<std::size_t>(ranks), exit_code::done)) << ended.sentences[0];
@@ -85,7 +85,7 @@ TEST_P(NcclCommandsOnRanks, LinksComesToItsEndThoughMostRanksAreIdle) {
   EXPECT_EQ(record.environment.devices.back().gpu, "GPU-" + std::to_string(ranks - 1));
 }
 
-TEST_P(NcclCommandsOnRanks, CheckIsRightThoughNcclSumsInItsOwnOrder) {
+TEST_P(NcclCommandsOnRanks, CheckPassesThoughNcclSumsInItsOwnOrder) {
   const int ranks = GetParam();
   const Ended ended = on_gpus(
       ranks, {"check", "--executor", "nccl", "--scope", "gemm_rs", "--strategy", "serial,commfuse", "-o", "csv"});
@@ -107,7 +107,7 @@ TEST_F(NcclCommands, PutsWithCudaGraphsAreRefused) {
       << ended.sentences[0];
 }
 
-TEST_P(NcclCommandsOnRanks, RunLeavesARecordWithVariablesAndClocksOfAllRanks) {
+TEST_P(NcclCommandsOnRanks, RunWritesARecordWithVariablesAndClocksOfAllRanks) {
   const int ranks = GetParam();
   ::setenv("NCCL_ALGO", "Ring", 1);  // NOLINT(concurrency-mt-unsafe)
   const Ended ended = on_gpus(ranks, {"run",
@@ -150,7 +150,7 @@ TEST_F(NcclCommands, ProcessesWithoutARankStayIdleToTheEnd) {
 }
 
 // A launcher may show every process the same single GPU. Both processes then take it and must detect each other.
-TEST_F(NcclCommands, ProcessesCountTheirGpusRoundThoseThatTheySee) {
+TEST_F(NcclCommands, ProcessesCountTheirGpusModuloTheVisibleOnes) {
   ::setenv("SOFTWARE_GPU_DEVICES", "1", 1);  // NOLINT(concurrency-mt-unsafe): before the threads
   const Ended ended = on_gpus(2, {"links", "--executor", "nccl"});
   for (const std::string& sentence : ended.sentences) {
@@ -179,7 +179,7 @@ TEST_P(PeerCommandsOnRanks, CheckRequiresTheInterpretersExactSums) {
   EXPECT_EQ(ended.codes, std::vector<int>(static_cast<std::size_t>(ranks), exit_code::done)) << ended.sentences[0];
 }
 
-TEST_P(PeerCommandsOnRanks, LinksComesToItsEndThoughSomeRanksAreIdle) {
+TEST_P(PeerCommandsOnRanks, LinksFinishesThoughSomeRanksAreIdle) {
   const int ranks = GetParam();
   const Ended ended = on_gpus(ranks, {"links", "--executor", "cuda-peer", "--ranks", "2", "--out", "links.json"});
   EXPECT_EQ(ended.codes, std::vector<int>(static_cast<std::size_t>(ranks), exit_code::done)) << ended.sentences[0];

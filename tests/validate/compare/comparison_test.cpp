@@ -49,7 +49,7 @@ TEST(Agreement, APairInTheWrongOrderIsNotInOrder) {
             "apart, 0 came in that order.");
 }
 
-TEST(Agreement, ALeadThatMayBeNoneIsTooCloseToCall) {
+TEST(Agreement, AnUncertainLeadIsTooCloseToCall) {
   std::array schedules{schedule("serial", 1010us, 1001us), schedule("commfuse", 1000us, 1000us)};
   schedules[0].makespans = {1001us, 1001us, 1001us, 999us, 998us, 1002us, 1002us};
   schedules[1].makespans = std::vector<Duration>(7, 1000us);
@@ -70,7 +70,7 @@ TEST(Agreement, OneScheduleHasNoRival) {
             "(commfuse).");
 }
 
-TEST(Agreement, AnEmulatedRunSaysWhatItShows) {
+TEST(Agreement, AnEmulatedRunStatesItsMeaning) {
   const std::array schedules{schedule("commfuse", 1000us, 1010us)};
   const std::string verdict = verdict_in_words(schedules, *agreement_of(schedules), Evidence::emulated);
   EXPECT_TRUE(
@@ -84,7 +84,7 @@ TEST(Agreement, AnEmulatedRunSaysWhatItShows) {
   EXPECT_EQ(to_table(schedules).find("emulated"), std::string::npos);
 }
 
-TEST(Agreement, NothingMeasuredIsNoAgreement) {
+TEST(Agreement, IsAbsentWithoutMeasurements) {
   ComparedSchedule failed = schedule("serial", 1ms, 1ms);
   failed.measured.reset();
   EXPECT_FALSE(agreement_of({&failed, 1}).has_value());
@@ -108,7 +108,7 @@ TEST(Comparison, IsATableByPrediction) {
             "order.\n");
 }
 
-TEST(Comparison, TellsBelowAScheduleWhatItsOpsTook) {
+TEST(Comparison, ListsTheTimesOfOpsBelowASchedule) {
   ComparedSchedule compared = schedule("commfuse", 1000us, 1010us);
   compared.ops =
       ComparedOps{.kinds = {{.what = "gemm", .ops = 8, .predicted = 1600us, .measured = 2000us},

@@ -34,7 +34,7 @@ TEST(ComparedOps, AreSummedOverRanksByKind) {
   EXPECT_NE(ops.furthest.what.find("exchange"), std::string::npos) << ops.furthest.what;
 }
 
-TEST(ComparedOps, AnOpThatIsTooFastIsOffAsWell) {
+TEST(ComparedOps, ATooFastOpIsAnOutlierToo) {
   Timeline measured = predicted;
   measured[0].end = Instant(1us);
   const ComparedOps ops = compared_ops(*program(), predicted, measured);
@@ -42,7 +42,7 @@ TEST(ComparedOps, AnOpThatIsTooFastIsOffAsWell) {
   EXPECT_EQ(ops.furthest.predicted, 20us);
 }
 
-TEST(ComparedOps, AnotherRankOrOpIsAnotherSchedule) {
+TEST(ComparedOps, DifferentRanksOrOpsAreAnotherSchedule) {
   EXPECT_TRUE(same_ops(predicted, predicted));
   Timeline other = predicted;
   other.pop_back();

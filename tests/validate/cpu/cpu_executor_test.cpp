@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads produce the interpreter's bits in any order of arrival; a schedule that does not is caught.
+// Threads produce the interpreter's bits in any order of arrival; a schedule that does not is detected.
 #include "validate/cpu/cpu_executor.h"
 #include "tests/slow_build.h"
 
@@ -49,8 +49,8 @@ Program program_named(std::string_view operation, std::string_view strategy, std
   return program_of({&operation_named(operation), find_strategy(strategy), {}, ranks, 1});
 }
 
-/// Further slices of a schedule of this form, and chains of sites in all their variants, are run by `commfuse-validate
-/// check --executor cpu --long`.
+/// `commfuse-validate check --executor cpu --long` runs further slices of a schedule of this form, and chains of sites
+/// in all their variants.
 bool is_more_of_the_same(const CheckPoint& point) {
   const StrategyOptions& options = point.options;
   if ((point.strategy->name == "sliced" && options.slices > 2) || options.sub_slices > 2) {
@@ -116,7 +116,7 @@ TEST(Verify, AnExecutorThatIsOffByOneBitMissesEveryLevelOfEqualBits) {
   EXPECT_FALSE(verdict.same_order->ok());
   EXPECT_FALSE(verdict.bitwise->ok());
   EXPECT_FALSE(verdict.integers.ok());
-  // Two runs for each, and one element of every buffer on two ranks.
+  // Two runs for each level, and one element of every buffer on two ranks.
   const auto buffers = static_cast<std::int64_t>(program->buffers.size());
   EXPECT_EQ(verdict.same_order->wrong, 4 * buffers);
   EXPECT_EQ(verdict.moved->wrong, 4 * buffers);
@@ -200,7 +200,7 @@ std::shared_ptr<const Costs> costs_of(std::size_t ops, Duration each) {
       Costs{.duration = std::vector(ops, each), .issue = std::vector(ops, Duration{})});
 }
 
-TEST(CpuExecutor, WhatDoesNotEndInTimeIsGivenUpAndNamed) {
+TEST(CpuExecutor, AbandonsAndNamesOpsThatDoNotEndInTime) {
   Shift shift(2);
   shift.exchange(true, true);
   EXPECT_EQ(reason_of(*executor_of(shift, {.costs = costs_of(1, 1h), .patience = 300ms})),
@@ -237,7 +237,7 @@ TEST(CpuExecutor, APacedLinkTakesItsLatencyAndBandwidth) {
   EXPECT_EQ(executor->fetch(0, {.buffer = shift.out, .rows = 1, .columns = 1}), matrix({{2}}));
 }
 
-TEST(Pace, ARingTakesAStepForEveryOtherMember) {
+TEST(Pace, ARingTakesOneStepPerOtherMember) {
   const Pace pace{.latency = 1us, .bandwidth = {1e9}};
   EXPECT_EQ(ring_time(pace, Bytes{4000}, 4, false), 6us);  // 3 x (1 us + 1000 B at 1 GB/s)
   EXPECT_EQ(ring_time(pace, Bytes{4000}, 4, true), 12us);

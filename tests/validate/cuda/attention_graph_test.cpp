@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Computes, operation by operation, the graph in which cuDNN gets attention: it must equal the reference. Whether an
-// engine supports it is tested in cudnn_graph_test.cpp.
+// Computes the graph in which cuDNN receives attention, operation by operation: it must equal the reference.
+// cudnn_graph_test.cpp tests whether an engine supports it.
 #include "validate/cuda/attention_graph.h"
 
 #include <gtest/gtest.h>
@@ -143,7 +143,7 @@ AttentionCall call_of(const Case& tested) {
           .keys = whole};
 }
 
-TEST(AttentionGraph, ComputedStepByStepItIsTheReferencesAttention) {
+TEST(AttentionGraph, StepByStepComputesTheAttentionOfTheReference) {
   for (const Case& tested : cases) {
     const Matrix<float> qkv = some_values(tested.rows, blocks * tested.layout.qkv, DType::bf16, 7);
     std::vector<std::int64_t> rows(static_cast<std::size_t>(tested.queries));
@@ -167,7 +167,7 @@ TEST(AttentionGraph, ComputedStepByStepItIsTheReferencesAttention) {
   }
 }
 
-TEST(AttentionPieces, SequencesThatShareTheirRowsAreOne) {
+TEST(AttentionPieces, MergeSequencesThatShareTheirRows) {
   EXPECT_EQ(pieces_of(call_of(cases[2]), true).size(), 2U);   // blocks
   EXPECT_EQ(pieces_of(call_of(cases[2]), false).size(), 4U);  // blocks and sequences
   // Rows 4 to 10 of three sequences: two, three and two positions.
@@ -180,7 +180,7 @@ TEST(AttentionPieces, SequencesThatShareTheirRowsAreOne) {
   EXPECT_EQ(pieces_of(call_of(cases[5]), true).size(), 2U);
 }
 
-TEST(AttentionGraph, IsInTheOrderThatEnginesKnow) {
+TEST(AttentionGraph, IsInTheOrderThatEnginesRecognise) {
   std::vector<GraphFunction> order;
   for (const GraphOperation& operation : attention_graph(pieces_of(call_of(cases[1]), true)[0].shape).operations) {
     order.push_back(operation.function);
@@ -190,7 +190,7 @@ TEST(AttentionGraph, IsInTheOrderThatEnginesKnow) {
                                 exponential, sum, logarithm, add, divide, product}));
 }
 
-TEST(AttentionGraph, WhatNoFusedKernelTakesIsSaid) {
+TEST(AttentionGraph, ReportsShapesThatNoFusedKernelSupports) {
   AttentionPiece piece{.shape = {.head = 128,
                                  .queries = 64,
                                  .keys = 256,
@@ -214,7 +214,7 @@ TEST(AttentionGraph, WhatNoFusedKernelTakesIsSaid) {
   EXPECT_EQ(unfit_for_fusing(piece), "");
 }
 
-TEST(CudnnVersions, ThoseThatCannotBeUsedAreRefusedWithAReason) {
+TEST(CudnnVersions, UnusableOnesAreRefusedWithAReason) {
   constexpr int header = 91900;
   EXPECT_EQ(refused({header, 91900}), "");
   EXPECT_EQ(refused({header, 90600}), "");
@@ -225,7 +225,7 @@ TEST(CudnnVersions, ThoseThatCannotBeUsedAreRefusedWithAReason) {
   EXPECT_EQ(refused({header, 91002}), "");
 }
 
-TEST(AttentionUse, SaysWhoComputedItAndWhy) {
+TEST(AttentionUse, StatesTheKernelAndTheReason) {
   EXPECT_EQ(in_words(AttentionUse{}), "");
   EXPECT_EQ(in_words(AttentionUse{.cudnn = "9.19.0"}), "cuDNN 9.19.0");
   EXPECT_EQ(in_words(AttentionUse{.cublaslt = true}), "cuBLASLt");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies between one GPU and its host, checked and timed. Copies between several GPUs are tested as whole commands.
+// Copies between one GPU and its host, checked and timed. Copies between several GPUs are tested through whole
+// commands.
 #include "validate/cuda/copier.h"
 
 #include <dlfcn.h>
@@ -58,14 +59,14 @@ TEST_F(CudaCopies, ImpossibleCopiesAreRefused) {
   nowhere.to = copier->gpus();
   refused(nowhere);
   TimedCopy endless = with_host(true, CopiedBy::copy_engine, 512);
-  endless.repetitions = 1000;  // more than a stream takes behind a gate
+  endless.repetitions = 1000;  // more than a stream holds behind a gate
   refused(endless);
   const TimedCopy copy = with_host(true, CopiedBy::copy_engine, 512);
   EXPECT_THROW(static_cast<void>(copier->time(std::array{copy, copy, copy})), std::runtime_error);
   copier->check(std::array{copy});  // the buffers are unchanged
 }
 
-/// Holds the copies of the software GPU as long as it lives.
+/// Holds the copies of the software GPU for the lifetime of this object.
 class HeldCopies {
  public:
   HeldCopies() : hold_(function_of_the_double()) { hold_(1); }
@@ -76,14 +77,15 @@ class HeldCopies {
  private:
   using Hold = void (*)(int);
   static Hold function_of_the_double() {
-    void* loaded = ::dlopen("libcommfuse_software_gpu.so", RTLD_NOW | RTLD_NOLOAD);  // from wherever the plugin is
-    // NOLINTNEXTLINE(*-reinterpret-cast): what dlsym() is for
+    void* loaded =
+        ::dlopen("libcommfuse_software_gpu.so", RTLD_NOW | RTLD_NOLOAD);  // from wherever the plugin was loaded
+    // NOLINTNEXTLINE(*-reinterpret-cast): dlsym() needs the cast
     return reinterpret_cast<Hold>(::dlsym(loaded, "software_gpu_hold_copies"));
   }
   Hold hold_;
 };
 
-TEST_F(CudaCopies, ThatNeverEndAreGivenUp) {
+TEST_F(CudaCopies, AreAbandonedIfTheyNeverFinish) {
   if (!driver().facts().is_software()) {
     GTEST_SKIP() << "copies of hardware end";
   }
@@ -103,7 +105,7 @@ TEST_F(CudaCopies, ThatNeverEndAreGivenUp) {
   const std::string stuck =
       "copies have not come to their end within 0.3 s; look for errors of the GPUs (Xid) in the kernel's log";
   EXPECT_EQ(sentence([&] { copier->check(copies); }), stuck);
-  // Whatever comes after a copy that does not end waits no longer: clearing the target, timing, and the end.
+  // After a copy that does not end, nothing waits any longer: neither clearing the target, nor timing, nor the end.
   EXPECT_EQ(sentence([&] { copier->check(copies); }), stuck);
   EXPECT_EQ(sentence([&] { static_cast<void>(copier->time(copies)); }), stuck);
   copier = nullptr;

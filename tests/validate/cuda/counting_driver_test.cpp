@@ -27,7 +27,7 @@ TEST(CountingDriver, CountsCallsAndAddsTheirStatedTimes) {
   EXPECT_EQ(driver.launches(), 3);
 }
 
-TEST(CountingDriver, AnExecutorOnItIssuesWhatItIssuesOnADevice) {
+TEST(CountingDriver, AnExecutorIssuesTheSameCallsAsOnADevice) {
   CountingDriver driver;
   Device device(driver);
   const MicroProgram micro = product_alone(2, {.m = 8, .n = 8, .k = 8});

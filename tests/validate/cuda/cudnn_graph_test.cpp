@@ -90,13 +90,13 @@ TEST_F(RealCudnn, HasAnEngineForCausalSlicesOnAmpereAndHopper) {
   expect_engines(slice(1024, 8192, true), a100());
 }
 
-TEST_F(RealCudnn, HasOneForFullAttentionForSeveralSequencesAndForOddLengths) {
+TEST_F(RealCudnn, HasAnEngineForFullAttentionSequencesAndOddLengths) {
   expect_engines(slice(1024, 8192, false), h100());
   expect_engines(slice(1000, 3000, true, 2), h100());
   expect_engines(slice(1, 4096, true), h100());
 }
 
-TEST_F(RealCudnn, HasNoneForTheSameInAnotherForm) {
+TEST_F(RealCudnn, HasNoEngineForAnotherFormOfTheSameGraph) {
   EXPECT_EXIT(count_engines(without_statistics(attention_graph(slice(1024, 1024, true))), h100()),
               testing::ExitedWithCode(0), "");
 }
@@ -106,6 +106,6 @@ TEST_F(RealCudnn, HasNoneForTheSameInAnotherForm) {
 
 #else
 
-TEST(RealCudnn, IsAskedWhereItsHeadersAre) { GTEST_SKIP() << "this build was made without the headers of cuDNN"; }
+TEST(RealCudnn, IsTestedWhereItsHeadersExist) { GTEST_SKIP() << "this build was made without the headers of cuDNN"; }
 
 #endif

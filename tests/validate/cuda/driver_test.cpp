@@ -22,7 +22,7 @@ class CudaDevice : public test::OnDevice {
   static MoveCall copy_of(const Panel& from, const Panel& to) { return {.parts = {{from, to}}, .wire = from.dtype}; }
 };
 
-TEST_F(CudaDevice, SaysWhatItIs) {
+TEST_F(CudaDevice, DescribesItself) {
   const DeviceFacts facts = driver().facts();
   EXPECT_FALSE(facts.name.empty());
   EXPECT_EQ(facts.uuid.size(), std::string("GPU-00000000-0000-0000-0000-000000000000").size());
@@ -61,7 +61,7 @@ TEST_F(CudaDevice, NothingPassesAClosedGate) {
   EXPECT_TRUE(driver().gate_held());
 }
 
-TEST_F(CudaDevice, AGateThatNobodyOpensLetsGo) {
+TEST_F(CudaDevice, AGateThatNobodyOpensTimesOut) {
   driver().close_gate();
   driver().gate(stream());
   EXPECT_TRUE(driver().finish(patience));
@@ -69,7 +69,7 @@ TEST_F(CudaDevice, AGateThatNobodyOpensLetsGo) {
   driver().open_gate();
 }
 
-TEST_F(CudaDevice, MemoryIsNotAskedForUnderAClosedGate) {
+TEST_F(CudaDevice, MemoryIsNotRequestedUnderAClosedGate) {
   driver().close_gate();
   EXPECT_THROW(driver().allocate({16}), std::runtime_error);
   EXPECT_THROW(driver().make_stream(false), std::runtime_error);
@@ -79,7 +79,7 @@ TEST_F(CudaDevice, MemoryIsNotAskedForUnderAClosedGate) {
   EXPECT_THROW(driver().release(at), std::runtime_error);
 }
 
-TEST_F(CudaDevice, AGraphOfTwoStreamsDoesWhatWasIssued) {
+TEST_F(CudaDevice, AGraphOfTwoStreamsRunsTheIssuedWork) {
   const StreamId other = driver().make_stream(true);
   const EventId forked = driver().make_event(true);  // timed events order streams too
   const EventId joined = driver().make_event(true);
@@ -141,7 +141,7 @@ TEST_F(CudaDevice, AWholeProductByTheAlgorithmOfItsShardsHasTheirBits) {
   EXPECT_EQ(get(whole), get(cut));
 }
 
-TEST_F(CudaDevice, MultiprocessorsSetApartDoTheSame) {
+TEST_F(CudaDevice, ReservedMultiprocessorsDoTheSame) {
   Partition partition;
   try {
     partition = driver().set_apart(16);
@@ -161,7 +161,7 @@ TEST_F(CudaDevice, MultiprocessorsSetApartDoTheSame) {
   EXPECT_EQ(get(out), product(a, b));
 }
 
-TEST_F(CudaDevice, ATraceTellsKernelsByTheirLabels) {
+TEST_F(CudaDevice, ATraceNamesKernelsByTheirLabels) {
   const Panel from = put(some_values(8, 8, DType::fp32, 8), DType::fp32);
   const Panel to = room(8, 8, DType::fp32);
   ASSERT_TRUE(driver().finish(patience));
@@ -180,7 +180,7 @@ TEST_F(CudaDevice, ATraceTellsKernelsByTheirLabels) {
   EXPECT_LE(spans[0].end, spans[1].begin);
 }
 
-TEST_F(CudaDevice, ATraceTellsCopiesAndTheNodesOfAGraph) {
+TEST_F(CudaDevice, ATraceNamesCopiesAndTheNodesOfAGraph) {
   const Panel from = put(some_values(8, 8, DType::fp32, 8), DType::fp32);
   const Panel to = room(8, 8, DType::fp32);
   const MoveCall bounced{.parts = {{from, to}}, .wire = DType::fp32, .link = {.kind = LinkKind::bounce, .ctas = 1}};
@@ -205,7 +205,7 @@ TEST_F(CudaDevice, ATraceTellsCopiesAndTheNodesOfAGraph) {
   EXPECT_EQ(spans[2].name, "copy up");
 }
 
-TEST_F(CudaDevice, ATraceTellsMessagesOfNcclByTheirLabels) {
+TEST_F(CudaDevice, ATraceNamesMessagesOfNcclByTheirLabels) {
   if (!module().has_nccl()) {
     GTEST_SKIP() << "built without NCCL";
   }
@@ -228,7 +228,7 @@ TEST_F(CudaDevice, ATraceTellsMessagesOfNcclByTheirLabels) {
   }
 }
 
-TEST_F(CudaDevice, MultiprocessorsThatAreGivenBackCanBeSetApartAgain) {
+TEST_F(CudaDevice, ReleasedMultiprocessorsCanBeReservedAgain) {
   Partition first;
   try {
     first = driver().set_apart(16);

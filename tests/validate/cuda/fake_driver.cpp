@@ -97,8 +97,9 @@ void move_parts(const MoveCall& call) {
   }
 }
 
-/// Returns the result of member `to`. A ring adds one contribution a hop, beginning behind the receiver, and every hop
-/// stores the partial sum in the dtype of the wire. An all-reduce sums once and gives all members equal bits.
+/// Returns the result of member `to`. A ring adds one contribution per hop, starting at the rank after the receiver,
+/// and every hop stores the partial sum in the dtype of the wire. An all-reduce sums once and gives all members equal
+/// bits.
 Matrix<float> summed_by_hops(CollectiveKind kind, DType wire, const std::vector<Matrix<float>>& inputs,
                              std::size_t to) {
   if (kind != CollectiveKind::reduce_scatter && kind != CollectiveKind::all_reduce) {
@@ -137,7 +138,7 @@ bool FakeCluster::finish(const FakeDriver& device, Duration patience) {
     if (device.is_idle()) {
       return leave(true);
     }
-    if (all_wait()) {  // no device is left to issue what others wait for
+    if (all_wait()) {  // no device remains to issue the work that others wait for
       return leave(false);
     }
     const std::uint64_t seen = happened_;
@@ -160,7 +161,7 @@ void FakeCluster::run() {
   }
 }
 
-/// Advances one stream of one device that can.
+/// Advances one stream of one device that can advance.
 bool FakeCluster::step() {
   std::vector<std::pair<std::size_t, std::size_t>> ready;
   for (std::size_t rank = 0; rank < devices_.size(); ++rank) {
@@ -204,8 +205,8 @@ void FakeCluster::trade(std::size_t rank) {
   }
 }
 
-/// Transfers messages whose groups are both first on their streams: the k-th of a communicator from one rank to another
-/// is the k-th that the other receives.
+/// Transfers messages whose groups are both first on their streams: the k-th message of a communicator from one rank to
+/// another is the k-th that the other rank receives.
 void FakeCluster::send(std::size_t rank, FakeOp& mine) {
   for (std::size_t i = 0; i < mine.sends.size(); ++i) {
     const Message& message = mine.sends[i];
@@ -355,7 +356,7 @@ StreamId FakeDriver::make_stream(bool /*urgent*/) {
   return StreamId{static_cast<std::int32_t>(streams_.size() - 1)};
 }
 
-/// Sets apart groups of eight, which is the granularity of an H100.
+/// Reserves groups of eight, which is the granularity of an H100.
 Partition FakeDriver::set_apart(int multiprocessors) {
   if (!sets_apart_) {
     return Driver::set_apart(multiprocessors);  // a driver before 12.4 does this
@@ -389,7 +390,7 @@ EventId FakeDriver::make_event(bool timed) {
   return EventId{static_cast<std::int32_t>(events_.size() - 1)};
 }
 
-/// Queues the op outside a capture; inside a capture adds it to the graph, which issues it anew at every launch.
+/// Queues the op outside a capture; inside a capture adds it to the graph, which issues it again at every launch.
 void FakeDriver::issue(StreamId stream, FakeOp op) {
   const Lock lock(cluster_.mutex_);
   ++cluster_.happened_;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Devices that only record their work and do it later, on the host, in a random order that streams, events and messages
-// allow: the worst that a real device may do. Whatever CUDA or NCCL would refuse, or get wrong silently, throws here:
-// memory under a closed gate, and anything loaded or connected on first use, such as kernels of cuBLASLt and NCCL's
-// channels, behind a gate or in a capture. Sums of NCCL are rounded to the wire's dtype at every hop, and every rank
-// has its own order of them. Multiprocessors come in groups of eight, 132 in total.
+// allow: the worst that a real device may do. Whatever CUDA or NCCL would refuse, or compute wrongly without an error,
+// throws here: memory requests under a closed gate, and anything loaded or connected on first use, such as kernels of
+// cuBLASLt and NCCL's channels, behind a gate or in a capture. Sums of NCCL are rounded to the wire's dtype at every
+// hop, and every rank has its own order of them. Multiprocessors come in groups of eight, 132 in total.
 #pragma once
 
 #include <chrono>
@@ -40,7 +40,7 @@ struct FakeOptions {
   std::string name = "a device that is not there";
 };
 
-/// One or several devices, each used by its own thread. Their work is done while any of them waits.
+/// One or several devices, each used by its own thread. Any waiting thread does the work of all devices.
 class FakeCluster {
  public:
   explicit FakeCluster(int devices = 1, std::uint64_t seed = 1) : FakeCluster(FakeOptions{devices, seed}) {}
@@ -52,10 +52,10 @@ class FakeCluster {
   [[nodiscard]] FakeDriver& device(int which) { return *devices_[static_cast<std::size_t>(which)]; }
   [[nodiscard]] int devices() const { return static_cast<int>(devices_.size()); }
   [[nodiscard]] const FakeOptions& options() const { return options_; }
-  /// Does work until the device has none left. Returns false if all devices with work wait and none can go on, or if
+  /// Does work until the device has none left. Returns false if all devices with work wait and none can continue, or if
   /// nothing happens for `patience`.
   [[nodiscard]] bool finish(const FakeDriver& device, Duration patience);
-  /// Returns the members of a rank's communicator: all that named the same colour at the same split.
+  /// Returns the members of a rank's communicator: all ranks that named the same colour at the same split.
   [[nodiscard]] std::vector<std::size_t> members(std::size_t communicator, std::size_t rank);
   /// Returns once `ranks` of them have named a colour at this split.
   void name_color(std::size_t split, std::size_t rank, int color, int ranks);
@@ -86,7 +86,7 @@ class FakeCluster {
   std::map<std::pair<std::size_t, std::size_t>, int> colors_;  // by split and rank
 
   friend class FakeNetwork;
-  /// A communicator, and who raises signals for whom.
+  /// A communicator, and the ranks that raise signals for each rank.
   struct Way {
     std::size_t communicator = 0;
     int from = 0, to = 0;
@@ -130,7 +130,7 @@ class FakeDriver final : public Driver {
   void upload(Address to, std::span<const std::byte> bytes) override;
   void download(std::span<std::byte> bytes, Address from) override;
   StreamId make_stream(bool urgent) override;
-  /// Makes the device refuse to set multiprocessors apart from now on.
+  /// Makes the device refuse to reserve multiprocessors from now on.
   void set_nothing_apart() { sets_apart_ = false; }
   /// Gives the device a fused attention from now on; a wrong one lets causal queries see all keys.
   void find_cudnn(bool wrong = false) {
@@ -164,20 +164,20 @@ class FakeDriver final : public Driver {
   void begin_trace() override;
   [[nodiscard]] std::vector<DeviceSpan> end_trace() override;
 
-  /// Restores the state that a new context finds: no gate is closed, nothing is captured or traced, and no stream has
+  /// Restores the state that a new context has: no gate is closed, nothing is captured or traced, and no stream has
   /// work left.
   void recover();
 
   /// Issues a message or collective of FakeNetwork.
   void give(StreamId stream, FakeOp op);
-  /// Issues one from a thread that has no label.
+  /// Issues a message or collective from a thread that has no label.
   void give_unlabelled(StreamId stream, FakeOp op);
-  /// Notes a first use that loads or connects something, which must not be behind a gate or in a capture.
+  /// Records a first use that loads or connects something, which must not be behind a gate or in a capture.
   void use(const std::string& what);
 
   /// Returns "product", "move", ... in the order of issue.
   [[nodiscard]] const std::vector<std::string>& issued() const { return issued_; }
-  /// Returns the ops that streams of a partition got.
+  /// Returns the ops that streams of a partition received.
   [[nodiscard]] const std::vector<std::string>& issued_apart() const { return issued_apart_; }
   [[nodiscard]] std::size_t allocations() const { return memory_.size(); }
 
@@ -209,7 +209,7 @@ class FakeDriver final : public Driver {
     void operator()(std::byte* block) const { std::free(block); }  // NOLINT(*-no-malloc)
   };
   friend class FakeNetwork;
-  /// The byte of this device's memory that is a window's on all ranks, if all allocate alike.
+  /// The byte of this device's memory that belongs to a window on all ranks, if all ranks allocate in the same way.
   struct Place {
     std::size_t block = 0;  // counted from the first allocation on
     Address offset = 0;
@@ -218,7 +218,7 @@ class FakeDriver final : public Driver {
   [[nodiscard]] Address at(const Place& place) const;
 
   std::map<Address, std::unique_ptr<std::byte, Free>> memory_;
-  std::vector<Address> allocated_;  // all there ever were; 0: released
+  std::vector<Address> allocated_;  // all that ever existed; 0: released
   std::vector<std::deque<FakeOp>> streams_;
   std::vector<Event> events_;
   bool open_ = true;
@@ -259,9 +259,9 @@ class FakeNetwork final : public Network {
   void put(std::size_t communicator, StreamId stream, const Message& data, Address to) override;
   void signal(std::size_t communicator, StreamId stream, int peer) override;
   void await_signals(std::size_t communicator, StreamId stream, const AwaitedSignals& signals) override;
-  /// From now on it waits for no signal: what comes of it shows which waits are needed.
+  /// From now on it waits for no signal; the results show which waits are needed.
   void leave_waits_out() { waits_ = false; }
-  /// Returns the signals for this rank, on all communicators, that were raised and not waited for.
+  /// Returns the signals for this rank, on all communicators, that were raised but not waited for.
   [[nodiscard]] int left_over() const;
   [[nodiscard]] std::optional<std::string> failure() override { return std::nullopt; }
   void abort() override {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Computations and moves on the GPU have the bits of the host's reference, on small and awkward shapes.
+// Computations and moves on the GPU have the bits of the host's reference, on small and irregular shapes.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -106,7 +106,7 @@ TEST_F(CudaKernels, FunctionsHaveTheReferencesBits) {
   }
 }
 
-TEST_F(CudaKernels, AnAddOfWhatCameOverAWireRoundsEveryTermFirst) {
+TEST_F(CudaKernels, AnAddAfterAWireRoundsEveryTermFirst) {
   std::vector<Matrix<float>> terms;
   FunctionCall call{.function = Function::add, .block = 16, .wire = DType::bf16};
   for (std::uint64_t i = 0; i < 4; ++i) {
@@ -139,7 +139,7 @@ TEST_F(CudaKernels, AnAddHasTheReferencesBitsInAllDtypes) {
   }
 }
 
-TEST_F(CudaKernels, FunctionsOfOneDtypeLeaveAnother) {
+TEST_F(CudaKernels, FunctionsConvertBetweenDtypes) {
   for (const FunctionCase& tested : {FunctionCase{Function::swiglu, Functions::real},
                                      {Function::gelu, Functions::real},
                                      {Function::norm, Functions::real},
@@ -164,7 +164,7 @@ TEST_F(CudaKernels, ProductsOfTwoDtypesHaveTheInterpretersBits) {
   EXPECT_EQ(get(call.out), expected_product(a, b, call, {}));
 }
 
-TEST_F(CudaKernels, AnAddInPlaceAndAZeroGoWhereTheyShould) {
+TEST_F(CudaKernels, AnAddInPlaceAndAZeroWriteTheRightRows) {
   const Matrix<float> before = some_values(4, 9, DType::fp32, 1);
   const Matrix<float> more = some_values(4, 9, DType::fp32, 2);
   const Panel accumulated = put(before, DType::fp32);
@@ -206,7 +206,7 @@ TEST_F(CudaKernels, FastFunctionsAreCloseToTheReference) {
   }
 }
 
-/// Returns rows of one matrix at their places in the whole; the other rows stay.
+/// Returns rows of one matrix at their places in the whole; the other rows keep their values.
 Matrix<float> rows_at(const Matrix<float>& whole, std::span<const std::int64_t> at) {
   Matrix<float> rows(static_cast<std::int64_t>(at.size()), whole.columns());
   for (std::int64_t row = 0; row < rows.rows(); ++row) {
@@ -258,7 +258,7 @@ class CudaAttention : public test::OnDevice {
   }
 };
 
-TEST_F(CudaAttention, InDoubleItHasTheReferencesBits) {
+TEST_F(CudaAttention, InDoubleHasTheBitsOfTheReference) {
   for (const AttentionCase& tested : attention_cases) {
     for (const Functions functions : {Functions::real, Functions::integer}) {
       for (const DType dtype : stored_dtypes) {
@@ -269,7 +269,7 @@ TEST_F(CudaAttention, InDoubleItHasTheReferencesBits) {
   }
 }
 
-TEST_F(CudaAttention, ByProductsItIsCloseToTheReference) {
+TEST_F(CudaAttention, ByProductsIsCloseToTheReference) {
   for (const AttentionCase& tested : attention_cases) {
     expect_close(tested, AttentionKernel::cublaslt);
   }
@@ -286,7 +286,7 @@ TEST_F(CudaAttention, ByProductsRowsOfAnyLengthAreCloseToTheReference) {
   }
 }
 
-TEST_F(CudaAttention, ByCudnnWhereItIsFoundItIsCloseToo) {
+TEST_F(CudaAttention, ByCudnnIsCloseToTheReference) {
   for (const AttentionCase& tested : attention_cases) {
     expect_close(tested, AttentionKernel::any);
   }
@@ -298,7 +298,7 @@ TEST_F(CudaAttention, ByCudnnWhereItIsFoundItIsCloseToo) {
   EXPECT_TRUE(by.starts_with("cuDNN")) << by;
 }
 
-/// Returns the tags that data.cpp gives a tensor, in a program that holds nothing else.
+/// Returns the tags that data.cpp gives a tensor, in a program that contains nothing else.
 Matrix<float> tags_of_the_host(std::int64_t rows, std::int64_t columns, DType dtype, std::uint64_t seed) {
   Program program;
   program.tensors = {{.name = "x",
@@ -308,7 +308,7 @@ Matrix<float> tags_of_the_host(std::int64_t rows, std::int64_t columns, DType dt
   return input_data(program, {.block = {rows, columns}}, DataKind::tags, seed).front();
 }
 
-TEST_F(CudaKernels, TagsOfAlignedRowsAreThoseOfTheHostToo) {
+TEST_F(CudaKernels, TagsOfAlignedRowsMatchTheHostToo) {
   for (const DType dtype : stored_dtypes) {
     const Matrix<float> whole = tags_of_the_host(3, 24, dtype, 5);
     const Panel panel = room(3, 24, dtype);
@@ -337,7 +337,7 @@ TEST_F(CudaKernels, RandomValuesDependOnTheirPlaceAlone) {
   EXPECT_NE(values.at(0, 1), values.at(1, 0));
 }
 
-TEST_F(CudaKernels, TagsAreThoseOfTheHost) {
+TEST_F(CudaKernels, TagsMatchTheHost) {
   constexpr std::uint64_t seed = 12;
   for (const DType dtype : stored_dtypes) {
     const Matrix<float> whole = tags_of_the_host(9, 14, dtype, seed);
@@ -371,7 +371,7 @@ class CudaMoves : public test::OnDevice {
   void expect_moved(const DeviceLink& link, DType from, DType wire, DType to) {
     MoveCall call{.wire = wire, .link = link};
     std::vector<Matrix<float>> expected;
-    for (int again = 0; again < 6; ++again) {  // more parts than one launch takes
+    for (int again = 0; again < 6; ++again) {  // more parts than one launch accepts
       for (const MoveCase& tested : move_cases) {
         const Matrix<float> values = some_values(tested.rows, tested.columns, from, 21 + expected.size());
         call.parts.push_back(
@@ -387,7 +387,7 @@ class CudaMoves : public test::OnDevice {
   }
 };
 
-TEST_F(CudaMoves, BytesArriveAsTheyWereAndNowhereElse) {
+TEST_F(CudaMoves, BytesArriveUnchangedAndNowhereElse) {
   for (const DType dtype : stored_dtypes) {
     expect_moved({.kind = LinkKind::copy, .ctas = 3}, dtype, dtype, dtype);
   }
@@ -430,12 +430,12 @@ TEST_F(CudaMoves, APacedLinkIsNeverFasterThanItsPace) {
   const Panel to = room(64, 512, DType::bf16);
   const EventId begin = driver().make_event(true);
   const EventId end = driver().make_event(true);
-  const Pace pace{std::chrono::microseconds(100), {64.0 * 512 * 2 * 1000}};  // a millisecond for all of it
+  const Pace pace{std::chrono::microseconds(100), {64.0 * 512 * 2 * 1000}};  // a millisecond for the whole move
   driver().record(begin, stream());
   driver().move(stream(), {.parts = {{from, to}}, .link = {.kind = LinkKind::paced, .pace = pace}});
   driver().record(end, stream());
   ASSERT_TRUE(driver().finish(patience));
-  // The clock of the pace steps by up to 1 us.
+  // The clock of the pace advances in steps of up to 1 us.
   EXPECT_GE(driver().elapsed(begin, end), std::chrono::microseconds(1099));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plugin without a GPU: it loads, knows its build, and names what is missing. Skipped if none was built.
+// The plugin without a GPU: it loads, reports its build, and names what is missing. Skipped if no plugin was built.
 #include "validate/cuda/load.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ const CudaPlugin& plugin() {
   return loaded;
 }
 
-TEST(CudaPluginFile, OneThatIsNotThereIsSaidWithWhatTheBuildFound) {
+TEST(CudaPluginFile, AMissingOneIsReportedWithWhatTheBuildFound) {
   const CudaPlugin none = load_cuda_plugin("/nowhere/libcommfuse_cuda.so");
   EXPECT_EQ(none.module, nullptr);
   EXPECT_FALSE(none.usable());
@@ -28,7 +28,7 @@ TEST(CudaPluginFile, OneThatIsNotThereIsSaidWithWhatTheBuildFound) {
                               "); install the CUDA Toolkit, 12.4 or later, and build again");
 }
 
-TEST(CudaPluginFile, OneThatIsNoLibraryIsSaidInTheLoadersWords) {
+TEST(CudaPluginFile, AnInvalidLibraryIsReportedInTheWordsOfTheLoader) {
   const std::filesystem::path path = std::filesystem::path(testing::TempDir()) / "commfuse_no_library.so";
   std::ofstream(path) << "no library\n";
   const CudaPlugin none = load_cuda_plugin(path);
@@ -46,9 +46,9 @@ class BuiltPlugin : public testing::Test {
   }
 };
 
-TEST_F(BuiltPlugin, IsOfTheBuildOfItsProgram) { EXPECT_EQ(plugin().module->build_id(), build_id_in_words()); }
+TEST_F(BuiltPlugin, IsFromTheBuildOfItsProgram) { EXPECT_EQ(plugin().module->build_id(), build_id_in_words()); }
 
-TEST_F(BuiltPlugin, SaysInOneSentenceWhyThereIsNoDevice) {
+TEST_F(BuiltPlugin, ExplainsAMissingDeviceInOneSentence) {
   if (plugin().usable()) {
     EXPECT_GT(plugin().module->devices(), 0);
     return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The network over a double of NCCL: the thread that launches, what ends a call that hangs, and the order in which
-// memory is registered. Needs NCCL's header and no GPU.
+// memory is registered. Needs NCCL's header but no GPU.
 #include <gtest/gtest.h>
 
 #ifdef COMMFUSE_NCCL_DOUBLE
@@ -126,14 +126,14 @@ TEST_F(NcclDoubleTest, GroupsLaunchInTheCallingThread) {
   }
 }
 
-TEST_F(NcclDoubleTest, WithoutBlockingGroupsLaunchInAThreadOfNccls) {
+TEST_F(NcclDoubleTest, NonblockingGroupsLaunchInAThreadOfNccl) {
   connect({.blocking = false});
   exchange(network().split(0));
   ASSERT_EQ(facts().launches.size(), 1U);
   EXPECT_NE(facts().launches[0].thread, std::this_thread::get_id());
 }
 
-TEST_F(NcclDoubleTest, GroupThatHangsIsAbortedByAnotherThread) {
+TEST_F(NcclDoubleTest, AHangingGroupIsAbortedByAnotherThread) {
   connect({.patience = std::chrono::milliseconds(100)});
   const std::size_t stuck = network().split(0);
   const std::size_t well = network().split(0);
@@ -153,7 +153,7 @@ TEST_F(NcclDoubleTest, GroupThatHangsIsAbortedByAnotherThread) {
   EXPECT_EQ(facts().aborts.size(), 3U);  // the other lane and the parent
 }
 
-TEST_F(NcclDoubleTest, CallsThatEndInTimeAreNotAborted) {
+TEST_F(NcclDoubleTest, CallsThatFinishInTimeAreNotAborted) {
   connect({.patience = std::chrono::milliseconds(40)});
   const std::size_t lane = network().split(0);
   const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(150);
@@ -166,14 +166,14 @@ TEST_F(NcclDoubleTest, CallsThatEndInTimeAreNotAborted) {
   EXPECT_EQ(facts().destroyed, 2);
 }
 
-TEST_F(NcclDoubleTest, RankThatNeverComesEndsTheWaitForIt) {
+TEST_F(NcclDoubleTest, AMissingRankEndsTheWaitForIt) {
   facts().hangs_in_init = true;
   EXPECT_EQ(failure_of([&] { connect({.patience = std::chrono::milliseconds(50)}); }),
             "ncclCommInitRankConfig did not end within 0.05 s; check that all ranks are running");
   EXPECT_EQ(facts().aborts.size(), 1U);
 }
 
-TEST_F(NcclDoubleTest, FarewellThatHangsEndsInAnAbort) {
+TEST_F(NcclDoubleTest, AHangingFinalizeEndsInAnAbort) {
   connect({.patience = std::chrono::milliseconds(50)});
   static_cast<void>(network().split(0));
   facts().hangs_in_finalize = true;
@@ -204,7 +204,7 @@ TEST_F(NcclDoubleTest, MemoryIsRegisteredInTheOrderOfItsAllocation) {
   std::ranges::for_each(at, [&](void* address) { memory->release(address); });
 }
 
-TEST_F(NcclDoubleTest, RegistrationThatHangsIsAborted) {
+TEST_F(NcclDoubleTest, AHangingRegistrationIsAborted) {
   connect({.registered = true, .patience = std::chrono::milliseconds(50)});
   static_cast<void>(network().split(0));
   facts().hangs_in_register = true;
@@ -212,13 +212,13 @@ TEST_F(NcclDoubleTest, RegistrationThatHangsIsAborted) {
   EXPECT_EQ(failure.find("ncclCommRegister did not return within 0.05 s"), 0U) << failure;
   facts().hangs_in_register = false;
   const std::shared_ptr<MemorySource> memory = device().source();
-  void* const at = memory->allocate(1);  // memory of no lane any more
+  void* const at = memory->allocate(1);  // memory that no longer belongs to a lane
   disconnect();
   memory->release(at);
   EXPECT_TRUE(facts().registrations.empty());
 }
 
-TEST_F(NcclDoubleTest, BuffersBecomeWindowsWhereTheyAreAskedFor) {
+TEST_F(NcclDoubleTest, BuffersBecomeWindowsOnRequest) {
   connect({.registered = true, .windows = true});
   EXPECT_TRUE(network().has_windows());
   EXPECT_FALSE(network().has_puts());
@@ -237,20 +237,20 @@ TEST_F(NcclDoubleTest, PutsAreRefusedWhereTheLibraryLacksThem) {
             "NCCL 2.28.9 has no ncclPutSignal; install 2.29.2 or later, or exchange by messages");
 }
 
-/// A library that has functions which the header lacks that this was compiled for.
+/// A library that has functions which are missing in the header of this build.
 class LaterNcclDoubleTest : public NcclDoubleTest {
  protected:
   LaterNcclDoubleTest() : NcclDoubleTest(COMMFUSE_NCCL_DOUBLE_LATER) {}
 };
 
-TEST_F(LaterNcclDoubleTest, PutsAreFoundAtRunTimeAndGoIntoWindows) {
+TEST_F(LaterNcclDoubleTest, PutsAreFoundAtRunTimeAndWriteIntoWindows) {
   ASSERT_NE(nccl().put_signal, nullptr);
   connect({.puts = true});
   EXPECT_TRUE(network().has_windows());
   EXPECT_TRUE(network().has_puts());
   const std::size_t lane = network().split(0);
   auto* const at = static_cast<std::byte*>(device().memory().allocate(4096));
-  ASSERT_EQ(facts().registrations.size(), 2U);  // one that is there before the first signal
+  ASSERT_EQ(facts().registrations.size(), 2U);  // a signal that exists before the first is raised
   EXPECT_TRUE(facts().registrations[0].window && facts().registrations[1].window);
   const auto address = [](const std::byte* byte) { return reinterpret_cast<Address>(byte); };
   Panel data = panel;
@@ -299,7 +299,7 @@ TEST(NcclAbsence, IsNamedByWhatNeedsNccl) {
       << none.absence();
 }
 
-TEST(NcclAbsence, IsThatOfALibraryWithoutItsFunctions) {
+TEST(NcclAbsence, CoversALibraryWithoutItsFunctions) {
   const NcclLibrary wrong(SharedLibrary({.product = "NCCL", .sonames = {"libc.so.6"}, .remedy = "install NCCL"}));
   EXPECT_EQ(wrong.absence(), "libc.so.6 lacks ncclGetVersion, which this program needs; install NCCL");
 }

@@ -25,11 +25,11 @@ using test::FakeNetwork;
 using test::points_of;
 using test::shared;
 
-/// The way of messages.
+/// How messages are sent.
 enum class Way : std::uint8_t {
   messages,
   puts,
-  puts_without_waits,  ///< Wrong: nobody waits for a signal.
+  puts_without_waits,  ///< Wrong: no rank waits for a signal.
 };
 
 /// Returns the combined verdict of the ranks on a program; each rank is a thread with a device of its own.
@@ -60,7 +60,7 @@ Verdict verified(const std::shared_ptr<const Program>& program, const VerifyOpti
         if (way != Way::puts_without_waits) {
           throw;
         }
-        verdict.integers.wrong = 1;  // A peer that waits for nothing may have freed its window already.
+        verdict.integers.wrong = 1;  // A peer that waits for nothing may already have freed its window.
       }
       EXPECT_TRUE(way == Way::puts_without_waits || network.left_over() == 0) << program->name;
     });
@@ -100,7 +100,8 @@ TEST_P(GpusOnEveryRankCount, PutsAndSignalsGiveTheInterpretersBits) {
   }
 }
 
-/// Two-sided messages wait for their receivers too where the program pushes; puts do not, unless they land in scratch.
+/// Two-sided messages wait for their receivers even where the program pushes; puts do not, unless they write to
+/// scratch.
 TEST(NcclExecutor, RingsOfEveryProtocolGiveTheInterpretersBits) {
   for (const Protocol protocol : {Protocol::rendezvous, Protocol::push, Protocol::pull}) {
     for (const DType stored : {DType::bf16, DType::fp32}) {
@@ -176,7 +177,7 @@ TEST(NcclExecutor, SumsOfNcclAreRightThoughTheirBitsAreNotTheInterpreters) {
   EXPECT_GT(verdict.bound.worst, 0.0);
 }
 
-TEST(NcclExecutor, SumsOfTwoRanksAreHeldToTheBits) {
+TEST(NcclExecutor, SumsOfTwoRanksRequireEqualBits) {
   const CheckedOperation& gemm_rs = *std::ranges::find(checked_operations(), "gemm_rs", &CheckedOperation::name);
   const auto program = shared(program_of({&gemm_rs, &serial_strategy, {}, 2, 1}));
   const Verdict verdict = verified(program, {.orders = 2, .library_sums = true}, LaunchMode::stream);
@@ -191,7 +192,7 @@ TEST(NcclExecutor, GivesTheSameBitsBehindAGateAndByGraph) {
   EXPECT_TRUE(verified(program, {.orders = 2}, LaunchMode::graph).ok());
 }
 
-/// Two ranks; rank 0 sends to 1 and gets something back, by one op of the one and two ops of the other.
+/// Two ranks; rank 0 sends to 1 and receives something back, by one op on one rank and two ops on the other.
 TEST(NcclPlan, SignalsOfOneRankAreCountedTogether) {
   const CheckedOperation& ag = *std::ranges::find(checked_operations(), "ag_gemm", &CheckedOperation::name);
   const auto program = shared(program_of({&ag, &commfuse_strategy, {}, 2, 1}));
@@ -203,7 +204,7 @@ TEST(NcclPlan, SignalsOfOneRankAreCountedTogether) {
   for (std::size_t i = 0; i < commands.size(); ++i) {
     const bool exchanges_here = commands[i].kind == OpKind::exchange;
     exchanges += exchanges_here ? 1 : 0;
-    // The one peer raises two: that it is ready, and that its data are there.
+    // The only peer raises two signals: that it is ready, and that its data have arrived.
     EXPECT_EQ(signals[i], (exchanges_here ? PutSignals{true, 1, 1} : PutSignals{}));
   }
   EXPECT_GT(exchanges, 0);
@@ -241,7 +242,7 @@ TEST(NcclPlan, AllRanksCommunicateInTheSameOrder) {
         for (const NcclStep& step : plan.steps) {
           if (step.kind == NcclStep::Kind::exchange || step.kind == NcclStep::Kind::collective) {
             const auto op = static_cast<std::int32_t>(commands[static_cast<std::size_t>(step.command)].op);
-            EXPECT_GT(op, last) << program->name;  // by op: one order for all ranks
+            EXPECT_GT(op, last) << program->name;  // by op: the same order on all ranks
             last = op;
           }
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Features of NCCL by version: header and library both count, and a missing feature is reported.
+// Features of NCCL by version: header and library both matter, and a missing feature is reported.
 #include "validate/cuda/nccl_features.h"
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ TEST(NcclFeatures, AFeatureNeedsTheHeaderAndTheLibrary) {
   EXPECT_TRUE(has(both(2, 29, 2), NcclFeature::graph_usage));
 }
 
-TEST(NcclFeatures, OlderThanCommunicatorsThatSplitIsRefused) {
+TEST(NcclFeatures, RefusesVersionsWithoutCommunicatorSplits) {
   EXPECT_EQ(refused({}, {22809, 21703}),
             "NCCL 2.17.3 is older than 2.18, which cannot give every lane a communicator; install a newer one");
   EXPECT_EQ(refused({}, {22809, 21801}), "");
@@ -54,7 +54,7 @@ TEST(NcclFeatures, PutsNeedTheLibraryAndWindowsOfTheHeader) {
             0U);
 }
 
-TEST(NcclFeatures, WindowsAreRegisteredWhereTheyAreAskedFor) {
+TEST(NcclFeatures, WindowsAreRegisteredOnRequest) {
   const NetworkOptions windows{.registered = true, .windows = true};
   EXPECT_TRUE(registers_windows(windows, both(2, 27, 0)));
   EXPECT_FALSE(registers_windows(windows, both(2, 26, 5)));
@@ -74,7 +74,7 @@ TEST(NcclFeatures, NothingIsNotedWhereAllOptionsHaveTheirEffect) {
   EXPECT_EQ(notes_on(every_option, both(2, 28, 9)), std::vector<std::string>{});
 }
 
-TEST(NcclFeatures, WhatAVersionDoesNotKnowIsNoted) {
+TEST(NcclFeatures, UnsupportedOptionsOfAVersionAreNoted) {
   const std::vector<std::string> expected{
       "NCCL 2.18.5 cannot register buffers, so they are copied; 2.19.0 can",
       "NCCL 2.18.5 has no CTA policy, so the default runs; 2.27.0 can",
@@ -83,7 +83,7 @@ TEST(NcclFeatures, WhatAVersionDoesNotKnowIsNoted) {
   EXPECT_EQ(notes_on({.cta_policy = 1, .registered = true}, both(2, 18, 5)), expected);
 }
 
-TEST(NcclFeatures, ThePolicyWithoutCtasIsYoungerThanPolicies) {
+TEST(NcclFeatures, ThePolicyWithoutCtasIsNewerThanPolicies) {
   const std::vector<std::string> expected{
       "NCCL 2.27.5 has no collectives without CTAs, so the default runs; 2.28.3 can"};
   EXPECT_EQ(notes_on({.cta_policy = 2}, both(2, 27, 5)), expected);
@@ -95,7 +95,7 @@ TEST(NcclFeatures, AHeaderOfAnotherMinorVersionIsNoted) {
   EXPECT_EQ(notes_on({}, {22803, 22809}), std::vector<std::string>{});
 }
 
-TEST(NcclFeatures, WhatNcclReadsOnceLeavesTheUsersOrderAndForcesChannels) {
+TEST(NcclFeatures, ProcessVariablesSetLaunchOrderAndChannels) {
   const std::vector<NcclVariable> plain{{"NCCL_LAUNCH_ORDER_IMPLICIT", "1", false}};
   EXPECT_EQ(process_variables({}), plain);
   std::vector<NcclVariable> tuned = plain;
@@ -103,7 +103,7 @@ TEST(NcclFeatures, WhatNcclReadsOnceLeavesTheUsersOrderAndForcesChannels) {
   EXPECT_EQ(process_variables({.least_p2p_channels = 32}), tuned);
 }
 
-TEST(NcclFeatures, GraphsDoNotMixWhereNcclCanBeTold) {
+TEST(NcclFeatures, GraphsDoNotMixWhereNcclSupportsIt) {
   const NetworkOptions graphs{.graphs = true};
   EXPECT_EQ(graph_usage_mode(graphs, both(2, 26, 0)), std::nullopt);
   EXPECT_EQ(graph_usage_mode(graphs, both(2, 28, 9)), std::nullopt);
@@ -114,7 +114,7 @@ TEST(NcclFeatures, GraphsDoNotMixWhereNcclCanBeTold) {
   EXPECT_EQ(graph_usage_mode({}, both(2, 30, 7)), std::nullopt);
 }
 
-// NCCL allows NCCL_GRAPH_STREAM_ORDERING=0 without mixing only, and with one operation at a time on a GPU; lanes
+// NCCL allows NCCL_GRAPH_STREAM_ORDERING=0 only without mixing, and with one operation at a time on a GPU; lanes
 // overlap.
 TEST(NcclFeatures, TheOrderOfGraphsIsLeftToNccl) {
   for (const bool graphs : {false, true}) {
@@ -137,7 +137,7 @@ TEST(NcclFeatures, CostsOfGraphsAreNoted) {
   EXPECT_EQ(notes_on({}, both(2, 30, 7)), std::vector<std::string>{});
 }
 
-TEST(NcclFeatures, WithoutNvlsTheAlgorithmsAreAllOthers) {
+TEST(NcclFeatures, WithoutNvlsAllOtherAlgorithmsRemain) {
   EXPECT_EQ(algorithms_without_nvls({.nvls = false}), "^NVLS,NVLSTree");
   EXPECT_EQ(algorithms_without_nvls({}), "");
 }

@@ -20,7 +20,7 @@ TEST(NearHost, ListsOfProcessorsAreRead) {
   }
 }
 
-TEST(NearHost, TheBusKnowsTheProcessorsOfADevice) {
+TEST(NearHost, TheBusNamesTheProcessorsOfADevice) {
   const OwnFolder folder;
   std::filesystem::create_directories("0000:1b:00.0");
   std::ofstream("0000:1b:00.0/local_cpulist") << "2-3\n";
@@ -28,7 +28,7 @@ TEST(NearHost, TheBusKnowsTheProcessorsOfADevice) {
   EXPECT_TRUE(processors_near("0000:1C:00.0", "./").empty());
 }
 
-TEST(NearHost, AThreadGoesThereAndComesBack) {
+TEST(NearHost, AThreadMovesThereAndBack) {
   cpu_set_t before;
   ASSERT_EQ(::sched_getaffinity(0, sizeof before, &before), 0);
   int first = 0;

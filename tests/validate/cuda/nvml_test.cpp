@@ -14,7 +14,7 @@ TEST(Nvml, ReasonsAreNamedByTheirBits) {
   EXPECT_EQ(reasons_in_words(0x4 | 0x1000), "the power cap, reasons 0x1000");
 }
 
-TEST(Nvml, AStateIsToldAsFarAsItIsKnown) {
+TEST(Nvml, AStateIsReportedAsFarAsItIsKnown) {
   EXPECT_EQ(
       in_words(
           {.clock_mhz = 1980, .memory_clock_mhz = 3201, .watts = 111.6, .celsius = 41, .nvlinks = 18, .held_back = 0}),
@@ -22,7 +22,7 @@ TEST(Nvml, AStateIsToldAsFarAsItIsKnown) {
   EXPECT_EQ(in_words({.celsius = 35}), "35 C");
 }
 
-TEST(Nvml, ADeviceThatNobodyKnowsHasNoState) { EXPECT_EQ(device_state("GPU-no-such-device").has_value(), false); }
+TEST(Nvml, AnUnknownDeviceHasNoState) { EXPECT_EQ(device_state("GPU-no-such-device").has_value(), false); }
 
 }  // namespace
 }  // namespace commfuse::validate

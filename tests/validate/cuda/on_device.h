@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrices in the memory of a GPU, for tests of the plugin. Without a GPU they run on the software GPU, and say so;
-// with SOFTWARE_GPU=off they are skipped instead, so that a pass is a pass on hardware.
+// Matrices in the memory of a GPU, for tests of the plugin. Without a GPU the tests run on the software GPU, and say
+// so; with SOFTWARE_GPU=off they are skipped instead, so that a pass is a pass on hardware.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -40,7 +40,7 @@ inline Matrix<float> stored_as(DType dtype, Matrix<float> values) {
   return values;
 }
 
-/// Returns the plugin, or that of the software GPU if it finds no GPU.
+/// Returns the plugin, or that of the software GPU if the plugin finds no GPU.
 inline CudaPlugin plugin_for_tests() {
   CudaPlugin plugin = load_cuda_plugin();
   const char* wanted = std::getenv("SOFTWARE_GPU");  // NOLINT(concurrency-mt-unsafe): nobody changes it
@@ -69,8 +69,8 @@ class OnDevice : public testing::Test {
   [[nodiscard]] Driver& driver() { return *driver_; }
   [[nodiscard]] StreamId stream() const { return stream_; }
 
-  /// Allocates bytes of 0xff, which is NaN; `beside` more columns lie between two rows, and that many elements before
-  /// the first.
+  /// Allocates bytes of 0xff, which is NaN; `beside` more columns lie between two rows, and as many elements before the
+  /// first row.
   Panel room(std::int64_t rows, std::int64_t columns, DType dtype, std::int64_t beside = 0) {
     const std::int64_t stride = columns + beside;
     const auto bytes = static_cast<std::size_t>((rows * stride + beside) * bytes_of(dtype));
@@ -89,7 +89,7 @@ class OnDevice : public testing::Test {
     return panel;
   }
 
-  /// Reads a matrix once all issued work has ended.
+  /// Reads a matrix once all issued work has finished.
   Matrix<float> get(const Panel& panel) {
     EXPECT_TRUE(driver().finish(patience));
     Matrix<float> values(panel.rows, panel.columns);
@@ -101,7 +101,7 @@ class OnDevice : public testing::Test {
     return values;
   }
 
-  /// True if the bytes between the rows are as room() left them.
+  /// True if the bytes between the rows still have the values from room().
   bool is_untouched_beside(const Panel& panel) {
     const std::int64_t beside = panel.stride - panel.columns;
     std::vector<std::byte> bytes(static_cast<std::size_t>(beside * bytes_of(panel.dtype)));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Partitions on a device of 132 multiprocessors that hands them out in groups of eight.
+// Partitions of a device with 132 multiprocessors that it assigns in groups of eight.
 #include "validate/cuda/module/partition_pool.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ struct DeviceState {
   int made = 0;
 };
 
-/// A resource is a number of multiprocessors, as a piece of the device.
+/// A resource is a number of multiprocessors, which stands for a part of the device.
 class ContextsDouble {
  public:
   using Resource = int;
@@ -49,7 +49,7 @@ class PartitionsOf132 : public testing::Test {
   std::optional<PartitionPool<ContextsDouble>> pool_{ContextsDouble(state_)};
 };
 
-TEST_F(PartitionsOf132, OneAfterAnotherEachFindsTheWholeDevice) {
+TEST_F(PartitionsOf132, ConsecutivePartitionsFindTheWholeDevice) {
   const std::size_t half = pool_->add(66);
   EXPECT_EQ(pool_->multiprocessors(half), 72);
   EXPECT_THROW(static_cast<void>(pool_->add(116)), std::runtime_error);
@@ -59,7 +59,7 @@ TEST_F(PartitionsOf132, OneAfterAnotherEachFindsTheWholeDevice) {
   EXPECT_EQ(state_->contexts.size(), 1U);
 }
 
-TEST_F(PartitionsOf132, WhatWasGivenBackIsSetApartBesideOthers) {
+TEST_F(PartitionsOf132, ReleasedMultiprocessorsAreReservedBesideOthers) {
   const std::size_t first = pool_->add(64);
   const std::size_t second = pool_->add(60);
   EXPECT_THROW(static_cast<void>(pool_->add(8)), std::runtime_error);
@@ -70,7 +70,7 @@ TEST_F(PartitionsOf132, WhatWasGivenBackIsSetApartBesideOthers) {
   EXPECT_EQ(pool_->multiprocessors(second), 64);
 }
 
-TEST_F(PartitionsOf132, PartitionThatWasGivenBackIsRefusedAndItsNumberNotUsedAgain) {
+TEST_F(PartitionsOf132, AReleasedPartitionIsRefusedAndItsNumberNotReused) {
   const std::size_t first = pool_->add(8);
   pool_->give_back(first);
   EXPECT_FALSE(pool_->contains(first));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One device per rank, with copies and flags in each other's memory: equal bits in every order that the streams of all
-// ranks allow, and other bits as soon as one kind of wait is missing.
+// ranks allow, and different bits as soon as one kind of wait is missing.
 #include "validate/cuda/peer_executor.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ using test::shared;
 /// Selects the waits to omit, by the number of their flag.
 using LeftOut = std::function<bool(std::int64_t flag)>;
 
-/// Runs `work` on every rank, a thread each with a device of its own. Rethrows the first exception.
+/// Runs `work` on every rank, in a separate thread with a separate device. Rethrows the first exception.
 template <class Work>
 void on_ranks(int ranks, std::uint64_t seed, const LeftOut& left_out, const Work& work) {
   FakeCluster cluster(ranks, seed);
@@ -119,7 +119,7 @@ TEST(PeerExecutor, WiresOfEightBitsGiveTheInterpretersBits) {
     for (CheckPoint point : points_of(operation(name), 3, DType::bf16)) {
       point.wire = DType::fp8;
       const auto program = shared(program_of(point));
-      if (peer_findings(*program).empty()) {  // nobody converts what is pulled
+      if (peer_findings(*program).empty()) {  // nothing converts pulled data
         EXPECT_TRUE(verified(program, LaunchMode::stream).ok()) << program->name;
         ++run;
       }
@@ -133,7 +133,7 @@ TEST(PeerExecutor, GivesTheSameBitsBehindAGate) {
   EXPECT_TRUE(verified(program, LaunchMode::gated).ok());
 }
 
-/// `iterations` of a program, from the interpreter's memory: whether all ranks end with the interpreter's.
+/// Runs `iterations` of a program from the interpreter's memory; true if all ranks end with the interpreter's contents.
 bool ends_as_interpreted(const std::shared_ptr<const Program>& program, int iterations, std::uint64_t seed,
                          const LeftOut& left_out = {}) {
   const Sizes sizes = checked_sizes(*program)[0];
@@ -156,7 +156,7 @@ bool ends_as_interpreted(const std::shared_ptr<const Program>& program, int iter
   return same;
 }
 
-/// True if some order of the streams shows that these waits are missing.
+/// True if some order of the streams reveals that these waits are missing.
 bool is_seen(const std::shared_ptr<const Program>& program, const LeftOut& left_out) {
   for (std::uint64_t seed = 1; seed <= 8; ++seed) {
     try {
@@ -170,7 +170,7 @@ bool is_seen(const std::shared_ptr<const Program>& program, const LeftOut& left_
   return false;
 }
 
-/// Returns the numbers of the flags that `of` picks of every exchange, or of every collective, of the program.
+/// Returns the numbers of the flags that `of` selects from every exchange or every collective of the program.
 template <class Pick>
 LeftOut flags_of(const Program& program, OpKind kind, const Pick& pick) {
   std::vector<std::int64_t> numbers;
@@ -196,7 +196,7 @@ INSTANTIATE_TEST_SUITE_P(OfEveryProtocol, MissingWaits,
                                                                      : "Rendezvous";
                          });
 
-TEST_P(MissingWaits, ForArrivalsAreSeen) {
+TEST_P(MissingWaits, ForArrivalsAreDetected) {
   const auto program = shared(ring(4, GetParam()));
   for (std::uint64_t seed = 1; seed <= 8; ++seed) {
     EXPECT_TRUE(verified(program, LaunchMode::stream, seed).ok());
@@ -211,8 +211,8 @@ TEST(PeerExecutor, RingsThatAddUpKeepTheirBitsInEveryOrder) {
   }
 }
 
-// Most receivers are ready before anybody can send to them; rings that add reuse their buffers again and again.
-TEST(PeerExecutor, AMissingWaitForTheReceiverIsSeen) {
+// Most receivers are ready before any rank can send to them; rings that add reuse their buffers repeatedly.
+TEST(PeerExecutor, DetectsAMissingWaitForTheReceiver) {
   const auto program = shared(program_of({&operation("gemm_rs"), &commfuse_strategy, {}, 4, 1}));
   EXPECT_TRUE(verified(program, LaunchMode::stream).ok());
   EXPECT_TRUE(is_seen(program, flags_of(*program, OpKind::exchange, readiness))) << program->name;
@@ -254,7 +254,7 @@ LeftOut flags_of_members(const Program& program, const Pick& pick) {
   });
 }
 
-TEST(PeerExecutor, MissingWaitsOfCollectivesAreSeen) {
+TEST(PeerExecutor, DetectsMissingWaitsOfCollectives) {
   const auto scattered = shared(program_of({&operation("gemm_rs"), &serial_strategy, {}, 3, 1}));
   EXPECT_TRUE(verified(scattered, LaunchMode::stream).ok());
   EXPECT_TRUE(is_seen(scattered, flags_of_members(*scattered, [](const PeerFlags& flags, OpId op, std::size_t member) {
@@ -312,7 +312,7 @@ TEST(PeerExecutor, ARankThatNeverComesEndsTheOthers) {
       throw std::logic_error("rank 1 has gone");
     }
     EXPECT_THROW(executor.run({}), Stuck);
-    // Its flags let every wait pass from now on: a run would read what nobody has sent.
+    // The flags of this window let every wait pass from now on: a run would read data that no rank has sent.
     EXPECT_EQ(refusal_of([&] { executor.run({}); }), abandoned);
     EXPECT_EQ(refusal_of([&] { const PeerLease again(windows, {.flags = 1, .data = {1}}); }), abandoned);
     ++stuck;
@@ -333,7 +333,7 @@ TEST(PeerExecutor, EveryOpOfABenchFitsBehindAGate) {
   }
 }
 
-TEST(PeerWindows, AreLentAnewAndGrowOnceAllHaveClosedThem) {
+TEST(PeerWindows, AreReusedAndGrowOnceAllRanksHaveClosedThem) {
   on_ranks(3, 1, {}, [&](int rank, Device& /*device*/, PeerWindows& windows) {
     Address first = 0;
     {

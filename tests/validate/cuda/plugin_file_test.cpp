@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The linked files of the plugin: machines keep NVIDIA's libraries where their loader does not look, so the plugin may
-// require none of them. The plugin of the software GPU has the same sources, and loads its doubles as late. Skipped if
-// no plugin was built or readelf is missing.
+// require none of them. The plugin of the software GPU has the same sources, and loads its doubles equally late.
+// Skipped if no plugin was built or readelf is missing.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -39,7 +39,7 @@ std::vector<std::string> matches_in(const std::string& text, const std::regex& p
   return matches;
 }
 
-/// Returns COMMFUSE_CUDA_PLUGIN if it is set, else the plugin of the software GPU.
+/// Returns COMMFUSE_CUDA_PLUGIN if it is set, otherwise the plugin of the software GPU.
 std::filesystem::path software_plugin() {
   const char* chosen = std::getenv("COMMFUSE_CUDA_PLUGIN");  // NOLINT(concurrency-mt-unsafe): nobody changes it
   return chosen == nullptr ? COMMFUSE_SOFTWARE_GPU : chosen;
@@ -65,7 +65,7 @@ INSTANTIATE_TEST_SUITE_P(Files, PluginFile, testing::Bool(), [](const testing::T
   return std::string(file.param ? "OfTheSoftwareGpu" : "OfTheToolkit");
 });
 
-TEST_P(PluginFile, NeedsNoLibraryOfNvidias) {
+TEST_P(PluginFile, NeedsNoLibraryOfNvidia) {
   const std::regex needed(R"(\(NEEDED\)[^\[]*\[([^\]]*)\])");
   const std::regex of_nvidia("lib(cu|nccl|nv).*");
   const std::vector<std::string> libraries = matches_in(read_, needed);

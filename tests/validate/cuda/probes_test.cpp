@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Probes of a device, on one that takes a microsecond for every call.
+// Probes of a device, on a device that takes a microsecond for every call.
 #include "validate/cuda/probes.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ TEST(Probes, AChainOfKernelsTakesWhatItsLinksTake) {
   const std::vector<ProbeRow> rows = stage_named("launch").ask(device, {.repetitions = 3});
   // 100 kernels, and the record at the end: every call takes a microsecond on this device.
   EXPECT_DOUBLE_EQ(row_named(rows, "kernel_gap").samples.at(0), 1.01);
-  // A link of this chain is a kernel, a record and a wait.
+  // Each link of this chain is a kernel, a record and a wait.
   EXPECT_DOUBLE_EQ(row_named(rows, "event_wake").samples.at(0), 3.01);
   EXPECT_DOUBLE_EQ(row_named(rows, "graph_node").samples.at(0), 1.01);
   EXPECT_EQ(row_named(rows, "host_launch").samples.size(), 3U);
@@ -42,7 +42,7 @@ TEST(Probes, RowsAreCommaSeparatedWithTheirMedian) {
   EXPECT_EQ(to_csv("links", {&row, 1}), "links,copy,bytes=4096;ctas=4,us,3,2.0000,1.0000,3.0000\n");
 }
 
-TEST(Probes, EveryStageIsAskedForByAName) {
+TEST(Probes, EveryStageIsRequestedByName) {
   for (const ProbeStage& stage : probe_stages()) {
     EXPECT_FALSE(stage.name.empty());
     EXPECT_FALSE(stage.what.empty());
@@ -50,7 +50,7 @@ TEST(Probes, EveryStageIsAskedForByAName) {
   EXPECT_EQ(probe_stages().size(), 10U);
 }
 
-TEST(Probes, ADeviceThatSetsNothingApartSaysSo) {
+TEST(Probes, ReportsADeviceWithoutPartitions) {
   FakeCluster cluster;
   cluster.device(0).set_nothing_apart();
   Device device(cluster.device(0));
@@ -60,7 +60,7 @@ TEST(Probes, ADeviceThatSetsNothingApartSaysSo) {
   EXPECT_EQ(rows[0].samples, std::vector<double>{0.0});
 }
 
-TEST(Probes, HalfAndMostOfAnH100AreSetApartOneAfterTheOther) {
+TEST(Probes, HalfAndMostOfAnH100AreReservedInSequence) {
   FakeCluster cluster(test::FakeOptions{.most_work = 0.0});  // with 132 multiprocessors, in groups of eight
   Device device(cluster.device(0));
   const std::vector<ProbeRow> rows = stage_named("partitions").ask(device, {.repetitions = 1});
@@ -76,7 +76,7 @@ TEST(Probes, HalfAndMostOfAnH100AreSetApartOneAfterTheOther) {
 
 TEST(Probes, NoStageRunsAnythingForTheFirstTimeBehindAGate) {
   for (const ProbeStage& stage : probe_stages()) {
-    FakeCluster cluster(test::FakeOptions{.most_work = 0.0});  // throws where that happens
+    FakeCluster cluster(test::FakeOptions{.most_work = 0.0});  // throws if that happens
     cluster.device(0).find_cudnn();
     Device device(cluster.device(0));
     ProbeOptions options{.repetitions = 1, .quick = true, .lengths = {16}};
@@ -102,7 +102,7 @@ std::vector<ProbeRow> ask_fused(FakeDriver& driver) {
   return stage_named("fused").ask(device, {.repetitions = 2, .lengths = {16}});
 }
 
-TEST(Probes, FusedAttentionIsHeldAgainstOurs) {
+TEST(Probes, FusedAttentionIsComparedWithOurs) {
   FakeCluster cluster;
   cluster.device(0).find_cudnn();
   const std::vector<ProbeRow> rows = ask_fused(cluster.device(0));
@@ -127,7 +127,7 @@ TEST(Probes, AFusedAttentionThatSeesTooMuchIsFarFromOurs) {
   }
 }
 
-TEST(Probes, WhereThereIsNoFusedAttentionOneRowSaysSo) {
+TEST(Probes, WithoutFusedAttentionOneRowReportsIt) {
   FakeCluster cluster;
   const std::vector<ProbeRow> rows = ask_fused(cluster.device(0));
   ASSERT_EQ(rows.size(), 1U);
@@ -135,7 +135,7 @@ TEST(Probes, WhereThereIsNoFusedAttentionOneRowSaysSo) {
   EXPECT_EQ(rows[0].samples, std::vector{0.0});
 }
 
-TEST(Probes, AMessageToOneselfIsTimedWhereThereIsANetwork) {
+TEST(Probes, AMessageToTheOwnRankIsTimedWithANetwork) {
   FakeCluster cluster;
   Device device(cluster.device(0));
   EXPECT_TRUE(stage_named("nccl").ask(device, {}).empty());

@@ -9,8 +9,8 @@
 
 namespace commfuse::validate::test {
 
-/// Every rank ends with the rows of all, which go round a ring of so many. A rank may be written to by a push, and read
-/// by a pull, until its neighbour says that it has gone on: a credit.
+/// Every rank ends with the rows of all ranks, which go round a ring of this many ranks. A push may write to a rank,
+/// and a pull may read from it, until its neighbour reports that it has gone on: a credit.
 inline Program ring(std::int32_t ranks, Protocol protocol, DType stored = DType::bf16, DType wire = DType::bf16) {
   ProgramBuilder builder("ring", Mesh{{{"tp", ranks}}});
   const DimensionId tokens = builder.dimension("tokens", ranks);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Search for libraries in a tree that stands for a machine, and messages about missing ones.
+// Searches for libraries in a tree that stands for a machine, and messages about missing libraries.
 #include "validate/cuda/module/shared_library.h"
 
 #include <dlfcn.h>
@@ -108,7 +108,7 @@ TEST_F(LibrarySearch, AbsenceNamesTheLibraryThePlacesAndTheRemedyInOneLine) {
                 (root() / "opt/torch").string() + "; install it or add its folder to LD_LIBRARY_PATH");
 }
 
-TEST_F(LibrarySearch, FileThatCannotBeLoadedIsSaidInTheLoadersWords) {
+TEST_F(LibrarySearch, FileThatCannotBeLoadedIsReportedInTheLoadersWords) {
   const fs::path file = make("usr/local/cuda/lib64") / soname;
   std::ofstream(file) << "no library\n";
   const std::string absence = search({.root = root()}).absence();

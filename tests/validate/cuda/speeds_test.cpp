@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// No schedule hangs or changes a bit, however fast its streams are: the plugin on the software GPU, whose streams
-// dawdle by a seed, runs schedules of every strategy on 1 to 8 ranks many times, as virtual ranks of one GPU and as
-// ranks of NCCL with a GPU each. SOFTWARE_GPU_SPEEDS is how often each runs: 2 here, 20 in .ci/full.
+// No schedule hangs or changes a bit, however fast its streams are: the plugin on the software GPU, whose streams are
+// delayed by a seed, runs schedules of every strategy on 1 to 8 ranks many times, as virtual ranks of one GPU and as
+// ranks of NCCL with a GPU each. SOFTWARE_GPU_SPEEDS is the number of runs of each: 2 here, 20 in .ci/full.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ namespace {
 using test::points_of;
 using test::shared;
 
-/// A run that makes no progress for this long counts as one that hangs.
+/// A run without progress for this long counts as hanging.
 constexpr Duration watchdog = std::chrono::seconds(60);
 
 int speeds() {
@@ -61,9 +61,9 @@ bool same_bits(const std::vector<Matrix<float>>& left, const std::vector<Matrix<
   });
 }
 
-/// Runs a schedule at so many speeds on integers, whose sums have the same bits in every order, and names each run that
-/// hangs or leaves memory unlike the interpreter's. Because order does not matter, GEMMs are the library's, which take
-/// a third of the processor's time of exact ones.
+/// Runs a schedule at the given number of speeds on integers, whose sums have the same bits in every order, and names
+/// each run that hangs or whose memory differs from the interpreter's. Because order does not matter, GEMMs are the
+/// library's, which take a third of the processor time of exact ones.
 std::vector<std::string> wrong_runs(Executor& executor, int times) {
   const Program& program = executor.program();
   const std::vector<Matrix<float>> inputs = integer_data(program, executor.sizes(), 1).inputs;
@@ -104,7 +104,7 @@ class EverySpeed : public testing::TestWithParam<std::int32_t> {
   static void SetUpTestSuite() {
     // NOLINTBEGIN(concurrency-mt-unsafe): before the plugin's threads
     ::setenv("SOFTWARE_GPU_DEVICES", "8", 1);
-    ::setenv("SOFTWARE_GPU_MULTIPROCESSORS", "8", 1);  // kernels of few blocks
+    ::setenv("SOFTWARE_GPU_MULTIPROCESSORS", "8", 1);  // kernels with few blocks
     // NOLINTEND(concurrency-mt-unsafe)
     plugin_ = std::make_unique<CudaPlugin>(load_cuda_plugin(COMMFUSE_SOFTWARE_GPU));
   }
@@ -136,7 +136,7 @@ TEST_P(EverySpeed, GivesVirtualRanksTheSameBits) {
   }
 }
 
-/// Returns the faults of each rank, for ranks with a GPU each and NCCL of these options between them.
+/// Returns the faults of each rank, for ranks that each have a GPU, connected by NCCL with these options.
 std::vector<std::vector<std::string>> wrong_by_rank(const CudaModule& module, int count,
                                                     const std::vector<CheckPoint>& points, NetworkOptions options) {
   options.patience = watchdog;
@@ -173,7 +173,7 @@ TEST_P(EverySpeed, GivesRanksOfNcclTheSameBits) {
   EXPECT_EQ(wrong_by_rank(module(), GetParam(), schedules_on(GetParam()), {}), nothing);
 }
 
-/// Schedules of one operation that gathers and one that scatters; on an odd number of ranks over wires of fp8.
+/// Schedules of one operation that gathers and of one that scatters; on an odd number of ranks over fp8 wires.
 TEST_P(EverySpeed, GivesPutsOfNcclTheSameBits) {
   std::vector<CheckPoint> points;
   for (CheckPoint point : schedules_on(GetParam())) {

@@ -150,7 +150,7 @@ TEST(VirtualExecutor, RunsAllButCommunicationOnAPartitionAndGivesTheSameBits) {
   EXPECT_LT(count(fake.issued_apart(), "move"), count(fake.issued(), "move"));
 }
 
-TEST(VirtualExecutor, APartitionThatIsTooLargeIsSaid) {
+TEST(VirtualExecutor, ReportsATooLargePartition) {
   const auto program = program_named("ag_gemm", "serial", 2);
   FakeCluster cluster;  // with 132 multiprocessors
   Device device(cluster.device(0));
@@ -158,7 +158,7 @@ TEST(VirtualExecutor, APartitionThatIsTooLargeIsSaid) {
   EXPECT_THROW(executor.run({}), std::runtime_error);
 }
 
-TEST(VirtualExecutor, IsHeldToAnOracleOfItsOwnKind) {
+TEST(VirtualExecutor, IsComparedWithAnOracleOfItsOwnKind) {
   const auto program = program_named("gemm_rs", "commfuse", 4);
   FakeCluster cluster(1, 5);
   Device device(cluster.device(0));
@@ -168,7 +168,7 @@ TEST(VirtualExecutor, IsHeldToAnOracleOfItsOwnKind) {
   EXPECT_GT(verdict.same_order->elements, 0);
 }
 
-TEST(VirtualExecutor, RefusesAGateWithMoreBehindItThanAStreamTakes) {
+TEST(VirtualExecutor, RefusesAGateWithMoreWorkThanAStreamHolds) {
   const auto program = program_named("ag_gemm", "commfuse", 4);
   FakeCluster cluster;
   Device device(cluster.device(0));
@@ -193,7 +193,7 @@ TEST(VirtualExecutor, TracesEveryOpOfEveryRank) {
   EXPECT_EQ(execution.timeline.size(), 3 * program->ops.size());
   for (const OpSpan& span : execution.timeline) {
     EXPECT_LT(span.start, span.end);
-    // Time zero is the gate's end, one microsecond of this device before the makespan begins.
+    // Time zero is the opening of the gate, one microsecond of this device before the makespan begins.
     EXPECT_LE(span.end, Instant(execution.makespan + std::chrono::microseconds(1)));
   }
 }

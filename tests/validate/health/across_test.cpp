@@ -37,7 +37,7 @@ TEST(Across, ADifferentDriverOnOneRankIsNamed) {
                  .remedy = "make the named nodes like the others, or leave them out of the job (--exclude)"}}));
 }
 
-TEST(Across, OfTwoValuesAsOftenTheFirstProcesssIsTheUsualOne) {
+TEST(Across, TheFirstProcessDecidesBetweenEquallyCommonValues) {
   EXPECT_EQ(differences(reports({"550.54", "535.129"})).at(0).found,
             "process 1 on node-0 has 535.129; 1 of 2 have 550.54");
   EXPECT_EQ(differences(reports({"", "535.129"})).at(0).found, "process 1 on node-0 has 535.129; 1 of 2 have none");
@@ -64,7 +64,7 @@ TEST(Across, AReportIsReadBackAsItWasWritten) {
   EXPECT_EQ(unpacked_report(packed_report(report)), report);
 }
 
-TEST(Across, WhatIsNoReportIsRefused) {
+TEST(Across, RefusesInvalidReports) {
   for (const char* const text : {"", "[]", "{\"host\": 3}", "{\"host\": \"a\", \"checks\": [3], \"facts\": []}",
                                  "{\"host\": \"a\", \"checks\": [], \"facts\": [[\"a\", \"b\", 9]]}"}) {
     EXPECT_THROW(unpacked_report(text), std::runtime_error) << text;

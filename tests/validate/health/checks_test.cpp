@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Planted nodes: a healthy one, and others with one fault each.
+// Planted nodes: a healthy node, and others with one fault each.
 #include "validate/health/checks.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ const std::string gpu_0 = "sys/devices/pci0000:00/0000:00:01.0/0000:10:00.0/0000
 const std::string nic_1 = "sys/devices/pci0000:01/0000:01:01.0/0000:11:00.0/0000:21:01.0/0000:41:00.0";
 const std::string port_of_gpu_0 = "sys/devices/pci0000:00/0000:00:01.0/0000:10:00.0/0000:20:00.0";
 
-/// Returns what the driver's library reports of the planted GPUs.
+/// Returns what the driver's library reports about the planted GPUs.
 ManagementFacts two_gpus() {
   const auto gpu = [](const char* address) {
     return GpuFacts{.name = "NVIDIA H100 80GB HBM3",
@@ -170,10 +170,10 @@ TEST_F(HealthChecks, AcsThatRedirectsInASwitchIsBad) {
   EXPECT_EQ(complaints_of(node).at(0).found, "the bridges' configuration is readable by root alone");
 }
 
-TEST_F(HealthChecks, AConfigurationSpaceWhoseCapabilitiesGoInCirclesEnds) {
+TEST_F(HealthChecks, ACircularListOfCapabilitiesEnds) {
   std::string space(4096, '\0');
   space[0x100] = 0x01;
-  space[0x103] = 0x10;  // the next capability is itself
+  space[0x103] = 0x10;  // the next capability points to itself
   node.write(port_of_gpu_0 + "/config", space);
   EXPECT_EQ(complaints_of(node), std::vector<HealthCheck>{});
 }
@@ -206,7 +206,7 @@ TEST_F(HealthChecks, XidsAreReadFromTheKernelsLog) {
   EXPECT_EQ(complaints_of(node).at(0).status, HealthStatus::unknown);
 }
 
-TEST_F(HealthChecks, AGpuWithoutItsDriverAndOneThatDoesNotAnswer) {
+TEST_F(HealthChecks, AGpuWithoutADriverAndASilentGpuAreBad) {
   node.remove(gpu_0 + "/driver");
   EXPECT_EQ(complaints_of(node).at(0).found, "no driver has this GPU");
   ManagementFacts management = two_gpus();
@@ -221,7 +221,7 @@ TEST_F(HealthChecks, ALibraryOfAnotherVersionThanTheModuleIsBad) {
   EXPECT_EQ(complaints_of(node, management).at(0).found, "kernel module 550.54.15, library 550.90.07");
 }
 
-TEST_F(HealthChecks, WhatTheDriversLibrarySaysIsJudged) {
+TEST_F(HealthChecks, ValuesOfTheDriversLibraryAreJudged) {
   ManagementFacts management = two_gpus();
   GpuFacts& gpu = management.gpus[1];
   gpu.links_up = 16;
@@ -256,7 +256,7 @@ TEST_F(HealthChecks, ALibraryThatDoesNotStartIsBad) {
   EXPECT_EQ(reported.at(0).found, "it does not start");
 }
 
-TEST_F(HealthChecks, MemoryWithoutEccAndClocksThatSomebodySetAreWarnings) {
+TEST_F(HealthChecks, MemoryWithoutEccAndFixedClocksAreWarnings) {
   ManagementFacts management = two_gpus();
   management.gpus[0].has_ecc = false;
   management.gpus[1].held_back = 0x2;
@@ -292,7 +292,7 @@ std::vector<HealthCheck> clock_checks(const PlantedNode& node, const ManagementF
   return checks;
 }
 
-TEST_F(HealthChecks, ClocksUnderLoadAreHeldAgainstTheOthersAndTheMost) {
+TEST_F(HealthChecks, ClocksUnderLoadAreComparedWithOthersAndTheMaximum) {
   ManagementFacts management = four_busy_gpus();
   EXPECT_EQ(clock_checks(node, management).at(0).found, "1410 of 1980 MHz, not held back; 4 GPUs under load");
   management.gpus[1].clock_mhz = 1198;  // 0.8496 of the others' clock
@@ -311,7 +311,7 @@ TEST_F(HealthChecks, ClocksUnderLoadAreHeldAgainstTheOthersAndTheMost) {
   EXPECT_EQ(reported[0].wrong, "under load the clock is below half of what the GPU can do");
 }
 
-TEST_F(HealthChecks, IdleClocksAreNotHeldAgainstAnything) {
+TEST_F(HealthChecks, IdleClocksAreNotCompared) {
   ManagementFacts management = four_busy_gpus();
   for (GpuFacts& gpu : management.gpus) {
     gpu.clock_mhz = 345;
@@ -333,9 +333,9 @@ TEST_F(HealthChecks, APowerLimitBelowTheDefaultIsAWarning) {
   EXPECT_EQ(reported[0].remedy, "nvidia-smi --power-limit=700, or expect a machine of that limit");
 }
 
-TEST_F(HealthChecks, NvswitchesWhoseStateIsNotToldAreUnknown) {
+TEST_F(HealthChecks, NvswitchesOfUnreportedStateAreUnknown) {
   node.plant_function("pci0000:00/0000:00:02.0", "0x068000", "0x10de");
-  EXPECT_EQ(complaints_of(node), std::vector<HealthCheck>{});  // the GPUs say that they are registered
+  EXPECT_EQ(complaints_of(node), std::vector<HealthCheck>{});  // the GPUs report that they are registered
   ManagementFacts management = two_gpus();
   for (GpuFacts& gpu : management.gpus) {
     gpu.fabric = FabricState::not_supported;
@@ -376,7 +376,7 @@ TEST_F(HealthChecks, AGpuFarFromEveryNicIsAWarning) {
   EXPECT_EQ(complaints_of(node).at(0).found, "the GPU's NUMA node is unknown, of 2");
 }
 
-TEST(HealthChecksOfAnEmptyRoot, AreUnknownAndSayWhy) {
+TEST(HealthChecksOfAnEmptyRoot, AreUnknownWithAReason) {
   const PlantedNode node;
   for (const HealthCheck& check : checks_of(node, {.missing = "no library"})) {
     EXPECT_LE(check.status, HealthStatus::unknown) << check.name;
@@ -394,14 +394,14 @@ TEST_F(HealthChecks, WithoutTheDriversLibraryItsChecksAreUnknown) {
   }
 }
 
-TEST_F(HealthChecks, SkippedOnesAreNotMade) {
+TEST_F(HealthChecks, SkippedChecksDoNotRun) {
   const std::vector<std::string> skipped{"rdma", "pcie"};
   const std::vector<HealthCheck> checks = health_checks(node_facts(NodeFiles(node.root())), two_gpus(), skipped);
   EXPECT_EQ(checks.size(), health_check_names().size() - 2);
   EXPECT_TRUE(std::none_of(checks.begin(), checks.end(), [](const auto& check) { return check.name == "rdma"; }));
 }
 
-TEST_F(HealthChecks, FilesThatHoldAnythingAreNoCrash) {
+TEST_F(HealthChecks, SurviveFilesWithAnyContent) {
   const std::string anything = "\xff\x1b[2J 99999999999999999999 GT/s nan -5";
   for (const char* const name : {"/current_link_speed", "/max_link_speed", "/current_link_width", "/max_link_width",
                                  "/numa_node", "/class", "/vendor", "/config"}) {

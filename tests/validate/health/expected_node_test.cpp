@@ -48,7 +48,7 @@ TEST(ExpectedNode, AWholeNodeIsOk) {
   EXPECT_EQ(checks[0].found, "what dgx-h100-x2 has");
 }
 
-TEST(ExpectedNode, EachThingThatIsLessIsBad) {
+TEST(ExpectedNode, EveryShortfallIsBad) {
   const auto only = [](const Facts& facts) {
     const std::vector<HealthCheck> checks = checks_on(facts);
     EXPECT_EQ(checks.size(), 1U);
@@ -79,7 +79,7 @@ TEST(ExpectedNode, EachThingThatIsLessIsBad) {
   EXPECT_EQ(only(facts), "1 of 2 active ports of 400 Gb/s or more; dgx-h100-x2 has 2 NICs of 400 Gb/s");
 }
 
-TEST(ExpectedNode, MoreGpusAreAWarningAndWhatIsNotKnownIsNotChecked) {
+TEST(ExpectedNode, MoreGpusAreAWarningAndUnknownValuesAreNotChecked) {
   Facts facts = whole_node();
   facts.management.gpus.push_back({.name = "NVIDIA H100", .links_up = 18});
   EXPECT_EQ(checks_on(facts).at(0).status, HealthStatus::warn);

@@ -26,7 +26,7 @@ const std::vector<HealthCheck> checks{
      .remedy = "reboot; if it comes back, reseat the card\x1b and its riser"},
 };
 
-TEST(HealthTable, FitsItsWidthAndSaysARemedyOnceForSeveralChecks) {
+TEST(HealthTable, FitsItsWidthAndPrintsARemedyOnceForSeveralChecks) {
   EXPECT_EQ(health_table(checks, 60),
             "check      status   found\n"
             "driver     ok       NVIDIA 550.54.15\n"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A double of NVIDIA's management library, made of this test's functions.
+// A double of NVIDIA's management library, made of functions in this test.
 #include "validate/health/management.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 namespace commfuse::validate {
 namespace {
 
-/// Handles point to the index.
+/// A handle points to its index.
 using Handle = const unsigned*;
 constexpr std::array<unsigned, 2> indices{0, 1};
 constexpr int not_supported = 3;

@@ -23,7 +23,7 @@ class PlantedNode {
   PlantedNode& operator=(const PlantedNode&) = delete;
   ~PlantedNode() { std::filesystem::remove_all(root_); }
 
-  /// Plants two GPUs and two NICs, one of each per NUMA node and PCIe switch, without a fault.
+  /// Plants two healthy GPUs and two healthy NICs, one of each per NUMA node and PCIe switch.
   void plant_healthy_node() {
     plant_driver("550.54.15");
     write("sys/module/nvidia_peermem/version", "550.54.15");
@@ -85,7 +85,7 @@ class PlantedNode {
     write(folder + "/rate", rate);
   }
   /// Makes the NIC's port a RoCE port over `interface`, with GIDs of versions 1 and 2 of a link-local and of an IPv4
-  /// address, in the order of Linux; the congestion settings are those that MLNX_OFED shows.
+  /// address, in the order of Linux; congestion settings are as MLNX_OFED shows them.
   void make_roce(const std::string& nic, const std::string& interface, const std::string& ipv4) const {
     const std::string port = "sys/class/infiniband/" + nic + "/ports/1";
     write(port + "/link_layer", "Ethernet");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Planted nodes on Ethernet: a healthy one, and others with one fault each.
+// Planted nodes on Ethernet: a healthy node, and others with one fault each.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -90,7 +90,7 @@ TEST_F(RoceChecks, AddressesOfIpv6AloneNeedAFamilyOrAnIndex) {
   ASSERT_EQ(reported.size(), 1U);
   EXPECT_EQ(reported[0].status, HealthStatus::warn);
   EXPECT_EQ(reported[0].remedy, "set NCCL_IB_ADDR_FAMILY=AF_INET6, or give eth2 an IPv4 address");
-  node.write("etc/nccl.conf", "NCCL_IB_GID_INDEX=3\nNCCL_IB_GID_INDEX=5\n");  // the first line counts
+  node.write("etc/nccl.conf", "NCCL_IB_GID_INDEX=3\nNCCL_IB_GID_INDEX=5\n");  // the first line is used
   EXPECT_EQ(complaints(), std::vector<HealthCheck>{});
 }
 
@@ -142,7 +142,7 @@ TEST_F(RoceChecks, TrustOfVlanTagsAndPortsThatDifferAreWarnings) {
 
 TEST_F(RoceChecks, LossesWithoutAMarkAreAWarning) {
   node.write(port_0 + "/hw_counters/packet_seq_err", "4711");
-  EXPECT_EQ(complaints(), std::vector<HealthCheck>{});  // packets were marked, so the switches do their part
+  EXPECT_EQ(complaints(), std::vector<HealthCheck>{});  // packets were marked, so the switches do mark
   node.write(port_0 + "/hw_counters/np_ecn_marked_roce_packets", "0");
   const std::vector<HealthCheck> reported = complaints();
   ASSERT_EQ(reported.size(), 1U);
@@ -152,7 +152,7 @@ TEST_F(RoceChecks, LossesWithoutAMarkAreAWarning) {
   EXPECT_EQ(complaints(), std::vector<HealthCheck>{});
 }
 
-TEST_F(RoceChecks, LossesOfASenderThatHeardOfMarksAreNoWarning) {
+TEST_F(RoceChecks, LossesAfterCongestionMarksAreNotAWarning) {
   node.write(port_0 + "/hw_counters/packet_seq_err", "4711");
   node.write(port_0 + "/hw_counters/np_ecn_marked_roce_packets", "0");
   node.write(port_0 + "/hw_counters/rp_cnp_handled", "12");
@@ -183,7 +183,7 @@ TEST_F(RoceChecks, PortsThatAreDownAreLeftToTheCheckOfPorts) {
   EXPECT_EQ(complaints(), std::vector<HealthCheck>{});
 }
 
-TEST_F(RoceChecks, FilesThatHoldAnythingAreNoCrash) {
+TEST_F(RoceChecks, SurviveFilesWithAnyContent) {
   const std::string anything = "\xff\x1b[2J 99999999999999999999 ../.. nan -5";
   for (const char* const name :
        {"/gids/3", "/gid_attrs/types/3", "/gid_attrs/ndevs/0", "/hw_counters/packet_seq_err"}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Probability that one schedule is faster than another.
+// Tests the probability that one schedule is faster than another.
 #include "validate/measure/bootstrap.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ TEST(Bootstrap, TimesWithoutSpreadHaveARatioWithoutSpread) {
   EXPECT_DOUBLE_EQ(ratio.high, 1.5);
 }
 
-TEST(Bootstrap, ADisturbanceOfAWholeRoundDoesNotChangeTheRatio) {
+TEST(Bootstrap, ADisturbedRoundDoesNotChangeTheRatio) {
   const Ratio paired = ratio_of_medians(drifting(11), drifting(10), 1);
   EXPECT_NEAR(paired.value, 1.1, 1e-12);
   EXPECT_NEAR(paired.low, 1.1, 1e-12);

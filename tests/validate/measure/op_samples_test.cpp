@@ -22,7 +22,7 @@ std::vector<MicroBenchmark> samples(const MicroProgram& micro, const Timeline& s
   return benchmarks;
 }
 
-/// Returns the result of that op's micro-benchmark, except for its neighbours.
+/// Returns the result of that op's micro-benchmark, without its neighbours.
 std::vector<MicroBenchmark> expected(const MicroProgram& micro, Duration sample) {
   MicroBenchmark benchmark = micro.what;
   benchmark.beside = inside_schedule;
@@ -38,7 +38,7 @@ TEST(OpSamples, AProductOrKernelCountsByItsSlowestRank) {
   EXPECT_EQ(samples(swiglu, spans), expected(swiglu, 3ms));
 }
 
-TEST(OpSamples, AnExchangeLastsFromWhenItsNeighboursStoodReady) {
+TEST(OpSamples, AnExchangeStartsWhenItsNeighboursAreReady) {
   const MicroProgram exchange = exchange_alone(4, DType::bf16, {2048});
   // Rank 1 is late: it keeps ranks 0 and 2 waiting, but not rank 3.
   const Timeline spans{span(0, 0, 1ms, 8ms), span(1, 0, 7ms, 9ms), span(2, 0, 1ms, 8ms), span(3, 0, 1ms, 4ms)};

@@ -17,7 +17,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// The n-th run takes n microseconds; from run `stuck_at` on it is stuck.
+/// The n-th run takes n microseconds; from run `stuck_at` on it gets stuck.
 class Counter final : public Executor {
  public:
   Counter(std::vector<int>& turns_taken, int id, int stuck_at = 1000)
@@ -89,7 +89,7 @@ TEST(Measure, WarmUpDoesNotCountAndSchedulesTakeTurns) {
   }
 }
 
-TEST(Measure, AScheduleThatGetsStuckFailsAndTheOthersGoOn) {
+TEST(Measure, AStuckScheduleFailsAndTheOthersContinue) {
   std::vector<int> taken;
   std::vector<Variant> variants(2);
   variants[0].executor = std::make_unique<Counter>(taken, 0, 3);
@@ -101,8 +101,8 @@ TEST(Measure, AScheduleThatGetsStuckFailsAndTheOthersGoOn) {
   EXPECT_EQ(variants[1].run.makespans.size(), 3U);
 }
 
-/// Meets all ranks at the end of every run, as executors with a GPU each do, and notes where others were in another
-/// schedule. On one rank it is stuck from run `stuck_at` on, before the others hear of it.
+/// Meets all ranks at the end of every run, as executors with a GPU each do, and records whether other ranks were in
+/// another schedule. On one rank it gets stuck from run `stuck_at` on, before the other ranks are told.
 class Meeting final : public Executor {
  public:
   Meeting(Crew& crew, int id, int stuck_at, bool& mixed)
@@ -138,7 +138,7 @@ class Meeting final : public Executor {
   int runs_ = 0;
 };
 
-// The rank that gives up ends; the others, whoever leads, end with it and never meet it in another schedule.
+// The rank that gives up ends; the others, whichever rank leads, end with it and never meet it in another schedule.
 TEST(Measure, ARankThatIsStuckAloneEndsTheOthers) {
   for (const int stuck : {0, 1, 2}) {
     bool mixed = false;
@@ -163,7 +163,7 @@ TEST(Measure, ARankThatIsStuckAloneEndsTheOthers) {
   }
 }
 
-TEST(Summary, IsOfSortedMakespans) {
+TEST(Summary, IsComputedFromSortedMakespans) {
   std::vector<Duration> makespans;
   for (int i = 20; i >= 1; --i) {
     makespans.emplace_back(i * 1ms);
@@ -177,7 +177,7 @@ TEST(Summary, IsOfSortedMakespans) {
   EXPECT_EQ(*summary.median.range, (TimeRange{6ms, 15ms}));  // binomial(20, 1/2): at most 0.0207 beyond either end
 }
 
-TEST(NoiseFloor, IsMeasuredAndSaid) {
+TEST(NoiseFloor, IsMeasuredAndReported) {
   const NoiseFloor noise = noise_floor(2);
   EXPECT_EQ(noise.samples.size(), 21U);
   EXPECT_TRUE(std::ranges::all_of(noise.samples, [](Duration sample) { return sample >= 1ms; }));
@@ -185,7 +185,7 @@ TEST(NoiseFloor, IsMeasuredAndSaid) {
             "1 ms took 1.012 ms on 8 threads at once (p90 1.012 ms)");
 }
 
-TEST(ThisEnvironment, SaysWhatItIs) {
+TEST(ThisEnvironment, DescribesItself) {
   const Environment environment = this_environment();
   EXPECT_FALSE(environment.cpu.empty());
   EXPECT_GT(environment.cores, 0);

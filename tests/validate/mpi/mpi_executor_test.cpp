@@ -65,7 +65,7 @@ TEST_P(ProcessesOnEveryRankCount, EveryStrategyGivesTheInterpretersBits) {
     std::map<std::string, int> seen;
     for (const CheckPoint& point : points_of(operation, GetParam(), DType::bf16)) {
       if (++seen[std::string(point.strategy->name)] > 2) {
-        continue;  // more of the same are run by `mpirun commfuse-validate check`
+        continue;  // `mpirun commfuse-validate check` runs more of them
       }
       const Program program = program_of(point);
       const Verdict verdict = verified(program, checked_sizes(program)[0], 2);
@@ -125,7 +125,7 @@ TEST(MpiExecutor, RanksThatWaitForEachOtherAreNamedOnAll) {
   EXPECT_EQ(thrown, std::vector(2, sentence));
 }
 
-TEST(MpiExecutor, AProcessThatIsLostIsNamedAndNothingIsRunAfterwards) {
+TEST(MpiExecutor, ALostProcessIsNamedAndNothingRunsAfterwards) {
   Shift shift(3);
   shift.exchange(true, true);
   const auto program = shared(shift.program());
@@ -193,7 +193,7 @@ TEST(Crew, AProcessThatFailsDuringARunEndsIt) {
   EXPECT_EQ(thrown[0], "process 1 gave up: no memory");
 }
 
-/// Returns what the leader of two processes throws while it gathers and the other one sends it a note and waits.
+/// Returns what the leader of two processes throws while it gathers and the other process sends it a note and waits.
 std::string thrown_at(const Note& note) {
   const auto thrown = on_processes(2, [&](World& world) {
     Crew crew(world, long_patience);
@@ -226,7 +226,7 @@ TEST(Crew, UnknownNotesAreRefused) {
             "a message between processes is of no known kind; run the same program everywhere");
 }
 
-TEST(Crew, WhatAnotherProcessSaysTurnsNoTerminal) {
+TEST(Crew, TextOfAnotherProcessCannotControlTheTerminal) {
   PayloadWriter writer;
   writer.put(1);
   writer.put_text("no \x1b[31mred\nline");
@@ -243,7 +243,7 @@ TEST(Crew, WhatAnotherProcessSaysTurnsNoTerminal) {
   EXPECT_EQ(thrown[1], "\\x1b]0;mine\\x07");
 }
 
-TEST(Crew, WhereAProcessStandsTurnsNoTerminal) {
+TEST(Crew, TheFolderOfAProcessCannotControlTheTerminal) {
   const auto thrown = on_processes(2, [&](World& world) {
     Crew crew(world, 500ms);
     if (world.process() == 1) {
@@ -262,7 +262,7 @@ TEST(Crew, WhereAProcessStandsTurnsNoTerminal) {
   EXPECT_EQ(thrown[0], "no op has ended for 0.5 s: here \\x1b[2J");
 }
 
-TEST(Crew, ExitCodesThatAreNoneAreFailures) {
+TEST(Crew, InvalidExitCodesAreFailures) {
   for (const int code : {-1, 256}) {
     std::optional<int> agreed;
     on_processes(2, [&](World& world) {
@@ -276,7 +276,7 @@ TEST(Crew, ExitCodesThatAreNoneAreFailures) {
   }
 }
 
-TEST(Crew, WhatEndsTheAgreementIsRemembered) {
+TEST(Crew, RemembersTheEndOfTheAgreement) {
   std::optional<std::string> reason;
   on_processes(2, [&](World& world) {
     Crew crew(world, long_patience);
@@ -290,7 +290,7 @@ TEST(Crew, WhatEndsTheAgreementIsRemembered) {
   EXPECT_EQ(reason, "process 1 tells of an op while nothing runs; run the same program everywhere");
 }
 
-TEST(Crew, AFloodOfNotesLetsARunGoOn) {
+TEST(Crew, AFloodOfNotesDoesNotStopARun) {
   class Flood final : public World {
    public:
     [[nodiscard]] int process() const override { return 0; }
@@ -354,7 +354,7 @@ TEST(MpiExecutor, CatchesPlantedMistakesOfEveryKind) {
   test::expect_caught(kinds, 1);
 }
 
-TEST(Note, MatricesThatAreNotThereAreNotMade) {
+TEST(Note, CreatesNoMissingMatrices) {
   for (const auto& [rows, columns] :
        std::vector<std::pair<std::int64_t, std::int64_t>>{{-1, 4}, {4, -1}, {std::int64_t{1} << 40U, 4}, {4, 2}}) {
     PayloadWriter writer;
@@ -366,7 +366,7 @@ TEST(Note, MatricesThatAreNotThereAreNotMade) {
   }
 }
 
-TEST(MpiExecutor, NotesOfOpsThatItDoesNotHaveAreRefused) {
+TEST(MpiExecutor, RefusesNotesOfUnknownOps) {
   Shift shift(2);
   shift.exchange(true, true);
   const auto program = shared(shift.program());
@@ -383,7 +383,7 @@ TEST(MpiExecutor, NotesOfOpsThatItDoesNotHaveAreRefused) {
   }
 }
 
-TEST(Launch, KnowsTheLaunchersOfMpi) {
+TEST(Launch, RecognisesTheLaunchersOfMpi) {
   const auto started = [](std::map<std::string, const char*> variables) {
     return started_by_mpi([&](const char* name) {
       const auto variable = variables.find(name);

@@ -15,7 +15,7 @@
 
 namespace commfuse::validate::test {
 
-/// Messages under way, by receiver.
+/// Messages in flight, by receiver.
 struct Mail {
   explicit Mail(int processes) : boxes(static_cast<std::size_t>(processes)) {}
   std::mutex mutex;
@@ -51,7 +51,7 @@ class ThreadsWorld final : public World {
   int process_;
 };
 
-/// Calls `work` on `count` processes at once; returns the message of what each of them threw.
+/// Calls `work` on `count` processes at once; returns the message of the exception that each of them threw.
 inline std::vector<std::string> on_processes(int count, const std::function<void(World&)>& work) {
   Mail mail(count);
   std::vector<std::string> thrown(static_cast<std::size_t>(count));

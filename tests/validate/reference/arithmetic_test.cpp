@@ -27,7 +27,7 @@ Matrix<float> random_matrix(std::int64_t rows, std::int64_t columns, std::uint64
   return result;
 }
 
-TEST(Product, WorkedExample) {
+TEST(Product, MatchesAWorkedExample) {
   EXPECT_EQ(product(matrix({{1, 2, 3}, {4, 5, 6}}), matrix({{1, 0}, {0, 1}, {2, 2}})), matrix({{7, 8}, {16, 17}}));
 }
 

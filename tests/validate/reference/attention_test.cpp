@@ -54,7 +54,7 @@ TEST(AttentionRows, DoNotReadWhatIsMasked) {
   EXPECT_EQ(attention(layout, Functions::real, rows_of(qkv, 2, 2), at, qkv), rows_of(whole, 2, 2));
 }
 
-TEST(AttentionRows, OfIntegersCountEveryQueryKeyAndValue) {
+TEST(AttentionRows, OnIntegersCountEveryQueryKeyAndValue) {
   // One head and no effective mask: (1 x 2) 3 + (1 x 1) 4 = 10, which is 0 modulo 5; with q = 2 it is 20; with k = 3 in
   // place of 2, 13.
   constexpr AttentionLayout one_head{.qkv = 3, .out = 1, .head = 1, .batch = 1, .causal = false};

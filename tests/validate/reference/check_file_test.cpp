@@ -17,7 +17,7 @@
 namespace commfuse::validate {
 namespace {
 
-/// Two GEMMs in a row and attention, over dimensions that no model has, on two ranks.
+/// Two GEMMs in sequence and attention, over dimensions that no model has, on two ranks.
 constexpr std::string_view own_schedule = R"(schema: commfuse.schedule/1
 name: own
 mesh: {tp: 2}
@@ -74,21 +74,21 @@ std::string refusal(const std::string& text) {
   return "";
 }
 
-TEST(CheckFile, AScheduleOverDimensionsOfItsOwnIsRight) {
+TEST(CheckFile, AScheduleOverItsOwnDimensionsIsRight) {
   const CheckResult result = check_point(point_of(file_of(std::string{own_schedule}), 1));
   EXPECT_EQ(result.findings, std::vector<std::string>{});
   EXPECT_TRUE(result.ok()) << to_json({&result, 1});
   EXPECT_EQ(result.ops, 5);
 }
 
-TEST(CheckFile, AWrongOneFailsItsProofAndIsNotRun) {
+TEST(CheckFile, AWrongScheduleFailsItsProofAndIsNotRun) {
   const CheckResult result = check_point(point_of(file_of(with(std::string{own_schedule}, ", waits: [2]", "")), 1));
   EXPECT_FALSE(result.ok());
   ASSERT_FALSE(result.findings.empty());
   EXPECT_EQ(result.verdict.integers.elements, 0);
 }
 
-TEST(CheckFile, RowsSayFileAndProgram) {
+TEST(CheckFile, RowsNameFileAndProgram) {
   const CheckResult result = check_point(point_of(file_of(std::string{own_schedule}), 1));
   const std::string csv = to_csv({&result, 1});
   EXPECT_NE(csv.find("\ncommfuse.check/1,file,2,bf16,1,own,own.yaml,,,"), std::string::npos) << csv;
@@ -99,7 +99,7 @@ TEST(CheckFile, RowsSayFileAndProgram) {
 }
 
 TEST(CheckFile, ContractedDimensionsAreShortenedUntilIntegersStayExact) {
-  // y of at most 2 times heads of 2 x 4 is contracted with 6 elements a block of 40: 240 x 8 is beyond bf16's 256.
+  // y, at most 2, times heads of 2 x 4 is contracted with 6 elements per block of 40: 240 x 8 is beyond bf16's 256.
   std::string text = with(std::string{own_schedule}, "dimensions: {rows: 2", "dimensions: {more: 40, rows: 2");
   text = with(text, "  g: {gelu: y}\n",
               "  u: {rows: parts*2, columns: more*40}\n  z: {product: [y, u]}\n  t: {rows: more*40, columns: size*1}\n"
@@ -113,7 +113,7 @@ TEST(CheckFile, ContractedDimensionsAreShortenedUntilIntegersStayExact) {
   }
 }
 
-TEST(CheckFile, WhatTheReferenceDoesNotRunIsRefusedWithARemedy) {
+TEST(CheckFile, UnsupportedSchedulesAreRefusedWithARemedy) {
   const std::string text{own_schedule};
   EXPECT_EQ(refusal(text), "");
   EXPECT_EQ(
@@ -171,7 +171,7 @@ const std::vector<std::vector<std::string>> words{
     {"}\n", ", dtype: fp16}\n", ", dtype: fp32}\n", ", dtype: fp8}\n", ", where: tp < 1}\n", ", waits: []}\n"},
 };
 
-TEST(CheckFile, WhateverAStrangerWritesIsRightOrRefused) {
+TEST(CheckFile, AnyHandWrittenScheduleIsRightOrRefused) {
   test::Dice dice;
   int right = 0;
   int refused = 0;

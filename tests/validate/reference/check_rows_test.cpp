@@ -33,7 +33,7 @@ CheckResult unproved() {
   return result;
 }
 
-TEST(CheckRows, ATableOfSchedulesThatAreRight) {
+TEST(CheckRows, PrintATableOfRightSchedules) {
   CheckResult adds = right();
   adds.verdict.bitwise.reset();
   const std::array results{right(), adds};
@@ -45,7 +45,7 @@ TEST(CheckRows, ATableOfSchedulesThatAreRight) {
   EXPECT_EQ(findings_in_words(results), "");
 }
 
-TEST(CheckRows, ALongNameHasALineOfItsOwn) {
+TEST(CheckRows, ALongNameHasItsOwnLine) {
   CheckResult result = right();
   result.parameters = "ring both ways, halves";
   EXPECT_EQ(to_table(std::array{result}),
@@ -55,7 +55,7 @@ TEST(CheckRows, ALongNameHasALineOfItsOwn) {
             "1 schedule right: 100 integers exact, 50 bitwise, 50 in bound\n");
 }
 
-TEST(CheckRows, ATableWithFailures) {
+TEST(CheckRows, PrintATableWithFailures) {
   const std::array results{wrong(), right(), unproved()};
   EXPECT_EQ(to_table(results),
             "operation   ranks  schedule                  proof  integers  bitwise   bound\n"
@@ -89,7 +89,7 @@ TEST(CheckRows, ATableOfAnExecutorNamesTheLevels) {
             "2 of 2 schedules failed\n");
 }
 
-TEST(CheckRows, CsvLeavesEmptyWhatDoesNotApplyAndQuotes) {
+TEST(CheckRows, CsvLeavesInapplicableCellsEmptyAndQuotes) {
   const std::array results{unproved()};
   EXPECT_EQ(
       to_csv(results),
@@ -102,7 +102,7 @@ TEST(CheckRows, CsvLeavesEmptyWhatDoesNotApplyAndQuotes) {
       "\"\"rank 1\"\"\",,,,,,,,reference,,,,\r\n");
 }
 
-TEST(CheckRows, JsonHasNullForWhatDoesNotApply) {
+TEST(CheckRows, JsonHasNullForInapplicableCells) {
   const std::array results{right()};
   EXPECT_EQ(
       to_json(results),

@@ -56,7 +56,7 @@ TEST(Interpreter, AnExchangeByOneMovesEveryRowToTheNextRank) {
   EXPECT_EQ(rows.run(matrix({{10}, {11}, {12}})), (std::vector{matrix({{12}}), matrix({{10}}), matrix({{11}})}));
 }
 
-TEST(Interpreter, ARankThatExchangesWithItselfGetsItsOwn) {
+TEST(Interpreter, ARankThatExchangesWithItselfReceivesItsOwnRows) {
   Rows rows(1);
   rows.builder.exchange({.shift = 1,
                          .send = {rows.builder.whole(rows.in)},
@@ -112,8 +112,8 @@ TEST(Interpreter, OneSidedSendsMayAllComeBeforeTheirReceives) {
 }
 
 TEST(Interpreter, AMissingCreditShowsInSomeOrder) {
-  // Two pushes go into one buffer, which the receiver copies after each; without the credit the second may arrive
-  // first.
+  // Two pushes go into one buffer, which the receiver copies after each push; without the credit the second may arrive
+  // before the first copy.
   const auto spoiled = [](bool credit, std::uint64_t order) {
     Rows rows(2, DType::fp32, 2);
     ProgramBuilder& builder = rows.builder;
@@ -173,7 +173,7 @@ TEST(Interpreter, ManyStuckRanksAreCounted) {
   }
 }
 
-TEST(Interpreter, TheWireRoundsWhatItCarries) {
+TEST(Interpreter, TheWireRoundsItsData) {
   Rows rows(2);
   rows.builder.exchange({.shift = 1,
                          .send = {rows.builder.whole(rows.in)},
@@ -183,7 +183,7 @@ TEST(Interpreter, TheWireRoundsWhatItCarries) {
 }
 
 TEST(Interpreter, SumsAreTakenInFp32AndRoundedWhenStored) {
-  // In bf16 256 + 1 would be 256 and + 1 again 256; in fp32 the sum is 258, which bf16 holds.
+  // In bf16, 256 + 1 would be 256, and + 1 again 256; in fp32 the sum is 258, which bf16 holds.
   Rows rows(3, DType::bf16);
   ProgramBuilder& builder = rows.builder;
   const BufferId inbox =
@@ -221,7 +221,7 @@ TEST(Interpreter, AnOperandIsStackedFromItsRegionsInOrder) {
   EXPECT_EQ(results[0].at(2, 0), 5.0F);
 }
 
-TEST(Interpreter, WhatIsReadBeforeItIsWrittenSpoilsTheResult) {
+TEST(Interpreter, UnwrittenDataSpoilsTheResult) {
   Rows rows(2);
   ProgramBuilder& builder = rows.builder;
   const BufferId never =
@@ -272,7 +272,7 @@ TEST(Interpreter, AProductTransposesAFactorThatLiesTheOtherWayRound) {
 }
 
 TEST(Interpreter, AMissingWaitShowsInSomeOrder) {
-  // The copy on lane aux must wait for the exchange; without the wait it may come first and copy poison.
+  // The copy on lane aux must wait for the exchange; without the wait it may run first and copy poison.
   const auto spoiled = [](bool waits, std::uint64_t order) {
     Rows rows(2);
     ProgramBuilder& builder = rows.builder;
@@ -319,7 +319,7 @@ TEST(Interpreter, CorrectProgramsGiveTheSameBitsInEveryOrder) {
   }
 }
 
-TEST(Interpreter, SaysWhatItDoesNotRun) {
+TEST(Interpreter, ReportsUnsupportedPrograms) {
   ProgramBuilder builder("by hand", Mesh{{{"tp", 1}}});
   const Extent one_element{builder.dimension("one", 1), 1};
   builder.buffer("x", BufferRole::input, one_element, one_element, DType::fp8);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Storing in a dtype: worked examples, then the bound over many values.
+// Stores values in a dtype: worked examples, then the bound over many values.
 #include "validate/reference/rounding.h"
 
 #include <gtest/gtest.h>
@@ -51,7 +51,7 @@ TEST(Rounding, Fp16KeepsElevenSignificantBitsAndTiesGoToEven) {
   EXPECT_EQ(stored(DType::fp16, 0x1p-14F - 0x1p-26F), 0x1p-14F);  // up into the normal numbers
 }
 
-TEST(Rounding, Fp32StoresWhatItIsGiven) { EXPECT_EQ(stored(DType::fp32, 1.0F + 0x1p-23F), 1.0F + 0x1p-23F); }
+TEST(Rounding, Fp32StoresItsValueUnchanged) { EXPECT_EQ(stored(DType::fp32, 1.0F + 0x1p-23F), 1.0F + 0x1p-23F); }
 
 /// Returns a value after it was stored in memory.
 float kept(DType dtype, float value) {
@@ -63,7 +63,7 @@ float kept(DType dtype, float value) {
   return back;
 }
 
-TEST(Rounding, MemoryKeepsWhatIsStored) {
+TEST(Rounding, MemoryKeepsStoredValues) {
   Random random(3);
   for (const DType dtype : {DType::bf16, DType::fp16, DType::fp32}) {
     for (int i = 0; i < 20000; ++i) {
@@ -128,7 +128,7 @@ TEST(Rounding, EveryBf16NumberStaysWhatItIs) {
   }
 }
 
-TEST(Rounding, ItIsOffByNoMoreThanTheRoundoff) {
+TEST(Rounding, ErrorsAreAtMostTheRoundoff) {
   Random random(5);
   for (const DType dtype : {DType::bf16, DType::fp16, DType::fp32}) {
     double worst = 0.0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The unfused operation and the bound around it, on operations small enough to do by hand.
+// The unfused operation and its error bound, on operations small enough to compute by hand.
 #include "validate/reference/unfused.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace {
 
 using test::matrix;
 
-/// y = x w with a contraction of `parts` blocks, then a function of y where one is given. One block is one element.
+/// y = x w with a contraction of `parts` blocks, then a function of y if one is given. Each block is one element.
 Program chain(std::int32_t parts, DType dtype, std::optional<Function> function = {}, std::int32_t columns = 1) {
   ProgramBuilder builder("chain", Mesh{{{"tp", 1}}});
   const Extent rows{builder.dimension("rows", 1), 1};
@@ -69,7 +69,7 @@ TEST(Bounded, AFunctionSpreadsTheBoundByItsSlope) {
   EXPECT_LT(values[3].bound.at(0, 0), spread + 3 * 0x1p-8 * 15.2);
 }
 
-/// dw = x^T dy, summed over `parts` blocks of tokens and kept in fp32; dx = dy w^T. One block is one element.
+/// dw = x^T dy, summed over `parts` blocks of tokens and kept in fp32; dx = dy w^T. Each block is one element.
 Program backward(std::int32_t parts) {
   ProgramBuilder builder("backward", Mesh{{{"tp", 1}}});
   const Extent tokens{builder.dimension("tokens", parts), parts};

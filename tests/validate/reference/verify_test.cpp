@@ -23,7 +23,7 @@ using test::all_points_of;
 using test::points_of;
 using test::shared;
 
-/// True for one of the few schedules that differ only in the form and the lane of adds.
+/// True for the few schedules that differ only in their form and in the lane of adds.
 bool plainest(const StrategyOptions& options) {
   StrategyOptions plain{.slices = options.slices, .form = options.form, .dtype = options.dtype};
   plain.add_lane = options.add_lane;
@@ -114,7 +114,7 @@ TEST_P(EveryRankCount, AllGatherAndProductIsBitwiseTheUnfusedProductOnRandomData
 TEST_P(EveryRankCount, RowBackwardIsBitwiseUnfusedWhereTheGradientIsOneGemm) {
   for (const CheckPoint& point : points_of(operation_named("gemm_rs_backward"), GetParam(), DType::bf16)) {
     if (point.strategy->name == "sliced") {
-      continue;  // Sums over the tokens go slice after slice.
+      continue;  // Sums over the tokens proceed slice by slice.
     }
     const auto program = shared(program_of(point));
     const bool by_shard = point.options.sum == Sum::arrival && GetParam() > 1;
@@ -122,8 +122,8 @@ TEST_P(EveryRankCount, RowBackwardIsBitwiseUnfusedWhereTheGradientIsOneGemm) {
   }
 }
 
-TEST(Verify, ASumCutInTwoIsNotAskedForEqualBits) {
-  // An accumulating GEMM, an add, an all-reduce, a part of the contraction: each of them suffices.
+TEST(Verify, ASumCutInTwoNeedNotHaveEqualBits) {
+  // An accumulating GEMM, an add, an all-reduce, or a part of the contraction: each of them suffices.
   const Program whole = program_of({&checked_operations()[0], &serial_strategy, {}, 4, 1});
   EXPECT_TRUE(cuts_no_sum(whole));
   const auto with = [&](const Shape& shape) {
@@ -158,7 +158,7 @@ TEST(Verify, WrongBitsFailThePoint) {
   EXPECT_EQ(verdict.bitwise->elements, 3);
 }
 
-TEST(Verify, TheBoundIsNotSoWideThatNothingCouldMissIt) {
+TEST(Verify, TheBoundIsTightEnoughToBeMissed) {
   for (const DType dtype : {DType::bf16, DType::fp16, DType::fp32}) {
     const CheckPoint point{&checked_operations()[0], &commfuse_strategy, {.dtype = dtype}, 4, 1};
     EXPECT_GT(check_point(point).verdict.bound.worst, 0.1) << name_of(dtype);
@@ -199,14 +199,14 @@ TEST(Verify, AWrongPeerMakesWrongElements) {
   const Verdict verdict = verify(shared(program), checked_sizes(program)[1], {});
   EXPECT_FALSE(verdict.integers.ok());
   EXPECT_FALSE(verdict.bound.ok());
-  // A rank only meets its own shard and that of the rank two further: one row block of four is right.
+  // A rank only meets its own shard and that of the rank two further, so one row block of four is right.
   EXPECT_EQ(verdict.bound.elements, 4 * 32 * 6);
   EXPECT_GT(verdict.bound.wrong, verdict.bound.elements * 7 / 10);
   EXPECT_LE(verdict.bound.wrong, verdict.bound.elements * 3 / 4);
   EXPECT_GT(verdict.bound.worst, 10.0);
 }
 
-TEST(Verify, WhatWasNeverWrittenIsInfinitelyFarOff) {
+TEST(Verify, UnwrittenElementsAreInfinitelyFarOff) {
   Program program = program_of({&checked_operations()[1], &serial_strategy, {}, 2, 1});
   program.ops.pop_back();
   const Verdict verdict = verify(shared(program), checked_sizes(program)[0], {});
@@ -215,7 +215,7 @@ TEST(Verify, WhatWasNeverWrittenIsInfinitelyFarOff) {
   EXPECT_EQ(verdict.bound.worst, std::numeric_limits<double>::infinity());
 }
 
-TEST(Verify, NothingComparedIsNotRight) { EXPECT_FALSE(Tally{}.ok()); }
+TEST(Verify, ComparingNothingIsNotRight) { EXPECT_FALSE(Tally{}.ok()); }
 
 /// Returns true if the findings still allow the program to be lowered.
 bool can_run(const CheckReport& report) {

@@ -48,8 +48,8 @@ void expect_sums_row_by_row() {
   }
 }
 
-TEST(WeightedRows, OfFloatsAreSummedRowByRow) { expect_sums_row_by_row<float>(); }
-TEST(WeightedRows, OfDoublesAreSummedRowByRow) { expect_sums_row_by_row<double>(); }
+TEST(WeightedRows, AreSummedRowByRowInFloats) { expect_sums_row_by_row<float>(); }
+TEST(WeightedRows, AreSummedRowByRowInDoubles) { expect_sums_row_by_row<double>(); }
 
 }  // namespace
 }  // namespace commfuse::validate

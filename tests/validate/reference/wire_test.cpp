@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transfers in fewer bits than tensors: the interpreter and executors round alike, and the bounds hold.
+// Transfers in fewer bits than the tensors: the interpreter and executors round alike, and the bounds hold.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -68,7 +68,7 @@ TEST_P(WireOfEightBits, ThreadsGiveTheInterpretersBits) {
 }
 
 /// Data from another rank are rounded, and a rank's own data are not.
-TEST(Wire, RoundsWhatComesFromOthersAlone) {
+TEST(Wire, RoundsOnlyDataOfOtherRanks) {
   const auto program = shared(test::ring(2, Protocol::rendezvous, DType::bf16, DType::fp8));
   const Sizes sizes = checked_sizes(*program)[0];
   const std::int64_t rows = sizes.block[0];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strangers that connect to the port: they end a run at most, with a clear error, and take little time and memory.
+// Strangers that connect to the port: at most they end a run, with a clear error, and they cost little time and memory.
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// The head that processes send before a message.
+/// The header that processes send before a message.
 struct Head {
   std::int32_t from = 0;
   std::int32_t to = 0;
@@ -39,7 +39,7 @@ class Stranger {
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     address.sin_port = htons(port);
-    const int small = 1 << 16;  // a small buffer, so that sent bytes soon exceed what is taken
+    const int small = 1 << 16;  // a small buffer, so that sent bytes soon exceed what is read
     ::setsockopt(socket_.get(), SOL_SOCKET, SO_SNDBUF, &small, sizeof small);
     // NOLINTNEXTLINE(*-reinterpret-cast): sockets require it
     EXPECT_EQ(::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
@@ -76,7 +76,7 @@ class Stranger {
   std::size_t flooded_ = 0;
 };
 
-/// The first of several processes; strangers take the places of the others.
+/// The first of several processes; strangers take the place of the others.
 struct Taken {
   explicit Taken(int processes) {
     const TcpDoor door(0);
@@ -92,7 +92,7 @@ struct Taken {
   std::unique_ptr<TcpWorld> world;
 };
 
-/// Returns the message of what `work` throws.
+/// Returns the message of the exception that `work` throws.
 std::string thrown_by(const std::function<void()>& work) {
   try {
     work();
@@ -102,7 +102,7 @@ std::string thrown_by(const std::function<void()>& work) {
   return "";
 }
 
-/// Receives until that throws; returns the message.
+/// Receives until an exception is thrown; returns its message.
 std::string refusal_of(World& world) {
   return thrown_by([&] {
     for (const auto until = std::chrono::steady_clock::now() + 10s; std::chrono::steady_clock::now() < until;) {
@@ -111,7 +111,7 @@ std::string refusal_of(World& world) {
   });
 }
 
-TEST(TcpStrangers, NobodySpeaksInTheNameOfAnother) {
+TEST(TcpStrangers, CannotImpersonateAnotherProcess) {
   for (const std::int32_t from : {0, 2}) {
     Taken place(3);
     place.stranger(1).send(from, 0, Payload(9));
@@ -120,7 +120,7 @@ TEST(TcpStrangers, NobodySpeaksInTheNameOfAnother) {
   }
 }
 
-TEST(TcpStrangers, ARefusedConnectionIsNotHeardAgain) {
+TEST(TcpStrangers, ARefusedConnectionStaysRefused) {
   Taken place(2);
   place.stranger(1).say(std::array<std::uint64_t, 8>{~0ULL, ~0ULL});
   EXPECT_EQ(refusal_of(*place.world), "what came over TCP from process 1 is not of this program; choose another port");
@@ -129,25 +129,25 @@ TEST(TcpStrangers, ARefusedConnectionIsNotHeardAgain) {
   place.world->close();
 }
 
-TEST(TcpStrangers, TheOrderlyEndTakesNoticeOfNobody) {
+TEST(TcpStrangers, AreIgnoredDuringTheOrderlyEnd) {
   Taken place(2);
   place.stranger(1).say(std::array<std::uint64_t, 8>{~0ULL, ~0ULL});
   place.world->close();
 }
 
-TEST(TcpStrangers, AMessageLongerThanAnyIsRefusedBeforeItComes) {
+TEST(TcpStrangers, ATooLongMessageIsRefusedBeforeItArrives) {
   Taken place(2);
   place.stranger(1).say(Head{1, 0, (std::uint64_t{64} << 20U) + 1});
   EXPECT_EQ(refusal_of(*place.world), "what came over TCP from process 1 is not of this program; choose another port");
 }
 
-TEST(TcpStrangers, AMessageLongerThanAnyIsNotSent) {
+TEST(TcpStrangers, ATooLongMessageIsNotSent) {
   Taken place(2);
   EXPECT_EQ(thrown_by([&] { place.world->send(1, Payload((std::size_t{64} << 20U) + 1)); }),
             "a message between processes is larger than 64 MiB; choose a schedule of fewer ops");
 }
 
-TEST(TcpStrangers, AFloodIsTakenInSips) {
+TEST(TcpStrangers, AFloodIsReadInSmallPieces) {
   Taken place(2);
   std::size_t taken = place.stranger(1).flood();
   for (int i = 0; i < 100; ++i) {
@@ -157,7 +157,7 @@ TEST(TcpStrangers, AFloodIsTakenInSips) {
   EXPECT_LT(taken, std::size_t{1} << 23U);
 }
 
-TEST(TcpStrangers, IdleOnesKeepNobodyWaiting) {
+TEST(TcpStrangers, IdleOnesDelayNobody) {
   const TcpDoor door(0);
   std::vector<std::unique_ptr<Stranger>> idle;
   for (int i = 0; i < 100; ++i) {
@@ -172,7 +172,7 @@ TEST(TcpStrangers, IdleOnesKeepNobodyWaiting) {
   EXPECT_EQ(world->processes(), 2);
 }
 
-TEST(TcpWorld, TheFirstIsMissedAtOnce) {
+TEST(TcpWorld, DetectsALostFirstProcessAtOnce) {
   const TcpDoor door(0);
   std::unique_ptr<TcpWorld> joined;
   {
@@ -183,7 +183,7 @@ TEST(TcpWorld, TheFirstIsMissedAtOnce) {
   EXPECT_EQ(refusal_of(*joined), "process 0 has gone");
 }
 
-TEST(TcpStrangers, WhoeverAnswersForTheFirstIsNotTakenForIt) {
+TEST(TcpStrangers, CannotImpersonateTheFirstProcess) {
   const TcpDoor silent(0);
   EXPECT_EQ(thrown_by([&] { TcpWorld::join("127.0.0.1", silent.port(), 1, 2, 20ms); }),
             fmt::format("process 1 finds another at 127.0.0.1:{}; let one launcher set MASTER_ADDR, MASTER_PORT and "
@@ -201,7 +201,7 @@ TEST(TcpStrangers, ProcessesOfAnotherLaunchDoNotMeet) {
   EXPECT_EQ(joined.rfind("process 1 finds another at ", 0), 0U) << joined;
 }
 
-TEST(TcpStrangers, WhoeverSpeaksLateIsStillHeard) {
+TEST(TcpStrangers, ALateProcessIsStillAccepted) {
   const TcpDoor door(0);
   Stranger slow(door.port());
   slow.say(std::array<std::int32_t, 2>{0x636d6632, 1});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes that meet over TCP, without MPI: their identities, and the messages that they send each other.
+// Processes that meet over TCP, without MPI: their identities, and the messages between them.
 #include "validate/tcp/tcp_world.h"
 
 #include <arpa/inet.h>
@@ -25,7 +25,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Calls `work` on `count` processes, which are threads; returns the message of what each of them threw.
+/// Calls `work` on `count` processes, which are threads; returns the message of the exception that each of them threw.
 std::vector<std::string> on_processes(int count, const std::function<void(World&)>& work) {
   const TcpDoor door(0);
   std::vector<std::string> thrown(static_cast<std::size_t>(count));
@@ -53,7 +53,7 @@ Payload payload_of(const std::string& text) {
   return writer.take();
 }
 
-TEST(TcpWorld, EveryProcessTellsTheLeader) {
+TEST(TcpWorld, EveryProcessReportsToTheLeader) {
   std::vector<std::string> heard;
   const auto thrown = on_processes(4, [&](World& world) {
     Crew crew(world, 1min);
@@ -66,7 +66,7 @@ TEST(TcpWorld, EveryProcessTellsTheLeader) {
   EXPECT_EQ(heard, (std::vector<std::string>{"process 0", "process 1", "process 2", "process 3"}));
 }
 
-TEST(TcpWorld, OthersTalkToEachOtherThroughTheFirst) {
+TEST(TcpWorld, OtherProcessesTalkThroughTheFirst) {
   std::string heard;
   const std::string long_text(1 << 20, 'x');
   const auto thrown = on_processes(3, [&](World& world) {
@@ -99,14 +99,14 @@ int guest_at(std::uint16_t port) {
   return guest;
 }
 
-TEST(TcpWorld, WhoWaitsIsNotSentAwayWhileNobodyElseComes) {
+TEST(TcpWorld, KeepsAWaitingProcessWhileNobodyElseArrives) {
   const TcpDoor door(0);
   bool led = false;
   std::jthread leader([&] {
     try {
       TcpWorld::lead(door, 2, 20s);
       led = true;
-    } catch (const std::exception&) {  // nobody connected in time
+    } catch (const std::exception&) {  // no process connected in time
     }
   });
   std::vector<int> guests;
@@ -123,7 +123,7 @@ TEST(TcpWorld, WhoWaitsIsNotSentAwayWhileNobodyElseComes) {
   }
 }
 
-TEST(TcpWorld, WhoeverDoesNotComeIsNotWaitedForForEver) {
+TEST(TcpWorld, DoesNotWaitForeverForAMissingProcess) {
   const TcpDoor door(0);
   EXPECT_THROW(TcpWorld::lead(door, 2, 1ms), std::runtime_error);
 }
@@ -135,7 +135,7 @@ std::optional<Rendezvous> rendezvous(std::map<std::string, const char*> variable
   });
 }
 
-TEST(Rendezvous, IsWhereTorchrunOrSlurmSayItIs) {
+TEST(Rendezvous, IsWhereTorchrunOrSlurmPlacesIt) {
   EXPECT_EQ(rendezvous({}), std::nullopt);
   EXPECT_EQ(
       rendezvous(
@@ -152,7 +152,7 @@ TEST(Rendezvous, IsWhereTorchrunOrSlurmSayItIs) {
   EXPECT_EQ(rendezvous({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "16"}}), std::nullopt);  // a job's plain shell
 }
 
-TEST(Rendezvous, OtherLaunchersNeedOnlySayWhereToMeet) {
+TEST(Rendezvous, OtherLaunchersNeedOnlyAnAddress) {
   for (const auto& [rank, size] : {std::pair{"PMI_RANK", "PMI_SIZE"}, std::pair{"FLUX_TASK_RANK", "FLUX_JOB_SIZE"},
                                    std::pair{"JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE"},
                                    std::pair{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}}) {
@@ -180,7 +180,7 @@ TEST(Rendezvous, NumbersThatMakeNoSenseAreNamed) {
             "RANK and WORLD_SIZE are set, but not where to meet; set MASTER_ADDR to the first machine");
 }
 
-TEST(Rendezvous, TheFirstHostOfSlurmsList) {
+TEST(Rendezvous, IsTheFirstHostOfTheListOfSlurm) {
   EXPECT_EQ(first_host("node[003-010,012]"), "node003");
   EXPECT_EQ(first_host("a1,b[2-3]"), "a1");
   EXPECT_EQ(first_host("rack[2,4]-gpu,x"), "rack2-gpu");

@@ -28,7 +28,7 @@ std::string steps_csv(int faulty, double factor) {
 }
 
 /// Returns the trace of a rank's GPU over four steps. All ranks leave a collective together, so a rank that computes
-/// long waits little.
+/// for long waits only briefly.
 std::string trace_of(int rank, double compute, double idle, double latest, double transfer) {
   std::string events;
   const double step_us = latest + transfer;
@@ -49,7 +49,7 @@ std::string trace_of(int rank, double compute, double idle, double latest, doubl
          events + "]}";
 }
 
-TEST(Jobs, StepTimesAreOneJobAFileAndOthersAreLeft) {
+TEST(Jobs, StepTimesAreOneJobPerFileAndOtherFilesRemain) {
   const OwnFolder folder;
   write("steps.csv", steps_csv(4, 1.5));
   write("node.txt", "# nThread 1 nGpus 8\n");
@@ -104,7 +104,7 @@ TEST(Jobs, TracesOfSeveralRanksAreOneJob) {
   }
 }
 
-TEST(Jobs, TheCollectiveOfWhoCameLastIsTheTransfer) {
+TEST(Jobs, TheCollectiveOfTheLastRankIsTheTransfer) {
   const OwnFolder folder;
   write("a.json", trace_of(0, 1000.0, 0.0, 1500.0, 400.0));
   write("b.json", trace_of(1, 1500.0, 0.0, 1500.0, 400.0));
@@ -115,7 +115,7 @@ TEST(Jobs, TheCollectiveOfWhoCameLastIsTheTransfer) {
   EXPECT_NEAR(job.steps[4].communication_us.value(), 400.0, 1e-6);
 }
 
-TEST(Jobs, ARankThatIsTwiceIsNamedAndTheRestIsRead) {
+TEST(Jobs, ADuplicateRankIsNamedAndTheRestIsRead) {
   const OwnFolder folder;
   write("a.json", trace_of(0, 1000.0, 0.0, 1500.0, 400.0));
   write("b.json", trace_of(0, 1500.0, 0.0, 1500.0, 400.0));
@@ -125,7 +125,7 @@ TEST(Jobs, ARankThatIsTwiceIsNamedAndTheRestIsRead) {
   EXPECT_EQ(files.unread[0], "b.json: is of rank 0, as another trace is; give one of each rank");
 }
 
-TEST(Jobs, RecordsOfLinksSayWhoComputesAndSendsSlowly) {
+TEST(Jobs, RecordsOfLinksNameRanksThatComputeOrSendSlowly) {
   const OwnFolder folder;
   using std::chrono::microseconds;
   RunRecord record{.executor = "mpi", .compute = "real", .links = "mpi"};

@@ -62,7 +62,7 @@ TEST_F(NodeLogsTest, CollectivesOfOneHostAreOneNode) {
 }
 
 // Format of ROCm's rccl-tests (develop, 2025): a version without "#", devices with and without a name.
-TEST_F(NodeLogsTest, LogsOfRcclTestsAreReadAsThoseOfNcclTests) {
+TEST_F(NodeLogsTest, LogsOfRcclTestsAreReadLikeThoseOfNcclTests) {
   machine = load_machine("mi300x");
   std::string text =
       "# Collective test starting: all_reduce_perf\n"
@@ -92,7 +92,7 @@ TEST_F(NodeLogsTest, LogsOfRcclTestsAreReadAsThoseOfNcclTests) {
   EXPECT_TRUE(logs.passed_over.empty());
 }
 
-TEST_F(NodeLogsTest, FilesTellNodesApartWhereHostsDoNot) {
+TEST_F(NodeLogsTest, FilesDistinguishNodesWhereHostsDoNot) {
   const std::vector<std::string> files{file("a.txt", log_of("all_reduce", {"pod", "pod"}, two_rows)),
                                        file("b.txt", log_of("all_reduce", {"pod", "pod"}, two_rows))};
   EXPECT_EQ(read(files).nodes.size(), 1U);
@@ -110,7 +110,7 @@ TEST_F(NodeLogsTest, HostsThatRanTogetherAreJudgedTogether) {
   EXPECT_EQ(machine.nodes, 3);
 }
 
-TEST_F(NodeLogsTest, SaysWhatIsNotJudged) {
+TEST_F(NodeLogsTest, ReportsFilesThatAreNotJudged) {
   const std::string wide = log_of("broadcast", {"n", "n"}, two_rows);
   const NodeLogs logs = read({file("a.txt", wide), file("b.txt", log_of("sendrecv", {"n", "n", "n"}, two_rows)),
                               file("c.txt", log_of("all_reduce", {"x", "y"}, two_rows))});
@@ -129,7 +129,7 @@ TEST_F(NodeLogsTest, WrongElementsAreKeptAsSuch) {
   EXPECT_EQ(logs.nodes.front().rows.size(), 2U);
 }
 
-TEST_F(NodeLogsTest, WhatIsNoLogIsNamedAndTheRestIsRead) {
+TEST_F(NodeLogsTest, NamesFilesThatAreNotLogsAndReadsTheRest) {
   const NodeLogs logs =
       read({file("a.txt", "hello\n"), "/nowhere/b.txt", file("c.txt", log_of("all_reduce", {"n", "n"}, two_rows))});
   EXPECT_EQ(logs.nodes.size(), 1U);
@@ -222,7 +222,7 @@ TEST_F(NodeLogsTest, ABrokenMatrixIsNamedAndTheRestIsRead) {
   EXPECT_TRUE(logs.unread[0].starts_with("bw.json: ")) << logs.unread[0];
 }
 
-TEST_F(NodeLogsTest, NamesOfStrangersAreWrittenOut) {
+TEST_F(NodeLogsTest, ForeignNamesAreEscaped) {
   const NodeLogs logs = read({file("a.txt", log_of("all_reduce", {"no\x1b[31mde", "no\x1b[31mde"}, two_rows))});
   ASSERT_EQ(logs.nodes.size(), 1U);
   EXPECT_EQ(logs.nodes.front().name, "no\\x1b[31mde");

@@ -19,7 +19,7 @@ TEST(ToolResults, CopiesOfOneDirectionAreKept) {
   EXPECT_EQ(results.hosts, std::vector<std::string>{"node-1"});
   ASSERT_EQ(results.copies.size(), 2U);
   EXPECT_TRUE(results.copies[0].by_sms);
-  ASSERT_EQ(results.copies[0].copies.size(), 1U);  // neither the diagonal nor a rate of 0
+  ASSERT_EQ(results.copies[0].copies.size(), 1U);  // neither the diagonal nor a rate of 0 is kept
   EXPECT_EQ(results.copies[0].copies[0].from, 0);
   EXPECT_EQ(results.copies[0].copies[0].to, 1);
   EXPECT_DOUBLE_EQ(results.copies[0].copies[0].rate.value, 390e9);

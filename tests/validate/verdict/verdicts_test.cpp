@@ -25,7 +25,7 @@ NodeLog log_of(const std::string& name, std::vector<MeasuredMessage> rows) {
   return {.name = name, .hosts = {name}, .rows = std::move(rows)};
 }
 
-/// Returns healthy nodes that differ a little.
+/// Returns healthy nodes that differ slightly.
 std::vector<NodeLog> fleet_of(const Machine& machine, int nodes, double factor = 1.0) {
   std::vector<NodeLog> logs;
   for (int i = 0; i < nodes; ++i) {
@@ -65,7 +65,7 @@ TEST(Verdicts, WrongResultsAreBadAtAnySpeed) {
   EXPECT_EQ(verdict.why, "wrong results: a.txt: line 9: 3 elements were wrong");
 }
 
-TEST(Verdicts, TooLittleIsNeverCalledHealthy) {
+TEST(Verdicts, TooLittleDataIsNeverHealthy) {
   const Machine machine = load_machine("h100-sxm");
   std::vector<MeasuredMessage> few = rows_of(machine);
   few.resize(3);
@@ -76,8 +76,8 @@ TEST(Verdicts, TooLittleIsNeverCalledHealthy) {
   }
 }
 
-/// Returns copies between eight GPUs and with the host at the rates of a healthy H100, and those of one pair at a share
-/// of it.
+/// Returns copies between eight GPUs and with the host at the rates of a healthy H100, with one pair at a share of its
+/// rate.
 std::vector<CopyTable> copies_with(std::pair<int, int> pair, double share) {
   CopyTable between{.test = "device_to_device_memcpy_read_ce", .by_sms = false, .copies = {}};
   CopyTable host{.test = "host_to_device_memcpy_ce", .by_sms = false, .copies = {}};
@@ -125,7 +125,7 @@ TEST(Verdicts, CopiesAloneMakeANodeHealthyOrBad) {
   EXPECT_EQ(verdict.next, "nvidia-smi nvlink --status");
 }
 
-TEST(Verdicts, WhatDcgmCallsWrongIsBadAndItsWarningsAreTold) {
+TEST(Verdicts, FailuresOfDcgmAreBadAndItsWarningsAreShown) {
   const Machine machine = load_machine("h100-sxm");
   NodeLog log = log_of("node-7", rows_of(machine));
   log.findings.push_back({.tool = "dcgmi diag",
@@ -151,7 +151,7 @@ TEST(Verdicts, WhatDcgmCallsWrongIsBadAndItsWarningsAreTold) {
   EXPECT_EQ(verdict.severity, Severity::major);
 }
 
-TEST(Verdicts, DcgmThatPassedSaysNothingOfRates) {
+TEST(Verdicts, ADcgmPassSaysNothingAboutRates) {
   const Machine machine = load_machine("h100-sxm");
   NodeLog log = log_of("node-7", std::vector<MeasuredMessage>{});
   log.has_passed_tests = true;
@@ -162,7 +162,7 @@ TEST(Verdicts, DcgmThatPassedSaysNothingOfRates) {
 }
 
 // 14 % is inside the errors of the shipped file; no other node of nine is as slow.
-TEST(Verdicts, AFleetShowsWhoIsSlowerThanItsNeighbours) {
+TEST(Verdicts, AFleetShowsNodesSlowerThanTheirNeighbours) {
   const Machine machine = load_machine("h100-sxm");
   std::vector<NodeLog> logs = fleet_of(machine, 9);
   logs[4] = log_of("node-4", rows_of(machine, 1.14));
@@ -188,7 +188,7 @@ TEST(Verdicts, AFleetThatIsSlowAsAWholeIsSeen) {
   }
 }
 
-TEST(Verdicts, HealthyNodesOfAnotherNcclAreNoReference) {
+TEST(Verdicts, HealthyNodesWithAnotherNcclAreNotAReference) {
   const Machine machine = load_machine("h100-sxm");
   NodeLog known = log_of("good", rows_of(machine));
   known.nccl_versions = {"2.23.4"};
@@ -201,7 +201,7 @@ TEST(Verdicts, HealthyNodesOfAnotherNcclAreNoReference) {
 }
 
 // Pairs a-b, a-c and b-c over the network; every pair with c is slow.
-TEST(Verdicts, AHostThatIsSlowWithEverybodyIsNamed) {
+TEST(Verdicts, AHostThatIsSlowWithAllOthersIsNamed) {
   const Machine machine = load_machine("dgx-h100-x2");
   const auto pair = [&](const std::string& first, const std::string& other, double rate) {
     const Machine as_is = rate == 1.0 ? machine : with_network_rates(machine, rate);
