@@ -90,7 +90,7 @@ TEST_F(Report, AJitterThatIsNoneIsAMistakeAsItIsOfRun) {
 TEST_F(Report, ATitleIsUtf8) {
   const Outcome outcome = run_program("commfuse-sim report rows.jsonl --title \"$(printf 'Jos\\351')\"");
   EXPECT_EQ(outcome.code, 2);
-  EXPECT_EQ(outcome.err, "--title: the text is not UTF-8; write it in UTF-8\n");
+  EXPECT_EQ(outcome.err, "--title: the text is not UTF-8; encode it in UTF-8\n");
 }
 
 TEST_F(Report, RowsThatAreNoneAreRefusedWithTheirPlaceAndNothingIsWritten) {
@@ -248,7 +248,7 @@ TEST_F(Report, ThePlotListsDrawsAndSavesTheFiguresOfThePage) {
   EXPECT_EQ(contents_of("b.csv").rfind("schedule,part,time_us\r\nserial,compute,", 0), 0U);
   const Outcome ending = run_program("commfuse-sim plot rows.jsonl breakdown --out b.gif");
   EXPECT_EQ(ending.code, 2);
-  EXPECT_EQ(ending.err, "--out: 'b.gif' ends in none of .svg, .png, .csv, .json; choose one\n");
+  EXPECT_EQ(ending.err, "--out: 'b.gif' must end in .svg, .png, .csv or .json; choose one\n");
   const Outcome unknown = run_program("commfuse-sim plot rows.jsonl pie");
   EXPECT_EQ(unknown.code, 2);
   EXPECT_EQ(unknown.err.rfind("FIGURE: unknown figure 'pie'; known figures: gantt-1, breakdown, ", 0), 0U)

@@ -324,12 +324,11 @@ TEST(CommfuseSimRunStep, AMeasuredStepIsToldAndCorrectsTheTable) {
   EXPECT_EQ(run_program(step + " --measured-step soon").err,
             "--measured-step: 'soon' is not a time above 0; write one with its unit, such as 4.2s\n");
   EXPECT_EQ(run_program(step + " --axis seq=4K,8K --measured-step 5s").err,
-            "--measured-step: nothing says what took so long; name the file of its settings by "
-            "--measured-config\n");
+            "--measured-step: the measured settings are unknown; name their file with --measured-config\n");
   EXPECT_EQ(run_program(step + " --measured-config mine.yaml").err,
-            "--measured-config: no --measured-step says how long it took; add one, such as 4.2s\n");
+            "--measured-config requires --measured-step; add the time, such as 4.2s\n");
   EXPECT_EQ(run_program("commfuse-sim run --measured-step 5s").err,
-            "--measured-step: a layer is no training step; choose --scope step, or remove it\n");
+            "--measured-step: applies to training steps only; choose --scope step, or remove it\n");
 }
 
 }  // namespace

@@ -78,7 +78,8 @@ TEST(CommfuseSimRun, EveryMistakeIsOneSentenceWithItsRemedyAndExitsWith2) {
       {"run --form ring --strategy serial",
        "strategy.form is ring, but strategy serial does not use it; remove it or add a strategy that does"},
       {"run -o jsn", "--output: unknown format 'jsn'; did you mean 'json'?"},
-      {"run --axis seq=1K,2K --trace t.json", "--trace: there are 2 points; choose one, or remove it"},
+      {"run --axis seq=1K,2K --trace t.json",
+       "--trace: requires a single point, but there are 2; choose one point, or remove it"},
       {"run --trace absent/t.json",
        "absent/t.json cannot be written: there is no folder absent; create it or choose another path"},
       {"run -j x", "--threads: 'x' is not a whole number; write one, such as 4"},
@@ -100,7 +101,7 @@ TEST(CommfuseSimRun, ADrawingGoesBelowNothingThatProgramsRead) {
     const Outcome outcome = run_program("commfuse-sim run --plot --seq 1001 -o " + format);
     EXPECT_EQ(outcome.code, 2);
     EXPECT_EQ(outcome.out, "");
-    EXPECT_EQ(outcome.err, "--plot: goes below a table; leave out --plot, or -o " + format + "\n");
+    EXPECT_EQ(outcome.err, "--plot requires -o table; remove --plot, or -o " + format + "\n");
   }
 }
 

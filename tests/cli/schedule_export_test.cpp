@@ -114,7 +114,7 @@ TEST(ScheduleExport, ChakraIsOneFileARank) {
   EXPECT_EQ(folder.names(), (std::vector<std::string>{"ring.0.et", "ring.1.et", "ring.2.et", "ring.3.et"}));
   EXPECT_GT(fs::file_size(folder / "ring.3.et"), 500U);
   EXPECT_EQ(exported(std::string("-o chakra ") + ring).err,
-            "chakra is one file a rank; say where with --out, as in --out traces/mine\n");
+            "chakra writes one file per rank; name them with --out, as in --out traces/mine\n");
 }
 
 TEST(ScheduleExport, AScheduleOfAFileIsPricedLikeAGeneratedOne) {

@@ -147,16 +147,16 @@ TEST_F(SweepScale, MergeRefusesAShardTwiceAndOneOfAnotherSweep) {
   }
   fs::copy_file("all/shard-1-of-2.sqlite", "all/shard-1-of-2.copy.sqlite");
   EXPECT_EQ(run_program("commfuse-sim merge all").err,
-            "shard 1-of-2 is there twice, as all/shard-1-of-2.copy.sqlite and as all/shard-1-of-2.sqlite; leave one "
-            "out\n");
+            "shard 1-of-2 appears twice, as all/shard-1-of-2.copy.sqlite and as all/shard-1-of-2.sqlite; remove one\n");
   fs::remove("all/shard-1-of-2.copy.sqlite");
   run_program(sweep("other", "--shard 1/2 --batch 2"));
-  EXPECT_EQ(run_program("commfuse-sim merge new other/shard-1-of-2.sqlite all/shard-2-of-2.sqlite").err,
-            "all/shard-2-of-2.sqlite and other/shard-1-of-2.sqlite are of different sweeps; merge those of one\n");
+  EXPECT_EQ(
+      run_program("commfuse-sim merge new other/shard-1-of-2.sqlite all/shard-2-of-2.sqlite").err,
+      "all/shard-2-of-2.sqlite and other/shard-1-of-2.sqlite belong to different sweeps; merge shards of one sweep\n");
   run_program(sweep("thirds", "--shard 1/3"));
   EXPECT_EQ(run_program("commfuse-sim merge new thirds/shard-1-of-3.sqlite all/shard-2-of-2.sqlite").err,
-            "all/shard-2-of-2.sqlite is one of 2 shards and thirds/shard-1-of-3.sqlite one of 3; merge those that were "
-            "cut alike\n");
+            "all/shard-2-of-2.sqlite is one of 2 shards and thirds/shard-1-of-3.sqlite one of 3; merge shards of the "
+            "same count\n");
 }
 
 TEST_F(SweepScale, MergeLeavesAloneWhatIsNotItsOwnAndSaysWhatCanBeDone) {

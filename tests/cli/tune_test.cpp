@@ -179,13 +179,13 @@ TEST(CommfuseSimTune, SaysWhatItMinimisedAndWhatTheOtherChoiceWouldCost) {
   }
   EXPECT_LE(result.at("tail_of_other_choice").at("p99_ms"), result.at("tail").at("p99_ms"));
   EXPECT_EQ(run_program(command + "--minimize p99 --jitter none").err,
-            "--minimize p99: jitter none has no percentiles; choose another --jitter, or remove it\n");
+            "--minimize p99: --jitter none has no percentiles; choose another --jitter, or remove it\n");
   EXPECT_EQ(run_program(command + "--minimize median").code, 2);
 }
 
 TEST(CommfuseSimTune, RefusesSettingsThatWouldChangeNoPlan) {
   EXPECT_EQ(run_program("commfuse-sim tune --cluster dgx-h100 --hardware h100-sxm").err,
-            "--cluster: --hardware names a machine too; leave one of them out\n");
+            "--cluster: --hardware names a machine too; remove one of them\n");
   for (const std::string setting : {"interference=none", "launch=graph", "faults=slow-rank", "evaluator=engine",
                                     "symmetry=off", "strategy.slices=4"}) {
     const Outcome outcome = run_program("commfuse-sim tune --model llama-3.1-8b --set " + setting);

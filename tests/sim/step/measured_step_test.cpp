@@ -121,12 +121,13 @@ TEST(MeasuredStep, NeedsToKnowWhatRanIt) {
             "--strategy, such as serial");
   EXPECT_EQ(refusal({"framework=none", "strategy.name=serial"}), "");
   EXPECT_EQ(refusal({"framework=none", "scope=prefill"}),
-            "--measured-step: only training steps are corrected by one; choose scope step");
+            "--measured-step corrects training steps only; choose scope step");
 }
 
 TEST(MeasuredStep, CorrectsNothingSilentlyOrByHalves) {
-  EXPECT_EQ(refusal({"uncertainty=off"}),
-            "--measured-step: without uncertainty nothing says how far it tells of others; remove one of them");
+  EXPECT_EQ(
+      refusal({"uncertainty=off"}),
+      "--measured-step requires --uncertainty on, to know how far it applies to other settings; remove one of them");
   const StepEvidence evidence = measured_at(1.1);
   EXPECT_THROW((void)first_row({"uncertainty=off"}, &evidence), ConfigError);
   EXPECT_THROW((void)first_row({"framework=none", "scope=prefill"}, &evidence), ConfigError);
