@@ -237,7 +237,7 @@ std::string note_of(const ExpectRequest& request) {
   return fmt::format("NCCL {}; {}{}", expect::name_of(*version), source,
                      errors.latency == 0.0
                          ? ""
-                         : fmt::format(": ranges include {:.0f}% more error, {:.0f}% where latency limits",
+                         : fmt::format(": ranges have {:.0f}% more error, {:.0f}% where latency limits",
                                        100.0 * errors.bandwidth, 100.0 * errors.latency));
 }
 

@@ -82,8 +82,7 @@ int plot(const PlotRequest& request) {
       std::move(read.title), std::move(read.rows), std::move(read.command), request.extras, std::move(read.models)));
   if (figures.empty()) {
     throw ConfigError(
-        "no figure can be drawn from these results; run more points or strategies, or run them again with this "
-        "version");
+        "these results have no figure; run more points or strategies, or run them again with this version");
   }
   if (request.figure.empty()) {
     if (!request.out.empty()) {

@@ -100,7 +100,7 @@ void require_few_ranks(std::int32_t ranks, std::string_view use) {
 
 void require_small(const Program& program, std::int64_t most_blocks, std::string_view use) {
   if (!all_ranks_within(program, most_blocks)) {
-    throw ConfigError(fmt::format("{} on {} ranks visits more than {} blocks, too many {}; choose fewer ranks",
+    throw ConfigError(fmt::format("{} on {} ranks goes through more than {} blocks, too many {}; choose fewer ranks",
                                   program.name, program.mesh.ranks(), most_blocks, use));
   }
 }

@@ -70,8 +70,8 @@ class Line {
 void require_small_file(const ScheduleFile& file) {
   if (!all_ranks_within(file.program, most_effort_kept)) {
     throw ConfigError(
-        fmt::format("{}: the ops of all ranks visit more than {} blocks, too many to mutate; cut the dimensions into "
-                    "fewer, or use fewer ranks",
+        fmt::format("{}: the ops of all ranks go through more than {} blocks, too many to mutate; cut the dimensions "
+                    "into fewer, or use fewer ranks",
                     file.path.string(), most_effort_kept));
   }
 }

@@ -241,7 +241,7 @@ void add_tune(CLI::App& app, Caller& caller) {
     command.footer(
         "Degrees of parallelism, micro-batch, recomputation and ZeRO are fixed if given,\n"
         "and free otherwise. A plan may use 90% of a GPU's memory. Without --jitter, ops\n"
-        "take their nominal time; with it, sites are chosen by samples, and steps wait for\n"
+        "take nominal times; with it, sites are chosen by samples, and steps wait for\n"
         "the slowest GPU. See docs/tuning.md.\n"
         "\n"
         "Examples:\n"

@@ -74,7 +74,7 @@ TEST(NamedPipes, WhatIsReadMoreThanOnceIsNotReadFromAPipe) {
 TEST(NamedPipes, ADeviceIsNoEarlierAnswerOfAProbe) {
   const Outcome outcome = run_program("timeout 20 commfuse-validate probe --out /dev/zero");
   EXPECT_EQ(outcome.code, 2);
-  EXPECT_EQ(outcome.err, "/dev/zero: it is not a plain file; give another --out\n");
+  EXPECT_EQ(outcome.err, "/dev/zero: not a regular file; give another --out\n");
 }
 
 }  // namespace

@@ -209,10 +209,10 @@ TEST(VerdictCommand, JobsNeedNoMachineAndNameTheRank) {
             std::string::npos);
   EXPECT_NE(out("markdown").find("| bad.csv | bad | <1% |"), std::string::npos) << out("markdown");
   EXPECT_EQ(run_program("commfuse-validate verdict good.csv --healthy bad.csv").err,
-            "--healthy: FILES are of jobs, whose ranks are compared with each other; remove it\n");
+            "--healthy: FILES describe jobs, whose ranks are compared with each other; remove it\n");
   write("log.txt", log_of("node-a", 1.0));
   EXPECT_EQ(run_program("commfuse-validate verdict log.txt").err,
-            "--expect: nodes are judged against a machine; name it, as in --expect h100-sxm\n");
+            "--expect: name the machine to judge nodes against, as in --expect h100-sxm\n");
 }
 
 TEST(ExpectCommand, PrintsTheSameFiguresInEveryForm) {

@@ -483,7 +483,7 @@ constexpr const char* about =
     "result bit for bit in several orders of its ops, and if random data stays within\n"
     "the error bound (bound: largest error over the bound) and, where no sum is cut,\n"
     "reproduces the result bit for bit. With an executor the columns are levels; all\n"
-    "but T0 check computed values. T0: the same bytes are moved. T1: all memory is bit\n"
+    "but T0 check computed values. T0: equal bytes are moved. T1: all memory is bit\n"
     "for bit the sequential interpreter's, under every seed of chaos. T-int: integers\n"
     "are exact. T2: where no sum is cut, the result is the unfused one bit\n"
     "for bit. T3: errors are within the bound. With nccl, T1 is not required where\n"
