@@ -3,7 +3,7 @@
 
 const WHY_PARTS = [
   ["compute", "essential work, uncut"],
-  ["slicing", "what cutting it costs"],
+  ["slicing", "cost of cutting it"],
   ["stretch", "what interference adds"],
   ["local", "adds, packs and copies"],
   ["exposed", "nothing computes"],

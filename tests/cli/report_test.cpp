@@ -192,7 +192,7 @@ TEST_F(Report, AMeasuredRecordStandsBesideThePredictionOfItsPointOnly) {
   EXPECT_EQ(run_program("commfuse-sim report same.jsonl --measured record.json --out same.html").code, 0);
   const std::string page = contents_of("same.html");
   EXPECT_NE(page.find("<h2 id=\"measured\">Predicted against measured</h2>"), std::string::npos);
-  EXPECT_NE(page.find(" of 2 schedules were measured within 10% of what was predicted"), std::string::npos);
+  EXPECT_NE(page.find(" of 2 schedules were measured within 10% of the prediction"), std::string::npos);
 }
 
 TEST_F(Report, ATracedIterationStandsAtItsOwnPointOnly) {
@@ -229,7 +229,7 @@ TEST_F(Report, WhatOfTheMeasurementsIsNotAmongTheFitsIsSaid) {
   write("few.csv", "device,op,ngpus,devices_per_node,bytes,median_us\nbox,send_recv,2,2,1024,9\n");
   ASSERT_EQ(run_program("commfuse-sim report rows.jsonl --fit many.csv few.csv --out fits.html").code, 0);
   const std::string page = contents_of("fits.html");
-  EXPECT_NE(page.find("collectives: the fit is off by "), std::string::npos);
+  EXPECT_NE(page.find("collectives: median error of the fit over "), std::string::npos);
   EXPECT_NE(page.find("Not among the fits: many.csv:2: "), std::string::npos);
   EXPECT_NE(page.find("Not among the fits: exchanges (few.csv): 1 rows, where a fit needs "), std::string::npos);
 }
@@ -296,7 +296,7 @@ TEST_F(Report, RunDrawsInTheTerminalWhereAskedTo) {
   EXPECT_NE(plot.out.find("time (us)"), std::string::npos);
   EXPECT_NE(plot.out.find("/ exposed: head,"), std::string::npos);
   const Outcome map = run_program("LC_ALL=C commfuse-sim run --axis seq=1K,8K --strategy serial,commfuse --plot");
-  EXPECT_NE(map.out.find("time of the best other over its own"), std::string::npos);
+  EXPECT_NE(map.out.find("time of the next best strategy / its own"), std::string::npos);
   EXPECT_EQ(run_program("commfuse-sim run --scope step --model llama-3.1-8b --batch 8 --seq 8K --plot").err,
             "--plot: not available for scopes step, prefill and decode; remove it\n");
 }

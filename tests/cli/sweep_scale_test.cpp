@@ -51,7 +51,7 @@ TEST_F(SweepScale, SevenShardsMergedLeaveTheBytesOfOneProcess) {
   for (int part = 7; part >= 1; --part) {
     const Outcome shard = run_program(sweep("all", "--shard " + std::to_string(part) + "/7"));
     EXPECT_EQ(shard.code, 3) << shard.err;
-    EXPECT_NE(shard.out.find("when all are there: commfuse-sim merge all\n"), std::string::npos) << shard.out;
+    EXPECT_NE(shard.out.find("when all shards are complete: commfuse-sim merge all\n"), std::string::npos) << shard.out;
   }
   expect_same("all", run_program("commfuse-sim merge all -o csv"));
 }

@@ -66,7 +66,7 @@ TEST(ValidateRun, WritesARecordThatCompareReads) {
   const Outcome page = run_program("commfuse-validate compare r.json --page page.html");
   EXPECT_EQ(page.code, 0) << page.err;
   const std::string html = test::contents_of("page.html");
-  EXPECT_NE(html.find(", as predicted and as one traced iteration went"), std::string::npos);
+  EXPECT_NE(html.find(", predicted and in one traced iteration"), std::string::npos);
   EXPECT_NE(html.find(shows), std::string::npos);
   EXPECT_NE(html.find("commfuse-validate compare r.json --hardware "), std::string::npos);
   RunRecord without = record;

@@ -101,7 +101,7 @@ TEST(MeasuredStep, SaysHowSurprisingItIs) {
       << near;
   const std::string far = in_words(measured_at(0.5));
   EXPECT_NE(far.find(": 50.0% shorter. Fewer than 1% of healthy steps are as short ("), std::string::npos) << far;
-  EXPECT_NE(far.find("first look for what differs"), std::string::npos) << far;
+  EXPECT_NE(far.find("first look for a difference"), std::string::npos) << far;
 }
 
 std::string refusal(const std::vector<std::string>& settings) {
