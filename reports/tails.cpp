@@ -89,7 +89,7 @@ std::string block(Rows rows) {
     causes += wrapped(causes_in_words(row, rows, unit), "    ", "      ");
   }
   return text + wrapped(tail_verdict(rows), "  ", "  ") +
-         "  Causes of the p99: runs between p98.5 and p99.5 against the run without jitter;\n"
+         "  Causes of the p99: runs between p98.5 and p99.5 against one without jitter;\n"
          "  shares of the time on their critical paths (in parentheses: of runs with any).\n" +
          causes;
 }

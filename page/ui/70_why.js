@@ -185,7 +185,7 @@ function opTable(one, two, a, b, unit) {
 }
 
 /// Names a parameter, or the residual of a fit, in a sentence.
-const holdName = (name) => shapeText(name).replace(/^accelerator\./, "").replace(/^(\S+), what its fit leaves$/, "what the fit of $1 leaves");
+const holdName = (name) => shapeText(name).replace(/^accelerator\./, "").replace(/^(\S+), residual of its fit$/, "what the fit of $1 leaves");
 
 /// The largest uncertainties of the first schedule.
 function holdsOf(why, name) {

@@ -32,7 +32,7 @@ StepEvidence step_evidence(std::string hardware, Duration measured, Duration pre
 void require_told_of(const std::string& hardware, const StepEvidence& evidence) {
   if (hardware != evidence.hardware) {
     throw ConfigError(
-        fmt::format("--measured-step: it was measured on {}, which tells nothing of {}; choose one machine",
+        fmt::format("--measured-step: measured on {}, which does not apply to {}; choose the same machine",
                     evidence.hardware, hardware));
   }
 }

@@ -128,7 +128,7 @@ TEST_F(CalibrateCommand, WhatIsThereIsNotOverwritten) {
   write("box.yaml", "mine");
   const Outcome outcome = run_program(command(exchanges()));
   EXPECT_EQ(outcome.code, 2);
-  EXPECT_EQ(outcome.err, out() + " is there already; choose another --out, or remove it\n");
+  EXPECT_EQ(outcome.err, out() + " already exists; choose another --out, or remove it\n");
 }
 
 TEST_F(CalibrateCommand, BadInputWritesNothing) {
@@ -162,7 +162,7 @@ TEST_F(CalibrateCommand, OneRunOfEachCollectiveIsEnough) {
   const Outcome outcome = run_program(command(gather + " " + exchange));
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("collectives, from ag.txt"), std::string::npos) << outcome.out;
-  EXPECT_NE(outcome.out.find("few rows, so the base is the prior; moved: "), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("few rows, so the base is the prior; changed: "), std::string::npos) << outcome.out;
   EXPECT_NE(outcome.out.find("exchanges, from sr.txt"), std::string::npos) << outcome.out;
   EXPECT_EQ(run_program("commfuse-sim run --ranks 8 --hardware " + out()).code, 0);
 }

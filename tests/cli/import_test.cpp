@@ -61,7 +61,7 @@ TEST(Import, AFileThatIsThereIsNotOverwritten) {
   std::ofstream("mine.run.yaml") << "mine\n";
   const Outcome outcome = run_program("commfuse-sim import megatron train.sh --name mine");
   EXPECT_EQ(outcome.code, 2);
-  EXPECT_EQ(outcome.err, "./mine.run.yaml is there already; choose another --out, or remove it\n");
+  EXPECT_EQ(outcome.err, "./mine.run.yaml already exists; choose another --out, or remove it\n");
   EXPECT_FALSE(std::filesystem::exists("mine.model.yaml"));
 }
 

@@ -58,7 +58,7 @@ TEST(OutputPaths, AFolderThatCannotBeMadeIsAMistakeOfTheUser) {
   const Outcome outcome = run_program(
       "commfuse-sim tune --model llama-3.1-8b --hardware h100-sxm --ranks 2 --seq 1K --batch 2 --out file/x");
   EXPECT_EQ(outcome.code, 2);
-  EXPECT_EQ(outcome.err, "--out: file/x cannot be made (Not a directory); choose another folder\n");
+  EXPECT_EQ(outcome.err, "--out: file/x cannot be created (Not a directory); choose another folder\n");
 }
 
 TEST(OutputPaths, AFileThatOnlySeemsToBeOneIsAMistakeOfTheUser) {

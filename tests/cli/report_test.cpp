@@ -102,9 +102,9 @@ TEST_F(Report, RowsThatAreNoneAreRefusedWithTheirPlaceAndNothingIsWritten) {
     return outcome.err;
   };
   EXPECT_EQ(refusal("\n{\"a\": 1,\n"),
-            "bad.jsonl:2:9: this is not JSON; give the store of a sweep, or what -o json or jsonl writes\n");
+            "bad.jsonl:2:9: this is not JSON; give the store of a sweep, or output of -o json or jsonl\n");
   EXPECT_EQ(refusal("{\"schema\": \"commfuse.step/1\"}\n"),
-            "bad.jsonl:1: the row has no model; write the results anew\n");
+            "bad.jsonl:1: the row has no model; write the results again\n");
   EXPECT_EQ(
       refusal("{\"schema\": \"commfuse.step/2\"}\n"),
       "bad.jsonl:1: this is not a row of commfuse.result/2 but 'commfuse.step/2'; write one with commfuse-sim run -o "
@@ -114,16 +114,15 @@ TEST_F(Report, RowsThatAreNoneAreRefusedWithTheirPlaceAndNothingIsWritten) {
       "bad.jsonl:1: this is not a row of commfuse.result/2 but something else; write one with commfuse-sim run -o "
       "jsonl or sweep\n");
   EXPECT_EQ(refusal(row_with("seq", "8K")),
-            "bad.jsonl:1: seq is \"8K\", which is not a whole number; write the results anew\n");
-  EXPECT_EQ(refusal(row_with("strategy", nullptr)), "bad.jsonl:1: the row has no strategy; write the results anew\n");
-  EXPECT_EQ(
-      refusal(row_with("compute_us", 1.0)),
-      "bad.jsonl:1: makespan_us is not the sum of compute, slicing, stretch, local and exposed; write the results "
-      "anew\n");
+            "bad.jsonl:1: seq is \"8K\", which is not a whole number; write the results again\n");
+  EXPECT_EQ(refusal(row_with("strategy", nullptr)), "bad.jsonl:1: the row has no strategy; write the results again\n");
+  EXPECT_EQ(refusal(row_with("compute_us", 1.0)),
+            "bad.jsonl:1: makespan_us is not the sum of compute, slicing, stretch, local and exposed; write the "
+            "results again\n");
   EXPECT_EQ(refusal(row_with("form", "zigzag")),
-            "bad.jsonl:1: form is 'zigzag', which is none that is known; write the results anew\n");
+            "bad.jsonl:1: form is 'zigzag', an unknown value; write the results again\n");
   EXPECT_EQ(refusal(row_with("ranks", -1)),
-            "bad.jsonl:1: ranks is -1, which is out of range; write the results anew\n");
+            "bad.jsonl:1: ranks is -1, which is out of range; write the results again\n");
   EXPECT_EQ(refusal(""), "bad.jsonl holds no rows; write some with commfuse-sim run -o jsonl\n");
   EXPECT_EQ(run_program("commfuse-sim report nothing.jsonl --out x.html").err,
             "nothing.jsonl cannot be read; give the folder of a sweep, its store, JSON or JSON Lines\n");
@@ -133,7 +132,7 @@ TEST_F(Report, ARowOfManyMegabytesIsRefusedBeforeTheRestIsRead) {
   for (const char* begin : {"", "[{\"a\":\""}) {
     write("long.jsonl", begin + std::string(std::size_t{17} << 20U, 'a'));
     EXPECT_EQ(run_program("commfuse-sim report long.jsonl --out long.html").err,
-              "long.jsonl:1: a row takes more than 16 MiB; write the results anew\n");
+              "long.jsonl:1: a row takes more than 16 MiB; write the results again\n");
   }
 }
 
@@ -142,7 +141,7 @@ TEST_F(Report, AListThatBreaksOffIsToldWithItsPlace) {
     write("bad.json", text);
     return run_program("commfuse-sim report bad.json --out bad.html").err;
   };
-  constexpr auto no_json = ": this is not JSON; give the store of a sweep, or what -o json or jsonl writes\n";
+  constexpr auto no_json = ": this is not JSON; give the store of a sweep, or output of -o json or jsonl\n";
   EXPECT_EQ(refusal("\n [\n"), std::string("bad.json:3:1") + no_json);
   EXPECT_EQ(refusal("[ x"), std::string("bad.json:1:3") + no_json);
   EXPECT_EQ(refusal("[{\"a\":\n1 2"), std::string("bad.json:2:3") + no_json);
@@ -230,8 +229,8 @@ TEST_F(Report, WhatOfTheMeasurementsIsNotAmongTheFitsIsSaid) {
   ASSERT_EQ(run_program("commfuse-sim report rows.jsonl --fit many.csv few.csv --out fits.html").code, 0);
   const std::string page = contents_of("fits.html");
   EXPECT_NE(page.find("collectives: median error of the fit over "), std::string::npos);
-  EXPECT_NE(page.find("Not among the fits: many.csv:2: "), std::string::npos);
-  EXPECT_NE(page.find("Not among the fits: exchanges (few.csv): 1 rows, where a fit needs "), std::string::npos);
+  EXPECT_NE(page.find("Not fitted: many.csv:2: "), std::string::npos);
+  EXPECT_NE(page.find("Not fitted: exchanges (few.csv): 1 rows, where a fit needs "), std::string::npos);
 }
 
 TEST_F(Report, ThePlotListsDrawsAndSavesTheFiguresOfThePage) {

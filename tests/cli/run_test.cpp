@@ -70,7 +70,7 @@ TEST(CommfuseSimRun, EveryMistakeIsOneSentenceWithItsRemedyAndExitsWith2) {
        "slow, as they are; choose a rate nearer to it"},
       {"run --seq 1001",
        "1001 tokens (batch x sequence) cannot be split over 8 ranks; choose a multiple of 8, such as 1000 or 1008"},
-      {"run --seq 1G --batch 4", "batch 4 times seq 1G is too large; the most is 1G tokens"},
+      {"run --seq 1G --batch 4", "batch 4 times seq 1G is too large; the limit is 1G tokens"},
       {"run --dtype fp64", "--dtype: unknown dtype 'fp64'; known dtypes: bf16, fp16, fp32, fp8"},
       {"run --slices 0 --strategy sliced", "--slices: '0' is out of range; choose 1 to 1K slices"},
       {"run --slices 4 --strategy serial,commfuse",
@@ -84,7 +84,7 @@ TEST(CommfuseSimRun, EveryMistakeIsOneSentenceWithItsRemedyAndExitsWith2) {
        "absent/t.json cannot be written: there is no folder absent; create it or choose another path"},
       {"run -j x", "--threads: 'x' is not a whole number; write one, such as 4"},
       {"run --axis sqe=1K", "--axis sqe=1K: unknown setting 'sqe'; did you mean 'seq'?"},
-      {"run --axis seq=8K..1K", "--axis seq=8K..1K: '8K..1K' runs downwards; write 1K..8K"},
+      {"run --axis seq=8K..1K", "--axis seq=8K..1K: '8K..1K' is descending; write 1K..8K"},
       {"run --config absent.yaml", "absent.yaml: cannot be read (No such file or directory); check the path"},
   };
   for (const Mistake& mistake : mistakes) {
@@ -196,7 +196,8 @@ TEST(CommfuseSimRun, ALabWorkloadNamedByItsFileIsPlayed) {
 TEST(CommfuseSimRun, AnExportTakesNoPricesThatChangeAtRunTime) {
   const Outcome outcome = run_program("commfuse-sim schedule export --strategy serial --interference dynamic -o goal");
   EXPECT_EQ(outcome.code, 2);
-  EXPECT_EQ(outcome.err, "an export has one price an op; leave out faults, and choose --interference static or none\n");
+  EXPECT_EQ(outcome.err,
+            "an export has one duration per op; remove faults, and choose --interference static or none\n");
 }
 
 TEST(CommfuseSimRun, TheLastOfAFlagGivenTwiceHolds) {

@@ -177,8 +177,8 @@ TEST_F(ScheduleFiles, OwnDimensionsTakeTheirSizeFromTheCommandLine) {
   const Outcome missing = run_program("commfuse-sim run --schedule " + file);
   EXPECT_EQ(missing.code, 2);
   EXPECT_EQ(missing.err,
-            "experts.yaml: dimension 'experts' has no size: a model gives tokens, batch, hidden, qkv, attention, head, "
-            "ffn; add --size experts=ELEMENTS\n");
+            "experts.yaml: dimension 'experts' has no size: a model defines tokens, batch, hidden, qkv, attention, "
+            "head, ffn; add --size experts=ELEMENTS\n");
   const json rows = rows_of("--schedule " + file + " --size experts=10K --seq 2K");
   ASSERT_EQ(rows.size(), 1U);
   EXPECT_EQ(rows[0].at("scope"), "file");
@@ -254,13 +254,13 @@ TEST_F(ScheduleFiles, EveryMistakeIsOneSentenceWithItsRemedyAndExitsWith2) {
        "absent.yaml: this file cannot be read; give the path of a schedule in YAML\n" + broken +
            ":22:17: 'exchagne' is none of the op kinds; did you mean 'exchange'?"},
       {"commfuse-sim run --schedule doubling --ranks 8",
-       "doubling.yaml is for ranks 4, but --ranks says 8; write 4 there, or remove it"},
+       "doubling.yaml is for ranks 4, but --ranks requests 8; write 4 there, or remove it"},
       {"COMMFUSE_SCOPE=mlp commfuse-sim run --schedule doubling",
-       "doubling.yaml is for scope qkv, but COMMFUSE_SCOPE says mlp; write qkv there, or remove it"},
+       "doubling.yaml is for scope qkv, but COMMFUSE_SCOPE requests mlp; write qkv there, or remove it"},
       {"commfuse-sim run --schedule doubling --seq 1001",
        "1001 tokens cannot be cut into 4 equal blocks, as doubling does; choose a multiple of 4, such as 1000 or 1004"},
-      {"commfuse-sim run --schedule doubling --size qkv=3", "--size: the model gives the size of 'qkv'; remove it"},
-      {"commfuse-sim run --size experts=3", "--size: no schedule has a dimension 'experts'; remove it"},
+      {"commfuse-sim run --schedule doubling --size qkv=3", "--size: the model defines the size of 'qkv'; remove it"},
+      {"commfuse-sim run --size experts=3", "--size: unknown dimension 'experts'; remove it"},
       {"commfuse-sim run --schedule doubling --size experts",
        "--size: 'experts' does not give a dimension its elements; write one as in experts=64, up to 1G"},
       {"commfuse-sim run --schedule doubling --size experts=0",

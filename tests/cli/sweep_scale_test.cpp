@@ -172,7 +172,7 @@ TEST_F(SweepScale, MergeLeavesAloneWhatIsNotItsOwnAndSaysWhatCanBeDone) {
     EXPECT_EQ(outcome.code, 2);
     EXPECT_EQ(outcome.err, sentence);
   };
-  const std::string remedy = "; merge into a new folder, and name the shards behind it\n";
+  const std::string remedy = "; merge into a new folder, and name the shards after it\n";
   fs::create_directory("notes");
   std::ofstream("notes/diary.txt") << "years of work";
   refused("notes", "FOLDER: 'notes' holds other files" + remedy);
@@ -207,8 +207,8 @@ TEST_F(SweepScale, TwoProcessesOnOneStoreAreToldApart) {
       " > first.txt & pid=$!; until [ -s out/results.sqlite ]; do sleep 0.01; done; kill -STOP $pid; " +
       sweep("out", "--samples 4096") + "; code=$?; kill -CONT $pid; kill -TERM $pid; wait $pid; exit $code'");
   EXPECT_EQ(outcome.code, 1);
-  EXPECT_NE(outcome.err.find("out/results.sqlite is in use by another process; wait until that has ended, or choose "
-                             "another folder\n"),
+  EXPECT_NE(outcome.err.find(
+                "out/results.sqlite is in use by another process; wait until it ends, or choose another folder\n"),
             std::string::npos)
       << outcome.err;
 }

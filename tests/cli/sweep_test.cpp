@@ -200,7 +200,7 @@ TEST_F(SweepTest, ForceIsRefusedWhileAnotherProcessHasTheStore) {
   const Outcome outcome = sweep(small, "--seq 4K --force");
   EXPECT_EQ(outcome.code, 2);
   EXPECT_EQ(outcome.err, path("out/results.sqlite") +
-                             " is in use by another process; wait until that has ended, or choose another folder\n");
+                             " is in use by another process; wait until it ends, or choose another folder\n");
   EXPECT_EQ(written("settings.yaml"), settings);
   EXPECT_EQ(written("results.sqlite"), store);
 }
@@ -232,7 +232,7 @@ TEST_F(SweepTest, ForceLeavesADatabaseAloneThatTookANameAmongItsOwn) {
   const Outcome outcome = sweep(small, "--seq 4K --force");
   EXPECT_EQ(outcome.code, 2);
   EXPECT_EQ(outcome.err, path("out/shard-notes.sqlite") +
-                             " is a database, but no result store of commfuse; choose another file or folder\n");
+                             " is a database, but not a result store of commfuse; choose another file or folder\n");
   EXPECT_EQ(names_in("out"), names);
 }
 

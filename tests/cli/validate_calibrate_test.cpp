@@ -32,8 +32,8 @@ TEST(ValidateBench, FlagsThatMakeNoSenseAreRefused) {
 TEST(ValidateCalibrate, NothingIsMeasuredForAFileThatCannotBeWritten) {
   const OwnFolder folder;
   std::ofstream("there.yaml") << "mine";
-  EXPECT_NE(refusal("calibrate --out there.yaml").find("there.yaml is there already"), std::string::npos);
-  EXPECT_NE(refusal("calibrate --out 'My CPU.yaml'").find("is not a name of a machine"), std::string::npos);
+  EXPECT_NE(refusal("calibrate --out there.yaml").find("there.yaml already exists"), std::string::npos);
+  EXPECT_NE(refusal("calibrate --out 'My CPU.yaml'").find("is not a machine name"), std::string::npos);
   EXPECT_NE(refusal("calibrate --base h100-sxm --out mine.yaml").find("h100-sxm is not a machine of the executor cpu"),
             std::string::npos);
 }

@@ -129,8 +129,7 @@ TEST(ValidateRun, RefusesWhatMakesNoSense) {
   EXPECT_EQ(refusal("run --model mistral-7b --scope attention --ranks 4 --seq 8K"),
             "mistral-7b attends to 4096 keys in some layers, and executors to all 8192; choose a scope without "
             "attention, such as mlp, or seq up to 4096\n");
-  EXPECT_EQ(refusal("compare nowhere.json"),
-            "nowhere.json: there is no such file; have it written by commfuse-validate run --out\n");
+  EXPECT_EQ(refusal("compare nowhere.json"), "nowhere.json: no such file; write it with commfuse-validate run --out\n");
   EXPECT_EQ(refusal("compare r.json --iterations 3"),
             "--iterations applies to a measurement, but a record was given; remove one of them\n");
 }

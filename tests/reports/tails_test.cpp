@@ -42,7 +42,7 @@ TEST(TailsTable, TellsPercentilesTheLowestP99AndItsCauses) {
             "  sliced                       950.0    970.0   1100.0    1090.0..1110.0  1110.0\n"
             "  commfuse                     950.0    970.0   1000.0     995.0..1005.0  1010.0\n"
             "  Lowest p99: commfuse, 9.1% below sliced; their intervals lie apart.\n"
-            "  Causes of the p99: runs between p98.5 and p99.5 against the run without jitter;\n"
+            "  Causes of the p99: runs between p98.5 and p99.5 against one without jitter;\n"
             "  shares of the time on their critical paths (in parentheses: of runs with any).\n"
             "    sliced: +90.0 us (stretch +60.0, tail +30.0); critical path: products 80%\n"
             "      (100%), adds and copies 0% (0%), communication 18% (50%), host 2% (100%);\n"

@@ -508,14 +508,14 @@ TEST_F(LoadMachineTest, AClusterNamesHardwareOfTheCatalogueOrAFileBelowItsFolder
 TEST_F(LoadMachineTest, AClusterOfClustersIsRefused) {
   (void)changed("clusters/dgx-h100-x2.yaml", "name: dgx-h100-x2", "name: inner", "below/inner.yaml");
   EXPECT_EQ(refusal("clusters/dgx-h100-x2.yaml", "hardware: h100-sxm", "hardware: below/inner.yaml"),
-            "below/inner.yaml:3:9: schema is 'commfuse.cluster/1', but 'commfuse.hardware/1' is wanted here; give a "
+            "below/inner.yaml:3:9: schema is 'commfuse.cluster/1', but 'commfuse.hardware/1' is required here; give a "
             "file of that kind");
 }
 
 TEST_F(LoadMachineTest, AModelIsNoMachine) {
   EXPECT_EQ(refusal("models/llama-3.1-8b.yaml", "layers", "layers"),
-            "machine.yaml:2:9: schema is 'commfuse.model/1', but 'commfuse.hardware/1' is wanted here; give a file of "
-            "that kind");
+            "machine.yaml:2:9: schema is 'commfuse.model/1', but 'commfuse.hardware/1' is required here; give a file "
+            "of that kind");
 }
 
 }  // namespace

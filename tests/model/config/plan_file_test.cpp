@@ -39,7 +39,7 @@ class PlanFileTest : public ::testing::Test {
 
 TEST_F(PlanFileTest, TitlesAndKindsHaveNoControlCharacters) {
   EXPECT_EQ(refusal("title: \"a\\e[31m\"\n" + least),
-            "mine.yaml:1:8: 'title' is one line of plain text; leave control characters out");
+            "mine.yaml:1:8: 'title' must be one line of plain text; remove control characters");
   std::string kind = least;
   kind.replace(kind.find("h100:"), 5, "\"h\\e]0;x\\a\":");
   EXPECT_EQ(refusal(kind),

@@ -149,7 +149,7 @@ TEST_F(YamlReader, MapsAndValuesDoNotStandForEachOther) {
 
 TEST_F(YamlReader, ParametersSayWhereTheyComeFrom) {
   EXPECT_EQ(mistakes(extra("0.5")),
-            "a.yaml:4:10: 'share' does not say where it comes from; write {value: 0.5, provenance: 'prior: why'}");
+            "a.yaml:4:10: 'share' has no provenance; write {value: 0.5, provenance: 'prior: why'}");
   EXPECT_EQ(mistakes(extra("{value: 0.5}")),
             "a.yaml:4:10: missing key 'provenance' in 'extra.share'; add it, as in \"provenance: 'prior: why'\"");
   EXPECT_EQ(
@@ -165,7 +165,7 @@ TEST_F(YamlReader, ParametersSayWhereTheyComeFrom) {
 
 TEST_F(YamlReader, YesIsNotTrue) {
   EXPECT_EQ(mistakes(extra("{value: 1, provenance: 'prior: why'}", "yes", "''")),
-            "a.yaml:5:10: 'yes' is neither true nor false; write one of them\n"
+            "a.yaml:5:10: 'yes' is neither true nor false; write true or false\n"
             "a.yaml:6:9: 'name' is empty; write its text");
 }
 
@@ -229,7 +229,7 @@ TEST_F(YamlReader, ControlCharactersNeverReachTheTerminal) {
 }
 
 TEST_F(YamlReader, TextIsOneLineWithoutControlCharacters) {
-  const std::string refused = "a.yaml:6:9: 'name' is one line of plain text; leave control characters out";
+  const std::string refused = "a.yaml:6:9: 'name' must be one line of plain text; remove control characters";
   for (const char* name :
        {"\"\\e]0;x\\a\"", "\"a\\x7f\"", "\"a\\x9b31m\"", "\"a\\u202eb\"", "\"a\\u2066b\"", "\"a\\nb\""}) {
     EXPECT_EQ(mistakes(extra("{value: 0.5, provenance: 'prior: why'}", "true", name)), refused) << name;
@@ -241,7 +241,7 @@ TEST_F(YamlReader, TextIsOneLineWithoutControlCharacters) {
 
 TEST_F(YamlReader, AProvenanceHasNoControlCharacters) {
   EXPECT_EQ(mistakes(extra("{value: 0.5, provenance: \"prior: \\e[31m\"}")),
-            "a.yaml:4:35: 'provenance' is plain text; leave control characters out");
+            "a.yaml:4:35: 'provenance' must be plain text; remove control characters");
 }
 
 TEST_F(YamlReader, TextAndProvenanceAreUtf8) {
@@ -314,10 +314,9 @@ TEST_F(YamlReader, ASchemaOfAnotherKindStopsAtOnce) {
     file.root().schema("commfuse.hardware/1");
     FAIL() << "accepted";
   } catch (const ConfigError& error) {
-    EXPECT_STREQ(
-        error.what(),
-        "a.yaml:1:9: schema is 'commfuse.model/1', but 'commfuse.hardware/1' is wanted here; give a file of that "
-        "kind");
+    EXPECT_STREQ(error.what(),
+                 "a.yaml:1:9: schema is 'commfuse.model/1', but 'commfuse.hardware/1' is required here; give a file of "
+                 "that kind");
   }
 }
 

@@ -349,7 +349,7 @@ TEST(ScheduleTextMistakes, OfConditions) {
 TEST(ScheduleTextMistakes, OfProducts) {
   expect_messages({
       {"op: gemm,", "op: gemm, accumulate: yes,",
-       "ring.yaml:24:35: 'yes' is neither true nor false; write one of them"},
+       "ring.yaml:24:35: 'yes' is neither true nor false; write true or false"},
       {"op: gemm,", "op: gemm, shift: 1,",
        "ring.yaml:24:23: unknown key 'shift'; known keys: id, op, lane, purpose, where, waits, accumulate, "
        "accumulator, transpose_a, transpose_b, kernel_m, a, b, out"},
@@ -360,7 +360,7 @@ TEST(ScheduleTextMistakes, OfProducts) {
       {"op: gemm,", "op: gemm, transpose_b: true,",
        "ring.yaml:24:55: the columns of b are ffn*1, but the columns of a are hidden*1; make them equal"},
       {"op: gemm,", "op: gemm, transpose_b: yes,",
-       "ring.yaml:24:36: 'yes' is neither true nor false; write one of them"},
+       "ring.yaml:24:36: 'yes' is neither true nor false; write true or false"},
       {"a: shard, b: weight", "a: weight, b: weight",
        "ring.yaml:24:37: the rows of b are hidden*1, but the columns of a are ffn*1; make them equal"},
       {"a: shard, b: weight", "a: shard", "ring.yaml:24:5: key 'b' is missing; add it, as in b: \"w\""},

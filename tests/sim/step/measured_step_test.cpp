@@ -117,8 +117,8 @@ std::string refusal(const std::vector<std::string>& settings) {
 
 TEST(MeasuredStep, NeedsToKnowWhatRanIt) {
   EXPECT_EQ(refusal({"framework=none"}),
-            "--measured-step: nothing says what ran the step; name its --framework, such as megatron-lm, or one "
-            "--strategy, such as serial");
+            "--measured-step: the software that ran the step is unknown; name its --framework, such as megatron-lm, or "
+            "one --strategy, such as serial");
   EXPECT_EQ(refusal({"framework=none", "strategy.name=serial"}), "");
   EXPECT_EQ(refusal({"framework=none", "scope=prefill"}),
             "--measured-step corrects training steps only; choose scope step");
@@ -140,7 +140,7 @@ TEST(MeasuredStep, TellsOfItsOwnMachineAlone) {
     FAIL();
   } catch (const ConfigError& error) {
     EXPECT_STREQ(error.what(),
-                 "--measured-step: it was measured on h100-sxm, which tells nothing of b200-sxm; choose one machine");
+                 "--measured-step: measured on h100-sxm, which does not apply to b200-sxm; choose the same machine");
   }
 }
 
