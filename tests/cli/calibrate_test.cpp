@@ -215,7 +215,7 @@ TEST_F(CalibrateCommand, ACalibratedMachineIsNotWrittenOver) {
   ASSERT_EQ(run_program(line + " " + gather).code, 0);
   const Outcome again = run_program(line);
   EXPECT_EQ(again.code, 2);
-  EXPECT_NE(again.err.find("is there already"), std::string::npos) << again.err;
+  EXPECT_NE(again.err.find("already exists"), std::string::npos) << again.err;
 }
 
 TEST_F(CalibrateCommand, LogsOfTwoNodesAskForACluster) {

@@ -101,7 +101,7 @@ TEST(ValidateGpu, RanksOnGpusNeedSomebodyWhoStartedThem) {
   const Outcome outcome = run_program("commfuse-validate check --executor nccl");
   EXPECT_EQ(outcome.code, 2);
   EXPECT_EQ(outcome.err,
-            "each rank is a process, and only one was started; start more, as in mpirun -np 8 or torchrun\n");
+            "each rank is a process, but only one was started; start more, as in mpirun -np 8 or torchrun\n");
 }
 
 TEST(FirstRun, WhereThereIsNoGpuItStopsAtOnceInOneSentenceWith69) {

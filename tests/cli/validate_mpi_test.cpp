@@ -190,8 +190,8 @@ TEST_F(UnderMpirun, AProcessThatHangsEndsAllAfterTheirPatience) {
   EXPECT_EQ(outcome.code, 1);
   EXPECT_EQ(outcome.out, "");
   // mpirun's own words about the end may come before or after.
-  EXPECT_EQ(count(outcome.err, "no op has ended for 5 s: process 2 does not answer"), 1U) << outcome.err;
-  EXPECT_EQ(count(outcome.err, "no op has ended"), 1U) << outcome.err;
+  EXPECT_EQ(count(outcome.err, "no op has completed for 5 s: process 2 does not answer"), 1U) << outcome.err;
+  EXPECT_EQ(count(outcome.err, "no op has completed"), 1U) << outcome.err;
 }
 
 TEST(ValidateCheck, ProcessesWantToBeStarted) {

@@ -100,8 +100,7 @@ TEST_F(CudaCopies, ThatNeverEndAreGivenUp) {
     }
     return std::string("none");
   };
-  const std::string stuck =
-      "copies have not come to their end within 0.3 s; look for errors of the GPUs (Xid) in the kernel's log";
+  const std::string stuck = "copies did not finish within 0.3 s; look for errors of the GPUs (Xid) in the kernel's log";
   EXPECT_EQ(sentence([&] { copier->check(copies); }), stuck);
   // Whatever comes after a copy that does not end waits no longer: clearing the target, timing, and the end.
   EXPECT_EQ(sentence([&] { copier->check(copies); }), stuck);
