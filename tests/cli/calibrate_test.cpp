@@ -101,7 +101,7 @@ TEST_F(CalibrateCommand, CollectivesThatTheBaseCannotHaveNameAnotherBase) {
       run_program("commfuse-sim calibrate --base h100-pcie --name box --out " + out() + " " + write("c.csv", text));
   EXPECT_EQ(outcome.code, 2);
   EXPECT_EQ(
-      outcome.err.rfind("what was measured cannot be of h100-pcie: 27 of 57 messages are faster than its links; ", 0),
+      outcome.err.rfind("the measurements cannot be of h100-pcie: 27 of 57 messages are faster than its links; ", 0),
       0U)
       << outcome.err;
   EXPECT_NE(outcome.err.find("all_gather of 4194304 bytes on 8 GPUs ran at 113.9 GB/s, above 1.25 times the links of "
@@ -115,13 +115,13 @@ TEST_F(CalibrateCommand, AFileIsNotCountedTwice) {
   const std::string file = exchanges();
   const Outcome outcome = run_program(command(file + " " + file));
   EXPECT_EQ(outcome.code, 2);
-  EXPECT_EQ(outcome.err, file + ": is given twice; leave one out\n");
+  EXPECT_EQ(outcome.err, file + ": is given twice; remove one\n");
   EXPECT_FALSE(fs::exists(out()));
   EXPECT_EQ(run_program("commfuse-sim score --data " + file + " --data " + (folder_ / ".").string() + "/p2p.csv").code,
             2);
   const Outcome check = run_program("commfuse-sim schedule check push-ring push-ring");
   EXPECT_EQ(check.code, 2);
-  EXPECT_EQ(check.err, "push-ring: is given twice; leave one out\n");
+  EXPECT_EQ(check.err, "push-ring: is given twice; remove one\n");
 }
 
 TEST_F(CalibrateCommand, WhatIsThereIsNotOverwritten) {

@@ -58,16 +58,14 @@ TEST(CommfuseSimRun, EveryMistakeIsOneSentenceWithItsRemedyAndExitsWith2) {
       {"run --ranks 16", "16 ranks do not fit h100-sxm, which has 8 GPUs; choose ranks up to 8"},
       {"run --axis ranks=8,16", "16 ranks do not fit h100-sxm, which has 8 GPUs; choose ranks up to 8"},
       {"run --network-bandwidth x2",
-       "--network-bandwidth: h100-sxm is one node without a network; leave network_bandwidth out, or choose hardware "
-       "of "
+       "--network-bandwidth: h100-sxm is one node without a network; remove network_bandwidth, or choose hardware of "
        "several nodes"},
       {"run --link-bandwidth 9PB/s",
        "--link-bandwidth: '9PB/s' is not a bandwidth; write how many times the link's own, x0.001 to x1000, or a rate, "
        "as in 450GB/s"},
       {"run --link-bandwidth 900TB/s",
-       "link_bandwidth is 900TB/s, and NVLink 4 on NVSwitch 3 has 450 GB/s: links are at most 1000 times as fast, or "
-       "as "
-       "slow, as they are; choose a rate nearer to it"},
+       "link_bandwidth is 900TB/s, and NVLink 4 on NVSwitch 3 has 450 GB/s: links may be at most 1000 times as fast or "
+       "as slow; choose a closer rate"},
       {"run --seq 1001",
        "1001 tokens (batch x sequence) cannot be split over 8 ranks; choose a multiple of 8, such as 1000 or 1008"},
       {"run --seq 1G --batch 4", "batch 4 times seq 1G is too large; the limit is 1G tokens"},
@@ -81,7 +79,7 @@ TEST(CommfuseSimRun, EveryMistakeIsOneSentenceWithItsRemedyAndExitsWith2) {
       {"run --axis seq=1K,2K --trace t.json",
        "--trace: requires a single point, but there are 2; choose one point, or remove it"},
       {"run --trace absent/t.json",
-       "absent/t.json cannot be written: there is no folder absent; create it or choose another path"},
+       "absent/t.json cannot be written: folder absent does not exist; create it or choose another path"},
       {"run -j x", "--threads: 'x' is not a whole number; write one, such as 4"},
       {"run --axis sqe=1K", "--axis sqe=1K: unknown setting 'sqe'; did you mean 'seq'?"},
       {"run --axis seq=8K..1K", "--axis seq=8K..1K: '8K..1K' is descending; write 1K..8K"},

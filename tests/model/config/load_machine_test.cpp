@@ -382,7 +382,7 @@ TEST_F(LoadMachineFromWiresTest, ImpossibleWiresAreRefused) {
                 ":9: link.peer.rate is 500 GB/s, but no pair of dgx.xml has more than 450 GB/s; give the "
                 "file of this machine, or write what a single peer gets");
   EXPECT_EQ(refusal(with_topology("  file: dgx.xml\n  kind: nvswitch\n")),
-            place(1) + ":9: a topology has a file or a kind; leave one of them out");
+            place(1) + ":9: a topology has either a file or a kind; remove one of them");
   EXPECT_EQ(refusal(with_topology("  file: ../dgx.xml\n")),
             place(0) + ":9: '../dgx.xml' is not below the folder of this file; put it there");
   EXPECT_EQ(refusal(with_topology("  file: dgy.xml\n")),

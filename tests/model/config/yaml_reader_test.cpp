@@ -174,12 +174,12 @@ TEST_F(YamlReader, DuplicateKeysAreRefused) {
 }
 
 TEST_F(YamlReader, AnchorsAliasesMergesAndTagsAreRefused) {
-  EXPECT_EQ(mistakes("layers: &a 8\n"), "a.yaml:1:9: anchors and aliases are not read; write the value out in full");
+  EXPECT_EQ(mistakes("layers: &a 8\n"), "a.yaml:1:9: anchors and aliases are not supported; write the value in full");
   EXPECT_EQ(mistakes("base: &b {x: 1}\nlink: *b\n"),
-            "a.yaml:1:7: anchors and aliases are not read; write the value out in full");
+            "a.yaml:1:7: anchors and aliases are not supported; write the value in full");
   EXPECT_EQ(mistakes("link:\n  <<: {rate: 1 GB/s}\n"),
-            "a.yaml:2:3: merge keys are not read; write the fields out in full");
-  EXPECT_EQ(mistakes("layers: !!int 8\n"), "a.yaml:1:9: tags such as !!int are not read; leave the tag out");
+            "a.yaml:2:3: merge keys are not supported; write the fields in full");
+  EXPECT_EQ(mistakes("layers: !!int 8\n"), "a.yaml:1:9: tags such as !!int are not supported; remove the tag");
 }
 
 TEST_F(YamlReader, TextThatIsNoYamlIsRefusedAtItsPlace) {
@@ -194,7 +194,7 @@ TEST_F(YamlReader, TheTopIsOneMap) {
   EXPECT_EQ(mistakes("# nothing\n"), "a.yaml:1:1: the file is empty; write 'key: value' lines");
   EXPECT_EQ(mistakes("- 1\n- 2\n"), "a.yaml:1:1: the top of the file is not a map; write 'key: value' lines");
   EXPECT_EQ(mistakes("hello\n"), "a.yaml:1:1: the top of the file is not a map; write 'key: value' lines");
-  EXPECT_EQ(mistakes(good + "---\nlayers: 9\n"), "a.yaml:4:1: a second document begins; keep one document a file");
+  EXPECT_EQ(mistakes(good + "---\nlayers: 9\n"), "a.yaml:4:1: a second document begins; keep one document per file");
 }
 
 TEST_F(YamlReader, KeysArePlainText) {
@@ -203,9 +203,9 @@ TEST_F(YamlReader, KeysArePlainText) {
 
 TEST_F(YamlReader, DeepNestingIsRefusedWithoutHarm) {
   EXPECT_EQ(mistakes("a: " + std::string(40, '[') + std::string(40, ']') + "\n"),
-            "a.yaml:1:35: more than 32 levels of nesting; write it flatter");
+            "a.yaml:1:35: more than 32 levels of nesting; flatten it");
   EXPECT_EQ(mistakes("a: " + std::string(20'000, '[') + std::string(20'000, ']')),
-            "a.yaml:1:35: more than 32 levels of nesting; write it flatter");
+            "a.yaml:1:35: more than 32 levels of nesting; flatten it");
 }
 
 TEST_F(YamlReader, FilesThatCannotBeReadAreRefused) {
