@@ -42,7 +42,7 @@ void require_place(const fs::path& path, const fs::path& target) {
   }
   const fs::path folder = folder_of(target);
   if (!fs::exists(folder, ignored)) {
-    refuse(path, fmt::format("there is no folder {}; create it or choose another path", folder.string()));
+    refuse(path, fmt::format("folder {} does not exist; create it or choose another path", folder.string()));
   }
   if (!fs::is_directory(folder, ignored)) {
     refuse(path, fmt::format("{} is not a folder; choose another path", folder.string()));
@@ -80,7 +80,7 @@ void require_no_input(const fs::path& out, std::span<const std::string> inputs) 
       continue;
     }
     if (fs::equivalent(out, input, ignored) || fs::equivalent(out, fs::path(input) / "results.sqlite", ignored)) {
-      refuse(out, "it is what the command reads; choose another path");
+      refuse(out, "the command reads this file; choose another path");
     }
   }
 }
@@ -95,7 +95,7 @@ AtomicFile::AtomicFile(const fs::path& path, Links links) : path_(path), target_
   require_place(path_, target_);
   const bool replaces = fs::is_regular_file(status);
   if (replaces && is_database(target_)) {
-    refuse(path_, "it is a database, and this would take its place; choose another path");
+    refuse(path_, "it is a database, which would be overwritten; choose another path");
   }
   if (follows) {
     refuse_pipe(path_);
@@ -152,7 +152,7 @@ void AtomicFile::fail(int error) const {
   const char* remedy = error == ENOSPC || error == EDQUOT ? "free some space or choose another disk"
                                                           : "choose another path and run again";
   throw std::runtime_error(
-      fmt::format("{} could not be written to the end: {}; {}", path_.string(), std::strerror(error), remedy));
+      fmt::format("{} could not be written completely: {}; {}", path_.string(), std::strerror(error), remedy));
 }
 
 void atomic_write(const fs::path& path, std::string_view text, Links links) {

@@ -113,7 +113,7 @@ std::string pay_in_words(const Implementations& implementations, const PayVerdic
     text += ", the fastest implementation";
     text += implementations.fastest == &have
                 ? std::string{}
-                : fmt::format(" that surely pays ({} may take less)", implementations.fastest->strategy);
+                : fmt::format(" with a clear win ({} may take less)", implementations.fastest->strategy);
   }
   return text + ".";
 }

@@ -59,7 +59,7 @@ std::string kind_in_words(const Scaling& scaling) {
                    scaling.fewest_ranks.ranks, scaling.most_ranks.ranks,
                    static_cast<double>(scaling.most_ranks.ranks) / static_cast<double>(scaling.fewest_ranks.ranks))
              : fmt::format(
-                   "Weak scaling: {} tokens a rank. From {} to {} ranks, 100% is the same time:",
+                   "Weak scaling: {} tokens per rank. From {} to {} ranks, 100% is the same time:",
                    format_count(scaling.fewest_ranks.batch * scaling.fewest_ranks.seq / scaling.fewest_ranks.ranks),
                    scaling.fewest_ranks.ranks, scaling.most_ranks.ranks);
 }

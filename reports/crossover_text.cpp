@@ -104,7 +104,7 @@ std::string legend(const CrossoverMap& map, const VerdictRule& rule) {
   for (std::size_t i = 0; i < names.size(); ++i) {
     text += fmt::format("{}{} {}", i == 0 ? "" : ", ", names[i], map.strategies[i]);
   }
-  return wrapped(fmt::format("{}. Behind the winner: percent of time that it saves over the best other strategy / over "
+  return wrapped(fmt::format("{}. After the winner: percent of time saved against the next best strategy / against "
                              "serial. ~ a tie: a win needs {}. - no result.",
                              text, rule_in_words(rule)),
                  "", "");
@@ -139,16 +139,16 @@ std::string changes(const CrossoverMap& map) {
                       "  ", "    ");
     }
   }
-  text = (text.empty() ? "No winner changes clearly between neighbours.\n" : "Where the winner changes\n" + text);
+  text =
+      (text.empty() ? "No clear change of winner between neighbouring points.\n" : "Where the winner changes\n" + text);
   if (left > 0) {
-    text += fmt::format("  and {} more like these, which CSV and JSON have\n", left);
+    text += fmt::format("  and {} more, listed in CSV and JSON\n", left);
   }
   if (close > 0) {
-    text +=
-        wrapped(fmt::format("{} more change{} {} between strategies that tie at one end or run at one end only; CSV "
-                            "and JSON have them.",
-                            close, close == 1 ? "" : "s", close == 1 ? "is" : "are"),
-                "", "");
+    text += wrapped(fmt::format("{} more change{} {} between strategies that tie at one end or run at only one end; "
+                                "CSV and JSON list them.",
+                                close, close == 1 ? "" : "s", close == 1 ? "is" : "are"),
+                    "", "");
   }
   return text;
 }
@@ -214,8 +214,8 @@ Json map_as_json(const CrossoverMap& map) {
 std::string map_text(std::span<const CrossoverMap> maps, const VerdictRule& rule) {
   if (maps.empty()) {
     return wrapped(
-        "No map: it takes two strategies with results at two points that differ in seq, ranks, "
-        "link_bandwidth or network_bandwidth.",
+        "No map: it needs two strategies with results at two points that differ in seq, ranks, link_bandwidth or "
+        "network_bandwidth.",
         "", "");
   }
   std::string text;

@@ -360,11 +360,13 @@ std::string planner_section(Scores scores) {
          "(a GEMM whole\nor in slices, a weight cut by rows or by columns, an all-reduce or its two halves, two "
          "schedules) the calls were:\n\n" +
          sure_in_practice(scores) +
-         "\nBefore you bet money, run `commfuse-sim calibrate` on a few sizes from your own cluster: most surprises "
-         "are "
-         "software\nthat no fit covers. Take a win below 80% as a tie, as verdicts do. The tables below say which "
-         "kinds "
-         "and machines are\ntoo sure and which are too shy.\n\n";
+         "\n"
+         "Before you bet money, run `commfuse-sim calibrate` on a few sizes from your own cluster: most surprises are "
+         "software\n"
+         "that no fit covers. Take a win below 80% as a tie, as verdicts do. The tables below say which kinds and "
+         "machines are\n"
+         "overconfident and which are underconfident.\n"
+         "\n";
 }
 
 std::string coverage_section(Scores scores) {

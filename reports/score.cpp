@@ -153,7 +153,7 @@ std::string more_of(const TableScore& score) {
   if (score.variants) {
     text += summary_line("  ratio", static_cast<std::int64_t>(score.variants->ratio_errors.size()), 0,
                          score.variants->ratio_errors);
-    text += fmt::format("    the predicted winner is the measured one: {} of {}\n", score.variants->agreed,
+    text += fmt::format("    predicted winner is the measured winner: {} of {}\n", score.variants->agreed,
                         score.variants->compared);
   }
   if (score.steps) {
@@ -163,7 +163,7 @@ std::string more_of(const TableScore& score) {
                         score.steps->better_named, score.steps->layout_pairs);
   }
   if (score.memory) {
-    text += fmt::format("    memory is enough where it was, and only there: {} of {}\n", score.memory->agreed,
+    text += fmt::format("    prediction of whether memory suffices is right: {} of {}\n", score.memory->agreed,
                         score.memory->facts);
   }
   for (const std::string& remark : score.remarks) {

@@ -159,7 +159,7 @@ std::string spread_in_words(std::string percentiles) {
     return {};
   }
   percentiles.resize(percentiles.size() - 2);
-  return "\n" + wrapped("p50, p95, p99 and p99.9 over machines, whose GPUs differ: " + percentiles, "  ", "    ");
+  return "\n" + wrapped("p50, p95, p99 and p99.9 over machines with different GPUs: " + percentiles, "  ", "    ");
 }
 
 using PlanRows = std::vector<const StepRow*>;
@@ -403,7 +403,7 @@ std::string best_plan(std::span<const StepRow> rows, const VerdictRule& rule) {
     ties.push_back(fmt::format("{} more", verdict.front.size() - 1 - most_named));
   }
   return fmt::format(
-      "Most tokens a second and GPU of what fits: {:.0f}, by {}, batch {}, seq {}{}",
+      "Most tokens per second and GPU among plans that fit: {:.0f}, by {}, batch {}, seq {}{}",
       best.number("tokens_per_second_gpu"), plan_in_words(best), best.count("batch"), format_count(best.count("seq")),
       ties.empty() ? "" : fmt::format("; within {:.3g}%: {}", 100.0 * rule.difference, names_in_words(ties)));
 }

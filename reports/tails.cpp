@@ -89,8 +89,8 @@ std::string block(Rows rows) {
     causes += wrapped(causes_in_words(row, rows, unit), "    ", "      ");
   }
   return text + wrapped(tail_verdict(rows), "  ", "  ") +
-         "  Causes of the p99: the runs between p98.5 and p99.5 against the one\n"
-         "  without jitter; shares of their critical paths' time (of the runs with any).\n" +
+         "  Causes of the p99: runs between p98.5 and p99.5 against one without jitter;\n"
+         "  shares of the time on their critical paths (in parentheses: of runs with any).\n" +
          causes;
 }
 
@@ -115,7 +115,7 @@ std::string tail_verdict(Rows rows) {
   const bool apart = p99(best).range && p99(next).range && p99(best).range->high < p99(next).range->low;
   return fmt::format(
       "Lowest p99: {}, {:.1f}% below {}; {}.", short_label(best, rows), 100.0 * less, short_label(next, rows),
-      apart ? "their intervals lie apart" : "their intervals overlap, so the samples do not tell which is lower");
+      apart ? "their intervals lie apart" : "their intervals overlap, so the samples do not decide which is lower");
 }
 
 std::string tails_table(Rows rows) {

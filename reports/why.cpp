@@ -50,13 +50,13 @@ std::string parts(const Explanation& explanation, const Unit& unit) {
       text += wrapped(what, cells, std::string(cells.size(), ' '));
     }
   };
-  add_part(row.compute, "compute", "essential work, uncut and undisturbed");
-  add_part(row.slicing, "slicing", "what cutting it costs");
-  add_part(row.stretch, "stretch", "what interference adds to it");
-  add_part(row.local, "local", "adds, packs and copies of the strategy");
+  add_part(row.compute, "compute", "essential work, uncut and without interference");
+  add_part(row.slicing, "slicing", "cost of cutting it");
+  add_part(row.stretch, "stretch", "time added by interference");
+  add_part(row.local, "local", "adds, packs and copies made by the strategy");
   add_part(row.exposed, "exposed",
            fmt::format("nothing runs: head {}, bubbles {}, tail {}{}", unit.text(row.head), unit.text(row.bubble),
-                       unit.text(row.tail), row.local != Duration{} ? ", less what is local in them" : ""));
+                       unit.text(row.tail), row.local != Duration{} ? ", minus local work in them" : ""));
   double total = 0.0;
   for (const Duration time : explanation.on_path) {
     total += to_seconds(time);
@@ -72,7 +72,7 @@ std::string parts(const Explanation& explanation, const Unit& unit) {
 }
 
 std::string ops(const Explanation& explanation, const Unit& unit) {
-  std::string text = fmt::format("\nWhat the ops of its critical rank cost, as priced ({})\n", unit.name());
+  std::string text = fmt::format("\nPrices of the ops of its critical rank ({})\n", unit.name());
   const auto each_of = [&](const ExplainedOp& op) {
     return op.shortest == op.longest ? unit.text(op.shortest)
                                      : fmt::format("{}..{}", unit.text(op.shortest), unit.text(op.longest));

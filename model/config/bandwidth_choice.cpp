@@ -31,8 +31,7 @@ double times_of(const Settings& settings, std::string_view key, const Link& link
   const double times = choice->rate->value / link.nominal_rate.value.value;
   if (!is_in_range(times)) {
     throw ConfigError(
-        fmt::format("{} is {}, and {} has {}: links are at most {} times as fast, or as slow, as they "
-                    "are; choose a rate nearer to it",
+        fmt::format("{} is {}, and {} has {}: links may be at most {} times as fast or as slow; choose a closer rate",
                     key, settings.text(key), link.name, format_bandwidth(link.nominal_rate.value), most_times));
   }
   return times;
@@ -75,7 +74,7 @@ void choose_all_reduce(Machine& machine, const Settings& settings) {
   std::optional<Machine> with_kernel = with_all_reduce_kernel(machine, chosen);
   if (!with_kernel) {
     throw ConfigError(fmt::format(
-        "{}: nobody has measured the all-reduce of {} on {}; leave all_reduce_kernel out, or give its times as "
+        "{}: the all-reduce of {} was not measured on {}; remove all_reduce_kernel, or give its times as "
         "link.collective.custom_all_reduce.{} in a hardware file",
         settings.at(*find_field("all_reduce_kernel")).origin.where, name_of(chosen), machine.name, name_of(chosen)));
   }
@@ -92,10 +91,9 @@ Machine with_chosen_links(Machine machine, const Settings& settings) {
     rates.network = times_of(settings, "network_bandwidth", *machine.network);
   } else if (const Setting& wanted = settings.at(*find_field("network_bandwidth"));
              wanted.text != find_field("network_bandwidth")->preset) {
-    throw ConfigError(
-        fmt::format("{}: {} is one node without a network; leave network_bandwidth out, or choose "
-                    "hardware of several nodes",
-                    wanted.origin.where, machine.name));
+    throw ConfigError(fmt::format(
+        "{}: {} is one node without a network; remove network_bandwidth, or choose hardware of several nodes",
+        wanted.origin.where, machine.name));
   }
   return with_link_rates(machine, rates);
 }

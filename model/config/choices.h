@@ -154,14 +154,13 @@ inline constexpr std::array of_subject{
                              .example = "x2",
                              .uses = {layer, step, prefill, decode, tune, measure, price}}
         .fills(bandwidth<&RunChoices::machine, &MachineChoice::network_bandwidth>),
-    SettingEntry<RunChoices>{
-        .key = "all_reduce_kernel",
-        .flag = "all-reduce-kernel",
-        .group = what,
-        .doc = "Kernels that sum in a node: NCCL's, or a serving framework's where they are faster",
-        .preset = "nccl",
-        .example = "vllm",
-        .uses = {layer, step, prefill, decode, tune, plan}}
+    SettingEntry<RunChoices>{.key = "all_reduce_kernel",
+                             .flag = "all-reduce-kernel",
+                             .group = what,
+                             .doc = "All-reduce kernels in a node: NCCL's, or a serving framework's if faster",
+                             .preset = "nccl",
+                             .example = "vllm",
+                             .uses = {layer, step, prefill, decode, tune, plan}}
         .fills(one_of<all_all_reduce_kernels, &RunChoices::machine, &MachineChoice::all_reduce_kernel>),
     SettingEntry<RunChoices>{.key = "ranks",
                              .flag = "ranks",

@@ -77,7 +77,7 @@ Spread read_spread(const YamlFile& file, YamlMap map) {
     return {.sigma = map.number_parameter("sigma", sigma_range)};
   }
   if (map.optional_value("sigma")) {
-    map.mistake("sigma", "the sample already gives the jitter; leave out sigma or sample");
+    map.mistake("sigma", "sigma and sample exclude each other; remove one");
   }
   const Parameter<std::string> sample = map.text_parameter("sample");
   const std::filesystem::path folder = std::filesystem::absolute(file.path()).parent_path();

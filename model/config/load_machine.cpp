@@ -336,7 +336,8 @@ std::optional<std::filesystem::path> extended_file(YamlFile& file, YamlMap root,
   const std::string choice = root.text("extends");
   std::filesystem::path path = choice.empty() ? "" : node_file(file, root, "extends", choice, catalogue);
   if (depth == longest_chain) {
-    root.mistake("extends", fmt::format("{} files extend each other; name one that stands for itself", longest_chain));
+    root.mistake("extends",
+                 fmt::format("'extends' is cyclic over {} files; name a file that extends none", longest_chain));
   }
   if (const auto sized = catalogue == Catalogue::hardware ? sized_cluster(choice) : std::nullopt) {
     root.mistake("extends", fmt::format("{} is not a file; name {}, and write nodes: {}", in_quotes(choice),

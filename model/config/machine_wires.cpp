@@ -136,7 +136,7 @@ void check_peer(YamlMap map, const PeerParameters& peer, const Capacity& capacit
 std::optional<NodeWires> read_wires(const YamlFile& file, YamlMap map, int gpus_per_node) {
   namespace fs = std::filesystem;
   if (map.optional_value("kind")) {
-    map.mistake("kind", "a topology has a file or a kind; leave one of them out");
+    map.mistake("kind", "a topology has either a file or a kind; remove one of them");
   }
   const std::string choice = map.text("file");
   const WireRates rates{.nvlink = optional_rate(map, "nvlink_rate"),

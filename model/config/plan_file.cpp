@@ -182,7 +182,7 @@ class PlanReader {
       top_.mistake("deadline", misread(deadline, "a span of time above 0, nor a day",
                                        "write one, as in \"deadline: 60 days\" or \"deadline: 2027-03-01\""));
     } else if (has_start) {
-      top_.mistake("start", "'start' is given and 'deadline' is not a day; write the day, or leave 'start' out");
+      top_.mistake("start", "'start' is given and 'deadline' is not a day; write the day, or remove 'start'");
     }
   }
 
@@ -206,9 +206,9 @@ class PlanReader {
   static void refuse_zero(FieldReader& fields, std::string_view key, bool is_read, std::string_view what,
                           std::string_view example) {
     if (is_read) {
-      fields.mistake(key, fmt::format("'{0}' is 0, which no run can keep; give {1} above 0, as in \"{0}: {2}\", or "
-                                      "remove it",
-                                      key, what, example));
+      fields.mistake(
+          key, fmt::format("'{0}' is 0, which no run can meet; give {1} above 0, as in \"{0}: {2}\", or remove it", key,
+                           what, example));
     }
   }
 
@@ -239,7 +239,7 @@ class PlanReader {
     for (const std::string& name : names) {
       if (has_control_character(name, "\t")) {
         file_.root().map("gpus").mistake(
-            name, fmt::format("{} names a kind in plain text; leave control characters out", in_quotes(name)));
+            name, fmt::format("{} must be plain text; remove control characters", in_quotes(name)));
       } else if (!is_utf8(name)) {
         file_.root().map("gpus").mistake(name, fmt::format("{} is not UTF-8; save the file as UTF-8", in_quotes(name)));
       }
@@ -274,8 +274,7 @@ class PlanReader {
   /// Notes fields that are right on their own but contradict each other or lack a counterpart.
   void note_clashes() {
     if (!plan_.deadline && !plan_.budget) {
-      top_.mistake("tokens",
-                   "neither 'deadline' nor 'budget' says what is wanted; add one, as in \"deadline: 60 days\"");
+      top_.mistake("tokens", "'deadline' or 'budget' is required; add one, as in \"deadline: 60 days\"");
     }
     for (const GpuOffer& offer : plan_.gpus) {
       if (offer.power) {

@@ -40,7 +40,7 @@ std::string example_of(const Field& field) { return fmt::format("as in \"{}: {}\
 
 std::string unknown_key(std::string_view key) {
   if (is_group(key)) {
-    return fmt::format("'{0}' holds several settings; name one, as in {0}.name", key);
+    return fmt::format("'{0}' is a group of settings; name one, as in {0}.name", key);
   }
   return fmt::format("unknown setting {}; {}", in_quotes(key), remedy_for_key(key));
 }
@@ -115,7 +115,7 @@ class MapReader {
       return;
     }
     file_.mistake(entry.value.place(),
-                  fmt::format("'{0}' holds several settings; write them below it, as in \"{0}: {{name: all}}\"", key));
+                  fmt::format("'{0}' is a group of settings; write them below it, as in \"{0}: {{name: all}}\"", key));
   }
 
   void unknown(const std::string& prefix, const YamlValue::Field& entry) {
@@ -163,7 +163,7 @@ std::optional<std::string> joined(const YamlValue& list) {
 void require_run_schema(const YamlValue& top) {
   for (const YamlValue::Field& entry : top.fields()) {
     if (entry.key == "schema" && entry.value.text() != run_schema) {
-      throw ConfigError(fmt::format("{}: schema is {}, but '{}' is wanted here; give a file of that kind",
+      throw ConfigError(fmt::format("{}: schema is {}, but '{}' is required here; give a file of that kind",
                                     entry.value.where(), in_quotes(entry.value.text()), run_schema));
     }
   }
@@ -288,7 +288,7 @@ void Resolver::read_set(std::string_view assignment) {
   const std::size_t equals = assignment.find('=');
   const std::string where = quoted_flag("--set", assignment);
   if (equals == std::string_view::npos) {
-    mistake(fmt::format("{}: it has no '='; write a setting and its value, as in --set seq=8K", where));
+    mistake(fmt::format("{}: '=' is missing; write a setting and its value, as in --set seq=8K", where));
     return;
   }
   const std::string_view key = assignment.substr(0, equals);

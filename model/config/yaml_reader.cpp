@@ -247,7 +247,7 @@ std::string YamlMap::text(std::string_view key, std::string_view example) {
   if (value != nullptr && value->text.empty()) {
     mistake(key, fmt::format("'{}' is empty; write its text", key));
   } else if (value != nullptr && has_control_character(without_end(value->text), "\t")) {
-    mistake(key, fmt::format("'{}' is one line of plain text; leave control characters out", key));
+    mistake(key, fmt::format("'{}' must be one line of plain text; remove control characters", key));
   } else if (value != nullptr && !is_utf8(value->text)) {
     mistake(key, fmt::format("'{}' is not UTF-8; save the file as UTF-8", key));
   }
@@ -259,7 +259,7 @@ bool YamlMap::boolean(std::string_view key) {
   if (value == nullptr || value->text == "true" || value->text == "false") {
     return value != nullptr && value->text == "true";
   }
-  mistake(key, fmt::format("{} is neither true nor false; write one of them", in_quotes(value->text)));
+  mistake(key, fmt::format("{} is neither true nor false; write true or false", in_quotes(value->text)));
   return false;
 }
 
@@ -390,8 +390,8 @@ Parameter<T> YamlMap::parameter(std::string_view key, std::string_view example, 
   const YamlNode* node = require(key, fmt::format("{{value: {}, provenance: 'prior: why'}}", example));
   if (node != nullptr && node->kind != YamlKind::map) {
     const std::string shown = in_quotes(node->kind == YamlKind::scalar ? node->text : std::string(example));
-    mistake(key, fmt::format("'{}' does not say where it comes from; write {{value: {}, provenance: 'prior: why'}}",
-                             key, shown.substr(1, shown.size() - 2)));
+    mistake(key, fmt::format("'{}' has no provenance; write {{value: {}, provenance: 'prior: why'}}", key,
+                             shown.substr(1, shown.size() - 2)));
     return result;
   }
   if (node == nullptr) {
@@ -409,7 +409,7 @@ Parameter<T> YamlMap::parameter(std::string_view key, std::string_view example, 
     return result;
   }
   if (has_control_character(provenance->text, "\t\n")) {
-    fields.mistake("provenance", "'provenance' is plain text; leave control characters out");
+    fields.mistake("provenance", "'provenance' must be plain text; remove control characters");
   } else if (!is_utf8(provenance->text)) {
     fields.mistake("provenance", "'provenance' is not UTF-8; save the file as UTF-8");
   } else if (const auto parsed = parse_provenance(provenance->text)) {
@@ -466,7 +466,7 @@ void YamlMap::schema(std::string_view expected) {
   }
   if (value->text != expected) {
     throw ConfigError(at_place(document_->path, value->place,
-                               fmt::format("schema is {}, but '{}' is wanted here; give a file of that kind",
+                               fmt::format("schema is {}, but '{}' is required here; give a file of that kind",
                                            in_quotes(value->text), expected)));
   }
 }

@@ -14,8 +14,8 @@
 // Weights are cold except in benchmarks that alternate between a few copies. Copies that fit into `resident_share` of
 // the L2 together with input and output stay there; from a tenth above that size nothing stays, and the share falls
 // linearly in between.
-// By the same rule an output stays in the L2 if it fits into `resident_output_share` with input and weights. A byte then
-// takes `cached_output_cost` instead of `output_cost`. Public times of GDDR GPUs jump at three quarters of the L2.
+// By the same rule an output stays in the L2 if it fits into `resident_output_share` with input and weights. A byte
+// then takes `cached_output_cost` instead of `output_cost`. Public times of GDDR GPUs jump at three quarters of the L2.
 //
 // s = (burst time + sustained share x t) / (burst time + t), t = FLOPs / dense peak of the GEMM, or of all GEMMs of its
 // run: long runs heat the chip, and slicing a GEMM does not cool it.

@@ -77,15 +77,13 @@ struct Described<ImplementedSite> {
       entry("product_time", &I::product_time, "Time of the GEMM, relative to the library's")
           .optional()
           .within(0.1, 10.0),
-      entry("cut_cost", &I::cut_cost, "Share of what cutting the GEMM into kernels would cost")
-          .optional()
-          .within(0.0, 2.0),
+      entry("cut_cost", &I::cut_cost, "Share of the cost of cutting the GEMM into kernels").optional().within(0.0, 2.0),
       entry("rate_share", &I::rate_share, "Share of the link's nominal rate that transfers reach")
           .optional()
           .within(efficiency_least, 1.0),
-      entry("rate", &I::rate, "Rate that transfers reach at most, whatever the link"),
+      entry("rate", &I::rate, "Maximum rate of transfers on any link"),
       entry("sms", &I::sms, "SMs taken from the GEMM").optional().within(0.0, sm_most),
-      entry("separate_sum", &I::separate_sum, "1: sums are a pass of their own").optional().within(0.0, 1.0)};
+      entry("separate_sum", &I::separate_sum, "1: sums run as a separate pass").optional().within(0.0, 1.0)};
 };
 
 template <>
@@ -94,7 +92,7 @@ struct Described<ImplementedSites> {
   static constexpr std::tuple entries{
       entry("ag_gemm", &I::ag_gemm, "All-gather, then GEMM").optional(),
       entry("gemm_rs", &I::gemm_rs, "GEMM, then reduce-scatter").optional(),
-      entry("residual", &I::residual, "Relative error of a time that is still left").optional().within(0.0, 2.0)};
+      entry("residual", &I::residual, "Remaining relative error of a time").optional().within(0.0, 2.0)};
 };
 
 /// The costs with one parameter multiplied by 1 + its relative error.

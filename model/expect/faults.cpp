@@ -127,14 +127,14 @@ constexpr std::array faults{
     Fault{"few_ctas", "NCCL runs on fewer CTAs than usual: NCCL_MAX_CTAS, NCCL_MAX_NCHANNELS or a tuner",
           "env | grep -E '^NCCL_(MAX|MIN)_(CTAS|NCHANNELS)'", few_ctas, of_a_setting},
     Fault{"low_clocks", "SM clocks are low", "nvidia-smi -q -d CLOCK,PERFORMANCE", low_clocks},
-    Fault{"slow_host", "every launch takes long: CPU power saving, busy cores or a wrong NUMA node",
+    Fault{"slow_host", "every launch is slow: CPU power saving, busy cores or a wrong NUMA node",
           "cpupower frequency-info --policy", slow_host, 1.0, true},
-    Fault{"dead_rail", "rails between nodes are down, or NCCL_IB_HCA leaves NICs out", "ibstat", dead_rail},
-    Fault{"degraded_nic", "a NIC between nodes runs at a part of its rate", "ibstat", degraded_nic},
+    Fault{"dead_rail", "rails between nodes are down, or NCCL_IB_HCA excludes NICs", "ibstat", dead_rail},
+    Fault{"degraded_nic", "a NIC between nodes runs below its rate", "ibstat", degraded_nic},
     Fault{"missing_gdr", "NICs do not read GPU memory themselves: GPUDirect RDMA is off, or ACS reroutes it",
           "lsmod | grep nvidia_peermem; NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=NET all_reduce_perf -b 1G -e 1G",
           missing_gdr},
-    Fault{"sockets", "NCCL goes over TCP sockets in place of RDMA",
+    Fault{"sockets", "NCCL uses TCP sockets instead of RDMA",
           "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET all_reduce_perf -b 1G -e 1G", sockets}};
 
 }  // namespace

@@ -18,11 +18,11 @@ constexpr std::size_t least_ranks = 3;
 constexpr std::size_t least_steps = 3;
 
 constexpr std::array texts{
-    RankFaultText{RankFault::slow_compute, "slow_compute",
-                  "computes slowly: low clocks, heat, a power cap, another process on its GPU, or more work than the "
-                  "others",
-                  "nvidia-smi --query-gpu=index,clocks.sm,clocks_event_reasons.active,power.draw,temperature.gpu "
-                  "--format=csv"},
+    RankFaultText{
+        RankFault::slow_compute, "slow_compute",
+        "computes slowly: low clocks, heat, a power cap, another process on its GPU, or more work than the others",
+        "nvidia-smi --query-gpu=index,clocks.sm,clocks_event_reasons.active,power.draw,temperature.gpu "
+        "--format=csv"},
     RankFaultText{RankFault::slow_send, "slow_send", "sends slowly: its NIC or a link of its GPU lost rate",
                   "nvidia-smi nvlink --status; ibstat"},
     RankFaultText{RankFault::slow_host, "slow_host",
@@ -31,7 +31,7 @@ constexpr std::array texts{
     RankFaultText{RankFault::jitter, "jitter",
                   "is late in some steps: another process, garbage collection, page faults or throttling",
                   "nvidia-smi --query-gpu=index,clocks.sm,clocks_event_reasons.active --format=csv -l 1"},
-    RankFaultText{RankFault::late, "late", "comes late to collectives, so the others wait for it",
+    RankFaultText{RankFault::late, "late", "arrives late at collectives, so the others wait for it",
                   "commfuse-validate doctor"},
     RankFaultText{RankFault::slow, "slow", "takes longer; the file does not say whether it computes, sends or waits",
                   "commfuse-validate doctor"}};

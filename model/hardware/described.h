@@ -50,10 +50,10 @@ struct Described<GemmParameters> {
       entry("tile_64x64", &G::tile_64x64, "Speed of this tile, relative to 128 x 128")
           .optional()
           .within(efficiency_least, clocks_most),
-      entry("wave_quantum", &G::wave_quantum, "1: a wave partly full takes as long as a full one")
+      entry("wave_quantum", &G::wave_quantum, "1: a partly full wave takes as long as a full one")
           .optional()
           .within(0.0, 1.0),
-      entry("unhidden", &G::unhidden, "How much of traffic or loops shows beside the greater")
+      entry("unhidden", &G::unhidden, "How much of the smaller of traffic and loops adds to the time")
           .optional()
           .within(0.0, 1.0),
       entry("join_cost", &G::join_cost, "Time of a byte of partial results, in weight bytes")
@@ -72,7 +72,7 @@ struct Described<GemmParameters> {
       entry("cached_conversion_cost", &G::cached_conversion_cost, "Time to convert a byte that L2 holds, in HBM bytes")
           .optional()
           .within(0.0, relative_most),
-      entry("resident_share", &G::resident_share, "Share of L2 in which weights used again survive")
+      entry("resident_share", &G::resident_share, "Share of L2 that keeps weights for reuse")
           .optional()
           .within(0.0, relative_most),
       entry("cached_weight_cost", &G::cached_weight_cost, "Time of a weight byte that L2 holds, in weight bytes")
@@ -93,8 +93,8 @@ struct Described<AttentionParameters> {
       entry("overhead", &A::overhead, "Time per call"),
       entry("loop_efficiency", &A::loop_efficiency, "Share of the dense peak in both GEMMs of a tile")
           .within(efficiency_least, 1.0),
-      entry("exponentials", &A::exponentials, "Exponentials per second of the whole chip"),
-      entry("masked_width", &A::masked_width, "Keys behind the diagonal that a causal query pays for")
+      entry("exponentials", &A::exponentials, "Exponentials per second on the whole chip"),
+      entry("masked_width", &A::masked_width, "Keys beyond the diagonal that a causal query computes")
           .within(0.0, tile_width_most),
       entry("tile_overhead", &A::tile_overhead, "Time per tile of 128 queries of a head, once per wave"),
       entry("query_cost", &A::query_cost, "Time of a byte of queries and output, in HBM bytes")
@@ -123,7 +123,7 @@ struct Described<FrameworkKernels> {
       entry("floor", &F::floor, "Time added to every kernel"),
       entry("sum_efficiency", &F::sum_efficiency, "Share of the HBM bandwidth when adding two tensors")
           .within(efficiency_least, 1.0),
-      entry("cached_saving", &F::cached_saving, "Share of its time that a sum saves on what L2 holds").within(0.0, 1.0),
+      entry("cached_saving", &F::cached_saving, "Share of time that a sum saves on data in L2").within(0.0, 1.0),
       entry("norm_efficiency", &F::norm_efficiency).within(efficiency_least, 1.0),
       entry("norm_step", &F::norm_step),
       entry("activation_efficiency", &F::activation_efficiency).within(efficiency_least, 1.0),
@@ -165,12 +165,12 @@ template <>
 struct Described<PeerParameters> {
   using P = PeerParameters;
   static constexpr std::tuple entries{
-      entry("latency", &P::latency, "From both ends posted to the first byte; no launch in it"),
+      entry("latency", &P::latency, "Time from both ends posted to the first byte, without launch"),
       entry("rate", &P::rate, "Rate to a single peer, one direction"),
       entry("aggregate_rate", &P::aggregate_rate, "Rate to all peers of a rank together").optional(),
-      entry("ctas", &P::ctas, "SMs that the kernel holds; 0 for copy engines").within(0.0, cta_most),
+      entry("ctas", &P::ctas, "SMs that the kernel occupies; 0 for copy engines").within(0.0, cta_most),
       entry("issue_cost", &P::issue_cost, "Host time to issue one grouped send and receive"),
-      entry("small", &P::small, "Messages up to a size")};
+      entry("small", &P::small, "Messages up to this size")};
 };
 
 template <>
@@ -179,9 +179,9 @@ struct Described<ProtocolParameters> {
   static constexpr std::tuple entries{
       entry("base_latency", &P::base_latency, "Time per call, without host issue"),
       entry("step_latency", &P::step_latency, "Time per step"),
-      entry("rate", &P::rate, "Wire bytes a rank sends a second, for very large sizes"),
+      entry("rate", &P::rate, "Wire bytes per second that a rank sends, for very large sizes"),
       entry("own_copy_rate", &P::own_copy_rate, "Rate of copying a rank's own share from input to output"),
-      entry("ramp_size", &P::ramp_size, "Wire bytes whose time filling the pipeline costs at most")};
+      entry("ramp_size", &P::ramp_size, "Wire bytes whose time bounds the cost of filling the pipeline")};
 };
 /// Key that the maps of LL lack, because LL has no pipeline to fill.
 inline constexpr std::string_view key_of_ramp = "ramp_size";
@@ -191,7 +191,7 @@ struct Described<SwitchParameters> {
   using S = SwitchParameters;
   static constexpr std::tuple entries{entry("base_latency", &S::base_latency), entry("rate", &S::rate),
                                       entry("ramp_size_per_rank", &S::ramp_size_per_rank,
-                                            "Bytes per rank whose time filling the pipeline costs at most")};
+                                            "Bytes per rank whose time bounds the cost of filling the pipeline")};
 };
 
 template <>
@@ -207,7 +207,7 @@ struct Described<TreeParameters> {
   using T = TreeParameters;
   static constexpr std::tuple entries{BaseEntries<TreeProtocol>{},
                                       entry("ramp_size_per_rank", &T::ramp_size_per_rank,
-                                            "Bytes per rank whose time filling the pipeline costs at most"),
+                                            "Bytes per rank whose time bounds the cost of filling the pipeline"),
                                       entry("ll", &T::ll), entry("ll128", &T::ll128)};
 };
 
@@ -217,11 +217,11 @@ struct Described<CustomAllReduce> {
   static constexpr std::tuple entries{
       entry("up_to", &C::up_to, "Largest tensor; NCCL sums larger ones"),
       entry("one_shot_latency", &C::one_shot_latency, "Time per call in which each rank reads whole tensors"),
-      entry("one_shot_step", &C::one_shot_step, "Time for each rank that is read"),
-      entry("one_shot_rate", &C::one_shot_rate, "Bytes that a rank reads a second"),
+      entry("one_shot_step", &C::one_shot_step, "Time per rank that is read"),
+      entry("one_shot_rate", &C::one_shot_rate, "Bytes per second that a rank reads"),
       entry("two_shot_latency", &C::two_shot_latency, "Time per call in which ranks read shares, then sums"),
-      entry("two_shot_step", &C::two_shot_step, "Time for each rank that is read"),
-      entry("two_shot_rate", &C::two_shot_rate, "Bytes that a rank reads a second")};
+      entry("two_shot_step", &C::two_shot_step, "Time per rank that is read"),
+      entry("two_shot_rate", &C::two_shot_rate, "Bytes per second that a rank reads")};
 };
 
 template <>

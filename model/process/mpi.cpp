@@ -62,7 +62,7 @@ MpiModule load_mpi_module() {
   }
   void* entry = ::dlsym(module, mpi_module_entry);
   if (entry == nullptr) {
-    return {.missing = fmt::format("{} is of another version of this program; install both anew", path.string())};
+    return {.missing = fmt::format("{} is of another version of this program; reinstall both", path.string())};
   }
   return {.open = reinterpret_cast<OpenMpiWorld>(entry)};  // NOLINT(*-reinterpret-cast): dlsym() returns void*
 }

@@ -32,7 +32,7 @@ struct OutcomeColumn {
 inline constexpr std::array outcome_columns{
     OutcomeColumn{"ideal_us", "bound: makespan with free communication", &Outcome::ideal},
     OutcomeColumn{"link_us", "bound: makespan with free compute", &Outcome::link},
-    OutcomeColumn{"mfu", "model FLOPs over makespan x ranks x dense peak", &Outcome::mfu},
+    OutcomeColumn{"mfu", "model FLOPs / (makespan x ranks x dense peak)", &Outcome::mfu},
 };
 
 }  // namespace commfuse

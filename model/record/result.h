@@ -103,7 +103,7 @@ struct RepeatedSetting {
 /// change the price of an op are in price_settings.
 inline constexpr std::array repeated_settings{
     RepeatedSetting{"jitter", "jitter of op times", ColumnRole::setting, &ResultRow::jitter},
-    RepeatedSetting{"faults", "what goes wrong", ColumnRole::point, &ResultRow::faults},
+    RepeatedSetting{"faults", "injected faults", ColumnRole::point, &ResultRow::faults},
 };
 
 struct ResultColumn {

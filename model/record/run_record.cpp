@@ -154,7 +154,7 @@ class Reader {
       : value_(value), path_(path), place_(std::move(place)) {}
 
   [[noreturn]] void refuse(const std::string& sentence) const {
-    throw ConfigError(fmt::format("{}: {}{}{}; have it written anew by commfuse-validate run --out", path_, place_,
+    throw ConfigError(fmt::format("{}: {}{}{}; write it again with commfuse-validate run --out", path_, place_,
                                   place_.empty() ? "" : ": ", sentence));
   }
 
@@ -165,7 +165,7 @@ class Reader {
     const std::string place = place_.empty() ? key : fmt::format("{}.{}", place_, key);
     if (entry == value_.end()) {
       throw ConfigError(
-          fmt::format("{}: {} is missing; have it written anew by commfuse-validate run --out", path_, place));
+          fmt::format("{}: {} is missing; write it again with commfuse-validate run --out", path_, place));
     }
     return {*entry, path_, place};
   }
@@ -242,7 +242,7 @@ RunStatus status_in(const Reader& reader) {
   const auto* const status = std::find_if(all_statuses.begin(), all_statuses.end(),
                                           [&](RunStatus candidate) { return name_of(candidate) == word; });
   if (status == all_statuses.end()) {
-    reader.refuse(fmt::format("{} is none of done, wrong, failed", in_quotes(word)));
+    reader.refuse(fmt::format("{} is not done, wrong or failed", in_quotes(word)));
   }
   return *status;
 }
@@ -268,7 +268,7 @@ MeasuredRun run_in(const Reader& reader) {
                   .message = reader.at("message").text(),
                   .makespans = reader.at("makespans_ps").durations()};
   reader.at("makespans_ps")
-      .require(run.status != RunStatus::done || !run.makespans.empty(), "it has no sample, and the status is done");
+      .require(run.status != RunStatus::done || !run.makespans.empty(), "it has no sample, but the status is done");
   for (const Reader& span : reader.at("spans_ps").items()) {
     run.spans.push_back(span_in(span));
   }
@@ -355,7 +355,7 @@ Environment environment_in(const Reader& reader) {
 void require_schema(const Reader& top, const std::string& path) {
   const std::string schema = top.at("schema").text();
   if (schema != run_record_schema) {
-    throw ConfigError(fmt::format("{}: schema is {}, but {} is wanted here; give a file of that kind", path,
+    throw ConfigError(fmt::format("{}: schema is {}, but {} is required here; give a file of that kind", path,
                                   in_quotes(schema), in_quotes(run_record_schema)));
   }
 }
@@ -364,10 +364,10 @@ Json parsed(const std::string& text, const std::string& path) {
   try {
     return parse_json<Json>(text, path);
   } catch (const Json::parse_error& error) {
-    throw ConfigError(fmt::format("{}:{}: not valid JSON; have it written anew by commfuse-validate run --out", path,
+    throw ConfigError(fmt::format("{}:{}: not valid JSON; write it again with commfuse-validate run --out", path,
                                   line_and_column(text, error.byte)));
   } catch (const Json::exception&) {  // a number outside the range of a double
-    throw ConfigError(fmt::format("{}: a number is out of range; have it written anew", path));
+    throw ConfigError(fmt::format("{}: a number is out of range; write it again", path));
   }
 }
 
@@ -435,7 +435,7 @@ RunRecord parse_run_record(const std::string& text, const std::string& path) {
 RunRecord load_run_record(const std::string& path) {
   std::error_code error;
   if (!std::filesystem::exists(path, error)) {
-    throw ConfigError(fmt::format("{}: there is no such file; have it written by commfuse-validate run --out", path));
+    throw ConfigError(fmt::format("{}: no such file; write it with commfuse-validate run --out", path));
   }
   const std::string text = read_file(path, largest_file);
   if (text.size() > largest_file) {

@@ -168,8 +168,8 @@ Done async_tp_gemm_rs_backward(const Stage& stage, const StrategyOptions& option
 
 constexpr Strategy async_tp_strategy{
     .name = "async_tp",
-    .summary = "copy engines pull shards from symmetric memory, two streams take turns (PyTorch)",
-    .exposed = "what a pull is longer than a product; one more of the two when the ranks are odd",
+    .summary = "copy engines pull shards from symmetric memory; two streams alternate (PyTorch)",
+    .exposed = "max(0, pull - GEMM) per step; with odd ranks, one pull or one GEMM more",
     .source = "PyTorch async-TP, torch.distributed._symmetric_memory",
     .uses = {Option::regather},
     .cuts = parts::one_cut,

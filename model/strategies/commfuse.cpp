@@ -284,8 +284,8 @@ constexpr OptionSet fused_uses() {
 
 constexpr Strategy commfuse_strategy{
     .name = "commfuse",
-    .summary = "ranks-1 point-to-point steps, each under one partial product (FuseAG, FuseRS, FuseA2A)",
-    .exposed = "nothing while a step is no longer than a partial product",
+    .summary = "ranks-1 point-to-point steps, each under one partial GEMM (FuseAG, FuseRS, FuseA2A)",
+    .exposed = "nothing while a step is no longer than a partial GEMM",
     .source = "CommFuse, arXiv 2604.24013, algorithms 1, 2, 4 and 5",
     .uses = fused_uses(),
     .cuts = fused::cuts,

@@ -79,9 +79,9 @@ std::string bound(const StrategyOptions& options) { return fmt::format("bound, m
 
 constexpr Strategy fused_kernel_strategy{
     .name = "fused_kernel",
-    .summary = "bound: one kernel a site moves its own tiles; no implementation reaches it",
-    .exposed = "what all transfers together are longer than the kernel",
-    .source = "what Flux, TileLink and cuBLASMp work towards",
+    .summary = "bound: one kernel per site moves its own tiles; no implementation reaches it",
+    .exposed = "max(0, total transfer time - kernel)",
+    .source = "the goal of Flux, TileLink and cuBLASMp",
     .bound = true,
     .uses = {Option::sub_slices},
     .cuts = sub_slices,

@@ -166,8 +166,8 @@ Done looped_einsum_gemm_rs_backward(const Stage& stage, const StrategyOptions& o
 
 constexpr Strategy looped_einsum_strategy{
     .name = "looped_einsum",
-    .summary = "a loop that moves a shard while it multiplies one, synchronised every iteration (XLA)",
-    .exposed = "what a transfer is longer than a product, every step; one transfer of zeros",
+    .summary = "a loop moves one shard while it multiplies another; synchronised every iteration (XLA)",
+    .exposed = "max(0, transfer - GEMM) per step; one transfer of zeros",
     .source = "Wang et al., ASPLOS 2023; XLA windowed einsum",
     .uses = {Option::regather},
     .cuts = parts::one_cut,

@@ -164,8 +164,8 @@ std::string group_in_words(const StrategyOptions& options) { return fmt::format(
 
 constexpr Strategy ring_exchange_strategy{
     .name = "ring_exchange",
-    .summary = "copy engines pass shards on, one or two a product (TransformerEngine)",
-    .exposed = "what a transfer is longer than a product; the first transfer when two go together",
+    .summary = "copy engines forward shards, one or two per GEMM (TransformerEngine)",
+    .exposed = "max(0, transfer - GEMM) per step; with g=2, also the first transfer",
     .source = "TransformerEngine userbuffers, tp_comm_overlap method ring_exchange (g=2: aggregate)",
     .uses = {Option::group, Option::regather},
     .cuts = parts::one_cut,

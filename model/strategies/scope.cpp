@@ -57,8 +57,7 @@ Operation data_parallel_mlp() {
 void require_plain(Scope scope, const Transformer& model) {
   const auto refuse = [&](std::string_view needed, std::string_view actual) {
     throw ConfigError(
-        fmt::format("scope {} needs {}, and {} has {}; choose scope step, prefill or decode, which run all "
-                    "its layers",
+        fmt::format("scope {} needs {}, but {} has {}; choose scope step, prefill or decode, which run all its layers",
                     name_of(scope), needed, model.name, actual));
   };
   const LayerCounts counts = layer_counts(model);

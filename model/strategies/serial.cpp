@@ -80,9 +80,9 @@ Done serial_mlp_ar(const Stage& stage, const StrategyOptions& options) {
 
 constexpr Strategy serial_strategy{
     .name = "serial",
-    .summary = "the collective, then the product (or the reverse)",
+    .summary = "the collective, then the GEMM (or the reverse)",
     .exposed = "the whole collective",
-    .source = "what every framework does without overlap",
+    .source = "every framework without overlap",
     .uses = {Option::regather},
     .cuts = parts::one_cut,
     .ag_gemm = serial_ag_gemm,

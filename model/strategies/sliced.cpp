@@ -161,8 +161,8 @@ std::string slicing_in_words(const StrategyOptions& options) {
 
 constexpr Strategy sliced_strategy{
     .name = "sliced",
-    .summary = "k slices, the collective of one under the product of another (CoC, Megatron)",
-    .exposed = "the first gather or the last scatter, k latencies",
+    .summary = "k slices; the collective of one under the GEMM of another (CoC, Megatron)",
+    .exposed = "the first gather or the last scatter; k latencies",
     .source = "Ascend MindSpeed CoC (copied); Megatron-Core tp_comm_overlap, pipelined chunks (strided)",
     .uses = {Option::slices, Option::regather, Option::attention},
     .own_options = own_options,

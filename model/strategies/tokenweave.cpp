@@ -64,7 +64,7 @@ std::int32_t two(const StrategyOptions&) { return 2; }
 
 constexpr Strategy tokenweave_strategy{
     .name = "tokenweave",
-    .summary = "two halves of the tokens, the all-reduce of one under the MLP of the other",
+    .summary = "two halves of the tokens; the all-reduce of one under the MLP of the other",
     .exposed = "the all-reduce of the last half",
     .source = "TokenWeave, arXiv 2505.11329",
     .cuts = two,

@@ -48,7 +48,7 @@ bool is_named_pipe(const std::filesystem::path& path) {
 
 void refuse_named_pipe(const std::string& path) {
   if (is_named_pipe(path)) {
-    refuse_file(path, "is a named pipe, whose end may never come; give a file, or pass its text in as /dev/stdin");
+    refuse_file(path, "is a named pipe, which is not supported; give a file, or pass its text as /dev/stdin");
   }
 }
 
@@ -96,8 +96,8 @@ void refuse_twice(std::span<const std::filesystem::path> files) {
     const std::filesystem::path target = std::filesystem::canonical(file, error);
     const auto [first, is_new] = given.emplace(error ? file : target, file);
     if (!is_new) {
-      refuse_file(file.string(), first->second == file ? "is given twice; leave one out"
-                                                       : fmt::format("is given twice, also as {}; leave one out",
+      refuse_file(file.string(), first->second == file ? "is given twice; remove one"
+                                                       : fmt::format("is given twice, also as {}; remove one",
                                                                      with_escapes(first->second.string())));
     }
   }

@@ -49,7 +49,7 @@ std::vector<std::int32_t> parse_whole_numbers(std::string_view text, const Whole
     const std::int32_t first = number(part.substr(0, dots), allowed);
     const std::int32_t last = dots == std::string_view::npos ? first : number(part.substr(dots + 2), allowed);
     if (last < first) {
-      throw ConfigError(fmt::format("{}: {} runs downwards; write {}..{}", allowed.flag, in_quotes(part), last, first));
+      throw ConfigError(fmt::format("{}: {} is descending; write {}..{}", allowed.flag, in_quotes(part), last, first));
     }
     for (std::int32_t value = first; value <= last; ++value) {
       if (std::ranges::find(numbers, value) == numbers.end()) {

@@ -63,7 +63,7 @@ class TreeBuilder final : public YAML::EventHandler {
     throw ConfigError(at_place(document_.path, place_of(mark), message));
   }
   [[noreturn]] void refuse_alias(const YAML::Mark& mark) const {
-    refuse(mark, "anchors and aliases are not read; write the value out in full");
+    refuse(mark, "anchors and aliases are not supported; write the value in full");
   }
 
   int add(YamlKind kind, const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
@@ -72,7 +72,7 @@ class TreeBuilder final : public YAML::EventHandler {
       refuse_alias(mark);
     }
     if (tag != "?" && tag != "!" && !tag.empty()) {
-      refuse(mark, "tags such as !!int are not read; leave the tag out");
+      refuse(mark, "tags such as !!int are not supported; remove the tag");
     }
     if (!open_.empty() && is_key()) {
       begin_field(kind, mark, text);
@@ -99,7 +99,7 @@ class TreeBuilder final : public YAML::EventHandler {
       refuse(mark, "a key is not plain text; write 'key: value'");
     }
     if (key == "<<") {
-      refuse(mark, "merge keys are not read; write the fields out in full");
+      refuse(mark, "merge keys are not supported; write the fields in full");
     }
     YamlField field;
     field.key = key;
@@ -135,7 +135,7 @@ class TreeBuilder final : public YAML::EventHandler {
 
   void open(int node, const YAML::Mark& mark) {
     if (open_.size() >= deepest_nesting) {
-      refuse(mark, fmt::format("more than {} levels of nesting; write it flatter", deepest_nesting));
+      refuse(mark, fmt::format("more than {} levels of nesting; flatten it", deepest_nesting));
     }
     open_.push_back({node, std::nullopt, {}});
   }
@@ -166,7 +166,7 @@ YamlDocument parse_yaml(const std::string& path, const std::string& text) {
     if (parser.HandleNextDocument(builder)) {
       const YamlPlace place =
           first_document < document.nodes.size() ? document.nodes[first_document].place : YamlPlace{};
-      throw ConfigError(at_place(path, place, "a second document begins; keep one document a file"));
+      throw ConfigError(at_place(path, place, "a second document begins; keep one document per file"));
     }
   } catch (const YAML::Exception& error) {
     throw ConfigError(

@@ -3,7 +3,7 @@
 
 const WHY_PARTS = [
   ["compute", "essential work, uncut"],
-  ["slicing", "what cutting it costs"],
+  ["slicing", "cost of cutting it"],
   ["stretch", "what interference adds"],
   ["local", "adds, packs and copies"],
   ["exposed", "nothing computes"],
@@ -185,7 +185,7 @@ function opTable(one, two, a, b, unit) {
 }
 
 /// Names a parameter, or the residual of a fit, inside a sentence.
-const holdName = (name) => shapeText(name).replace(/^accelerator\./, "").replace(/^(\S+), what its fit leaves$/, "what the fit of $1 leaves");
+const holdName = (name) => shapeText(name).replace(/^accelerator\./, "").replace(/^(\S+), residual of its fit$/, "what the fit of $1 leaves");
 
 /// Returns the largest uncertainties of the first schedule.
 function holdsOf(why, name) {

@@ -301,4 +301,4 @@ def expect(
     thresholds: Literal["nccl-tests", "nvsentinel", "aicr", "superbench", "google-chs", "azure-nhc", "prometheus"] | None = None,
     output: Literal["table", "json", "csv", "yaml"] | None = None,
 ) -> Result:
-    """Say what collectives of a machine should reach."""
+    """Print what a machine's collectives should reach."""

@@ -31,8 +31,8 @@ std::string agreement_title(std::span<const MeasuredPair> pairs) {
     errors.push_back(std::abs(error_of(pair)));
   }
   const auto inside = std::count_if(errors.begin(), errors.end(), [](double error) { return error <= near; });
-  return fmt::format("{} of {} schedules were measured within 10% of what was predicted; the median is off by {}",
-                     inside, errors.size(), percent(quantile(errors, 0.5)));
+  return fmt::format("{} of {} schedules were measured within 10% of the prediction; the median error is {}", inside,
+                     errors.size(), percent(quantile(errors, 0.5)));
 }
 
 /// Draws lines from edge to edge of the plot.
@@ -126,10 +126,10 @@ std::string residual_title(const FitCheck& fit) {
     (residual.held_back ? held : seen).push_back(std::abs(residual_of(residual)));
   }
   std::string text = seen.empty() ? fmt::format("{}:", fit.name)
-                                  : fmt::format("{}: the fit is off by {} in the median of {} rows", fit.name,
+                                  : fmt::format("{0}: median error of the fit over {2} rows: {1}", fit.name,
                                                 percent(quantile(seen, 0.5)), seen.size());
   if (!held.empty()) {
-    text += fmt::format("{} {} of {} held back", seen.empty() ? "" : ",", percent(quantile(held, 0.5)), held.size());
+    text += fmt::format("{} {} of {} held out", seen.empty() ? "" : ",", percent(quantile(held, 0.5)), held.size());
   }
   return text;
 }
@@ -138,7 +138,7 @@ PointsMark residual_points(const FitCheck& fit, bool held_back) {
   PointsMark mark{.role = held_back ? Role::second : Role::first,
                   .symbol = held_back ? Symbol::diamond : Symbol::circle,
                   .size = 3.5,
-                  .name = held_back ? "held back" : "fitted"};
+                  .name = held_back ? "held out" : "fitted"};
   for (const std::size_t place : spread({.count = fit.residuals.size(), .kept = most_marks})) {
     const FitResidual& residual = fit.residuals[place];
     if (residual.held_back == held_back) {
@@ -146,7 +146,7 @@ PointsMark residual_points(const FitCheck& fit, bool held_back) {
       mark.points.push_back({residual.measured_us, 100.0 * error});
       mark.tips.push_back(fmt::format("measured {:.1f} \u00b5s, fitted {:.1f} \u00b5s, {}{}", residual.measured_us,
                                       residual.predicted_us, signed_percent(residual_of(residual)),
-                                      held_back ? ", held back" : ""));
+                                      held_back ? ", held out" : ""));
     }
   }
   return mark;

@@ -188,7 +188,7 @@ void add_lead(std::int64_t ranks, const Lead& lead, std::string_view strategy, F
   for (const auto& [seq, ahead] : lead) {
     const double ratio = ahead.ratio;
     line.points.push_back({static_cast<double>(seq), ratio});
-    line.tips.push_back(fmt::format("ranks {}, seq {}: {} is {:.3f}x as fast as the best other", ranks,
+    line.tips.push_back(fmt::format("ranks {}, seq {}: {} is {:.3f}x as fast as the next best", ranks,
                                     format_count(seq), strategy, ratio));
     figure.data.rows.push_back({fmt::format("{}", ranks), fmt::format("{}", seq), fmt::format("{}", ratio)});
   }
@@ -220,7 +220,7 @@ std::string lead_title(const std::map<std::int64_t, Lead>& leads, std::string_vi
       }
     }
   }
-  return fmt::format("{} is clearly ahead at {} of {} points, most with {:.2f}x (ranks {}, seq {})", strategy, ahead,
+  return fmt::format("{} is clearly ahead at {} of {} points, at best {:.2f}x (ranks {}, seq {})", strategy, ahead,
                      points, farthest, where.first, format_count(where.second));
 }
 
@@ -247,7 +247,7 @@ void set_lead_axes(const std::map<std::int64_t, Lead>& leads, double difference,
   for (const auto& [seq, ignored] : sequences) {
     figure.x.ticks.push_back({static_cast<double>(seq), format_count(seq)});
   }
-  figure.y = {.label = "time of the best other over its own", .low = least, .high = highest, .grid = true};
+  figure.y = {.label = "time of the next best strategy / its own", .low = least, .high = highest, .grid = true};
   figure.y.ticks = round_ticks(least, highest, 6);
   figure.marks.emplace_back(BandMark{.low = {{figure.x.low, 1.0 - difference}, {figure.x.high, 1.0 - difference}},
                                      .high = {{figure.x.low, 1.0 + difference}, {figure.x.high, 1.0 + difference}},
@@ -296,7 +296,7 @@ Figure winner_figure(const CrossoverMap& map, std::string id) {
     figure.data.rows.push_back({ranks, seq, cell.winner, cell.second, cell.saved ? fmt::format("{}", *cell.saved) : "",
                                 cell.wins() ? "0" : "1"});
   }
-  figure.description = figure.title + "; the data say it point by point.";
+  figure.description = figure.title + "; the data list every point.";
   return figure;
 }
 
@@ -337,9 +337,9 @@ std::optional<Figure> saving_figure(const CrossoverMap& map, std::string id) {
     figure.data.rows.push_back({ranks, seq, saving->strategy, fmt::format("{}", saving->saved)});
     figure.marks.emplace_back(std::move(mark));
   }
-  figure.title = fmt::format("Overlap saves {} of serial's time in the median of {} points: it {}",
-                             percent(count.median), count.points, counts_in_words(count));
-  figure.description = figure.title + "; the data say it point by point.";
+  figure.title = fmt::format("Overlap saves a median {} of serial's time over {} points: it {}", percent(count.median),
+                             count.points, counts_in_words(count));
+  figure.description = figure.title + "; the data list every point.";
   figure.scale = scale.scale();
   if (count.close > 0) {
     figure.legend.push_back({"grey: too close to call", Role::tie});

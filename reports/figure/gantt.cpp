@@ -278,7 +278,7 @@ std::string Gantt::split(const Panel& panel) const {
 }
 
 std::string Gantt::description() const {
-  std::string text = fmt::format("Time from the common release of all ranks, in {}.", unit_.name());
+  std::string text = fmt::format("Time since the common release of all ranks, in {}.", unit_.name());
   for (const Panel& panel : panels_) {
     text += fmt::format(" {}{}, rank {}: ends at {}; {}.", label_of(panel.run->row),
                         panel.run->measured ? " as measured" : "", panel.rank, unit_.digits(panel.parts.makespan),

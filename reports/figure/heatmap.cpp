@@ -194,9 +194,9 @@ std::string difference_title(const Map& map, std::string_view strategy, const Ve
     }
   }
   if (widest == nullptr) {
-    return fmt::format("{} has nothing to be compared with", strategy);
+    return fmt::format("{} has no other strategy to compare with", strategy);
   }
-  return fmt::format("{} against the best other: ahead at {}, behind at {}, a tie at {}; at most {} points ({})",
+  return fmt::format("{} against the next best: ahead at {}, behind at {}, a tie at {}; at most {} points ({})",
                      strategy, ahead, behind, ties, signed_points(gain(*widest)), point_of(*widest->chosen));
 }
 
@@ -346,7 +346,7 @@ Figure mfu_difference(std::span<const ResultRow> rows, std::string_view strategy
   Figure figure = frame_of(map, std::move(id));
   figure.title = difference_title(map, strategy, rule);
   figure.data.columns = {"ranks", "seq", "mfu_points_over_best_other"};
-  figure.scale = LevelScale{.label = fmt::format("MFU points, {} less the best other; dashed: a tie", strategy),
+  figure.scale = LevelScale{.label = fmt::format("MFU points, {} minus the next best; dashed: a tie", strategy),
                             .low = signed_points(-largest),
                             .middle = "0",
                             .high = signed_points(largest),

@@ -15,44 +15,40 @@ namespace commfuse::reports {
 namespace {
 
 constexpr std::array words{
-    Definition{
-        "time", "Time",
-        "The makespan: from the common release of all ranks to the last end on any rank. It is exactly compute + "
-        "slicing + stretch + local + exposed, all on the rank whose last op ends last."},
+    Definition{"time", "Time",
+               "The makespan: from the common release of all ranks to the end of the last op on any rank. It is "
+               "exactly compute + slicing + stretch + local + exposed, all on the rank whose last op ends last."},
     Definition{"compute", "Compute", "Essential work: the compute of the unfused operator, priced in one piece."},
     Definition{"slicing", "Slicing", "What cutting the essential work costs: the price of its pieces less compute."},
-    Definition{
-        "stretch", "Stretch",
-        "How much longer essential work runs than it is priced at: interference and jitter. Negative where pieces "
-        "overlap."},
+    Definition{"stretch", "Stretch",
+               "Time by which essential work runs longer than priced: interference and jitter. Negative where pieces "
+               "overlap."},
     Definition{"local", "Local",
                "Adds, packs, shuffles and copies that the strategy makes, while no essential work runs."},
     Definition{"exposed", "Exposed",
                "Time in which neither essential nor local work runs: head + bubble + tail \xe2\x88\x92 local."},
     Definition{"head", "Head", "From the release to the first start of essential work."},
     Definition{"bubble", "Bubble", "Gaps between essential work."},
-    Definition{"tail", "Tail", "From the last end of essential work to the last end of anything."},
+    Definition{"tail", "Tail", "From the end of the last essential op to the end of the last op."},
     Definition{"mfu", "MFU",
                "Model FLOPs utilisation: FLOPs of the unfused operator on all ranks, without recomputation, over time "
                "\xc3\x97 ranks \xc3\x97 dense peak of the dtype."},
-    Definition{
-        "bound", "Bound",
-        "The time with free communication: no schedule of this strategy can be faster. Communication still meets "
-        "and is still issued by the host."},
-    Definition{
-        "error", "Error",
-        "One standard error of the time, from those of the parameters and the residuals of their fits. Errors that "
-        "two strategies share cancel between them, so a winner can be surer than its time."},
-    Definition{"behind", "Behind", "How much longer than the fastest strategy of the same point."},
-    Definition{"serial", "vs serial", "Time against the serial schedule of the same point; less than 0 is faster."},
+    Definition{"bound", "Bound",
+               "The time with free communication: no schedule of this strategy can be faster. Communication still "
+               "synchronises ranks and is still issued by the host."},
+    Definition{"error", "Error",
+               "One standard error of the time, from those of the parameters and the residuals of their fits. Errors "
+               "that two strategies share cancel, so a winner can be more certain than its time."},
+    Definition{"behind", "Behind", "Extra time over the fastest strategy at the same point."},
+    Definition{"serial", "vs serial", "Time relative to the serial schedule at the same point; negative is faster."},
     Definition{"tie", "Tie",
-               "Strategies of which none wins: a win needs a difference (2% unless set otherwise) and a probability of "
-               "being the faster one (80% unless set otherwise)."},
+               "Strategies without a winner: a win needs a difference (2% unless set otherwise) and a probability of "
+               "being faster (80% unless set otherwise)."},
 };
 
 std::string_view meaning_of(Provenance kind) {
   switch (kind) {
-    case Provenance::prior: return "assumed, nothing measured behind it";
+    case Provenance::prior: return "assumed, not measured";
     case Provenance::published: return "from a data sheet or a paper";
     case Provenance::fitted: return "fitted to a public table of measurements";
     case Provenance::measured: return "measured by commfuse on this hardware";

@@ -80,14 +80,15 @@ std::string strategies_html(std::span<const std::string> names) {
       items += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>\n", name, escaped(strategy->summary));
     }
   }
-  return items.empty()
-             ? items
-             : fmt::format(
-                   "<h3>What the strategies do</h3>\n<dl class=\"words\">\n{}</dl>\n<p class=\"quiet\">In "
-                   "brackets stand options of a schedule: k slices, m sub-slices of a shard, g shards a GEMM, "
-                   "its form and lanes. <code>commfuse-sim list strategies</code> has all strategies, "
-                   "<code>commfuse-sim run --help-all</code> all options.</p>\n",
-                   items);
+  return items.empty() ? items
+                       : fmt::format(
+                             "<h3>What the strategies do</h3>\n"
+                             "<dl class=\"words\">\n"
+                             "{}</dl>\n"
+                             "<p class=\"quiet\">Options of a schedule are in parentheses: k slices, m sub-slices per "
+                             "shard, g shards per GEMM, its form and lanes. <code>commfuse-sim list strategies</code> "
+                             "lists all strategies, <code>commfuse-sim run --help-all</code> all options.</p>\n",
+                             items);
 }
 
 }  // namespace
@@ -194,7 +195,7 @@ std::string digests_html(const RowTable& rows) {
   for (std::size_t i = 0; i < digests.size() && i < most_digests; ++i) {
     html += fmt::format("<li><code>{}</code></li>\n", escaped(digests[i]));
   }
-  return html + (digests.size() > most_digests ? "<li>the others are in the CSV and JSON</li>\n</ul></details>\n"
+  return html + (digests.size() > most_digests ? "<li>the rest are in the CSV and JSON</li>\n</ul></details>\n"
                                                : "</ul></details>\n");
 }
 

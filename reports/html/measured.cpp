@@ -62,9 +62,9 @@ std::string figure_title(const std::vector<MeasuredSchedule>& schedules) {
                 : worst;
   }
   if (worst == nullptr) {
-    return "No schedule came to its end";
+    return "No schedule finished";
   }
-  return fmt::format("Measured is {} against predicted at most ({}, of {} measured)", signed_percent(error_of(*worst)),
+  return fmt::format("Measured against predicted: at most {} ({}, of {} measured)", signed_percent(error_of(*worst)),
                      worst->name, measured);
 }
 
@@ -125,9 +125,10 @@ class MeasuredPage {
 void MeasuredPage::table_section() {
   html_ += section_head("results", "Schedule by schedule");
   html_ += fmt::format(
-      "<p class=\"quiet\">Makespans in {}, the largest of all ranks; the interval is that of the median. Right: the "
-      "levels at which its numbers were compared with those of the unfused operation.</p>\n<div class=\"scroll\" "
-      "tabindex=\"0\" role=\"region\" aria-label=\"Schedules\"><table><thead><tr><th scope=\"col\">schedule</th>",
+      "<p class=\"quiet\">Makespans in {}, the largest of all ranks; the interval is that of the median. The right "
+      "columns show the levels at which its numbers were compared with the unfused operation's.</p>\n"
+      "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Schedules\"><table><thead><tr><th "
+      "scope=\"col\">schedule</th>",
       unit_.name());
   for (const char* column : {"predicted", "median", "95% interval", "p10", "p90", "rounds", "difference", "right"}) {
     html_ += fmt::format("<th scope=\"col\">{}</th>", column);
@@ -163,11 +164,11 @@ void MeasuredPage::time_section() {
       continue;
     }
     Figure figure = gantt_figure(schedule->timelines, Rank{0}, fmt::format("gantt-{}", ++number));
-    figure.title = fmt::format("{}, as predicted and as one traced iteration went", schedule->name);
+    figure.title = fmt::format("{}, predicted and in one traced iteration", schedule->name);
     html_ += wide_figure(figure, escaped("Timelines of " + schedule->name));
   }
-  html_ += number == 0 ? "<p class=\"quiet\">Nothing was traced; measure with --spans.</p>\n</section>\n"
-                       : "<p class=\"quiet\">Rank 0. An exchange begins with its first half.</p>\n</section>\n";
+  html_ += number == 0 ? "<p class=\"quiet\">No iteration was traced; measure with --spans.</p>\n</section>\n"
+                       : "<p class=\"quiet\">Rank 0. An exchange starts with its first half.</p>\n</section>\n";
 }
 
 void MeasuredPage::input_section() {

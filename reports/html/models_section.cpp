@@ -107,13 +107,13 @@ std::string terms_html(const std::vector<ModelCell>& shown) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 9> terms{{
       {"time_error", "Error: one standard error of the time."},
       {"mfu", "MFU: FLOPs of the model over time \u00d7 GPUs \u00d7 dense peak."},
-      {"hfu", "HFU: the same with what the backward pass computes again."},
+      {"hfu", "HFU: the same, including recomputation in the backward pass."},
       {"compute_ms", "Compute: kernels of the slowest stage and the collectives between them."},
-      {"waiting_ms", "Waiting: pipeline bubble, sends, and a host that is slower than its GPU."},
-      {"gradients_ms", "Gradients: the part of their reduction that shows behind the last backward pass."},
+      {"waiting_ms", "Waiting: pipeline bubble, sends, and a host slower than its GPU."},
+      {"gradients_ms", "Gradients: the part of their reduction exposed after the last backward pass."},
       {"optimizer_ms", "Optimizer: one pass over weights, moments and gradients."},
       {"cache_gb", "KV cache: keys and values on one GPU."},
-      {"memory_gb", "Memory: of the GPU that needs the most; 1 GB is 10\u2079 bytes."},
+      {"memory_gb", "Memory: on the GPU that needs most; 1 GB is 10\u2079 bytes."},
   }};
   std::string text;
   for (const auto& [column, words] : terms) {
@@ -158,7 +158,7 @@ std::string table_html(std::span<const StepRow> rows, const VerdictRule& rule) {
     count += plan.size();
   }
   html += "</table>\n</div>\n";
-  html += count > most_rows_on_paper ? "<p class=\"note paper\">Paper shows the first plans.</p>\n" : "";
+  html += count > most_rows_on_paper ? "<p class=\"note paper\">In print, only the first plans are shown.</p>\n" : "";
   return count == rows.size()
              ? html
              : html + fmt::format(
@@ -186,8 +186,8 @@ std::string times_html(std::span<const StepRow> rows, Charts& charts, const Verd
   }
   return number <= most_figures
              ? html
-             : html + fmt::format("<p class=\"note\">{} of {} plans are drawn; the table has all.</p>\n", most_figures,
-                                  number);
+             : html + fmt::format("<p class=\"note\">{} of {} plans are drawn; the table lists all.</p>\n",
+                                  most_figures, number);
 }
 
 /// Draws savings of overlap, and winners if several strategies win.

@@ -238,7 +238,7 @@ std::string Page::reason_of(const ResultRow& row) const {
                                         : is_at(overview_.smallest) ? "the smallest point"
                                                                     : ""
          : has_savings                ? "where overlap saves most"
-                                      : "where the fastest is the farthest ahead";
+                                      : "where the fastest has the largest lead";
 }
 
 /// "ranks 8, seq 32K: where overlap saves most".
@@ -336,8 +336,8 @@ bool Page::has_interval() const {
 /// Explains the words of the verdict to readers who are new to them.
 std::string Page::terms() const {
   constexpr std::string_view overlap = "Overlap hides communication under computation";
-  const std::string rule =
-      fmt::format("Paying or losing takes {}; everything else is too close to call.", rule_in_words(input_.rule));
+  const std::string rule = fmt::format("To pay or lose, overlap needs {}; everything else is too close to call.",
+                                       rule_in_words(input_.rule));
   if (!has_layers()) {
     const PlanSavings savings = plan_savings(input_.models, input_.rule);
     return savings.decisive ? fmt::format("{}; {} is the baseline. {}", overlap, savings.baseline, rule)
@@ -352,7 +352,7 @@ std::string Page::terms() const {
     text = fmt::format("{}; serial, the baseline, hides none. {}", overlap, rule);
   }
   if (std::ranges::any_of(rows, [](const ResultRow& row) { return row.bound; })) {
-    text += fmt::format("{}A bound is what no implementation reaches: it stands beside the others and never wins.",
+    text += fmt::format("{}A bound is reached by no implementation: it is shown for comparison and never wins.",
                         text.empty() ? "" : " ");
   }
   return text;
@@ -379,7 +379,7 @@ void Page::summary_section() {
     add("<p class=\"note\">{}</p>\n", escaped(note));
   }
   if (!no_charts().empty()) {
-    add("<p class=\"note\">The figures of this report are still pictures, but for timelines and the table: {}.</p>\n",
+    add("<p class=\"note\">Except for timelines and the table, the figures of this report are static: {}.</p>\n",
         no_charts());
   }
   html_ += "</section>\n";
@@ -511,11 +511,10 @@ void Page::time_section() {
     return;
   }
   section("time", "Where the time goes");
-  add("<p class=\"quiet\">Each strategy on the rank whose last op ends last. Lanes: {}. A number on a bar is the part "
-      "of "
-      "its buffer that the op writes.</p>\n<p class=\"note scripted\">Click a timeline; then the wheel zooms, dragging "
-      "moves, "
-      "and arrow keys go from op to op.</p>\n",
+  add("<p class=\"quiet\">Each strategy on the rank whose last op ends last. Lanes: {}. The number on a bar is the "
+      "part of the buffer that the op writes.</p>\n"
+      "<p class=\"note scripted\">Click a timeline to zoom with the wheel, move by dragging, and go from op to op with "
+      "the arrow keys.</p>\n",
       lanes_in_words(input_.gantts));
   for (std::size_t i = 0; i < input_.gantts.size(); ++i) {
     if (!input_.gantts[i].empty()) {
@@ -581,8 +580,8 @@ void Page::map_section() {
   const auto able = static_cast<std::size_t>(
       std::ranges::count_if(overview_.settings, [](const Overview::Setting& setting) { return setting.points > 1; }));
   if (shown.size() < able) {
-    add("<p class=\"note\">{} settings of {}, evenly spread from the largest saving to the least.</p>\n", shown.size(),
-        able);
+    add("<p class=\"note\">{} settings of {}, evenly spaced from the largest saving to the smallest.</p>\n",
+        shown.size(), able);
   }
   html_ += winners_;
   html_ += "</section>\n";
@@ -681,9 +680,8 @@ void Page::table_section() {
       "\xe2\x88\x92 local (<a href=\"#words\">definitions</a>). \xe2\x96\xb8 the fastest, \xe2\x89\x88 a "
       "<a href=\"#def-tie\">tie</a> of the fastest.</p>\n");
   if (page_rows_.points > 0) {
-    add("<p class=\"note\">This page holds {} of {} rows: those of {} points, evenly spread over {}. What stands above "
-        "the "
-        "table counts every point; results.csv has every row, and commfuse-sim results FOLDER --where finds "
+    add("<p class=\"note\">This page holds {} of {} rows: those of {} points, evenly spaced over {}. The text above "
+        "the table covers every point; results.csv has every row, and commfuse-sim results FOLDER --where selects "
         "some.</p>\n",
         number(page_rows_.rows.size()), number(input_.rows.size()), number(page_rows_.points),
         number(page_rows_.all_points));
@@ -701,7 +699,7 @@ void Page::table_section() {
     ++shown;
   }
   if (input_.rows.size() > most_rows_on_paper) {
-    html_ += "<p class=\"note paper\">Paper shows some points, evenly spread; the page itself has more.</p>\n";
+    html_ += "<p class=\"note paper\">In print, only some evenly spaced points are shown; the page has more.</p>\n";
   }
   if (shown < overview_.settings.size()) {
     add("<p class=\"note\">{} more settings are in the CSV and JSON of these results.</p>\n",
@@ -717,8 +715,9 @@ void Page::input_section() {
   section("inputs", "Inputs");
   html_ += asked_html(asked_);
   html_ +=
-      "<h3>What the numbers depend on</h3>\n<p>Every parameter of the model says where it comes from. Numbers are "
-      "predictions; they are as good as the weakest kind behind them.</p>\n";
+      "<h3>What the numbers depend on</h3>\n"
+      "<p>Every parameter of the model states its source. Numbers are predictions, only as good as the weakest kind of "
+      "source behind them.</p>\n";
   html_ += provenances_html(kinds_of(input_.rows));
   html_ += input_.study && input_.study->explanation ? parameters_table(*input_.study->explanation) : std::string{};
   html_ += digests_html(input_.rows);
@@ -742,9 +741,9 @@ void Page::about_section() {
   add("<p>Made by {}. This file loads nothing from any network. {}</p>\n", escaped(input_.version),
       no_charts().empty() ? "Charts are drawn by Apache ECharts, with zrender and tslib, which are part of this file; "
                             "commfuse is under the Apache License 2.0. Colours by Okabe and Ito (2008)."
-                          : fmt::format("This program holds no chart library: {}.", no_charts()));
+                          : fmt::format("This program was built without the chart library: {}.", no_charts()));
   html_ += no_charts().empty() ? "<details><summary>Licences and notices</summary><pre id=\"licences\" "
-                                 "class=\"licences\" tabindex=\"0\">They are shown where scripts run.</pre></details>\n"
+                                 "class=\"licences\" tabindex=\"0\">Shown only if scripts run.</pre></details>\n"
                                : "";
   html_ += "</section>\n</div>\n<div id=\"announced\" class=\"unseen\" aria-live=\"polite\"></div>\n";
 }

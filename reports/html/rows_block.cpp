@@ -81,7 +81,7 @@ constexpr std::array words_of_page{
     WordsOfPage{"seq", "Sequence", [](const ResultRow& row) { return format_count(row.seq); }, only<&RowColumns::seq>,
                 true},
     WordsOfPage{"strategy", "Strategy", label_of, label_columns, true},
-    WordsOfPage{"reason", "Why there is no result", [](const ResultRow& row) { return row.reason; },
+    WordsOfPage{"reason", "Reason for no result", [](const ResultRow& row) { return row.reason; },
                 only<&RowColumns::reason>},
 };
 

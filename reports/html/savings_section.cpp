@@ -59,9 +59,9 @@ std::string table_html(std::string_view title, std::string_view first, const std
   html += "</tbody>\n</table>\n</div>\n";
   return lines.size() <= most_lines
              ? html
-             : html +
-                   fmt::format("<p class=\"note\">{} of {}, evenly spread from the largest saving to the least.</p>\n",
-                               most_lines, lines.size());
+             : html + fmt::format(
+                          "<p class=\"note\">{} of {}, evenly spaced from the largest saving to the smallest.</p>\n",
+                          most_lines, lines.size());
 }
 
 }  // namespace
@@ -75,7 +75,7 @@ std::string savings_tables(const Overview& overview) {
     strategies.push_back({strategy.strategy, &strategy.count});
   }
   std::string html = table_html("Time saved against serial, by strategy", "Strategy", strategies);
-  html += "<p class=\"note\">Shares of serial's time; below 0 a strategy takes longer than serial.</p>\n";
+  html += "<p class=\"note\">Shares of serial's time; negative: the strategy takes longer than serial.</p>\n";
   std::vector<Line> settings;
   for (const Overview::Setting& setting : overview.settings) {
     if (setting.savings.points > 0) {

@@ -32,19 +32,20 @@ std::string sampled(const PointStudy& study, Charts& charts) {
     return quiet("No percentiles: these results are without jitter. Add --jitter default to the report.");
   }
   return charts.add(distribution_figure(study.samples), "Percentiles of the time") +
-         quiet(fmt::format("{} runs of each schedule with the same random draws. Bands: the 95% interval of each "
-                           "percentile, by order statistics; the last percentiles have too few runs for one.",
-                           with_commas(static_cast<std::int64_t>(study.samples.front().sorted.size()))));
+         quiet(
+             fmt::format("{} runs of each schedule with the same random draws. Bands: the 95% interval of each "
+                         "percentile, by order statistics; the highest percentiles have too few runs for an interval.",
+                         with_commas(static_cast<std::int64_t>(study.samples.front().sorted.size()))));
 }
 
 std::string hangs_on(const PointStudy& study, Charts& charts) {
   if (!study.explanation || !has_effects(*study.explanation)) {
-    return quiet("No parameter behind these times has a standard error, so nothing is known of their uncertainty.");
+    return quiet("No parameter behind these times has a standard error, so their uncertainty is unknown.");
   }
   return charts.add(tornado_figure(*study.explanation), "Sensitivity of the time") +
          quiet(
-             "The change of the time when one parameter, or the residual of one fit, moves by one standard error and "
-             "everything else stays.");
+             "The change of the time when one parameter, or the residual of one fit, changes by one standard error and "
+             "everything else is fixed.");
 }
 
 }  // namespace
@@ -57,9 +58,9 @@ std::string study_section(const PointStudy& study, std::string_view title, Chart
     return {};
   }
   std::string html = section_head("point", "One point") + quiet(fmt::format("{}.", escaped(title)));
-  html += "<h3>What the time is made of</h3>\n" + charts.add(breakdown_figure(predicted), "What the time is made of");
+  html += "<h3>Parts of the time</h3>\n" + charts.add(breakdown_figure(predicted), "Parts of the time");
   html += "<h3>Jitter</h3>\n" + sampled(study, charts);
-  return html + "<h3>How sure the time is</h3>\n" + hangs_on(study, charts) + "</section>\n";
+  return html + "<h3>Uncertainty of the time</h3>\n" + hangs_on(study, charts) + "</section>\n";
 }
 
 std::string parameters_table(const Explanation& explanation) {
@@ -81,16 +82,20 @@ std::string parameters_table(const Explanation& explanation) {
         escaped(hold.name), name_of(*hold.provenance), percent(hold.standard_error),
         with_minus(with_sign(100.0 * change, 2)), escaped(hold.source.empty() ? "\u2013" : hold.source));
   }
-  std::string html =
-      rows.empty()
-          ? std::string{}
-          : fmt::format(
-                "<div class=\"scroll\" role=\"region\" aria-label=\"Parameters\" tabindex=\"0\">\n<table "
-                "class=\"parameters\">\n<caption>Parameters behind the time of {}, {}</caption>\n<thead><tr><th "
-                "scope=\"col\">Parameter</th><th scope=\"col\" class=\"words\">Kind</th><th scope=\"col\">"
-                "Standard error</th><th scope=\"col\">It changes the time by</th><th scope=\"col\" "
-                "class=\"words\">Source</th></tr></thead>\n<tbody>\n{}</tbody>\n</table>\n</div>\n",
-                escaped(label_of(explanation.row)), escaped(point_of(explanation.row)), rows);
+  std::string html = rows.empty()
+                         ? std::string{}
+                         : fmt::format(
+                               "<div class=\"scroll\" role=\"region\" aria-label=\"Parameters\" tabindex=\"0\">\n"
+                               "<table class=\"parameters\">\n"
+                               "<caption>Parameters behind the time of {}, {}</caption>\n"
+                               "<thead><tr><th scope=\"col\">Parameter</th><th scope=\"col\" "
+                               "class=\"words\">Kind</th><th scope=\"col\">Standard error</th><th scope=\"col\">Change "
+                               "of the time</th><th scope=\"col\" class=\"words\">Source</th></tr></thead>\n"
+                               "<tbody>\n"
+                               "{}</tbody>\n"
+                               "</table>\n"
+                               "</div>\n",
+                               escaped(label_of(explanation.row)), escaped(point_of(explanation.row)), rows);
   if (!others.empty()) {
     html += fmt::format("<p class=\"note screen\">Less than 0.005% each: {}.</p>\n",
                         escaped(fmt::format("{}", fmt::join(others, ", "))));
@@ -113,8 +118,8 @@ std::string fits_section(std::span<const FitCheck> fits, Charts& charts) {
   }
   std::string html = section_head("fits", "Fits of single operations") +
                      quiet(
-                         "Each mark is a measured row. Held back: rows that no fit has seen. Rows that are off by more "
-                         "than 50% stand at the edge.");
+                         "Each mark is a measured row. Held out: rows that no fit has seen. Rows with an error above "
+                         "50% are drawn at the edge.");
   for (std::size_t i = 0; i < fits.size(); ++i) {
     html += charts.add(residual_figure(fits[i], fmt::format("fit-{}", i + 1)), "Residuals, " + fits[i].name);
   }

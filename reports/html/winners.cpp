@@ -70,7 +70,7 @@ std::string table_html(const CrossoverMap& map) {
   html += "</tbody>\n</table>\n</div>\n";
   return lines < most_lines
              ? html
-             : html + fmt::format("<p class=\"note\">At most {} lines; map.csv has all.</p>\n", most_lines);
+             : html + fmt::format("<p class=\"note\">Only {} lines are shown; map.csv has all.</p>\n", most_lines);
 }
 
 std::string changes_html(const CrossoverMap& map) {
@@ -83,7 +83,7 @@ std::string changes_html(const CrossoverMap& map) {
                            escaped(where), escaped(crossing_in_words(map, crossing)));
     }
   }
-  return items.empty() ? "<p>No winner changes clearly between neighbours.</p>\n"
+  return items.empty() ? "<p>No clear change of winner between neighbouring points.</p>\n"
                        : fmt::format(
                              "<details open=\"open\"><summary>Where the winner changes</summary>\n<ul>\n{}</ul>\n"
                              "</details>\n",
@@ -173,9 +173,10 @@ std::string winners_section(const RowTable& rows, const Overview& overview, cons
   std::string words = overview.wins_words;
   std::ranges::replace(words, '\n', ' ');
   std::string html = fmt::format(
-      "<details><summary>Point by point, and where the winner changes</summary>\n<p>{}</p>\n<p class=\"quiet\">Each "
-      "cell: the fastest strategy, and the share of time that it saves over the best other one; \xe2\x89\x88 a tie. "
-      "Rest the pointer on a cell for what it saves over serial and what it ties with.</p>\n",
+      "<details><summary>Point by point, and where the winner changes</summary>\n"
+      "<p>{}</p>\n"
+      "<p class=\"quiet\">Each cell: the fastest strategy, and the share of time that it saves against the next best; "
+      "\xe2\x89\x88 a tie. Hover over a cell for its saving against serial and its ties.</p>\n",
       escaped(words));
   for (std::size_t i = 0; i < std::min(maps.size(), most_maps); ++i) {
     const CrossoverMap map = map_of(rows, maps[i], rule);

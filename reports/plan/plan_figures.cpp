@@ -216,7 +216,7 @@ Figure days_figure(const CapacityPlan& plan, const std::vector<const CapacityRun
   }
   figure.id.insert(0, "plan-days");
   figure.title = days_title(plan);
-  figure.description = "Days of the run over the number of GPUs, one line a kind; the counts table has the numbers.";
+  figure.description = "Days of the run over the number of GPUs, one line per kind; the counts table has the numbers.";
   figure.x = doubling_axis("GPUs", 0.8 * *least, 1.25 * widest);
   figure.y = axis_of("time", "days", {0.0, range_of(all_days, 0.12).second});
   add_kinds_to_legend(plan, figure);
@@ -257,7 +257,7 @@ std::string pareto_title(const CapacityPlan& plan) {
 Figure pareto_figure(const CapacityPlan& plan, const std::vector<const CapacityRun*>& runs, Figure figure) {
   figure.id.insert(0, "plan-pareto");
   figure.title = pareto_title(plan);
-  figure.description = "Cost of the run over its days, a dot a number of GPUs; the counts table has the numbers.";
+  figure.description = "Cost of the run over its days, one dot per number of GPUs; the counts table has the numbers.";
   figure.x = axis_of("time", "days", range_of(values_of(runs, days_of), 0.06));
   figure.y = axis_of("cost", "", range_of(values_of(runs, cost_of), 0.15));
   for (Tick& tick : figure.y.ticks) {
@@ -356,7 +356,7 @@ Figure tornado_figure(const CapacityPlan& plan, Figure figure) {
   std::vector<double> costs{base};
   figure.id.insert(0, "plan-tornado");
   figure.height = 34.0 * static_cast<double>(sorted.size());
-  figure.title = fmt::format("{} counts most for the cost", input_in_words(sorted.front()->input));
+  figure.title = fmt::format("{} matters most for the cost", input_in_words(sorted.front()->input));
   figure.title.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(figure.title.front())));
   figure.description = "Cost with one input lower and higher by the same share; the sensitivity table has the numbers.";
   figure.y = {.low = 0.0, .high = static_cast<double>(sorted.size()), .reversed = true};

@@ -39,7 +39,7 @@ const std::vector<Section>& sections() {
       {"sure", "Sensitivity", {"plan-tornado"}, {"sensitivity", "doubts"}},
       {"all", "All numbers of GPUs", {}, {"counts"}},
       {"inputs-section", "Inputs", {}, {"inputs", "hardware"}},
-      {"formulas", "How it is worked out", {}, {}},
+      {"formulas", "How it is calculated", {}, {}},
       {"again", "Run it again", {}, {}}};
   return known;
 }
@@ -157,7 +157,7 @@ class Page {
   void missed_tiles(const CapacityKind& kind) {
     if (const std::optional<std::int64_t> needed = gpus_for_deadline(plan_, kind)) {
       tile("Needs", fmt::format("about {} {}", with_commas(*needed), kind.name),
-           fmt::format("guessed from how days fall with more GPUs; {} are available", with_commas(kind.available)));
+           fmt::format("extrapolated from smaller numbers of GPUs; {} are available", with_commas(kind.available)));
     }
     if (kind.runs.empty()) {
       return;

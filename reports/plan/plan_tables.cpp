@@ -43,7 +43,7 @@ constexpr const char* layout_words = "TPxPPxDPxCP: tensor, pipeline, data and co
 PlanTable kinds_table(const CapacityPlan& plan) {
   PlanTable table{
       .id = "kinds",
-      .title = "What each kind of GPU takes",
+      .title = "Kinds of GPUs compared",
       .columns = {
           {"kind", true}, {"GPUs"}, {"days"}, {"cost"}, {"per Mtoken"}, {"chance"}, {"break-even"}, {layout_name}}};
   if (plan.kinds.size() < 2) {
@@ -66,7 +66,7 @@ PlanTable kinds_table(const CapacityPlan& plan) {
   }
   table.note += better_without_limits(plan);
   table.note += fmt::format(
-      "{} chance: of meeting {}. break-even: price per GPU-hour at which it costs as much as the cheapest other kind.",
+      "{} chance: of meeting {}. break-even: price per GPU-hour at which it costs as much as the next cheapest kind.",
       layout_words, limits_in_words(plan));
   return table;
 }
@@ -127,8 +127,8 @@ PlanTable answer_table(const CapacityPlan& plan, const CapacityKind& kind, const
   add_step_rows(plan, kind, run, table.rows);
   table.note = plan.kinds.size() < 2 ? better_without_limits(plan) : "";
   table.note += fmt::format(
-      "90% of {} draws lie between 5% and 95%. They vary the time of a step by {} (one standard error, of which the "
-      "model's own is {}), and prices and failures as the plan says.",
+      "90% of {} draws lie between 5% and 95%. They vary the step time by {} (one standard error, of which {} is the "
+      "model's own), and prices and failures by the errors in the plan.",
       plan.draws, share_percent(kind.step_error), share_percent(plan.model_error));
   return table;
 }
@@ -224,7 +224,7 @@ PlanTable counts_table(const CapacityPlan& plan) {
       "{}{} front: no other run is both shorter and cheaper; knee: the bend of the front{}. Only numbers that some "
       "layout divides evenly.",
       longer > 0
-          ? fmt::format("Left out: {} that take more than {} days; JSON and CSV have them. ", longer, days(longest))
+          ? fmt::format("Not shown: {} that take more than {} days; JSON and CSV list them. ", longer, days(longest))
           : "",
       layout_words, plan.ties.empty() ? "" : "; tie: as good as the answer within its rule");
   drop_the_only_kind(plan, table);
@@ -286,8 +286,8 @@ PlanTable rates_table(const CapacityPlan& plan) {
                           rate_or(curve.plateau, "none"), rate_or(curve.knee, "none")});
   }
   table.note =
-      "x: times today's rate. hidden at: communication costs this layout at most 1%; below x1, today's links do. 95% "
-      "at: 95% of the tokens per second at x4. knee: the bend of the curve, its point farthest from the chord.";
+      "x: times today's rate. hidden at: communication costs this layout at most 1%; below x1, today's links suffice. "
+      "95% at: 95% of the tokens per second at x4. knee: the bend of the curve, its point farthest from the chord.";
   return table;
 }
 
@@ -360,7 +360,7 @@ void add_asked(const CapacityPlan& plan, std::vector<Row>& rows) {
 }
 
 PlanTable inputs_table(const CapacityPlan& plan) {
-  PlanTable table{.id = "inputs", .title = "What was asked", .columns = {{"", true}, {"", true}}};
+  PlanTable table{.id = "inputs", .title = "Input", .columns = {{"", true}, {"", true}}};
   add_asked(plan, table.rows);
   for (const CapacityKind& kind : plan.kinds) {
     std::string links = fmt::format("{} GB/s in a node", plain(kind.link_gb_s));
@@ -378,7 +378,7 @@ PlanTable inputs_table(const CapacityPlan& plan) {
 PlanTable hardware_table(const CapacityPlan& plan) {
   PlanTable table{
       .id = "hardware",
-      .title = "What is assumed of the machines",
+      .title = "Assumptions about the machines",
       .note = "error: one standard error, where it is known.",
       .columns = {{"kind", true}, {"what", true}, {"value"}, {"error"}, {"known from", true}, {"source", true, true}}};
   for (const CapacityKind& kind : plan.kinds) {

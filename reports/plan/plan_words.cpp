@@ -56,7 +56,7 @@ std::string first_sentence(const CapacityPlan& plan, const CapacityKind& kind, c
 std::string against_commfuse(const CapacityPlan& plan) {
   const auto commfuse = std::ranges::find(plan.what_ifs, "CommFuse at every site", &WhatIf::change);
   const double longer = commfuse == plan.what_ifs.end() ? 0.0 : 100.0 * commfuse->days_share;
-  return std::abs(longer) < 0.05 ? "CommFuse at every site would take as long"
+  return std::abs(longer) < 0.05 ? "CommFuse at every site would take the same time"
                                  : fmt::format("CommFuse at every site would take {:.1f}% {}", std::abs(longer),
                                                longer < 0.0 ? "less" : "longer");
 }
@@ -64,7 +64,7 @@ std::string against_commfuse(const CapacityPlan& plan) {
 /// "serial collectives would take 13.5% longer, data slicing (CoC) 4.2%"; states it if there is no difference.
 std::string against_schedules(const CapacityPlan& plan) {
   if (plan.best_kind()->sites.empty()) {
-    return "this layout has no collective that overlap could hide behind a GEMM";
+    return "this layout has no collective that a GEMM could hide";
   }
   if (!plan.framework.empty()) {
     return against_commfuse(plan);
@@ -78,7 +78,7 @@ std::string against_schedules(const CapacityPlan& plan) {
                            : fmt::format(", {} {:.1f}%", name, longer);
     }
   }
-  return text.empty() ? "other schedules would take as long" : text;
+  return text.empty() ? "other schedules would take the same time" : text;
 }
 
 /// Compares with the cheapest of the other kinds that meet the limits.

@@ -94,7 +94,7 @@ std::string nothing_fitted(const Observations& observations, std::vector<std::st
   if (!passed_over.empty()) {
     const std::span shown = std::span(passed_over).first(std::min(passed_over.size(), most_told));
     const std::size_t more = passed_over.size() - shown.size();
-    why.push_back(fmt::format("passed over: {}{}", fmt::join(shown, ", "),
+    why.push_back(fmt::format("skipped: {}{}", fmt::join(shown, ", "),
                               more > 0 ? fmt::format(" and {} more such reasons", more) : ""));
   }
   return fmt::format("nothing can be fitted{}{}{}", why.empty() ? "" : ": ", fmt::join(why, "; "), remedy);
@@ -310,8 +310,10 @@ class Calibrator {
   static std::string head(const std::string& name, std::string_view kind, const std::string& base,
                           const std::string& written_by) {
     return fmt::format(
-        "# {} as calibrated by `{}`; what stands not here is as in {}.\n"
-        "schema: commfuse.{}/1\nname: {}\nextends: {}\n",
+        "# {} as calibrated by `{}`; all other keys are as in {}.\n"
+        "schema: commfuse.{}/1\n"
+        "name: {}\n"
+        "extends: {}\n",
         name, written_by, base, kind, name, base);
   }
 

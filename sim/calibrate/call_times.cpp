@@ -148,16 +148,17 @@ void CallTimes::add(const Call& call, const Kernel* first, const Kernel* last) {
   bool is_disturbed = false;
   for (const Kernel* kernel = first; kernel != last; ++kernel) {
     if (is_slowed(kernel->span)) {
-      return skip(fmt::format("{} beside communication, which slows them", plural_of(call.work)));
+      return skip(fmt::format("{} concurrent with communication, which slows them", plural_of(call.work)));
     }
     time += kernel->span.duration;
     is_disturbed = is_disturbed || kernel->is_disturbed;
   }
   if (is_disturbed) {
-    return skip(fmt::format("{} beside another kernel of their device, which slows them", plural_of(call.work)));
+    return skip(
+        fmt::format("{} concurrent with another kernel on their device, which slows them", plural_of(call.work)));
   }
   if (!is_measured_time(time)) {
-    return skip(fmt::format("{} that took no time from 1 ps to 1e5 s", plural_of(call.work)));
+    return skip(fmt::format("{} with times outside 1 ps to 1e5 s", plural_of(call.work)));
   }
   const Duration taken = from_seconds(1e-6 * time);
   if (const auto* const product = std::get_if<GemmSize>(&call.work)) {
@@ -207,7 +208,7 @@ void CallTimes::say_others() {
     names += (i > 0 ? ", " : "") + std::string(longest[i].second);
   }
   const std::size_t more = longest.size() - std::min(most_named, longest.size());
-  profile_.skipped[fmt::format("kernels of operators that no fit takes: {}{} ({})", names,
+  profile_.skipped[fmt::format("kernels of operators without a fit: {}{} ({})", names,
                                more > 0 ? fmt::format(" and {} more", more) : "", share(total.duration))] +=
       total.count;
 }

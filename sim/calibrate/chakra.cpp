@@ -155,7 +155,7 @@ class Collector {
     const auto operation = std::find_if(kernel.operators.begin(), kernel.operators.end(),
                                         [&](std::uint64_t id) { return calls_.contains(id); });
     if (operation == kernel.operators.end()) {
-      times_.lost(kernel.span, "kernels of operators that no fit takes");
+      times_.lost(kernel.span, "kernels of operators without a fit");
     } else if (kernel.duration < least_microseconds) {
       times_.lost(kernel.span,
                   fmt::format("kernels shorter than {} us, which whole microseconds time badly", least_microseconds));

@@ -367,10 +367,10 @@ class Collector {
                                       [&](const auto& process) { return process.second == number; });
       return in_quotes(entry->first);
     };
-    return ConfigError(fmt::format(
-        "{}: {} of two processes, pid {} and pid {}, so that no kernel tells whose it is: it is made of the "
-        "traces of several ranks; give the trace of each rank as a file of its own",
-        path_, what, name(first), name(second)));
+    return ConfigError(
+        fmt::format("{}: {} of two processes, pid {} and pid {}, so kernels cannot be assigned to a process: it joins "
+                    "the traces of several ranks; give the trace of each rank as a separate file",
+                    path_, what, name(first), name(second)));
   }
 
   /// Returns the index in calls_ of the event's collective; `none` if the event names no collective.

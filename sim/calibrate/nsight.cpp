@@ -128,8 +128,8 @@ class DatabaseReader {
     const Columns kernels(database_, "CUPTI_ACTIVITY_KIND_KERNEL");
     if (!kernels.exist()) {
       throw ConfigError(
-          fmt::format("{}: a database without Nsight's table of kernels (CUPTI_ACTIVITY_KIND_KERNEL); give what nsys "
-                      "export --type sqlite writes of a run with --trace=cuda,nvtx",
+          fmt::format("{}: a database without Nsight's table of kernels (CUPTI_ACTIVITY_KIND_KERNEL); give the output "
+                      "of nsys export --type sqlite for a run with --trace=cuda,nvtx",
                       path_.string()));
     }
     kernels.require(path_, {"start", "end", "deviceId", "correlationId"});
@@ -417,7 +417,7 @@ Profile read_nsight_database(const fs::path& path) {
     throw damaged(path);
   } catch (const DatabaseError& error) {
     if (error.kind() == DatabaseError::Kind::busy) {
-      throw ConfigError(fmt::format("{}: another process writes it; wait until that has ended", path.string()));
+      throw ConfigError(fmt::format("{}: another process is writing it; wait until it ends", path.string()));
     }
     throw ConfigError(
         fmt::format("{}: cannot be read as an export of Nsight Systems ({}); export the report again with "

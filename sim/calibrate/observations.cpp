@@ -116,7 +116,8 @@ class Reader {
     refuse_named_pipe(path.string());
     std::error_code error;
     if (fs::is_fifo(path, error)) {
-      throw ConfigError(fmt::format("{}: is a pipe, and this is read more than once; give a file", path.string()));
+      throw ConfigError(fmt::format(
+          "{}: pipes are not supported, because the input is read more than once; give a file", path.string()));
     }
   }
 
@@ -125,7 +126,7 @@ class Reader {
     constexpr std::size_t limit = std::size_t{64} << 20U;
     std::string text = read_file(path, limit);
     if (text.size() > limit) {
-      throw ConfigError(fmt::format("{}: is larger than 64 MiB; leave out what is not of nccl-tests", path));
+      throw ConfigError(fmt::format("{}: is larger than 64 MiB; remove everything but output of nccl-tests", path));
     }
     return text;
   }
@@ -147,8 +148,8 @@ class Reader {
           "commfuse-sim score knows, a record of commfuse-validate bench, a trace of PyTorch's profiler, an export of "
           "Nsight Systems, or a Chakra trace",
           path_.string(),
-          table.header().empty() ? "there is nothing in it"
-          : is_timed             ? "its columns are those of no known table"
+          table.header().empty() ? "it is empty"
+          : is_timed             ? "its columns match no known table"
                                  : "its format is not recognised"));
     }
   }
@@ -165,7 +166,7 @@ class Reader {
   /// record that has it.
   void merge(Observations record) {
     if (!recorded_on_.empty() && record.machine != recorded_on_) {
-      throw ConfigError(fmt::format("{}: it is of {}, but the record before of {}; give records of one machine",
+      throw ConfigError(fmt::format("{}: measured on {}, but the previous record on {}; give records of one machine",
                                     path_.string(), record.machine, recorded_on_));
     }
     recorded_on_ = record.machine;
@@ -261,7 +262,7 @@ class Reader {
         known == widths.end() ? std::nullopt
                               : score::framework_kernel_of(op, rows, known->second, score::dtype_of_layer(table));
     if (!size) {
-      pass_over(fmt::format("{}: {}, of which the table does not tell what it moves", name_, op));
+      pass_over(fmt::format("{}: {}, whose traffic the table does not give", name_, op));
     } else {
       add(seen_.kernels, MeasuredFrameworkKernel{op, *size, from_seconds(1e-6 * time)});
     }
@@ -408,8 +409,9 @@ class Reader {
     constexpr std::int64_t many = 8;  // fewer are treated as mistakes of their rows
     if (beyond_ >= many && beyond_ * one_in > messages_) {
       throw ConfigError(fmt::format(
-          "what was measured cannot be of {}: {} of {} messages are faster than its links; name the --base that was "
-          "measured, or a file of your own that extends {} and writes the nominal_rate of its link\n{}",
+          "the measurements cannot be of {}: {} of {} messages are faster than its links; name the --base that was "
+          "measured, or a file of your own that extends {} and writes the nominal_rate of its link\n"
+          "{}",
           base_->name, beyond_, messages_, base_->name, seen_.faults[first_beyond_]));
     }
   }

@@ -38,9 +38,9 @@ class RecordRows {
       if (benchmark.rank >= 0) {
         ++left_out_["ops of single ranks and links, which commfuse-validate links compares"];
       } else if (!benchmark.beside.empty() && benchmark.beside != inside_schedule) {
-        ++left_out_["two ops beside each other, which prices do not know of"];
+        ++left_out_["two concurrent ops, which prices do not cover"];
       } else if (benchmark.in_place) {
-        ++left_out_["collectives in place, which save the copy of a rank's own part that prices count"];
+        ++left_out_["collectives in place, which avoid the copy of a rank's own part that prices include"];
       } else if (time > Duration{}) {
         add(benchmark, time);
       }
@@ -79,7 +79,7 @@ class RecordRows {
                                                  .total = bytes_of(benchmark),
                                                  .time_us = to_microseconds(time)}});
     } else {
-      ++left_out_[fmt::format("{}, whose arithmetic no price knows of", benchmark.op)];
+      ++left_out_[fmt::format("{}, whose arithmetic no price covers", benchmark.op)];
     }
   }
 
@@ -102,7 +102,7 @@ class RecordRows {
         std::ranges::find(all_dtypes, benchmark.dtype, [](DType dtype) { return name_of(dtype); });
     if (match == all_dtypes.end()) {
       throw ConfigError(
-          fmt::format("{}: {} is not a dtype of a GEMM; measure anew", source_, in_quotes(benchmark.dtype)));
+          fmt::format("{}: {} is not a dtype of a GEMM; measure again", source_, in_quotes(benchmark.dtype)));
     }
     return *match;
   }
@@ -114,11 +114,11 @@ class RecordRows {
 
   [[nodiscard]] std::int64_t in_range(std::int64_t size, std::int64_t limit) const {
     if (size < 1) {
-      throw ConfigError(fmt::format("{}: an op of no size was measured; measure anew", source_));
+      throw ConfigError(fmt::format("{}: an op of no size was measured; measure again", source_));
     }
     if (size > limit) {
       throw ConfigError(
-          fmt::format("{}: an op of size {} was measured, and {} is the most; measure anew", source_, size, limit));
+          fmt::format("{}: an op of size {} was measured, and the limit is {}; measure again", source_, size, limit));
     }
     return size;
   }
@@ -150,14 +150,14 @@ class RecordRows {
 Observations observations_of(const RunRecord& record, const std::string& source) {
   if (record.compute == "emulated") {
     throw ConfigError(
-        fmt::format("{}: its ops lasted as long as they were priced, so there is nothing to learn from "
-                    "them; give a record of commfuse-validate bench --out or run --compute real --spans",
+        fmt::format("{}: its ops slept for their predicted times, so nothing can be fitted; give a record of "
+                    "commfuse-validate bench --out or run --compute real --spans",
                     source));
   }
   if (record.micro_benchmarks.empty()) {
     throw ConfigError(
-        fmt::format("{}: it has times of schedules only, and nothing is fitted to makespans; give a "
-                    "record of commfuse-validate bench --out or run --spans --out",
+        fmt::format("{}: it has times of schedules only, and makespans are not fitted; give a record of "
+                    "commfuse-validate bench --out or run --spans --out",
                     source));
   }
   return RecordRows(record, source).observations();

@@ -81,11 +81,10 @@ void add_calibrate(CLI::App& app, Caller& caller) {
   add_verb(app, "calibrate", "Fit a machine's parameters to its measurements", [&caller](CLI::App& command) {
     const auto request = std::make_shared<CalibrateRequest>();
     command
-        .add_option(
-            "files", request->files,
-            "Tables, logs of nccl-tests, profiles; tables are CSV of GEMMs, attention, layers or messages, logs "
-            "are text or JSON, profiles are traces of PyTorch's profiler (.gz too), SQLite exports of Nsight "
-            "Systems or Chakra traces; records of commfuse-validate bench too")
+        .add_option("files", request->files,
+                    "CSV tables of GEMMs, attention, layers or messages; nccl-tests logs (text or JSON); profiles "
+                    "(PyTorch profiler traces, also .gz, SQLite exports of Nsight Systems, Chakra traces); records of "
+                    "commfuse-validate bench")
         ->required()
         ->type_name("FILE");
     offers_names(command.add_option("--base", request->base, "Hardware or cluster to start from, as in h100-sxm")
@@ -93,17 +92,18 @@ void add_calibrate(CLI::App& app, Caller& caller) {
                      ->type_name("NAME"),
                  Catalogue::hardware);
     command.add_option("--name", request->name, "Name of the new machine")->required()->type_name("NAME");
-    command.add_option("--out", request->out, "The file to write; default: the name with .yaml")->type_name("FILE");
+    command.add_option("--out", request->out, "File to write; default: the name with .yaml")->type_name("FILE");
     command.add_option("--machine", request->machine, "Machine whose rows to fit, by its name in the tables")
         ->type_name("TEXT");
     command.footer(
-        "Writes a hardware file that extends the base: what was measured is fitted, with\n"
-        "its error and where it is from, everything else stays. A cluster as --base takes\n"
-        "collectives over whole nodes too, and gives a cluster. Of many rows one group in\n"
-        "five is held out and tells how good the fit is; few rows decide few parameters,\n"
-        "and the others stay the base's. Faulty rows are named on\n"
-        "stderr, and the exit code is 3. Of nccl-tests' output only sizes and times are\n"
-        "kept, never its environment.\n\n"
+        "Writes a hardware file that extends the base: measured parameters are fitted and\n"
+        "listed with their error and source; all others keep the base's values. With a\n"
+        "cluster as --base, collectives over whole nodes are fitted too, and the result\n"
+        "is a cluster. With many rows, one group in five is held out to measure the error\n"
+        "of the fit; with few rows, only a few parameters are fitted. Faulty rows are\n"
+        "named on stderr, and the exit code is 3. Only sizes and times are read from the\n"
+        "output of nccl-tests, never its environment.\n"
+        "\n"
         "Examples:\n"
         "  all_gather_perf -b 1K -e 1G -f 2 -g 8 > ag.txt\n"
         "  commfuse-sim calibrate --base h100-sxm --name my-h100 ag.txt rs.txt gemm.csv\n"

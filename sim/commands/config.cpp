@@ -61,7 +61,7 @@ std::string explanation(const Field& field) {
 }
 
 std::string explanation(const PlanField& field) {
-  const std::string preset = field.required         ? "none: it must be there"
+  const std::string preset = field.required         ? "none: the key is required"
                              : field.preset.empty() ? "left open"
                                                     : std::string(field.preset);
   const std::string_view name = field.key.substr(field.key.rfind('.') + 1);
@@ -132,12 +132,14 @@ std::vector<std::string_view> explained_keys() {
 }
 
 void add_show(CLI::App& config, int& status) {
-  add_verb(config, "show", "Print the settings a run would have, as a config file", [&status](CLI::App& command) {
+  add_verb(config, "show", "Print the settings of a run as a config file", [&status](CLI::App& command) {
     const auto request = std::make_shared<ShowRequest>();
     add_setting_flags(command, request->settings);
-    usual(command.add_flag("--origin", request->origin, "Say where each came from"));
+    usual(command.add_flag("--origin", request->origin, "Show the origin of each setting"));
     command.footer(
-        "Defaults < --config files in their order < COMMFUSE_* variables < --set < flags.\n\n"
+        "Precedence, lowest first: defaults, --config files in order, COMMFUSE_*\n"
+        "variables, --set, flags.\n"
+        "\n"
         "Examples:\n"
         "  commfuse-sim config show --config mine.yaml --seq 8K --origin\n"
         "  commfuse-sim config show --seq 8K > mine.yaml");
@@ -149,17 +151,18 @@ void add_show(CLI::App& config, int& status) {
 }
 
 void add_explain(CLI::App& config, int& status) {
-  add_verb(
-      config, "explain", "Say what a setting means and takes; without KEY, list them", [&status](CLI::App& command) {
-        const auto key = std::make_shared<std::string>();
-        offers_words(command.add_option("KEY", *key, "As in strategy.slices; plan.deadline is a key of plan files"),
-                     explained_keys());
-        command.footer("Example:\n  commfuse-sim config explain strategy.slices");
-        command.callback([key, &status] {
-          explain(*key);
-          status = 0;
-        });
-      });
+  add_verb(config, "explain", "Explain a setting and its values; without KEY, list all settings",
+           [&status](CLI::App& command) {
+             const auto key = std::make_shared<std::string>();
+             offers_words(
+                 command.add_option("KEY", *key, "As in strategy.slices; plan.deadline is a key of plan files"),
+                 explained_keys());
+             command.footer("Example:\n  commfuse-sim config explain strategy.slices");
+             command.callback([key, &status] {
+               explain(*key);
+               status = 0;
+             });
+           });
 }
 
 }  // namespace

@@ -82,7 +82,7 @@ std::string dry_run_in_words(const PreparedSweep& prepared) {
   std::string text = fmt::format(
       "points  {}{}\n", shard_points,
       identity.shard.parts == 1 ? "" : fmt::format(" of {}, shard {}", identity.points, name_of(identity.shard)));
-  text += fmt::format("rows    about {:.0f}; of {} in a sample {} could not be run\n",
+  text += fmt::format("rows    about {:.0f}; in a sample of {}, {} could not be run\n",
                       times * static_cast<double>(sample.rows), sample.rows, sample.infeasible);
   text += fmt::format("time    about {} on {:.0f} thread{}\n", time_in_words(times * sample.seconds / threads), threads,
                       threads > 1 ? "s" : "");

@@ -101,7 +101,7 @@ Bytes size_of(std::string_view flag, std::string_view text) {
 
 std::vector<Bytes> sizes_of(const ExpectRequest& request) {
   if (!request.sizes.empty() && (!request.least.empty() || !request.largest.empty())) {
-    throw ConfigError("--sizes and -b, -e say the same; keep one of them");
+    throw ConfigError("--sizes cannot be combined with -b and -e; keep one of them");
   }
   const std::size_t dots = request.sizes.find("..");
   if (!request.sizes.empty() && dots == std::string::npos) {
@@ -150,7 +150,7 @@ std::vector<std::int64_t> ranks_of(const ExpectRequest& request, const Machine& 
 
 std::int64_t gpus_per_node_of(const ExpectRequest& request) {
   if (request.gpus_per_node && *request.gpus_per_node < 1) {
-    throw ConfigError("--gpus-per-node: a node takes part with at least one GPU; use 1 or more");
+    throw ConfigError("--gpus-per-node: at least one GPU of each node takes part; use 1 or more");
   }
   return request.gpus_per_node.value_or(0);
 }
@@ -275,17 +275,17 @@ void add_setup_flags(CLI::App& command, ExpectRequest& request) {
   offers_words(command.add_option("--nvls", request.nvls, "Sums in the switch: on or off (default: on where it can)")
                    ->type_name("CHOICE"),
                {"on", "off"});
-  command.add_option("--ctas", request.ctas, "CTAs of a kernel at most, as NCCL_MAX_CTAS")->type_name("COUNT");
+  command.add_option("--ctas", request.ctas, "Maximum CTAs per kernel, as NCCL_MAX_CTAS")->type_name("COUNT");
   command.add_option("--nccl", request.nccl, "Version of NCCL, as in 2.28.9 (default: the fit's)")
       ->type_name("VERSION");
-  command.add_option("--rails", request.rails, "NICs of a node that work (default: all)")->type_name("COUNT");
+  command.add_option("--rails", request.rails, "Working NICs per node (default: all)")->type_name("COUNT");
 }
 
 void add_kernel_flags(CLI::App& command, ExpectRequest& request) {
   command.add_option("--gemm", request.gemms, "GEMMs in place of collectives, as in 8Kx8Kx8K,4096x28672x8192")
       ->type_name("SIZES");
   command.add_option("--copy", request.copies, "Copies in HBM in place of collectives, as in 1G")->type_name("SIZES");
-  offers_words(command.add_option("--dtype", request.dtype, "Of --gemm: bf16, fp16, fp32 or fp8")
+  offers_words(command.add_option("--dtype", request.dtype, "With --gemm: bf16, fp16, fp32 or fp8")
                    ->capture_default_str()
                    ->type_name("DTYPE"),
                {"bf16", "fp16", "fp32", "fp8"});
@@ -294,9 +294,9 @@ void add_kernel_flags(CLI::App& command, ExpectRequest& request) {
 void add_run_flags(CLI::App& command, ExpectRequest& request) {
   usual(command.add_option("--scope", request.scope, "Layers and steps in place of collectives: a scope of run")
             ->type_name("SCOPE"));
-  offers_names(command.add_option("--model", request.model, "Of --scope: model, a name or file")->type_name("NAME"),
+  offers_names(command.add_option("--model", request.model, "With --scope: model, a name or a file")->type_name("NAME"),
                Catalogue::models);
-  command.add_option("--set", request.sets, "Of --scope: any setting of run, as in --set seq=8K")
+  command.add_option("--set", request.sets, "With --scope: any setting of run, as in --set seq=8K")
       ->type_name("KEY=VALUE");
 }
 
@@ -304,8 +304,8 @@ void add_size_flags(CLI::App& command, ExpectRequest& request) {
   usual(
       command.add_option("--sizes", request.sizes, "Sizes as FIRST..LAST by powers of -f, or a list (default 1K..8G)")
           ->type_name("SIZES"));
-  command.add_option("-b,--minbytes", request.least, "Least size, as nccl-tests takes it")->type_name("SIZE");
-  command.add_option("-e,--maxbytes", request.largest, "Largest size, as nccl-tests takes it")->type_name("SIZE");
+  command.add_option("-b,--minbytes", request.least, "Smallest size, as in nccl-tests")->type_name("SIZE");
+  command.add_option("-e,--maxbytes", request.largest, "Largest size, as in nccl-tests")->type_name("SIZE");
   command.add_option("-f,--stepfactor", request.factor, "Factor between sizes")->capture_default_str();
 }
 
@@ -326,22 +326,22 @@ void refuse_idle_flags(CLI::App& command) {
   constexpr std::array<const char*, 6> of_sizes{"--collective", "--gpus-per-node", "--sizes", "-b", "-e", "-f"};
   constexpr std::array<const char*, 4> of_others{"--thresholds", "--gemm", "--copy", "--dtype"};
   if (has("--scope")) {
-    refuse(of_sizes, "layers and steps take the place of collectives");
-    refuse(of_links, "--scope takes settings of run with --set");
-    refuse(of_others, "--scope asks for layers and steps alone");
+    refuse(of_sizes, "--scope replaces collectives by layers and steps");
+    refuse(of_links, "with --scope, --set gives the settings of run");
+    refuse(of_others, "--scope predicts layers and steps only");
     return;
   }
-  refuse(std::array{"--model", "--set"}, "is of --scope alone");
+  refuse(std::array{"--model", "--set"}, "requires --scope");
   if (has("--thresholds")) {
-    refuse(of_messages, "--thresholds prints the sizes that the checker measures");
+    refuse(of_messages, "--thresholds uses the sizes that the checker measures");
     refuse(std::array{"--gemm", "--copy", "--dtype"}, "--thresholds prints floors of collectives");
-    refuse(std::array{"--output"}, "--thresholds prints the checker's own form");
+    refuse(std::array{"--output"}, "--thresholds prints the checker's own format");
   } else if (asks_for_kernels) {
-    refuse(of_messages, "GEMMs and copies take the place of collectives");
-    refuse(of_links, "GEMMs and copies are of one GPU");
+    refuse(of_messages, "--gemm and --copy replace collectives");
+    refuse(of_links, "--gemm and --copy use a single GPU");
   }
   if (has("--dtype") && !has("--gemm")) {
-    throw ConfigError("--dtype: is of --gemm alone; remove it, or add --gemm");
+    throw ConfigError("--dtype: requires --gemm; add --gemm, or remove --dtype");
   }
 }
 
@@ -363,7 +363,7 @@ void add_flags(CLI::App& command, ExpectRequest& request) {
   usual(command.add_option("--nodes", request.nodes, "Nodes of a cluster (default: those of its file)")
             ->type_name("COUNT"));
   usual(
-      command.add_option("--ranks", request.ranks, "GPUs of a group, as in 2,4,8 (default: all)")->type_name("COUNTS"));
+      command.add_option("--ranks", request.ranks, "GPUs per group, as in 2,4,8 (default: all)")->type_name("COUNTS"));
   command.add_option("--gpus-per-node", request.gpus_per_node, "GPUs of each node that take part (default: all)")
       ->type_name("COUNT");
   usual(command.add_option("--collective", request.collectives, "Collectives, comma-separated; send_recv: two GPUs")
@@ -391,14 +391,15 @@ void add_flags(CLI::App& command, ExpectRequest& request) {
 }  // namespace
 
 void add_expect(CLI::App& app, Caller& caller) {
-  add_verb(app, "expect", "Say what collectives of a machine should reach", [&caller](CLI::App& command) {
+  add_verb(app, "expect", "Print what a machine's collectives should reach", [&caller](CLI::App& command) {
     const auto request = std::make_shared<ExpectRequest>();
     add_flags(command, *request);
     command.footer(
         "Times are out of place, bandwidths in GB/s, both as nccl-tests prints them.\n"
-        "Ranges come from the errors of the machine's parameters and from what its fit\n"
-        "leaves. A floor is for a single measurement; commfuse-validate verdict judges a\n"
-        "node by all of its measurements and finds smaller faults.\n\n"
+        "Ranges combine the errors of the machine's parameters with the residual of its\n"
+        "fit. A floor is for a single measurement; commfuse-validate verdict judges a\n"
+        "node by all of its measurements and finds smaller faults.\n"
+        "\n"
         "Examples:\n"
         "  commfuse-sim expect --hardware h100-sxm --collective all_reduce\n"
         "  commfuse-sim expect --cluster dgx-h100-x4 --sizes 1M..8G -o csv\n"

@@ -72,7 +72,7 @@ void require_runnable(const std::string& model, const fs::path& run, const std::
       std::error_code ignored;
       fs::remove(file, ignored);
     }
-    throw ConfigError(fmt::format("{}: what it says makes {}, so nothing is written; {}", source, what, error.what()));
+    throw ConfigError(fmt::format("{}: the file describes {}, so nothing is written; {}", source, what, error.what()));
   }
 }
 
@@ -124,7 +124,7 @@ int import_file(const import::Format& format, const ImportRequest& request) {
   if (const std::optional<std::string> machine = machine_for(gpus_of(read.step))) {
     fmt::print("try: commfuse-sim run --config {} --hardware {}\n", shell_word(run), *machine);
   } else {
-    fmt::print(stderr, "note: no machine has {} GPUs here, so the step cannot be run as it is\n", gpus_of(read.step));
+    fmt::print(stderr, "note: no known machine has {} GPUs, so the step cannot be run unchanged\n", gpus_of(read.step));
   }
   return exit_code::done;
 }
@@ -155,36 +155,37 @@ void refuse_before(const CLI::App& import, std::string_view format) {
   std::ranges::copy(all_flags(), std::back_inserter(flags));
   for (const std::string& flag : flags) {
     if (import.count(flag) > 0) {
-      throw ConfigError(fmt::format("{} stands before the format; write it behind: commfuse-sim import {} FILE {} ...",
+      throw ConfigError(fmt::format("{} comes before the format; write it after: commfuse-sim import {} FILE {} ...",
                                     flag, format, flag));
     }
   }
 }
 
 void add_format(CLI::App& import, const import::Format& format, int& status) {
-  add_verb(
-      import, std::string(format.name), std::string(format.summary), [&import, &format, &status](CLI::App& command) {
-        const auto request = std::make_shared<ImportRequest>();
-        request->name = format.name;
-        command.add_option("FILE", request->file, std::string(format.file))->required();
-        request->options.reserve(format.options.size());
-        for (const import::FormatOption& option : format.options) {
-          auto& values = request->options.emplace_back(option.flag, std::vector<std::string>()).second;
-          CLI::Option* const added = command.add_option(std::string(option.flag), values, std::string(option.doc))
-                                         ->type_name(std::string(option.type));
-          if (option.flag.starts_with("--")) {
-            added->expected(1)->take_last()->allow_extra_args(false);  // Words may follow the file.
-          }
-        }
-        add_common(command, *request);
-        command.get_option("--name")->capture_default_str();
-        command.footer(fmt::format("{}\nWhat was assumed, or has no counterpart, is said on stderr.\n\nExample:\n{}",
-                                   format.about, format.example));
-        command.callback([&import, &format, request, &status] {
-          refuse_before(import, format.name);
-          status = import_file(format, *request);
-        });
-      });
+  add_verb(import, std::string(format.name), std::string(format.summary),
+           [&import, &format, &status](CLI::App& command) {
+             const auto request = std::make_shared<ImportRequest>();
+             request->name = format.name;
+             command.add_option("FILE", request->file, std::string(format.file))->required();
+             request->options.reserve(format.options.size());
+             for (const import::FormatOption& option : format.options) {
+               auto& values = request->options.emplace_back(option.flag, std::vector<std::string>()).second;
+               CLI::Option* const added = command.add_option(std::string(option.flag), values, std::string(option.doc))
+                                              ->type_name(std::string(option.type));
+               if (option.flag.starts_with("--")) {
+                 added->expected(1)->take_last()->allow_extra_args(false);  // Words may follow the file.
+               }
+             }
+             add_common(command, *request);
+             command.get_option("--name")->capture_default_str();
+             command.footer(
+                 fmt::format("{}\nAssumptions, and keys without a counterpart, are listed on stderr.\n\nExample:\n{}",
+                             format.about, format.example));
+             command.callback([&import, &format, request, &status] {
+               refuse_before(import, format.name);
+               status = import_file(format, *request);
+             });
+           });
 }
 
 /// Throws ConfigError for flags and words that the detected format does not have.
@@ -205,7 +206,7 @@ int import_words(const std::vector<std::string>& words, ImportRequest request) {
   std::vector<std::string_view> names;
   std::ranges::transform(import::formats(), std::back_inserter(names), &import::Format::name);
   if (words.empty()) {
-    throw ConfigError(fmt::format("a file is missing; write commfuse-sim import FILE, or a format before it: {}",
+    throw ConfigError(fmt::format("no file was given; write commfuse-sim import FILE, or a format before the file: {}",
                                   import::format_names()));
   }
   const bool has_overrides = words.size() > 1 && words[1].find('=') != std::string::npos;
@@ -236,7 +237,7 @@ void add_import(CLI::App& app, int& status) {
     verb.require_subcommand(0, 1);
     const auto request = std::make_shared<ImportRequest>();
     const auto words = std::make_shared<std::vector<std::string>>();
-    verb.add_option("FILE", *words, "A file whose format its content shows")->type_name("");
+    verb.add_option("FILE", *words, "File whose format is detected from its content")->type_name("");
     add_common(verb, *request);
     const std::vector<std::string> flags = all_flags();
     request->options.reserve(flags.size() + 1);

@@ -71,7 +71,7 @@ void add_model(const Transformer& model, Listing& listing) {
 }
 
 Listing empty_models() {
-  return {{{"model", true}, {"parameters"}, {"active"}, {"layers"}, {"hidden"}, {"what it has", true}}, {}};
+  return {{{"model", true}, {"parameters"}, {"active"}, {"layers"}, {"hidden"}, {"what the model has", true}}, {}};
 }
 
 }  // namespace
@@ -96,7 +96,7 @@ Listing listed_models_in(const std::string& folder) {
   }
   if (error || files.empty()) {
     throw ConfigError(fmt::format("{}: {}; give a folder with config.json files", folder,
-                                  error ? error.message() : "no config.json is below it"));
+                                  error ? error.message() : "the folder holds no config.json"));
   }
   std::sort(files.begin(), files.end());
   Listing listing = empty_models();
@@ -204,10 +204,10 @@ struct ScopeLine {
   std::string_view doc;
 };
 constexpr std::array scope_lines{
-    ScopeLine{"qkv", "all-gather, then the product that makes queries, keys and values"},
-    ScopeLine{"out_proj", "product behind attention, then reduce-scatter"},
-    ScopeLine{"gate_up", "all-gather, then the first product of the MLP"},
-    ScopeLine{"down", "second product of the MLP, then reduce-scatter"},
+    ScopeLine{"qkv", "all-gather, then the GEMM of queries, keys and values"},
+    ScopeLine{"out_proj", "GEMM after attention, then reduce-scatter"},
+    ScopeLine{"gate_up", "all-gather, then the first GEMM of the MLP"},
+    ScopeLine{"down", "second GEMM of the MLP, then reduce-scatter"},
     ScopeLine{"attention", "attention block: qkv, attention, out_proj"},
     ScopeLine{"mlp", "MLP: gate_up, activation, down"},
     ScopeLine{"layer", "one layer: norms, attention block, MLP, residuals"},
@@ -217,11 +217,11 @@ constexpr std::array scope_lines{
     ScopeLine{"down_backward", "backward pass of down"},
     ScopeLine{"mlp_ar", "two MLPs with all-reduces, no sequence parallelism"},
     ScopeLine{"ulysses", "attention block under Ulysses sequence parallelism"},
-    ScopeLine{"fsdp_gate_up", "gate_up whose weight is gathered (FSDP, ZeRO 3)"},
+    ScopeLine{"fsdp_gate_up", "gate_up with a gathered weight (FSDP, ZeRO 3)"},
     ScopeLine{"data_parallel", "MLP forward and backward with sharded weights"},
     ScopeLine{"step", "training step of a whole model"},
-    ScopeLine{"prefill", "prompts through a whole model"},
-    ScopeLine{"decode", "one token a sequence through a whole model"},
+    ScopeLine{"prefill", "prefill of a whole model"},
+    ScopeLine{"decode", "one decoding step of a whole model: a token per sequence"},
 };
 
 }  // namespace

@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 void require_name(const std::string& name) {
   constexpr std::string_view allowed = "abcdefghijklmnopqrstuvwxyz0123456789.-";
   if (name.empty() || name.find_first_not_of(allowed) != std::string::npos) {
-    throw ConfigError(fmt::format("'{}' is not a name of a machine; write small letters, digits, '-' and '.'", name));
+    throw ConfigError(fmt::format("'{}' is not a machine name; use lower-case letters, digits, '-' and '.'", name));
   }
 }
 
@@ -40,11 +40,10 @@ std::string few_rows_of(const calibrate::FittedPart& part) {
     }
   }
   std::string text =
-      wrapped(fmt::format("few rows, so the base is the prior; moved: {}", moved.empty() ? "nothing" : moved), "    ",
+      wrapped(fmt::format("few rows, so the base is the prior; changed: {}", moved.empty() ? "nothing" : moved), "    ",
               "      ");
   if (!stopped.empty()) {
-    text +=
-        wrapped(fmt::format("stopped at the limit of the prior, and as unsure as it: {}", stopped), "    ", "      ");
+    text += wrapped(fmt::format("at the limit of the prior, with its uncertainty: {}", stopped), "    ", "      ");
   }
   return text;
 }
@@ -70,19 +69,18 @@ std::string summary_of(const calibrate::FittedPart& part) {
   if (part.has_few) {
     text += few_rows_of(part);
     if (!part.left.empty()) {
-      text += wrapped(fmt::format("as in the base: {}", fmt::join(part.left, ", ")), "    ", "      ");
+      text += wrapped(fmt::format("unchanged from the base: {}", fmt::join(part.left, ", ")), "    ", "      ");
     }
   }
   constexpr double far_off = 0.25;
   if (part.fitted.rows > 0 && part.fitted.median > far_off) {
-    text +=
-        wrapped(fmt::format("warning: half of these rows are more than {:.0f}% off; the rows are of another machine "
-                            "than the base, or too few: measure more sizes, or name another --base",
-                            100.0 * far_off),
-                "    ", "      ");
+    text += wrapped(fmt::format("warning: half of these rows are more than {:.0f}% off; the rows are from another "
+                                "machine than the base, or too few: measure more sizes, or name another --base",
+                                100.0 * far_off),
+                    "    ", "      ");
   }
   if (!part.has_few) {
-    add_names("the rows leave open", &FittedParameter::undecided);
+    add_names("the rows do not determine", &FittedParameter::undecided);
   }
   add_names("held to the nominal_rate of the link, which the rows would exceed", &FittedParameter::at_capacity);
   return text + calibrate::residual_plot(part.residuals);
@@ -118,7 +116,7 @@ std::string reason_of(std::string_view mistake, std::string_view path) {
 void require_new_machine(const std::string& name, const fs::path& out) {
   require_name(name);
   if (fs::exists(out)) {
-    throw ConfigError(fmt::format("{} is there already; choose another --out, or remove it", out.string()));
+    throw ConfigError(fmt::format("{} already exists; choose another --out, or remove it", out.string()));
   }
 }
 
@@ -128,10 +126,10 @@ void write_machine(const fs::path& path, const std::string& base, const std::str
   try {
     load_machine(draft.path().string());
   } catch (const ConfigError& error) {
-    throw ConfigError(fmt::format(
-        "what was fitted cannot be of {} ({}); name the --base that was measured, or a file of your own that extends "
-        "{} and writes the nominal_rate of its link",
-        base, reason_of(error.what(), draft.path().string()), base));
+    throw ConfigError(
+        fmt::format("the fit is impossible for {} ({}); name the --base that was measured, or a file of your own that "
+                    "extends {} and writes the nominal_rate of its link",
+                    base, reason_of(error.what(), draft.path().string()), base));
   }
   fs::rename(draft.path(), path);
 }

@@ -30,14 +30,14 @@ Duration time_of(const std::string& text) {
 }  // namespace
 
 void add_measured_flags(CLI::App& command, MeasuredArguments& arguments) {
-  const std::string group = "A step that was measured";
+  const std::string group = "A measured step";
   command
       .add_option("--measured-step", arguments.time,
-                  "How long a training step really took, as in 4.2s: times are corrected by it")
+                  "Measured time of a training step, as in 4.2s, by which times are corrected")
       ->group(group)
       ->type_name("TIME")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  command.add_option("--measured-config", arguments.config, "Settings of what was measured, if others than these")
+  command.add_option("--measured-config", arguments.config, "Settings of the measured step, if they differ")
       ->group(group)
       ->type_name("FILE")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
@@ -47,14 +47,13 @@ std::optional<MeasuredStep> measured_of(const MeasuredArguments& arguments, cons
                                         const std::string& hardware) {
   if (arguments.time.empty()) {
     if (!arguments.config.empty()) {
-      throw ConfigError("--measured-config: no --measured-step says how long it took; add one, such as 4.2s");
+      throw ConfigError("--measured-config requires --measured-step; add the time, such as 4.2s");
     }
     return std::nullopt;
   }
   const Duration time = time_of(arguments.time);
   if (arguments.config.empty() && run_settings == nullptr) {
-    throw ConfigError(
-        "--measured-step: nothing says what took so long; name the file of its settings by --measured-config");
+    throw ConfigError("--measured-step: the measured settings are unknown; name their file with --measured-config");
   }
   Settings settings = arguments.config.empty() ? *run_settings : settings_of({.files = {arguments.config}});
   if (settings.text("hardware") != hardware && cluster_of_nodes(settings.text("hardware")) == hardware) {
@@ -65,7 +64,7 @@ std::optional<MeasuredStep> measured_of(const MeasuredArguments& arguments, cons
 
 StepEvidence evidence_of(const MeasuredStep& measured) {
   if (!is_whole_model(measured.settings)) {
-    throw ConfigError("--measured-step: only training steps are corrected by one; choose scope step");
+    throw ConfigError("--measured-step corrects training steps only; choose scope step");
   }
   Library library;
   library.load(measured.settings);

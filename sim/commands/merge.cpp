@@ -65,15 +65,15 @@ void require_together(const StoreReader& first, const StoreReader& other) {
   const StoreIdentity& a = first.identity();
   const StoreIdentity& b = other.identity();
   if (a.digest != b.digest || a.settings != b.settings || a.kind != b.kind || a.points != b.points) {
-    throw ConfigError(fmt::format("{} and {} are of different sweeps; merge those of one", first.path().string(),
-                                  other.path().string()));
+    throw ConfigError(fmt::format("{} and {} belong to different sweeps; merge shards of one sweep",
+                                  first.path().string(), other.path().string()));
   }
   if (a.model_version != b.model_version) {
-    throw ConfigError(fmt::format("{} is of model version {} and {} of {}; run one of them again",
-                                  first.path().string(), a.model_version, other.path().string(), b.model_version));
+    throw ConfigError(fmt::format("{} has model version {} and {} has {}; run one of them again", first.path().string(),
+                                  a.model_version, other.path().string(), b.model_version));
   }
   if (a.shard.parts != b.shard.parts) {
-    throw ConfigError(fmt::format("{} is one of {} shards and {} one of {}; merge those that were cut alike",
+    throw ConfigError(fmt::format("{} is one of {} shards and {} one of {}; merge shards of the same count",
                                   first.path().string(), a.shard.parts, other.path().string(), b.shard.parts));
   }
 }
@@ -88,7 +88,7 @@ Readers readers_of(const std::vector<fs::path>& files) {
     const Shard shard = reader->identity().shard;
     const auto [place, is_new] = readers.emplace(shard.part, std::move(reader));
     if (!is_new) {
-      throw ConfigError(fmt::format("shard {} is there twice, as {} and as {}; leave one out", name_of(shard),
+      throw ConfigError(fmt::format("shard {} appears twice, as {} and as {}; remove one", name_of(shard),
                                     place->second->path().string(), file.string()));
     }
   }
@@ -184,13 +184,14 @@ Answer merge(const MergeRequest& request, Caller& caller) {
 void add_merge(CLI::App& app, int& status) {
   add_verb(app, "merge", "Join the shards of a sweep into one result", [&status](CLI::App& command) {
     const auto request = std::make_shared<MergeRequest>();
-    command.add_option("FOLDER", request->folder, "Folder for the result; shards are found in it")->required();
+    command.add_option("FOLDER", request->folder, "Folder for the result, where shards are found too")->required();
     command.add_option("SHARDS", request->shards, "Shards to join instead of those in FOLDER");
     add_output_flag(command, request->format);
     command.footer(
         "Shards come from commfuse-sim sweep FILE --out FOLDER --shard i/N. The result is\n"
-        "that of one process, byte for byte. If shards are missing, merge prints the\n"
-        "commands that make them.\n\n"
+        "byte for byte that of a single process. If shards are missing, merge prints the\n"
+        "commands that create them.\n"
+        "\n"
         "Examples:\n"
         "  commfuse-sim merge out/million\n"
         "  commfuse-sim merge out/all a/shard-1-of-2.sqlite b/shard-2-of-2.sqlite");

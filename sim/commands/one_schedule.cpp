@@ -24,7 +24,7 @@ namespace {
 
 void put_costs(const Point& point, OneSchedule& schedule) {
   if (point.needs_engine()) {
-    throw ConfigError("an export has one price an op; leave out faults, and choose --interference static or none");
+    throw ConfigError("an export has one duration per op; remove faults, and choose --interference static or none");
   }
   schedule.costs = price(schedule.program(), schedule.structure.meetings, schedule.sizes, point.machine, point.price);
 }
@@ -48,10 +48,10 @@ const Candidates& only(const std::vector<Candidates>& candidates) {
     schedules.push_back(label_of(*candidate.strategy, candidate.options.front()));
   }
   const bool several = strategies.size() > 1;
-  throw ConfigError(fmt::format("one schedule is taken at a time, but these settings choose {}; {}",
+  throw ConfigError(fmt::format("a single schedule is required, but these settings choose {}; {}",
                                 fmt::join(several ? strategies : schedules, ", "),
                                 several ? "choose a strategy with --strategy"
-                                        : "choose one with its options, or leave --variants out for the fastest"));
+                                        : "choose one with its options, or remove --variants to take the fastest"));
 }
 
 /// Returns the fastest schedule of a strategy at the point, which `run` shows too.
@@ -63,14 +63,15 @@ StrategyOptions chosen(const Candidates& candidate, const Point& point) {
   StructureCache structures;
   const StrategyOptions best =
       Predictor(structures).predict_best(point, *candidate.strategy, candidate.options).options;
-  fmt::print(stderr, "{}",
-             for_stderr(fmt::format("the fastest at this point is taken: {}\n", label_of(*candidate.strategy, best))));
+  fmt::print(
+      stderr, "{}",
+      for_stderr(fmt::format("using the fastest schedule at this point: {}\n", label_of(*candidate.strategy, best))));
   return best;
 }
 
 OneSchedule generated(const OneScheduleArguments& arguments, ScheduleUse use) {
   if (!arguments.files.sizes.empty()) {
-    throw ConfigError("--size: the model gives all sizes of a generated schedule; remove it, or name a file");
+    throw ConfigError("--size: the model defines all sizes of a generated schedule; remove it, or name a file");
   }
   const Settings settings = settings_of(arguments.settings);
   Library library;
@@ -96,7 +97,7 @@ std::optional<OneSchedule> unpriced_file(const OneScheduleArguments& arguments) 
   if (!arguments.settings.flags.empty() || !arguments.files.sizes.empty()) {
     const std::string flag =
         arguments.settings.flags.empty() ? "size" : std::string{arguments.settings.flags.front().first->flag};
-    throw ConfigError(fmt::format("--{}: a file is exported as it is in a format without times; remove it", flag));
+    throw ConfigError(fmt::format("--{}: formats without times export a file unchanged; remove it", flag));
   }
   ScheduleFile file = load_schedule(arguments.files.files.front());
   const std::string findings = in_words(file.path.string(), check_program(file.program));
@@ -134,7 +135,7 @@ std::optional<OneSchedule> one_schedule(const OneScheduleArguments& arguments, S
     return generated(arguments, use);
   }
   if (arguments.files.files.size() > 1) {
-    throw ConfigError("one schedule is taken at a time; name one file");
+    throw ConfigError("a single schedule is required; name one file");
   }
   return use == ScheduleUse::priced ? priced_file(arguments) : unpriced_file(arguments);
 }

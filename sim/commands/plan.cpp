@@ -97,7 +97,7 @@ Answer run_plan(const PlanRequest& request, Caller& caller) {
     throw ConfigError(request.file.empty()
                           ? "no plan; give a file, a name in configs/plans, or --model, --tokens, --gpus, --price and "
                             "--deadline"
-                          : "a plan file and flags of a plan are given; leave the flags out, or the file");
+                          : "a plan file cannot be combined with flags of a plan; remove the flags, or the file");
   }
   const std::string by_flags = request.file.empty() ? plan_of(flags) : "";
   const PlanFile file =
@@ -129,7 +129,7 @@ Answer run_plan(const PlanRequest& request, Caller& caller) {
 void add_plan(CLI::App& app, Caller& caller) {
   add_verb(app, "plan", "Plan the GPUs, time and money of a training run", [&caller](CLI::App& command) {
     const auto request = std::make_shared<PlanRequest>();
-    offers_names(command.add_option("PLAN", request->file, "A plan file, or a name in configs/plans, as in train-70b"),
+    offers_names(command.add_option("PLAN", request->file, "Plan file, or a name in configs/plans, as in train-70b"),
                  Catalogue::plans);
     const std::string group = "Without a file";
     const auto add = [&](const char* flags, std::string& value, const char* doc) {
@@ -151,16 +151,17 @@ void add_plan(CLI::App& app, Caller& caller) {
     }
     add_measured_flags(command, request->measured);
     usual(offers_words(
-        command.add_option("-o,--output", request->format, "table, json, csv, markdown; verdict: the first sentences")
+        command.add_option("-o,--output", request->format, "table, json, csv, markdown; verdict: the summary only")
             ->type_name("FORMAT")
             ->capture_default_str(),
         format_names()));
-    usual(command.add_option("--out", request->out, "A folder for plan.html, plan.json, plan.csv and plan.md")
+    usual(command.add_option("--out", request->out, "Folder for plan.html, plan.json, plan.csv and plan.md")
               ->type_name("FOLDER"));
     command.footer(
-        "The file says what is trained, by when or for how much, and which GPUs could be\n"
-        "had at which price. docs/plan.md says how to write one; commfuse-sim config\n"
-        "explain plan lists its keys. 4 is returned where no option meets the limits.\n\n"
+        "The file states what to train, the deadline or the budget, and which GPUs are\n"
+        "available at which price. docs/plan.md explains how to write one; commfuse-sim\n"
+        "config explain plan lists its keys. Exits with 4 if no option meets the limits.\n"
+        "\n"
         "Examples:\n"
         "  commfuse-sim plan configs/plans/train-70b.yaml\n"
         "  commfuse-sim plan configs/plans/compare-gpus.yaml --out out/plan\n"

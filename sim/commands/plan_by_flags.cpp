@@ -74,12 +74,12 @@ std::string settings_in_yaml(const FlagTexts& settings) {
 const std::string& typed_hardware(const PlanFlags& flags) {
   if (!flags.gpus.empty() && flags.gpus.find_first_not_of("0123456789") == std::string::npos) {
     throw ConfigError(
-        fmt::format("--gpus: a plan finds how many GPUs it takes; name the hardware, as in --gpus h100, "
-                    "and write --available {} for the most that could be had",
+        fmt::format("--gpus: a plan chooses the number of GPUs; name the hardware, as in --gpus h100, and write "
+                    "--available {} for the largest number",
                     flags.gpus));
   }
   if (!flags.gpus.empty() && !flags.hardware.empty()) {
-    throw ConfigError("--gpus and --hardware both name the hardware; leave one out");
+    throw ConfigError("--gpus and --hardware both name the hardware; remove one");
   }
   return flags.gpus.empty() ? flags.hardware : flags.gpus;
 }
@@ -179,7 +179,8 @@ PlanFile plan_by_flags(const PlanFlags& flags, const std::string& text) {
     return parse_plan(std::string(by_flags_name), text);
   } catch (const ConfigError& error) {
     const std::optional<std::string> mistakes = by_flag(flags, text, error.what());
-    throw ConfigError(mistakes ? *mistakes : fmt::format("{}\nThe plan that the flags make:\n{}", error.what(), text));
+    throw ConfigError(mistakes ? *mistakes
+                               : fmt::format("{}\nThe plan that the flags describe:\n{}", error.what(), text));
   }
 }
 

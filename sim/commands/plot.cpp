@@ -72,7 +72,7 @@ std::string file_of(const Figure& figure, const std::string& out) {
   if (ending == ".json") {
     return reports::figure_json(figure) + "\n";
   }
-  throw ConfigError(fmt::format("--out: '{}' ends in none of .svg, .png, .csv, .json; choose one", out));
+  throw ConfigError(fmt::format("--out: '{}' must end in .svg, .png, .csv or .json; choose one", out));
 }
 
 int plot(const PlotRequest& request) {
@@ -86,7 +86,7 @@ int plot(const PlotRequest& request) {
   }
   if (request.figure.empty()) {
     if (!request.out.empty()) {
-      throw ConfigError(fmt::format("FIGURE is missing; name one of those below\n{}", list_of(figures)));
+      throw ConfigError(fmt::format("FIGURE is missing; choose one of these:\n{}", list_of(figures)));
     }
     fmt::print("{}", list_of(figures));
     return exit_code::done;
@@ -107,19 +107,20 @@ void add_plot(CLI::App& app, int& status) {
     const auto request = std::make_shared<PlotRequest>();
     command
         .add_option("RESULTS", request->file,
-                    "The folder of a sweep, its store, JSON or JSON Lines; -: JSON Lines from stdin")
+                    "Folder of a sweep, its store, JSON or JSON Lines; -: JSON Lines from stdin")
         ->required();
-    command.add_option("FIGURE", request->figure, "Which one; left open: a list of those there are");
+    command.add_option("FIGURE", request->figure, "Figure to draw; without it, the available figures are listed");
     command
         .add_option("--out", request->out,
-                    "A file; its name ends in .svg, .png (by rsvg-convert), .csv or .json. Left open: the terminal")
+                    "File to write: .svg, .png (needs rsvg-convert), .csv or .json; default: the terminal")
         ->type_name("FILE");
-    command
-        .add_option("--measured", request->extras.measured, "A record of commfuse-validate run at one of the points")
+    command.add_option("--measured", request->extras.measured, "Record of commfuse-validate run at one of the points")
         ->type_name("FILE");
-    command.add_option("--fit", request->extras.fits, "Measurements, as calibrate reads them")->type_name("FILE");
+    command.add_option("--fit", request->extras.fits, "Measurements in any format that calibrate reads")
+        ->type_name("FILE");
     command.footer(
-        "Figures of commfuse-sim report, and some that only this command draws.\n\n"
+        "Draws the figures of commfuse-sim report, and some that only this command has.\n"
+        "\n"
         "Examples:\n"
         "  commfuse-sim plot out/demo\n"
         "  commfuse-sim plot out/demo breakdown\n"

@@ -138,7 +138,7 @@ constexpr std::array<std::pair<std::string_view, Render>, 6> formats{
 void add_output_flag(CLI::App& command, std::string& format) {
   usual(offers_words(command
                          .add_option("-o,--output", format,
-                                     "table, json, jsonl, csv; map: who wins where; verdict: only the sentences")
+                                     "table, json, jsonl, csv; map: winner at each point; verdict: summary only")
                          ->group("Grid and output")
                          ->type_name("FORMAT")
                          ->capture_default_str()

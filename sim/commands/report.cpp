@@ -62,15 +62,15 @@ void require_plain_address(const std::string& address) {
       address.starts_with("https://") || address.starts_with("http://") || address.starts_with("file://");
   if (!is_utf8(address) || address.find('#') != std::string::npos || (scheme != std::string::npos && !is_web)) {
     throw ConfigError(
-        fmt::format("--page: {} is no address of a page; write one such as https://example.org/commfuse.html "
-                    "or commfuse.html, without #",
+        fmt::format("--page: {} is not the address of a page; write one such as https://example.org/commfuse.html or "
+                    "commfuse.html, without #",
                     in_quotes(address)));
   }
 }
 
 int write_report(ReportRequest request) {
   if (!is_utf8(request.title)) {
-    throw ConfigError("--title: the text is not UTF-8; write it in UTF-8");
+    throw ConfigError("--title: the text is not UTF-8; encode it in UTF-8");
   }
   require_plain_address(request.page);
   request.extras.rule = rule_of(request);
@@ -109,24 +109,24 @@ void add_report(CLI::App& app, int& status) {
     command.add_option("--title", request->title, "Heading of the report; default: the sweep's")->type_name("TEXT");
     command.add_option("--page", request->page, "Address of the page (./dev page) that timelines link to")
         ->type_name("ADDRESS");
-    command
-        .add_option("--measured", request->extras.measured, "A record of commfuse-validate run at one of the points")
+    command.add_option("--measured", request->extras.measured, "Record of commfuse-validate run at one of the points")
         ->type_name("FILE");
     command
         .add_option("--fit", request->extras.fits,
-                    "Measurements, as calibrate reads them: show how well the machine's formulas fit them")
+                    "Measurements in any format that calibrate reads: shows how well the machine's formulas fit")
         ->type_name("FILE");
     offers_names(command
                      .add_option_function<std::string>(
                          "--jitter", [request](const std::string& name) { request->extras.jitter = name; },
-                         "Jitter for the point shown in detail, whatever the results were made with; as in default")
+                         "Jitter for the point shown in detail, even if the results have none; as in default")
                      ->type_name("NAME"),
                  Catalogue::jitter);
     add_rule_flags(command, *request);
     command.footer(
-        "One file that asks nothing of any network: what overlap saves, where it pays,\n"
-        "timelines, where the time goes, all rows. It opens from disk in any browser of\n"
-        "today, and can be read and printed where scripts are off.\n\n"
+        "Writes one self-contained file: what overlap saves, where it pays, timelines,\n"
+        "where the time goes, all rows. It opens from disk in any current browser, loads\n"
+        "nothing from a network, and can be read and printed without scripts.\n"
+        "\n"
         "Examples:\n"
         "  commfuse-sim report out/demo --jitter default --out report.html\n"
         "  commfuse-sim run --axis seq=1K..64K -o jsonl | \\\n"

@@ -182,10 +182,9 @@ std::optional<reports::PointStudy> study_again(std::span<const ResultRow> rows,
     if (!study.runs.empty()) {
       return study;
     }
-    notes.push_back(
-        fmt::format("No timeline of {}: what made these results cannot be made again from their rows, which "
-                    "do not tell every setting.",
-                    where));
+    notes.push_back(fmt::format(
+        "No timeline of {}: the rows of these results do not hold every setting, so the run cannot be repeated.",
+        where));
   } catch (const ConfigError& error) {
     notes.push_back(fmt::format("No timeline of {}: {}", where, error.what()));
   }
@@ -203,7 +202,7 @@ std::vector<reports::FitCheck> fits_of(const std::vector<std::string>& files, co
   const calibrate::Calibration calibration = calibrate::calibrate(base, hardware, "fitted", seen);
   for (const auto* sentences : {&seen.faults, &seen.skipped, &calibration.skipped}) {
     for (const std::string& sentence : *sentences) {
-      notes.push_back(fmt::format("Not among the fits: {}.", sentence));
+      notes.push_back(fmt::format("Not fitted: {}.", sentence));
     }
   }
   std::vector<reports::FitCheck> fits;
@@ -268,7 +267,7 @@ reports::ReportInput report_input(std::string title, RowTable rows, std::string 
   if (extras.jitter) {
     require_jitter(*extras.jitter);
     if (rows.empty() && !models.empty()) {
-      throw ConfigError("--jitter: these results are of whole models, which are not taken apart; remove it");
+      throw ConfigError("--jitter: these results are of whole models, which have no detailed point; remove it");
     }
   }
   rows.order_by_point();

@@ -299,7 +299,7 @@ void add_query_flags(CLI::App& command, ResultsRequest& request) {
       ->type_name("EXPRESSION");
   command
       .add_option("--columns", request.columns,
-                  "Columns to show, comma-separated, or all (default: in a table those that vary)")
+                  "Columns to show, comma-separated, or all (table default: those that vary)")
       ->type_name("NAMES");
   command.add_option("--sort-by", request.sort_by, "Columns to sort by; -mfu sorts mfu descending")->type_name("NAMES");
   command.add_option("--limit", request.limit, "Maximum number of rows")
@@ -315,7 +315,8 @@ void add_results(CLI::App& app, int& status) {
     const auto request = std::make_shared<ResultsRequest>();
     add_query_flags(command, *request);
     command.footer(
-        "Columns are those of docs/metrics.md, and the number of the point.\n\n"
+        "Columns are those of docs/metrics.md, plus point, the number of the point.\n"
+        "\n"
         "Examples:\n"
         "  commfuse-sim results out/mine --where \"ranks = 8 AND mfu > 0.6\" --sort-by -mfu\n"
         "  commfuse-sim results out/mine --columns model,seq,strategy,mfu -o csv");

@@ -125,10 +125,9 @@ void draw(const RunRequest& request, const std::vector<reports::TracedRun>& runs
 void require_svg(const std::string& path) {
   const std::string ending = std::filesystem::path(path).extension().string();
   if (!ending.empty() && ending != ".svg") {
-    throw ConfigError(
-        fmt::format("--figure: {} does not end in .svg; use such a name, or draw other formats with "
-                    "commfuse-sim plot",
-                    in_quotes(path)));
+    throw ConfigError(fmt::format(
+        "--figure writes SVG, and {} does not end in .svg; rename it, or use commfuse-sim plot for other formats",
+        in_quotes(path)));
   }
 }
 
@@ -146,7 +145,7 @@ void require_no_measured_step(const RunRequest& request) {
   for (const auto& [flag, given] : {std::pair("--measured-step", !request.measured.time.empty()),
                                     std::pair("--measured-config", !request.measured.config.empty())}) {
     if (given) {
-      throw ConfigError(fmt::format("{}: a layer is no training step; choose --scope step, or remove it", flag));
+      throw ConfigError(fmt::format("{}: applies to training steps only; choose --scope step, or remove it", flag));
     }
   }
 }
@@ -159,7 +158,7 @@ bool is_for_programs(std::string_view format) {
 
 void require_room_for_plot(const RunRequest& request) {
   if (request.plot && is_for_programs(request.format)) {
-    throw ConfigError(fmt::format("--plot: goes below a table; leave out --plot, or -o {}", request.format));
+    throw ConfigError(fmt::format("--plot requires -o table; remove --plot, or -o {}", request.format));
   }
 }
 
@@ -226,10 +225,7 @@ void require_no_spread_axis(const Grid& grid) {
     for (const Field* field : axis.fields) {
       if (field->key == "ranks" || field->key == "hardware" || field->key == "scope" ||
           field->key.starts_with("parallel.")) {
-        throw ConfigError(
-            fmt::format("--gpus: {} is an axis, and GPUs are spread over ranks and nodes once; leave one of "
-                        "them out",
-                        field->key));
+        throw ConfigError(fmt::format("--gpus: cannot be combined with the axis {}; remove one of them", field->key));
       }
     }
   }
@@ -263,7 +259,8 @@ Answer run(const RunRequest& request, Caller& caller) {
   library.add(*std::move(schedules));
   for (const auto& [flag, path] : {std::pair("--trace", &request.trace), std::pair("--figure", &request.figure)}) {
     if (!path->empty() && count != 1) {
-      throw ConfigError(fmt::format("{}: there are {} points; choose one, or remove it", flag, count));
+      throw ConfigError(
+          fmt::format("{}: requires a single point, but there are {}; choose one point, or remove it", flag, count));
     }
   }
   const auto played = std::make_shared<const LayerRun>(std::move(grid), std::move(library), caller);
@@ -304,28 +301,27 @@ Answer run_file(RunRequest request, Caller& caller) {
 void add_run(CLI::App& app, Caller& caller) {
   add_verb(app, "run", "Predict one point, or a grid with --axis", [&caller](CLI::App& command) {
     const auto request = std::make_shared<RunRequest>();
-    command.add_option("file", request->file, "Settings, as --config reads them, or a workload of configs/lab")
+    command.add_option("file", request->file, "Config file of settings, or a workload of configs/lab")
         ->type_name("FILE");
     add_setting_flags(command, request->settings);
     usual(command
               .add_option("--gpus", request->gpus,
-                          "Number of GPUs: replicas of a training step, else tensor ranks, on the nodes they need")
+                          "Number of GPUs: sets the replicas of a training step, else tensor ranks, and the nodes")
               ->group("What to simulate")
               ->type_name("COUNT"));
     add_schedule_flags(command, request->schedules);
     add_measured_flags(command, request->measured);
     add_axis_flag(command, request->settings);
     add_output_flag(command, request->format);
-    usual(
-        command
-            .add_option("--trace", request->trace,
-                        "Write what happens when, for ui.perfetto.dev, as .json, .json.gz or .pftrace; without such an "
-                        "ending: JSON, protobuf above 200,000 slices. One point only")
-            ->group("Grid and output")
-            ->type_name("FILE"));
+    usual(command
+              .add_option("--trace", request->trace,
+                          "Write a timeline for ui.perfetto.dev: .json, .json.gz or .pftrace; other names: JSON, or "
+                          "protobuf above 200,000 slices. One point only")
+              ->group("Grid and output")
+              ->type_name("FILE"));
     command
         .add_option("--figure", request->figure,
-                    "Draw the schedules on one time axis, each on its critical rank, as SVG. One point only")
+                    "Draw the schedules' critical ranks on one time axis, as SVG. One point only")
         ->group("Grid and output")
         ->type_name("FILE");
     command.add_flag("--plot", request->plot, "Draw in the terminal, below the table")->group("Grid and output");

@@ -33,7 +33,7 @@ Settings lab_settings_of(const SettingArguments& arguments) {
     }
   }
   if (!arguments.axes.empty()) {
-    throw ConfigError("--axis: a lab workload is one point; run it once for every value");
+    throw ConfigError("--axis: a lab workload is a single point; run it once per value");
   }
   return settings;
 }

@@ -94,7 +94,7 @@ bool selects_a_schedule(const Field& field) { return field.uses.has(Use::schedul
 void require_few_ranks(std::int32_t ranks, std::string_view use) {
   constexpr std::int32_t most_ranks = 4096;  // Keeps the tags of exports within 31 bits.
   if (ranks > most_ranks) {
-    throw ConfigError(fmt::format("{} ranks are too many {}; choose ranks up to {}", ranks, use, most_ranks));
+    throw ConfigError(fmt::format("{} ranks are too many {}; choose at most {} ranks", ranks, use, most_ranks));
   }
 }
 
@@ -113,12 +113,13 @@ Program program_of(Scope scope, bool gated_mlp, std::int32_t ranks, const Strate
 void add_schedule(CLI::App& app, int& status) {
   add_verb(app, "schedule", "List, show, prove, mutate and export schedules", [&status](CLI::App& command) {
     command.require_subcommand(1);
-    add_verb(command, "list", "The strategies: what each does and what it leaves exposed", [&status](CLI::App& verb) {
-      verb.callback([&status] {
-        list();
-        status = exit_code::done;
-      });
-    });
+    add_verb(command, "list", "List the strategies: what each does and what it leaves exposed",
+             [&status](CLI::App& verb) {
+               verb.callback([&status] {
+                 list();
+                 status = exit_code::done;
+               });
+             });
     add_schedule_show(command, status);
     add_schedule_check(command, status);
     add_schedule_export(command, status);

@@ -72,7 +72,7 @@ int run_checks(const CheckRequest& request) {
 }  // namespace
 
 void add_schedule_check(CLI::App& schedule, int& status) {
-  add_verb(schedule, "check", "Prove schedules right: generated ones, or files", [&status](CLI::App& command) {
+  add_verb(schedule, "check", "Prove schedules correct: generated ones, or files", [&status](CLI::App& command) {
     const auto request = std::make_shared<CheckRequest>();
     offers_names(
         command.add_option("FILE", request->files, "Schedules in YAML, as `schedule show -o yaml` writes them"),

@@ -60,7 +60,7 @@ void require_format(const ExportRequest& request) {
   only("--message-order", request.messages, request.priced(), "goal or chakra");
   only("--time-scale", request.time_scale, request.format == "chakra", "chakra");
   if (request.format == "chakra" && request.out.empty()) {
-    throw ConfigError("chakra is one file a rank; say where with --out, as in --out traces/mine");
+    throw ConfigError("chakra writes one file per rank; name them with --out, as in --out traces/mine");
   }
 }
 
@@ -184,47 +184,42 @@ bool selects_or_prices(const Field& field) { return selects_a_schedule(field) ||
 }  // namespace
 
 void add_schedule_export(CLI::App& schedule, int& status) {
-  add_verb(
-      schedule, "export", "One schedule for other programs: JSON, Graphviz, GOAL, Chakra",
-      [&status](CLI::App& command) {
-        const auto request = std::make_shared<ExportRequest>();
-        offers_names(command.add_option("FILE", request->schedule.files.files,
-                                        "A schedule in YAML or JSON instead of a generated one"),
-                     Catalogue::schedules);
-        add_setting_flags(command, request->schedule.settings, selects_or_prices);
-        add_size_flag(command, request->schedule.files);
-        const auto add = [&](const char* flags, std::string& value, const char* doc, const char* type) {
-          return command.add_option(flags, value, doc)->group("Export")->type_name(type);
-        };
-        usual(offers_words(
-            add("-o,--format", request->format,
-                "yaml, json, dot (Graphviz), goal (LogGOPSim, ATLAHS), chakra (ASTRA-sim). goal and chakra are priced "
-                "at the "
-                "point",
-                "FORMAT")
-                ->capture_default_str(),
-            {"yaml", "json", "dot", "goal", "chakra"}));
-        usual(add("--out", request->out, "Where to, instead of stdout; chakra writes PATH.0.et, PATH.1.et and so on",
-                  "PATH"));
-        add("--ranks-shown", request->ranks_shown, "dot: which ranks, as in 0..3; all, up to 8", "RANKS");
-        offers_words(
-            add("--message-order", request->messages,
-                "goal, chakra: messages wait for the one before on their lane (lane, as commfuse runs them) or only "
-                "for data "
-                "(data)",
-                "ORDER"),
-            {"lane", "data"});
-        add("--time-scale", request->time_scale,
-            "chakra: its times are whole microseconds, so write them this many times as long", "FACTOR");
-        command.footer(
-            "docs/interchange.md says how other programs take it and what each format loses.\n\n"
-            "Examples:\n"
-            "  commfuse-sim schedule export --strategy commfuse -o dot | dot -Tsvg > best.svg\n"
-            "  commfuse-sim schedule export --strategy serial -o goal --out serial.goal\n"
-            "  commfuse-sim schedule export mine.yaml -o chakra --out mine\n"
-            "  commfuse-sim schedule export mine.yaml -o json");
-        command.callback([request, &status] { status = export_schedule(*request); });
-      });
+  add_verb(schedule, "export", "Export one schedule as JSON, Graphviz, GOAL or Chakra", [&status](CLI::App& command) {
+    const auto request = std::make_shared<ExportRequest>();
+    offers_names(command.add_option("FILE", request->schedule.files.files,
+                                    "Schedule in YAML or JSON instead of a generated one"),
+                 Catalogue::schedules);
+    add_setting_flags(command, request->schedule.settings, selects_or_prices);
+    add_size_flag(command, request->schedule.files);
+    const auto add = [&](const char* flags, std::string& value, const char* doc, const char* type) {
+      return command.add_option(flags, value, doc)->group("Export")->type_name(type);
+    };
+    usual(offers_words(add("-o,--format", request->format,
+                           "yaml, json, dot (Graphviz), goal (LogGOPSim, ATLAHS), chakra (ASTRA-sim); goal and chakra "
+                           "include durations",
+                           "FORMAT")
+                           ->capture_default_str(),
+                       {"yaml", "json", "dot", "goal", "chakra"}));
+    usual(add("--out", request->out, "File to write instead of stdout; chakra writes PATH.0.et, PATH.1.et and so on",
+              "PATH"));
+    add("--ranks-shown", request->ranks_shown, "dot: ranks to draw, as in 0..3 (default: all, up to 8)", "RANKS");
+    offers_words(add("--message-order", request->messages,
+                     "goal, chakra: a message waits for the previous one on its lane (lane, as commfuse runs them) or "
+                     "only for its data (data)",
+                     "ORDER"),
+                 {"lane", "data"});
+    add("--time-scale", request->time_scale,
+        "chakra: multiply times by this, because the format stores whole microseconds", "FACTOR");
+    command.footer(
+        "See docs/interchange.md for how programs read each format and what it loses.\n"
+        "\n"
+        "Examples:\n"
+        "  commfuse-sim schedule export --strategy commfuse -o dot | dot -Tsvg > best.svg\n"
+        "  commfuse-sim schedule export --strategy serial -o goal --out serial.goal\n"
+        "  commfuse-sim schedule export mine.yaml -o chakra --out mine\n"
+        "  commfuse-sim schedule export mine.yaml -o json");
+    command.callback([request, &status] { status = export_schedule(*request); });
+  });
 }
 
 }  // namespace commfuse::sim

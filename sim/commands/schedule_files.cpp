@@ -28,8 +28,7 @@ OwnSizes sizes_of(const std::vector<std::string>& texts) {
         equals == std::string::npos ? std::nullopt : parse_count(text.substr(equals + 1));
     if (name.empty() || !elements || *elements < 1 || *elements > most_elements) {
       throw ConfigError(
-          fmt::format("--size: {} is not a dimension with its elements; write one as in experts=64, up to "
-                      "{}",
+          fmt::format("--size: {} does not give a dimension its elements; write one as in experts=64, up to {}",
                       in_quotes(text), format_count(most_elements)));
     }
     if (!sizes.emplace(name, *elements).second) {
@@ -58,23 +57,21 @@ std::vector<ScheduleFile> load_all(const std::vector<std::string>& names) {
 }  // namespace
 
 void add_schedule_flags(CLI::App& command, ScheduleArguments& arguments) {
-  offers_names(
-      command
-          .add_option(
-              "--schedule", arguments.files,
-              "Run this schedule: a name in configs/schedules, or a path; repeatable. Ranks, dtype and scope come "
-              "from it; strategies stand beside it where --strategy names them")
-          ->group(file_flags)
-          ->type_name("FILE")
-          ->allow_extra_args(false),
-      Catalogue::schedules);
+  offers_names(command
+                   .add_option("--schedule", arguments.files,
+                               "Run this schedule: a name in configs/schedules, or a path; repeatable. Ranks, dtype "
+                               "and scope come from the file; --strategy adds strategies to compare")
+                   ->group(file_flags)
+                   ->type_name("FILE")
+                   ->allow_extra_args(false),
+               Catalogue::schedules);
   add_size_flag(command, arguments);
 }
 
 void add_size_flag(CLI::App& command, ScheduleArguments& arguments) {
   command
       .add_option("--size", arguments.sizes,
-                  "Elements of a dimension of the file that the model does not give; repeatable")
+                  "Elements of a dimension of the file whose size the model does not define; repeatable")
       ->group(file_flags)
       ->type_name("NAME=ELEMENTS")
       ->allow_extra_args(false);

@@ -71,7 +71,7 @@ void require_small_file(const ScheduleFile& file) {
   if (!all_ranks_within(file.program, most_effort_kept)) {
     throw ConfigError(
         fmt::format("{}: the ops of all ranks go through more than {} blocks, too many to mutate; cut the dimensions "
-                    "into fewer, or take fewer ranks",
+                    "into fewer, or use fewer ranks",
                     file.path.string(), most_effort_kept));
   }
 }
@@ -265,14 +265,13 @@ int run(const MutateRequest& request) {
 
 void add_schedule_mutate(CLI::App& schedule, int& status) {
   add_verb(
-      schedule, "mutate", "Put small mistakes into schedules; check that proofs catch them",
-      [&status](CLI::App& command) {
+      schedule, "mutate", "Mutate schedules and check that proofs catch the mistakes", [&status](CLI::App& command) {
         const auto request = std::make_shared<MutateRequest>();
         offers_names(
             command.add_option("FILE", request->files, "Schedules in YAML instead of generated ones: names or paths"),
             Catalogue::schedules);
         add_choice_flags(command, request->choice);
-        offers_words(command.add_option("--list", request->list, "Mutants one by one: none, equivalent, survived, all")
+        offers_words(command.add_option("--list", request->list, "Mutants to list: none, equivalent, survived, all")
                          ->type_name("WHICH")
                          ->capture_default_str(),
                      {"none", "equivalent", "survived", "all"});
@@ -281,10 +280,11 @@ void add_schedule_mutate(CLI::App& schedule, int& status) {
                          ->capture_default_str(),
                      {"table", "json"});
         command.footer(
-            "A mutant is caught when the proof finds it wrong, and equivalent when it is\n"
-            "shown to do the same as the original: by the same order of the same accesses,\n"
-            "or by the same values at every op. One that is neither has survived, is listed,\n"
-            "and the exit code is 4.\n\n"
+            "A mutant is caught if its proof fails. It is equivalent if it provably computes\n"
+            "the same as the original: by the same order of the same accesses, or by the same\n"
+            "values at every op. Any other mutant has survived: it is listed, and the exit\n"
+            "code is 4.\n"
+            "\n"
             "Examples:\n"
             "  commfuse-sim schedule mutate --strategy all --ranks 2..4\n"
             "  commfuse-sim schedule mutate configs/schedules/doubling.yaml --list equivalent");

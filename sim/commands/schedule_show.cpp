@@ -108,7 +108,7 @@ int show(const ShowRequest& request) {
 }  // namespace
 
 void add_schedule_show(CLI::App& schedule, int& status) {
-  add_verb(schedule, "show", "One schedule: step by step for every rank, or as YAML", [&status](CLI::App& command) {
+  add_verb(schedule, "show", "Show one schedule step by step for every rank, or as YAML", [&status](CLI::App& command) {
     const auto request = std::make_shared<ShowRequest>();
     offers_names(command.add_option("FILE", request->files, "Schedules in YAML instead of a generated one"),
                  Catalogue::schedules);
@@ -118,8 +118,8 @@ void add_schedule_show(CLI::App& schedule, int& status) {
         {"steps", "yaml"}));
     offers_words(command
                      .add_option("--wire", request->wire,
-                                 "Dtype of exchanges, all-gathers and all-to-alls, where narrower: dtype, the same as "
-                                 "--dtype; bf16, fp16; fp8 (E4M3). `run --schedule` prices it by its bytes")
+                                 "Dtype of exchanges, all-gathers and all-to-alls if narrower: dtype (as --dtype), "
+                                 "bf16, fp16 or fp8 (E4M3). `run --schedule` prices it by its bytes")
                      ->capture_default_str(),
                  {"dtype", "bf16", "fp16", "fp8"});
     command.footer(

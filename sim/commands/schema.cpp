@@ -146,18 +146,18 @@ Json run_kind() {
 Json sweep_kind() {
   Json set = object_of(settings());
   set["patternProperties"] = with_dots();
-  set["description"] = "What all points share";
+  set["description"] = "Settings that all points share";
   Json sweep = object_of({{"schema", schema_key(sweep_schema)},
                           {"title", {{"type", "string"}}},
                           {"set", std::move(set)},
                           {"axes",
                            {{"type", "array"},
                             {"items", axis()},
-                            {"description", "Every combination is a point; the first is outermost"}}},
+                            {"description", "Axes; every combination of values is a point; the first is outermost"}}},
                           {"constraints",
                            {{"type", "array"},
                             {"items", {{"type", "string"}}},
-                            {"description", "Comparisons that points must meet, as in batch*seq == 128K"}}},
+                            {"description", "Constraints that points must meet, as in batch*seq == 128K"}}},
                           {"outputs", {{"type", "array"}, {"items", {{"enum", all_outputs}}}, {"uniqueItems", true}}}});
   sweep["required"] = Json::array({"schema"});
   return sweep;
@@ -229,14 +229,13 @@ Json plan_kind() {
     group["properties"][std::string(field.key.substr(dot + 1))] = described(field);
   }
   properties["set"] = object_of(std::move(set));
-  properties["set"]["description"] =
-      "The model, its batch, and what its layout must be; degrees that are left out are free";
+  properties["set"]["description"] = "The model, its batch and fixed degrees of its layout; omitted degrees are free";
   properties.update(plan["properties"]);
   for (const char* group : {"limits", "failures", "energy", "what_if"}) {
     properties[group] = plan_group(fmt::format("{}.", group));
   }
   properties["gpus"] = {{"type", "object"},
-                        {"description", "Kinds of GPUs by a name of yours"},
+                        {"description", "Kinds of GPUs, by names that you choose"},
                         {"additionalProperties", plan_group("gpus.NAME.")},
                         {"minProperties", 1}};
   Json required = std::move(plan["required"]);
@@ -316,13 +315,14 @@ void print_schema(const std::string& kind) {
 }  // namespace
 
 void add_schema(CLI::App& app, int& status) {
-  add_verb(app, "schema", "Print the JSON Schema of our YAML files", [&status](CLI::App& command) {
+  add_verb(app, "schema", "Print the JSON Schema of commfuse's YAML files", [&status](CLI::App& command) {
     const auto kind = std::make_shared<std::string>();
     offers_words(command.add_option("KIND", *kind, fmt::format("{}; all of them", fmt::join(kind_names(), ", "))),
                  kind_names());
     command.footer(
-        "An editor learns from it which keys there are, what each is and which values it\n"
-        "takes. What joins several keys only loading the file checks.\n\n"
+        "An editor uses it to complete and check keys and values. Rules that involve\n"
+        "several keys are checked only when the file is loaded.\n"
+        "\n"
         "Example:\n"
         "  commfuse-sim schema > commfuse.schema.json\n"
         "and, as the first line of a file:\n"

@@ -98,7 +98,7 @@ void require_kind(const std::string& name) {
     }
   }
   if (std::ranges::find(names, name) == names.end()) {
-    throw ConfigError(fmt::format("--kind does not know {}; {}", in_quotes(name), remedy_for(name, names, "kinds")));
+    throw ConfigError(fmt::format("--kind: unknown kind {}; {}", in_quotes(name), remedy_for(name, names, "kinds")));
   }
 }
 
@@ -131,11 +131,11 @@ void require_scored(const ScoreRequest& request, const Scores& scores) {
   }
   if (!request.options.kind.empty() && !any([](const TableScore& score) { return score.scored > 0; })) {
     throw ConfigError(
-        fmt::format("--kind {}: no table of this kind was scored{}; name one with --data, or leave --kind out",
+        fmt::format("--kind {}: no table of this kind was scored{}; name one with --data, or remove --kind",
                     request.options.kind, first_reason(scores)));
   }
   if ((request.max_median || request.max_p90) && !any([](const TableScore& score) { return !score.errors.empty(); })) {
-    throw ConfigError(fmt::format("{0}: no row was scored{1}; name other tables with --data, or leave {0} out",
+    throw ConfigError(fmt::format("{0}: no row was scored{1}; name other tables with --data, or remove {0}",
                                   request.max_median ? "--max-median" : "--max-p90", first_reason(scores)));
   }
 }
@@ -168,7 +168,7 @@ Answer run_agreement(const ScoreRequest& request, Caller& caller) {
 Answer run_verdicts(const ScoreRequest& request) {
   expect::VerdictScore score = expect::score_verdicts(tables_of(request));
   if (score.healthy == 0) {
-    throw ConfigError("--verdicts: no table of a node that is known to be healthy; name a folder of them with --data");
+    throw ConfigError("--verdicts: no table of a healthy node; name a folder of such tables with --data");
   }
   const bool met = std::ranges::all_of(score.counts, &expect::VerdictCount::is_met);
   return {.code = met ? exit_code::done : exit_code::gate_missed,
@@ -202,7 +202,7 @@ Answer run_score(const ScoreRequest& request, Caller& caller) {
   require_word("--output", request.format, formats, "format");
   require_word("--progress", request.progress, progress_words, "form");
   if (request.rows && (request.dynamic || request.format != "table")) {
-    throw ConfigError("--rows prints CSV of tables alone; remove --dynamic and -o");
+    throw ConfigError("--rows prints only CSV of tables; remove --dynamic and -o");
   }
   if (request.dynamic) {
     return run_agreement(request, caller);
@@ -250,12 +250,14 @@ void add_verdicts_flag(CLI::App& command, ScoreRequest& request) {
 }
 
 constexpr const char* about =
-    "An error is |predicted / measured - 1|. A table's header tells its kind, its\n"
-    "comments or a column tell the machine (known_as in configs/hardware). What the\n"
-    "model cannot express is skipped and counted; faulty rows are named on stderr,\n"
-    "and the exit code is 3. docs/accuracy.md shows the scores of today.\n\n"
-    "--dynamic runs every shipped machine with --interference static and dynamic,\n"
-    "some seconds, and exits with 4 where they are too far apart.\n\n"
+    "An error is |predicted / measured - 1|. A table's header determines its kind;\n"
+    "its comments or a column name the machine (known_as in configs/hardware). Rows\n"
+    "that the model cannot express are skipped and counted; faulty rows are named on\n"
+    "stderr, and the exit code is 3. docs/accuracy.md shows the current scores.\n"
+    "\n"
+    "--dynamic runs every shipped machine with --interference static and dynamic for\n"
+    "some seconds, and exits with 4 if the results differ too much.\n"
+    "\n"
     "Examples:\n"
     "  commfuse-sim score\n"
     "  commfuse-sim score --data measured/ --held-out -o json\n"
@@ -276,11 +278,11 @@ void add_score(CLI::App& app, Caller& caller) {
         usual(command.add_option("--kind", request->options.kind, "Only tables of one kind, as in gemm or collective")
                   ->type_name("KIND"));
     CLI::Option* held_out =
-        usual(command.add_flag("--held-out", request->options.held_out, "Only rows that every fit kept back"));
+        usual(command.add_flag("--held-out", request->options.held_out, "Only rows that every fit held out"));
     CLI::Option* median =
-        add_limit(command, "--max-median", request->max_median, "Exit with 4 when a table's median error is over it");
+        add_limit(command, "--max-median", request->max_median, "Exit with 4 if a table's median error is above this");
     CLI::Option* p90 =
-        add_limit(command, "--max-p90", request->max_p90, "Exit with 4 when a table's 90th percentile is over it");
+        add_limit(command, "--max-p90", request->max_p90, "Exit with 4 if a table's 90th percentile is above this");
     CLI::Option* residuals = command.add_flag("--residuals", request->options.residuals,
                                               "Print residuals of hardware files from the rows that fits read");
     residuals->excludes(held_out);
@@ -293,10 +295,9 @@ void add_score(CLI::App& app, Caller& caller) {
         ->excludes(median)
         ->excludes(p90);
     usual(command.add_flag("--pairs", request->pairs,
-                           "Print every overlapped kernel beside serial, and the command of each"))
+                           "Print every overlapped kernel next to serial, with the command of each"))
         ->excludes(residuals);
-    command
-        .add_flag("--rows", request->rows, "Print every row that was scored as CSV: its measured and predicted time")
+    command.add_flag("--rows", request->rows, "Print measured and predicted time of every scored row as CSV")
         ->excludes(residuals)
         ->excludes("--pairs")
         ->excludes("--implementations");

@@ -75,8 +75,8 @@ void spread_over_nodes(std::int64_t gpus, Settings& settings) {
   const std::string cluster = machine.nodes > 1 ? name : cluster_of(machine);
   if (cluster.empty()) {
     throw ConfigError(
-        fmt::format("--gpus: {} GPUs are {} nodes of {}, and no cluster of them is known; choose another "
-                    "--hardware (commfuse-sim list clusters)",
+        fmt::format("--gpus: {} GPUs are {} nodes of {}, and no such cluster is known; choose another --hardware "
+                    "(commfuse-sim list clusters)",
                     gpus, nodes, machine.name));
   }
   const std::string of_so_many = fmt::format("{}-x{}", cluster.substr(0, cluster.rfind("-x")), nodes);
@@ -97,13 +97,13 @@ std::string spread_training(std::int64_t gpus, Settings& settings) {
                                settings.count("parallel.context") * settings.count("parallel.ulysses");
   if (gpus % replica != 0) {
     throw ConfigError(
-        fmt::format("--gpus: {} GPUs are no multiple of the {} of one replica (tensor x pipeline x context "
-                    "x ulysses); choose a multiple, or fewer ranks",
+        fmt::format("--gpus: {} GPUs are not a multiple of the {} of one replica (tensor x pipeline x context x "
+                    "ulysses); choose a multiple, or fewer ranks",
                     gpus, replica));
   }
   const std::int64_t replicas = gpus / replica;
   if (is_given(settings, "parallel.data") && settings.count("parallel.data") != replicas) {
-    throw ConfigError(fmt::format("--gpus: {} GPUs are {} replicas of {}, not the {} of --data-parallel; leave one out",
+    throw ConfigError(fmt::format("--gpus: {} GPUs are {} replicas of {}, not the {} of --data-parallel; remove one",
                                   gpus, replicas, replica, settings.count("parallel.data")));
   }
   put(settings, "parallel.data", fmt::format("{}", replicas));
@@ -118,8 +118,8 @@ std::string spread_training(std::int64_t gpus, Settings& settings) {
 std::string spread_ranks(std::int64_t gpus, Settings& settings) {
   if (is_given(settings, "ranks") && settings.count("ranks") != gpus) {
     throw ConfigError(
-        fmt::format("--gpus: scope {} has tensor ranks alone, and {} GPUs are not the {} of --ranks; leave "
-                    "one out, or choose scope step",
+        fmt::format("--gpus: scope {} has only tensor ranks, and {} GPUs are not the {} of --ranks; remove one, or "
+                    "choose scope step",
                     settings.text("scope"), gpus, settings.count("ranks")));
   }
   put(settings, "ranks", fmt::format("{}", gpus));

@@ -15,17 +15,16 @@ namespace commfuse::sim {
 void add_sweep(CLI::App& app, Caller& caller) {
   add_verb(app, "sweep", "Predict the points of a sweep file into a folder", [&caller](CLI::App& command) {
     const auto request = std::make_shared<SweepRequest>();
-    offers_names(command
-                     .add_option("FILE", request->file,
-                                 "The sweep, in YAML, or a name in configs/sweeps; llama-mlp is one to copy")
-                     ->required(),
-                 Catalogue::sweeps);
+    offers_names(
+        command.add_option("FILE", request->file, "Sweep file in YAML, or a name in configs/sweeps, such as llama-mlp")
+            ->required(),
+        Catalogue::sweeps);
     const std::string group = "Grid and output";
     usual(command
-              .add_option("--out", request->out, "Folder for results and settings; left out: the sweep's name, in out")
+              .add_option("--out", request->out, "Folder for results and settings (default: out/ and the sweep's name)")
               ->group(group)
               ->type_name("FOLDER"));
-    command.add_flag("--force", request->force, "Write into a folder that holds something else")->group(group);
+    command.add_flag("--force", request->force, "Write into a folder that holds other files")->group(group);
     offers_words(command
                      .add_option("--progress", request->progress,
                                  "Progress on stderr: auto (a bar on a terminal), plain, json, none")
@@ -34,24 +33,28 @@ void add_sweep(CLI::App& app, Caller& caller) {
                      ->capture_default_str()
                      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast),
                  {"auto", "plain", "json", "none"});
-    command.add_option("--shard", request->shard, "Only part i of N, as in 3/7; auto: what the scheduler says")
+    command
+        .add_option("--shard", request->shard, "Only part i of N, as in 3/7; auto: from the scheduler's environment")
         ->group(group)
         ->type_name("i/N")
         ->capture_default_str();
-    usual(command.add_flag("--dry-run", request->dry_run, "Say how many points, how long and how much disk")
+    usual(command
+              .add_flag("--dry-run", request->dry_run,
+                        "Print the number of points, the time and the disk space, and stop")
               ->group(group));
     add_output_flag(command, request->format);
     add_axis_flag(command, request->settings);
     add_setting_flags(command, request->settings);
     command.footer(
-        "The file holds settings, axes, constraints; flags add to it or take the place of\n"
-        "what it says. A point that cannot be run becomes a row with its reason, and the\n"
-        "exit code is 3. Every point is stored in results.sqlite when it is done; the\n"
-        "same command goes on where an older one stopped. Under mpirun -np N processes\n"
-        "share the points, each on one core, or on --threads; docs/sweeps.md tells of\n"
-        "clusters. Whole models (scope step, prefill, decode) leave no report.html.\n"
-        "Several strategies leave map.csv (who wins at which point, and by how much),\n"
-        "crossovers.csv (where that changes along an axis) and map.json (both).\n\n"
+        "The file holds settings, axes and constraints; flags add to them or override\n"
+        "them. A point that cannot be run becomes a row with its reason; the exit code is\n"
+        "then 3. Every point is stored in results.sqlite when it is done; the same command\n"
+        "resumes a stopped sweep. Under mpirun -np N, processes share the points, each on\n"
+        "one core or on --threads; docs/sweeps.md covers clusters. Sweeps of whole models\n"
+        "(scope step, prefill, decode) write no report.html. Sweeps of several strategies\n"
+        "write map.csv (who wins at which point, and by how much), crossovers.csv (where\n"
+        "the winner changes along an axis) and map.json (both).\n"
+        "\n"
         "Examples:\n"
         "  commfuse-sim sweep configs/sweeps/llama-mlp.yaml --out out/llama-mlp\n"
         "  commfuse-sim sweep configs/sweeps/training-plans.yaml --out out/plans\n"

@@ -37,7 +37,7 @@ constexpr std::array<std::string_view, 6> result_files{"results.csv", "results.j
 
 /// Returns the remedy for a folder that is in use. `forced` states what --force would do.
 std::string remedy(FolderUse use, std::string_view forced) {
-  return use == FolderUse::merge ? "merge into a new folder, and name the shards behind it"
+  return use == FolderUse::merge ? "merge into a new folder, and name the shards after it"
                                  : fmt::format("choose another folder, or add --force to {}", forced);
 }
 
@@ -59,7 +59,8 @@ std::optional<std::string> beginning_of(const fs::path& path, std::size_t most_b
     return std::nullopt;
   }
   if (!fs::is_regular_file(status)) {
-    throw ConfigError(fmt::format("--out: {} is not a plain file; remove it, or choose another folder", path.string()));
+    throw ConfigError(
+        fmt::format("--out: {} is not a regular file; remove it, or choose another folder", path.string()));
   }
   std::string text(most_bytes, '\0');
   std::ifstream in(path, std::ios::binary);
@@ -115,7 +116,7 @@ void require_no_results(const fs::path& folder) {
     std::error_code ignored;
     if (fs::exists(fs::symlink_status(folder / name, ignored))) {
       refuse(FolderUse::forced_sweep, folder,
-             fmt::format("holds a {} that is of no sweep; remove it, or choose another folder", name));
+             fmt::format("holds a {} that no sweep wrote; remove it, or choose another folder", name));
     }
   };
   require_none(settings_file);
@@ -177,11 +178,11 @@ SweepFolder::SweepFolder(fs::path folder, std::string settings, FolderUse use)
   const fs::path existing = nearest_existing(folder_);
   std::error_code ignored;
   if (!fs::is_directory(existing, ignored)) {
-    refuse(use_, folder_, fmt::format("cannot be made: {} is not a folder; choose another", existing.string()));
+    refuse(use_, folder_, fmt::format("cannot be created: {} is not a folder; choose another", existing.string()));
   }
   if (::access(existing.c_str(), W_OK | X_OK) != 0) {
     refuse(use_, folder_,
-           fmt::format("cannot be written: {} is not yours to write to; choose another", existing.string()));
+           fmt::format("cannot be written: no write permission for {}; choose another", existing.string()));
   }
   if (use_ != FolderUse::forced_sweep && fs::exists(folder_, ignored)) {
     require_free(use_, folder_, settings_);
@@ -192,7 +193,7 @@ void SweepFolder::begin() const {
   std::error_code error;
   fs::create_directories(folder_, error);
   if (error) {
-    refuse(use_, folder_, fmt::format("cannot be made ({}); choose another folder", error.message()));
+    refuse(use_, folder_, fmt::format("cannot be created ({}); choose another folder", error.message()));
   }
   const std::optional<std::string> held = settings_in(folder_, settings_);
   if (use_ == FolderUse::forced_sweep && held != settings_) {
@@ -207,7 +208,7 @@ void SweepFolder::begin() const {
 void SweepFolder::write(const std::vector<OutputFile>& files) const {
   const std::optional<std::string> held = settings_in(folder_, settings_);
   if (held && held != settings_) {
-    refuse(use_, folder_, "was given to another sweep while this one ran; run it again in another folder");
+    refuse(use_, folder_, "was used by another sweep while this one ran; run it again in another folder");
   }
   remove_orphans(folder_);
   std::error_code error;

@@ -135,7 +135,7 @@ std::vector<OutputFile> tables_of(const Sweep& sweep, StoreReader& store) {
 void say_report_is_missing(const StoreReader& store, Caller& caller) {
   const std::filesystem::path folder = store.path().parent_path();
   caller.note(
-      fmt::format("no report.html: of {} rows, over {}, one is made when asked: commfuse-sim report {} --out {}\n",
+      fmt::format("no report.html: {} rows exceed the limit of {}; write it with commfuse-sim report {} --out {}\n",
                   store.counts().rows, most_rows_shown, folder.string(), (folder / "report.html").string()));
 }
 
@@ -145,14 +145,13 @@ void say_what_is_missing(const Sweep& sweep, const StoreReader& store, Caller& c
     say_report_is_missing(store, caller);
   }
   if (sweep.writes("map")) {
-    caller.note(
-        fmt::format("no map: it shows {} rows at most, and there are {}; narrow the sweep\n", most_rows_shown, rows));
+    caller.note(fmt::format("no map: {1} rows exceed the limit of {0}; narrow the sweep\n", most_rows_shown, rows));
   }
 }
 
 /// Returns a hint on how to see rows when there are too many to show.
 std::string summary_of(const StoreReader& store) {
-  return fmt::format("{} points, {} rows in {}\nlook at them: commfuse-sim results {} --where \"ranks = 8\"\n",
+  return fmt::format("{} points, {} rows in {}\nshow them: commfuse-sim results {} --where \"ranks = 8\"\n",
                      store.identity().points, store.counts().rows, store.path().string(), store.path().string());
 }
 

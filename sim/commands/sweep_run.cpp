@@ -59,7 +59,7 @@ std::vector<std::size_t> points_left(const StoreIdentity& identity, const StoreW
 std::unique_ptr<StoreWriter> open_store(const std::filesystem::path& path, const StoreIdentity& identity, bool force) {
   if (std::error_code ignored; std::filesystem::is_symlink(path, ignored)) {
     throw ConfigError(
-        fmt::format("{} is a symbolic link, and a sweep writes to its own folder only; remove it", path.string()));
+        fmt::format("{} is a symbolic link, but a sweep writes only to its own folder; remove it", path.string()));
   }
   try {
     return std::make_unique<StoreWriter>(path, identity);
@@ -128,7 +128,7 @@ Answer finish(const PreparedSweep& prepared, const SweepRequest& request, const 
   const std::size_t wanted = store.points_wanted();
   if (stored < wanted) {
     return {.is_interrupted = true,
-            .notes = fmt::format("interrupted; {} of {} points are stored, and the same command goes on from there\n",
+            .notes = fmt::format("interrupted; {} of {} points are stored, and the same command resumes there\n",
                                  stored, wanted)};
   }
   if (identity.kind == StoreKind::layers) {
@@ -139,8 +139,9 @@ Answer finish(const PreparedSweep& prepared, const SweepRequest& request, const 
   if (identity.shard.parts == 1) {
     return write_outputs(prepared.sweep, store, folder, request.format, caller);
   }
-  Answer answer = text_answer(fmt::format("shard {}: {} points in {}; when all are there: commfuse-sim merge {}\n",
-                                          name_of(identity.shard), stored, store.path().string(), request.out));
+  Answer answer =
+      text_answer(fmt::format("shard {}: {} points in {}; when all shards are complete: commfuse-sim merge {}\n",
+                              name_of(identity.shard), stored, store.path().string(), request.out));
   answer.code = counts.infeasible_rows == 0 ? exit_code::done : exit_code::failed_points;
   return answer;
 }

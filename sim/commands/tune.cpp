@@ -61,7 +61,7 @@ bool is_flag(const Field& field) {
 void require_used(const Settings& settings) {
   if (const Field* const unused = unused_setting(settings, Use::tune)) {
     throw ConfigError(
-        fmt::format("{}: tune does not use {}; remove it", settings.at(*unused).origin.where, unused->key));
+        fmt::format("{}: tune does not use '{}'; remove it", settings.at(*unused).origin.where, unused->key));
   }
 }
 
@@ -106,7 +106,7 @@ std::optional<StepEvidence> evidence_for(const TuneRequest& request, const Setti
   }
   if (!choices_of(settings).uncertainty) {
     throw ConfigError(
-        "--measured-step: without uncertainty nothing says how far it tells of others; remove one of them");
+        "--measured-step requires --uncertainty on, to know how far it applies to other settings; remove one of them");
   }
   StepEvidence evidence = evidence_of(*measured);
   require_told_of(hardware, evidence);
@@ -147,7 +147,7 @@ Answer run_tune(TuneRequest request, Caller& caller) {
   if (!request.cluster.empty()) {
     const auto& flags = request.settings.flags;
     if (std::any_of(flags.begin(), flags.end(), [](const auto& flag) { return flag.first->key == "hardware"; })) {
-      throw ConfigError("--cluster: --hardware names a machine too; leave one of them out");
+      throw ConfigError("--cluster: --hardware names a machine too; remove one of them");
     }
     request.settings.flags.emplace_back(find_field("hardware"), cluster_named(request.cluster));
   }
@@ -180,7 +180,7 @@ Answer run_tune(TuneRequest request, Caller& caller) {
   options.errors = run.uncertainty;
   put_jitter(run, options);
   if (options.minimize == Minimize::p99 && options.monte_carlo.jitter == nullptr) {
-    throw ConfigError("--minimize p99: jitter none has no percentiles; choose another --jitter, or remove it");
+    throw ConfigError("--minimize p99: --jitter none has no percentiles; choose another --jitter, or remove it");
   }
   options.evidence = evidence_for(request, settings);
   tuned->tuning = tune(space, options);
@@ -225,11 +225,10 @@ void add_tune(CLI::App& app, Caller& caller) {
                            "Cluster, for example dgx-h100; the number of nodes follows from --gpus", "NAME")),
                  Catalogue::hardware);
     usual(add("--gpus", request->gpus, "Number of GPUs (default: those of the machine)", "COUNT"));
-    usual(offers_words(
-        add("--minimize", request->minimize,
-            "mean of every site, or p99 of the step, which takes --jitter default where none is given", "WORD")
-            ->capture_default_str(),
-        {"mean", "p99"}));
+    usual(offers_words(add("--minimize", request->minimize,
+                           "mean of every site, or p99 of the step, which implies --jitter default", "WORD")
+                           ->capture_default_str(),
+                       {"mean", "p99"}));
     command.add_option("--keep", request->keep, "Number of plans to print")
         ->group("Tuning")
         ->type_name("COUNT")
@@ -241,10 +240,11 @@ void add_tune(CLI::App& app, Caller& caller) {
     usual(
         add("--out", request->out, "Folder for plan.yaml, one YAML per site, and tp_comm_overlap_cfg.yaml", "FOLDER"));
     command.footer(
-        "Degrees of parallelism, micro-batch, recomputation and ZeRO that are given stay;\n"
-        "all others are free. A plan may need 90% of a GPU's memory. Without --jitter\n"
-        "ops always take their time; with it, sites are chosen by samples, and steps wait\n"
-        "for the slowest GPU. docs/tuning.md says more.\n\n"
+        "Degrees of parallelism, micro-batch, recomputation and ZeRO are fixed if given,\n"
+        "and free otherwise. A plan may use 90% of a GPU's memory. Without --jitter, ops\n"
+        "take nominal times; with it, sites are chosen by samples, and steps wait for\n"
+        "the slowest GPU. See docs/tuning.md.\n"
+        "\n"
         "Examples:\n"
         "  commfuse-sim tune --model llama-3.1-405b --cluster dgx-h100 --gpus 1024 \\\n"
         "    --seq 8192\n"

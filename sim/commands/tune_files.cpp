@@ -71,8 +71,17 @@ std::string site_yaml(const Settings& asked, const TrainingPlan& plan, const Tun
 std::string model_yaml(const TunedSite& site) {
   const Transformer& shape = site.shape;
   return fmt::format(
-      "# Whose {} has the shape of {}.\nschema: commfuse.model/1\nname: {}-{}\nlayers: 1\nhidden: {}\n"
-      "ffn: {}\nheads: {}\nkv_heads: {}\nhead_dim: {}\nvocab: {}\ngated_mlp: false\n",
+      "# The {} of this layer has the shape of {}.\n"
+      "schema: commfuse.model/1\n"
+      "name: {}-{}\n"
+      "layers: 1\n"
+      "hidden: {}\n"
+      "ffn: {}\n"
+      "heads: {}\n"
+      "kv_heads: {}\n"
+      "head_dim: {}\n"
+      "vocab: {}\n"
+      "gated_mlp: false\n",
       name_of(site.scope), site.name, shape.name, site.name, shape.hidden, shape.ffn, shape.heads, shape.kv_heads,
       shape.head_dim, shape.vocab);
 }

@@ -47,10 +47,10 @@ std::string head(const TuneHeading& heading, const Tuning& tuning) {
                   name_of(base.dtype));
   text += parameters_in_words(*heading.space.model) + "\n";
   if (base.schedule == PipelineSchedule::zero_bubble) {
-    text += "Stages by zero_bubble; backward sites are the gradients of inputs alone (dgrad).\n";
+    text += "Pipeline schedule: zero_bubble; backward sites compute only the gradients of inputs (dgrad).\n";
   }
   if (const std::int64_t ranks = heading.space.wish.ulysses.value_or(1); ranks > 1) {
-    text += fmt::format("Every sequence over {} Ulysses ranks.\n", ranks);
+    text += fmt::format("Each sequence is split over {} Ulysses ranks.\n", ranks);
   }
   if (heading.default_batch) {
     text += "No --batch given; using 4M tokens per step.\n";
@@ -140,15 +140,14 @@ std::string gains(const TuneHeading& heading, const Tuning& tuning) {
   std::string left_out;
   for (const LeftOut& omitted : tuning.left_out) {
     left_out +=
-        wrapped(fmt::format("With {} everywhere is left out: {}.", omitted.strategy->name, omitted.reason), "", "");
+        wrapped(fmt::format("Not compared, {} everywhere: {}.", omitted.strategy->name, omitted.reason), "", "");
   }
   const StepBreakdown& parts = best.parts;
   return "\n" + wrapped(text, "", "") + left_out +
-         wrapped(fmt::format(
-                     "Parts of the step: compute {:.1f} ms, waiting {:.1f} (pipeline bubble, sends, host), gradients "
-                     "{:.1f}, optimizer {:.1f}.",
-                     milliseconds(parts.compute), milliseconds(parts.waiting), milliseconds(parts.gradients),
-                     milliseconds(parts.optimizer)),
+         wrapped(fmt::format("Parts of the step, in ms: compute {:.1f}, waiting {:.1f} (pipeline bubble, sends, host), "
+                             "gradients {:.1f}, optimizer {:.1f}.",
+                             milliseconds(parts.compute), milliseconds(parts.waiting), milliseconds(parts.gradients),
+                             milliseconds(parts.optimizer)),
                  "", "");
 }
 
@@ -158,7 +157,7 @@ std::string rate(const TunedSite& site) {
 
 std::string sites(const Tuning& tuning) {
   if (tuning.sites.empty()) {
-    return wrapped("No site has a collective that a schedule could hide: tensor ranks do not share tokens.", "\n", "");
+    return wrapped("No site has a collective that a schedule could hide: there is no sequence parallelism.", "\n", "");
   }
   constexpr const char* line = "  {:<17} {:>8} {:>8} {:>6} {:>8} {:>6} {:>8} {:>8}\n";
   std::string text = "\nSites of the step, one micro-batch, times in us\n" +
@@ -173,9 +172,8 @@ std::string sites(const Tuning& tuning) {
   }
   return text +
          wrapped(
-             "hidden at: how many times as fast as it is the link must be for the best schedule to come within 1% "
-             "of its time with free communication. Calculon's forms take a cut product to be as efficient as a whole "
-             "one.",
+             "hidden at: link speed, relative to today's, at which the best schedule comes within 1% of its time with "
+             "free communication. Calculon's formulas assume that a cut GEMM is as efficient as a whole one.",
              "  ", "  ");
 }
 
@@ -202,13 +200,12 @@ std::string tails(const TuneHeading& heading, const Tuning& tuning) {
     return {};
   }
   const auto& [chosen, other] = *tuning.tails;
-  return "\n" +
-         wrapped(fmt::format("The step, over machines whose GPUs are drawn anew: mean {:.1f} ms, p50 {:.1f}, p95 "
-                             "{:.1f}, p99 {:.1f}. With the sites that the {} chooses: mean {}, p99 {}.",
-                             milliseconds(chosen.mean), milliseconds(chosen.p50), milliseconds(chosen.p95),
-                             milliseconds(chosen.p99), heading.minimize == Minimize::p99 ? "mean" : "p99",
-                             against(other.mean, chosen.mean), against(other.p99, chosen.p99)),
-                 "", "");
+  return "\n" + wrapped(fmt::format("Step time over machines with random GPUs: mean {:.1f} ms, p50 {:.1f}, p95 {:.1f}, "
+                                    "p99 {:.1f}. With the sites chosen by the {}: mean {}, p99 {}.",
+                                    milliseconds(chosen.mean), milliseconds(chosen.p50), milliseconds(chosen.p95),
+                                    milliseconds(chosen.p99), heading.minimize == Minimize::p99 ? "mean" : "p99",
+                                    against(other.mean, chosen.mean), against(other.p99, chosen.p99)),
+                        "", "");
 }
 
 /// Returns a sentence about the objective and, for sampled sites, the cost of choosing by the other measure.
@@ -221,8 +218,8 @@ std::string choices(const TuneHeading& heading, const Tuning& tuning) {
                       "", "");
   }
   std::string text =
-      "\n" + wrapped(fmt::format("Objective: {} under jitter {}, {} samples of every site, the same draws for all "
-                                 "schedules; times of one run, in us",
+      "\n" + wrapped(fmt::format("Objective: {} under jitter {}, {} samples of every site with the same draws for all "
+                                 "schedules; times of one run in us",
                                  by_p99 ? "p99 of the step" : "mean of every site", heading.jitter, heading.samples),
                      "", "");
   constexpr const char* line = "  {:<17} {:>9} {:>9} {:>11} {:>11}\n";
@@ -367,7 +364,7 @@ std::string overlap_config_of(const TuneHeading& heading, const Tuning& tuning) 
 std::string tune_text(const TuneHeading& heading, const Tuning& tuning) {
   std::string text = head(heading, tuning);
   if (tuning.best.empty()) {
-    return text + wrapped("Out of memory, whatever the plan; take more GPUs, or a smaller batch.", "", "");
+    return text + wrapped("Every plan is out of memory; use more GPUs, or a smaller batch.", "", "");
   }
   text += plans(heading, tuning) + gains(heading, tuning) + sites(tuning) + choices(heading, tuning) +
           tails(heading, tuning);
@@ -376,9 +373,9 @@ std::string tune_text(const TuneHeading& heading, const Tuning& tuning) {
                                                   "  ", "  ");
   const std::string mindspeed = mindspeed_arguments(heading.space, tuning);
   if (tuning.best.front().plan.schedule == PipelineSchedule::zero_bubble) {
-    text += "  (Megatron-LM has no zero-bubble pipeline: these give 1F1B)\n";
+    text += "  (Megatron-LM has no zero-bubble pipeline: these run 1F1B)\n";
   }
-  return text + (mindspeed.empty() ? "" : fmt::format("MindSpeed's beside them\n  {}\n", mindspeed));
+  return text + (mindspeed.empty() ? "" : fmt::format("Additional arguments of MindSpeed\n  {}\n", mindspeed));
 }
 
 std::string tune_json(const TuneHeading& heading, const Tuning& tuning) {

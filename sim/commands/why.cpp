@@ -111,13 +111,16 @@ void add_why(CLI::App& app, int& status) {
                            ->capture_default_str()
                            ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast),
                        {"text", "json"}));
-    usual(command.add_option("--most", request->most_parameters, "text: parameters to list, the most sensitive first")
+    usual(command
+              .add_option("--most", request->most_parameters,
+                          "text: number of parameters to list, the most sensitive first")
               ->group("Grid and output")
               ->type_name("COUNT")
               ->capture_default_str()
               ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast));
     command.footer(
-        "Of several strategies the fastest is taken apart; --strategy chooses another.\n\n"
+        "With several strategies, the fastest is explained; --strategy chooses another.\n"
+        "\n"
         "Examples:\n"
         "  commfuse-sim why --model llama-3.1-70b --hardware h100-sxm --seq 8K\n"
         "  commfuse-sim why --strategy serial --seq 8K --most 30\n"

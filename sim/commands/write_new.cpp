@@ -17,8 +17,7 @@ void require_new(const fs::path& folder, const std::vector<std::string>& names) 
   for (const std::string& name : names) {
     std::error_code error;
     if (fs::exists(fs::symlink_status(folder / name, error))) {
-      throw ConfigError(
-          fmt::format("{} is there already; choose another --out, or remove it", (folder / name).string()));
+      throw ConfigError(fmt::format("{} already exists; choose another --out, or remove it", (folder / name).string()));
     }
   }
 }
@@ -28,7 +27,7 @@ std::string write_new(const fs::path& folder, const std::vector<std::pair<std::s
   fs::create_directories(folder, error);
   if (error) {
     throw ConfigError(
-        fmt::format("--out: {} cannot be made ({}); choose another folder", folder.string(), error.message()));
+        fmt::format("--out: {} cannot be created ({}); choose another folder", folder.string(), error.message()));
   }
   std::vector<std::string> names;
   for (const auto& [name, text] : files) {

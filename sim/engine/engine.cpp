@@ -341,8 +341,8 @@ void Engine::end(std::uint32_t slot) {
 
 void Engine::refuse_too_long(Rank rank) {
   throw ConfigError(
-      fmt::format("rank {} is still at work after 2.5 hours, and longer times do not stay exact; run fewer tokens at "
-                  "once, or with milder faults",
+      fmt::format("rank {} is still running after 2.5 hours, beyond which times are not exact; run fewer tokens at "
+                  "once, or milder faults",
                   rank));
 }
 
@@ -410,8 +410,8 @@ void Engine::require_no_lost_link(std::uint32_t slot) const {
   const RankPair link = pulls ? RankPair{other_rank, state.rank} : RankPair{state.rank, other_rank};
   if (started && faults_.lost(link)) {
     throw ConfigError(
-        fmt::format("rank {} never ends {}, because the link from rank {} to rank {} stays down; say when it comes up "
-                    "again",
+        fmt::format("rank {} never finishes {}, because the link from rank {} to rank {} stays down; add the time at "
+                    "which it comes up",
                     state.rank, op_in_words(*program_, op.op), link.from, link.to));
   }
 }

@@ -15,10 +15,9 @@ namespace {
 void require_rank(Rank rank, Rank ranks) {
   if (rank < 0 || rank >= ranks) {
     throw ConfigError(
-        ranks == 1
-            ? fmt::format("a fault names rank {}, but there is rank 0 alone; name that, or take more ranks", rank)
-            : fmt::format("a fault names rank {}, but there are {} ranks; choose one from 0 to {}", rank, ranks,
-                          ranks - 1));
+        ranks == 1 ? fmt::format("a fault names rank {}, but there is only rank 0; name it, or use more ranks", rank)
+                   : fmt::format("a fault names rank {}, but there are {} ranks; choose one from 0 to {}", rank, ranks,
+                                 ranks - 1));
   }
 }
 
@@ -33,7 +32,7 @@ void require_link(RankPair link, Rank ranks) {
 void require_factor(double factor) {
   constexpr double limit = 1e6;
   if (!(factor >= 1.0 && factor <= limit)) {
-    throw ConfigError(fmt::format("a fault slows by a factor of {}; choose one from 1 to {}", factor, limit));
+    throw ConfigError(fmt::format("a fault has a factor of {}; choose one from 1 to {}", factor, limit));
   }
 }
 
@@ -60,15 +59,15 @@ void require_possible(const Faults& faults, Rank ranks) {
     require_link(down.link, ranks);
     if (down.from.time_since_epoch() < Duration::zero() || (down.until && *down.until <= down.from)) {
       throw ConfigError(
-          fmt::format("the link from rank {} to rank {} comes up before it goes down; choose two instants "
-                      "one after the other, from 0 on",
+          fmt::format("the link from rank {} to rank {} comes up before it goes down; choose an end after its start, "
+                      "both at least 0",
                       down.link.from, down.link.to));
     }
   }
   for (const Faults::LateStart& late : faults.late_starts) {
     require_rank(late.rank, ranks);
     if (late.by < Duration::zero()) {
-      throw ConfigError(fmt::format("rank {} starts early; a late start is 0 or more", late.rank));
+      throw ConfigError(fmt::format("rank {} has a negative late start; choose 0 or more", late.rank));
     }
   }
 }

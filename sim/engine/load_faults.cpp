@@ -43,7 +43,7 @@ void for_each_entry(YamlMap& top, std::string_view key, std::optional<Who> (*par
   for (const std::string& entry : map->keys()) {
     const std::optional<Who> who = parse(entry);
     if (!who) {
-      map->mistake(entry, fmt::format("{} names no {}; write it as in \"{}: {{{}}}\"", in_quotes(entry),
+      map->mistake(entry, fmt::format("{} is not a {}; write it as in \"{}: {{{}}}\"", in_quotes(entry),
                                       std::is_same_v<Who, Rank> ? "rank" : "link", key, example));
       map->text(entry);
       continue;
@@ -61,12 +61,13 @@ void read_outage(YamlMap& map, const std::string& key, RankPair link, Faults& fa
   const std::optional<Duration> until = parse_duration(rest);
   if (is_too_long(text.substr(0, dots)) || is_too_long(rest)) {
     map.mistake(key,
-                fmt::format("{} is too long; write times below 9.2e6 s, or \"100 us..\" for ever", in_quotes(text)));
+                fmt::format("{} is too long; write times below 9.2e6 s, or \"100 us..\" for no end", in_quotes(text)));
     return;
   }
   if (dots == std::string::npos || !from || (!rest.empty() && !until)) {
-    map.mistake(key, fmt::format("{} is not a span of time; write one as in \"100 us..1 ms\", or \"100 us..\" for ever",
-                                 in_quotes(text)));
+    map.mistake(key,
+                fmt::format("{} is not a span of time; write one as in \"100 us..1 ms\", or \"100 us..\" for no end",
+                            in_quotes(text)));
     return;
   }
   if (until && *until <= *from) {

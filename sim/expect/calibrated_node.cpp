@@ -41,7 +41,7 @@ class Scratch {
   Scratch() {
     std::string path = (std::filesystem::temp_directory_path() / "commfuse-XXXXXX").string();
     if (::mkdtemp(path.data()) == nullptr) {
-      throw std::runtime_error(fmt::format("no temporary folder can be made as {}", path));
+      throw std::runtime_error(fmt::format("the temporary folder {} cannot be created", path));
     }
     path_ = path;
   }

@@ -77,14 +77,15 @@ void add_sizes(const Expectation& expectation, Message message, const Question& 
 
 Machine with_setup(Machine machine, const Setup& setup) {
   if (setup.nvls && !has_nvls(machine)) {
-    throw ConfigError(fmt::format("--nvls: no switch of {} sums; remove it", machine.name));
+    throw ConfigError(fmt::format("--nvls: {} has no switch that sums; remove it", machine.name));
   }
   const bool lacks_nvls = setup.nccl && !can_have_nvls(*setup.nccl);
   if (setup.nvls == true && lacks_nvls) {
-    throw ConfigError(fmt::format("--nvls: NCCL {} has none, 2.17 was the first; remove it", name_of(*setup.nccl)));
+    throw ConfigError(
+        fmt::format("--nvls: NCCL {} does not support it (2.17 and later do); remove it", name_of(*setup.nccl)));
   }
   if (setup.ctas && *setup.ctas < 1) {
-    throw ConfigError("--ctas: a kernel holds at least one CTA; use 1 or more");
+    throw ConfigError("--ctas: a kernel uses at least one CTA; use 1 or more");
   }
   if (setup.rails && (!machine.network || *setup.rails < 1 || *setup.rails > machine.nics_per_node)) {
     throw ConfigError(machine.network

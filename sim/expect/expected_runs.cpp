@@ -17,7 +17,7 @@ namespace {
 /// Returns a run with the values common to layers and steps. Throws ConfigError if `error` is empty.
 ExpectedRun run_with(std::string strategy, Duration time, std::optional<double> error, double false_alarms) {
   if (!error) {
-    throw ConfigError("--set uncertainty: a range needs errors; leave it on");
+    throw ConfigError("--set uncertainty: ranges need it; set it to on");
   }
   return {.strategy = std::move(strategy),
           .time = time,
@@ -78,7 +78,7 @@ std::vector<ExpectedRun> steps(const Settings& settings, const Library& library,
 std::vector<ExpectedRun> expected_runs(const Settings& settings, double false_alarms) {
   Library library;
   library.load(settings);
-  std::string reason = "no strategy was asked for; name one with --set strategy.name=all";
+  std::string reason = "no strategy was chosen; choose with --set strategy.name=all";
   std::vector<ExpectedRun> runs = is_whole_model(settings) ? steps(settings, library, false_alarms, reason)
                                                            : layers(settings, library, false_alarms, reason);
   if (runs.empty()) {

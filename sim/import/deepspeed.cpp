@@ -34,7 +34,7 @@ std::optional<std::int64_t> said_count(KeyedFile& file, std::initializer_list<st
 template <class T>
 T needed(const std::optional<T>& value, const std::string& path, std::string_view flag, std::string_view what) {
   if (!value) {
-    throw ConfigError(fmt::format("{}: a configuration of DeepSpeed does not say {}; add {}", path, what, flag));
+    throw ConfigError(fmt::format("{}: a DeepSpeed configuration does not state {}; add {}", path, what, flag));
   }
   return *value;
 }
@@ -46,7 +46,7 @@ std::optional<std::int64_t> either(KeyedFile& file, std::string_view key, const 
   const std::optional<std::int64_t> in_file = said_count(file, {key}, range);
   const std::optional<std::int64_t> in_flag = options.count(flag, range);
   if (in_file && in_flag && *in_file != *in_flag) {
-    KeyedFile::wrong(*file.find(key), fmt::format("is {}, and {} is {}; leave out the flag", *in_file, flag, *in_flag));
+    KeyedFile::wrong(*file.find(key), fmt::format("is {}, but {} is {}; remove the flag", *in_file, flag, *in_flag));
   }
   return in_file ? in_file : in_flag;
 }

@@ -20,20 +20,20 @@ namespace {
 constexpr FormatOption gpus{"--gpus", "N", "GPUs that the job runs on"};
 constexpr FormatOption model{"--model", "NAME", "Model: a name in configs/models, or a path"};
 
-constexpr std::array megatron_options{FormatOption{"--overlap", "FILE", "The file of --tp-comm-overlap-cfg"}};
+constexpr std::array megatron_options{FormatOption{"--overlap", "FILE", "File passed as --tp-comm-overlap-cfg"}};
 constexpr std::array torchtitan_options{gpus, model};
 constexpr std::array deepspeed_options{
     model, FormatOption{"--seq", "N", "Sequence length in tokens; 32K is 32768"}, gpus,
-    FormatOption{"--micro-batch", "N", "Sequences per GPU, where the file says auto or nothing"},
-    FormatOption{"--batch", "N", "Sequences of all GPUs, where the file says auto or nothing"}};
+    FormatOption{"--micro-batch", "N", "Sequences per GPU, if the file has auto or no value"},
+    FormatOption{"--batch", "N", "Sequences of all GPUs, if the file has auto or no value"}};
 constexpr std::array nemo_options{
-    gpus, FormatOption{"OVERRIDES", "KEY=VALUE", "Keys to change, as Hydra takes them: model.num_layers=2"}};
+    gpus, FormatOption{"OVERRIDES", "KEY=VALUE", "Keys to change, in Hydra's syntax: model.num_layers=2"}};
 
 constexpr std::array all_formats{
     Format{.name = "megatron",
            .summary = "A model and a training step from Megatron-LM's arguments",
-           .file = "A command line, or the shell script that holds it",
-           .about = "The script is read, not run: arrays, quotes, NAME=value and ${NAME} are known.",
+           .file = "Command line, or the shell script that contains it",
+           .about = "The script is parsed, not run: arrays, quotes, NAME=value and ${NAME} work.",
            .example = "  commfuse-sim import megatron train_gpt3_175b.sh --name mine\n"
                       "  commfuse-sim run --config mine.run.yaml --hardware dgx-h100-x2",
            .options = megatron_options,
@@ -42,7 +42,7 @@ constexpr std::array all_formats{
     Format{.name = "nemo",
            .summary = "A model and a training step from NeMo's or Megatron-Bridge's YAML",
            .file = "NeMo's megatron_gpt_config.yaml, or a run_config.yaml of Megatron-Bridge",
-           .about = "Recipes in Python are not read: give the run_config.yaml that a run saves.",
+           .about = "Python recipes are not supported: give the run_config.yaml that a run saves.",
            .example = "  commfuse-sim import nemo run_config.yaml --gpus 16 model.num_layers=32",
            .options = nemo_options,
            .read = read_nemo,
@@ -50,16 +50,16 @@ constexpr std::array all_formats{
     Format{.name = "torchtitan",
            .summary = "A training step from torchtitan's TOML",
            .file = "A TOML file of torchtitan",
-           .about = "The model is the one of that flavor in configs/models; --model chooses another.",
+           .about = "The model is that flavor's file in configs/models; --model chooses another.",
            .example = "  commfuse-sim import torchtitan llama3_70b.toml --gpus 256 --name mine",
            .options = torchtitan_options,
            .read = read_torchtitan,
            .is = is_torchtitan},
     Format{.name = "deepspeed",
            .summary = "A training step from DeepSpeed's JSON",
-           .file = "The JSON file of --deepspeed_config",
-           .about = "The file holds no model, no sequence length and no number of GPUs: give --model,\n"
-                    "--seq and --gpus.",
+           .file = "JSON file passed as --deepspeed_config",
+           .about = "The file names no model, sequence length or number of GPUs: give --model, --seq\n"
+                    "and --gpus.",
            .example = "  commfuse-sim import deepspeed ds_config.json --model llama-3.1-8b --seq 8K \\\n"
                       "    --gpus 16",
            .options = deepspeed_options,
@@ -85,8 +85,8 @@ const Format& format_of(std::string_view text, const std::string& path) {
   }
   if (fitting.size() != 1) {
     throw ConfigError(
-        fmt::format("{}: its format cannot be told {}; write commfuse-sim import FORMAT {}, with one of {}", path,
-                    fitting.empty() ? "from what it holds" : "for certain", path, format_names()));
+        fmt::format("{}: the format cannot be detected {}; write commfuse-sim import FORMAT {}, with one of {}", path,
+                    fitting.empty() ? "from its content" : "with certainty", path, format_names()));
   }
   return *fitting.front();
 }

@@ -77,7 +77,7 @@ void note_unknown(const std::vector<std::string>& unknown, std::vector<std::stri
     return;
   }
   const std::size_t shown = std::min(unknown.size(), limit);
-  notes.push_back(fmt::format("not known and not taken over: {}{}", fmt::join(std::span(unknown).first(shown), ", "),
+  notes.push_back(fmt::format("unknown and ignored: {}{}", fmt::join(std::span(unknown).first(shown), ", "),
                               unknown.size() > limit ? fmt::format(" and {} more", unknown.size() - limit) : ""));
 }
 
@@ -92,8 +92,8 @@ void note_unread(const KeyedFile& file, const KeyLists& lists, std::vector<std::
     }
     if (const LeftOut* const left_out = find_left_out(lists.left_out, name)) {
       if (!is_neutral(*left_out, entry.text)) {
-        notes.push_back(fmt::format("{}: {} = {} has no counterpart and is not taken over: {}", entry.where,
-                                    in_quotes(key), in_quotes(entry.text), left_out->instead));
+        notes.push_back(fmt::format("{}: {} = {} has no counterpart and is ignored: {}", entry.where, in_quotes(key),
+                                    in_quotes(entry.text), left_out->instead));
       }
       continue;
     }
@@ -102,8 +102,8 @@ void note_unread(const KeyedFile& file, const KeyLists& lists, std::vector<std::
     }
     const std::optional<std::string> meant = unknown.size() < most_compared ? slip_of(file, key) : std::nullopt;
     if (meant) {
-      notes.push_back(fmt::format("{}: {} is not known and not taken over; did you mean '{}'?", entry.where,
-                                  in_quotes(key), *meant));
+      notes.push_back(
+          fmt::format("{}: {} is unknown and ignored; did you mean '{}'?", entry.where, in_quotes(key), *meant));
     } else {
       unknown.push_back(in_quotes(key));
     }

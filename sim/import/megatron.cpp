@@ -154,7 +154,7 @@ std::int64_t replicas_of(const Arguments& arguments, std::int64_t ranks_of_one, 
   const auto nodes = either("--nnodes", "--num-nodes");
   const auto in_a_node = either("--nproc-per-node", "--nproc_per_node");
   if (!in_a_node) {
-    notes.push_back(fmt::format("how many processes there are is not said ({}): one replica is assumed",
+    notes.push_back(fmt::format("the number of processes is not given ({}): one replica is assumed",
                                 arguments.dialect().processes));
     return 1;
   }
@@ -437,7 +437,7 @@ void note_repeats(std::string_view text, const Arguments& arguments, const Repea
     }
   }
   if (const std::vector<std::string> branches = flags_in_branches(shell_words(text)); !branches.empty()) {
-    named.push_back(fmt::format("taken whatever the condition of their branch: {}", fmt::join(branches, ", ")));
+    named.push_back(fmt::format("used regardless of their branch's condition: {}", fmt::join(branches, ", ")));
   }
   if (arguments.has("--bf16") && arguments.has("--fp16")) {
     named.emplace_back("--bf16 and --fp16 are both there, of which --bf16 is taken");
@@ -498,8 +498,8 @@ void note_left_out(const Arguments& arguments, std::vector<std::string>& notes) 
     if (const LeftOut* const left = find_left_out(lists.left_out, key)) {
       left_out.emplace_back(left, &argument);
     } else if (const std::optional<std::string_view> meant = misspelled(flag)) {
-      slips.push_back(fmt::format("{}: {} is not known and not taken over; did you mean '{}'?", argument.where,
-                                  in_quotes(flag), *meant));
+      slips.push_back(
+          fmt::format("{}: {} is unknown and ignored; did you mean '{}'?", argument.where, in_quotes(flag), *meant));
     } else if (why_irrelevant(lists.irrelevant, key).empty()) {
       unknown.push_back(in_quotes(flag));
     }
@@ -507,8 +507,7 @@ void note_left_out(const Arguments& arguments, std::vector<std::string>& notes) 
   std::ranges::stable_sort(left_out, {}, [](const auto& entry) { return entry.first; });  // in the order of the list
   for (const auto& [entry, argument] : left_out) {
     if (!is_neutral(*entry, argument->text.empty() ? "true" : argument->text)) {
-      notes.push_back(
-          fmt::format("{} has no counterpart and is not taken over: {}", argument->spelling, entry->instead));
+      notes.push_back(fmt::format("{} has no counterpart and is ignored: {}", argument->spelling, entry->instead));
     }
   }
   notes.insert(notes.end(), slips.begin(), slips.end());
@@ -560,7 +559,7 @@ void add_overlap(const std::string& path, Imported& import) {
   note_unknown(unknown_products(file.top()), import.notes);
   if (overlap.ways.empty()) {
     import.step.framework = "megatron-lm";
-    import.notes.push_back(fmt::format("{} overlaps no product of the forward pass in a way known here: serial", path));
+    import.notes.push_back(fmt::format("{} overlaps no GEMM of the forward pass in a supported way: serial", path));
     return;
   }
   import.step.framework = "megatron-core-2024";

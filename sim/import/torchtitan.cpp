@@ -116,17 +116,15 @@ Replicas replicas_of(KeyedFile& file, const Options& options, const StepSettings
     replicas.shards = KeyedFile::count(*said, range_of("parallel.data"));
     const std::int64_t product = gpus_within(file, {ranks, replicas.shards});
     if (gpus && *gpus != product) {
-      KeyedFile::wrong(*said, fmt::format("is {}, so the degrees multiply to {} GPUs, and --gpus is {}; leave out "
-                                          "--gpus",
+      KeyedFile::wrong(*said, fmt::format("is {}, so the degrees multiply to {} GPUs, but --gpus is {}; remove --gpus",
                                           replicas.shards, product, *gpus));
     }
     return replicas;
   }
   if (!gpus) {
-    throw ConfigError(
-        fmt::format("{}: parallelism.data_parallel_shard_degree is -1 or left out, which means all GPUs "
-                    "that are left; add --gpus N",
-                    file.path()));
+    throw ConfigError(fmt::format(
+        "{}: parallelism.data_parallel_shard_degree is -1 or absent, which means all remaining GPUs; add --gpus N",
+        file.path()));
   }
   if (*gpus % ranks != 0) {
     throw ConfigError(
@@ -317,10 +315,10 @@ std::string dtype_of(KeyedFile& file, std::vector<std::string>& notes) {
   bool is_eight_bits = file.flag({"float8.enable_float8_linear"});
   for (const std::string& converter : items_of(converters)) {
     if (!names_eight_bits(converter)) {
-      notes.push_back(fmt::format("{}: converter {} has no counterpart and is not taken over", converters->where,
-                                  in_quotes(converter)));
+      notes.push_back(
+          fmt::format("{}: converter {} has no counterpart and is ignored", converters->where, in_quotes(converter)));
     } else if (is_of_experts(converter)) {
-      notes.push_back(fmt::format("{}: converter {} is not taken over: experts have the dtype of the other products",
+      notes.push_back(fmt::format("{}: converter {} is ignored: experts have the dtype of the other GEMMs",
                                   converters->where, in_quotes(converter)));
     } else {
       is_eight_bits = true;

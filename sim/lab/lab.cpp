@@ -142,10 +142,10 @@ void require_few_ops(const LabWorkload& lab, const LabOptions& options, const Pr
   }
   const bool by_engine = options.simulation.evaluator == Evaluator::engine || options.faults;
   if ((by_engine || !options.simulation.symmetry) && ops > most_played) {
-    throw ConfigError(fmt::format(
-        "{}: {} ranks that are simulated one by one have more than {:.0f} ops; choose fewer ranks, or let one "
-        "rank stand for all",
-        in_quotes(lab.name), lab.ranks, most_played));
+    throw ConfigError(
+        fmt::format("{}: {} ranks simulated individually have more than {:.0f} ops; choose fewer ranks, or simulate "
+                    "one rank for all",
+                    in_quotes(lab.name), lab.ranks, most_played));
   }
 }
 

@@ -25,7 +25,7 @@ double p99_of(const CapacityRun& run) { return run.step_p99_s; }
 std::string no_layout(const PlanFile& file, const CapacityKind& kind, const LayoutSearch& search, std::int64_t limit) {
   const SearchTally& tally = search.tally();
   if (limit < 1) {
-    return fmt::format("limits.power binds: one GPU needs {:.4g} kW and {:.4g} kW are allowed",
+    return fmt::format("limits.power binds: one GPU needs {:.4g} kW, and the limit is {:.4g} kW",
                        kind.power_w * file.pue / 1e3, file.power->value / 1e3);
   }
   if (tally.too_slow) {
@@ -34,14 +34,14 @@ std::string no_layout(const PlanFile& file, const CapacityKind& kind, const Layo
   }
   if (tally.layouts == 0) {
     return fmt::format(
-        "no layout of {} with batch {} uses up to {} GPUs; choose a batch that more degrees divide, or "
-        "leave more of them free",
+        "no layout of {} with batch {} exists on up to {} GPUs; choose a batch that more degrees divide, or free more "
+        "degrees",
         search.model().name, search.terms().base.global_batch, limit);
   }
   const double leanest = static_cast<double>(tally.leanest->count) / 1e9;
   return fmt::format(
-      "memory binds: the leanest layout on up to {} GPUs needs {:.1f} GB of a GPU, {:.2f} times the "
-      "{:.1f} GB that limits.memory_share leaves",
+      "memory binds: the smallest layout on up to {} GPUs needs {:.1f} GB per GPU, {:.2f} times the {:.1f} GB that "
+      "limits.memory_share allows",
       limit, leanest, leanest / kind.memory_limit_gb, kind.memory_limit_gb);
 }
 
@@ -59,15 +59,14 @@ std::string failures_bind(const PlanFile& file, const CapacityRun& run) {
   const double between = 3600.0 / (static_cast<double>(run.gpus) * file.failures.per_gpu_hour);
   return fmt::format(
       "failures bind: {} GPUs fail every {:.3g} s on average, a checkpoint takes {:.3g} s and a restart {:.3g} s, so "
-      "hardly any time is left to train; correct failures.per_gpu_hour, or shorten failures.restart",
+      "training makes almost no progress; correct failures.per_gpu_hour, or shorten failures.restart",
       run.gpus, between, file.failures.checkpoint.count(), file.failures.restart.count());
 }
 
 std::string deadline_binds(const PlanFile& file, const CapacityKind& kind, const CapacityRun& run, std::int64_t limit) {
   const double allowed = file.deadline->count() / day;
   return fmt::format(
-      "the deadline binds: the shortest run takes {:.1f} days on {} GPUs{}, {:.2f} times the {:.4g} days that are "
-      "allowed",
+      "the deadline binds: the shortest run takes {:.1f} days on {} GPUs{}, {:.2f} times the allowed {:.4g} days",
       days_of(run), run.gpus, why_no_more(file, kind, run, limit), days_of(run) / allowed, allowed);
 }
 
@@ -76,15 +75,15 @@ std::string budget_binds(const PlanFile& file, const CapacityKind& kind, const s
   const CapacityRun& run = least(kept, cost_of);
   const CapacityRun& cheapest = least(kind.runs, cost_of);
   const bool is_cheapest = cost_of(run) <= cost_of(cheapest);
-  std::string text = fmt::format(
-      "the budget binds: the cheapest run{} costs {}{:.0f} on {} GPUs, {:.2f} times the {}{:.0f} that are allowed",
-      is_cheapest ? "" : " that meets the other limits", file.currency, cost_of(run), run.gpus,
-      cost_of(run) / *file.budget, file.currency, *file.budget);
+  std::string text =
+      fmt::format("the budget binds: the cheapest run{} costs {}{:.0f} on {} GPUs, {:.2f} times the allowed {}{:.0f}",
+                  is_cheapest ? "" : " that meets the other limits", file.currency, cost_of(run), run.gpus,
+                  cost_of(run) / *file.budget, file.currency, *file.budget);
   const double allowed = file.deadline ? file.deadline->count() / day : 0.0;
   if (!is_cheapest && file.deadline && days_of(cheapest) > allowed) {
     text += fmt::format(
-        "; the cheapest of all, {}{:.0f} on {} GPUs, misses the deadline: it takes {:.1f} days where {:.4g} are "
-        "allowed",
+        "; the cheapest of all, {}{:.0f} on {} GPUs, misses the deadline: it takes {:.1f} days, and the limit is "
+        "{:.4g}",
         file.currency, cost_of(cheapest), cheapest.gpus, days_of(cheapest), allowed);
   }
   return text;
@@ -115,8 +114,8 @@ std::string binding_limit(const PlanFile& file, const CapacityKind& kind, const 
     if (left.empty()) {
       const CapacityRun& run = least(kind.runs, p99_of);
       return fmt::format(
-          "limits.p99_step binds: the shortest p99 of a step, on {} GPUs, is {:.2f} s, {:.2f} times the "
-          "{:.2f} s that are allowed",
+          "limits.p99_step binds: the shortest p99 of a step, on {} GPUs, is {:.2f} s, {:.2f} times the allowed {:.2f} "
+          "s",
           run.gpus, p99_of(run), p99_of(run) / limit, limit);
     }
   }

@@ -135,9 +135,10 @@ CapacityPlan plan_capacity(const PlanFile& file, const StepEvidence* evidence) {
     return evidence != nullptr && planner->covers(*evidence);
   };
   if (evidence != nullptr && std::none_of(planners.begin(), planners.end(), was_measured)) {
-    throw ConfigError(fmt::format(
-        "--measured-step: it was measured on {}, which the plan does not offer; add it, or choose a step of another",
-        evidence->hardware));
+    throw ConfigError(
+        fmt::format("--measured-step: measured on {}, which the plan does not offer; add it, or give a step measured "
+                    "on a kind in the plan",
+                    evidence->hardware));
   }
   for (const std::unique_ptr<KindPlanner>& planner : planners) {
     plan.kinds.push_back(planner->plan(was_measured(planner) ? evidence : nullptr));

@@ -33,7 +33,7 @@ Machine machine_for(const GpuOffer& offer) {
   const Machine machine = machine_of(offer.machine);
   if (!machine.network && offer.available > machine.gpus_per_node) {
     throw ConfigError(
-        fmt::format("'gpus.{}.available' is {} and {} is one node of {}; choose a cluster as 'hardware', such as "
+        fmt::format("'gpus.{}.available' is {}, but {} is one node of {}; choose a cluster as 'hardware', such as "
                     "dgx-h100-x2, or fewer GPUs",
                     offer.name, offer.available, machine.name, machine.gpus_per_node));
   }

@@ -57,7 +57,7 @@ NumberRange parse_range(const Field& field, std::string_view text, std::size_t d
     refuse(text, "never ends; begin at 1 or more");
   }
   if (range.last < range.first) {
-    refuse(text, fmt::format("runs downwards; write {}..{}", format_count(range.last), format_count(range.first)));
+    refuse(text, fmt::format("is descending; write {}..{}", format_count(range.last), format_count(range.first)));
   }
   return range;
 }
@@ -94,8 +94,8 @@ std::vector<std::string> bandwidths(std::string_view text, std::size_t dots) {
     values.push_back(format_bandwidth_choice(value));
   }
   if (values.empty()) {
-    refuse(text, fmt::format("runs downwards; write {}..{}", format_bandwidth_choice(*last),
-                             format_bandwidth_choice(*first)));
+    refuse(text,
+           fmt::format("is descending; write {}..{}", format_bandwidth_choice(*last), format_bandwidth_choice(*first)));
   }
   return values;
 }
@@ -138,11 +138,11 @@ std::vector<std::string> axis_values(const Field& field, std::string_view text) 
 const Field& axis_field(std::string_view key) {
   const Field* field = find_field(key);
   if (field == nullptr) {
-    throw ConfigError(is_group(key) ? fmt::format("'{0}' holds several settings; name one, as in {0}.name", key)
+    throw ConfigError(is_group(key) ? fmt::format("'{0}' is a group of settings; name one, as in {0}.name", key)
                                     : fmt::format("unknown setting {}; {}", in_quotes(key), remedy_for_key(key)));
   }
   if (!field->of_point) {
-    throw ConfigError(fmt::format("'{}' changes no result; give it once, as --{}", key, field->flag));
+    throw ConfigError(fmt::format("'{}' does not change results; give it once, as --{}", key, field->flag));
   }
   return *field;
 }
@@ -152,7 +152,7 @@ GridAxis parse_axis(std::string_view text) {
   const std::size_t equals = text.find('=');
   try {
     if (equals == std::string_view::npos) {
-      throw ConfigError("it has no '='; write a setting and its values, as in ranks=2,4,8 or seq=1K..128K");
+      throw ConfigError("'=' is missing; write a setting and its values, as in ranks=2,4,8 or seq=1K..128K");
     }
     return parse_parts(text.substr(0, equals), text.substr(equals + 1), where);
   } catch (const ConfigError& error) {

@@ -64,7 +64,7 @@ std::int64_t calculate(std::string_view how, std::int64_t a, std::int64_t b, std
                          : how == "*" ? __builtin_mul_overflow(a, b, &result)
                                       : b == -1 && __builtin_sub_overflow(std::int64_t{0}, a, &result);
   if (overflows) {
-    throw ConstraintError(column, fmt::format("'{}' leaves the range of 64 bits at a point; use smaller numbers", how));
+    throw ConstraintError(column, fmt::format("'{}' exceeds 64 bits at a point; use smaller numbers", how));
   }
   if (divides && b != -1) {
     result = how == "/" ? a / b : a % b;
@@ -153,7 +153,7 @@ class ConstraintParser {
   void factor() {
     skip_blanks();
     if (++depth_ > deepest_nesting) {
-      refuse(at_, fmt::format("more than {} parentheses and signs in one another; write it flatter", deepest_nesting));
+      refuse(at_, fmt::format("more than {} nested parentheses and signs; simplify it", deepest_nesting));
     }
     const std::size_t column = at_;
     if (take("(") != '\0') {
@@ -178,7 +178,7 @@ class ConstraintParser {
     const std::string_view word = text_.substr(column, at_ - column);
     if (word.empty()) {
       refuse(column, column == text_.size()
-                         ? fmt::format("it ends where a number or a setting should be; complete it, {}", example)
+                         ? fmt::format("it ends where a number or a setting is expected; complete it, {}", example)
                          : fmt::format("{} is neither a number nor a setting; write one, {}",
                                        in_quotes(text_.substr(column, 1)), example));
     }

@@ -122,8 +122,8 @@ Library library_of(const Grid& grid) {
 void require_whole_models(const std::vector<Settings>& points) {
   for (const Settings& settings : points) {
     if (!is_whole_model(settings)) {
-      throw ConfigError(
-          fmt::format("scope {} beside a whole model; run them apart", name_of(choices_of(settings).scope)));
+      throw ConfigError(fmt::format("scope {} cannot be combined with whole models; run them separately",
+                                    name_of(choices_of(settings).scope)));
     }
   }
 }

@@ -56,7 +56,7 @@ OwnSizes needed_sizes(const ScheduleFile& file, const OwnSizes& sizes) {
       needed.insert(*own_size);
     } else if (!given_by_model(dimension.name)) {
       const std::optional<std::string> meant = nearest(dimension.name, known);
-      throw ConfigError(fmt::format("{}: dimension '{}' has no size: a model gives {}; {}add --size {}=ELEMENTS",
+      throw ConfigError(fmt::format("{}: dimension '{}' has no size: a model defines {}; {}add --size {}=ELEMENTS",
                                     file.name(), dimension.name, fmt::join(known, ", "),
                                     meant ? fmt::format("call it '{}' in the file, or ", *meant) : "", dimension.name));
     }
@@ -67,7 +67,7 @@ OwnSizes needed_sizes(const ScheduleFile& file, const OwnSizes& sizes) {
 DType dtype_of_products(const ScheduleFile& file) {
   const std::vector<DType> dtypes = product_dtypes(file.program);
   if (dtypes.size() > 1) {
-    throw ConfigError(fmt::format("{} has products in {} and {}, but a result has one dtype; give all the same",
+    throw ConfigError(fmt::format("{} has GEMMs in {} and {}, but a result has one dtype; use one dtype for all",
                                   file.name(), name_of(dtypes[0]), name_of(dtypes[1])));
   }
   const bool stores = !file.program.buffers.empty();
@@ -79,7 +79,7 @@ void require_whole_queries(const ScheduleFile& file) {
     const auto* attention = std::get_if<AttentionShape>(&shape);
     if (attention != nullptr && attention->queries != attention->keys) {
       throw ConfigError(fmt::format(
-          "{}: attention is priced for all queries at once; give it as many query rows as key rows", file.name()));
+          "{}: attention is priced for all queries at once; use as many query rows as key rows", file.name()));
     }
   });
 }
@@ -139,7 +139,7 @@ void require_agreement(const Field& field, const Given& given, std::span<const H
     const std::string wanted = text_of_file(file);
     const auto same = [&](const std::string& value) { return means_the_same(field, value, wanted); };
     if (std::none_of(given.values.begin(), given.values.end(), same)) {
-      throw ConfigError(fmt::format("{} is for {} {}, but {} says {}; write {} there, or remove it", file.file,
+      throw ConfigError(fmt::format("{} is for {} {}, but {} requests {}; write {} there, or remove it", file.file,
                                     field.key, wanted, given.origin.where, fmt::join(given.values, ", "), wanted));
     }
   }
@@ -176,18 +176,17 @@ void require_comparable(const Grid& grid, std::span<const HandWritten> files, bo
   }
   const Given scope = given_in(grid, *find_field("scope"));
   if (!scope.values.empty()) {
-    throw ConfigError(fmt::format("{} does a work that is none of the scopes, but {} says {}; leave that out",
+    throw ConfigError(fmt::format("{} computes none of the built-in scopes, but {} requests {}; remove it",
                                   own_work_file->file, scope.origin.where, fmt::join(scope.values, ", ")));
   }
   if (generated) {
-    throw ConfigError(
-        fmt::format("{} does a work that is none of the scopes, so no strategy does the same; leave the "
-                    "strategy out",
-                    own_work_file->file));
+    throw ConfigError(fmt::format(
+        "{} computes none of the built-in scopes, so no strategy can be compared with it; remove the strategy",
+        own_work_file->file));
   }
   for (const HandWritten& file : files) {
     if (file.work != own_work_file->work) {
-      throw ConfigError(fmt::format("{} and {} do different works, which cannot be compared; run them one by one",
+      throw ConfigError(fmt::format("{} and {} compute different things and cannot be compared; run them separately",
                                     own_work_file->file, file.file));
     }
   }
@@ -239,8 +238,8 @@ void require_whole_heads(const HandWritten& schedule, const Sizes& sizes) {
     const std::int64_t kv = (qkv - out) / 2;
     if (out % head != 0 || kv < head || kv % head != 0 || out % kv != 0 || qkv != out + 2 * kv) {
       throw ConfigError(
-          fmt::format("{}: a block of q, k and v has {} columns, {} of them queries: no whole heads of "
-                      "{}; cut heads over fewer ranks",
+          fmt::format("{}: a block of q, k and v has {} columns, {} of them queries, which splits heads of {}; cut "
+                      "heads over fewer ranks",
                       schedule.file, qkv, out, head));
     }
   });
@@ -268,11 +267,11 @@ void require_needed(const OwnSizes& sizes, std::span<const ScheduleFile> files) 
   }
   for (const auto& [name, elements] : sizes) {
     if (given_by_model(name)) {
-      throw ConfigError(fmt::format("--size: the model gives the size of '{}'; remove it", name));
+      throw ConfigError(fmt::format("--size: the model defines the size of '{}'; remove it", name));
     }
     if (std::find(names.begin(), names.end(), name) == names.end()) {
       throw ConfigError(
-          fmt::format("--size: no schedule has a dimension {}; {}", in_quotes(name),
+          fmt::format("--size: unknown dimension {}; {}", in_quotes(name),
                       names.empty() ? "remove it" : remedy_for(name, names, "dimensions without a size")));
     }
   }
@@ -297,7 +296,7 @@ bool belongs(const HandWritten& schedule, const Point& point) {
 
 Sizes sizes_at(const HandWritten& schedule, const Point& point) {
   if (schedule.gated_mlp && *schedule.gated_mlp != point.model.gated_mlp) {
-    throw ConfigError(fmt::format("{} is for {} MLP, which {} has not; choose another model", schedule.file,
+    throw ConfigError(fmt::format("{} is for {} MLP, which {} does not have; choose another model", schedule.file,
                                   *schedule.gated_mlp ? "a gated" : "an ungated", point.model.name));
   }
   std::vector<Quantity> quantities = quantities_of(point.model, point.load(), point.ranks);

@@ -190,7 +190,7 @@ const Field* unused_setting(const Settings& settings, Use work) {
 void require_used_by_scope(const Settings& settings) {
   const ScopeChoice scope = choices_of(settings).scope;
   if (const Field* const unused = unused_setting(settings, scope.work)) {
-    throw ConfigError(fmt::format("{}: scope {} does not use {}; remove it, or choose {}",
+    throw ConfigError(fmt::format("{}: scope {} does not support '{}'; remove it, or choose {}",
                                   settings.at(*unused).origin.where, name_of(scope), unused->key,
                                   scopes_using(*unused)));
   }
@@ -224,7 +224,7 @@ Point point_of(const Settings& settings, const Library& library) {
 
 void require_playable(const Point& point) {
   if (point.batch > most_tokens / point.seq) {
-    throw ConfigError(fmt::format("batch {} times seq {} is too large; the most is {} tokens",
+    throw ConfigError(fmt::format("batch {} times seq {} is too large; the limit is {} tokens",
                                   format_count(point.batch), format_count(point.seq), format_count(most_tokens)));
   }
   require_machine(point);

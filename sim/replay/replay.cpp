@@ -21,7 +21,7 @@ Instant instant(double picoseconds) { return Instant{Duration{static_cast<std::i
 
 Duration duration(double picoseconds) {
   if (picoseconds >= longest_exact) {
-    throw ConfigError("a run of more than 2.5 hours is longer than times stay exact; run fewer tokens at once");
+    throw ConfigError("a run exceeds 2.5 hours, beyond which times are not exact; run fewer tokens at once");
   }
   return Duration{static_cast<std::int64_t>(picoseconds)};
 }

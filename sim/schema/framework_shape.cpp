@@ -28,13 +28,13 @@ Shape kernels() {
   for (const NcclGeneration generation : all_nccl_generations) {
     by_generation.push_back(optional({std::string(name_of(generation)), sourced(number(0.1, 10.0))}));
   }
-  return map(
-      {optional({"misaligned_power", sourced(number(0.0, 2.0)),
-                 "GEMMs with rows off multiples of 16 bytes take (16 / alignment) to this power times as long"}),
-       optional({"attention_time", map(std::move(by_generation)),
-                 "Time of fused attention over that of the hardware file, by generation of GPUs"}),
-       {"fused_accumulation", boolean(), "GEMMs of weight gradients add to 32-bit sums as they write"},
-       {"loss_bytes", number(4.0, 1000.0), "Memory traffic of the loss per 16-bit logit, both passes together"}});
+  return map({optional({"misaligned_power", sourced(number(0.0, 2.0)),
+                        "Time of GEMMs with misaligned rows is multiplied by (16 / alignment in bytes) to this power"}),
+              optional({"attention_time", map(std::move(by_generation)),
+                        "Time of fused attention relative to the hardware file's, by generation of GPUs"}),
+              {"fused_accumulation", boolean(), "GEMMs of weight gradients accumulate into 32-bit sums"},
+              {"loss_bytes", number(4.0, 1000.0),
+               "Memory traffic of the loss per 16-bit logit, forward and backward together"}});
 }
 
 Shape settings() {
@@ -51,15 +51,15 @@ Shape settings() {
 
 Shape framework_shape() {
   return map({{"name", text()},
-              {"summary", text(), "What it is, in one line"},
+              {"summary", text(), "Description in one line"},
               {"host", map({optional({"issue", sourced(duration()), "Host time to issue one kernel (default 12 us)"}),
-                            {"runs_ahead", boolean(), "The host goes on issuing while the GPU is behind"}})},
+                            {"runs_ahead", boolean(), "The host keeps issuing while the GPU is behind"}})},
               {"kernels", kernels()},
               {"tensor_parallel",
-               map({{"overlap", strategy_or_none(), "Strategy of GEMMs that meet a collective"},
-                    optional({"implementation", text(), "Kernels for such GEMMs, used where they gain"}),
-                    {"backward_beside_products", boolean(), "Collectives run beside both GEMMs of a backward pass"}})},
-              optional({"settings", settings(), "Settings of run where the user has chosen none"})});
+               map({{"overlap", strategy_or_none(), "Strategy of GEMMs next to a collective"},
+                    optional({"implementation", text(), "Implementation for such GEMMs, used where it is faster"}),
+                    {"backward_beside_products", boolean(), "Collectives overlap both GEMMs of a backward pass"}})},
+              optional({"settings", settings(), "Settings of run, unless the user sets them"})});
 }
 
 }  // namespace commfuse::schema

@@ -31,16 +31,16 @@ ShapeKey fit_key() {
     limits.push_back(optional({std::string(name_of(limit)), number(0, 200)}));
   }
   return optional({"fit",
-                   map({{"residual", number(0, 1), "Of the fit, relative"},
-                        optional({"by_limit", map(std::move(limits)), "Factors of the residual by what limits an op"}),
-                        optional({"seen", map(std::move(seen)), "Sizes between which something was measured"})}),
-                   "What these parameters were fitted to"});
+                   map({{"residual", number(0, 1), "Relative error of the fit"},
+                        optional({"by_limit", map(std::move(limits)), "Factors on the residual, by what limits an op"}),
+                        optional({"seen", map(std::move(seen)), "Range of measured sizes"})}),
+                   "Error and range of the fit of these parameters"});
 }
 
-ShapeKey known_as() { return optional({"known_as", list(text()), "Names by which measurements call it"}); }
+ShapeKey known_as() { return optional({"known_as", list(text()), "Names of it in tables of measurements"}); }
 
 Shape matrix_units() {
-  const Shape unit = map({{"dense_peak", sourced(compute_rate()), "Of the data sheet, without sparsity"},
+  const Shape unit = map({{"dense_peak", sourced(compute_rate()), "Dense peak of the data sheet, without sparsity"},
                           {"gemm", map(keys_of<GemmParameters>())},
                           fit_key()});
   std::vector<ShapeKey> units;
@@ -64,19 +64,20 @@ Shape accelerator() {
 Shape peer() { return map(keys_of<PeerParameters>() + std::vector<ShapeKey>{fit_key()}); }
 
 Shape nccl() {
-  return map({{"generation", word({"volta", "ampere", "hopper", "blackwell"})},
-              {"wire", word({"nvlink", "pcie", "network"})},
-              {"channels", count(1, 64)},
-              {"channel_rate", sourced(bandwidth())},
-              optional({"tree_channels", count(1, 64), "Between nodes: lets NCCL choose a tree"}),
-              optional({"ll128_across", boolean(), "Between nodes: whether LL128 is allowed"}),
-              optional({"amd_hosts", boolean()}),
-              optional({"tree_step", duration()}),
-              optional({"tree_node_step", duration()}),
-              optional({"ll", map(keys_of<ProtocolParameters>(key_of_ramp) +
-                                  std::vector<ShapeKey>{{"fill_size", sourced(size())}})}),
-              optional({"ll128", map(keys_of<ProtocolParameters>())}),
-              optional({"nvls", map(keys_of<SwitchParameters>()), "All-reduce by sums in the switch"})});
+  return map(
+      {{"generation", word({"volta", "ampere", "hopper", "blackwell"})},
+       {"wire", word({"nvlink", "pcie", "network"})},
+       {"channels", count(1, 64)},
+       {"channel_rate", sourced(bandwidth())},
+       optional({"tree_channels", count(1, 64), "Between nodes: channels of trees; allows NCCL to choose a tree"}),
+       optional({"ll128_across", boolean(), "Between nodes: whether LL128 is allowed"}),
+       optional({"amd_hosts", boolean()}),
+       optional({"tree_step", duration()}),
+       optional({"tree_node_step", duration()}),
+       optional({"ll", map(keys_of<ProtocolParameters>(key_of_ramp) +
+                           std::vector<ShapeKey>{{"fill_size", sourced(size())}})}),
+       optional({"ll128", map(keys_of<ProtocolParameters>())}),
+       optional({"nvls", map(keys_of<SwitchParameters>()), "All-reduce summed in the switch"})});
 }
 
 /// The parameters of the ring are optional, because NCCL's own estimate can serve as their prior.
@@ -88,21 +89,21 @@ Shape collective() {
   for (ShapeKey& key : keys_of<ProtocolParameters>()) {
     keys.push_back(optional(std::move(key)));
   }
-  std::vector<ShapeKey> algorithms{optional({"nccl", nccl(), "What NCCL's tuner knows"}),
+  std::vector<ShapeKey> algorithms{optional({"nccl", nccl(), "Parameters of NCCL's tuner"}),
                                    optional({"all_to_all", all_to_all})};
   each_algorithm([&](const auto& entry) {
     algorithms.push_back(
         optional({std::string(entry.key), map(keys_of<AlgorithmOf<decltype(entry)>>()), std::string(entry.doc)}));
   });
   return map(std::move(keys) + std::move(algorithms) +
-             std::vector<ShapeKey>{{"ctas", sourced(count(0, 4096)), "SMs that the kernel holds"},
-                                   {"issue_cost", sourced(duration()), "Of the host, a call"},
+             std::vector<ShapeKey>{{"ctas", sourced(count(0, 4096)), "SMs that the kernel occupies"},
+                                   {"issue_cost", sourced(duration()), "Host time per call"},
                                    fit_key()});
 }
 
 std::vector<ShapeKey> link_keys() {
   return {{"name", text()},
-          {"nominal_rate", sourced(bandwidth()), "Of a GPU, one direction, as the data sheet says"},
+          {"nominal_rate", sourced(bandwidth()), "Rate of one GPU in one direction, from the data sheet"},
           {"peer", peer(), "Messages between two ranks"},
           {"collective", collective(), "All ranks together, by NCCL"}};
 }
@@ -118,20 +119,21 @@ ShapeKey topology() {
                         optional({"bridges_per_root", count(1, 64)}),
                         optional({"bridge_rate", sourced(bandwidth())}),
                         optional({"root_rate", sourced(bandwidth())}),
-                        optional({"nvlink_rate", sourced(bandwidth()), "Of one NVLink or xGMI link"}),
+                        optional({"nvlink_rate", sourced(bandwidth()), "Rate of one NVLink or xGMI link"}),
                         optional({"pcie_rate", sourced(bandwidth())})}),
-                   "How the GPUs of a node are wired; without it one switch"});
+                   "Wiring of the GPUs of a node (default: one switch)"});
 }
 
 std::vector<ShapeKey> network_keys() {
-  const Shape network = map(
-      link_keys() + std::vector<ShapeKey>{{"nics_per_node", count(1, 1024)},
-                                          {"hop_latency", sourced(duration())},
-                                          optional({"fabric", word({"one_switch", "rails"})}),
-                                          optional({"leaf_rate", sourced(bandwidth()), "Of rails: a leaf's, upwards"}),
-                                          optional({"groups", table("^[1-9][0-9]*$", collective()),
-                                                    "Collectives among fewer GPUs of each node, by their number"})});
-  return {optional({"nodes", count(1, 4096)}), optional({"network", network, "What joins the nodes"})};
+  const Shape network =
+      map(link_keys() + std::vector<ShapeKey>{{"nics_per_node", count(1, 1024)},
+                                              {"hop_latency", sourced(duration())},
+                                              optional({"fabric", word({"one_switch", "rails"})}),
+                                              optional({"leaf_rate", sourced(bandwidth()),
+                                                        "Uplink rate of a leaf switch, with fabric rails"}),
+                                              optional({"groups", table("^[1-9][0-9]*$", collective()),
+                                                        "Collectives among fewer GPUs per node, by that number"})});
+  return {optional({"nodes", count(1, 4096)}), optional({"network", network, "Network between the nodes"})};
 }
 
 }  // namespace
@@ -139,12 +141,12 @@ std::vector<ShapeKey> network_keys() {
 Shape hardware_shape() {
   return map(
       std::vector<ShapeKey>{{"name", text()},
-                            optional({"extends", text(), "Hardware from which all is taken that is not said here"}),
+                            optional({"extends", text(), "Hardware that supplies all keys that are absent here"}),
                             known_as(),
-                            optional({"executor", text(), "Of measured hardware: what ran there"}),
+                            optional({"executor", text(), "Measured hardware: executor that ran there"}),
                             {"gpus_per_node", count(1, 1024)},
                             {"accelerator", accelerator()},
-                            {"link", map(link_keys()), "Inside a node"},
+                            {"link", map(link_keys()), "Links inside a node"},
                             optional({"host_link", sourced(text()), "PCIe to the host: PCIe 5 x16"}),
                             topology()} +
       network_keys());
@@ -152,8 +154,8 @@ Shape hardware_shape() {
 
 Shape cluster_shape() {
   return map(std::vector<ShapeKey>{{"name", text()},
-                                   optional({"extends", text(), "A cluster that fills in what is not here"}),
-                                   {"hardware", text(), "One node: a name of the catalogue, or a path"},
+                                   optional({"extends", text(), "Cluster that supplies all keys that are absent here"}),
+                                   {"hardware", text(), "Hardware of one node: a name in the catalogue, or a path"},
                                    known_as(),
                                    topology()} +
              network_keys());

@@ -48,9 +48,9 @@ Shape options() {
 Shape supports() {
   return map({{"sites", list(word_of(std::array{SiteKind::ag_gemm, SiteKind::gemm_rs}))},
               {"dtypes", list(word_of(all_dtypes))},
-              {"ranks", count(2, 1024), "Most ranks of one group"},
-              optional({"nodes", count(1, 4096), "Most nodes of one group (default 1)"}),
-              {"generations", list(word_of(all_nccl_generations)), "GPUs on which it runs"}});
+              {"ranks", count(2, 1024), "Maximum ranks of one group"},
+              optional({"nodes", count(1, 4096), "Maximum nodes of one group (default 1)"}),
+              {"generations", list(word_of(all_nccl_generations)), "Supported generations of GPUs"}});
 }
 
 /// A key of a library's overlap configuration. The loader checks that the schedule exists.
@@ -59,11 +59,11 @@ Shape overlap_key() {
   for (const Scope scope : all_scopes) {
     scopes.emplace_back(name_of(scope));
   }
-  return map({{"method", text(), "Default method in the words of the library"},
+  return map({{"method", text(), "Default method, as the library names it"},
               {"scope", word(std::move(scopes)), "Part of a layer"},
               optional({"strategy", strategy(), "Strategy with the same schedule"}),
-              optional({"options", options(), "Options of the strategy that are fixed"}),
-              optional({"schedule", text(), "In place of a strategy: a file with the schedule"})});
+              optional({"options", options(), "Fixed options of the strategy"}),
+              optional({"schedule", text(), "File with the schedule, instead of a strategy"})});
 }
 
 std::vector<ShapeKey> cost_keys() {
@@ -71,29 +71,29 @@ std::vector<ShapeKey> cost_keys() {
   for (const NcclGeneration generation : all_nccl_generations) {
     by_generation.push_back(optional({std::string(name_of(generation)), map(keys_of<ImplementedSites>())}));
   }
-  return {{"costs", map(keys_of<ImplementedSites>()), "Costs beside the ideal kernels of the strategy"},
+  return {{"costs", map(keys_of<ImplementedSites>()), "Costs on top of the strategy's ideal kernels"},
           optional({"measured_on", map(std::move(by_generation)),
-                    "Generations of GPUs with measurements, and the costs that differ there"})};
+                    "Generations of GPUs with measurements, and the costs that differ on them"})};
 }
 
 }  // namespace
 
 Shape implementation_shape() {
   const char* fitted = "^((ag_gemm|gemm_rs)\\.)?(per_call|per_step|product_time|cut_cost|rate_share|rate)$";
-  std::vector<ShapeKey> keys{
-      {"name", text()},
-      {"summary", text(), "What it does, in one line"},
-      {"use", text(), "How to switch it on, in one line"},
-      optional({"known_as", list(text()), "Names that tables of measurements use"}),
-      optional({"stands_in", boolean(), "For kernels that nobody described"}),
-      {"strategy", strategy(), "Strategy whose schedule it realises"},
-      optional({"options", options(), "Options of the strategy that are fixed"}),
-      {"transport", word_of(all_transports), "What moves its bytes"},
-      {"supports", supports()},
-      optional({"fit", list(pattern(fitted)), "Costs that score --implementations fits"}),
-      optional(
-          {"keys", table("^.+$", overlap_key()), "Keys of the library's overlap configuration, and their schedules"}),
-      optional({"without", table("^.+$", map(cost_keys())), "Costs fitted without the tables of a thread, by thread"})};
+  std::vector<ShapeKey> keys{{"name", text()},
+                             {"summary", text(), "What it does, in one line"},
+                             {"use", text(), "How to switch it on, in one line"},
+                             optional({"known_as", list(text()), "Names of it in tables of measurements"}),
+                             optional({"stands_in", boolean(), "Stands for kernels without a description"}),
+                             {"strategy", strategy(), "Strategy whose schedule it realises"},
+                             optional({"options", options(), "Fixed options of the strategy"}),
+                             {"transport", word_of(all_transports), "Transport of its transfers"},
+                             {"supports", supports()},
+                             optional({"fit", list(pattern(fitted)), "Costs fitted by score --implementations"}),
+                             optional({"keys", table("^.+$", overlap_key()),
+                                       "Keys of the library's overlap configuration, and their schedules"}),
+                             optional({"without", table("^.+$", map(cost_keys())),
+                                       "Costs fitted without the tables of one thread, by thread"})};
   for (ShapeKey& key : cost_keys()) {
     keys.push_back(std::move(key));
   }

@@ -29,7 +29,7 @@ Shape dtype() {
   return word(std::move(names));
 }
 
-ShapeKey dtype_key() { return optional({"dtype", dtype(), "bf16 where nothing is said"}); }
+ShapeKey dtype_key() { return optional({"dtype", dtype(), "Default: bf16"}); }
 /// An extent such as "tokens*4": a number of blocks of a dimension.
 Shape extent() { return pattern(R"(^[A-Za-z_][A-Za-z0-9_]* ?\* ?[0-9]+$)"); }
 /// An index such as "(tp+3)%4", or a plain number.
@@ -41,15 +41,15 @@ ShapeKey flag(const char* name) { return optional({name, boolean()}); }
 Shape tensor() {
   const Shape two = list(text());
   return map({optional({"rows", extent()}), optional({"columns", extent()}), dtype_key(),
-              optional({"product", two, "Of two tensors"}), optional({"add", text()}), optional({"copy", text()}),
-              optional({"swiglu", text()}), optional({"gelu", text()}), optional({"norm", text()}),
-              optional({"residual", two, "The sum of two tensors"}),
-              optional({"attention", text(), "Of this tensor of queries, keys and values"}), flag("causal"),
+              optional({"product", two, "Product of two tensors"}), optional({"add", text()}),
+              optional({"copy", text()}), optional({"swiglu", text()}), optional({"gelu", text()}),
+              optional({"norm", text()}), optional({"residual", two, "The sum of two tensors"}),
+              optional({"attention", text(), "Attention over this tensor of queries, keys and values"}), flag("causal"),
               flag("transpose_a"), flag("transpose_b")});
 }
 
 Shape buffer() {
-  return map({optional({"role", word_in(words::roles), "scratch where nothing is said"}),
+  return map({optional({"role", word_in(words::roles), "Default: scratch"}),
               {"rows", extent()},
               {"columns", extent()},
               dtype_key()});
@@ -59,7 +59,7 @@ Shape buffer() {
 Shape content() {
   return map({{"here", text(), "A region of a buffer, as in x[tp]"},
               {"tensor", text()},
-              optional({"row", index(), "Where it begins in the tensor; 0 where nothing is said"}),
+              optional({"row", index(), "First row in the tensor (default 0)"}),
               optional({"column", index()})});
 }
 
@@ -82,7 +82,7 @@ Shape unfused_work() {
                                {"causal", boolean()},
                                dtype_key()});
   const Shape function =
-      map({{"rows", extent()}, {"columns", extent()}, dtype_key(), optional({"inputs", count(1), "Of add"})});
+      map({{"rows", extent()}, {"columns", extent()}, dtype_key(), optional({"inputs", count(1), "Inputs of add"})});
   std::vector<Shape> kinds{map({{"gemm", gemm}}), map({{"attention", attention}})};
   for (const auto& [kind, name] : words::functions) {
     if (kind != Function::zero) {
@@ -93,25 +93,25 @@ Shape unfused_work() {
 }
 
 Shape op(const char* kind, std::vector<ShapeKey> own_keys) {
-  std::vector<ShapeKey> keys{{"id", count(), "Counts from 0"},
+  std::vector<ShapeKey> keys{{"id", count(), "Index of the op, from 0"},
                              {"op", word({kind})},
                              optional({"lane", text(), "compute, aux, comm, copy, kernel; comm:1 for a second one"}),
                              optional({"purpose", word_in(words::purposes)}),
-                             optional({"where", text(), "Ranks that have it, as in tp >= 1"}),
-                             optional({"waits", list(count()), "Ops of the same rank that end before it begins"})};
+                             optional({"where", text(), "Ranks that run it, as in tp >= 1"}),
+                             optional({"waits", list(count()), "Ops of the same rank that must end before it starts"})};
   keys.insert(keys.end(), own_keys.begin(), own_keys.end());
   return map(std::move(keys));
 }
 
 Shape any_op() {
-  const ShapeKey axis = optional({"axis", text(), "Of the mesh; may be left out where there is one"});
-  const ShapeKey wire = optional({"wire", dtype(), "What goes over the wire"});
+  const ShapeKey axis = optional({"axis", text(), "Axis of the mesh; optional if there is one"});
+  const ShapeKey wire = optional({"wire", dtype(), "Dtype on the wire"});
   return one_of(
       {op("gemm", {flag("accumulate"),
                    optional({"accumulator", dtype()}),
                    flag("transpose_a"),
                    flag("transpose_b"),
-                   optional({"kernel_m", extent(), "Rows of the whole kernel that this is a part of"}),
+                   optional({"kernel_m", extent(), "Rows of the kernel of which this op is a part"}),
                    {"a", operand()},
                    {"b", operand()},
                    {"out", operand()}}),
@@ -126,12 +126,12 @@ Shape any_op() {
                           {"out", operand()}}),
        op("exchange", {axis,
                        {"shift", one_of({count(), pattern("^-?[0-9]+$"), number(-1e6, 1e6)}),
-                        "To coordinate + shift, from coordinate - shift"},
+                        "Sends to coordinate + shift, receives from coordinate - shift"},
                        wire,
                        optional({"protocol", word_in(words::protocols)}),
                        optional({"send", operand()}),
                        optional({"receive", operand()}),
-                       optional({"credit", word_in(words::credits), "Says that a place may be written"})}),
+                       optional({"credit", word_in(words::credits), "Signals that a region may be overwritten"})}),
        op("collective", {{"kind", word_in(words::collectives)}, axis, wire, {"in", operand()}, {"out", operand()}})});
 }
 
@@ -141,12 +141,12 @@ Shape schedule_shape() {
   const char* name = "^.+$";
   return map({{"name", text()},
               {"mesh", table(name, count(1)), "Axes with their extents, the outermost first"},
-              {"dimensions", table(name, count(1)), "Into how many blocks each is cut"},
-              {"tensors", table(name, tensor()), "The operation, as if one rank held it all"},
-              {"buffers", table(name, buffer()), "Of every rank"},
+              {"dimensions", table(name, count(1)), "Number of blocks of each dimension"},
+              {"tensors", table(name, tensor()), "Tensors of the whole operation, as if a single rank held them"},
+              {"buffers", table(name, buffer()), "Buffers of every rank"},
               {"initial", list(content()), "What each rank holds before the first op"},
-              {"final", list(content()), "What it must hold after the last"},
-              {"unfused", list(unfused_work()), "Each rank's compute, uncut"},
+              {"final", list(content()), "What each rank must hold after the last op"},
+              {"unfused", list(unfused_work()), "Each rank's compute without cutting"},
               {"ops", list(any_op())}});
 }
 

@@ -16,13 +16,12 @@ constexpr std::array kinds{
     FileKind{"hardware", "commfuse.hardware/1", "One node: accelerators and their links", hardware_shape},
     FileKind{"cluster", "commfuse.cluster/1", "Equal nodes and what joins them", cluster_shape},
     FileKind{"jitter", "commfuse.jitter/1", "Jitter of op times", jitter_shape},
-    FileKind{"faults", "commfuse.faults/1", "What goes wrong during a run", faults_shape},
-    FileKind{"lab", "commfuse.lab/1", "A workload that other simulators were timed on", lab_shape},
-    FileKind{"implementation", "commfuse.implementation/1", "Kernels that people run, and what they cost",
+    FileKind{"faults", "commfuse.faults/1", "Faults during a run", faults_shape},
+    FileKind{"lab", "commfuse.lab/1", "Workload of a lab, on which other simulators were timed", lab_shape},
+    FileKind{"implementation", "commfuse.implementation/1", "Implementation: kernels in use, and their costs",
              implementation_shape},
-    FileKind{"framework", "commfuse.framework/1", "What a training framework does beside the kernels of a step",
-             framework_shape},
-    FileKind{"schedule", "commfuse.schedule/1", "A schedule written by hand", schedule_shape}};
+    FileKind{"framework", "commfuse.framework/1", "Framework: costs of a step besides its kernels", framework_shape},
+    FileKind{"schedule", "commfuse.schedule/1", "Hand-written schedule", schedule_shape}};
 
 constexpr const char* plain_number = R"(^[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)? ?)";
 
@@ -117,7 +116,7 @@ Shape sourced(Shape value) {
   return map(
       {{"value", std::move(value)},
        optional({"error", number(0, 10), "Relative standard error"}),
-       {"provenance", pattern("^(prior|published|fitted|measured): .+"), "Where it comes from, as in 'prior: why'"}});
+       {"provenance", pattern("^(prior|published|fitted|measured): .+"), "Source of the value, as in 'prior: why'"}});
 }
 
 ShapeKey optional(ShapeKey key) {

@@ -32,7 +32,7 @@ StepEvidence step_evidence(std::string hardware, Duration measured, Duration pre
 void require_told_of(const std::string& hardware, const StepEvidence& evidence) {
   if (hardware != evidence.hardware) {
     throw ConfigError(
-        fmt::format("--measured-step: it was measured on {}, which tells nothing of {}; choose one machine",
+        fmt::format("--measured-step: measured on {}, which does not apply to {}; choose the same machine",
                     evidence.hardware, hardware));
   }
 }
@@ -61,8 +61,8 @@ std::string in_words(const StepEvidence& evidence) {
   constexpr double surprising = 3.0;
   const double off = to_seconds(evidence.measured) / to_seconds(evidence.predicted) - 1.0;
   const double errors = std::abs(evidence.evidence.log_ratio) / evidence.error;
-  const char* advice = errors > surprising ? " That is more than the errors explain: first look for what differs "
-                                             "(docs/howto/is-my-step-slow.md)."
+  const char* advice = errors > surprising ? " The errors do not explain this: first look for a difference in settings "
+                                             "or machine (docs/howto/is-my-step-slow.md)."
                                            : "";
   return fmt::format(
       "Measured {:.1f} ms, predicted {:.1f} ms: {:.1f}% {}. {} of healthy steps {} ({:.1f} standard errors).{} Times "

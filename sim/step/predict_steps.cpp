@@ -98,11 +98,10 @@ DType dtype_of(const Settings& settings, const RunChoices& run, const Transforme
 void require_one_replica(const ScopeChoice& scope, const TrainingPlan& plan) {
   if (scope.is_inference() && plan.pipeline * plan.data != 1) {
     throw ConfigError(
-        fmt::format("scope {} is a pass of one replica, and pipeline or data parallelism is above 1; leave both at 1",
-                    name_of(scope)));
+        fmt::format("scope {} runs a single replica without a pipeline; set pipeline and data to 1", name_of(scope)));
   }
   if (scope.work == Use::decode && plan.sequence_ranks() != 1) {
-    throw ConfigError(fmt::format("scope decode has one token a sequence, which {} cannot share; leave it at 1",
+    throw ConfigError(fmt::format("scope decode has one token per sequence, which {} cannot share; set it to 1",
                                   plan.context > 1 ? "context parallelism" : "ulysses"));
   }
 }
@@ -111,7 +110,7 @@ void require_one_replica(const ScopeChoice& scope, const TrainingPlan& plan) {
 void require_few_tokens(const RunChoices& run) {
   constexpr std::int64_t most_tokens = std::int64_t{1} << 30;
   if (run.scope.is_inference() && run.batch > most_tokens / run.seq) {
-    throw ConfigError(fmt::format("batch {} times seq {} is too large; the most is {} tokens", format_count(run.batch),
+    throw ConfigError(fmt::format("batch {} times seq {} is too large; the limit is {} tokens", format_count(run.batch),
                                   format_count(run.seq), format_count(most_tokens)));
   }
 }
@@ -346,8 +345,7 @@ std::vector<StepRow> decode_rows(const Settings& settings, StepPoint point, Site
     try {
       if (shared.micro_batch % shared.tensor != 0) {
         throw ConfigError(fmt::format(
-            "{} tensor ranks share the tokens of the batch, and it has {}; choose a batch that is a multiple "
-            "of {}",
+            "{} tensor ranks share the tokens of the batch, but it has {}; choose a batch that is a multiple of {}",
             shared.tensor, shared.micro_batch, shared.tensor));
       }
       require_possible(point);
@@ -382,11 +380,11 @@ StepRow row_of(const Settings& settings, const ScopeChoice& scope, const StepPoi
 /// Requires that the settings can be corrected by a measured step.
 void require_correctable(const RunChoices& run) {
   if (run.scope.work != Use::step) {
-    throw ConfigError("--measured-step: only training steps are corrected by one; choose scope step");
+    throw ConfigError("--measured-step corrects training steps only; choose scope step");
   }
   if (!run.uncertainty) {
     throw ConfigError(
-        "--measured-step: without uncertainty nothing says how far it tells of others; remove one of them");
+        "--measured-step requires --uncertainty on, to know how far it applies to other settings; remove one of them");
   }
 }
 
@@ -487,7 +485,7 @@ StepEvidence StepPoints::evidence_of(const MeasuredStep& measured) {
     point.strategies = named;
   } else {
     throw ConfigError(
-        "--measured-step: nothing says what ran the step; name its --framework, such as megatron-lm, or one "
+        "--measured-step: the software that ran the step is unknown; name its --framework, such as megatron-lm, or one "
         "--strategy, such as serial");
   }
   SiteTimes& times = prepared.site.times;

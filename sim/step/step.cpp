@@ -433,7 +433,7 @@ void require_possible_latent(const StepPoint& point) {
        {std::pair{"context parallelism", point.plan.context}, {"ulysses", point.plan.ulysses}}) {
     if (ranks > 1) {
       throw ConfigError(
-          fmt::format("{} {} of the latent attention of {} has no time yet; leave it at 1", name, ranks, model.name));
+          fmt::format("{} {} is not supported for the latent attention of {}; set it to 1", name, ranks, model.name));
     }
   }
 }
@@ -544,8 +544,8 @@ Bytes cache_of_layers(const StepPoint& point) {
     const double more = static_cast<double>(run.count) * static_cast<double>(layer.count);
     if (static_cast<double>(total.count) + more > limit) {
       throw ConfigError(
-          fmt::format("{} sequences of {} tokens of {} have a cache of more than {:.0e} bytes; choose a "
-                      "smaller batch or sequence",
+          fmt::format("{} sequences of {} tokens of {} need a KV cache of more than {:.0e} bytes; choose a smaller "
+                      "batch or sequence",
                       point.plan.micro_batch, point.cached, point.model->name, limit));
     }
     total += run.count * layer;

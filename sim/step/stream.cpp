@@ -9,7 +9,7 @@ namespace commfuse {
 
 void refuse_length() {
   throw ConfigError(
-      fmt::format("the whole model would take longer than {:.0e} s; choose a smaller batch or sequence, or more GPUs",
+      fmt::format("the whole model would take more than {:.0e} s; choose a smaller batch or sequence, or more GPUs",
                   to_seconds(longest_stream)));
 }
 

@@ -40,10 +40,10 @@ std::string sentence_of(Kind kind, const std::string& path, int system_error, co
   const std::string why = system_error == 0 ? words : std::strerror(system_error);
   switch (kind) {
     case Kind::busy:
-      return fmt::format("{} is in use by another process; wait until that has ended, or choose another folder", path);
+      return fmt::format("{} is in use by another process; wait until it ends, or choose another folder", path);
     case Kind::foreign: return fmt::format("{} is not a result store of commfuse; choose another file or folder", path);
     case Kind::damaged:
-      return fmt::format("{} is damaged ({}); bring back a copy, or remove it and run the sweep again", path, words);
+      return fmt::format("{} is damaged ({}); restore a copy, or remove it and run the sweep again", path, words);
     case Kind::full:
       return fmt::format(
           "{} could not be written: {}; what was stored before is kept: free some space and run the same command again",
@@ -52,10 +52,10 @@ std::string sentence_of(Kind kind, const std::string& path, int system_error, co
       return fmt::format("{} cannot be written ({}); choose a folder you may write to", path, words);
     case Kind::missing: return fmt::format("{} cannot be opened ({}); check the path", path, why);
     case Kind::statement: return words;
-    case Kind::endless: return fmt::format("{} is more than a sweep writes ({}); run the sweep anew", path, words);
+    case Kind::endless: return fmt::format("{} is larger than a sweep writes ({}); run the sweep again", path, words);
     case Kind::other: break;
   }
-  return fmt::format("{}: {}; check the disk it lies on and run the same command again", path, why);
+  return fmt::format("{}: {}; check its disk and run the same command again", path, why);
 }
 
 /// A reader may have to roll back what a killed writer left half done, so it also requests write access; on a
@@ -71,7 +71,7 @@ void require_plain(const std::filesystem::path& beside) {
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::symlink_status(beside, error);
   if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
-    throw ConfigError(fmt::format("{} is not a plain file, so no sweep left it; remove it", beside.string()));
+    throw ConfigError(fmt::format("{} is not a regular file, so no sweep wrote it; remove it", beside.string()));
   }
 }
 
@@ -89,7 +89,8 @@ void refuse_journal_of_several(const std::filesystem::path& path) {
     in.read(last.data(), last.size());
   }
   if (std::string_view(last.data(), last.size()) == ends) {
-    throw ConfigError(fmt::format("{} is of several databases, so no sweep left it; remove it", journal.string()));
+    throw ConfigError(
+        fmt::format("{} belongs to several databases, so no sweep wrote it; remove it", journal.string()));
   }
 }
 
@@ -146,7 +147,7 @@ Database::Database(const std::filesystem::path& path, Access access) : path_(pat
   std::error_code ignored;
   if (const auto status = std::filesystem::status(path, ignored);
       std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
-    throw ConfigError(fmt::format("{} is not a plain file; choose another file or folder", path.string()));
+    throw ConfigError(fmt::format("{} is not a regular file; choose another file or folder", path.string()));
   }
   refuse_journal_of_several(path);
   open(path.c_str(), code_of(access == Access::write));

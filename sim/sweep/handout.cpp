@@ -62,7 +62,7 @@ void put(std::uint64_t number, std::string& out) {
 
 std::uint64_t take_number(std::string_view& bytes) {
   if (bytes.size() < 8) {
-    throw std::runtime_error("a message between processes ends too early");
+    throw std::runtime_error("a message between processes is truncated");
   }
   std::uint64_t number = 0;
   for (std::size_t i = 0; i < 8; ++i) {

@@ -29,14 +29,14 @@ std::int64_t number_of(const Database& database, std::string_view sql) {
 
 [[noreturn]] void damaged(const fs::path& path, const std::string& what) {
   throw DamagedDatabase(
-      fmt::format("{} is damaged ({}); bring back a copy, or remove it and run the sweep again", path.string(), what));
+      fmt::format("{} is damaged ({}); restore a copy, or remove it and run the sweep again", path.string(), what));
 }
 
 [[noreturn]] void refuse_tables(const Database& database) {
-  throw ConfigError(fmt::format(
-      "{} has not just the tables and views that commfuse makes, so nothing in it is believed; bring back a "
-      "copy, or remove it and run the sweep again",
-      database.path().string()));
+  throw ConfigError(
+      fmt::format("{} has unexpected tables or views and was not written by this program; restore a copy, or remove it "
+                  "and run the sweep again",
+                  database.path().string()));
 }
 
 /// Returns the version of its tables, 0 for an empty file. Throws ConfigError for a file that is not our store.
@@ -50,11 +50,12 @@ int version_of(const Database& database) {
   }
   if (id != store_application) {
     throw ConfigError(
-        fmt::format("{} is a database, but no result store of commfuse; choose another file or folder", path));
+        fmt::format("{} is a database, but not a result store of commfuse; choose another file or folder", path));
   }
   if (version > store_version) {
-    throw ConfigError(fmt::format("{} is a store of version {}, made by a newer commfuse; this one knows up to {}",
-                                  path, version, store_version));
+    throw ConfigError(
+        fmt::format("{} is a store of version {}, written by a newer commfuse; this version reads up to {}", path,
+                    version, store_version));
   }
   if (version < 1) {
     refuse_tables(database);
@@ -99,7 +100,7 @@ StoreIdentity identity_in(const Database& database, StoreKind kind) {
   const auto text = [&](std::string_view name) -> const std::string& {
     const auto entry = meta.find(name);
     if (entry == meta.end()) {
-      damaged(database.path(), fmt::format("it does not say its {}", name));
+      damaged(database.path(), fmt::format("its {} is missing", name));
     }
     return entry->second;
   };
@@ -111,7 +112,7 @@ StoreIdentity identity_in(const Database& database, StoreKind kind) {
     return *value;
   };
   if (text("kind") != word_of(kind)) {
-    damaged(database.path(), fmt::format("its tables are of {}, and it says otherwise", word_of(kind)));
+    damaged(database.path(), fmt::format("its tables are of {}, which contradicts its metadata", word_of(kind)));
   }
   const std::int64_t shards = count("shards", 1, most_shards);
   return {
@@ -139,7 +140,8 @@ void require_same(const fs::path& path, const StoreIdentity& existing, const Sto
         fmt::format("{} holds {}; choose another folder, or add --force to replace them", path.string(), what));
   };
   if (existing.model_version != wanted.model_version) {
-    refuse(fmt::format("results of model version {}, and this is {}", existing.model_version, wanted.model_version));
+    refuse(fmt::format("results of model version {}, and this program has {}", existing.model_version,
+                       wanted.model_version));
   }
   if (existing.settings != wanted.settings || existing.kind != wanted.kind || existing.points != wanted.points) {
     refuse("the results of another sweep");
@@ -210,7 +212,7 @@ void count(StoreCounts& counts, bool is_new_point, bool has_result) {
 /// Refuses rows of points that are not in the sweep and its shard.
 void require_known(const Database& database, const StoreIdentity& identity, std::size_t point) {
   if (point >= identity.points || !belongs_to(identity.shard, point, identity.points)) {
-    damaged(database.path(), fmt::format("it has a row of point {}, which is not its own", point));
+    damaged(database.path(), fmt::format("it has a row of point {}, which is not in it", point));
   }
 }
 

@@ -106,7 +106,7 @@ void require_known(std::string_view name, const Rule& rule, const std::string& t
   };
   if ((name == "dtype" && !dtype_named(text)) || (rule.option && !is_word_of(*rule.option)) ||
       (rule.is_bandwidth && !parse_bandwidth_choice(text))) {
-    throw RowMisfit(fmt::format("{} is {}, which is none that is known", name, in_quotes(text.substr(0, 40))));
+    throw RowMisfit(fmt::format("{} is {}, an unknown value", name, in_quotes(text.substr(0, 40))));
   }
 }
 
@@ -163,7 +163,7 @@ std::string_view type_in_words(ColumnType type) {
   switch (type) {
     case ColumnType::text: return "text";
     case ColumnType::count: return "a whole number";
-    case ColumnType::flag: return "a truth value";
+    case ColumnType::flag: return "true or false";
     case ColumnType::number: break;
   }
   return "a number";

@@ -69,7 +69,7 @@ class RowTaker {
     const char* remedy = "write one with commfuse-sim run -o jsonl or sweep";
     try {
       const bool is_model = is_of_model(row);
-      remedy = "write the results anew";
+      remedy = "write the results again";
       is_model ? take_.model(step_row_of(row)) : take_layer(row);
     } catch (const RowMisfit& misfit) {
       refuse(place, fmt::format("{}; {}", misfit.what(), remedy));
@@ -91,7 +91,7 @@ class RowTaker {
   std::vector<Value> values_;
 };
 
-constexpr std::string_view no_rows = "this is not JSON; give the store of a sweep, or what -o json or jsonl writes";
+constexpr std::string_view no_rows = "this is not JSON; give the store of a sweep, or output of -o json or jsonl";
 
 /// Parses a line of JSON Lines.
 Json parsed_line(std::string_view text, const Place& place) {
@@ -100,7 +100,7 @@ Json parsed_line(std::string_view text, const Place& place) {
   } catch (const Json::parse_error& error) {
     throw ConfigError(fmt::format("{}:{}:{}: {}", place.file, place.line, error.byte, no_rows));
   } catch (const Json::exception&) {
-    refuse(place, "a number is out of range; write the results anew");
+    refuse(place, "a number is out of range; write the results again");
   }
 }
 
@@ -123,7 +123,7 @@ class RowStream {
     return count;
   }
   void refuse_long_piece(const JsonPlaces& places) const {
-    throw ConfigError(fmt::format("{}:{}: a row takes more than {} MiB; write the results anew", file_, places.line(),
+    throw ConfigError(fmt::format("{}:{}: a row takes more than {} MiB; write the results again", file_, places.line(),
                                   longest_json_piece >> 20U));
   }
 
@@ -140,7 +140,7 @@ void take_list(Characters& characters, const std::string& file, RowTaker& taker)
   Place place{file, 2};  // one object per line, below the bracket
   const auto take = [&](Json::parse_event_t event, const Json& parsed) {
     if (event != Json::parse_event_t::object_end) {
-      refuse(place, "this is not a row; write the results anew");
+      refuse(place, "this is not a row; write the results again");
     }
     taker.take(parsed, place);
     ++place.line;
@@ -151,7 +151,7 @@ void take_list(Characters& characters, const std::string& file, RowTaker& taker)
   } catch (const Json::parse_error& error) {
     throw ConfigError(fmt::format("{}:{}: {}", file, characters.places().place(error.byte), no_rows));
   } catch (const Json::exception&) {
-    refuse(place, "a number is out of range; write the results anew");
+    refuse(place, "a number is out of range; write the results again");
   }
 }
 

@@ -77,7 +77,7 @@ std::optional<Task> task_of(const Variable& variable) {
 
 Shard checked(std::int64_t part, std::int64_t parts) {
   if (parts < 1 || parts > most_shards || part < 1 || part > parts) {
-    refuse(fmt::format("there is no part {} of {}; choose 1/N to N/N, N up to {}", part, parts, most_shards));
+    refuse(fmt::format("part {} of {} does not exist; choose 1/N to N/N, N up to {}", part, parts, most_shards));
   }
   return {static_cast<int>(part), static_cast<int>(parts)};
 }
@@ -90,11 +90,10 @@ Shard automatic(std::optional<std::int64_t> parts, const Variable& variable) {
         "part, as in 3/7");
   }
   if (!parts && !task->count) {
-    refuse("auto knows which task this is but not of how many; write that, as in auto/7");
+    refuse("auto finds the number of this task but not how many there are; write it, as in auto/7");
   }
   if (parts && task->count && *parts != *task->count) {
-    refuse(
-        fmt::format("auto/{} is asked for, but the scheduler runs {} tasks; write auto alone", *parts, *task->count));
+    refuse(fmt::format("auto/{} was given, but the scheduler runs {} tasks; write auto", *parts, *task->count));
   }
   return checked(task->place + 1, parts ? *parts : *task->count);
 }
@@ -130,7 +129,7 @@ Shard parse_shard(std::string_view text, const Variable& variable) {
   }
   const std::optional<std::int64_t> number = parse_integer(part);
   if (!number || !parts) {
-    refuse(fmt::format("'{}' is no part; write one, as in 3/7, or auto", text));
+    refuse(fmt::format("'{}' is not a part; write one, as in 3/7, or auto", text));
   }
   return checked(*number, *parts);
 }

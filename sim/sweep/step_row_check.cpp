@@ -55,7 +55,7 @@ const std::string& require_text(const StepRow& row, std::string_view name) {
 
 void require_bandwidth(const StepRow& row, std::string_view name) {
   if (const std::string& text = require_text(row, name); !parse_bandwidth_choice(text)) {
-    throw RowMisfit(fmt::format("{} is {}, which is none that is known", name, in_quotes(text.substr(0, 40))));
+    throw RowMisfit(fmt::format("{} is {}, an unknown value", name, in_quotes(text.substr(0, 40))));
   }
 }
 

@@ -60,10 +60,10 @@ std::string joined(const std::vector<std::string>& names) {
 std::string plain(std::string_view text, const fs::path& store) {
   if (has_control_character(text, "\t\n")) {
     throw ConfigError(
-        fmt::format("{}: {} has control characters; run the sweep anew", store.string(), in_quotes(text)));
+        fmt::format("{}: {} has control characters; run the sweep again", store.string(), in_quotes(text)));
   }
   if (!is_utf8(text)) {
-    throw ConfigError(fmt::format("{}: {} is not UTF-8; run the sweep anew", store.string(), in_quotes(text)));
+    throw ConfigError(fmt::format("{}: {} is not UTF-8; run the sweep again", store.string(), in_quotes(text)));
   }
   return std::string(text);
 }
@@ -229,7 +229,7 @@ void StoreQuery::read_columns_of_cells() {
                  "json_each(rows.cells) AS cell GROUP BY cell.key) ORDER BY first");
   while (keys.step()) {
     if (!may_name_column(keys.text(0))) {
-      throw ConfigError(fmt::format("{}: a row is not as a sweep writes it ({} names no column); run the sweep anew",
+      throw ConfigError(fmt::format("{}: a row was not written by a sweep ({} names no column); run the sweep again",
                                     database_.path().string(), in_quotes(keys.text(0))));
     }
     columns_.emplace_back(keys.text(0));
@@ -325,7 +325,7 @@ Value StoreQuery::value_in(const Statement& statement, int column, bool is_word)
   }
   const auto word = texts_.find(statement.whole(column));
   if (word == texts_.end()) {
-    throw DamagedDatabase(fmt::format("{} is damaged (it lacks text {}); run the sweep anew into another folder",
+    throw DamagedDatabase(fmt::format("{} is damaged (it lacks text {}); run the sweep again into another folder",
                                       database_.path().string(), statement.whole(column)));
   }
   return plain(word->second, database_.path());
@@ -365,8 +365,8 @@ void StoreQuery::within_limits(const Ask& ask) const {
   } catch (const DatabaseError& error) {
     if (error.kind() == DatabaseError::Kind::endless) {
       throw ConfigError(
-          "--where: it makes a value of more than 64 MiB, or takes more steps than rows account for; "
-          "write a simpler expression, as in \"ranks = 8 AND strategy = 'commfuse'\"");
+          "--where: it produces a value of more than 64 MiB, or takes too many steps for the rows; write a simpler "
+          "expression, as in \"ranks = 8 AND strategy = 'commfuse'\"");
     }
     if (error.kind() != DatabaseError::Kind::statement && error.kind() != DatabaseError::Kind::read_only) {
       throw;
@@ -566,9 +566,8 @@ std::string StoreQuery::attach(const StoreQuery& other) {
 void StoreQuery::differences(const StoreQuery& other, const std::string& by, const TakeRow& take) {
   require_column("--by", by);
   if (!(has_layers_ && other.has_layers_) && !(has_models_ && other.has_models_)) {
-    throw ConfigError(
-        fmt::format("{} holds layers and {} whole models, or the other way round; compare stores of one kind",
-                    database_.path().string(), other.database_.path().string()));
+    throw ConfigError(fmt::format("one of {} and {} holds layers, the other whole models; compare stores of one kind",
+                                  database_.path().string(), other.database_.path().string()));
   }
   if (!other.has_column(by)) {
     throw ConfigError(

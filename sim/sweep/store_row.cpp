@@ -64,7 +64,7 @@ std::string causes_text(const P99Causes& causes) {
 }
 
 [[noreturn]] void refuse(std::string_view store, std::string_view why) {
-  throw ConfigError(fmt::format("{}: a row is not as a sweep writes it ({}); run the sweep anew", store, why));
+  throw ConfigError(fmt::format("{}: a row was not written by a sweep ({}); run the sweep again", store, why));
 }
 
 /// Calls `make`, which converts values to a row, and returns its result.
@@ -95,7 +95,7 @@ auto from_json(const Value& cell, std::string_view store, const Make& make) {
   } catch (const ordered_json::exception&) {
     refuse(store, "a cell is not JSON of a row");
   } catch (const NoWholeNumber&) {
-    refuse(store, "a cell has no whole number where one belongs");
+    refuse(store, "a cell must hold a whole number");
   } catch (const std::bad_variant_access&) {
     refuse(store, "a cell is not text");
   }
@@ -195,7 +195,7 @@ class Unpacker {
       case Tag::count: return static_cast<std::int64_t>(number(8));
       case Tag::number: return std::bit_cast<double>(number(8));
     }
-    throw std::runtime_error("bytes that are no row of results");
+    throw std::runtime_error("the bytes are not a row of results");
   }
 
   [[nodiscard]] bool empty() const { return bytes_.empty(); }

@@ -20,8 +20,8 @@ using Steps = std::vector<Setting>;
 void read_piece(YamlFile& file, const Field& field, const YamlValue& piece, Steps& steps) {
   if (piece.kind() != YamlKind::scalar) {
     file.mistake(piece.place(),
-                 fmt::format("a value of '{0}' is missing or no plain text; write one, as in \"{0}: [{1}]\"", field.key,
-                             field.example));
+                 fmt::format("a value of '{0}' is missing or not plain text; write one, as in \"{0}: [{1}]\"",
+                             field.key, field.example));
     return;
   }
   try {
@@ -92,7 +92,7 @@ void read_zip(YamlFile& file, Resolver& resolver, const YamlValue& value, GridAx
   for (std::size_t c = 1; c < columns.size(); ++c) {
     if (columns[c].size() != columns[0].size()) {
       file.mistake(value.place(),
-                   fmt::format("zip has {} values of '{}' but {} of '{}'; give each as many", columns[0].size(),
+                   fmt::format("zip has {} values of '{}' but {} of '{}'; give equal numbers", columns[0].size(),
                                axis.fields[0]->key, columns[c].size(), axis.fields[c]->key));
       return;
     }

@@ -69,10 +69,10 @@ class FasterLinks {
 
 void require_some(const PlanSpace& space, std::size_t plans) {
   if (plans == 0) {
-    throw ConfigError(fmt::format(
-        "no way to spread {} over {} GPUs of {} with batch {}: free a setting, or choose a batch that more degrees of "
-        "data parallelism divide",
-        space.model->name, space.gpus, space.machine->name, space.base.global_batch));
+    throw ConfigError(
+        fmt::format("no layout of {} fits {} GPUs of {} with batch {}; free a setting, or choose a batch that more "
+                    "degrees of data parallelism divide",
+                    space.model->name, space.gpus, space.machine->name, space.base.global_batch));
   }
 }
 

@@ -53,7 +53,7 @@ std::string of_collective(const Group& group, const CollectiveShape& shape, Byte
     return fmt::format("direct, by the protocol for {} messages", small ? "small" : "large");
   }
   if (shape.kind == CollectiveKind::all_to_all && group.nodes > 1) {
-    return "direct: to the own node over its links, to others over the NICs at once";
+    return "direct: inside the node over links, to other nodes over NICs, at once";
   }
   const bool is_all_reduce = shape.kind == CollectiveKind::all_reduce;
   if (is_all_reduce && group.nodes > 1 && group.wires->tree != nullptr && !nccl_chooses_trees(*group.wires)) {
@@ -81,7 +81,7 @@ std::string how(const Point& point, const Structure& structure, const Sizes& siz
   const Shape& shape = program.shapes[program.ops[op].shape];
   const Machine& machine = point.machine;
   if (program.lanes[program.ops[op].lane].kind == LaneKind::kernel) {
-    return "inside a kernel, at the fastest rate that there is";
+    return "inside a kernel, at the fastest available rate";
   }
   const Interference interference =
       point.price.interference == Interference::dynamic ? Interference::none : point.price.interference;

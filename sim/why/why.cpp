@@ -142,7 +142,7 @@ class Holds {
                 .effect = effect};
       }
     }
-    return {.name = fmt::format("{}, what its fit leaves", sites.name),
+    return {.name = fmt::format("{}, residual of its fit", sites.name),
             .standard_error = sites.residual.value,
             .effect = effect};
   }

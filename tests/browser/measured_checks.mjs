@@ -40,7 +40,7 @@ export async function checkFits(page, checks, folder) {
     const shown = await page.value(`${figure(id)}.data`);
     checks.equal(shown.rows.map((row) => Number(row[0])).sort(), times.sort(), `${id} shows what ${file} says`);
     const names = await page.value(`${figure(id)}.marks.filter((mark) => mark.kind === "points").map((mark) => mark.name)`);
-    checks.equal(names, ["fitted", "held back"], `both kinds of rows of ${id}`);
+    checks.equal(names, ["fitted", "held out"], `both kinds of rows of ${id}`);
     const off = shown.rows.map(([measured, fitted]) => Math.abs(fitted / measured - 1)).sort((a, b) => a - b);
     checks.that(off[Math.floor(off.length / 2)] < 0.15, `${id} goes through rows that stray by 6 %: ${off[Math.floor(off.length / 2)]} off`);
   }

@@ -61,7 +61,7 @@ TEST(Import, DoesNotOverwriteAFile) {
   std::ofstream("mine.run.yaml") << "mine\n";
   const Outcome outcome = run_program("commfuse-sim import megatron train.sh --name mine");
   EXPECT_EQ(outcome.code, 2);
-  EXPECT_EQ(outcome.err, "./mine.run.yaml is there already; choose another --out, or remove it\n");
+  EXPECT_EQ(outcome.err, "./mine.run.yaml already exists; choose another --out, or remove it\n");
   EXPECT_FALSE(std::filesystem::exists("mine.model.yaml"));
 }
 
@@ -89,8 +89,8 @@ TEST(Import, WritesNothingThatCouldNotBeLoaded) {
                                "--num-experts 4 --moe-router-topk 8\n";
   const Outcome outcome = run_program("commfuse-sim import megatron train.sh --name mine");
   EXPECT_EQ(outcome.code, 2);
-  EXPECT_EQ(outcome.err.find("train.sh: what it says makes files that cannot be loaded, so nothing is written; "
-                             "./mine.model.yaml:"),
+  EXPECT_EQ(outcome.err.find(
+                "train.sh: the file describes files that cannot be loaded, so nothing is written; ./mine.model.yaml:"),
             0U)
       << outcome.err;
   EXPECT_NE(outcome.err.find("a token cannot go to 8 of 4 experts"), std::string::npos) << outcome.err;
@@ -104,13 +104,13 @@ TEST(Import, WritesNoStepThatWouldBeRefused) {
   const Outcome outcome = run_program("commfuse-sim import megatron train.sh --name mine");
   EXPECT_EQ(outcome.code, 2);
   EXPECT_EQ(outcome.err,
-            "train.sh: what it says makes a step that cannot be run, so nothing is written; 3 layers of mine do not "
+            "train.sh: the file describes a step that cannot be run, so nothing is written; 3 layers of mine do not "
             "split over pipeline 2 x interleave 1 pieces; choose pieces that divide 3 or 5\n");
   EXPECT_FALSE(std::filesystem::exists("mine.run.yaml"));
   std::ofstream("a.json") << R"({"train_micro_batch_size_per_gpu": 1, "tensor_parallel": {"autotp_size": 16}})";
   EXPECT_EQ(run_program("commfuse-sim import a.json --gpus 16 --model llama-3.1-8b --seq 4K").err,
             "note: a.json is read as deepspeed\n"
-            "a.json: what it says makes a step that cannot be run, so nothing is written; the number of kv heads 8 is "
+            "a.json: the file describes a step that cannot be run, so nothing is written; the number of kv heads 8 is "
             "not a multiple of tensor parallelism 16; choose tensor ranks that divide it\n");
 }
 
@@ -139,7 +139,7 @@ TEST(Import, RecognisesTheFormatOfAFile) {
   std::ofstream("a.txt") << "years of work";
   EXPECT_EQ(
       run_program("commfuse-sim import a.txt").err,
-      "a.txt: its format cannot be told from what it holds; write commfuse-sim import FORMAT a.txt, with one of " +
+      "a.txt: the format cannot be detected from its content; write commfuse-sim import FORMAT a.txt, with one of " +
           import::format_names() + "\n");
 }
 
@@ -166,7 +166,7 @@ TEST(Import, ARecognisedFormatAcceptsItsFlags) {
   EXPECT_EQ(run_program("commfuse-sim import ds.json a=2").err,
             "ds.json is read as deepspeed, which takes no 'a=2'; see commfuse-sim import deepspeed --help\n");
   EXPECT_EQ(run_program("commfuse-sim import --gpus 16 deepspeed ds.json").err,
-            "--gpus stands before the format; write it behind: commfuse-sim import deepspeed FILE --gpus ...\n");
+            "--gpus comes before the format; write it after: commfuse-sim import deepspeed FILE --gpus ...\n");
   std::ofstream("a.yaml") << small_yaml;
   EXPECT_EQ(run_program("commfuse-sim import a.yaml --gpus 16 model.num_layers=3 --name mine").code, 0);
 }
@@ -184,7 +184,7 @@ TEST(Import, ReportsAStepThatNeedsMoreGpusThanTheMachineHas) {
   std::ofstream("a.yaml") << small_yaml;
   const Outcome outcome = run_program("commfuse-sim import nemo a.yaml --gpus 65536 --name mine");
   EXPECT_EQ(outcome.out, "wrote ./mine.model.yaml and ./mine.run.yaml\n");
-  EXPECT_EQ(outcome.err, "note: no machine has 65536 GPUs here, so the step cannot be run as it is\n");
+  EXPECT_EQ(outcome.err, "note: no known machine has 65536 GPUs, so the step cannot be run unchanged\n");
 }
 
 TEST(Import, ReportsAnUnknownFormat) {
@@ -195,7 +195,7 @@ TEST(Import, ReportsAnUnknownFormat) {
             "'a.sh' is neither a file nor a format; known formats: " + import::format_names() + "\n");
   EXPECT_EQ(run_program("commfuse-sim import").code, 2);
   EXPECT_EQ(run_program("commfuse-sim import --name a megatron a.sh").err,
-            "--name stands before the format; write it behind: commfuse-sim import megatron FILE --name ...\n");
+            "--name comes before the format; write it after: commfuse-sim import megatron FILE --name ...\n");
 }
 
 }  // namespace

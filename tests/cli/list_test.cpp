@@ -50,7 +50,8 @@ TEST(List, NoLineIsWiderThanTheTerminal) {
 
 TEST(List, DescribesEveryScopeAndStrategy) {
   const Outcome scopes = run_program("commfuse-sim list scopes -o csv");
-  EXPECT_NE(scopes.out.find("decode,one token a sequence through a whole model"), std::string::npos) << scopes.out;
+  EXPECT_NE(scopes.out.find("decode,one decoding step of a whole model: a token per sequence"), std::string::npos)
+      << scopes.out;
   EXPECT_EQ(run_program("commfuse-sim list strategies").code, 0);
 }
 
@@ -96,7 +97,8 @@ TEST(List, ReadsAFolderOfConfigs) {
     "moe_intermediate_size": 512})";
   const Outcome outcome = run_program("commfuse-sim list models " + folder.string() + " -o markdown");
   EXPECT_EQ(outcome.out,
-            "| model | parameters | active | layers | hidden | what it has |\n|---|---:|---:|---:|---:|---|\n"
+            "| model | parameters | active | layers | hidden | what the model has |\n"
+            "|---|---:|---:|---:|---:|---|\n"
             "| one | 229M | 53M | 8 | 1024 | 8 kv heads, 2 of 16 experts |\n");
   fs::remove_all(folder);
   EXPECT_EQ(run_program("commfuse-sim list models " + folder.string()).code, 2);

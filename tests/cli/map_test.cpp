@@ -72,7 +72,7 @@ TEST(CommfuseSimMap, WorksOnWholeModelsAndReportsWeakScaling) {
                                          "  - zip: {ranks: [2, 4, 8], seq: [2K, 4K, 8K]}\n";
   const Outcome weak =
       run_program("commfuse-sim sweep " + (folder / "weak.yaml").string() + " --out " + (folder / "out").string());
-  EXPECT_NE(weak.out.find("Weak scaling: 1K tokens a rank. From 2 to 8 ranks, 100%"), std::string::npos) << weak.out;
+  EXPECT_NE(weak.out.find("Weak scaling: 1K tokens per rank. From 2 to 8 ranks, 100%"), std::string::npos) << weak.out;
   std::filesystem::remove_all(folder);
 }
 
@@ -80,7 +80,7 @@ TEST(CommfuseSimMap, WithoutASecondPointOrStrategyReportsItsNeeds) {
   const Outcome outcome = run_program("commfuse-sim run --seq 8K -o map");
   EXPECT_EQ(outcome.code, 0);
   EXPECT_EQ(outcome.out,
-            "No map: it takes two strategies with results at two points that differ in seq,\n"
+            "No map: it needs two strategies with results at two points that differ in seq,\n"
             "ranks, link_bandwidth or network_bandwidth.\n");
 }
 

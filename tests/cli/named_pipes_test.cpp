@@ -26,8 +26,8 @@ TEST(NamedPipes, AreRefusedWhereAFileIsRead) {
   for (const char* command : commands) {
     const Outcome outcome = run_program(std::string("timeout 20 ") + command);
     EXPECT_EQ(outcome.code, 2) << command;
-    EXPECT_NE(outcome.err.find("pipe.yaml: is a named pipe, whose end may never come; give a file, or pass its text in "
-                               "as /dev/stdin"),
+    EXPECT_NE(outcome.err.find(
+                  "pipe.yaml: is a named pipe, which is not supported; give a file, or pass its text as /dev/stdin"),
               std::string::npos)
         << command << '\n'
         << outcome.err;
@@ -68,13 +68,14 @@ TEST(NamedPipes, AreRefusedForFilesThatAreReadMoreThanOnce) {
   const Outcome outcome =
       run_program("sh -c 'cat /dev/null | commfuse-sim calibrate --base h100-sxm --name mine /dev/stdin'");
   EXPECT_EQ(outcome.code, 2);
-  EXPECT_EQ(outcome.err, "/dev/stdin: is a pipe, and this is read more than once; give a file\n");
+  EXPECT_EQ(outcome.err,
+            "/dev/stdin: pipes are not supported, because the input is read more than once; give a file\n");
 }
 
 TEST(NamedPipes, ADeviceIsNotAnEarlierAnswerOfAProbe) {
   const Outcome outcome = run_program("timeout 20 commfuse-validate probe --out /dev/zero");
   EXPECT_EQ(outcome.code, 2);
-  EXPECT_EQ(outcome.err, "/dev/zero: it is not a plain file; give another --out\n");
+  EXPECT_EQ(outcome.err, "/dev/zero: not a regular file; give another --out\n");
 }
 
 }  // namespace

@@ -145,8 +145,7 @@ TEST_F(OneRow, DiffMatchesRowsOfBothKinds) {
   const Outcome apart = run_program("commfuse-sim diff layers.jsonl models.jsonl");
   EXPECT_EQ(apart.code, 2);
   EXPECT_EQ(apart.err,
-            "layers.jsonl holds layers and models.jsonl whole models, or the other way round; compare stores of one "
-            "kind\n");
+            "one of layers.jsonl and models.jsonl holds layers, the other whole models; compare stores of one kind\n");
 }
 
 TEST_F(OneRow, DiffComparesAStoreWithItsExport) {
@@ -183,7 +182,7 @@ TEST_F(OneRow, ReportShowsWholeModelsBesideLayers) {
 TEST_F(OneRow, ReportRefusesWhatWholeModelsLack) {
   const Outcome outcome = run_program("commfuse-sim report models.jsonl --jitter default --out page.html");
   EXPECT_EQ(outcome.code, 2);
-  EXPECT_EQ(outcome.err, "--jitter: these results are of whole models, which are not taken apart; remove it\n");
+  EXPECT_EQ(outcome.err, "--jitter: these results are of whole models, which have no detailed point; remove it\n");
   EXPECT_FALSE(std::filesystem::exists("page.html"));
 }
 

@@ -43,7 +43,7 @@ TEST(OutputPaths, AnInputIsNeverReplacedByTheOutput) {
     const std::string before = contents_of(path);
     const Outcome outcome = run_program(std::string(mistake.command) + " --out ./" + path);
     EXPECT_EQ(outcome.code, 2) << mistake.command;
-    EXPECT_EQ(outcome.err, "./" + path + " cannot be written: it is what the command reads; choose another path\n");
+    EXPECT_EQ(outcome.err, "./" + path + " cannot be written: the command reads this file; choose another path\n");
     EXPECT_EQ(contents_of(path), before) << mistake.command;
   }
   EXPECT_EQ(run_program("commfuse-sim run c.yaml --figure c.yaml").code, 2);
@@ -58,7 +58,7 @@ TEST(OutputPaths, AFolderThatCannotBeMadeIsAUserError) {
   const Outcome outcome = run_program(
       "commfuse-sim tune --model llama-3.1-8b --hardware h100-sxm --ranks 2 --seq 1K --batch 2 --out file/x");
   EXPECT_EQ(outcome.code, 2);
-  EXPECT_EQ(outcome.err, "--out: file/x cannot be made (Not a directory); choose another folder\n");
+  EXPECT_EQ(outcome.err, "--out: file/x cannot be created (Not a directory); choose another folder\n");
 }
 
 TEST(OutputPaths, AFileThatOnlyLooksRegularIsAUserError) {
@@ -74,7 +74,7 @@ TEST(OutputPaths, ADatabaseIsNeverReplacedByAnAnswer) {
   const Outcome outcome = run_program("commfuse-sim schedule export --strategy serial --out notes.sqlite");
   EXPECT_EQ(outcome.code, 2);
   EXPECT_EQ(outcome.err,
-            "notes.sqlite cannot be written: it is a database, and this would take its place; choose another path\n");
+            "notes.sqlite cannot be written: it is a database, which would be overwritten; choose another path\n");
   EXPECT_EQ(contents_of("notes.sqlite"), "SQLite format 3, and more");
 }
 

@@ -172,12 +172,11 @@ TEST(CommfuseSimPlan, ByFlagsCallsAMistakeByItsFlag) {
   EXPECT_EQ(run_program(llama + "--gpus h100 --price -2 --deadline 90").err,
             "--deadline: '90' is not a span of time above 0, nor a day; write one, as in \"deadline: 60 days\" or "
             "\"deadline: 2027-03-01\"\n--price: 'price' is -2; choose 0 to 1000000000\n");
-  EXPECT_EQ(
-      run_program(llama + "--hardware h100 --gpus 16 --price 2 --deadline 90d").err,
-      "--gpus: a plan finds how many GPUs it takes; name the hardware, as in --gpus h100, and write --available 16 "
-      "for the most that could be had\n");
+  EXPECT_EQ(run_program(llama + "--hardware h100 --gpus 16 --price 2 --deadline 90d").err,
+            "--gpus: a plan chooses the number of GPUs; name the hardware, as in --gpus h100, and write --available 16 "
+            "for the largest number\n");
   EXPECT_EQ(run_program(llama + "--hardware h100 --gpus h200 --price 2 --deadline 90d").err,
-            "--gpus and --hardware both name the hardware; leave one out\n");
+            "--gpus and --hardware both name the hardware; remove one\n");
 }
 
 TEST(CommfuseSimPlan, ByFlagsReadsPathsFromTheCurrentFolder) {

@@ -90,7 +90,7 @@ TEST_F(Report, AnUnknownJitterIsAMistakeAsItIsForRun) {
 TEST_F(Report, ATitleIsUtf8) {
   const Outcome outcome = run_program("commfuse-sim report rows.jsonl --title \"$(printf 'Jos\\351')\"");
   EXPECT_EQ(outcome.code, 2);
-  EXPECT_EQ(outcome.err, "--title: the text is not UTF-8; write it in UTF-8\n");
+  EXPECT_EQ(outcome.err, "--title: the text is not UTF-8; encode it in UTF-8\n");
 }
 
 TEST_F(Report, InvalidRowsAreRefusedWithTheirPlaceAndNothingIsWritten) {
@@ -102,9 +102,9 @@ TEST_F(Report, InvalidRowsAreRefusedWithTheirPlaceAndNothingIsWritten) {
     return outcome.err;
   };
   EXPECT_EQ(refusal("\n{\"a\": 1,\n"),
-            "bad.jsonl:2:9: this is not JSON; give the store of a sweep, or what -o json or jsonl writes\n");
+            "bad.jsonl:2:9: this is not JSON; give the store of a sweep, or output of -o json or jsonl\n");
   EXPECT_EQ(refusal("{\"schema\": \"commfuse.step/1\"}\n"),
-            "bad.jsonl:1: the row has no model; write the results anew\n");
+            "bad.jsonl:1: the row has no model; write the results again\n");
   EXPECT_EQ(
       refusal("{\"schema\": \"commfuse.step/2\"}\n"),
       "bad.jsonl:1: this is not a row of commfuse.result/2 but 'commfuse.step/2'; write one with commfuse-sim run -o "
@@ -114,16 +114,15 @@ TEST_F(Report, InvalidRowsAreRefusedWithTheirPlaceAndNothingIsWritten) {
       "bad.jsonl:1: this is not a row of commfuse.result/2 but something else; write one with commfuse-sim run -o "
       "jsonl or sweep\n");
   EXPECT_EQ(refusal(row_with("seq", "8K")),
-            "bad.jsonl:1: seq is \"8K\", which is not a whole number; write the results anew\n");
-  EXPECT_EQ(refusal(row_with("strategy", nullptr)), "bad.jsonl:1: the row has no strategy; write the results anew\n");
-  EXPECT_EQ(
-      refusal(row_with("compute_us", 1.0)),
-      "bad.jsonl:1: makespan_us is not the sum of compute, slicing, stretch, local and exposed; write the results "
-      "anew\n");
+            "bad.jsonl:1: seq is \"8K\", which is not a whole number; write the results again\n");
+  EXPECT_EQ(refusal(row_with("strategy", nullptr)), "bad.jsonl:1: the row has no strategy; write the results again\n");
+  EXPECT_EQ(refusal(row_with("compute_us", 1.0)),
+            "bad.jsonl:1: makespan_us is not the sum of compute, slicing, stretch, local and exposed; write the "
+            "results again\n");
   EXPECT_EQ(refusal(row_with("form", "zigzag")),
-            "bad.jsonl:1: form is 'zigzag', which is none that is known; write the results anew\n");
+            "bad.jsonl:1: form is 'zigzag', an unknown value; write the results again\n");
   EXPECT_EQ(refusal(row_with("ranks", -1)),
-            "bad.jsonl:1: ranks is -1, which is out of range; write the results anew\n");
+            "bad.jsonl:1: ranks is -1, which is out of range; write the results again\n");
   EXPECT_EQ(refusal(""), "bad.jsonl holds no rows; write some with commfuse-sim run -o jsonl\n");
   EXPECT_EQ(run_program("commfuse-sim report nothing.jsonl --out x.html").err,
             "nothing.jsonl cannot be read; give the folder of a sweep, its store, JSON or JSON Lines\n");
@@ -133,7 +132,7 @@ TEST_F(Report, ARowOfManyMegabytesIsRefusedBeforeTheRestIsRead) {
   for (const char* begin : {"", "[{\"a\":\""}) {
     write("long.jsonl", begin + std::string(std::size_t{17} << 20U, 'a'));
     EXPECT_EQ(run_program("commfuse-sim report long.jsonl --out long.html").err,
-              "long.jsonl:1: a row takes more than 16 MiB; write the results anew\n");
+              "long.jsonl:1: a row takes more than 16 MiB; write the results again\n");
   }
 }
 
@@ -142,7 +141,7 @@ TEST_F(Report, ATruncatedListIsReportedWithItsPlace) {
     write("bad.json", text);
     return run_program("commfuse-sim report bad.json --out bad.html").err;
   };
-  constexpr auto no_json = ": this is not JSON; give the store of a sweep, or what -o json or jsonl writes\n";
+  constexpr auto no_json = ": this is not JSON; give the store of a sweep, or output of -o json or jsonl\n";
   EXPECT_EQ(refusal("\n [\n"), std::string("bad.json:3:1") + no_json);
   EXPECT_EQ(refusal("[ x"), std::string("bad.json:1:3") + no_json);
   EXPECT_EQ(refusal("[{\"a\":\n1 2"), std::string("bad.json:2:3") + no_json);
@@ -192,7 +191,7 @@ TEST_F(Report, AMeasuredRecordAppearsOnlyAtItsPoint) {
   EXPECT_EQ(run_program("commfuse-sim report same.jsonl --measured record.json --out same.html").code, 0);
   const std::string page = contents_of("same.html");
   EXPECT_NE(page.find("<h2 id=\"measured\">Predicted against measured</h2>"), std::string::npos);
-  EXPECT_NE(page.find(" of 2 schedules were measured within 10% of what was predicted"), std::string::npos);
+  EXPECT_NE(page.find(" of 2 schedules were measured within 10% of the prediction"), std::string::npos);
 }
 
 TEST_F(Report, ATracedIterationAppearsOnlyAtItsPoint) {
@@ -229,9 +228,9 @@ TEST_F(Report, ReportsMeasurementsThatNoFitRead) {
   write("few.csv", "device,op,ngpus,devices_per_node,bytes,median_us\nbox,send_recv,2,2,1024,9\n");
   ASSERT_EQ(run_program("commfuse-sim report rows.jsonl --fit many.csv few.csv --out fits.html").code, 0);
   const std::string page = contents_of("fits.html");
-  EXPECT_NE(page.find("collectives: the fit is off by "), std::string::npos);
-  EXPECT_NE(page.find("Not among the fits: many.csv:2: "), std::string::npos);
-  EXPECT_NE(page.find("Not among the fits: exchanges (few.csv): 1 rows, where a fit needs "), std::string::npos);
+  EXPECT_NE(page.find("collectives: median error of the fit over "), std::string::npos);
+  EXPECT_NE(page.find("Not fitted: many.csv:2: "), std::string::npos);
+  EXPECT_NE(page.find("Not fitted: exchanges (few.csv): 1 rows, where a fit needs "), std::string::npos);
 }
 
 TEST_F(Report, ThePlotListsDrawsAndSavesTheFiguresOfThePage) {
@@ -248,7 +247,7 @@ TEST_F(Report, ThePlotListsDrawsAndSavesTheFiguresOfThePage) {
   EXPECT_EQ(contents_of("b.csv").rfind("schedule,part,time_us\r\nserial,compute,", 0), 0U);
   const Outcome ending = run_program("commfuse-sim plot rows.jsonl breakdown --out b.gif");
   EXPECT_EQ(ending.code, 2);
-  EXPECT_EQ(ending.err, "--out: 'b.gif' ends in none of .svg, .png, .csv, .json; choose one\n");
+  EXPECT_EQ(ending.err, "--out: 'b.gif' must end in .svg, .png, .csv or .json; choose one\n");
   const Outcome unknown = run_program("commfuse-sim plot rows.jsonl pie");
   EXPECT_EQ(unknown.code, 2);
   EXPECT_EQ(unknown.err.rfind("FIGURE: unknown figure 'pie'; known figures: gantt-1, breakdown, ", 0), 0U)
@@ -296,7 +295,7 @@ TEST_F(Report, RunDrawsInTheTerminalWhereAskedTo) {
   EXPECT_NE(plot.out.find("time (us)"), std::string::npos);
   EXPECT_NE(plot.out.find("/ exposed: head,"), std::string::npos);
   const Outcome map = run_program("LC_ALL=C commfuse-sim run --axis seq=1K,8K --strategy serial,commfuse --plot");
-  EXPECT_NE(map.out.find("time of the best other over its own"), std::string::npos);
+  EXPECT_NE(map.out.find("time of the next best strategy / its own"), std::string::npos);
   EXPECT_EQ(run_program("commfuse-sim run --scope step --model llama-3.1-8b --batch 8 --seq 8K --plot").err,
             "--plot: not available for scopes step, prefill and decode; remove it\n");
 }

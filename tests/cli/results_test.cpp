@@ -190,7 +190,7 @@ TEST_F(ResultsTest, AnExpressionWithTooLongAValueIsAMistake) {
     const Outcome outcome =
         run_program(std::string("commfuse-sim ") + command + " out --where \"zeroblob(2000000000)\"");
     EXPECT_EQ(outcome.code, 2);
-    EXPECT_EQ(outcome.err.rfind("--where: it makes a value of more than 64 MiB", 0), 0U) << outcome.err;
+    EXPECT_EQ(outcome.err.rfind("--where: it produces a value of more than 64 MiB", 0), 0U) << outcome.err;
   }
 }
 

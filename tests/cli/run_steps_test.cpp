@@ -105,7 +105,7 @@ TEST(CommfuseSimRunStep, AScheduleReportsThatItCannotCutTooFewTokens) {
   const Outcome run = run_program("commfuse-sim run --scope decode --seq 8K --batch 4");
   ASSERT_EQ(run.code, 0) << run.err;
   EXPECT_NE(run.out.find("  all_reduce "), std::string::npos) << run.out;
-  EXPECT_NE(run.out.find("  serial          8 tensor ranks share the tokens of the batch, and it has 4;\n"),
+  EXPECT_NE(run.out.find("  serial          8 tensor ranks share the tokens of the batch, but it has 4;\n"),
             std::string::npos)
       << run.out;
   EXPECT_NE(run.out.find("memory of a GPU: weights 17.6 GB"), std::string::npos) << run.out;
@@ -163,14 +163,15 @@ TEST_F(CommfuseSimSweepStep, ReportsEveryPointWithASettingThatOnlyLayersHave) {
   const json rows = json::parse(outcome.out);
   ASSERT_EQ(rows.size(), 2U);
   EXPECT_TRUE(rows.front().contains("time_ms"));
-  EXPECT_NE(rows.back().at("reason").get<std::string>().find("scope step does not use interference"),
+  EXPECT_NE(rows.back().at("reason").get<std::string>().find("scope step does not support 'interference'"),
             std::string::npos);
 }
 
 TEST_F(CommfuseSimSweepStep, KeepsLayersAndWholeModelsApart) {
   const Outcome outcome = sweep("axes:\n  - scope: [mlp, step]\n");
   EXPECT_EQ(outcome.code, 2);
-  EXPECT_NE(outcome.err.find("scope mlp beside a whole model; run them apart"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("scope mlp cannot be combined with whole models; run them separately"), std::string::npos)
+      << outcome.err;
   EXPECT_FALSE(fs::exists(path("out")));
 }
 
@@ -204,7 +205,7 @@ TEST(CommfuseSimRunStep, SplitsASequenceAsUlyssesDoes) {
       "the number of kv heads 8 is not a multiple of tensor parallelism x ulysses 16; choose fewer ulysses ranks, or "
       "context ranks instead\n");
   EXPECT_EQ(run_program("commfuse-sim run --scope decode --ulysses 2 --seq 8K").err,
-            "scope decode has one token a sequence, which ulysses cannot share; leave it at 1\n");
+            "scope decode has one token per sequence, which ulysses cannot share; set it to 1\n");
 }
 
 TEST(CommfuseSimRunStep, TrainsPrefillsAndDecodesAHybrid) {
@@ -233,10 +234,9 @@ TEST(CommfuseSimRunStep, RefusesSettingsThatOnlyTheScheduleOfALayerHas) {
   };
   for (const Ignored& ignored :
        {Ignored{"--interference none",
-                "--interference: scope step does not use interference; remove it, or choose "
-                "a layer's scope\n"},
-        Ignored{"--set evaluator=engine", "--set evaluator=engine: scope step does not use evaluator;"},
-        Ignored{"--symmetry off", "--symmetry: scope step does not use symmetry;"}}) {
+                "--interference: scope step does not support 'interference'; remove it, or choose a layer's scope\n"},
+        Ignored{"--set evaluator=engine", "--set evaluator=engine: scope step does not support 'evaluator';"},
+        Ignored{"--symmetry off", "--symmetry: scope step does not support 'symmetry';"}}) {
     const Outcome run = run_program(std::string("commfuse-sim run --scope step ") + ignored.argument);
     EXPECT_EQ(run.code, 2) << ignored.argument;
     EXPECT_EQ(run.err.rfind(ignored.message, 0), 0U) << run.err;
@@ -245,7 +245,7 @@ TEST(CommfuseSimRunStep, RefusesSettingsThatOnlyTheScheduleOfALayerHas) {
   for (const std::string scope : {"prefill", "decode"}) {
     const Outcome run = run_program("commfuse-sim run --ranks 1 --interference none --scope " + scope);
     EXPECT_EQ(run.code, 2);
-    EXPECT_NE(run.err.find("scope " + scope + " does not use interference"), std::string::npos) << run.err;
+    EXPECT_NE(run.err.find("scope " + scope + " does not support 'interference'"), std::string::npos) << run.err;
   }
 }
 
@@ -258,8 +258,9 @@ TEST(CommfuseSimRunStep, RefusesSettingsOfTrainingWhereNothingIsTrained) {
       EXPECT_EQ(run.err.rfind(fmt::format("{}: scope {} does not use ", flag, scope), 0), 0U) << run.err;
     }
   }
-  EXPECT_EQ(run_program("commfuse-sim run --scope prefill --latent-decode naive").err,
-            "--latent-decode: scope prefill does not use step.latent_decode; remove it, or choose scope decode\n");
+  EXPECT_EQ(
+      run_program("commfuse-sim run --scope prefill --latent-decode naive").err,
+      "--latent-decode: scope prefill does not support 'step.latent_decode'; remove it, or choose scope decode\n");
 }
 
 TEST(CommfuseSimRunStep, TakesSettingsOfLayersThatAreAtTheirDefaults) {
@@ -271,7 +272,7 @@ TEST(CommfuseSimRunStep, TakesSettingsOfLayersThatAreAtTheirDefaults) {
 
 TEST(CommfuseSimRunStep, RefusesAScheduleSettingOfADecodingStepOfOneRankToo) {
   EXPECT_EQ(run_program("commfuse-sim run --scope decode --ranks 1 --slices 4").err,
-            "--slices: scope decode does not use strategy.slices; remove it, or choose a layer's scope\n");
+            "--slices: scope decode does not support 'strategy.slices'; remove it, or choose a layer's scope\n");
 }
 
 TEST(CommfuseSimRunStep, NamesTheTwoSettingsThatClash) {
@@ -287,13 +288,13 @@ TEST(CommfuseSimRunStep, NamesTheTwoSettingsThatClash) {
                 "global batch 64 is not a multiple of data parallelism x micro-batch 3; choose a multiple of it"},
         Mistake{"commfuse-sim run --scope decode --context 2", "scope decode has one token a sequence"},
         Mistake{"commfuse-sim run --scope decode --seq 512M --batch 512M",
-                "batch 512M times seq 512M is too large; the most is 1G tokens\n"},
+                "batch 512M times seq 512M is too large; the limit is 1G tokens\n"},
         Mistake{"commfuse-sim run --scope prefill --seq 1G --batch 1G",
-                "batch 1G times seq 1G is too large; the most is 1G tokens\n"},
+                "batch 1G times seq 1G is too large; the limit is 1G tokens\n"},
         Mistake{"commfuse-sim run --model deepseek-v3 --scope decode --seq 1G --batch 1M --latent-decode naive",
-                "batch 1M times seq 1G is too large; the most is 1G tokens\n"},
+                "batch 1M times seq 1G is too large; the limit is 1G tokens\n"},
         Mistake{"commfuse-sim run --scope step --seq 4K --batch 32M",
-                "the whole model would take longer than 2e+06 s; choose a smaller batch or sequence, or more GPUs\n"},
+                "the whole model would take more than 2e+06 s; choose a smaller batch or sequence, or more GPUs\n"},
         Mistake{"commfuse-sim run --scope step --hardware dgx-h100-x2 --ranks 1M --pipeline 1K --data-parallel 1M "
                 "--context 1K --ulysses 1K",
                 "tensor x pipeline x data x context x ulysses is more than 1073741824 GPUs; choose fewer\n"},
@@ -301,7 +302,7 @@ TEST(CommfuseSimRunStep, NamesTheTwoSettingsThatClash) {
         Mistake{"commfuse-sim run --scope step --pipeline 4 --batch 4",
                 "tensor x pipeline x data x context is 32 GPUs, and h100-sxm is one node of 8; choose a cluster"},
         Mistake{"commfuse-sim run --scope step --faults slow-rank",
-                "--faults: scope step does not use faults; remove it, or choose a layer's scope\n"},
+                "--faults: scope step does not support 'faults'; remove it, or choose a layer's scope\n"},
         Mistake{"commfuse-sim run --scope prefill --faults slow-rank", "--faults: scope prefill does not use faults"},
         Mistake{"commfuse-sim run --scope decode --faults late-start", "--faults: scope decode does not use faults"},
         Mistake{"commfuse-sim run --scope mlp --pipeline 4", "scope mlp does not use parallel.pipeline"},
@@ -325,12 +326,11 @@ TEST(CommfuseSimRunStep, AMeasuredStepIsShownAndCorrectsTheTable) {
   EXPECT_EQ(run_program(step + " --measured-step soon").err,
             "--measured-step: 'soon' is not a time above 0; write one with its unit, such as 4.2s\n");
   EXPECT_EQ(run_program(step + " --axis seq=4K,8K --measured-step 5s").err,
-            "--measured-step: nothing says what took so long; name the file of its settings by "
-            "--measured-config\n");
+            "--measured-step: the measured settings are unknown; name their file with --measured-config\n");
   EXPECT_EQ(run_program(step + " --measured-config mine.yaml").err,
-            "--measured-config: no --measured-step says how long it took; add one, such as 4.2s\n");
+            "--measured-config requires --measured-step; add the time, such as 4.2s\n");
   EXPECT_EQ(run_program("commfuse-sim run --measured-step 5s").err,
-            "--measured-step: a layer is no training step; choose --scope step, or remove it\n");
+            "--measured-step: applies to training steps only; choose --scope step, or remove it\n");
 }
 
 }  // namespace

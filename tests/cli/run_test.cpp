@@ -58,19 +58,17 @@ TEST(CommfuseSimRun, EveryMistakeIsOneSentenceWithItsRemedyAndExitsWith2) {
       {"run --ranks 16", "16 ranks do not fit h100-sxm, which has 8 GPUs; choose ranks up to 8"},
       {"run --axis ranks=8,16", "16 ranks do not fit h100-sxm, which has 8 GPUs; choose ranks up to 8"},
       {"run --network-bandwidth x2",
-       "--network-bandwidth: h100-sxm is one node without a network; leave network_bandwidth out, or choose hardware "
-       "of "
+       "--network-bandwidth: h100-sxm is one node without a network; remove network_bandwidth, or choose hardware of "
        "several nodes"},
       {"run --link-bandwidth 9PB/s",
        "--link-bandwidth: '9PB/s' is not a bandwidth; write how many times the link's own, x0.001 to x1000, or a rate, "
        "as in 450GB/s"},
       {"run --link-bandwidth 900TB/s",
-       "link_bandwidth is 900TB/s, and NVLink 4 on NVSwitch 3 has 450 GB/s: links are at most 1000 times as fast, or "
-       "as "
-       "slow, as they are; choose a rate nearer to it"},
+       "link_bandwidth is 900TB/s, and NVLink 4 on NVSwitch 3 has 450 GB/s: links may be at most 1000 times as fast or "
+       "as slow; choose a closer rate"},
       {"run --seq 1001",
        "1001 tokens (batch x sequence) cannot be split over 8 ranks; choose a multiple of 8, such as 1000 or 1008"},
-      {"run --seq 1G --batch 4", "batch 4 times seq 1G is too large; the most is 1G tokens"},
+      {"run --seq 1G --batch 4", "batch 4 times seq 1G is too large; the limit is 1G tokens"},
       {"run --dtype fp64", "--dtype: unknown dtype 'fp64'; known dtypes: bf16, fp16, fp32, fp8"},
       {"run --slices 0 --strategy sliced", "--slices: '0' is out of range; choose 1 to 1K slices"},
       {"run --slices 4 --strategy serial,commfuse",
@@ -78,12 +76,13 @@ TEST(CommfuseSimRun, EveryMistakeIsOneSentenceWithItsRemedyAndExitsWith2) {
       {"run --form ring --strategy serial",
        "strategy.form is ring, but strategy serial does not use it; remove it or add a strategy that does"},
       {"run -o jsn", "--output: unknown format 'jsn'; did you mean 'json'?"},
-      {"run --axis seq=1K,2K --trace t.json", "--trace: there are 2 points; choose one, or remove it"},
+      {"run --axis seq=1K,2K --trace t.json",
+       "--trace: requires a single point, but there are 2; choose one point, or remove it"},
       {"run --trace absent/t.json",
-       "absent/t.json cannot be written: there is no folder absent; create it or choose another path"},
+       "absent/t.json cannot be written: folder absent does not exist; create it or choose another path"},
       {"run -j x", "--threads: 'x' is not a whole number; write one, such as 4"},
       {"run --axis sqe=1K", "--axis sqe=1K: unknown setting 'sqe'; did you mean 'seq'?"},
-      {"run --axis seq=8K..1K", "--axis seq=8K..1K: '8K..1K' runs downwards; write 1K..8K"},
+      {"run --axis seq=8K..1K", "--axis seq=8K..1K: '8K..1K' is descending; write 1K..8K"},
       {"run --config absent.yaml", "absent.yaml: cannot be read (No such file or directory); check the path"},
   };
   for (const Mistake& mistake : mistakes) {
@@ -100,7 +99,7 @@ TEST(CommfuseSimRun, RefusesADrawingBelowMachineReadableOutput) {
     const Outcome outcome = run_program("commfuse-sim run --plot --seq 1001 -o " + format);
     EXPECT_EQ(outcome.code, 2);
     EXPECT_EQ(outcome.out, "");
-    EXPECT_EQ(outcome.err, "--plot: goes below a table; leave out --plot, or -o " + format + "\n");
+    EXPECT_EQ(outcome.err, "--plot requires -o table; remove --plot, or -o " + format + "\n");
   }
 }
 
@@ -195,7 +194,8 @@ TEST(CommfuseSimRun, ALabWorkloadNamedByItsFileIsSimulated) {
 TEST(CommfuseSimRun, AnExportRefusesPricesThatChangeAtRunTime) {
   const Outcome outcome = run_program("commfuse-sim schedule export --strategy serial --interference dynamic -o goal");
   EXPECT_EQ(outcome.code, 2);
-  EXPECT_EQ(outcome.err, "an export has one price an op; leave out faults, and choose --interference static or none\n");
+  EXPECT_EQ(outcome.err,
+            "an export has one duration per op; remove faults, and choose --interference static or none\n");
 }
 
 TEST(CommfuseSimRun, TheLastOfARepeatedFlagWins) {

@@ -114,7 +114,7 @@ TEST(ScheduleExport, ChakraIsOneFilePerRank) {
   EXPECT_EQ(folder.names(), (std::vector<std::string>{"ring.0.et", "ring.1.et", "ring.2.et", "ring.3.et"}));
   EXPECT_GT(fs::file_size(folder / "ring.3.et"), 500U);
   EXPECT_EQ(exported(std::string("-o chakra ") + ring).err,
-            "chakra is one file a rank; say where with --out, as in --out traces/mine\n");
+            "chakra writes one file per rank; name them with --out, as in --out traces/mine\n");
 }
 
 TEST(ScheduleExport, AScheduleFromAFileIsPricedLikeAGeneratedOne) {
@@ -123,12 +123,11 @@ TEST(ScheduleExport, AScheduleFromAFileIsPricedLikeAGeneratedOne) {
   EXPECT_EQ(count_of(goal.out, ": send 33554432b to "), 4U);  // One shard, and then two.
   EXPECT_EQ(count_of(goal.out, ": send 67108864b to "), 4U);
   EXPECT_EQ(exported("doubling -o goal --ranks 8").err,
-            "doubling.yaml is for ranks 4, but --ranks says 8; write 4 there, or remove it\n");
+            "doubling.yaml is for ranks 4, but --ranks requests 8; write 4 there, or remove it\n");
   EXPECT_EQ(exported("doubling -o goal --strategy serial").err,
             "a strategy chooses among generated schedules; remove it, or the file\n");
-  EXPECT_EQ(exported("doubling --seq 8K").err,
-            "--seq: a file is exported as it is in a format without times; remove it\n");
-  EXPECT_EQ(exported("doubling doubling").err, "one schedule is taken at a time; name one file\n");
+  EXPECT_EQ(exported("doubling --seq 8K").err, "--seq: formats without times export a file unchanged; remove it\n");
+  EXPECT_EQ(exported("doubling doubling").err, "a single schedule is required; name one file\n");
 }
 
 TEST(ScheduleExport, AWrongFileIsNotExported) {
@@ -148,16 +147,17 @@ TEST(ScheduleExport, AWrongFileIsNotExported) {
 TEST(ScheduleExport, TakesAndNamesTheFastestOfSeveralSchedules) {
   const Outcome outcome = exported("--strategy sliced --seq 8K --scope mlp --ranks 8");
   EXPECT_EQ(outcome.code, 0);
-  EXPECT_EQ(outcome.err, "the fastest at this point is taken: sliced (k=8)\n");  // The README's demo shows this line.
+  EXPECT_EQ(outcome.err,
+            "using the fastest schedule at this point: sliced (k=8)\n");  // The README's demo shows this line.
   EXPECT_NE(outcome.out.find("name: \"sliced (k=8) mlp\"\n"), std::string::npos) << outcome.out.substr(0, 200);
   const Outcome variants = exported("--strategy sliced --variants all");
   EXPECT_EQ(variants.code, 2);
-  EXPECT_NE(variants.err.find("or leave --variants out for the fastest\n"), std::string::npos) << variants.err;
+  EXPECT_NE(variants.err.find("or remove --variants to take the fastest\n"), std::string::npos) << variants.err;
   const Outcome several = exported("--strategy serial,sliced");
   EXPECT_EQ(several.code, 2);
-  EXPECT_EQ(several.err,
-            "one schedule is taken at a time, but these settings choose serial, sliced; choose a strategy with "
-            "--strategy\n");
+  EXPECT_EQ(
+      several.err,
+      "a single schedule is required, but these settings choose serial, sliced; choose a strategy with --strategy\n");
 }
 
 TEST(ScheduleExport, UserErrorsExitWith2) {
@@ -170,7 +170,7 @@ TEST(ScheduleExport, UserErrorsExitWith2) {
   EXPECT_EQ(exported("-o goal --message-order dat").err,
             "--message-order: unknown order 'dat'; did you mean 'data'?\n");
   EXPECT_EQ(exported("-o goal --strategy serial --size experts=4").err,
-            "--size: the model gives all sizes of a generated schedule; remove it, or name a file\n");
+            "--size: the model defines all sizes of a generated schedule; remove it, or name a file\n");
   EXPECT_EQ(exported("-o goal --strategy serial --ranks 16").err,
             "16 ranks do not fit h100-sxm, which has 8 GPUs; choose ranks up to 8\n");
   EXPECT_EQ(exported("no-such.yaml").code, 2);

@@ -65,13 +65,13 @@ TEST_F(ScheduleFiles, ForAMillionRanksAreProvedButNotListedOneByOne) {
   EXPECT_EQ(run_program("commfuse-sim schedule show -o yaml " + file).code, 0);
   const Outcome shown = run_program("commfuse-sim schedule show " + file);
   EXPECT_EQ(shown.code, 2);
-  EXPECT_EQ(shown.err, "1048576 ranks are too many to show step by step; choose ranks up to 4096\n");
+  EXPECT_EQ(shown.err, "1048576 ranks are too many to show step by step; choose at most 4096 ranks\n");
   const Outcome mutated = run_program("commfuse-sim schedule mutate " + file);
   EXPECT_EQ(mutated.code, 2);
-  EXPECT_EQ(mutated.err, "1048576 ranks are too many to mutate; choose ranks up to 4096\n");
+  EXPECT_EQ(mutated.err, "1048576 ranks are too many to mutate; choose at most 4096 ranks\n");
   const Outcome exported = run_program("commfuse-sim schedule export -o json " + file);
   EXPECT_EQ(exported.code, 2);
-  EXPECT_EQ(exported.err, "1048576 ranks are too many to export; choose ranks up to 4096\n");
+  EXPECT_EQ(exported.err, "1048576 ranks are too many to export; choose at most 4096 ranks\n");
 }
 
 TEST_F(ScheduleFiles, WithManyBlocksAreNotMutated) {
@@ -177,8 +177,8 @@ TEST_F(ScheduleFiles, OwnDimensionsTakeTheirSizeFromTheCommandLine) {
   const Outcome missing = run_program("commfuse-sim run --schedule " + file);
   EXPECT_EQ(missing.code, 2);
   EXPECT_EQ(missing.err,
-            "experts.yaml: dimension 'experts' has no size: a model gives tokens, batch, hidden, qkv, attention, head, "
-            "ffn; add --size experts=ELEMENTS\n");
+            "experts.yaml: dimension 'experts' has no size: a model defines tokens, batch, hidden, qkv, attention, "
+            "head, ffn; add --size experts=ELEMENTS\n");
   const json rows = rows_of("--schedule " + file + " --size experts=10K --seq 2K");
   ASSERT_EQ(rows.size(), 1U);
   EXPECT_EQ(rows[0].at("scope"), "file");
@@ -211,11 +211,12 @@ TEST_F(ScheduleFiles, FiguresDrawFilesBesideStrategies) {
   }
   const Outcome two = run_program("commfuse-sim run --schedule doubling --axis seq=1K,2K --figure " + figure);
   EXPECT_EQ(two.code, 2);
-  EXPECT_EQ(two.err, "--figure: there are 2 points; choose one, or remove it\n");
+  EXPECT_EQ(two.err, "--figure: requires a single point, but there are 2; choose one point, or remove it\n");
   const Outcome png = run_program("commfuse-sim run --seq 2K --figure x.png");
   EXPECT_EQ(png.code, 2);
-  EXPECT_EQ(png.err,
-            "--figure: 'x.png' does not end in .svg; use such a name, or draw other formats with commfuse-sim plot\n");
+  EXPECT_EQ(
+      png.err,
+      "--figure writes SVG, and 'x.png' does not end in .svg; rename it, or use commfuse-sim plot for other formats\n");
 }
 
 TEST_F(ScheduleFiles, AFailedProofPrintsItsFindingsAndExitsWith4) {
@@ -253,17 +254,17 @@ TEST_F(ScheduleFiles, EveryMistakeIsOneSentenceWithItsRemedyAndExitsWith2) {
        "absent.yaml: this file cannot be read; give the path of a schedule in YAML\n" + broken +
            ":22:17: 'exchagne' is none of the op kinds; did you mean 'exchange'?"},
       {"commfuse-sim run --schedule doubling --ranks 8",
-       "doubling.yaml is for ranks 4, but --ranks says 8; write 4 there, or remove it"},
+       "doubling.yaml is for ranks 4, but --ranks requests 8; write 4 there, or remove it"},
       {"COMMFUSE_SCOPE=mlp commfuse-sim run --schedule doubling",
-       "doubling.yaml is for scope qkv, but COMMFUSE_SCOPE says mlp; write qkv there, or remove it"},
+       "doubling.yaml is for scope qkv, but COMMFUSE_SCOPE requests mlp; write qkv there, or remove it"},
       {"commfuse-sim run --schedule doubling --seq 1001",
        "1001 tokens cannot be cut into 4 equal blocks, as doubling does; choose a multiple of 4, such as 1000 or 1004"},
-      {"commfuse-sim run --schedule doubling --size qkv=3", "--size: the model gives the size of 'qkv'; remove it"},
-      {"commfuse-sim run --size experts=3", "--size: no schedule has a dimension 'experts'; remove it"},
+      {"commfuse-sim run --schedule doubling --size qkv=3", "--size: the model defines the size of 'qkv'; remove it"},
+      {"commfuse-sim run --size experts=3", "--size: unknown dimension 'experts'; remove it"},
       {"commfuse-sim run --schedule doubling --size experts",
-       "--size: 'experts' is not a dimension with its elements; write one as in experts=64, up to 1G"},
+       "--size: 'experts' does not give a dimension its elements; write one as in experts=64, up to 1G"},
       {"commfuse-sim run --schedule doubling --size experts=0",
-       "--size: 'experts=0' is not a dimension with its elements; write one as in experts=64, up to 1G"},
+       "--size: 'experts=0' does not give a dimension its elements; write one as in experts=64, up to 1G"},
       {"commfuse-sim run --schedule doubling --size a=1 --size a=2", "--size: 'a' is given twice; keep one of them"},
       {"commfuse-sim schedule show doubling --ranks 4",
        "--ranks chooses among generated schedules; remove it, or the file"},

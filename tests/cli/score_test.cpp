@@ -66,7 +66,7 @@ TEST_F(ScoreCommand, RowsAreLinesOfCsv) {
   for (const char* other : {" -o json", " --dynamic"}) {
     const Outcome refused = run_program(std::string("commfuse-sim score --rows") + other);
     EXPECT_EQ(refused.code, 2);
-    EXPECT_EQ(refused.err, "--rows prints CSV of tables alone; remove --dynamic and -o\n");
+    EXPECT_EQ(refused.err, "--rows prints only CSV of tables; remove --dynamic and -o\n");
   }
   EXPECT_NEAR(std::abs(signed_error), error, 1e-4);
   EXPECT_NEAR(predicted / 200.0 - 1.0, signed_error, 1e-4);
@@ -99,20 +99,19 @@ TEST_F(ScoreCommand, AGateThatAppliesToNoRowIsAMistake) {
   const Outcome kind = run_program("commfuse-sim score --kind attention --max-median 1 --data " + path);
   EXPECT_EQ(kind.code, 2);
   EXPECT_EQ(kind.out, "");
-  EXPECT_EQ(kind.err,
-            "--kind attention: no table of this kind was scored; name one with --data, or leave --kind out\n");
+  EXPECT_EQ(kind.err, "--kind attention: no table of this kind was scored; name one with --data, or remove --kind\n");
   const std::string skipped = write("skipped.csv", "hw,dtype,m,n,k,time_us\nTPU,bf16,4096,4096,4096,200\n");
   EXPECT_EQ(run_program("commfuse-sim score --data " + skipped).code, 0);
   const Outcome none = run_program("commfuse-sim score --kind gemm --data " + skipped);
   EXPECT_EQ(none.code, 2);
   EXPECT_EQ(none.err,
             "--kind gemm: no table of this kind was scored (no hardware file is known as 'TPU'); name one with --data, "
-            "or leave --kind out\n");
+            "or remove --kind\n");
   const Outcome gate = run_program("commfuse-sim score --max-p90 20 --data " + skipped);
   EXPECT_EQ(gate.code, 2);
   EXPECT_EQ(gate.err,
             "--max-p90: no row was scored (no hardware file is known as 'TPU'); name other tables with --data, or "
-            "leave --max-p90 out\n");
+            "remove --max-p90\n");
 }
 
 TEST_F(ScoreCommand, CellsThatAreNotUtf8StillMakeJson) {
@@ -145,7 +144,7 @@ TEST_F(ScoreCommand, KindSelectsTables) {
 TEST_F(ScoreCommand, UnknownKindsAndFilesThatAreNotTablesAreRefused) {
   const Outcome kind = run_program("commfuse-sim score --kind gem --max-median 1");
   EXPECT_EQ(kind.code, 2);
-  EXPECT_EQ(kind.err.find("--kind does not know 'gem'; did you mean 'gemm'?"), 0U) << kind.err;
+  EXPECT_EQ(kind.err.find("--kind: unknown kind 'gem'; did you mean 'gemm'?"), 0U) << kind.err;
   const std::string path = write("settings.yaml", "seq: 1K\n");
   const Outcome file = run_program("commfuse-sim score --max-median 1 --data " + path);
   EXPECT_EQ(file.code, 2);

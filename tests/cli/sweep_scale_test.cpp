@@ -51,7 +51,7 @@ TEST_F(SweepScale, SevenShardsMergedLeaveTheBytesOfOneProcess) {
   for (int part = 7; part >= 1; --part) {
     const Outcome shard = run_program(sweep("all", "--shard " + std::to_string(part) + "/7"));
     EXPECT_EQ(shard.code, 3) << shard.err;
-    EXPECT_NE(shard.out.find("when all are there: commfuse-sim merge all\n"), std::string::npos) << shard.out;
+    EXPECT_NE(shard.out.find("when all shards are complete: commfuse-sim merge all\n"), std::string::npos) << shard.out;
   }
   expect_same("all", run_program("commfuse-sim merge all -o csv"));
 }
@@ -147,16 +147,16 @@ TEST_F(SweepScale, MergeRefusesAShardTwiceAndOneOfAnotherSweep) {
   }
   fs::copy_file("all/shard-1-of-2.sqlite", "all/shard-1-of-2.copy.sqlite");
   EXPECT_EQ(run_program("commfuse-sim merge all").err,
-            "shard 1-of-2 is there twice, as all/shard-1-of-2.copy.sqlite and as all/shard-1-of-2.sqlite; leave one "
-            "out\n");
+            "shard 1-of-2 appears twice, as all/shard-1-of-2.copy.sqlite and as all/shard-1-of-2.sqlite; remove one\n");
   fs::remove("all/shard-1-of-2.copy.sqlite");
   run_program(sweep("other", "--shard 1/2 --batch 2"));
-  EXPECT_EQ(run_program("commfuse-sim merge new other/shard-1-of-2.sqlite all/shard-2-of-2.sqlite").err,
-            "all/shard-2-of-2.sqlite and other/shard-1-of-2.sqlite are of different sweeps; merge those of one\n");
+  EXPECT_EQ(
+      run_program("commfuse-sim merge new other/shard-1-of-2.sqlite all/shard-2-of-2.sqlite").err,
+      "all/shard-2-of-2.sqlite and other/shard-1-of-2.sqlite belong to different sweeps; merge shards of one sweep\n");
   run_program(sweep("thirds", "--shard 1/3"));
   EXPECT_EQ(run_program("commfuse-sim merge new thirds/shard-1-of-3.sqlite all/shard-2-of-2.sqlite").err,
-            "all/shard-2-of-2.sqlite is one of 2 shards and thirds/shard-1-of-3.sqlite one of 3; merge those that were "
-            "cut alike\n");
+            "all/shard-2-of-2.sqlite is one of 2 shards and thirds/shard-1-of-3.sqlite one of 3; merge shards of the "
+            "same count\n");
 }
 
 TEST_F(SweepScale, MergeKeepsForeignFilesAndNamesTheRemedy) {
@@ -172,7 +172,7 @@ TEST_F(SweepScale, MergeKeepsForeignFilesAndNamesTheRemedy) {
     EXPECT_EQ(outcome.code, 2);
     EXPECT_EQ(outcome.err, sentence);
   };
-  const std::string remedy = "; merge into a new folder, and name the shards behind it\n";
+  const std::string remedy = "; merge into a new folder, and name the shards after it\n";
   fs::create_directory("notes");
   std::ofstream("notes/diary.txt") << "years of work";
   refused("notes", "FOLDER: 'notes' holds other files" + remedy);
@@ -208,8 +208,8 @@ TEST_F(SweepScale, DetectsTwoProcessesOnOneStore) {
       " > first.txt & pid=$!; until [ -s out/results.sqlite ]; do sleep 0.01; done; kill -STOP $pid; " +
       sweep("out", "--samples 4096") + "; code=$?; kill -CONT $pid; kill -TERM $pid; wait $pid; exit $code'");
   EXPECT_EQ(outcome.code, 1);
-  EXPECT_NE(outcome.err.find("out/results.sqlite is in use by another process; wait until that has ended, or choose "
-                             "another folder\n"),
+  EXPECT_NE(outcome.err.find(
+                "out/results.sqlite is in use by another process; wait until it ends, or choose another folder\n"),
             std::string::npos)
       << outcome.err;
 }

@@ -72,8 +72,8 @@ TEST_F(SweepTest, ALargeSweepNamesTheCommandForItsReport) {
       "outputs: [report, map]\n");
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const std::string command = "commfuse-sim report " + path("out") + " --out " + path("out/report.html");
-  EXPECT_EQ(outcome.err, "no report.html: of 24531 rows, over 20000, one is made when asked: " + command +
-                             "\nno map: it shows 20000 rows at most, and there are 24531; narrow the sweep\n");
+  EXPECT_EQ(outcome.err, "no report.html: 24531 rows exceed the limit of 20000; write it with " + command +
+                             "\nno map: 24531 rows exceed the limit of 20000; narrow the sweep\n");
   EXPECT_EQ(outcome.out.rfind("24531 points, 24531 rows in ", 0), 0U) << outcome.out;
   EXPECT_EQ(names_in("out"), (Names{"results.sqlite", "settings.yaml"}));
   ASSERT_EQ(run_program(command).code, 0);
@@ -200,7 +200,7 @@ TEST_F(SweepTest, ForceIsRefusedWhileAnotherProcessHasTheStore) {
   const Outcome outcome = sweep(small, "--seq 4K --force");
   EXPECT_EQ(outcome.code, 2);
   EXPECT_EQ(outcome.err, path("out/results.sqlite") +
-                             " is in use by another process; wait until that has ended, or choose another folder\n");
+                             " is in use by another process; wait until it ends, or choose another folder\n");
   EXPECT_EQ(written("settings.yaml"), settings);
   EXPECT_EQ(written("results.sqlite"), store);
 }
@@ -232,7 +232,7 @@ TEST_F(SweepTest, ForceKeepsAForeignDatabaseUnderOneOfItsNames) {
   const Outcome outcome = sweep(small, "--seq 4K --force");
   EXPECT_EQ(outcome.code, 2);
   EXPECT_EQ(outcome.err, path("out/shard-notes.sqlite") +
-                             " is a database, but no result store of commfuse; choose another file or folder\n");
+                             " is a database, but not a result store of commfuse; choose another file or folder\n");
   EXPECT_EQ(names_in("out"), names);
 }
 
@@ -253,7 +253,7 @@ TEST_F(SweepTest, DoesNotChangeTheTargetOfALinkInItsFolder) {
   const Outcome outcome = sweep(small);
   EXPECT_EQ(outcome.code, 2);
   EXPECT_EQ(outcome.err,
-            path("out/results.sqlite") + " is a symbolic link, and a sweep writes to its own folder only; remove it\n");
+            path("out/results.sqlite") + " is a symbolic link, but a sweep writes only to its own folder; remove it\n");
 }
 
 TEST_F(SweepTest, RefusesSettingsThatAreNotARegularFile) {
@@ -355,8 +355,7 @@ TEST_F(SweepTest, AnInterruptKeepsWhatIsDoneExitsWith143AndCanBeResumed) {
                                       " ]; do sleep 0.01; done; kill -TERM $pid; wait $pid'");
   EXPECT_EQ(outcome.code, 143) << outcome.err;
   EXPECT_EQ(outcome.out, "");
-  EXPECT_NE(outcome.err.find(" of 1600 points are stored, and the same command goes on from there\n"),
-            std::string::npos)
+  EXPECT_NE(outcome.err.find(" of 1600 points are stored, and the same command resumes there\n"), std::string::npos)
       << outcome.err;
   EXPECT_EQ(names_in("out"), (Names{"results.sqlite", "settings.yaml"}));
   const Outcome rest = run_program(command + " -o csv");

@@ -120,15 +120,15 @@ TEST(ValidateCheck, TheSameSeedGivesTheSameBytes) {
 }
 
 TEST(ValidateCheck, UnknownWordsAreAnsweredWithTheNearestWord) {
-  EXPECT_EQ(refusal("--strategy comfuse"), "--strategy does not know 'comfuse'; did you mean 'commfuse'?\n");
+  EXPECT_EQ(refusal("--strategy comfuse"), "--strategy: unknown value 'comfuse'; did you mean 'commfuse'?\n");
   const std::string known = "known strategies: " + test::known_strategies() + ", all\n";
-  EXPECT_EQ(refusal("--strategy serial,x"), "--strategy does not know 'x'; " + known);
-  EXPECT_EQ(refusal("--strategy ''"), "--strategy does not know ''; " + known);
+  EXPECT_EQ(refusal("--strategy serial,x"), "--strategy: unknown value 'x'; " + known);
+  EXPECT_EQ(refusal("--strategy ''"), "--strategy: unknown value ''; " + known);
   EXPECT_EQ(refusal("--strategy all,serial"),
             "--strategy: 'all' cannot be combined with other values; write --strategy all\n");
-  EXPECT_EQ(refusal("--scope mpl"), "--scope does not know 'mpl'; did you mean 'mlp'?\n");
-  EXPECT_EQ(refusal("--dtype fp8"), "--dtype does not know 'fp8'; known dtypes: bf16, fp16, fp32\n");
-  EXPECT_EQ(refusal("-o jsn"), "--output does not know 'jsn'; did you mean 'json'?\n");
+  EXPECT_EQ(refusal("--scope mpl"), "--scope: unknown value 'mpl'; did you mean 'mlp'?\n");
+  EXPECT_EQ(refusal("--dtype fp8"), "--dtype: unknown value 'fp8'; known dtypes: bf16, fp16, fp32\n");
+  EXPECT_EQ(refusal("-o jsn"), "--output: unknown value 'jsn'; did you mean 'json'?\n");
   EXPECT_EQ(refusal("--rank 4"), "unknown flag '--rank'; did you mean '--ranks'?\n");
 }
 
@@ -136,7 +136,7 @@ TEST(ValidateCheck, NumbersOutOfRangeAreRefused) {
   const std::string write = " is not a whole number; write a number, a list or a range, such as 4, 2,4,8 or 1..8\n";
   EXPECT_EQ(refusal("--ranks 0..8"), "--ranks: 0 is out of range; write whole numbers from 1 to 64\n");
   EXPECT_EQ(refusal("--ranks 65"), "--ranks: 65 is out of range; write whole numbers from 1 to 64\n");
-  EXPECT_EQ(refusal("--ranks 8..2"), "--ranks: '8..2' runs downwards; write 2..8\n");
+  EXPECT_EQ(refusal("--ranks 8..2"), "--ranks: '8..2' is descending; write 2..8\n");
   EXPECT_EQ(refusal("--ranks -2"), "--ranks: '-2'" + write);
   EXPECT_EQ(refusal("--ranks eight"), "--ranks: 'eight'" + write);
   EXPECT_EQ(refusal("--seed -1"), "--seed: '-1' is not a whole number of at least 0; write one, as in --seed 1\n");
@@ -152,7 +152,7 @@ TEST(ValidateCheck, HelpShowsExamplesAndExitCodes) {
   const Outcome outcome = run_program("commfuse-validate check --help-all");
   EXPECT_EQ(outcome.code, 0);
   EXPECT_NE(outcome.out.find("\n  commfuse-validate check --strategy all --ranks 1..8\n"), std::string::npos);
-  EXPECT_NE(outcome.out.find("Exit codes: 0 all right; 3 --limit left schedules out; 4 a schedule failed; 2\n"
+  EXPECT_NE(outcome.out.find("Exit codes: 0 all right; 3 --limit skipped schedules; 4 a schedule failed; 2\n"
                              "the input is wrong; 1 failed; 69 there is no GPU."),
             std::string::npos);
 }
@@ -180,7 +180,7 @@ TEST(ValidateCheck, ThreadsGiveTheInterpretersBits) {
 }
 
 TEST(ValidateCheck, ExecutorsAndSeedsAreChecked) {
-  EXPECT_EQ(refusal("--executor cpus"), "--executor does not know 'cpus'; did you mean 'cpu'?\n");
+  EXPECT_EQ(refusal("--executor cpus"), "--executor: unknown value 'cpus'; did you mean 'cpu'?\n");
   EXPECT_EQ(refusal("--chaos 0"), "--chaos: '0' is not a whole number of at least 1; write one, as in --chaos 1\n");
 }
 

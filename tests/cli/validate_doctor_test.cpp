@@ -151,7 +151,7 @@ TEST(DoctorCommand, MistakesAreNamed) {
     return outcome.err;
   };
   EXPECT_EQ(refusal("--root /nowhere"),
-            "--root: '/nowhere' is not a folder; give the one that has proc, sys and dev of the node\n");
+            "--root: '/nowhere' is not a folder; give the folder that has proc, sys and dev of the node\n");
   EXPECT_NE(refusal("--skip rmda").find("--skip: unknown check 'rmda'; did you mean 'rdma'?"), std::string::npos);
   EXPECT_NE(refusal("--fail-on worse").find("--fail-on: unknown word 'worse'"), std::string::npos);
   EXPECT_NE(refusal("-o xml").find("--output: unknown format 'xml'"), std::string::npos);

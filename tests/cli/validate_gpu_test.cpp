@@ -57,7 +57,7 @@ TEST(ValidateGpu, FlagsThatMakeNoSenseAreNamedBeforeAnythingIsLoaded) {
             "--partition: '0' is not a whole number from 1 to 1024; write one, as in --partition 1\n");
   EXPECT_EQ(refusal("--attention-by flash"),
             "--attention-by: unknown kernel 'flash'; known kernels: auto, cudnn, cublaslt\n");
-  EXPECT_NE(refusal("--compute emulated").find("a GPU does the real thing"), std::string::npos);
+  EXPECT_NE(refusal("--compute emulated").find("GPU executors always compute"), std::string::npos);
   EXPECT_EQ(run_program("commfuse-validate probe --stage lunch").code, 2);
 }
 
@@ -93,7 +93,7 @@ TEST(ValidateGpu, ARecordOfLinksTakesNoFlagsOfMeasuring) {
     const Outcome outcome = run_program(std::string("commfuse-validate links never.json ") + flag);
     EXPECT_EQ(outcome.code, 2) << flag;
     EXPECT_EQ(outcome.err,
-              name + " says how to measure, but a record was measured; remove " + name + ", or the record\n");
+              name + " applies to a measurement, but a record was given; remove " + name + ", or the record\n");
   }
 }
 
@@ -101,7 +101,7 @@ TEST(ValidateGpu, RanksOnGpusNeedALauncher) {
   const Outcome outcome = run_program("commfuse-validate check --executor nccl");
   EXPECT_EQ(outcome.code, 2);
   EXPECT_EQ(outcome.err,
-            "each rank is a process, and only one was started; start more, as in mpirun -np 8 or torchrun\n");
+            "each rank is a process, but only one was started; start more, as in mpirun -np 8 or torchrun\n");
 }
 
 TEST(FirstRun, WithoutAGpuStopsAtOnceInOneSentenceWith69) {

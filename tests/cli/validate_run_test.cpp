@@ -66,15 +66,14 @@ TEST(ValidateRun, WritesARecordThatCompareReads) {
   const Outcome page = run_program("commfuse-validate compare r.json --page page.html");
   EXPECT_EQ(page.code, 0) << page.err;
   const std::string html = test::contents_of("page.html");
-  EXPECT_NE(html.find(", as predicted and as one traced iteration went"), std::string::npos);
+  EXPECT_NE(html.find(", predicted and in one traced iteration"), std::string::npos);
   EXPECT_NE(html.find(shows), std::string::npos);
   EXPECT_NE(html.find("commfuse-validate compare r.json --hardware "), std::string::npos);
   RunRecord without = record;
   without.runs.front().spans.clear();
   std::ofstream("without.json") << to_json(without);
-  EXPECT_EQ(refusal("compare without.json --by-op"), "without.json: of " + record.runs.front().strategy +
-                                                         " it has not the spans of all ops; measure again, with "
-                                                         "--spans\n");
+  EXPECT_EQ(refusal("compare without.json --by-op"), "without.json: " + record.runs.front().strategy +
+                                                         " lacks the spans of some ops; measure again with --spans\n");
   const Outcome over = run_program("commfuse-validate compare r.json --limit 0");
   EXPECT_EQ(over.code, 4) << over.out;
   EXPECT_NE(over.out.find("differ"), std::string::npos);
@@ -122,30 +121,30 @@ TEST(ValidateRun, RefusesNonsensicalFlags) {
             "--iterations: 'none' is not a whole number from 1 to 1000000; write one, as in --iterations 25\n");
   EXPECT_EQ(refusal("run --dilation 0"), "--dilation: '0' is not a number from 1 to 1000000; write one, or auto\n");
   EXPECT_EQ(refusal("run --link-bandwidth '1 GB/s'"),
-            "--link-bandwidth and --link-latency are of real links; add --compute real, or leave them out\n");
+            "--link-bandwidth and --link-latency require --compute real; add it, or remove them\n");
   EXPECT_EQ(refusal("run --compute real --link-bandwidth fast"),
             "--link-bandwidth: 'fast' is not a bandwidth; write a number and a unit, as in '2 GB/s'\n");
   EXPECT_EQ(refusal("run --set jitter=default"),
-            "measured times vary by themselves: jitter and faults have to be none, and interference static or none\n");
+            "measured times vary by themselves: set jitter and faults to none, and interference to static or none\n");
   EXPECT_EQ(refusal("run --model mistral-7b --scope attention --ranks 4 --seq 8K"),
-            "mistral-7b sees 4096 keys in some layers, and executors attend to all 8192; choose a scope without "
-            "attention, as mlp, or seq 4096 at most\n");
-  EXPECT_EQ(refusal("compare nowhere.json"),
-            "nowhere.json: there is no such file; have it written by commfuse-validate run --out\n");
+            "mistral-7b attends to 4096 keys in some layers, and executors to all 8192; choose a scope without "
+            "attention, such as mlp, or seq up to 4096\n");
+  EXPECT_EQ(refusal("compare nowhere.json"), "nowhere.json: no such file; write it with commfuse-validate run --out\n");
   EXPECT_EQ(refusal("compare r.json --iterations 3"),
-            "--iterations says how to measure, but a record was measured; leave out one of them\n");
+            "--iterations applies to a measurement, but a record was given; remove one of them\n");
 }
 
 TEST(ValidateRun, LinksAreNeitherEndlessNorBeyondTheClock) {
   const std::string real = "run --compute real --model gpt-2-xl --seq 16 --ranks 2 ";
   for (const char* bandwidth : {"1e-300GB/s", "1B/s", "999kB/s", "1001TB/s", "0GB/s"}) {
-    EXPECT_EQ(refusal(real + "--link-bandwidth " + bandwidth),
-              fmt::format("--link-bandwidth: '{}' is not from 1 MB/s to 1000 TB/s; choose what links have, as in "
-                          "'2 GB/s'\n",
-                          bandwidth));
+    EXPECT_EQ(
+        refusal(real + "--link-bandwidth " + bandwidth),
+        fmt::format(
+            "--link-bandwidth: '{}' is outside 1 MB/s to 1000 TB/s; choose a realistic bandwidth, as in '2 GB/s'\n",
+            bandwidth));
   }
   EXPECT_EQ(refusal("bench --link-bandwidth 1GB/s --link-latency 9000000s"),
-            "--link-latency: '9000000s' is more than 1 s; choose what links have, as in '5 us'\n");
+            "--link-latency: '9000000s' is more than 1 s; choose a realistic latency, as in '5 us'\n");
 }
 
 TEST(ValidateRun, ARecordOfAnotherScheduleIsRefused) {
@@ -155,7 +154,7 @@ TEST(ValidateRun, ARecordOfAnotherScheduleIsRefused) {
   record.runs[0].schedule_sha256 = "00";
   std::ofstream("other.json") << to_json(record);
   EXPECT_EQ(refusal("compare other.json"),
-            "other.json: serial is another schedule now than when it was measured; measure again\n");
+            "other.json: the schedule of serial has changed since it was measured; measure again\n");
   record.runs[0].strategy = "fastest";
   std::ofstream("unknown.json") << to_json(record);
   EXPECT_EQ(refusal("compare unknown.json"), "unknown.json: unknown strategy 'fastest'; measure again\n");

@@ -209,10 +209,10 @@ TEST(VerdictCommand, JobsNeedNoMachineAndNameTheRank) {
             std::string::npos);
   EXPECT_NE(out("markdown").find("| bad.csv | bad | <1% |"), std::string::npos) << out("markdown");
   EXPECT_EQ(run_program("commfuse-validate verdict good.csv --healthy bad.csv").err,
-            "--healthy: FILES are of jobs, whose ranks are compared with each other; remove it\n");
+            "--healthy: FILES describe jobs, whose ranks are compared with each other; remove it\n");
   write("log.txt", log_of("node-a", 1.0));
   EXPECT_EQ(run_program("commfuse-validate verdict log.txt").err,
-            "--expect: nodes are judged against a machine; name it, as in --expect h100-sxm\n");
+            "--expect: name the machine to judge nodes against, as in --expect h100-sxm\n");
 }
 
 TEST(ExpectCommand, PrintsTheSameFiguresInEveryForm) {
@@ -268,10 +268,10 @@ TEST(ExpectCommand, LayersAndStepsHaveTheRangesOfRun) {
 
 TEST(ExpectCommand, ScopesRefuseFlagsOfCollectives) {
   const auto says = [](const std::string& flags) { return run_program("commfuse-sim expect " + flags).err; };
-  EXPECT_EQ(says("--scope layer --sizes 1G"), "--sizes: layers and steps take the place of collectives; remove it\n");
-  EXPECT_EQ(says("--scope layer --nvls off"), "--nvls: --scope takes settings of run with --set; remove it\n");
-  EXPECT_EQ(says("--scope layer --copy 1G"), "--copy: --scope asks for layers and steps alone; remove it\n");
-  EXPECT_EQ(says("--model llama-3.1-8b"), "--model: is of --scope alone; remove it\n");
+  EXPECT_EQ(says("--scope layer --sizes 1G"), "--sizes: --scope replaces collectives by layers and steps; remove it\n");
+  EXPECT_EQ(says("--scope layer --nvls off"), "--nvls: with --scope, --set gives the settings of run; remove it\n");
+  EXPECT_EQ(says("--scope layer --copy 1G"), "--copy: --scope predicts layers and steps only; remove it\n");
+  EXPECT_EQ(says("--model llama-3.1-8b"), "--model: requires --scope; remove it\n");
   EXPECT_NE(says("--scope lyer").find("layer"), std::string::npos);
 }
 
@@ -300,16 +300,16 @@ TEST(ExpectCommand, TakesSizesAsNcclTestsDoesAndRefusesBothWays) {
   const Outcome outcome = run_program("commfuse-sim expect --collective all_gather -b 1024 -e 64K -f 4 -o csv");
   EXPECT_EQ(std::ranges::count(outcome.out, '\n'), 5);
   const auto says = [](const std::string& flags) { return run_program("commfuse-sim expect " + flags).err; };
-  EXPECT_EQ(says("--sizes 1K -b 8"), "--sizes and -b, -e say the same; keep one of them\n");
+  EXPECT_EQ(says("--sizes 1K -b 8"), "--sizes cannot be combined with -b and -e; keep one of them\n");
   EXPECT_EQ(says("--collective broadcast"),
             "--collective: unknown collective 'broadcast'; known collectives: all_gather, reduce_scatter, all_reduce, "
             "all_to_all, send_recv\n");
-  EXPECT_EQ(says("--thresholds aicr -o json"), "--output: --thresholds prints the checker's own form; remove it\n");
+  EXPECT_EQ(says("--thresholds aicr -o json"), "--output: --thresholds prints the checker's own format; remove it\n");
   EXPECT_EQ(says("--thresholds aicr --sizes 1G"),
-            "--sizes: --thresholds prints the sizes that the checker measures; remove it\n");
-  EXPECT_EQ(says("--gemm 8x8x8 --ranks 4"), "--ranks: GEMMs and copies take the place of collectives; remove it\n");
-  EXPECT_EQ(says("--copy 1G --nvls off"), "--nvls: GEMMs and copies are of one GPU; remove it\n");
-  EXPECT_EQ(says("--dtype fp8"), "--dtype: is of --gemm alone; remove it, or add --gemm\n");
+            "--sizes: --thresholds uses the sizes that the checker measures; remove it\n");
+  EXPECT_EQ(says("--gemm 8x8x8 --ranks 4"), "--ranks: --gemm and --copy replace collectives; remove it\n");
+  EXPECT_EQ(says("--copy 1G --nvls off"), "--nvls: --gemm and --copy use a single GPU; remove it\n");
+  EXPECT_EQ(says("--dtype fp8"), "--dtype: requires --gemm; add --gemm, or remove --dtype\n");
   EXPECT_EQ(says("--gemm 8Kx8K"), "--gemm: '8Kx8K' is not a GEMM; write m, n and k up to 16M, as in 4096x8192x8192\n");
   EXPECT_EQ(says("--nodes 2"), "--nodes: h100-sxm has no network; use a cluster such as dgx-h100-x2\n");
 }

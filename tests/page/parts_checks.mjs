@@ -126,7 +126,7 @@ export async function checkWords(page, checks) {
   await of('timeUnit(9999).text(9999) + timeUnit(147120).text(147120)', "9999.0\u202f\u00b5s147.120\u202fms");
   const told = "Train on 256 h100 (TP 4, PP 4 with 4 pieces each, DP 16) with commfuse at 7 of 8 sites, sliced at 1: 75.3 days (61.2 to 93.4), $1.30M ($1.05M to $1.61M), $0.6477 per million tokens. The chance of meeting the deadline is 91%; serial collectives would take 12.7% longer, data slicing (CoC) 4.3%.";
   await of(`planReasons(${JSON.stringify(told)})`, "Layout: TP 4, PP 4 with 4 pieces each, DP 16, with commfuse at 7 of 8 sites, sliced at 1, for $0.6477 per million tokens. Serial collectives would take 12.7% longer, data slicing (CoC) 4.3%.");
-  const none = JSON.stringify({ asked: {}, verdict: "No option meets the limits: the deadline needs about 17,000 h100. For h100, the deadline binds: the shortest run takes 43.4 days on 5248 GPUs, 2.29 times the 19 days that are allowed." });
+  const none = JSON.stringify({ asked: {}, verdict: "No option meets the limits: the deadline needs about 17,000 h100. For h100, the deadline binds: the shortest run takes 43.4 days on 5248 GPUs, 2.29 times the allowed 19 days." });
   await of(`planHeadline(undefined, ${none}, "$")`, "No option meets the limits: the deadline needs about 17,000 h100.");
   await of('limitWords({ asked: { deadline_days: 90, budget: 2e6 } }, "$")', "deadline, 90 days; budget, $2.00M");
   await of('["price -20 %", "links x0.5"].map((change) => changeText({ change }))', ["price \u221220%", "links \u00d70.5"]);

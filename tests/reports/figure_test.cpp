@@ -199,9 +199,9 @@ TEST(Heatmap, MapsOfTheSameRowsShareTheirColours) {
 
 TEST(Heatmap, TheDifferenceCountsWinsLossesAndTies) {
   const Figure figure = mfu_difference(four_points(), "commfuse");
-  EXPECT_EQ(figure.title,
-            "commfuse against the best other: ahead at 1, behind at 1, a tie at 1; at most +15.0 points (ranks 4, "
-            "seq 2K)");
+  EXPECT_EQ(
+      figure.title,
+      "commfuse against the next best: ahead at 1, behind at 1, a tie at 1; at most +15.0 points (ranks 4, seq 2K)");
   const std::vector<CellMark> cells = marks_of<CellMark>(figure);
   EXPECT_TRUE(cells[1].framed);
   EXPECT_EQ(cells[2].text, "\u22122.0");

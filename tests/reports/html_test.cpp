@@ -224,14 +224,16 @@ TEST(Html, ThePageStatesItsSubjectBelowTheTitle) {
 
 TEST(Html, DefinitionsAreBelowTheVerdict) {
   const std::string html = html_report(small_sweep());
-  EXPECT_NE(html.find("serial, the baseline, hides none. Paying or losing takes more than 2% and a probability of 80%"),
-            std::string::npos);
-  EXPECT_EQ(html.find("A bound is what"), std::string::npos);
+  EXPECT_NE(
+      html.find(
+          "serial, the baseline, hides none. To pay or lose, overlap needs more than 2% and a probability of 80%"),
+      std::string::npos);
+  EXPECT_EQ(html.find("A bound is reached"), std::string::npos);
   std::vector<ResultRow> rows = small_rows();
   ResultRow bound = row("fused_kernel", 2, 2048, 1400us);
   bound.bound = true;
   rows.insert(rows.begin() + 4, bound);
-  EXPECT_NE(html_report(small_sweep(rows)).find("A bound is what no implementation reaches"), std::string::npos);
+  EXPECT_NE(html_report(small_sweep(rows)).find("A bound is reached by no implementation"), std::string::npos);
   EXPECT_NE(html_report(small_sweep(rows)).find("<dt>commfuse</dt><dd>ranks-1 point-to-point steps"),
             std::string::npos);
 }
@@ -539,8 +541,7 @@ TEST(Html, EveryWordIsDefinedOnceAndProvenanceIsNamed) {
     EXPECT_EQ(count(html, "id=\"def-" + std::string(word.id) + "\""), 1U);
     EXPECT_NE(html.find("href=\"#def-" + std::string(word.id) + "\""), std::string::npos) << word.id;
   }
-  EXPECT_NE(html.find("<dt>prior</dt><dd>assumed, nothing measured behind it; <strong>used here</strong></dd>"),
-            std::string::npos);
+  EXPECT_NE(html.find("<dt>prior</dt><dd>assumed, not measured; <strong>used here</strong></dd>"), std::string::npos);
   EXPECT_NE(html.find("<dt>measured</dt><dd>measured by commfuse on this hardware; not used here</dd>"),
             std::string::npos);
 }
@@ -656,7 +657,7 @@ TEST(PageRows, KeepEvenlySpreadPointsWholeBeyondOnePage) {
   ReportInput input{.title = "large"};
   input.rows = std::move(rows);
   const std::string html = html_report(input);
-  EXPECT_NE(html.find("This page holds 40,000 of 120,000 rows: those of 20,000 points, evenly spread over 60,000."),
+  EXPECT_NE(html.find("This page holds 40,000 of 120,000 rows: those of 20,000 points, evenly spaced over 60,000."),
             std::string::npos)
       << html.substr(html.find("This page holds"), 120);
   EXPECT_LT(html.size(), 5'000'000U);
@@ -705,8 +706,8 @@ TEST(MeasuredPage, ShowsPredictedBesideMeasuredFastestPredictionFirst) {
                       "<td>1510.0</td><td>1560.0</td><td>25</td><td>+2.0%</td><td>not compared</td></tr>"),
             std::string::npos)
       << html.substr(html.find("<tbody>"), 900);
-  EXPECT_NE(html.find("Measured is +2.0% against predicted at most (serial, of 2 measured)"), std::string::npos);
-  EXPECT_NE(html.find("commfuse (ring), as predicted and as one traced iteration went"), std::string::npos);
+  EXPECT_NE(html.find("Measured against predicted: at most +2.0% (serial, of 2 measured)"), std::string::npos);
+  EXPECT_NE(html.find("commfuse (ring), predicted and in one traced iteration"), std::string::npos);
   EXPECT_EQ(Xml(without_doctype(html)).mistake(), "");
 }
 

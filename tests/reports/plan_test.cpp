@@ -129,7 +129,7 @@ TEST(CapacityReport, TheAnswerIsMarkedAndMuchLongerRunsAreCounted) {
   ASSERT_EQ(counts->rows.size(), 3U);
   EXPECT_EQ(counts->answer_row, 1U);
   EXPECT_EQ(counts->rows[1].back(), "answer; knee");
-  EXPECT_TRUE(counts->note.starts_with("Left out: 1 that take more than 393.0 days; JSON and CSV have them. "));
+  EXPECT_TRUE(counts->note.starts_with("Not shown: 1 that take more than 393.0 days; JSON and CSV list them. "));
   const std::string page = plan_page({plan, "c", "v"});
   EXPECT_NE(page.find("<th scope=\"row\" class=\"part long\">share lost to the slowest GPU</th>"), std::string::npos);
   EXPECT_NE(page.find("<tr class=\"fastest\"><th scope=\"row\">h100</th><td>2048</td>"), std::string::npos);
@@ -347,7 +347,7 @@ TEST(CapacityReport, AMissedDeadlineStatesTheGpusItNeeds) {
             std::string::npos);
   EXPECT_EQ(plan_headline(plan), "No option meets the limits: the deadline needs about 19,000 h100.");
   plan.kinds[0].available = 4096;
-  EXPECT_NE(plan_page({plan, "c", "v"}).find("guessed from how days fall with more GPUs; 4096 are available</div>"),
+  EXPECT_NE(plan_page({plan, "c", "v"}).find("extrapolated from smaller numbers of GPUs; 4096 are available</div>"),
             std::string::npos);
   EXPECT_NE(plan_page({plan, "c", "v"})
                 .find("<dt>Shortest run</dt><dd><div class=\"value\">41.5 days</div><div class=\"about\">4096 h100, "

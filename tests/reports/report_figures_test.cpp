@@ -211,7 +211,7 @@ TEST(Lead, CrossesOneWhereStraightLinesInLogarithmsDo) {
   ASSERT_TRUE(figure);
   const PointsMark crossing = marks_of<PointsMark>(*figure).at(0);
   EXPECT_NEAR(crossing.points[0].x, 2048.0, 1e-6);
-  EXPECT_EQ(figure->title, "commfuse is clearly ahead at 1 of 2 points, most with 1.10x (ranks 2, seq 4K)");
+  EXPECT_EQ(figure->title, "commfuse is clearly ahead at 1 of 2 points, at best 1.10x (ranks 2, seq 4K)");
   EXPECT_FALSE(lead_figure(rows, "sliced"));
 }
 
@@ -276,10 +276,9 @@ TEST(SavingMap, AgreesWithTheMapOfWinners) {
   ASSERT_EQ(maps.size(), 1U);
   const std::optional<Figure> figure = saving_figure(maps[0]);
   ASSERT_TRUE(figure);
-  EXPECT_EQ(
-      figure->title,
-      "Overlap saves 1.0% of serial's time in the median of 3 points: it pays at 1, loses at 1 and is too close to "
-      "call at 1");
+  EXPECT_EQ(figure->title,
+            "Overlap saves a median 1.0% of serial's time over 3 points: it pays at 1, loses at 1 and is too close to "
+            "call at 1");
   const std::vector<CellMark> cells = marks_of<CellMark>(*figure);
   const std::vector<CellMark> same = marks_of<CellMark>(saving_map(rows));
   ASSERT_EQ(cells.size(), 3U);
@@ -309,8 +308,7 @@ TEST(AgreementFigure, CountsPointsWithinTenPercent) {
   const std::vector<MeasuredPair> pairs{{"serial", "ranks 2", 1000us, 1050us, 1040us, 1060us, 25},
                                         {"commfuse", "ranks 2", 800us, 1000us, 990us, 1010us, 25}};
   const Figure figure = agreement_figure(pairs);
-  EXPECT_EQ(figure.title,
-            "1 of 2 schedules were measured within 10% of what was predicted; the median is off by 15.0%");
+  EXPECT_EQ(figure.title, "1 of 2 schedules were measured within 10% of the prediction; the median error is 15.0%");
   EXPECT_EQ(marks_of<PointsMark>(figure).size(), 2U);
   EXPECT_EQ(marks_of<LineMark>(figure).size(), 3U + 2U);  // guides, spreads
 }
@@ -318,7 +316,7 @@ TEST(AgreementFigure, CountsPointsWithinTenPercent) {
 TEST(Residuals, HeldBackRowsAreSeparate) {
   const FitCheck fit{"copies", "a.csv", {{100.0, 110.0, false}, {200.0, 190.0, false}, {50.0, 60.0, true}}};
   const Figure figure = residual_figure(fit, "fit-1");
-  EXPECT_EQ(figure.title, "copies: the fit is off by 7.5% in the median of 2 rows, 20.0% of 1 held back");
+  EXPECT_EQ(figure.title, "copies: median error of the fit over 2 rows: 7.5%, 20.0% of 1 held out");
   const std::vector<PointsMark> points = marks_of<PointsMark>(figure);
   ASSERT_EQ(points.size(), 2U);
   EXPECT_NEAR(points[1].points[0].y, 20.0, 1e-9);
@@ -386,7 +384,7 @@ TEST(Terminal, TheSmallestPlotMatchesItsText) {
             "      +----------------------------------------------------\n"
             "       0    20     40    60     80    100    120   140\n"
             "       time (us)\n"
-            "# compute  - slicing: what cutting it costs  x stretch:\n"
+            "# compute  - slicing: cost of cutting it  x stretch:\n"
             "interference  + local: adds, packs, copies  / exposed: head,\n"
             "bubble, tail\n");
   const std::string wide = terminal_plot(breakdown_figure({&run, 1}), {.columns = 80, .unicode = false});

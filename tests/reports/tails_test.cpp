@@ -42,8 +42,8 @@ TEST(TailsTable, ShowsPercentilesTheLowestP99AndItsCauses) {
             "  sliced                       950.0    970.0   1100.0    1090.0..1110.0  1110.0\n"
             "  commfuse                     950.0    970.0   1000.0     995.0..1005.0  1010.0\n"
             "  Lowest p99: commfuse, 9.1% below sliced; their intervals lie apart.\n"
-            "  Causes of the p99: the runs between p98.5 and p99.5 against the one\n"
-            "  without jitter; shares of their critical paths' time (of the runs with any).\n"
+            "  Causes of the p99: runs between p98.5 and p99.5 against one without jitter;\n"
+            "  shares of the time on their critical paths (in parentheses: of runs with any).\n"
             "    sliced: +90.0 us (stretch +60.0, tail +30.0); critical path: products 80%\n"
             "      (100%), adds and copies 0% (0%), communication 18% (50%), host 2% (100%);\n"
             "      most on rank 1: 90% (100%).\n"
@@ -54,9 +54,9 @@ TEST(TailsTable, ShowsPercentilesTheLowestP99AndItsCauses) {
 
 TEST(TailsTable, OverlappingIntervalsDoNotDecideTheLowest) {
   const std::vector rows{row("sliced", 1003us, 1000us, 1010us), row("commfuse", 1000us, 995us, 1005us)};
-  EXPECT_EQ(tail_verdict(rows),
-            "Lowest p99: commfuse, 0.3% below sliced; their intervals overlap, so the samples do not tell which is "
-            "lower.");
+  EXPECT_EQ(
+      tail_verdict(rows),
+      "Lowest p99: commfuse, 0.3% below sliced; their intervals overlap, so the samples do not decide which is lower.");
 }
 
 TEST(TailsTable, ABoundHasNoAchievableTail) {

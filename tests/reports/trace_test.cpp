@@ -401,8 +401,8 @@ TEST_F(TraceFiles, AMillionSlicesAreWrittenWithoutLosingOne) {
 
 TEST_F(TraceFiles, AMissingFolderIsAUserError) {
   const fs::path path = folder_ / "no" / "trace.json";
-  EXPECT_EQ(message_of<ConfigError>(path), path.string() + " cannot be written: there is no folder " +
-                                               (folder_ / "no").string() + "; create it or choose another path");
+  EXPECT_EQ(message_of<ConfigError>(path), path.string() + " cannot be written: folder " + (folder_ / "no").string() +
+                                               " does not exist; create it or choose another path");
 }
 
 TEST_F(TraceFiles, AFolderOrAFileInPlaceOfAFolderIsAUserError) {
@@ -425,9 +425,9 @@ TEST_F(TraceFiles, AFolderWithoutPermissionIsAUserError) {
 }
 
 TEST_F(TraceFiles, AFullDiskIsAFailureThatNamesTheFile) {
-  EXPECT_EQ(message_of<std::runtime_error>("/dev/full"),
-            "/dev/full could not be written to the end: No space left on device; free some space or choose another "
-            "disk");
+  EXPECT_EQ(
+      message_of<std::runtime_error>("/dev/full"),
+      "/dev/full could not be written completely: No space left on device; free some space or choose another disk");
   EXPECT_TRUE(fs::is_character_file("/dev/full")) << "a device is written to, never replaced";
 }
 
@@ -468,7 +468,7 @@ TEST_F(TraceFiles, ADatabaseIsNeverReplaced) {
   std::ofstream(folder_ / "a.sqlite") << "SQLite format 3" << std::string(100, 'x');
   EXPECT_EQ(message_of<ConfigError>(folder_ / "a.sqlite"),
             (folder_ / "a.sqlite").string() +
-                " cannot be written: it is a database, and this would take its place; choose another path");
+                " cannot be written: it is a database, which would be overwritten; choose another path");
   EXPECT_EQ(fs::file_size(folder_ / "a.sqlite"), 115U);
   EXPECT_EQ(files(), 1U);
 }
@@ -496,7 +496,7 @@ TEST_F(TraceFiles, RecognisesAnInputByAnyPath) {
       require_no_input(out, inputs);
       ADD_FAILURE() << out;
     } catch (const ConfigError& error) {
-      EXPECT_EQ(error.what(), out.string() + " cannot be written: it is what the command reads; choose another path");
+      EXPECT_EQ(error.what(), out.string() + " cannot be written: the command reads this file; choose another path");
     }
   }
   for (const fs::path& out : {folder_ / "c.json", folder_, fs::path(), fs::path("/dev/stdout")}) {

@@ -65,14 +65,15 @@ void add_bench(CLI::App& app, Launch& launch, int& status) {
     usual(command.add_option("--out", request->out, "Write the record here, as JSON")->type_name("FILE"));
     command.footer(
         "Every op is a program of its own, which all ranks run at once. next and wake:\n"
-        "from an op's end until one that waited for it begins, on its lane and on another\n"
-        "one.\n"
-        "A record feeds commfuse-sim calibrate.\n\n"
+        "time from an op's end until a waiting op starts, on the same or another lane.\n"
+        "A record feeds commfuse-sim calibrate.\n"
+        "\n"
         "Examples:\n"
         "  commfuse-validate bench --quick\n"
         "  commfuse-validate bench --dtype bf16,fp32 --out bench.json\n"
         "  mpirun -np 2 commfuse-validate bench --quick\n"
-        "  commfuse-sim calibrate --base cpu --name my-cpu bench.json\n\n"
+        "  commfuse-sim calibrate --base cpu --name my-cpu bench.json\n"
+        "\n"
         "Exit codes: 0 done; 3 some ops could not be measured; 1 failed; 2 the input is\n"
         "wrong; 69 there is no GPU.");
     command.callback([request, &command, &launch, &status] {

@@ -42,8 +42,8 @@ int run(const CalibrateRequest& request, Launch& launch) {
   const MicroWhere where = where_of(request.arguments, launch);
   if (where.crew != nullptr) {
     throw ConfigError(
-        "processes are no clock, so no machine is made of them; leave out mpirun, or give what bench --out wrote to "
-        "commfuse-sim calibrate");
+        "calibrate does not run under mpirun; remove mpirun, or give a record of bench --out to commfuse-sim "
+        "calibrate");
   }
   if (!where.gpu && base.executor != "cpu") {
     throw ConfigError(
@@ -51,7 +51,7 @@ int run(const CalibrateRequest& request, Launch& launch) {
   }
   if (where.gpu && !base.executor.empty()) {
     throw ConfigError(
-        fmt::format("--base: {} has no GPU; name the hardware file of this one, as in --base h200-sxm", request.base));
+        fmt::format("--base: {} has no GPU; name the hardware file of this GPU, as in --base h200-sxm", request.base));
   }
   const MicroRecord measured = micro_measured(where, request.arguments);
   const RunRecord& record = measured.record;
@@ -75,36 +75,40 @@ int run(const CalibrateRequest& request, Launch& launch) {
 }  // namespace
 
 void add_calibrate(CLI::App& app, Launch& launch, int& status) {
-  add_verb(app, "calibrate", "Measure single ops here and fit a hardware file to them",
-           [&launch, &status](CLI::App& command) {
-             const auto request = std::make_shared<CalibrateRequest>();
-             add_micro_flags(command, request->arguments);
-             offers_names(usual(command.add_option("--base", request->base, "Hardware to start from")
-                                    ->capture_default_str()
-                                    ->type_name("NAME")),
-                          Catalogue::hardware);
-             usual(command.add_option("--out", request->out, "The hardware file to write; its name is the machine's")
-                       ->required()
-                       ->type_name("FILE"));
-             usual(command.add_option("--record", request->record, "Write what was measured here, as bench --out does")
-                       ->type_name("FILE"));
-             command.footer(
-                 "Fitted are products, copies and adds, messages, and what it takes to come to the\n"
-                 "next op: single ops only, never the makespan of a schedule. One group of rows in\n"
-                 "five is held out and tells how good a fit is.\n\n"
-                 "Examples:\n"
-                 "  commfuse-validate calibrate --out my-cpu.yaml\n"
-                 "  commfuse-validate calibrate --dtype fp32 --out my-cpu.yaml --record bench.json\n"
-                 "  commfuse-validate compare --hardware ./my-cpu.yaml\n"
-                 "  commfuse-validate calibrate --executor cuda-virtual --base h200-sxm \\\n"
-                 "    --out my-h200.yaml --record bench.json\n\n"
-                 "Exit codes: 0 done; 3 some ops could not be measured; 1 failed; 2 the input is\n"
-                 "wrong; 69 there is no GPU.");
-             command.callback([request, &command, &launch, &status] {
-               require_fitting_gpu_flags(command, request->arguments.executor);
-               status = run(*request, launch);
-             });
-           });
+  add_verb(
+      app, "calibrate", "Measure single ops here and fit a hardware file to them",
+      [&launch, &status](CLI::App& command) {
+        const auto request = std::make_shared<CalibrateRequest>();
+        add_micro_flags(command, request->arguments);
+        offers_names(usual(command.add_option("--base", request->base, "Hardware to start from")
+                               ->capture_default_str()
+                               ->type_name("NAME")),
+                     Catalogue::hardware);
+        usual(command.add_option("--out", request->out, "Hardware file to write; its name becomes the machine's")
+                  ->required()
+                  ->type_name("FILE"));
+        usual(command
+                  .add_option("--record", request->record, "Write the measurements to this record, as bench --out does")
+                  ->type_name("FILE"));
+        command.footer(
+            "Fits GEMMs, copies and adds, messages, and the gap between ops: single ops only,\n"
+            "never the makespan of a schedule. One group of rows in five is held out to\n"
+            "measure the error of a fit.\n"
+            "\n"
+            "Examples:\n"
+            "  commfuse-validate calibrate --out my-cpu.yaml\n"
+            "  commfuse-validate calibrate --dtype fp32 --out my-cpu.yaml --record bench.json\n"
+            "  commfuse-validate compare --hardware ./my-cpu.yaml\n"
+            "  commfuse-validate calibrate --executor cuda-virtual --base h200-sxm \\\n"
+            "    --out my-h200.yaml --record bench.json\n"
+            "\n"
+            "Exit codes: 0 done; 3 some ops could not be measured; 1 failed; 2 the input is\n"
+            "wrong; 69 there is no GPU.");
+        command.callback([request, &command, &launch, &status] {
+          require_fitting_gpu_flags(command, request->arguments.executor);
+          status = run(*request, launch);
+        });
+      });
 }
 
 }  // namespace commfuse::validate

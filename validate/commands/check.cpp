@@ -66,7 +66,7 @@ std::size_t chosen_one(std::string_view flag, std::string_view word, std::span<c
                        std::string_view what) {
   const auto place = std::ranges::find(names, word);
   if (place == names.end()) {
-    throw ConfigError(fmt::format("{} does not know {}; {}", flag, in_quotes(word), remedy_for(word, names, what)));
+    throw ConfigError(fmt::format("{}: unknown value {}; {}", flag, in_quotes(word), remedy_for(word, names, what)));
   }
   return static_cast<std::size_t>(place - names.begin());
 }
@@ -359,7 +359,7 @@ int run(const CheckRequest& request) {
 /// Runs on every process. A process skips schedules that have no rank for it.
 int run_on_processes(const CheckRequest& request, Crew& crew) {
   if (!request.limit.empty()) {
-    throw ConfigError("--limit is for checks in one process; remove it where ranks are processes");
+    throw ConfigError("--limit requires checks in one process; remove it if ranks are processes");
   }
   const std::vector<CheckPoint> points = all_points_of(request);
   const int ranks = std::ranges::max(points, {}, &CheckPoint::ranks).ranks;
@@ -367,7 +367,7 @@ int run_on_processes(const CheckRequest& request, Crew& crew) {
   const std::optional<CrewLinks> links = crew_links_of(request.executor);
   if (links && std::ranges::any_of(points, [&](const CheckPoint& point) { return point.ranks != ranks; })) {
     throw ConfigError(
-        fmt::format("with {} all schedules have the same ranks; give --ranks one number", request.executor));
+        fmt::format("with {} all schedules have the same ranks; give --ranks a single number", request.executor));
   }
   if (links && crew.process() >= ranks) {
     return exit_code::done;
@@ -432,7 +432,7 @@ void add_what(CLI::App& command, CheckRequest& request) {
                      find_field("strategy.name")->choices()));
   usual(command
             .add_option("--ranks", request.ranks,
-                        "Ranks, as in 4, 2,4,8 or 1..8; at most 64; of mpi as many as there are processes")
+                        "Ranks, as in 4, 2,4,8 or 1..8; at most 64; with mpi, the number of processes")
             ->default_str("1..8"));
   usual(offers_words(command
                          .add_option("--scope", request.scope,
@@ -441,13 +441,12 @@ void add_what(CLI::App& command, CheckRequest& request) {
                      {"all", "ag_gemm", "gemm_rs", "attention", "mlp", "layer", "ulysses"}));
   usual(offers_words(command.add_option("--dtype", request.dtype, "bf16, fp16, fp32")->capture_default_str(),
                      {"bf16", "fp16", "fp32"}));
-  usual(offers_words(
-      command
-          .add_option("--wire", request.wire,
-                      "Dtype of exchanges, all-gathers and all-to-alls, where narrower: dtype, the same as "
-                      "--dtype; bf16, fp16; fp8 (E4M3, saturating at 448)")
-          ->capture_default_str(),
-      {"dtype", "bf16", "fp16", "fp8"}));
+  usual(offers_words(command
+                         .add_option("--wire", request.wire,
+                                     "Dtype of exchanges, all-gathers and all-to-alls if narrower: dtype (as --dtype), "
+                                     "bf16, fp16 or fp8 (E4M3, saturating at 448)")
+                         ->capture_default_str(),
+                     {"dtype", "bf16", "fp16", "fp8"}));
 }
 
 /// Adds the flags for executor, time limit and output.
@@ -455,22 +454,21 @@ void add_how(CLI::App& command, CheckRequest& request) {
   usual(command.add_option("--seed", request.seed, "Seed of the random data")->capture_default_str());
   usual(offers_words(command
                          .add_option("--executor", request.executor,
-                                     "reference; cpu: ranks and lanes are threads; cuda-virtual: ranks are virtual "
-                                     "ones on one GPU; mpi: "
-                                     "ranks are processes, the default under mpirun; nccl: with a GPU each; cuda-peer: "
-                                     "the same on one machine, by copies into each other's memory")
+                                     "reference; cpu: ranks and lanes are threads; cuda-virtual: virtual ranks on one "
+                                     "GPU; mpi: ranks are processes, the default under mpirun; nccl: processes with a "
+                                     "GPU each; cuda-peer: as nccl, on one machine, by copies into peers' memory")
                          ->default_str("reference"),
                      {"reference", "cpu", "cuda-virtual", "cuda-peer", "mpi", "nccl"}));
   command
       .add_option("--chaos", request.chaos,
-                  "First of 20 seeds of random delays: yields, and waits of up to 20 us; needs an executor")
+                  "First of 20 seeds of random delays (yields, waits up to 20 us); needs an executor")
       ->capture_default_str();
-  command.add_option("--patience", request.patience, "Give up when no op has ended for this long; needs an executor")
+  command.add_option("--patience", request.patience, "Give up if no op completes for this long; needs an executor")
       ->capture_default_str()
       ->type_name("TIME");
   usual(command
             .add_option("--limit", request.limit,
-                        "Start no further schedule after this time; the rows so far stand, and the exit code is 3")
+                        "Start no schedule after this time; earlier rows are kept, and the exit code is 3")
             ->type_name("TIME"));
   add_device_flag(command, request.gpu, "Options");
   add_nccl_buffer_flags(command, request.gpu, "Options");
@@ -481,15 +479,17 @@ void add_how(CLI::App& command, CheckRequest& request) {
 
 constexpr const char* about =
 
-    "A row is right when the program is proved, integer data gives bit for bit the\n"
-    "unfused result in several orders of its ops, random data gives it bit for bit\n"
-    "where no sum is cut, and stays inside the error bound (bound: the largest error\n"
-    "in units of it). With an executor the columns are levels, all but T0 on computed\n"
-    "values: T0 bytes moved are the same, T1 all memory is bit for bit that of the\n"
-    "sequential interpreter under every seed of chaos, T-int integers are exact, T2\n"
-    "where no sum is cut bit for bit the unfused result, T3 inside the bound. With\n"
-    "nccl, T1 is not asked where NCCL sums more than two ranks: it has its own order\n"
-    "and rounds at every hop, which T3 allows for. CSV is printed row by row.\n\n"
+    "A row is right if the program is proved, if integer data reproduces the unfused\n"
+    "result bit for bit in several orders of its ops, and if random data stays within\n"
+    "the error bound (bound: largest error over the bound) and, where no sum is cut,\n"
+    "reproduces the result bit for bit. With an executor the columns are levels; all\n"
+    "but T0 check computed values. T0: equal bytes are moved. T1: all memory is bit\n"
+    "for bit the sequential interpreter's, under every seed of chaos. T-int: integers\n"
+    "are exact. T2: where no sum is cut, the result is the unfused one bit\n"
+    "for bit. T3: errors are within the bound. With nccl, T1 is not required where\n"
+    "NCCL sums more than two ranks: NCCL has its own order and rounds at every hop,\n"
+    "which T3 allows for. CSV is printed row by row.\n"
+    "\n"
     "Examples:\n"
     "  commfuse-validate check --strategy all --ranks 1..8\n"
     "  commfuse-validate check --strategy commfuse --scope mlp --ranks 8 --dtype fp32\n"
@@ -497,8 +497,9 @@ constexpr const char* about =
     "  commfuse-validate check configs/schedules/doubling.yaml\n"
     "  commfuse-validate check --executor cpu --scope ag_gemm,gemm_rs --ranks 4\n"
     "  mpirun -np 4 commfuse-validate check --scope mlp\n"
-    "  commfuse-validate check --executor cuda-virtual --ranks 2,4,8\n\n"
-    "Exit codes: 0 all right; 3 --limit left schedules out; 4 a schedule failed; 2\n"
+    "  commfuse-validate check --executor cuda-virtual --ranks 2,4,8\n"
+    "\n"
+    "Exit codes: 0 all right; 3 --limit skipped schedules; 4 a schedule failed; 2\n"
     "the input is wrong; 1 failed; 69 there is no GPU.";
 
 }  // namespace

@@ -67,7 +67,7 @@ void compare_ops(const CompareRequest& request, PredictedPoint& point, const Mea
   }
   const Timeline predicted = point.timeline(prediction);
   if (!same_ops(predicted, run.spans)) {
-    throw ConfigError(fmt::format("{}: of {} it has not the spans of all ops; measure again, with --spans",
+    throw ConfigError(fmt::format("{}: {} lacks the spans of some ops; measure again with --spans",
                                   request.record.empty() ? "the record" : request.record, run.strategy));
   }
   if (request.by_op) {
@@ -110,7 +110,8 @@ Compared measured_before(const CompareRequest& request) {
   Compared result{.record = load_run_record(request.record)};
   if (result.record.runs.empty()) {
     throw ConfigError(fmt::format(
-        "{}: no schedule was run; give a file of run --out, and this one to commfuse-sim calibrate", request.record));
+        "{}: the record holds no schedule; give a record of run --out, and this file to commfuse-sim calibrate",
+        request.record));
   }
   PredictedPoint point(settings_of(result.record, request.arguments));
   result.ranks = point.point().ranks;
@@ -202,20 +203,22 @@ void add_compare(CLI::App& app, int& status) {
     add_measure_flags(command, request->arguments);
     usual(offers_words(command.add_option("-o,--output", request->format, "table, json")->capture_default_str(),
                        {"table", "json"}));
-    usual(command.add_option("--limit", request->limit, "Exit with 4 when the median error is larger, in percent")
+    usual(command.add_option("--limit", request->limit, "Exit with 4 if the median error is larger, in percent")
               ->type_name("PERCENT"));
     command.add_flag("--by-op", request->by_op,
-                     "Also by kind of op, summed over ranks, and the op that is furthest off: of one more iteration");
+                     "Also compare by kind of op, summed over ranks, and name the op with the largest error, from one "
+                     "more iteration");
     command
         .add_option("--trace", request->trace,
-                    "Write when every op was predicted and measured, as neighbours, for ui.perfetto.dev")
+                    "Write predicted and measured timelines next to each other, for ui.perfetto.dev")
         ->type_name("FILE");
     usual(command.add_option("--page", request->page, "HTML file to write: verdict, figure, table, timelines")
               ->type_name("FILE"));
     command.footer(
-        "Emulated compute shows whether the order of ops, waits and meetings on real\n"
+        "Emulated compute shows whether the order of ops, waits and exchanges on real\n"
         "threads gives the predicted makespan; the prices themselves are the model's.\n"
-        "On hardware that commfuse-validate calibrate wrote, ops are done for real.\n\n"
+        "On hardware that commfuse-validate calibrate wrote, ops run for real.\n"
+        "\n"
         "Examples:\n"
         "  commfuse-validate compare --seq 8K --ranks 4\n"
         "  commfuse-validate calibrate --out my-cpu.yaml\n"
@@ -223,9 +226,10 @@ void add_compare(CLI::App& app, int& status) {
         "  commfuse-validate compare --seq 8K --ranks 8 --scope gate_up --limit 5\n"
         "  commfuse-validate compare --seq 8K --ranks 4 --by-op --trace both.json.gz\n"
         "  commfuse-validate compare record.json --page report.html\n"
-        "  commfuse-validate compare record.json --hardware my-machine.yaml -o json\n\n"
-        "Exit codes: 0 done; 4 over the limit; 1 a schedule did not end; 2 the input is\n"
-        "wrong.");
+        "  commfuse-validate compare record.json --hardware my-machine.yaml -o json\n"
+        "\n"
+        "Exit codes: 0 done; 4 over the limit; 1 a schedule did not finish; 2 the input\n"
+        "is wrong.");
     command.callback([request, &command, &status] {
       if (!request->record.empty()) {
         require_no_measuring(command);

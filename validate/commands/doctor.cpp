@@ -72,7 +72,7 @@ std::vector<std::string> skipped_of(const DoctorRequest& request) {
 void require_root(const DoctorRequest& request) {
   std::error_code error;
   if (!std::filesystem::is_directory(request.root, error)) {
-    throw ConfigError(fmt::format("--root: {} is not a folder; give the one that has proc, sys and dev of the node",
+    throw ConfigError(fmt::format("--root: {} is not a folder; give the folder that has proc, sys and dev of the node",
                                   in_quotes(request.root)));
   }
 }
@@ -222,7 +222,7 @@ Crew* crew_or_complaint(const DoctorRequest& request, Launch& launch, std::vecto
     checks.push_back({.name = "ranks",
                       .status = HealthStatus::bad,
                       .found = error.what(),
-                      .wrong = "the processes of this job did not meet",
+                      .wrong = "the processes of this job could not connect",
                       .remedy = "check the network between the hosts, and start all processes with one launcher"});
     return nullptr;
   }
@@ -251,15 +251,14 @@ int diagnose(const DoctorRequest& request, Launch& launch) {
 void add_flags(CLI::App& command, DoctorRequest& request) {
   usual(offers_words(command.add_option("-o,--output", request.format, "table, json")->capture_default_str(),
                      {formats.begin(), formats.end()}));
-  usual(offers_words(command.add_option("--fail-on", request.fail_on, "Exit with 4 where a check says this or worse")
+  usual(offers_words(command.add_option("--fail-on", request.fail_on, "Exit with 4 if a check reports this or worse")
                          ->capture_default_str(),
                      {gates.begin(), gates.end()}));
   usual(offers_names(
-      command.add_option("--expect", request.expect, "What the node should be: hardware or cluster")->type_name("NAME"),
+      command.add_option("--expect", request.expect, "Expected machine: hardware or cluster")->type_name("NAME"),
       Catalogue::hardware));
-  usual(offers_words(
-      command.add_option("--skip", request.skip, "Checks to leave out, between commas")->type_name("CHECKS"),
-      check_names()));
+  usual(offers_words(command.add_option("--skip", request.skip, "Checks to skip, comma-separated")->type_name("CHECKS"),
+                     check_names()));
   usual(command.add_option("--root", request.root, "Folder that has proc, sys and dev of the node, as in /host")
             ->capture_default_str()
             ->type_name("FOLDER"));
@@ -275,19 +274,21 @@ void add_doctor(CLI::App& app, Launch& launch, int& status) {
              const auto request = std::make_shared<DoctorRequest>();
              add_flags(command, *request);
              command.footer(
-                 "What can run comes first. Then the node is checked: driver, peer access, NVLink\n"
-                 "fabric, memory errors, Xid, clocks, PCIe links, NUMA, RDMA ports, RoCE and its\n"
-                 "congestion, GPUDirect RDMA, ACS and IOMMU. Run it beside a job to check clocks\n"
-                 "under load. A finding says what is wrong and what to do; unknown: not checked,\n"
-                 "and why. Under mpirun, versions and devices of all processes are\n"
-                 "compared. --expect asks whether the node is the machine that it should be.\n\n"
+                 "Lists what can run, then checks the node: driver, peer access, NVLink fabric,\n"
+                 "memory errors, Xid, clocks, PCIe links, NUMA, RDMA ports, RoCE and congestion\n"
+                 "control, GPUDirect RDMA, ACS and IOMMU. Run it during a job to check clocks\n"
+                 "under load. A finding states what is wrong and what to do; 'unknown' means not\n"
+                 "checked, and why. Under mpirun, versions and devices of all processes are\n"
+                 "compared. --expect checks that the node is the expected machine.\n"
+                 "\n"
                  "Examples:\n"
                  "  commfuse-validate doctor\n"
                  "  commfuse-validate doctor -o json --skip cuda,nccl,timer\n"
                  "  commfuse-validate doctor --expect h100-sxm\n"
-                 "  mpirun -np 2 commfuse-validate doctor\n\n"
-                 "Exit codes: 0 done; 4 a check is as bad as --fail-on says, or the node is less\n"
-                 "than --expect names; 1 failed; 2 the input is wrong.");
+                 "  mpirun -np 2 commfuse-validate doctor\n"
+                 "\n"
+                 "Exit codes: 0 done; 4 a check is as bad as --fail-on, or the node is less than\n"
+                 "--expect names; 1 failed; 2 the input is wrong.");
              command.callback([request, &launch, &status] { status = diagnose(*request, launch); });
            });
 }

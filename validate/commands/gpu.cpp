@@ -93,8 +93,8 @@ NetworkOptions network_options_of(const GpuArguments& arguments) {
   options.puts = arguments.nccl_exchange == "put";
   if (options.puts && arguments.issue == "graph") {
     throw ConfigError(
-        "--nccl-exchange put does not go with --issue graph, whose signals nobody counts; use --issue gated or stream, "
-        "or --nccl-exchange messages");
+        "--nccl-exchange put cannot be combined with --issue graph, which cannot count signals; use --issue gated or "
+        "stream, or --nccl-exchange messages");
   }
   return options;
 }
@@ -109,8 +109,7 @@ VirtualOptions options_of(const GpuArguments& arguments, const std::optional<Pac
   if (pace) {
     if (options.link.kind != LinkKind::copy) {
       throw ConfigError(
-          "--link bounce has the bandwidth of the host's bus; leave out --link-bandwidth and "
-          "--link-latency, or --link");
+          "--link bounce has the bandwidth of the host's bus; remove --link-bandwidth and --link-latency, or --link");
     }
     options.link.kind = LinkKind::paced;
     options.link.pace = *pace;
@@ -132,13 +131,13 @@ VirtualOptions options_of(const GpuArguments& arguments, const std::optional<Pac
 void add_device_flag(CLI::App& command, GpuArguments& arguments, const std::string& group) {
   command
       .add_option("--device", arguments.device,
-                  "GPU, counted from 0; with nccl and cuda-peer each process takes its own")
+                  "GPU, counted from 0; with nccl and cuda-peer each process uses its own")
       ->group(group)
       ->capture_default_str()
       ->type_name("NUMBER");
   command
       .add_flag("--dry-run", arguments.dry_run,
-                "Print the launches and about how long they take, and run nothing; needs no GPU")
+                "Print the launches and their estimated time, and run nothing; needs no GPU")
       ->group(group);
 }
 
@@ -148,38 +147,36 @@ void add_order_flags(CLI::App& command, GpuArguments& arguments, const std::stri
   offers_words(
       command
           .add_option("--view", arguments.view,
-                      "middle-rank: one rank has the whole GPU, its peers do what it does; all-ranks: they share it")
+                      "middle-rank: one rank has the whole GPU and stands for its peers; all-ranks: ranks share it")
           ->group(group)
           ->capture_default_str(),
       {"middle-rank", "all-ranks"});
   offers_words(
       command
-          .add_option("--issue", arguments.issue,
-                      "gated: all is issued before the first kernel runs; stream: while they run; graph: as one")
+          .add_option(
+              "--issue", arguments.issue,
+              "gated: issue everything before the first kernel runs; stream: while kernels run; graph: as one graph")
           ->group(group)
           ->capture_default_str(),
       {"gated", "stream", "graph"});
-  offers_words(command
-                   .add_option("--l2", arguments.level2,
-                               "L2 cache before each timed run: cold, overwritten; warm, as the run before left it")
-                   ->group(group)
-                   ->capture_default_str(),
-               {"cold", "warm"});
+  offers_words(
+      command
+          .add_option("--l2", arguments.level2,
+                      "L2 cache before each timed run: cold (overwritten) or warm (as the previous run left it)")
+          ->group(group)
+          ->capture_default_str(),
+      {"cold", "warm"});
 }
 
 void add_link_flags(CLI::App& command, GpuArguments& arguments, const std::string& group) {
-  offers_words(
-      command
-          .add_option(
-              "--link", arguments.link,
-              "copy: by a kernel inside the GPU, at the pace of --link-bandwidth if that is given; bounce: through "
-              "the host's memory by copy engines")
-          ->group(group)
-          ->capture_default_str(),
-      {"copy", "bounce"});
-  command.add_option("--link-ctas", arguments.ctas, "Blocks of threads that a copying kernel has")
-      ->group(group)
-      ->capture_default_str();
+  offers_words(command
+                   .add_option("--link", arguments.link,
+                               "copy: a kernel copies inside the GPU, paced by --link-bandwidth if given; bounce: copy "
+                               "engines copy through host memory")
+                   ->group(group)
+                   ->capture_default_str(),
+               {"copy", "bounce"});
+  command.add_option("--link-ctas", arguments.ctas, "CTAs of a copy kernel")->group(group)->capture_default_str();
 }
 
 void add_compute_flags(CLI::App& command, GpuArguments& arguments, const std::string& group) {
@@ -190,39 +187,36 @@ void add_compute_flags(CLI::App& command, GpuArguments& arguments, const std::st
       ->capture_default_str();
   command
       .add_option("--partition", arguments.partition,
-                  "Of cuda-virtual: all but communication runs on so many multiprocessors, set apart by green contexts")
+                  "cuda-virtual: SMs for everything but communication, set apart by green contexts")
       ->group(group)
       ->capture_default_str();
-  offers_words(
-      command
-          .add_option(
-              "--attention-by", arguments.attention,
-              "Who computes it: cudnn, by one fused kernel; cublaslt, by two products and a softmax between them; "
-              "auto: cudnn where it is found and takes the shape")
-          ->group(group)
-          ->capture_default_str(),
-      {"auto", "cudnn", "cublaslt"});
+  offers_words(command
+                   .add_option("--attention-by", arguments.attention,
+                               "Library for attention: cudnn (one fused kernel); cublaslt (two GEMMs and a softmax); "
+                               "auto: cudnn if it is found and supports the shape")
+                   ->group(group)
+                   ->capture_default_str(),
+               {"auto", "cudnn", "cublaslt"});
 }
 
 void add_nccl_flags(CLI::App& command, GpuArguments& arguments, const std::string& group) {
-  offers_words(
-      command.add_option("--nvls", arguments.nvls, "Of nccl: on, off; whether collectives may add up in the switch")
-          ->group(group)
-          ->capture_default_str(),
-      {"on", "off"});
+  offers_words(command.add_option("--nvls", arguments.nvls, "nccl: whether collectives may sum in the switch: on, off")
+                   ->group(group)
+                   ->capture_default_str(),
+               {"on", "off"});
   offers_words(command
                    .add_option("--cta-policy", arguments.cta_policy,
-                               "Of nccl: default, efficiency, zero; how many multiprocessors collectives ask for")
+                               "nccl: policy for the SMs of collectives: default, efficiency, zero")
                    ->group(group)
                    ->capture_default_str(),
                {"default", "efficiency", "zero"});
-  command.add_option("--nccl-ctas", arguments.nccl_ctas, "Of nccl: at most so many blocks of threads a collective")
+  command.add_option("--nccl-ctas", arguments.nccl_ctas, "nccl: maximum CTAs per collective")
       ->group(group)
       ->capture_default_str();
   command
       .add_option("--nccl-p2p-channels", arguments.nccl_p2p_channels,
-                  "Of nccl: at least so many channels for messages (NCCL_MIN_P2P_NCHANNELS); a message gets a share of "
-                  "them, so more make a ring faster")
+                  "nccl: minimum channels for messages (NCCL_MIN_P2P_NCHANNELS); each message gets a share, so more "
+                  "channels speed up a ring")
       ->group(group)
       ->capture_default_str();
 }
@@ -230,22 +224,20 @@ void add_nccl_flags(CLI::App& command, GpuArguments& arguments, const std::strin
 }  // namespace
 
 void add_nccl_buffer_flags(CLI::App& command, GpuArguments& arguments, const std::string& group) {
-  offers_words(
-      command
-          .add_option("--nccl-register", arguments.nccl_register,
-                      "Of nccl: off; on, buffers are made known to it, so that it need not copy (from 2.19); windows, "
-                      "as symmetric windows (from 2.27)")
-          ->group(group)
-          ->capture_default_str(),
-      {"on", "off", "windows"});
-  offers_words(
-      command
-          .add_option("--nccl-exchange", arguments.nccl_exchange,
-                      "Of nccl: messages, by ncclSend and ncclRecv; put, by ncclPutSignal into symmetric windows (from "
-                      "2.29), which takes no SMs between GPUs of one machine")
-          ->group(group)
-          ->capture_default_str(),
-      {"messages", "put"});
+  offers_words(command
+                   .add_option("--nccl-register", arguments.nccl_register,
+                               "nccl: register buffers, so that NCCL need not copy: off; on (from 2.19); windows, as "
+                               "symmetric windows (from 2.27)")
+                   ->group(group)
+                   ->capture_default_str(),
+               {"on", "off", "windows"});
+  offers_words(command
+                   .add_option("--nccl-exchange", arguments.nccl_exchange,
+                               "nccl: exchange by messages (ncclSend, ncclRecv) or put (ncclPutSignal into symmetric "
+                               "windows, from 2.29), which needs no SMs between GPUs of one machine")
+                   ->group(group)
+                   ->capture_default_str(),
+               {"messages", "put"});
 }
 
 void add_gpu_flags(CLI::App& command, GpuArguments& arguments, const std::string& group) {
@@ -281,7 +273,7 @@ void require_fitting_gpu_flags(const CLI::App& command, const std::string& execu
   }
   if (const char* flag = first_given(command, nccl_flags); flag != nullptr && executor != "nccl") {
     throw ConfigError(
-        fmt::format("{} sets NCCL, which {} does not use; add --executor nccl, or remove it", flag, executor));
+        fmt::format("{} configures NCCL, which {} does not use; add --executor nccl, or remove it", flag, executor));
   }
   if (const char* flag = first_given(command, virtual_flags); flag != nullptr && !is_virtual) {
     throw ConfigError(
@@ -320,8 +312,8 @@ void Gpu::open(const GpuArguments& arguments, int device) {
     driver_ = std::move(counting);
   } else {
     if (device >= plugin_.module->devices()) {
-      throw HardwareAbsent(
-          fmt::format("--device {}: there are {} GPUs here; choose one from 0 on", device, plugin_.module->devices()));
+      throw HardwareAbsent(fmt::format("--device {}: this machine has {} GPUs, counted from 0; choose one of them",
+                                       device, plugin_.module->devices()));
     }
     driver_ = plugin_.module->open(device);
   }
@@ -397,7 +389,7 @@ void Gpu::say_software() const {
 }
 
 void say_software_gpu() {
-  fmt::print(stderr, "software GPU: a program on this machine's processor; no time here is a GPU's\n");
+  fmt::print(stderr, "software GPU: a program on this machine's processor; times are not those of a GPU\n");
 }
 
 void Gpu::say_attention() const {
@@ -413,7 +405,7 @@ void require_flags_of_crews(const GpuArguments& arguments, CrewLinks links) {
     throw ConfigError("--partition requires cuda-virtual; with nccl, use --multiprocessors to leave SMs free");
   }
   if (arguments.dry_run) {
-    throw ConfigError("--dry-run requires cuda-virtual: it counts what one GPU is given");
+    throw ConfigError("--dry-run requires cuda-virtual: it counts the launches of one GPU");
   }
   if (links == CrewLinks::peers && arguments.issue == "graph") {
     throw ConfigError(
@@ -478,8 +470,8 @@ void require_own_gpus(Crew& crew, int ranks, const std::string& gpu, std::string
     const auto [owner, is_new] = owners.emplace(mine, rank);
     if (!is_new) {
       sentence = fmt::format(
-          "ranks {} and {} both have the GPU {}, but {} needs one for each; start no more processes on a machine "
-          "than it has GPUs, or let each see its own by CUDA_VISIBLE_DEVICES",
+          "ranks {} and {} both have the GPU {}, but {} needs one GPU per rank; start at most one process per GPU, or "
+          "give each its own GPU with CUDA_VISIBLE_DEVICES",
           owner->second, rank, mine, who);
     }
   }

@@ -37,10 +37,8 @@ int gpus_of(const CopyRequest& request, int visible) {
   }
   const std::optional<std::int64_t> gpus = parse_integer(request.ranks);
   if (!gpus || *gpus < 1 || *gpus > visible) {
-    throw ConfigError(
-        fmt::format("--ranks: {} is not a number of GPUs from 1 to {}, those visible here; write one, as "
-                    "in --ranks {}",
-                    in_quotes(request.ranks), visible, visible));
+    throw ConfigError(fmt::format("--ranks: {} is not a number of visible GPUs, 1 to {}; write one, as in --ranks {}",
+                                  in_quotes(request.ranks), visible, visible));
   }
   return static_cast<int>(*gpus);
 }
@@ -58,12 +56,12 @@ CopyPlan plan_of(const CopyRequest& request) {
 }  // namespace
 
 void add_copy_flag(CLI::App& command, CopyArguments& arguments) {
-  usual(offers_words(command
-                         .add_option("--copies", arguments.by,
-                                     "Time copies between all GPUs and with the host instead: all, ce (copy engines), "
-                                     "sm (kernels)")
-                         ->type_name("WORDS"),
-                     {"all", "ce", "sm"}));
+  usual(offers_words(
+      command
+          .add_option("--copies", arguments.by,
+                      "Instead time copies between all GPUs and with the host: all, ce (copy engines), sm (kernels)")
+          ->type_name("WORDS"),
+      {"all", "ce", "sm"}));
 }
 
 void require_no_gpu_flags(const CLI::App& command) {

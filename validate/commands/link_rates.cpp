@@ -20,9 +20,10 @@ constexpr std::int64_t largest = std::int64_t{1} << 30U;
 }  // namespace
 
 void add_rate_flags(CLI::App& command, RateArguments& arguments) {
-  command.add_flag("--both-ways", arguments.both_ways, "Also both ways at once, for every pair");
+  command.add_flag("--both-ways", arguments.both_ways, "Also measure both directions at once, for every pair");
   command
-      .add_option("--collectives", arguments.collectives, "Also collectives of these sizes, out of place and in place")
+      .add_option("--collectives", arguments.collectives,
+                  "Also time collectives of these sizes, out of place and in place")
       ->type_name("SIZES");
 }
 

@@ -124,8 +124,8 @@ void require_channels(const LinksRequest& request, const RunRecord& record, std:
   constexpr int of_itself = 2;
   if (record.executor == "nccl" && ranks > 2 && wanted > of_itself && least_channels(record.environment) < wanted) {
     throw ConfigError(
-        fmt::format("--expect {}: NCCL gives a pair among {} GPUs a part of its {} channels; measure "
-                    "with --nccl-p2p-channels {}",
+        fmt::format("--expect {}: NCCL gives a pair among {} GPUs only some of its {} channels; measure with "
+                    "--nccl-p2p-channels {}",
                     request.expect, ranks, wanted, wanted));
   }
 }
@@ -202,7 +202,7 @@ int run_copies(const LinksRequest& request, Launch& launch) {
         "--copies: one process copies between all GPUs that it sees; remove --executor, and start it without mpirun");
   }
   if (!request.rates.collectives.empty()) {
-    throw ConfigError("--copies cannot be combined with --collectives, which are of ranks; run them apart");
+    throw ConfigError("--copies cannot be combined with --collectives; run them separately");
   }
   const MicroRecord measured = copies_measured({.arguments = request.copies,
                                                 .ranks = request.arguments.ranks,
@@ -254,7 +254,7 @@ void require_only_judging(const CLI::App& command) {
   for (const char* flag : flags) {
     if (command.count(flag) > 0) {
       throw ConfigError(
-          fmt::format("{} says how to measure, but a record was measured; remove {}, or the record", flag, flag));
+          fmt::format("{} applies to a measurement, but a record was given; remove {}, or the record", flag, flag));
     }
   }
 }
@@ -262,26 +262,27 @@ void require_only_judging(const CLI::App& command) {
 }  // namespace
 
 void add_links(CLI::App& app, Launch& launch, int& status) {
-  add_verb(app, "links", "Time every link and rank, and name slow ones", [&launch, &status](CLI::App& command) {
+  add_verb(app, "links", "Time every link and rank, and name the slow ones", [&launch, &status](CLI::App& command) {
     const auto request = std::make_shared<LinksRequest>();
     command.add_option("RECORD", request->record, "Record of an earlier run (links --out)")->type_name("RECORD");
     add_where_flags(command, request->arguments);
-    usual(command
-              .add_option("--bytes", request->sizes,
-                          "Sizes of transfers, comma-separated: one that latency decides first")
-              ->default_str("8 KiB,4 MiB; with --copies 64 MiB")
-              ->type_name("SIZES"));
+    usual(
+        command
+            .add_option("--bytes", request->sizes, "Sizes of transfers, comma-separated, a latency-limited size first")
+            ->default_str("8 KiB,4 MiB; with --copies 64 MiB")
+            ->type_name("SIZES"));
     add_rate_flags(command, request->rates);
     add_copy_flag(command, request->copies);
     command.add_option("--iterations", request->iterations, "Samples of each measurement, a multiple of 3")
         ->capture_default_str()
         ->type_name("COUNT");
-    usual(command.add_option("--tolerance", request->tolerance, "How much longer than usual is off, in percent")
+    usual(command
+              .add_option("--tolerance", request->tolerance,
+                          "Slowdown above which a link or rank is reported, in percent")
               ->capture_default_str()
               ->type_name("PERCENT"));
     usual(offers_names(
-        command
-            .add_option("--expect", request->expect, "Compare with this machine too: hardware or cluster, or a file")
+        command.add_option("--expect", request->expect, "Also compare with this machine: hardware, cluster or a file")
             ->type_name("NAME"),
         Catalogue::hardware));
     command.add_option("--false-alarms", request->false_alarms, "With --expect: share of healthy runs called slow")
@@ -292,25 +293,26 @@ void add_links(CLI::App& app, Launch& launch, int& status) {
         {"table", "json"}));
     usual(command.add_option("--out", request->out, "Write the record here, as JSON")->type_name("FILE"));
     command.footer(
-        "Every ordered pair of ranks in turn sends from one to the other while all others\n"
-        "do nothing; then all ranks do the same product at once. Compared are links\n"
-        "inside hosts, links between hosts, and ranks, each with the median of its kind.\n"
-        "A time is off if its whole 95% interval is longer than that median by more than\n"
-        "the tolerance. A rank most of whose links are off is named in their place.\n"
-        "--expect compares transfers that bandwidth limits with what the machine should\n"
-        "reach, so that links which are slow alike are seen. --both-ways and\n"
-        "--collectives add rates as nvbandwidth and nccl-tests count them; collectives\n"
-        "out of place, and in place but for all-to-all. --copies times what nvbandwidth\n"
-        "times, in one process: copies between every pair of GPUs, and between pinned\n"
-        "memory of the host and every GPU; with --both-ways also while another copy goes\n"
-        "back.\n\n"
+        "Each ordered pair of ranks sends while all other ranks are idle; then all ranks\n"
+        "run the same GEMM at once. Links inside hosts, links between hosts and ranks are\n"
+        "each compared with the median of their kind. A time is off if its whole 95%\n"
+        "interval exceeds that median by more than the tolerance. If most links of a rank\n"
+        "are off, the rank is named instead. --expect compares bandwidth-limited\n"
+        "transfers with what the machine should reach, which also finds links that are\n"
+        "all equally slow. --both-ways and --collectives add rates as nvbandwidth and\n"
+        "nccl-tests count them; collectives run out of place and, except all-to-all, in\n"
+        "place. --copies times what nvbandwidth times, in one process: copies between\n"
+        "every pair of GPUs and between pinned host memory and every GPU; with\n"
+        "--both-ways also while another copy runs in the opposite direction.\n"
+        "\n"
         "Examples:\n"
         "  commfuse-validate links --ranks 4\n"
         "  mpirun -np 8 --hostfile hosts commfuse-validate links --out links.json\n"
         "  commfuse-validate links links.json --tolerance 10\n"
         "  commfuse-validate links links.json --expect h100-sxm\n"
         "  commfuse-validate links --ranks 4 --both-ways --collectives '8 KiB,1 MiB'\n"
-        "  commfuse-validate links --copies all --both-ways --expect h100-sxm\n\n"
+        "  commfuse-validate links --copies all --both-ways --expect h100-sxm\n"
+        "\n"
         "Exit codes: 0 nothing is off; 4 something is; 1 failed; 2 the input is wrong.");
     command.callback([request, &command, &launch, &status] {
       if (!request->record.empty()) {

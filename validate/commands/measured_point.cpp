@@ -111,10 +111,10 @@ void require_memory(const Point& point, const Prediction& prediction) {
     bytes += 4 * prediction.sizes.elements(tensor.rows) * prediction.sizes.elements(tensor.columns);
   }
   if (bytes > most_bytes) {
-    throw ConfigError(fmt::format(
-        "--compute real: its matrices take {:.1f} GiB, more than the {} GiB that are allowed; choose a smaller "
-        "seq or model, or --compute emulated",
-        static_cast<double>(bytes) / static_cast<double>(1 << 30), most_bytes >> 30U));
+    throw ConfigError(
+        fmt::format("--compute real: the matrices take {:.1f} GiB, and the limit is {} GiB; choose a smaller seq or "
+                    "model, or --compute emulated",
+                    static_cast<double>(bytes) / static_cast<double>(1 << 30), most_bytes >> 30U));
   }
 }
 
@@ -167,41 +167,40 @@ void show_progress(int done, int rounds) {
 
 void add_measure_flags(CLI::App& command, MeasureArguments& arguments) {
   sim::add_setting_flags(command, arguments.settings, has_flag);
-  const std::string group = "How it is measured";
+  const std::string group = "Measurement";
   offers_words(
       usual(command
                 .add_option("--executor", arguments.executor,
-                            "What runs the schedules: cpu, ranks and lanes are threads; cuda-virtual, ranks are "
-                            "virtual ones on one GPU; run "
-                            "also knows mpi, ranks are processes, the default under mpirun, nccl, with a GPU each, and "
-                            "cuda-peer, by copies into each other's memory")
+                            "What runs the schedules: cpu (ranks and lanes are threads) or cuda-virtual (virtual ranks "
+                            "on one GPU); run also supports mpi (ranks are processes, the default under mpirun), nccl "
+                            "(a GPU per process) and cuda-peer (copies into peers' memory)")
                 ->group(group)
                 ->default_str("cpu")),
       {"cpu", "cuda-virtual", "cuda-peer", "mpi", "nccl"});
   offers_words(
 
       command
-          .add_option(
-              "--compute", arguments.compute,
-              "emulated: ops last as long as they are priced, the default; real: products and copies are done, the "
-              "default on mpi and on hardware that commfuse-validate calibrate wrote")
+          .add_option("--compute", arguments.compute,
+                      "emulated (default): ops sleep for their predicted time; real: GEMMs and copies run, the default "
+                      "with mpi and on hardware that commfuse-validate calibrate wrote")
           ->group(group),
       {"emulated", "real"});
   add_pace_flags(command, arguments.pace, group);
   add_gpu_flags(command, arguments.gpu, "On a GPU");
   command
       .add_option("--dilation", arguments.dilation,
-                  "Slow-down factor of emulated ops, so that wake-up times hardly count")
+                  "Slow-down factor of emulated ops, to make wake-up times negligible")
       ->group(group)
       ->capture_default_str();
-  usual(command
-            .add_option("--iterations", arguments.iterations, "Iterations of every schedule, in turns in random order")
-            ->group(group)
-            ->capture_default_str());
-  command.add_option("--warm-up", arguments.warm_up, "Iterations that do not count")
+  usual(
+      command
+          .add_option("--iterations", arguments.iterations, "Iterations of every schedule, interleaved in random order")
+          ->group(group)
+          ->capture_default_str());
+  command.add_option("--warm-up", arguments.warm_up, "Warm-up iterations, not counted")
       ->group(group)
       ->capture_default_str();
-  command.add_flag("--spans", arguments.traced, "Keep the spans of all ops of one more iteration")->group(group);
+  command.add_flag("--spans", arguments.traced, "Record the spans of all ops in one more iteration")->group(group);
   usual(command.add_option("--out", arguments.out, "Write the record here, as JSON")->group(group)->type_name("FILE"));
 }
 
@@ -211,7 +210,7 @@ void require_no_measuring(const CLI::App& command) {
   flags.insert(flags.end(), gpu_flags().begin(), gpu_flags().end());
   for (const char* flag : flags) {
     if (command.count(flag) > 0) {
-      throw ConfigError(fmt::format("{} says how to measure, but a record was measured; leave out one of them", flag));
+      throw ConfigError(fmt::format("{} applies to a measurement, but a record was given; remove one of them", flag));
     }
   }
 }
@@ -222,13 +221,13 @@ PredictedPoint::PredictedPoint(const Settings& settings) : settings_(settings), 
   require_runnable(point_);
   if (point_.monte_carlo.jitter || point_.needs_engine()) {
     throw ConfigError(
-        "measured times vary by themselves: jitter and faults have to be none, and interference static or none");
+        "measured times vary by themselves: set jitter and faults to none, and interference to static or none");
   }
   const std::int64_t window = point_.price.window.keys;
   if (has_attention(point_.scope) && window > 0 && window < point_.seq) {
     throw ConfigError(
-        fmt::format("{} sees {} keys in some layers, and executors attend to all {}; choose a scope without attention, "
-                    "as mlp, or seq {} at most",
+        fmt::format("{} attends to {} keys in some layers, and executors to all {}; choose a scope without attention, "
+                    "such as mlp, or seq up to {}",
                     point_.model.name, window, point_.seq, window));
   }
 }
@@ -263,7 +262,7 @@ Prediction PredictedPoint::recorded(const MeasuredRun& run, const std::string& p
   Prediction prediction = predictor_.predict(point_, *strategy, options);
   if (prediction.structure->digest != run.schedule_sha256) {
     throw ConfigError(
-        fmt::format("{}: {} is another schedule now than when it was measured; measure again", path, run.strategy));
+        fmt::format("{}: the schedule of {} has changed since it was measured; measure again", path, run.strategy));
   }
   return prediction;
 }
@@ -316,16 +315,16 @@ How how_of(const PredictedPoint& point, const MeasureArguments& arguments, bool 
   sim::require_word("--compute", how.compute, computes, "kind of compute");
   if ((how.executor == "mpi" || crew_links_of(how.executor)) != on_processes_here) {
     throw ConfigError(fmt::format(
-        "--executor {} is measured by run; write its record with --out, and give that to compare", how.executor));
+        "--executor {} is measured by run; write a record with run --out, and give it to compare", how.executor));
   }
   if (on_processes_here && (!how.is_real() || how.pace)) {
-    throw ConfigError("processes compute and send for real; leave out --compute, --link-bandwidth and --link-latency");
+    throw ConfigError("processes compute and send for real; remove --compute, --link-bandwidth and --link-latency");
   }
   if (how.executor == "cuda-virtual" && !how.is_real()) {
-    throw ConfigError("a GPU does the real thing; leave out --compute emulated, or choose --executor cpu");
+    throw ConfigError("GPU executors always compute; remove --compute emulated, or choose --executor cpu");
   }
   if (how.pace && !how.is_real()) {
-    throw ConfigError("--link-bandwidth and --link-latency are of real links; add --compute real, or leave them out");
+    throw ConfigError("--link-bandwidth and --link-latency require --compute real; add it, or remove them");
   }
   return how;
 }

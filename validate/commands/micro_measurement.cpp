@@ -78,17 +78,14 @@ std::vector<DeviceReading> MicroWhere::readings(const std::string& when) const {
 bool MicroWhere::leads() const { return crew == nullptr || crew->leads(); }
 
 void add_where_flags(CLI::App& command, MicroArguments& arguments) {
-  usual(offers_words(
-      command
-          .add_option(
-              "--executor", arguments.executor,
-              "What runs the ops: cpu, ranks and lanes are threads; cuda-virtual, ranks are virtual ones on one GPU; "
-              "mpi, "
-              "ranks are processes, the default under mpirun; nccl, with a GPU each; cuda-peer, the same by copies "
-              "into each other's memory")
-          ->default_str("cpu"),
-      {"cpu", "cuda-virtual", "cuda-peer", "mpi", "nccl"}));
-  usual(command.add_option("--ranks", arguments.ranks, "Ranks that measure at once; under mpirun the processes")
+  usual(offers_words(command
+                         .add_option("--executor", arguments.executor,
+                                     "What runs the ops: cpu (ranks and lanes are threads), cuda-virtual (virtual "
+                                     "ranks on one GPU), mpi (ranks are processes, the default under mpirun), nccl (a "
+                                     "GPU per process) or cuda-peer (as nccl, by copies into peers' memory)")
+                         ->default_str("cpu"),
+                     {"cpu", "cuda-virtual", "cuda-peer", "mpi", "nccl"}));
+  usual(command.add_option("--ranks", arguments.ranks, "Ranks that measure at once; under mpirun, the processes")
             ->default_str("2")
             ->type_name("COUNT"));
   add_pace_flags(command, arguments.pace, "Options");
@@ -99,7 +96,7 @@ void add_micro_flags(CLI::App& command, MicroArguments& arguments) {
   add_where_flags(command, arguments);
   usual(offers_words(command
                          .add_option("--dtype", arguments.dtypes,
-                                     "bf16, fp16, fp32 or some, comma-separated; messages are in the first")
+                                     "bf16, fp16, fp32 or several, comma-separated; messages use the first")
                          ->capture_default_str()
                          ->type_name("WORDS"),
                      {"bf16", "fp16", "fp32"}));
@@ -109,7 +106,7 @@ void add_micro_flags(CLI::App& command, MicroArguments& arguments) {
                          ->capture_default_str()
                          ->type_name("WORDS"),
                      {"all", "products", "kernels", "gaps", "messages", "neighbours"}));
-  usual(command.add_flag("--quick", arguments.quick, "A few sizes of everything"));
+  usual(command.add_flag("--quick", arguments.quick, "Fewer sizes of everything"));
 }
 
 std::vector<DType> dtypes_of(const std::string& list) {
@@ -118,7 +115,7 @@ std::vector<DType> dtypes_of(const std::string& list) {
     const auto* const dtype = std::ranges::find_if(
         all_dtypes, [&](DType candidate) { return can_store(candidate) && name_of(candidate) == word; });
     if (dtype == all_dtypes.end()) {
-      throw ConfigError(fmt::format("--dtype: there is no {} here; choose of bf16, fp16, fp32", in_quotes(word)));
+      throw ConfigError(fmt::format("--dtype: {} is not available; choose from bf16, fp16, fp32", in_quotes(word)));
     }
     if (std::ranges::find(chosen, *dtype) == chosen.end()) {
       chosen.push_back(*dtype);
@@ -154,12 +151,12 @@ MicroWhere where_of(const MicroArguments& arguments, Launch& launch, std::int64_
   const std::optional<CrewLinks> links = crew_links_of(arguments.executor);
   if (links || arguments.executor == "mpi" || (arguments.executor.empty() && launch.under_mpi())) {
     if (where.pace) {
-      throw ConfigError("processes send for real; leave out --link-bandwidth and --link-latency");
+      throw ConfigError("processes send for real; remove --link-bandwidth and --link-latency");
     }
     where.crew = links ? &launch.crew_anyhow(default_patience) : &launch.crew(default_patience);
     const int processes = where.crew->processes();
     if (processes < fewest) {
-      throw ConfigError(fmt::format("it takes {} ranks, but there is {} process; start more, as in mpirun -np {}",
+      throw ConfigError(fmt::format("it needs {} ranks, but there is {} process; start more, as in mpirun -np {}",
                                     fewest, processes, fewest));
     }
     where.ranks = ranks_of(arguments.ranks, processes, fewest, processes);

@@ -21,10 +21,12 @@ constexpr Duration longest_latency = std::chrono::seconds(1);
 }  // namespace
 
 void add_pace_flags(CLI::App& command, PaceArguments& arguments, const std::string& group) {
-  command.add_option("--link-bandwidth", arguments.bandwidth, "Of real links, as in '2 GB/s'; else as fast as copying")
+  command
+      .add_option("--link-bandwidth", arguments.bandwidth,
+                  "Bandwidth to which copies are slowed, as in '2 GB/s' (default: unlimited)")
       ->group(group)
       ->type_name("RATE");
-  command.add_option("--link-latency", arguments.latency, "Of real links, as in '20 us'")
+  command.add_option("--link-latency", arguments.latency, "Latency of links with --link-bandwidth, as in '20 us'")
       ->group(group)
       ->type_name("TIME");
 }
@@ -39,12 +41,11 @@ std::optional<Pace> pace_of(const PaceArguments& arguments) {
                                   in_quotes(arguments.latency)));
   }
   if (*latency > longest_latency) {
-    throw ConfigError(fmt::format("--link-latency: {} is more than 1 s; choose what links have, as in '5 us'",
+    throw ConfigError(fmt::format("--link-latency: {} is more than 1 s; choose a realistic latency, as in '5 us'",
                                   in_quotes(arguments.latency)));
   }
   if (arguments.bandwidth.empty()) {
-    throw ConfigError(
-        "--link-latency: links of that latency have a bandwidth too; give --link-bandwidth, as in '2 GB/s'");
+    throw ConfigError("--link-latency requires --link-bandwidth; add it, as in '2 GB/s'");
   }
   const std::optional<BytesPerSecond> bandwidth = parse_bandwidth(arguments.bandwidth);
   if (!bandwidth) {
@@ -53,7 +54,7 @@ std::optional<Pace> pace_of(const PaceArguments& arguments) {
   }
   if (*bandwidth < slowest || *bandwidth > fastest) {
     throw ConfigError(
-        fmt::format("--link-bandwidth: {} is not from 1 MB/s to 1000 TB/s; choose what links have, as in '2 GB/s'",
+        fmt::format("--link-bandwidth: {} is outside 1 MB/s to 1000 TB/s; choose a realistic bandwidth, as in '2 GB/s'",
                     in_quotes(arguments.bandwidth)));
   }
   return Pace{*latency, *bandwidth};

@@ -46,7 +46,7 @@ std::vector<const ProbeStage*> stages_of(const std::string& list) {
     const auto stage = std::ranges::find(probe_stages(), word, &ProbeStage::name);
     if (stage == probe_stages().end()) {
       throw ConfigError(
-          fmt::format("--stage does not know {}; {}", in_quotes(word), remedy_for(word, names, "stages")));
+          fmt::format("--stage: unknown stage {}; {}", in_quotes(word), remedy_for(word, names, "stages")));
     }
     chosen.push_back(&*stage);
   }
@@ -59,11 +59,11 @@ std::string begun(const std::string& path) {
     return probe_header();
   }
   if (!std::filesystem::is_regular_file(path)) {
-    throw ConfigError(fmt::format("{}: it is not a plain file; give another --out", path));
+    throw ConfigError(fmt::format("{}: not a regular file; give another --out", path));
   }
   std::string text = read_file(path, largest_answer);
   if (!text.starts_with(probe_header()) || text.size() > largest_answer) {
-    throw ConfigError(fmt::format("{}:1:1: this is not a file of commfuse-validate probe; give another --out", path));
+    throw ConfigError(fmt::format("{}:1:1: not written by commfuse-validate probe; give another --out", path));
   }
   return text;
 }
@@ -106,38 +106,37 @@ void add_probe(CLI::App& app, int& status) {
       app, "probe", "Measure launches, events, copies, GEMMs and attention on a GPU", [&status](CLI::App& command) {
         const auto request = std::make_shared<ProbeRequest>();
         add_device_flag(command, request->gpu, "Options");
-        offers_words(
-            command
-                .add_option("--stage", request->stages,
-                            "What to measure: all, or some of launch, products, attention, fused, links, interference, "
-                            "engines, partitions, nccl, "
-                            "pinned, between "
-                            "commas")
-                ->capture_default_str()
-                ->type_name("WORDS"),
-            {"all", "launch", "products", "attention", "fused", "links", "interference", "engines", "partitions",
-             "nccl", "pinned"});
-        command.add_flag("--quick", request->quick, "A few sizes of everything");
-        command.add_option("--out", request->out, "CSV file to write, stage by stage; stages that it has are skipped")
+        offers_words(command
+                         .add_option("--stage", request->stages,
+                                     "What to measure: all, or some of launch, products, attention, fused, links, "
+                                     "interference, engines, partitions, nccl, pinned, comma-separated")
+                         ->capture_default_str()
+                         ->type_name("WORDS"),
+                     {"all", "launch", "products", "attention", "fused", "links", "interference", "engines",
+                      "partitions", "nccl", "pinned"});
+        command.add_flag("--quick", request->quick, "Fewer sizes of everything");
+        command
+            .add_option("--out", request->out, "CSV file to write, stage by stage; stages already in it are skipped")
             ->type_name("FILE");
         command.footer(
-            "Every row is the median, p10 and p90 of 15 samples after one that does not\n"
-            "count, taken by the device's own events behind a gate; host_launch by the\n"
-            "host's.\n"
-            "launch: a launch, a gap, an event, a graph's node, how fine the clock is.\n"
-            "products: slices of layers, on all and on fewer multiprocessors.\n"
+            "Every row is the median, p10 and p90 of 15 samples after a warm-up, timed by\n"
+            "device events behind a gate (host_launch: by the host's clock).\n"
+            "launch: a launch, a gap, an event, a graph node, the clock's resolution.\n"
+            "products: GEMMs of slices of layers, on all SMs and on fewer.\n"
             "attention: slices of the queries, causal and full.\n"
-            "fused: the same by cuDNN where it is found, and how far it is from ours.\n"
-            "links: copies by size and blocks, at a stated pace, through the host's memory.\n"
-            "interference: a product and a copy, alone and beside each other.\n"
-            "engines: copies by a kernel, the runtime, the host; whether an engine did it.\n"
-            "partitions: a product on multiprocessors that green contexts set apart.\n"
-            "nccl: whether NCCL starts, and can be traced and captured; what a group costs\n"
-            "the host, and a message to oneself the device.\n"
-            "pinned: whether a product by its shards' kernel has their bits, and its time.\n\n"
+            "fused: the same by cuDNN if it is found, and how much the results differ.\n"
+            "links: copies by size and CTAs, at a given pace, through host memory.\n"
+            "interference: a GEMM and a copy, alone and at the same time.\n"
+            "engines: copies by a kernel, the runtime, the host; whether an engine copied.\n"
+            "partitions: a GEMM on SMs that green contexts set apart.\n"
+            "nccl: whether NCCL starts and can be traced and captured; the cost of a group on\n"
+            "the host, and of a message to itself on the device.\n"
+            "pinned: a GEMM by its shards' kernel: whether bits are equal, and its time.\n"
+            "\n"
             "Examples:\n"
             "  commfuse-validate probe --out probes.csv\n"
-            "  commfuse-validate probe --stage launch,interference --quick\n\n"
+            "  commfuse-validate probe --stage launch,interference --quick\n"
+            "\n"
             "Exit codes: 0 done; 69 there is no GPU; 2 the input is wrong; 1 failed.");
         command.callback([request, &status] { status = run(*request); });
       });

@@ -115,8 +115,9 @@ void add_run(CLI::App& app, Launch& launch, int& status) {
         command.add_option("-o,--output", request->format, "table; json: the record itself")->capture_default_str(),
         {"table", "json"}));
     command.footer(
-        "The makespan of an iteration is the largest of all ranks. The interval is that\n"
-        "of the median, by order statistics.\n\n"
+        "The makespan of an iteration is the largest over all ranks. The interval is that\n"
+        "of the median, by order statistics.\n"
+        "\n"
         "Examples:\n"
         "  commfuse-validate run --seq 8K --ranks 4 --strategy serial,commfuse\n"
         "  commfuse-validate run --seq 8K --ranks 4 --out record.json\n"
@@ -126,8 +127,9 @@ void add_run(CLI::App& app, Launch& launch, int& status) {
         "    --out record.json\n"
         "  commfuse-validate run --executor cuda-virtual --hardware h200-sxm --ranks 8 \\\n"
         "    --link-bandwidth '150 GB/s' --link-latency 8us --out record.json\n"
-        "  mpirun -np 8 commfuse-validate run --executor nccl --hardware h200-sxm\n\n"
-        "Exit codes: 0 done; 1 a schedule did not end, or was wrong; 2 the input is\n"
+        "  mpirun -np 8 commfuse-validate run --executor nccl --hardware h200-sxm\n"
+        "\n"
+        "Exit codes: 0 done; 1 a schedule did not finish, or was wrong; 2 the input is\n"
         "wrong; 69 there is no GPU.");
     command.callback([request, &command, &launch, &status] {
       require_fitting_gpu_flags(command, request->arguments.executor);

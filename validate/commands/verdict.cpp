@@ -97,7 +97,7 @@ int code_of(const Verdicts& verdicts, const std::vector<std::string>& unread) {
 
 const std::string& machine_of(const VerdictRequest& request) {
   if (request.machine.empty()) {
-    throw ConfigError("--expect: nodes are judged against a machine; name it, as in --expect h100-sxm");
+    throw ConfigError("--expect: name the machine to judge nodes against, as in --expect h100-sxm");
   }
   return request.machine;
 }
@@ -151,7 +151,7 @@ int run(const VerdictRequest& request) {
     verdicts = verdicts_on(logs.nodes, machine, options);
     machine_name = machine.name;
   } else if (!request.healthy.empty()) {
-    throw ConfigError("--healthy: FILES are of jobs, whose ranks are compared with each other; remove it");
+    throw ConfigError("--healthy: FILES describe jobs, whose ranks are compared with each other; remove it");
   }
   for (const Job& job : jobs.jobs) {
     verdicts.jobs.push_back(verdict_on(job, options.false_alarms));
@@ -184,16 +184,16 @@ void add_flags(CLI::App& command, VerdictRequest& request) {
       ->type_name("PATH");
   usual(offers_names(command
                          .add_option("--expect", request.machine,
-                                     "Machine that the nodes should equal: hardware or cluster, or a calibrated file")
+                                     "Machine to compare nodes with: hardware, cluster or a calibrated file")
                          ->type_name("NAME"),
                      Catalogue::hardware));
   usual(command.add_option("--healthy", request.healthy, "Logs of nodes known to be healthy, to compare with")
             ->type_name("PATH"));
-  usual(offers_words(command.add_option("--by", request.by, "What tells nodes apart: host or file")
+  usual(offers_words(command.add_option("--by", request.by, "What identifies a node: host or file")
                          ->capture_default_str()
                          ->type_name("CHOICE"),
                      {"host", "file"}));
-  usual(command.add_option("--false-alarms", request.false_alarms, "Share of healthy nodes called bad at most")
+  usual(command.add_option("--false-alarms", request.false_alarms, "Maximum share of healthy nodes called bad")
             ->capture_default_str()
             ->type_name("SHARE"));
   usual(offers_words(
@@ -202,7 +202,7 @@ void add_flags(CLI::App& command, VerdictRequest& request) {
           ->type_name("FORMAT"),
       {"table", "json", "junit", "prometheus", "markdown"}));
   usual(command.add_option("--out", request.out, "File to write instead of stdout")->type_name("FILE"));
-  command.add_flag("--rows", request.rows, "Every measurement beside what was expected; needs -o json");
+  command.add_flag("--rows", request.rows, "Every measurement with its expected value; needs -o json");
 }
 
 }  // namespace
@@ -212,20 +212,21 @@ void add_verdict(CLI::App& app, int& status) {
     const auto request = std::make_shared<VerdictRequest>();
     add_flags(command, *request);
     command.footer(
-        "A node is judged by all its collectives together: eight sizes that bandwidth\n"
-        "limits, of two collectives, are the least. Sizes that latency limits are judged\n"
-        "beside them. Four nodes and more are compared with each other as well, and the\n"
-        "median node with the machine, so that a fleet that is slow as a whole is seen.\n"
-        "nvbandwidth names the GPU or pair that is slow; what dcgmi diag calls wrong is\n"
-        "taken as it is. Of a job, the rank that holds the others up is named; jobs need\n"
-        "no --expect.\n\n"
+        "A node is judged by all its collectives together: at least eight sizes that are\n"
+        "limited by bandwidth, from two collectives. Latency-limited sizes count too.\n"
+        "Four or more nodes are also compared with each other, and the median node with\n"
+        "the machine, so that a uniformly slow fleet is detected. nvbandwidth logs name\n"
+        "the slow GPU or pair; errors of dcgmi diag are reported unchanged. In a job, the\n"
+        "rank that delays the others is named; jobs need no --expect.\n"
+        "\n"
         "Examples:\n"
         "  commfuse-validate verdict all_reduce.txt all_gather.txt --expect h100-sxm\n"
         "  commfuse-validate verdict logs/ --expect h100-sxm --healthy good/ -o json\n"
         "  commfuse-validate verdict logs/ --expect dgx-h100-x2 -o junit --out nodes.xml\n"
-        "  commfuse-validate verdict steps.csv\n\n"
+        "  commfuse-validate verdict steps.csv\n"
+        "\n"
         "Exit codes: 0 all healthy; 4 something is bad; 3 some files could not be read,\n"
-        "or say too little of a node; 1 failed; 2 the input is wrong. 4 wins over 3.");
+        "or hold too few measurements; 1 failed; 2 the input is wrong. 4 wins over 3.");
     command.callback([request, &status] { status = run(*request); });
   });
 }

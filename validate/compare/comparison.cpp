@@ -177,11 +177,9 @@ Evidence evidence_of(const RunRecord& record) {
 std::string verdict_in_words(std::span<const ComparedSchedule> schedules, const Agreement& agreement,
                              Evidence evidence) {
   std::string text =
-      winner_in_words(schedules, agreement) + fmt::format(
-                                                  " Measured and predicted differ by {:.1f}% in the median, at most by "
-                                                  "{:.1f}% ({}).",
-                                                  agreement.median_error * 100.0, agreement.worst_error * 100.0,
-                                                  schedules[agreement.worst].name());
+      winner_in_words(schedules, agreement) +
+      fmt::format(" Measured and predicted differ by {:.1f}% in the median, at most by {:.1f}% ({}).",
+                  agreement.median_error * 100.0, agreement.worst_error * 100.0, schedules[agreement.worst].name());
   if (agreement.pairs > 0) {
     text += fmt::format(" Of {} pair{} predicted more than {:.0f}% apart, {} came in that order.", agreement.pairs,
                         agreement.pairs == 1 ? "" : "s", clear_gap * 100.0, agreement.in_order);

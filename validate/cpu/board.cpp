@@ -206,7 +206,8 @@ std::optional<std::string> Board::await_all(std::chrono::nanoseconds patience) {
     left_.wait_for(lock, patience, [&] { return present_ == 0 || given_up(); });
   }
   if (present_ > 0 && !given_up()) {
-    give_up(fmt::format("no op has ended for {:g} s: {}", std::chrono::duration<double>(patience).count(), standing()));
+    give_up(
+        fmt::format("no op has completed for {:g} s: {}", std::chrono::duration<double>(patience).count(), standing()));
   }
   left_.wait(lock, [&] { return present_ == 0; });
   return reason_;

@@ -123,18 +123,18 @@ std::string cudnn_in_words(int version) {
 std::string refused(const CudnnVersions& versions) {
   constexpr int any_slice = 90600;  // in older versions, a causal slice had to be a multiple of 64
   if (versions.library == 0) {
-    return "there is no libcudnn.so.9 here";
+    return "libcudnn.so.9 is not installed";
   }
   const std::string library = "cuDNN " + cudnn_in_words(versions.library);
   if (versions.library / 10000 != versions.header / 10000) {
-    return fmt::format("{} is here and this build is of {}", library, cudnn_in_words(versions.header));
+    return fmt::format("{} is installed, but this build is for {}", library, cudnn_in_words(versions.header));
   }
   if (versions.library < any_slice) {
-    return fmt::format("{} is older than {}, which knows slices of any length", library, cudnn_in_words(any_slice));
+    return fmt::format("{} is older than {}, which supports slices of any length", library, cudnn_in_words(any_slice));
   }
   // cudnn-frontend's sdpa_support_surface.h has this condition.
   if (versions.library == 91000 || versions.library == 91001) {
-    return fmt::format("{} has a known fault in it; 9.10.2 has not", library);
+    return fmt::format("{} has a known fault, which 9.10.2 fixes", library);
   }
   return "";
 }

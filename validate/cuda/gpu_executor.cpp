@@ -134,7 +134,7 @@ Execution GpuExecutor::run(const RunOptions& options) {
   finish();
   if (issue_.mode == LaunchMode::gated && !driver().gate_held()) {
     throw std::runtime_error(
-        "the gate opened before all was issued, so the time means nothing; issue by graph or stream");
+        "the gate opened before everything was issued, so the time is invalid; issue by graph or stream");
   }
   Execution result{.makespan = driver().elapsed(device_.timed_event(0), device_.timed_event(1)), .timeline = {}};
   if (options.traced) {

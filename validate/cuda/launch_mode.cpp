@@ -9,10 +9,10 @@ namespace commfuse::validate {
 
 void require_room_behind_gate(std::size_t commands) {
   if (commands > most_behind_gate) {
-    throw std::runtime_error(fmt::format(
-        "{} commands of one stream would wait behind the gate, and it takes {}; issue by stream or graph, or run "
-        "fewer iterations",
-        commands, most_behind_gate));
+    throw std::runtime_error(
+        fmt::format("{} commands of one stream would wait behind the gate, which holds {}; issue by stream or graph, "
+                    "or run fewer iterations",
+                    commands, most_behind_gate));
   }
 }
 

@@ -30,7 +30,7 @@ std::filesystem::path plugin_path() {
 /// Returns why the module cannot be used; empty if it can.
 std::string missing_device(const CudaModule& module) {
   try {
-    return module.devices() > 0 ? "" : "no GPU: the driver shows none; look at nvidia-smi and CUDA_VISIBLE_DEVICES";
+    return module.devices() > 0 ? "" : "no GPU: the driver shows none; check nvidia-smi and CUDA_VISIBLE_DEVICES";
   } catch (const std::runtime_error& error) {
     return error.what();
   }
@@ -49,13 +49,13 @@ CudaPlugin load_cuda_plugin(const std::filesystem::path& path) {
   void* entry = ::dlsym(loaded, cuda_module_entry);
   if (entry == nullptr) {
     return {.module = nullptr,
-            .missing = fmt::format("{} is of another version of this program; install both anew", path.string())};
+            .missing = fmt::format("{} is of another version of this program; reinstall both", path.string())};
   }
   // NOLINTNEXTLINE(*-reinterpret-cast): what dlsym() is for
   std::unique_ptr<CudaModule> module(reinterpret_cast<OpenCudaModule>(entry)());
   if (module->build_id() != build_id_in_words()) {
     return {.module = nullptr,
-            .missing = fmt::format("{} was built from {}, this program from {}; install both anew", path.string(),
+            .missing = fmt::format("{} was built from {}, this program from {}; reinstall both", path.string(),
                                    module->build_id(), build_id_in_words())};
   }
   std::string missing = missing_device(*module);

@@ -354,7 +354,7 @@ void NcclExecutor::finish() {
   }
   if (!finished) {
     network.abort();
-    throw Stuck(fmt::format("rank {} has not come to its end within {:.0f} s", rank_,
+    throw Stuck(fmt::format("rank {} did not finish within {:.0f} s", rank_,
                             std::chrono::duration<double>(patience()).count()));
   }
 }

@@ -36,7 +36,7 @@ std::string refused(const NetworkOptions& options, const NcclVersions& versions)
                        nccl_in_words(versions.library));
   }
   if (options.puts && options.graphs) {
-    return "signals of puts are counted by the host, which a graph's are not; use another --issue, or exchange by "
+    return "the host counts signals of puts, which is impossible in a graph; use another --issue, or exchange by "
            "messages";
   }
   if (options.puts && !has(versions, NcclFeature::put_signal)) {
@@ -67,7 +67,7 @@ std::vector<std::string> notes_on(const NetworkOptions& options, const NcclVersi
   };
   note(options.registered, NcclFeature::registration, "cannot register buffers, so they are copied");
   if (has(versions, NcclFeature::registration)) {
-    note(options.windows, NcclFeature::windows, "has no symmetric windows, so buffers are registered without");
+    note(options.windows, NcclFeature::windows, "has no symmetric windows, so buffers are registered without windows");
   }
   note(options.cta_policy != 0, NcclFeature::cta_policy, "has no CTA policy, so the default runs");
   if (options.cta_policy == 2 && has(versions, NcclFeature::cta_policy)) {

@@ -460,7 +460,7 @@ void PeerExecutor::finish() {
   driver().label(frame_label);
   meet_on_device(streams().front());
   if (!driver().finish(patience())) {
-    throw Stuck(fmt::format("rank {} has not come to its end within {:.0f} s", rank_,
+    throw Stuck(fmt::format("rank {} did not finish within {:.0f} s", rank_,
                             std::chrono::duration<double>(patience()).count()));
   }
 }

@@ -164,7 +164,7 @@ std::vector<std::string> peer_findings(const Program& program) {
     if (op.kind == OpKind::exchange && packs(program, op) &&
         std::get<ExchangeShape>(program.shapes[op.shape]).protocol == Protocol::pull) {
       sentences.push_back(
-          fmt::format("{} pulls {} over a wire of {}, and nobody converts what is fetched from another GPU's memory",
+          fmt::format("{} pulls {} over a wire of {}, but data pulled from another GPU's memory cannot be converted",
                       op_in_words(program, OpId{static_cast<std::int32_t>(i)}),
                       name_of(dtype_of(program, program.inputs_of(op).front())), name_of(wire_of(program, op))));
     }

@@ -94,7 +94,7 @@ void PeerWindows::give_back_free() {
 void PeerWindows::require_whole() const {
   if (is_abandoned_) {
     throw std::runtime_error(
-        "cuda-peer gave up an earlier run, and ranks may still copy into each other's memory; start all of them again");
+        "cuda-peer gave up an earlier run, and ranks may still copy into each other's memory; restart all ranks");
   }
 }
 

@@ -20,7 +20,7 @@ std::string number(std::int64_t value) { return fmt::format("{}", value); }
 
 void finish(Device& device) {
   if (!device.driver().finish(patience)) {
-    throw std::runtime_error("a probe has not come to its end within 30 s");
+    throw std::runtime_error("a probe did not finish within 30 s");
   }
 }
 

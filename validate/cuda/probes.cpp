@@ -547,7 +547,7 @@ void ask_nccl_once(Device& device, const ProbeOptions& options, std::vector<Prob
 /// costs.
 std::vector<ProbeRow> ask_nccl(Device& device, const ProbeOptions& options) {
   if (!options.connect) {
-    fmt::print(stderr, "nccl: this build or this machine has no NCCL\n");
+    fmt::print(stderr, "nccl: NCCL is missing in this build or on this machine\n");
     return {};
   }
   constexpr int groups = 20;
@@ -585,15 +585,15 @@ std::vector<ProbeRow> ask_nccl(Device& device, const ProbeOptions& options) {
 
 constexpr std::array<ProbeStage, 10> stages{
     {{"launch", "launches, gaps, events, graph nodes, the clock", ask_launch},
-     {"products", "products of slices on all and on fewer multiprocessors", ask_products},
+     {"products", "GEMMs of slices on all and on fewer SMs", ask_products},
      {"attention", "attention of slices of the queries", ask_attention},
-     {"fused", "attention by cuDNN's fused kernel, against ours", ask_fused_attention},
-     {"links", "copies by size and blocks, at a pace, through the host's memory", ask_links},
-     {"interference", "a product and a copy beside each other", ask_interference},
-     {"engines", "who copies: kernels, the runtime, copy engines through the host", ask_engines},
-     {"partitions", "a product on multiprocessors set apart", ask_partitions},
-     {"nccl", "a group of NCCL's, and a message to oneself", ask_nccl},
-     {"pinned", "the bits and the time of a product by the kernel of its shards", ask_pinned}}};
+     {"fused", "attention by cuDNN's fused kernel, compared with commfuse's", ask_fused_attention},
+     {"links", "copies by size and CTAs, paced, and through host memory", ask_links},
+     {"interference", "a GEMM and a copy at the same time", ask_interference},
+     {"engines", "copies by kernels, the runtime, and copy engines through the host", ask_engines},
+     {"partitions", "a GEMM on SMs set apart", ask_partitions},
+     {"nccl", "an NCCL group, and a message to itself", ask_nccl},
+     {"pinned", "bits and time of a GEMM by its shards' kernel", ask_pinned}}};
 
 }  // namespace
 

@@ -126,8 +126,8 @@ void VirtualExecutor::work_out(std::span<const Address> bases, std::vector<Bytes
 
 void VirtualExecutor::finish() {
   if (!driver().finish(patience())) {
-    throw Stuck(fmt::format("the device has not come to its end within {:.0f} s",
-                            std::chrono::duration<double>(patience()).count()));
+    throw Stuck(
+        fmt::format("the device did not finish within {:.0f} s", std::chrono::duration<double>(patience()).count()));
   }
 }
 

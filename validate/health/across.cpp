@@ -57,7 +57,7 @@ HealthCheck difference(std::span<const NodeReport> reports, const CommonFact& fa
           .found = fmt::format("{}; {} of {} have {}", fmt::join(words, "; "), usual->second.size(), reports.size(),
                                named(usual->first)),
           .wrong = fmt::format("nodes of this job differ in their {}", fact.name),
-          .remedy = "make the named nodes like the others, or leave them out of the job (--exclude)"};
+          .remedy = "configure the named nodes like the others, or exclude them from the job (--exclude)"};
 }
 
 Json json_of(const HealthCheck& check) {

@@ -29,14 +29,14 @@ void look_at_gpus(const ExpectedNode& expected, const NodeFacts& node, const Man
   } else if (gpus > wanted && wanted > 0) {
     list.warn({.found = fmt::format("{} GPUs", gpus),
                .wrong = fmt::format("{} has {}", expected.machine, wanted),
-               .remedy = "name the machine that this is with --expect"});
+               .remedy = "name the actual machine with --expect"});
   }
   for (const GpuFacts& gpu : management.gpus) {
     if (!gpu.name.empty() && gpu.name.find(expected.gpu) == std::string::npos) {
       list.bad({.subject = gpu.address,
                 .found = gpu.name,
                 .wrong = fmt::format("{} has {}", expected.machine, expected.gpu),
-                .remedy = "replace the GPU, or name the machine that this is with --expect"});
+                .remedy = "replace the GPU, or name the actual machine with --expect"});
     }
     if (expected.has_nvlink && gpu.links_up == 0) {
       list.bad({.subject = gpu.address,

@@ -33,7 +33,7 @@ bool has_answers(const NodeFacts& node, const ManagementFacts& management, Check
   if (std::none_of(node.gpus.begin(), node.gpus.end(), is_nvidia)) {
     if (std::any_of(node.gpus.begin(), node.gpus.end(), is_amd)) {
       list.unknown({.found = "AMD GPUs",
-                    .wrong = "this check knows NVIDIA's alone",
+                    .wrong = "this check supports only NVIDIA GPUs",
                     .remedy = "look at amd-smi (topology, xgmi, metric) and at dmesg"});
       return false;
     }
@@ -42,7 +42,7 @@ bool has_answers(const NodeFacts& node, const ManagementFacts& management, Check
                   .remedy = "none needed on a node without GPUs; otherwise look for the GPU in lspci and reseat it"});
   } else {
     list.unknown({.found = management.missing.empty() ? "the driver shows no GPU" : management.missing,
-                  .wrong = "only the driver's library says this",
+                  .wrong = "only the driver's library reports this",
                   .remedy = "install the driver's libraries here, or in a container start it with --gpus all"});
   }
   return false;
@@ -99,7 +99,7 @@ void add_xid(const XidEvent& event, CheckList& list) {
               .found = message,
               .wrong = "the GPU, its memory or its link failed",
               .remedy = "drain the node, reset the GPU (nvidia-smi --gpu-reset) or reboot, run dcgmi diag -r 3, and "
-                        "replace the GPU if it comes back; when it is mended, dmesg --clear"});
+                        "replace the GPU if the error recurs; once fixed, dmesg --clear"});
   } else if (contains(by_programs, event.code)) {
     list.warn({.subject = event.address,
                .found = message,
@@ -163,12 +163,12 @@ bool look_at_reasons(const GpuFacts& gpu, CheckList& list) {
   } else if ((*gpu.held_back & set_clocks) != 0) {
     list.warn({.subject = subject_of(gpu),
                .found = clocks,
-               .wrong = "somebody set lower clocks",
+               .wrong = "lower clocks were set",
                .remedy = "undo it with nvidia-smi --reset-gpu-clocks and --reset-applications-clocks"});
   } else {
     list.warn({.subject = subject_of(gpu),
                .found = clocks,
-               .wrong = "clocks are lower than they could be",
+               .wrong = "clocks are lower than possible",
                .remedy = "look at nvidia-smi -q -d PERFORMANCE while a program uses the GPU"});
   }
   return true;
@@ -179,7 +179,7 @@ void look_at_power_limit(const GpuFacts& gpu, CheckList& list) {
   if (gpu.limit_watts && gpu.default_watts && *gpu.limit_watts < rounding * *gpu.default_watts) {
     list.warn({.subject = subject_of(gpu),
                .found = fmt::format("power limit {:.0f} W, {:.0f} W by default", *gpu.limit_watts, *gpu.default_watts),
-               .wrong = "the GPU lowers its clocks under load before it must",
+               .wrong = "the GPU lowers its clocks under load too early",
                .remedy = fmt::format("nvidia-smi --power-limit={:.0f}, or expect a machine of that limit",
                                      *gpu.default_watts)});
   }
@@ -388,7 +388,7 @@ void look_at_fabric(const NodeFacts& node, const ManagementFacts& management, Ch
     }
   }
   if (completed == 0 && !node.switches.empty() && list.empty()) {
-    list.unknown({.found = fmt::format("{}, whose state this driver does not tell",
+    list.unknown({.found = fmt::format("{}, whose state this driver does not report",
                                        counted(node.switches.size(), "NVSwitch function")),
                   .wrong = "the fabric was not checked",
                   .remedy = "look at systemctl status nvidia-fabricmanager"});
@@ -430,7 +430,7 @@ void look_at_xids(const NodeFacts& node, const ManagementFacts& management, Chec
     for (const XidEvent& event : *node.xids) {
       add_xid(event, list);
     }
-    list.otherwise_ok("no Xid and no SXid in the kernel's log");
+    list.otherwise_ok("no Xid or SXid in the kernel's log");
   }
 }
 
@@ -452,7 +452,7 @@ void look_at_clocks(const NodeFacts& node, const ManagementFacts& management, Ch
   const bool is_known =
       std::ranges::any_of(management.gpus, [](const GpuFacts& gpu) { return gpu.busy_percent.has_value(); });
   const std::string load = !is_known     ? ""
-                           : loaded == 0 ? "; idle, so look again beside a job for clocks under load"
+                           : loaded == 0 ? "; idle, so check again during a job for clocks under load"
                                          : fmt::format("; {} under load", counted(loaded, "GPU"));
   list.otherwise_ok(fmt::format("{}{}not held back{}", fmt::join(clocks, "; "), clocks.empty() ? "" : ", ", load));
 }

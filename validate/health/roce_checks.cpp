@@ -62,7 +62,7 @@ bool look_at_chosen_index(const RdmaPort& port, int index, CheckList& list) {
        .found = gid == port.gids.end() ? fmt::format("no GID of index {}: {}", index, table_in_words(port))
                                        : fmt::format("GID {} is {}", index, gid->type),
        .wrong = gid == port.gids.end() ? fmt::format("NCCL_IB_GID_INDEX is {}, which this port lacks", index)
-                                       : "NCCL_IB_GID_INDEX names an address that routers do not pass on",
+                                       : "NCCL_IB_GID_INDEX names an address that routers do not forward",
        .remedy = usable ? fmt::format("set NCCL_IB_GID_INDEX={}{}", *usable,
                                       finds_index ? ", or unset it: NCCL finds the index from 2.21 on" : "")
                         : fmt::format("give {} an IP address, and unset NCCL_IB_GID_INDEX", interface_in_words(port))});
@@ -82,16 +82,16 @@ bool look_at_table(const RdmaPort& port, bool is_chosen, CheckList& list) {
   } else if (std::ranges::none_of(port.gids, [](const Gid& gid) { return gid.type == roce_version_2; })) {
     list.warn({.subject = name_of_port(port),
                .found = fmt::format("no GID of RoCE v2: {}", table_in_words(port)),
-               .wrong = "messages of RoCE v1 pass no router, and NCCL asks for v2",
-               .remedy = address + "; if v1 stays alone, let the driver speak v2 (cma_roce_mode -d DEVICE -p 1 -m 2)"});
+               .wrong = "messages of RoCE v1 cannot cross a router, and NCCL requires v2",
+               .remedy = address + "; if only v1 remains, set the driver to v2 (cma_roce_mode -d DEVICE -p 1 -m 2)"});
   } else if (!usable_gid_index(port)) {
     list.warn({.subject = name_of_port(port),
-               .found = fmt::format("GIDs of link-local addresses alone: {}", table_in_words(port)),
-               .wrong = "messages over this port pass no router",
+               .found = fmt::format("only GIDs of link-local addresses: {}", table_in_words(port)),
+               .wrong = "messages over this port cannot cross a router",
                .remedy = address});
   } else if (!is_chosen && std::ranges::none_of(port.gids, is_ipv4_of_version_2)) {
     list.warn({.subject = name_of_port(port),
-               .found = fmt::format("GIDs of RoCE v2 for IPv6 alone: {}", table_in_words(port)),
+               .found = fmt::format("only GIDs of RoCE v2 for IPv6: {}", table_in_words(port)),
                .wrong = "NCCL looks for a GID of IPv4 unless told otherwise, and would stay on index 0",
                .remedy = fmt::format("set NCCL_IB_ADDR_FAMILY=AF_INET6, or give {} an IPv4 address",
                                      interface_in_words(port))});
@@ -207,7 +207,8 @@ void look_at_congestion(const NodeFacts& node, const ManagementFacts& /*manageme
     list.warn(
         {.found = fmt::format("{}", fmt::join(settings, "; ")),
          .wrong = "RoCE ports of this node differ in how they handle congestion",
-         .remedy = "give all the same settings with one script at boot (mlnx_qos, and ecn below /sys/class/net)"});
+         .remedy =
+             "give all ports the same settings with one script at boot (mlnx_qos, and ecn below /sys/class/net)"});
   }
   list.otherwise_ok(ports.empty() ? "no active RoCE port"
                                   : fmt::format("{}; PFC is in no file (dcb pfc show dev {})",

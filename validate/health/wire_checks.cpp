@@ -133,11 +133,12 @@ void look_at_port(const RdmaPort& port, double fastest_alike, CheckList& list) {
   if (!is_active(port)) {
     const bool is_disabled = port.physical_state.find("Disabled") != std::string::npos;
     finding.wrong = is_disabled ? "the port is turned off" : "no traffic goes over this port";
-    finding.remedy = is_disabled ? "turn it on (ip link set up, or mlxlink), or leave this check out with --skip rdma "
-                                   "where the port is not used"
-                     : port.layer == "InfiniBand" && state_in_words(port.physical_state) == "LinkUp"
-                         ? "start a subnet manager (opensm), or look for the port on the switch"
-                         : "check the cable, the transceiver and the switch's port (mlxlink, ibstat)";
+    finding.remedy =
+        is_disabled
+            ? "turn it on (ip link set up, or mlxlink), or skip this check with --skip rdma if the port is unused"
+        : port.layer == "InfiniBand" && state_in_words(port.physical_state) == "LinkUp"
+            ? "start a subnet manager (opensm), or look for the port on the switch"
+            : "check the cable, the transceiver and the switch's port (mlxlink, ibstat)";
     is_disabled ? list.warn(std::move(finding)) : list.bad(std::move(finding));
   } else if (port.gigabits && *port.gigabits < fastest_alike) {
     finding.found = fmt::format("{}, {:g} Gb/s on other ports of this kind", port.rate, fastest_alike);
@@ -311,7 +312,7 @@ void look_at_acs(const NodeFacts& node, const ManagementFacts& /*management*/, C
             "devices are lent to virtual machines"};
     bridges.in_a_switch ? list.bad(std::move(finding)) : list.warn(std::move(finding));
   } else if (!bridges.unknown.empty()) {
-    list.unknown({.found = "the bridges' configuration is readable by root alone",
+    list.unknown({.found = "the bridges' configuration is readable only by root",
                   .wrong = "ACS was not checked",
                   .remedy = "run this as root"});
   } else if (bridges.others.empty()) {
@@ -342,7 +343,7 @@ void look_at_iommu(const NodeFacts& node, const ManagementFacts& /*management*/,
                .wrong = "traffic between GPUs and NICs goes through the IOMMU, or fails",
                .remedy = "boot with iommu=pt on the kernel's command line, or turn the IOMMU off in the BIOS"});
   } else if (!is_known && !node.gpus.empty() && node.command_line.find("iommu=pt") == std::string::npos) {
-    list.unknown({.found = "on, and Linux does not show in which mode",
+    list.unknown({.found = "on, and Linux does not show the mode",
                   .wrong = "the mode was not checked",
                   .remedy = "look for iommu=pt in /proc/cmdline"});
   } else {

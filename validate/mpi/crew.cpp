@@ -146,8 +146,8 @@ Payload Crew::scatter(int members, std::vector<Payload> by_process) {
     }
     void take(int from, const Note& note) override {
       if (from != 0 || note.kind != Note::Kind::data) {
-        throw std::runtime_error(
-            fmt::format("process {} says what process 0 decides; run the same program everywhere", from));
+        throw std::runtime_error(fmt::format(
+            "process {} sent a message that only process 0 may send; run the same program everywhere", from));
       }
       heard_ = note.body;
     }
@@ -225,7 +225,7 @@ void Crew::take(int from, const Note& note, Activity* activity) {
   PayloadReader body(note.body);
   if (from != 0 && is_decided_by_leader(note.kind)) {
     throw std::runtime_error(
-        fmt::format("process {} says what process 0 decides; run the same program everywhere", from));
+        fmt::format("process {} sent a message that only process 0 may send; run the same program everywhere", from));
   }
   switch (note.kind) {
     case Note::Kind::arrived: ++arrived_[sender]; return;
@@ -249,7 +249,7 @@ void Crew::take(int from, const Note& note, Activity* activity) {
   }
   if (activity == nullptr) {  // any program that reaches the port may send it
     throw std::runtime_error(
-        fmt::format("process {} tells of an op while nothing runs; run the same program everywhere", from));
+        fmt::format("process {} reported an op while nothing runs; run the same program everywhere", from));
   }
   activity->take(from, note);
 }
@@ -313,7 +313,7 @@ void Crew::give_up(int members, Activity* activity) {
     }
   }
   sentences.insert(sentences.begin(), silent.begin(), silent.end());
-  fail(fmt::format("no op has ended for {}: {}", seconds_in_words(patience_),
+  fail(fmt::format("no op has completed for {}: {}", seconds_in_words(patience_),
                    sentences.empty() ? "no rank waits at an op" : standing_in_words(sentences)));
 }
 

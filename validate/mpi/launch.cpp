@@ -64,7 +64,7 @@ Crew& Launch::crew_anyhow(std::chrono::nanoseconds patience) {
   }
   const std::optional<Rendezvous> where = rendezvous_in(environment_variable);
   if (!where) {
-    throw ConfigError("each rank is a process, and only one was started; start more, as in mpirun -np 8 or torchrun");
+    throw ConfigError("each rank is a process, but only one was started; start more, as in mpirun -np 8 or torchrun");
   }
   if (where->process == 0) {
     const TcpDoor door(where->port);

@@ -7,7 +7,7 @@ namespace commfuse::validate {
 
 namespace {
 
-constexpr const char* cut_short = "a message between processes is cut short; run the same program everywhere";
+constexpr const char* cut_short = "a message between processes is truncated; run the same program everywhere";
 
 }  // namespace
 
@@ -64,7 +64,7 @@ Note unpacked(std::span<const std::byte> bytes) {
   PayloadReader reader(bytes);
   Note note{.kind = reader.get<Note::Kind>(), .op = reader.get<OpId>()};
   if (note.kind > Note::Kind::verdict) {
-    throw std::runtime_error("a message between processes is of no known kind; run the same program everywhere");
+    throw std::runtime_error("a message between processes has an unknown kind; run the same program everywhere");
   }
   const std::span<const std::byte> body = reader.rest();
   note.body.assign(body.begin(), body.end());

@@ -213,8 +213,7 @@ void RankRun::take_result(std::int32_t at) {
 void RankRun::take(int from, const Note& note) {
   const std::int32_t at = position(note.op) < place_.size() ? place_[position(note.op)] : -1;
   if (at < 0) {
-    throw std::runtime_error(
-        fmt::format("process {} tells of an op that is not here; run the same program everywhere", from));
+    throw std::runtime_error(fmt::format("process {} reported an unknown op; run the same program everywhere", from));
   }
   chaos_.disturb();
   switch (note.kind) {
@@ -227,7 +226,7 @@ void RankRun::take(int from, const Note& note) {
       const auto member = std::ranges::find(command(at).group, from);
       if (member == command(at).group.end()) {
         throw std::runtime_error(
-            fmt::format("process {} gives to a collective of others; run the same program everywhere", from));
+            fmt::format("process {} sent data to a collective of other ranks; run the same program everywhere", from));
       }
       state(at).parts[static_cast<std::size_t>(member - command(at).group.begin())] = note.body;
       return;

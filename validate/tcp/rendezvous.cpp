@@ -30,8 +30,9 @@ std::optional<std::int64_t> number_of(const Variable& variable, const char* name
   }
   const std::optional<std::int64_t> number = parse_integer(*text);
   if (!number || *number < 0 || *number > limit) {
-    throw ConfigError(fmt::format("{} is {} in the environment, no whole number from 0 to {}; let the launcher set it",
-                                  name, in_quotes(*text), limit));
+    throw ConfigError(
+        fmt::format("{} is {} in the environment, not a whole number from 0 to {}; let the launcher set it", name,
+                    in_quotes(*text), limit));
   }
   return number;
 }

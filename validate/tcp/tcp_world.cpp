@@ -130,7 +130,7 @@ void let_in(int door, std::deque<Guest>& guests) {
     Socket socket(::accept4(door, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     const bool is_short = socket.get() < 0 && (errno == EMFILE || errno == ENFILE);
     if (is_short && guests.empty()) {
-      fail("another process cannot be let in; raise ulimit -n");
+      fail("cannot accept another process; raise ulimit -n");
     }
     const bool is_full = socket.get() >= 0 && guests.size() == most_guests;
     if (is_short || is_full) {
@@ -196,7 +196,7 @@ TcpDoor::TcpDoor(std::uint16_t port) : socket_(::socket(AF_INET, SOCK_STREAM | S
   auto* const general = reinterpret_cast<sockaddr*>(&address);  // NOLINT(*-reinterpret-cast): as sockets have it
   if (socket_.get() < 0 || ::bind(socket_.get(), general, length) != 0 || ::listen(socket_.get(), SOMAXCONN) != 0 ||
       ::getsockname(socket_.get(), general, &length) != 0) {
-    fail(fmt::format("port {} cannot be listened at; set MASTER_PORT to another", port));
+    fail(fmt::format("cannot listen on port {}; set MASTER_PORT to another", port));
   }
   port_ = ntohs(address.sin_port);
 }
@@ -230,7 +230,7 @@ std::unique_ptr<TcpWorld> TcpWorld::lead(const TcpDoor& door, int processes, std
   while (arrived < processes) {
     if (Clock::now() >= deadline) {
       throw std::runtime_error(
-          fmt::format("of {} processes {} came to port {} in time", processes, arrived, door.port()));
+          fmt::format("of {} processes, {} connected to port {} in time", processes, arrived, door.port()));
     }
     await_any(door.get(), guests, deadline);
     for (auto guest = guests.begin(); guest != guests.end();) {
@@ -253,7 +253,7 @@ std::unique_ptr<TcpWorld> TcpWorld::join(const std::string& host, std::uint16_t 
       throw std::runtime_error(fmt::format("process {} finds {} at {}:{}; {}", process, is_met ? "another" : "nobody",
                                            host, port,
                                            is_met ? "let one launcher set MASTER_ADDR, MASTER_PORT and WORLD_SIZE"
-                                                  : "is process 0 there, and the port open?"));
+                                                  : "check that process 0 runs and that the port is open"));
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     socket = try_to_connect(host, port);
@@ -271,7 +271,7 @@ void TcpWorld::put(int from, int to, const Payload& bytes) {
     return;
   }
   if (peer.out.size() + bytes.size() > most_held) {
-    throw std::runtime_error(fmt::format("process {} takes nothing of what it is sent", to));
+    throw std::runtime_error(fmt::format("process {} does not receive what it is sent", to));
   }
   append(peer.out, Header{.from = from, .to = to, .length = bytes.size()});
   peer.out.insert(peer.out.end(), bytes.begin(), bytes.end());
@@ -287,7 +287,7 @@ void TcpWorld::send(int to, Payload bytes) {
         "a message between processes is larger than {} MiB; choose a schedule of fewer ops", longest_frame >> 20U));
   }
   if (way_to(to).closed) {
-    throw std::runtime_error(fmt::format("process {} has gone", process_ == 0 ? to : 0));
+    throw std::runtime_error(fmt::format("process {} has exited", process_ == 0 ? to : 0));
   }
   put(process_, to, bytes);
   push(way_to(to));
@@ -332,11 +332,10 @@ void TcpWorld::take_frames(Peer& peer, int number) {
     const auto is_process = [&](std::int32_t value) { return value >= 0 && value < processes_; };
     if (header.length > longest_frame || !is_process(header.from) || !is_process(header.to) ||
         (process_ != 0 && header.to != process_)) {
-      refuse(fmt::format("what came over TCP from process {} is not of this program; choose another port", number));
+      refuse(fmt::format("data over TCP from process {} is not of this program; choose another port", number));
     }
     if (process_ == 0 && header.from != number) {
-      refuse(fmt::format("process {} sends in the name of process {}; run the same program everywhere", number,
-                         header.from));
+      refuse(fmt::format("process {} sends as process {}; run the same program everywhere", number, header.from));
     }
     if (peer.in.size() - used - sizeof header < header.length) {
       break;
@@ -390,7 +389,7 @@ std::optional<Parcel> TcpWorld::receive() {
   }
   if (arrived_.empty()) {
     if (process_ != 0 && peers_.front().closed) {  // it is the last to close
-      throw std::runtime_error("process 0 has gone");
+      throw std::runtime_error("process 0 has exited");
     }
     return std::nullopt;
   }

@@ -205,7 +205,7 @@ Job job_of_traces(const std::vector<std::string>& files, JobFiles& read) {
       RankTrace trace = read_rank_trace(files[i]);
       const auto rank = trace.rank.value_or(static_cast<std::int64_t>(i));
       if (traced.has(rank)) {
-        throw ConfigError(fmt::format("{}: is of rank {}, as another trace is; give one of each rank", files[i], rank));
+        throw ConfigError(fmt::format("{}: two traces are of rank {}; give one trace per rank", files[i], rank));
       }
       if (!trace.rank) {
         read.passed_over.push_back(fmt::format("{}: names no rank; taken as rank {}", with_escapes(files[i]), rank));

@@ -70,7 +70,7 @@ ReadFile read_record(const std::string& file) {
   constexpr std::int64_t most_ranks = 1 << 20;
   const RunRecord record = load_run_record(file);
   if (record.links == "emulated") {
-    throw ConfigError(fmt::format("{}: its links were emulated at their prices; give measurements", file));
+    throw ConfigError(fmt::format("{}: its links were emulated at predicted times; give measurements", file));
   }
   std::vector<NcclTestsRun> runs;
   for (const MicroBenchmark& benchmark : record.micro_benchmarks) {
@@ -111,7 +111,7 @@ ReadFile with_notes(std::string file, ToolResults results, const std::vector<std
 ReadFile read_one(const std::string& file) {
   std::string text = read_file(file, most_bytes);
   if (text.size() > most_bytes) {
-    throw ConfigError(fmt::format("{}: is larger than 64 MiB; leave out what is not of nccl-tests", file));
+    throw ConfigError(fmt::format("{}: is larger than 64 MiB; remove everything but output of nccl-tests", file));
   }
   if (is_run_record(text)) {
     return read_record(file);
@@ -235,11 +235,13 @@ class ByNode {
       if (!op) {
         pass_row_over(fmt::format("{}: the model has no {}", read.file, run.op));
       } else if (run.groups > 1) {
-        pass_row_over(fmt::format("{}: {} groups ran at once, and a time is of no single one", read.file, run.groups));
+        pass_row_over(
+            fmt::format("{}: {} groups ran at once, so times do not belong to a single group", read.file, run.groups));
       } else if (op == LinkOp::send_recv && run.ranks != 2) {
-        pass_row_over(fmt::format("{}: send_recv of {} GPUs, which share wires; two are judged", read.file, run.ranks));
+        pass_row_over(
+            fmt::format("{}: send_recv of {} GPUs, which share wires; only pairs are judged", read.file, run.ranks));
       } else if (!fits(machine_, message)) {
-        pass_row_over(fmt::format("{}: {} GPUs on {} {}, which {} has not", read.file, run.ranks, message.nodes,
+        pass_row_over(fmt::format("{}: {} GPUs on {} {}, which {} does not have", read.file, run.ranks, message.nodes,
                                   message.nodes == 1 ? "node" : "nodes", machine_.name));
       } else if (node.rows.size() >= most_rows) {
         pass_row_over(fmt::format("{}: rows beyond {} of {}", read.file, most_rows, node.name));

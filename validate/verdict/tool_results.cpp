@@ -96,7 +96,8 @@ constexpr std::array dcgm_causes{
               Severity::critical},
     DcgmCause{"context_create", "no CUDA context can be made: the GPU is lost, or another job holds it",
               "nvidia-smi --query-compute-apps=gpu_uuid,pid,name --format=csv", Severity::critical},
-    DcgmCause{"software", "the node's software is not set up as DCGM wants it", "dcgmi diag -r 1 -v", Severity::minor}};
+    DcgmCause{"software", "the node's software is not configured as DCGM requires", "dcgmi diag -r 1 -v",
+              Severity::minor}};
 constexpr DcgmCause other_cause{"", "a test of DCGM failed", "dcgmi diag -r 3 -v", Severity::major};
 
 std::string plugin_name(std::string_view test) {
@@ -195,7 +196,7 @@ ToolResults results_of(const RunRecord& record) {
     return results;
   }
   if (largest < least_judged) {
-    results.passed_over.push_back("copies of less than 64 MiB: what a copy costs besides its bytes counts");
+    results.passed_over.push_back("copies of less than 64 MiB: fixed costs of a copy are not negligible");
     return results;
   }
   std::map<std::string, CopyTable> tables;

@@ -189,9 +189,9 @@ TEST_F(CatalogueTest, AModelFileIsCheckedFieldByField) {
   EXPECT_EQ(model_refusal("kv_heads: 8", "kv_heads: 7"),
             "8:11: 64 heads cannot share 7 kv heads evenly; choose kv_heads that divide heads");
   EXPECT_EQ(model_refusal("gated_mlp: true", "gated_mlp: yes"),
-            "11:12: 'yes' is neither true nor false; write one of them");
+            "11:12: 'yes' is neither true nor false; write true or false");
   EXPECT_EQ(model_refusal("commfuse.model/1", "commfuse.model/9"),
-            "2:9: schema is 'commfuse.model/9', but 'commfuse.model/1' is wanted here; give a file of that kind");
+            "2:9: schema is 'commfuse.model/9', but 'commfuse.model/1' is required here; give a file of that kind");
   EXPECT_EQ(model_refusal("schema: commfuse.model/1\n", ""),
             "2:1: missing key 'schema'; add it, as in \"schema: commfuse.model/1\"");
 }
@@ -211,7 +211,7 @@ TEST_F(CatalogueTest, AHardwareFileIsCheckedFieldByField) {
       "nodes of a graph\"}",
       "graph_node_gap: 1 us");
   EXPECT_EQ(no_source.substr(no_source.find(':')),
-            ":19: 'graph_node_gap' does not say where it comes from; write {value: 1 us, provenance: 'prior: why'}");
+            ":19: 'graph_node_gap' has no provenance; write {value: 1 us, provenance: 'prior: why'}");
   const std::string too_wide = machine_refusal("wave_quantum: {value: 0.", "wave_quantum: {value: 3.");
   EXPECT_NE(too_wide.find("; choose 0 to 1"), std::string::npos) << too_wide;
 }

@@ -242,16 +242,16 @@ TEST_F(FrameworkTest, NumbersHaveTheirRanges) {
   EXPECT_EQ(refusal("value: 1.25", "value: 0"), "./loom.yaml:10:21: 'value' is 0; choose 0.1 to 10");
   EXPECT_EQ(refusal("loss_bytes: 14", "loss_bytes: 2"), "./loom.yaml:13:15: 'loss_bytes' is 2; choose 4 to 1000");
   EXPECT_EQ(refusal("fused_accumulation: false", "fused_accumulation: yes"),
-            "./loom.yaml:12:23: 'yes' is neither true nor false; write one of them");
+            "./loom.yaml:12:23: 'yes' is neither true nor false; write true or false");
 }
 
 TEST_F(FrameworkTest, AnotherSchemaIsRefusedAtOnce) {
   EXPECT_EQ(refusal("commfuse.framework/1", "commfuse.framework/2"),
-            "./loom.yaml:1:9: schema is 'commfuse.framework/2', but 'commfuse.framework/1' is wanted here; give a file "
-            "of that kind");
-  EXPECT_EQ(refusal("commfuse.framework/1", "commfuse.implementation/1"),
-            "./loom.yaml:1:9: schema is 'commfuse.implementation/1', but 'commfuse.framework/1' is wanted here; give a "
+            "./loom.yaml:1:9: schema is 'commfuse.framework/2', but 'commfuse.framework/1' is required here; give a "
             "file of that kind");
+  EXPECT_EQ(refusal("commfuse.framework/1", "commfuse.implementation/1"),
+            "./loom.yaml:1:9: schema is 'commfuse.implementation/1', but 'commfuse.framework/1' is required here; give "
+            "a file of that kind");
 }
 
 }  // namespace

@@ -292,11 +292,11 @@ TEST_F(LoadImplementationTest, NumbersHaveTheirRanges) {
 
 TEST_F(LoadImplementationTest, AnotherSchemaIsRefusedAtOnce) {
   EXPECT_EQ(refusal("commfuse.implementation/1", "commfuse.implementation/2"),
-            "./loom.yaml:1:9: schema is 'commfuse.implementation/2', but 'commfuse.implementation/1' is wanted here; "
+            "./loom.yaml:1:9: schema is 'commfuse.implementation/2', but 'commfuse.implementation/1' is required here; "
             "give a file of that kind");
   EXPECT_EQ(refusal("commfuse.implementation/1", "commfuse.hardware/1"),
-            "./loom.yaml:1:9: schema is 'commfuse.hardware/1', but 'commfuse.implementation/1' is wanted here; give a "
-            "file of that kind");
+            "./loom.yaml:1:9: schema is 'commfuse.hardware/1', but 'commfuse.implementation/1' is required here; give "
+            "a file of that kind");
 }
 
 TEST_F(LoadImplementationTest, ReportsWhereItCannotRun) {

@@ -382,7 +382,7 @@ TEST_F(LoadMachineFromWiresTest, ImpossibleWiresAreRefused) {
                 ":9: link.peer.rate is 500 GB/s, but no pair of dgx.xml has more than 450 GB/s; give the "
                 "file of this machine, or write what a single peer gets");
   EXPECT_EQ(refusal(with_topology("  file: dgx.xml\n  kind: nvswitch\n")),
-            place(1) + ":9: a topology has a file or a kind; leave one of them out");
+            place(1) + ":9: a topology has either a file or a kind; remove one of them");
   EXPECT_EQ(refusal(with_topology("  file: ../dgx.xml\n")),
             place(0) + ":9: '../dgx.xml' is not below the folder of this file; put it there");
   EXPECT_EQ(refusal(with_topology("  file: dgy.xml\n")),
@@ -508,14 +508,14 @@ TEST_F(LoadMachineTest, AClusterNamesHardwareOfTheCatalogueOrAFileBelowItsFolder
 TEST_F(LoadMachineTest, AClusterOfClustersIsRefused) {
   (void)changed("clusters/dgx-h100-x2.yaml", "name: dgx-h100-x2", "name: inner", "below/inner.yaml");
   EXPECT_EQ(refusal("clusters/dgx-h100-x2.yaml", "hardware: h100-sxm", "hardware: below/inner.yaml"),
-            "below/inner.yaml:3:9: schema is 'commfuse.cluster/1', but 'commfuse.hardware/1' is wanted here; give a "
+            "below/inner.yaml:3:9: schema is 'commfuse.cluster/1', but 'commfuse.hardware/1' is required here; give a "
             "file of that kind");
 }
 
 TEST_F(LoadMachineTest, AModelIsNotAMachine) {
   EXPECT_EQ(refusal("models/llama-3.1-8b.yaml", "layers", "layers"),
-            "machine.yaml:2:9: schema is 'commfuse.model/1', but 'commfuse.hardware/1' is wanted here; give a file of "
-            "that kind");
+            "machine.yaml:2:9: schema is 'commfuse.model/1', but 'commfuse.hardware/1' is required here; give a file "
+            "of that kind");
 }
 
 }  // namespace

@@ -39,11 +39,10 @@ class PlanFileTest : public ::testing::Test {
 
 TEST_F(PlanFileTest, TitlesAndKindsHaveNoControlCharacters) {
   EXPECT_EQ(refusal("title: \"a\\e[31m\"\n" + least),
-            "mine.yaml:1:8: 'title' is one line of plain text; leave control characters out");
+            "mine.yaml:1:8: 'title' must be one line of plain text; remove control characters");
   std::string kind = least;
   kind.replace(kind.find("h100:"), 5, "\"h\\e]0;x\\a\":");
-  EXPECT_EQ(refusal(kind),
-            "mine.yaml:4:21: 'h\\x1b]0;x\\x07' names a kind in plain text; leave control characters out");
+  EXPECT_EQ(refusal(kind), "mine.yaml:4:21: 'h\\x1b]0;x\\x07' must be plain text; remove control characters");
 }
 
 TEST_F(PlanFileTest, TitlesAndKindsAreUtf8) {
@@ -55,10 +54,10 @@ TEST_F(PlanFileTest, TitlesAndKindsAreUtf8) {
 
 TEST_F(PlanFileTest, LimitsOfZeroAreRefused) {
   EXPECT_EQ(refusal(least + "limits: {p99_step: 0 s}\n"),
-            "mine.yaml:5:20: 'p99_step' is 0, which no run can keep; give a time above 0, as in \"p99_step: 30 s\", or "
+            "mine.yaml:5:20: 'p99_step' is 0, which no run can meet; give a time above 0, as in \"p99_step: 30 s\", or "
             "remove it");
   EXPECT_EQ(refusal(least + "limits: {power: 0 MW}\n"),
-            "mine.yaml:5:17: 'power' is 0, which no run can keep; give a power above 0, as in \"power: 10 MW\", or "
+            "mine.yaml:5:17: 'power' is 0, which no run can meet; give a power above 0, as in \"power: 10 MW\", or "
             "remove it");
   std::string kind = least;
   kind.replace(kind.find("available"), 0, "power: 0 W, ");

@@ -88,8 +88,10 @@ TEST_F(ResolverTest, EveryMistakeIsReportedWithItsPlaceEvenIfOverridden) {
             "unknown environment variable 'COMMFUSE_SHEQ'; did you mean 'COMMFUSE_SEQ'?\n"
             "--set seq=y: 'y' is not a whole number; write one, such as 4K\n"
             "--set sqe=8K: unknown setting 'sqe'; did you mean 'seq'?\n"
-            "--set seq: it has no '='; write a setting and its value, as in --set seq=8K\n"
-            "--set strategy=sliced: 'strategy' holds several settings; name one, as in strategy.name\n"
+            "--set seq: '=' is missing; write a setting and its value, as in --set seq=8K\n"
+            "--set strategy=sliced: 'strategy' is a group of settings; name one, as in sqe'; did you mean 'seq'?\n"
+            "--set seq: '=' is missing; write a setting and its value, as in --set seq=8K\n"
+            "--set strategy=sliced: 'strategy.name\n"
             "--set colour=red: unknown setting 'colour'; known settings: " +
                 test::known_settings() +
                 "\n"

@@ -149,7 +149,7 @@ TEST_F(YamlReader, MapsAndValuesAreNotInterchangeable) {
 
 TEST_F(YamlReader, ParametersStateTheirSource) {
   EXPECT_EQ(mistakes(extra("0.5")),
-            "a.yaml:4:10: 'share' does not say where it comes from; write {value: 0.5, provenance: 'prior: why'}");
+            "a.yaml:4:10: 'share' has no provenance; write {value: 0.5, provenance: 'prior: why'}");
   EXPECT_EQ(mistakes(extra("{value: 0.5}")),
             "a.yaml:4:10: missing key 'provenance' in 'extra.share'; add it, as in \"provenance: 'prior: why'\"");
   EXPECT_EQ(
@@ -165,7 +165,7 @@ TEST_F(YamlReader, ParametersStateTheirSource) {
 
 TEST_F(YamlReader, YesIsNotTrue) {
   EXPECT_EQ(mistakes(extra("{value: 1, provenance: 'prior: why'}", "yes", "''")),
-            "a.yaml:5:10: 'yes' is neither true nor false; write one of them\n"
+            "a.yaml:5:10: 'yes' is neither true nor false; write true or false\n"
             "a.yaml:6:9: 'name' is empty; write its text");
 }
 
@@ -174,12 +174,12 @@ TEST_F(YamlReader, DuplicateKeysAreRefused) {
 }
 
 TEST_F(YamlReader, AnchorsAliasesMergesAndTagsAreRefused) {
-  EXPECT_EQ(mistakes("layers: &a 8\n"), "a.yaml:1:9: anchors and aliases are not read; write the value out in full");
+  EXPECT_EQ(mistakes("layers: &a 8\n"), "a.yaml:1:9: anchors and aliases are not supported; write the value in full");
   EXPECT_EQ(mistakes("base: &b {x: 1}\nlink: *b\n"),
-            "a.yaml:1:7: anchors and aliases are not read; write the value out in full");
+            "a.yaml:1:7: anchors and aliases are not supported; write the value in full");
   EXPECT_EQ(mistakes("link:\n  <<: {rate: 1 GB/s}\n"),
-            "a.yaml:2:3: merge keys are not read; write the fields out in full");
-  EXPECT_EQ(mistakes("layers: !!int 8\n"), "a.yaml:1:9: tags such as !!int are not read; leave the tag out");
+            "a.yaml:2:3: merge keys are not supported; write the fields in full");
+  EXPECT_EQ(mistakes("layers: !!int 8\n"), "a.yaml:1:9: tags such as !!int are not supported; remove the tag");
 }
 
 TEST_F(YamlReader, TextThatIsNotYamlIsRefusedWithItsPlace) {
@@ -194,7 +194,7 @@ TEST_F(YamlReader, TheTopIsOneMap) {
   EXPECT_EQ(mistakes("# nothing\n"), "a.yaml:1:1: the file is empty; write 'key: value' lines");
   EXPECT_EQ(mistakes("- 1\n- 2\n"), "a.yaml:1:1: the top of the file is not a map; write 'key: value' lines");
   EXPECT_EQ(mistakes("hello\n"), "a.yaml:1:1: the top of the file is not a map; write 'key: value' lines");
-  EXPECT_EQ(mistakes(good + "---\nlayers: 9\n"), "a.yaml:4:1: a second document begins; keep one document a file");
+  EXPECT_EQ(mistakes(good + "---\nlayers: 9\n"), "a.yaml:4:1: a second document begins; keep one document per file");
 }
 
 TEST_F(YamlReader, KeysArePlainText) {
@@ -203,9 +203,9 @@ TEST_F(YamlReader, KeysArePlainText) {
 
 TEST_F(YamlReader, DeepNestingIsRefusedWithoutHarm) {
   EXPECT_EQ(mistakes("a: " + std::string(40, '[') + std::string(40, ']') + "\n"),
-            "a.yaml:1:35: more than 32 levels of nesting; write it flatter");
+            "a.yaml:1:35: more than 32 levels of nesting; flatten it");
   EXPECT_EQ(mistakes("a: " + std::string(20'000, '[') + std::string(20'000, ']')),
-            "a.yaml:1:35: more than 32 levels of nesting; write it flatter");
+            "a.yaml:1:35: more than 32 levels of nesting; flatten it");
 }
 
 TEST_F(YamlReader, FilesThatCannotBeReadAreRefused) {
@@ -229,7 +229,7 @@ TEST_F(YamlReader, ControlCharactersNeverReachTheTerminal) {
 }
 
 TEST_F(YamlReader, TextIsOneLineWithoutControlCharacters) {
-  const std::string refused = "a.yaml:6:9: 'name' is one line of plain text; leave control characters out";
+  const std::string refused = "a.yaml:6:9: 'name' must be one line of plain text; remove control characters";
   for (const char* name :
        {"\"\\e]0;x\\a\"", "\"a\\x7f\"", "\"a\\x9b31m\"", "\"a\\u202eb\"", "\"a\\u2066b\"", "\"a\\nb\""}) {
     EXPECT_EQ(mistakes(extra("{value: 0.5, provenance: 'prior: why'}", "true", name)), refused) << name;
@@ -241,7 +241,7 @@ TEST_F(YamlReader, TextIsOneLineWithoutControlCharacters) {
 
 TEST_F(YamlReader, AProvenanceHasNoControlCharacters) {
   EXPECT_EQ(mistakes(extra("{value: 0.5, provenance: \"prior: \\e[31m\"}")),
-            "a.yaml:4:35: 'provenance' is plain text; leave control characters out");
+            "a.yaml:4:35: 'provenance' must be plain text; remove control characters");
 }
 
 TEST_F(YamlReader, TextAndProvenanceAreUtf8) {
@@ -314,10 +314,9 @@ TEST_F(YamlReader, ASchemaOfAnotherKindStopsAtOnce) {
     file.root().schema("commfuse.hardware/1");
     FAIL() << "accepted";
   } catch (const ConfigError& error) {
-    EXPECT_STREQ(
-        error.what(),
-        "a.yaml:1:9: schema is 'commfuse.model/1', but 'commfuse.hardware/1' is wanted here; give a file of that "
-        "kind");
+    EXPECT_STREQ(error.what(),
+                 "a.yaml:1:9: schema is 'commfuse.model/1', but 'commfuse.hardware/1' is required here; give a file of "
+                 "that kind");
   }
 }
 

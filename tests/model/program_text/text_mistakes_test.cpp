@@ -151,14 +151,14 @@ TEST(ScheduleTextMistakes, AreFoundInTheHead) {
       {"name: two-step ring", "name: a\nname: b",
        "ring.yaml:3:1: key 'name' was already given in line 2; keep one of them"},
       {"name: two-step ring", "name: &a x",
-       "ring.yaml:2:7: anchors and aliases are not read; write the value out in full"},
+       "ring.yaml:2:7: anchors and aliases are not supported; write the value in full"},
       {"name: two-step ring", "name: *a",
        "ring.yaml:2:7: not valid YAML (the referenced anchor is not defined); correct it there"},
-      {"name: two-step ring", "name: !!str x", "ring.yaml:2:7: tags such as !!int are not read; leave the tag out"},
+      {"name: two-step ring", "name: !!str x", "ring.yaml:2:7: tags such as !!int are not supported; remove the tag"},
       {"name: two-step ring", "name: [a",
        "ring.yaml:3:5: not valid YAML (end of sequence flow not found); correct it there"},
       {"name: two-step ring", "name: a\n---\nb: c",
-       "ring.yaml:4:1: a second document begins; keep one document a file"},
+       "ring.yaml:4:1: a second document begins; keep one document per file"},
       {"mesh: {tp: 4}", "mesh: {}", "ring.yaml:3:7: a mesh has 1 to 3 axes, not 0; write them as in {node: 2, tp: 8}"},
       {"mesh: {tp: 4}", "mesh: 4",
        "ring.yaml:3:7: there is a single value where a map is expected; write key: value, or {} for none"},
@@ -349,7 +349,7 @@ TEST(ScheduleTextMistakes, AreFoundInConditions) {
 TEST(ScheduleTextMistakes, AreFoundInProducts) {
   expect_messages({
       {"op: gemm,", "op: gemm, accumulate: yes,",
-       "ring.yaml:24:35: 'yes' is neither true nor false; write one of them"},
+       "ring.yaml:24:35: 'yes' is neither true nor false; write true or false"},
       {"op: gemm,", "op: gemm, shift: 1,",
        "ring.yaml:24:23: unknown key 'shift'; known keys: id, op, lane, purpose, where, waits, accumulate, "
        "accumulator, transpose_a, transpose_b, kernel_m, a, b, out"},
@@ -360,7 +360,7 @@ TEST(ScheduleTextMistakes, AreFoundInProducts) {
       {"op: gemm,", "op: gemm, transpose_b: true,",
        "ring.yaml:24:55: the columns of b are ffn*1, but the columns of a are hidden*1; make them equal"},
       {"op: gemm,", "op: gemm, transpose_b: yes,",
-       "ring.yaml:24:36: 'yes' is neither true nor false; write one of them"},
+       "ring.yaml:24:36: 'yes' is neither true nor false; write true or false"},
       {"a: shard, b: weight", "a: weight, b: weight",
        "ring.yaml:24:37: the rows of b are hidden*1, but the columns of a are ffn*1; make them equal"},
       {"a: shard, b: weight", "a: shard", "ring.yaml:24:5: key 'b' is missing; add it, as in b: \"w\""},
@@ -539,7 +539,7 @@ TEST(ScheduleTextMistakes, AreLimitedToTwenty) {
   // The snippet occupies lines 28 to 47.
   EXPECT_NE(message.find("ring.yaml:47:18: 'gem' is none"), std::string::npos);
   EXPECT_EQ(message.find("ring.yaml:48"), std::string::npos);
-  EXPECT_TRUE(message.ends_with("\nring.yaml: there may be more mistakes; mend these first"));
+  EXPECT_TRUE(message.ends_with("\nring.yaml: there may be more mistakes; correct these first"));
 }
 
 /// A small random generator of our own, which is the same on every machine.

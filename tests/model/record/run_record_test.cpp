@@ -95,7 +95,7 @@ TEST(RunRecord, IgnoresKeysOfALaterVersion) {
             example());
 }
 
-constexpr auto remedy = "; have it written anew by commfuse-validate run --out";
+constexpr auto remedy = "; write it again with commfuse-validate run --out";
 
 TEST(RunRecord, ControlCharactersOfItsTextAreEscaped) {
   RunRecord hostile = example();
@@ -116,8 +116,9 @@ TEST(RunRecord, RefusesInvalidJsonWithLineAndColumn) {
 TEST(RunRecord, RefusesInvalidRecordsWithTheirKey) {
   EXPECT_EQ(refusal("[]"), std::string("r.json: it is not an object") + remedy);
   EXPECT_EQ(refusal("{}"), std::string("r.json: schema is missing") + remedy);
-  EXPECT_EQ(refusal_with("commfuse.record/1", "commfuse.result/1"),
-            "r.json: schema is 'commfuse.result/1', but 'commfuse.record/1' is wanted here; give a file of that kind");
+  EXPECT_EQ(
+      refusal_with("commfuse.record/1", "commfuse.result/1"),
+      "r.json: schema is 'commfuse.result/1', but 'commfuse.record/1' is required here; give a file of that kind");
   EXPECT_EQ(refusal_with("\"cores\"", "\"cpus\""), std::string("r.json: environment.cores is missing") + remedy);
   EXPECT_EQ(refusal_with("[1001000000,", "[0.5,"),
             std::string("r.json: noise.samples_ps[0]: it is not a whole number") + remedy);
@@ -126,7 +127,7 @@ TEST(RunRecord, RefusesInvalidRecordsWithTheirKey) {
   EXPECT_EQ(refusal_with("\"dilation\": 2.5", "\"dilation\": 0"),
             std::string("r.json: dilation: it is out of range") + remedy);
   EXPECT_EQ(refusal_with("\"status\":\"failed\"", "\"status\":\"perhaps\""),
-            std::string("r.json: runs[1].status: 'perhaps' is none of done, wrong, failed") + remedy);
+            std::string("r.json: runs[1].status: 'perhaps' is not done, wrong or failed") + remedy);
   EXPECT_EQ(refusal_with("[0,3,1000000,2000000]", "[0,3,1000000]"),
             std::string("r.json: runs[0].spans_ps[0]: a span is [rank, op, start, end]") + remedy);
   EXPECT_EQ(refusal_with("[0,3,1000000,2000000]", "[0,3,3000000,2000000]"),
@@ -154,7 +155,7 @@ TEST(RunRecord, RanksAndTimesBeyondAnyMachineAreRefused) {
 
 TEST(RunRecord, ARunThatIsDoneHasAMakespan) {
   EXPECT_EQ(refusal_with("\"makespans_ps\":[123456789012345,1000000000]", "\"makespans_ps\":[]"),
-            std::string("r.json: runs[0].makespans_ps: it has no sample, and the status is done") + remedy);
+            std::string("r.json: runs[0].makespans_ps: it has no sample, but the status is done") + remedy);
 }
 
 TEST(RunRecord, RefusesAMissingFile) {
@@ -162,7 +163,7 @@ TEST(RunRecord, RefusesAMissingFile) {
     load_run_record("nowhere.json");
     FAIL();
   } catch (const ConfigError& error) {
-    EXPECT_STREQ(error.what(), "nowhere.json: there is no such file; have it written by commfuse-validate run --out");
+    EXPECT_STREQ(error.what(), "nowhere.json: no such file; write it with commfuse-validate run --out");
   }
 }
 

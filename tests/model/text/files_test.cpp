@@ -42,10 +42,10 @@ TEST(RefuseTwice, RecognisesAFileByAnyPath) {
     return "accepted";
   };
   EXPECT_EQ(told({"a.csv", "b.csv", "none.csv"}), "accepted");
-  EXPECT_EQ(told({"a.csv", "b.csv", "a.csv"}), "a.csv: is given twice; leave one out");
-  EXPECT_EQ(told({"a.csv", "./a.csv"}), "./a.csv: is given twice, also as a.csv; leave one out");
-  EXPECT_EQ(told({"link.csv", "a.csv"}), "a.csv: is given twice, also as link.csv; leave one out");
-  EXPECT_EQ(told({"none.csv", "none.csv"}), "none.csv: is given twice; leave one out");
+  EXPECT_EQ(told({"a.csv", "b.csv", "a.csv"}), "a.csv: is given twice; remove one");
+  EXPECT_EQ(told({"a.csv", "./a.csv"}), "./a.csv: is given twice, also as a.csv; remove one");
+  EXPECT_EQ(told({"link.csv", "a.csv"}), "a.csv: is given twice, also as link.csv; remove one");
+  EXPECT_EQ(told({"none.csv", "none.csv"}), "none.csv: is given twice; remove one");
 }
 
 TEST(ReadSmallFile, ANamedPipeOfAFolderIsNeverOpened) {
@@ -53,9 +53,9 @@ TEST(ReadSmallFile, ANamedPipeOfAFolderIsNeverOpened) {
   ASSERT_EQ(mkfifo("pipe.yaml", 0600), 0);
   std::filesystem::create_symlink("pipe.yaml", "link.yaml");
   for (const char* path : {"pipe.yaml", "./pipe.yaml", "link.yaml", "/proc/self/cwd/pipe.yaml"}) {
-    EXPECT_EQ(refusal(path), std::string(path) +
-                                 ": is a named pipe, whose end may never come; give a file, or pass its text in as "
-                                 "/dev/stdin");
+    EXPECT_EQ(
+        refusal(path),
+        std::string(path) + ": is a named pipe, which is not supported; give a file, or pass its text as /dev/stdin");
   }
 }
 

@@ -48,7 +48,7 @@ TEST(WholeNumbers, EveryMistakeHasASentenceWithTheRemedy) {
   EXPECT_EQ(refusal("99999999999999999999"), "--ranks: '99999999999999999999'" + write);
   EXPECT_EQ(refusal("0..8"), "--ranks: 0 is out of range; write whole numbers from 1 to 64");
   EXPECT_EQ(refusal("4294967297"), "--ranks: 4294967297 is out of range; write whole numbers from 1 to 64");
-  EXPECT_EQ(refusal("8..2"), "--ranks: '8..2' runs downwards; write 2..8");
+  EXPECT_EQ(refusal("8..2"), "--ranks: '8..2' is descending; write 2..8");
 }
 
 TEST(SplitList, KeepsEmptyParts) {

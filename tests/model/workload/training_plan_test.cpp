@@ -124,7 +124,7 @@ TEST(TrainingPlan, SplitsHeadsAndGroupsOfTheStateSpaceOfAHybrid) {
 TEST(TrainingPlan, RefusesOverflowOf64Bits) {
   constexpr std::int64_t giga = std::int64_t{1} << 30;
   EXPECT_EQ(refusal({.global_batch = giga, .micro_batch = giga, .seq = 2}),
-            "micro-batch 1073741824 times seq 2 is too large; the most is 1073741824 tokens");
+            "micro-batch 1073741824 times seq 2 is too large; the limit is 1073741824 tokens");
   EXPECT_EQ(refusal({.global_batch = giga, .seq = 1}),
             "1073741824 micro-batches through 1 pieces of the model are too many passes; the most is 67108864, so "
             "choose a larger micro-batch, or a smaller batch");

@@ -469,10 +469,10 @@ TEST_F(Calibrate, AFileOfUnknownFormatListsTheKnownOnes) {
       "or "
       "a Chakra trace";
   const std::string file = write("file.txt", "").string();
-  EXPECT_EQ(why(""), file + ": there is nothing in it" + remedy);
+  EXPECT_EQ(why(""), file + ": it is empty" + remedy);
   EXPECT_EQ(why("hello\n"), file + ": its format is not recognised" + remedy);
   EXPECT_EQ(why("[1, 2]\n"), file + ": its format is not recognised" + remedy);
-  EXPECT_EQ(why("kernel,time_us\nmine,3.5\n"), file + ": its columns are those of no known table" + remedy);
+  EXPECT_EQ(why("kernel,time_us\nmine,3.5\n"), file + ": its columns match no known table" + remedy);
   EXPECT_EQ(why("hw,dtype,m,n,time_us\nmine,bf16,64,64,3.5\n"),
             file + ":1: the header is that of kind gemm but for the column k; add it");
 }
@@ -530,9 +530,9 @@ TEST_F(Calibrate, ReportsWhyEveryRowIsSkipped) {
   };
   const std::string remedy = "; give rows of this machine, in dtypes and of ops that the model has";
   EXPECT_EQ(why("h100,bf16,64,64,64,5\n", "h200"),
-            "nothing can be fitted: passed over: g.csv: rows of another machine (2 rows)" + remedy);
+            "nothing can be fitted: skipped: g.csv: rows of another machine (2 rows)" + remedy);
   EXPECT_EQ(why("h100,fp3,64,64,64,5\n", std::nullopt),
-            "nothing can be fitted: passed over: g.csv: GEMMs in fp3, which the model has not (2 rows)" + remedy);
+            "nothing can be fitted: skipped: g.csv: GEMMs in fp3, which the model has not (2 rows)" + remedy);
 }
 
 TEST_F(Calibrate, ResidualsAreDrawnByTenfoldsOfTime) {
@@ -558,7 +558,7 @@ TEST_F(Calibrate, MistakesOfAnExtendedBaseAreReported) {
     return std::string("accepted");
   };
   EXPECT_EQ(refusal("schema: commfuse.hardware/1\nname: bad\nextends: bad.yaml\n"),
-            ":3:10: 8 files extend each other; name one that stands for itself");
+            "'extends' is cyclic over :3:10: 8 files; name a file that extends none");
   EXPECT_EQ(refusal("schema: commfuse.hardware/1\nname: bad\nextends: h100-sxm\naccelerator: {sms: 8}\n"),
             ":3:10: 16 CTAs leave none of the 8 SMs to compute; choose 0 to 7\n" + (folder_ / "bad.yaml").string() +
                 ":3:10: 24 CTAs leave none of the 8 SMs to compute; choose 0 to 7");
@@ -621,7 +621,7 @@ TEST_F(Calibrate, ARecordOfMicroBenchmarksBecomesAMachineOfItsExecutor) {
   EXPECT_EQ(seen.gemm[index_of(DType::bf16)].source, "bench.json");
   EXPECT_EQ(seen.machine, "on paper, links copied");
   const std::vector<std::string> left_out{"bench.json: copy of less than 256 KiB (7 rows)",
-                                          "bench.json: gelu, whose arithmetic no price knows of (1 row)"};
+                                          "bench.json: gelu, whose arithmetic no price covers (1 row)"};
   EXPECT_EQ(seen.skipped, left_out);
 
   const Calibration calibration = calibrate(load_machine("cpu"), "cpu", "paper", seen);
@@ -654,12 +654,12 @@ TEST_F(Calibrate, ARecordOfSchedulesAloneCannotBeFitted) {
   RunRecord record{.executor = "cpu", .compute = "real"};
   record.runs.push_back({.strategy = "serial", .makespans = {std::chrono::milliseconds(1)}});
   EXPECT_EQ(refusal_of({write("run.json", to_json(record))}),
-            "run.json: it has times of schedules only, and nothing is fitted to makespans; give a record of "
+            "run.json: it has times of schedules only, and makespans are not fitted; give a record of "
             "commfuse-validate bench --out or run --spans --out");
   record.compute = "emulated";
   EXPECT_EQ(refusal_of({write("emulated.json", to_json(record))}),
-            "emulated.json: its ops lasted as long as they were priced, so there is nothing to learn from them; give a "
-            "record of commfuse-validate bench --out or run --compute real --spans");
+            "emulated.json: its ops slept for their predicted times, so nothing can be fitted; give a record of "
+            "commfuse-validate bench --out or run --compute real --spans");
 }
 
 TEST_F(Calibrate, OpsOfSchedulesAreRowsButOpsOfSingleRanksAreNot) {
@@ -688,9 +688,10 @@ TEST_F(Calibrate, SkipsCollectivesInPlace) {
   record.micro_benchmarks.front().in_place = true;
   const Observations seen = read_observations({write("one.json", to_json(record))}, std::nullopt);
   EXPECT_TRUE(seen.collectives.rows.empty());
-  EXPECT_EQ(seen.skipped,
-            std::vector<std::string>{"one.json: collectives in place, which save the copy of a rank's own "
-                                     "part that prices count (1 row)"});
+  EXPECT_EQ(
+      seen.skipped,
+      std::vector<std::string>{
+          "one.json: collectives in place, which avoid the copy of a rank's own part that prices include (1 row)"});
 }
 
 TEST_F(Calibrate, SkipsACollectiveOfOneRankAndRefusesAHugeSize) {
@@ -701,7 +702,7 @@ TEST_F(Calibrate, SkipsACollectiveOfOneRankAndRefusesAHugeSize) {
             std::vector<std::string>{"one.json: collectives of one rank, which send nothing (1 row)"});
   record.micro_benchmarks.front() = micro("all_gather", std::int64_t{1} << 47, std::chrono::microseconds(9));
   EXPECT_EQ(refusal_of({write("far.json", to_json(record))}),
-            "far.json: an op of size 140737488355328 was measured, and 70368744177664 is the most; measure anew");
+            "far.json: an op of size 140737488355328 was measured, and the limit is 70368744177664; measure again");
 }
 
 TEST_F(Calibrate, RecordsAreOfOneMachine) {
@@ -710,8 +711,8 @@ TEST_F(Calibrate, RecordsAreOfOneMachine) {
   record.links = "mpi";
   const fs::path other = write("other.json", to_json(record));
   EXPECT_EQ(refusal_of({first, other}), other.string() +
-                                            ": it is of on paper, links mpi, but the record before of on "
-                                            "paper, links copied; give records of one machine");
+                                            ": measured on on paper, links mpi, but the previous record on on paper, "
+                                            "links copied; give records of one machine");
 }
 
 /// Returns ten sizes, as one training step has them, with forty calls of each.

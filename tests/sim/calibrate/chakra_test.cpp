@@ -96,7 +96,7 @@ TEST(Chakra, AProductIsAnOperatorsShapesAndItsKernelsTime) {
   EXPECT_EQ(profile.products[0].time, microseconds(150));
   EXPECT_EQ(
       profile.skipped,
-      (Skipped{{"kernels of operators that no fit takes (15% of the kernel time)", 1},
+      (Skipped{{"kernels of operators without a fit (15% of the kernel time)", 1},
                {"kernels shorter than 100 us, which whole microseconds time badly (10% of the kernel time)", 1}}));
   EXPECT_EQ(read_observations({"a.0.et"}, std::nullopt).gemm[index_of(DType::bf16)].source, "a.0.et");
 }
@@ -106,7 +106,7 @@ TEST(Chakra, OnlyStartTimesShowWhichOpsCommunicationSlowed) {
   const std::string apart = kernel(9, 2, 500, 1000, proto::COMM_COLL_NODE);
   EXPECT_EQ(read(metadata() + mm(3) + kernel(4, 3, 150, 100) + apart).products.size(), 1U);
   EXPECT_EQ(read(metadata() + mm(3) + kernel(4, 3, 150, 900) + apart)
-                .skipped.count("GEMMs beside communication, which slows them"),
+                .skipped.count("GEMMs concurrent with communication, which slows them"),
             1U);
   EXPECT_EQ(read(metadata() + mm(3) + kernel(4, 3, 150) + kernel(9, 2, 450, 0, proto::COMM_COLL_NODE)).skipped,
             (Skipped{{"collectives and messages, whose ranks a Chakra trace does not name: use nccl-tests or the trace "

@@ -106,9 +106,8 @@ TEST(KinetoJoin, ACopyInsideAProductIsNotTheProduct) {
        kernel("nvjet_tst", 410.0, 30.0, R"("External id": 1, "correlation": 4)")});
   ASSERT_EQ(read_back.products.size(), 1U);
   EXPECT_EQ(read_back.products[0].time, microseconds(30));
-  EXPECT_EQ(read_back.skipped,
-            (std::map<std::string, std::size_t>{
-                {"kernels of operators that no fit takes: aten::copy_ (25% of the kernel time)", 1}}));
+  EXPECT_EQ(read_back.skipped, (std::map<std::string, std::size_t>{
+                                   {"kernels of operators without a fit: aten::copy_ (25% of the kernel time)", 1}}));
 }
 
 TEST(KinetoJoin, SkipsKernelsThatRunBesideOthersOfTheirDevice) {
@@ -118,7 +117,7 @@ TEST(KinetoJoin, SkipsKernelsThatRunBesideOthersOfTheirDevice) {
                  kernel("nvjet_tst", 400.0, 30.0, R"("correlation": 3)"),
                  kernel("splitKreduce", 425.0, 10.0, R"("correlation": 4)"), other});
   };
-  const std::string slowed = "GEMMs beside another kernel of their device, which slows them";
+  const std::string slowed = "GEMMs concurrent with another kernel on their device, which slows them";
   for (const char* name : {"kuserbuffers_pushrecv", "deep_ep::intranode::dispatch", "vllm::cross_device_reduce_2stage",
                            "nvshmemi_transfer", "memset"}) {
     EXPECT_EQ(beside(kernel(name, 410.0, 5.0, "")).skipped.at(slowed), 1U) << name;
@@ -138,7 +137,7 @@ TEST(KinetoJoin, SkipsKernelsThatRunBesideOthersOfTheirDevice) {
   elsewhere.replace(elsewhere.find(R"("pid": 0)"), 8, R"("pid": 1)");
   EXPECT_EQ(beside(elsewhere).products.size(), 1U);
   EXPECT_EQ(beside(kernel("ncclDevKernel_AllGather", 410.0, 5.0, ""))
-                .skipped.at("GEMMs beside communication, which slows them"),
+                .skipped.at("GEMMs concurrent with communication, which slows them"),
             1U);
 }
 
@@ -149,8 +148,8 @@ TEST(KinetoJoin, TwoProductsOfTwoStreamsSlowEachOther) {
             launch("cudaLaunchKernel", 4, 203.0), kernel("nvjet_tst", 400.0, 30.0, R"("correlation": 3)"),
             kernel("nvjet_tst", 410.0, 60.0, R"("correlation": 4)")});
   EXPECT_TRUE(both.products.empty());
-  EXPECT_EQ(both.skipped,
-            (std::map<std::string, std::size_t>{{"GEMMs beside another kernel of their device, which slows them", 2}}));
+  EXPECT_EQ(both.skipped, (std::map<std::string, std::size_t>{
+                              {"GEMMs concurrent with another kernel on their device, which slows them", 2}}));
 }
 
 TEST(KinetoJoin, TracesOf2022HaveOtherNamesAndCountFrom1970) {
@@ -304,8 +303,8 @@ TEST(KinetoJoin, AFileOfTwoRanksIsRefused) {
     return "";
   };
   const std::string remedy =
-      " of two processes, pid '9' and pid '1009', so that no kernel tells whose it is: it is made of the traces of "
-      "several ranks; give the trace of each rank as a file of its own";
+      " of two processes, pid '9' and pid '1009', so kernels cannot be assigned to a process: it joins the traces of "
+      "several ranks; give the trace of each rank as a separate file";
   const std::string run = kernel("nvjet_tst", 400.0, 30.0, R"("correlation": 3)");
   const std::string launched = launch("cudaLaunchKernel", 3, 102.0);
   EXPECT_EQ(why({mm(1, 100.0, 64), launched, of_rank(mm(2, 100.0, 128)), of_rank(launched), run}),

@@ -99,7 +99,7 @@ TEST(Nsight, NamesWhateverSlowsOrHidesAProduct) {
                         range(300, 320, mm) + launched(4, 310, 900, 950, 1, 8));
   const Profile read = read_nsight_database("a.sqlite");
   EXPECT_TRUE(read.products.empty());
-  EXPECT_EQ(read.skipped.count("GEMMs beside communication, which slows them"), 1U);
+  EXPECT_EQ(read.skipped.count("GEMMs concurrent with communication, which slows them"), 1U);
   EXPECT_EQ(read.skipped.count("GEMMs whose type neither their shapes nor the name of their kernel tells"), 1U);
   EXPECT_EQ(read.skipped.count("kernels of CUDA graphs, which no operator launches (12% of the kernel time)"), 1U);
   EXPECT_EQ(read.skipped.count("GEMMs without a kernel"), 1U);
@@ -152,8 +152,8 @@ TEST(Nsight, OtherDatabasesAreRefused) {
     database.run("CREATE TABLE rows (a)");
   }
   EXPECT_EQ(why([] { read_observations({"results.db"}, std::nullopt); }),
-            "results.db: a database without Nsight's table of kernels (CUPTI_ACTIVITY_KIND_KERNEL); give what nsys "
-            "export --type sqlite writes of a run with --trace=cuda,nvtx");
+            "results.db: a database without Nsight's table of kernels (CUPTI_ACTIVITY_KIND_KERNEL); give the output of "
+            "nsys export --type sqlite for a run with --trace=cuda,nvtx");
   {
     Database database("old.db", Database::Access::write);
     database.run("CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start, end, deviceId)");

@@ -228,10 +228,9 @@ std::string refusal_of(const Faults& faults) {
 }
 
 TEST(Faults, ALinkThatStaysDownEndsTheRunWithAMessage) {
-  EXPECT_EQ(
-      refusal_of({.links_down = {{.link = {0, 1}, .from = at(1us), .until = std::nullopt}}}),
-      "rank 0 never ends op 0 (exchange), because the link from rank 0 to rank 1 stays down; say when it comes up "
-      "again");
+  EXPECT_EQ(refusal_of({.links_down = {{.link = {0, 1}, .from = at(1us), .until = std::nullopt}}}),
+            "rank 0 never finishes op 0 (exchange), because the link from rank 0 to rank 1 stays down; add the time at "
+            "which it comes up");
 }
 
 TEST(Faults, ALinkThatStaysDownEndsAPlainRunWithTheRightOpNamed) {
@@ -245,8 +244,8 @@ TEST(Faults, ALinkThatStaysDownEndsAPlainRunWithTheRightOpNamed) {
     FAIL() << "the run ended";
   } catch (const ConfigError& error) {
     EXPECT_STREQ(error.what(),
-                 "rank 0 never ends op 0 (exchange), because the link from rank 0 to rank 1 stays down; say when it "
-                 "comes up again");
+                 "rank 0 never finishes op 0 (exchange), because the link from rank 0 to rank 1 stays down; add the "
+                 "time at which it comes up");
   }
 }
 
@@ -255,19 +254,19 @@ TEST(Faults, ImpossibleFaultsAreRefused) {
   try {
     require_possible({.slow_ranks = {{.rank = 5}}}, 1);
   } catch (const ConfigError& error) {
-    EXPECT_STREQ(error.what(), "a fault names rank 5, but there is rank 0 alone; name that, or take more ranks");
+    EXPECT_STREQ(error.what(), "a fault names rank 5, but there is only rank 0; name it, or use more ranks");
   }
   EXPECT_EQ(refusal_of({.slow_ranks = {{.rank = 2}}}),
             "a fault names rank 2, but there are 2 ranks; choose one from 0 to 1");
   EXPECT_EQ(refusal_of({.slow_ranks = {{.rank = 0, .factor = 0.5}}}),
-            "a fault slows by a factor of 0.5; choose one from 1 to 1000000");
+            "a fault has a factor of 0.5; choose one from 1 to 1000000");
   EXPECT_EQ(refusal_of({.slow_links = {{.link = {1, 1}}}}),
             "a fault names a link from rank 1 to itself; choose two different ranks");
   EXPECT_EQ(
       refusal_of({.links_down = {{.link = {0, 1}, .from = at(2us), .until = at(2us)}}}),
-      "the link from rank 0 to rank 1 comes up before it goes down; choose two instants one after the other, from 0 "
-      "on");
-  EXPECT_EQ(refusal_of({.late_starts = {{.rank = 0, .by = -1us}}}), "rank 0 starts early; a late start is 0 or more");
+      "the link from rank 0 to rank 1 comes up before it goes down; choose an end after its start, both at least 0");
+  EXPECT_EQ(refusal_of({.late_starts = {{.rank = 0, .by = -1us}}}),
+            "rank 0 has a negative late start; choose 0 or more");
 }
 
 }  // namespace

@@ -52,18 +52,18 @@ TEST(ExpectedRows, RefuseMoreGpusThanTheMachineHas) {
   const auto ask = [](const Expectation& of, std::int64_t gpus) {
     return why([&] { expected_rows(of, {.ops = {LinkOp::all_reduce}, .gpus = {gpus}, .sizes = {{gib}}}); });
   };
-  EXPECT_EQ(ask(node, 16),
-            "--ranks: 16 GPUs do not fit h100-sxm, which has one node of 8; use 2 to 8, or a cluster such as "
-            "dgx-h100-x2");
+  EXPECT_EQ(
+      ask(node, 16),
+      "--ranks: 16 GPUs do not fit h100-sxm, which has one node of 8; use 2 to 8, or a cluster such as dgx-h100-x2");
   EXPECT_EQ(ask(Expectation(load_machine("dgx-h100-x2")), 11),
             "--ranks: 11 GPUs do not fit dgx-h100-x2, which has 2 nodes of 8; use 2 to 8, or whole nodes up to 16");
 }
 
 TEST(ExpectedRows, ApplySetupsAndRefuseImpossibleOnes) {
   EXPECT_EQ(why([] { with_setup(load_machine("l40s-pcie"), {.nvls = false}); }),
-            "--nvls: no switch of l40s-pcie sums; remove it");
+            "--nvls: l40s-pcie has no switch that sums; remove it");
   EXPECT_EQ(why([] { with_setup(load_machine("h100-sxm"), {.ctas = 0}); }),
-            "--ctas: a kernel holds at least one CTA; use 1 or more");
+            "--ctas: a kernel uses at least one CTA; use 1 or more");
   EXPECT_EQ(why([] { with_setup(load_machine("h100-sxm"), {.rails = 4}); }),
             "--rails: h100-sxm is one node; use a cluster such as dgx-h100-x2");
   EXPECT_EQ(why([] { with_setup(load_machine("dgx-h100-x2"), {.rails = 9}); }),
@@ -112,7 +112,7 @@ TEST(ExpectedRows, AnotherVersionOfNcclWidensRangesAndMayLackNvls) {
   EXPECT_EQ(why([&] {
               with_setup(machine, {.nvls = true, .nccl = NcclVersion{2, 16, 5}});
             }),
-            "--nvls: NCCL 2.16.5 has none, 2.17 was the first; remove it");
+            "--nvls: NCCL 2.16.5 does not support it (2.17 and later do); remove it");
   EXPECT_EQ(with_setup(load_machine("l40s-pcie"), {.nccl = NcclVersion{2, 16, 5}}).name, "l40s-pcie");
 }
 

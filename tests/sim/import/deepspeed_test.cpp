@@ -105,7 +105,7 @@ TEST_F(Deepspeed, ValuesThatATrainerFillsNeedAFlag) {
                               "bf16 and fp16 are auto, which the trainer fills: bf16 is assumed"}));
   EXPECT_TRUE(has_line(import, "  gradient_dtype: bf16"));
   EXPECT_EQ(refusal(R"({"train_batch_size": 64})", {{"--batch", "32"}}),
-            "a.json:1:2: train_batch_size is 64, and --batch is 32; leave out the flag");
+            "a.json:1:2: train_batch_size is 64, but --batch is 32; remove the flag");
 }
 
 TEST_F(Deepspeed, RanksOfSequencesAndStagesDivideTheGpus) {
@@ -129,15 +129,15 @@ TEST_F(Deepspeed, UnreadKeysAreNamed) {
     "zero_optimization": {"overlap_comm": true, "offload_optimizer": {"device": "cpu", "pin_memory": true},
                           "offload_param": {"device": "none"}, "zero_hpz_partition_size": 8, "reduce_scatter": true},
     "zero_optimisation": {"stage": 2}, "mystery": [1, {"a": 2}]})");
-  EXPECT_EQ(import.notes,
-            (std::vector<std::string>{
-                "a.json:4:27: 'zero_optimisation.stage' is not known and not taken over; did you mean "
-                "'zero_optimization.stage'?",
-                "a.json:2:71: 'zero_optimization.offload_optimizer.device' = 'cpu' has no counterpart and is not taken "
-                "over: weights and optimizer state stay on the GPU",
-                "a.json:3:64: 'zero_optimization.zero_hpz_partition_size' = '8' has no counterpart and is not taken "
-                "over: weights are gathered from all replicas",
-                "not known and not taken over: 'mystery'"}));
+  EXPECT_EQ(
+      import.notes,
+      (std::vector<std::string>{
+          "a.json:4:27: 'zero_optimisation.stage' is unknown and ignored; did you mean 'zero_optimization.stage'?",
+          "a.json:2:71: 'zero_optimization.offload_optimizer.device' = 'cpu' has no counterpart and is ignored: "
+          "weights and optimizer state stay on the GPU",
+          "a.json:3:64: 'zero_optimization.zero_hpz_partition_size' = '8' has no counterpart and is ignored: weights "
+          "are gathered from all replicas",
+          "unknown and ignored: 'mystery'"}));
 }
 
 TEST_F(Deepspeed, MistakesAreReportedWithTheirPlace) {
@@ -177,11 +177,11 @@ TEST_F(Deepspeed, ValuesThatTheFileLacksNeedAFlag) {
     }
     return std::string("accepted");
   };
-  EXPECT_EQ(without({}), "a.json: a configuration of DeepSpeed does not say on how many GPUs it runs; add --gpus N");
+  EXPECT_EQ(without({}), "a.json: a DeepSpeed configuration does not state on how many GPUs it runs; add --gpus N");
   EXPECT_EQ(without({{"--gpus", "16"}}),
-            "a.json: a configuration of DeepSpeed does not say which model it trains; add --model NAME");
+            "a.json: a DeepSpeed configuration does not state which model it trains; add --model NAME");
   EXPECT_EQ(without({{"--gpus", "16"}, {"--model", "llama-3.1-8b"}}),
-            "a.json: a configuration of DeepSpeed does not say how long a sequence is; add --seq N");
+            "a.json: a DeepSpeed configuration does not state how long a sequence is; add --seq N");
 }
 
 TEST_F(Deepspeed, GradientsAreReducedInTheDtypeOfDeepspeed) {
@@ -214,8 +214,7 @@ TEST_F(Deepspeed, EverySkippedKeyIsReported) {
     }
     const Imported import = read(R"({"train_micro_batch_size_per_gpu": 1, )" + text.substr(1));
     const bool is_said = std::ranges::any_of(import.notes, [&](const std::string& note) {
-      return note.ends_with("'" + key +
-                            "' = 'other' has no counterpart and is not taken over: " + std::string(entry.instead));
+      return note.ends_with("'" + key + "' = 'other' has no counterpart and is ignored: " + std::string(entry.instead));
     });
     EXPECT_TRUE(is_said) << key;
   }

@@ -134,7 +134,7 @@ TEST(Megatron, OverlapNamesTheStrategyOfEveryProduct) {
   add_overlap("odd.yaml", import);
   EXPECT_EQ(import.notes,
             (std::vector<std::string>{
-                "not known and not taken over: 'fc3_fprop'",
+                "unknown and ignored: 'fc3_fprop'",
                 "odd.yaml: qkv_fprop is ring_exchange, proj_fprop is serial, fc1_fprop is serial ('bulk' has no "
                 "counterpart), fc2_fprop is serial; a layer has one way for all of them: --scope layer --strategy "
                 "ring_exchange"}));
@@ -278,11 +278,12 @@ TEST(Megatron, TooFewProcessesForAReplicaAreReported) {
 TEST(Megatron, FlagsWithoutACounterpartAreReported) {
   const Imported import = read_megatron(
       small("--nproc-per-node 1 --multi-latent-attention --moe-layer-freq 2 --normalization L2Norm"), "a.sh", "a");
-  EXPECT_EQ(import.notes, (std::vector<std::string>{
-                              "--normalization 'L2Norm' has no counterpart: LayerNorm is assumed",
-                              "--multi-latent-attention has no counterpart and is not taken over: attention is that of "
-                              "--num-attention-heads",
-                              "--moe-layer-freq has no counterpart and is not taken over: every layer has experts"}));
+  EXPECT_EQ(
+      import.notes,
+      (std::vector<std::string>{
+          "--normalization 'L2Norm' has no counterpart: LayerNorm is assumed",
+          "--multi-latent-attention has no counterpart and is ignored: attention is that of --num-attention-heads",
+          "--moe-layer-freq has no counterpart and is ignored: every layer has experts"}));
 }
 
 TEST(Megatron, EverySkippedFlagIsReported) {
@@ -290,8 +291,8 @@ TEST(Megatron, EverySkippedFlagIsReported) {
     std::string flag = flag_of(entry.key);
     std::ranges::replace(flag, '*', 'x');
     const Imported import = read_megatron(small("--nproc-per-node 1 " + flag + "=other"), "a.sh", "a");
-    EXPECT_EQ(import.notes, std::vector<std::string>{
-                                fmt::format("{} has no counterpart and is not taken over: {}", flag, entry.instead)});
+    EXPECT_EQ(import.notes,
+              std::vector<std::string>{fmt::format("{} has no counterpart and is ignored: {}", flag, entry.instead)});
   }
   const Imported import = read_megatron(
       small("--nproc-per-node 1 --hybrid-override-pattern M* --fp8-param-gather --linear-attention-freq 4"), "a.sh",
@@ -354,9 +355,9 @@ TEST(Megatron, AMisspeltFlagNamesTheIntendedOne) {
   const Imported import =
       read_megatron("srun --nodes=1\n" + small("--nproc-per-node 1 --tensor-model-paralel-size 8"), "a.sh", "a");
   ASSERT_EQ(import.notes.size(), 1U);
-  EXPECT_EQ(import.notes[0],
-            "a.sh:2: '--tensor-model-paralel-size' is not known and not taken over; did you mean "
-            "'--tensor-model-parallel-size'?");
+  EXPECT_EQ(
+      import.notes[0],
+      "a.sh:2: '--tensor-model-paralel-size' is unknown and ignored; did you mean '--tensor-model-parallel-size'?");
   EXPECT_EQ(refusal("--num-attention-heads 8\n--hiden-size 8"),
             "a.sh:2: --hiden-size is not a flag of Megatron-LM, and --hidden-size is missing; write it so");
 }
@@ -423,12 +424,12 @@ TEST(Megatron, ValuesOfBranchesAndOfSeveralLaunchesAreNamed) {
   EXPECT_EQ(notes("if $BIG; then\n TP=8\n PREC=\"--fp8-format hybrid\"\n X=1\nelse\n TP=1\n PREC='--bf16'\n X=2\nfi\n" +
                   flags + "\nsrun x --num-layers=12 --num-layers 2 --ntasks 1\nsrun --ntasks 2"),
             (std::vector<std::string>{
-                "the script is read, not run: PREC is '--fp8-format hybrid' or '--bf16', of which the flags of all "
-                "are taken; TP is '8' or '1', of which the last is taken; --num-layers is '2' or '12', of which '2' "
-                "is taken; taken whatever the condition of their branch: --bf16, --fp8-format"}));
+                "the script is read, not run: PREC is '--fp8-format hybrid' or '--bf16', of which the flags of all are "
+                "taken; TP is '8' or '1', of which the last is taken; --num-layers is '2' or '12', of which '2' is "
+                "taken; used regardless of their branch's condition: --bf16, --fp8-format"}));
   EXPECT_EQ(notes("if [ $FP8 = 1 ]; then ARGS+=' --fp8-format hybrid'; fi\n" + small("--nproc-per-node 1 $ARGS")),
             (std::vector<std::string>{
-                "the script is read, not run: taken whatever the condition of their branch: --fp8-format"}));
+                "the script is read, not run: used regardless of their branch's condition: --fp8-format"}));
   EXPECT_EQ(notes("A=(--bf16)\nA=(--fp16 --micro-batch-size 2)\n" + small("--nproc-per-node 1 ${A[@]}")),
             (std::vector<std::string>{
                 "the script is read, not run: A is '--bf16' or '--fp16 --micro-batch-size 2', of which the flags of "

@@ -178,12 +178,12 @@ TEST(Nemo, UnreadKeysAreNamed) {
                                "  expert_model_parallel_sizes: 2\n  my_key: 3\n  rotary_percentage: 0.5\n");
   ASSERT_EQ(import.notes.size(), 4U);
   EXPECT_EQ(import.notes[1],
-            "a.yaml:32:32: 'model.expert_model_parallel_sizes' is not known and not taken over; did you mean "
+            "a.yaml:32:32: 'model.expert_model_parallel_sizes' is unknown and ignored; did you mean "
             "'model.expert_model_parallel_size'?");
   EXPECT_EQ(import.notes[2],
-            "a.yaml:30:27: 'model.multi_latent_attention' = 'true' has no counterpart and is not taken over: attention "
-            "is that of --num-attention-heads");
-  EXPECT_EQ(import.notes[3], "not known and not taken over: 'model.my_key', 'model.pipeline_model_parallel_sise'");
+            "a.yaml:30:27: 'model.multi_latent_attention' = 'true' has no counterpart and is ignored: attention is "
+            "that of --num-attention-heads");
+  EXPECT_EQ(import.notes[3], "unknown and ignored: 'model.my_key', 'model.pipeline_model_parallel_sise'");
 }
 
 TEST(Nemo, MistakesAreReportedWithTheirPlace) {
@@ -219,16 +219,16 @@ TEST(Nemo, OptimizerKeysThatChangeTrafficAreReported) {
   const auto notes = [](const std::string& key) {
     return read(nemo, {"model.vocab_size=1024", "model.optim." + key}).notes;
   };
-  EXPECT_EQ(notes("overlap_grad_sync=False"),
-            std::vector<std::string>{"'model.optim.overlap_grad_sync=False': 'model.optim.overlap_grad_sync' = 'False' "
-                                     "has no counterpart and is not taken over: gradients are reduced beside the "
-                                     "backward pass"});
+  EXPECT_EQ(
+      notes("overlap_grad_sync=False"),
+      std::vector<std::string>{"'model.optim.overlap_grad_sync=False': 'model.optim.overlap_grad_sync' = 'False' has "
+                               "no counterpart and is ignored: gradients are reduced beside the backward pass"});
   EXPECT_EQ(notes("overlap_grad_sync=True"), std::vector<std::string>{});
   EXPECT_EQ(notes("grad_sync_dtype=bf16").size(), 1U);
   EXPECT_EQ(notes("grad_sync_dtype=fp32"), std::vector<std::string>{});
   EXPECT_EQ(notes("overlap_param_sync=True").size(), 1U);
   EXPECT_EQ(notes("betas=1"), std::vector<std::string>{});
-  EXPECT_EQ(notes("mystery=1"), std::vector<std::string>{"not known and not taken over: 'model.optim.mystery'"});
+  EXPECT_EQ(notes("mystery=1"), std::vector<std::string>{"unknown and ignored: 'model.optim.mystery'"});
 }
 
 TEST(Nemo, EverySkippedKeyIsReported) {
@@ -239,8 +239,8 @@ TEST(Nemo, EverySkippedKeyIsReported) {
     const std::vector<std::string> notes =
         read(nemo, {"model.vocab_size=1024", "model.num_moe_experts=8", key + "=other"}).notes;
     ASSERT_EQ(notes.size(), 1U) << key;
-    EXPECT_TRUE(notes[0].ends_with(
-        "'" + key + "' = 'other' has no counterpart and is not taken over: " + std::string(entry.instead)))
+    EXPECT_TRUE(
+        notes[0].ends_with("'" + key + "' = 'other' has no counterpart and is ignored: " + std::string(entry.instead)))
         << notes[0];
   }
 }

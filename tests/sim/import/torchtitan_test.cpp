@@ -129,7 +129,7 @@ TEST_F(Torchtitan, EightBitsAndOverlapAreImported) {
   EXPECT_TRUE(has_line(import, "dtype: fp8"));
   EXPECT_TRUE(has_line(import, "framework: torchtitan-async-tp"));
   ASSERT_EQ(import.notes.size(), 2U);
-  EXPECT_EQ(import.notes[0], "a.toml:3:1: converter 'lora' has no counterpart and is not taken over");
+  EXPECT_EQ(import.notes[0], "a.toml:3:1: converter 'lora' has no counterpart and is ignored");
 }
 
 TEST_F(Torchtitan, GradientsAreReducedInTheDtypeOfTheFile) {
@@ -148,12 +148,12 @@ TEST_F(Torchtitan, UnreadKeysAreNamed) {
             "activation_checkpoint.selective_ac_option '2' recomputes one whole layer of every 2: the attention core "
             "of every layer is recomputed here");
   EXPECT_EQ(import.notes[1],
-            "a.toml:8:1: 'training.enable_cpu_offload' = 'true' has no counterpart and is not taken over: weights, "
-            "gradients and optimizer state stay on the GPU");
-  EXPECT_EQ(import.notes[2],
-            "a.toml:6:1: 'training.global_batch_sise' is not known and not taken over; did you mean "
-            "'training.global_batch_size'?");
-  EXPECT_EQ(import.notes[3], "not known and not taken over: 'training.new_thing'");
+            "a.toml:8:1: 'training.enable_cpu_offload' = 'true' has no counterpart and is ignored: weights, gradients "
+            "and optimizer state stay on the GPU");
+  EXPECT_EQ(
+      import.notes[2],
+      "a.toml:6:1: 'training.global_batch_sise' is unknown and ignored; did you mean 'training.global_batch_size'?");
+  EXPECT_EQ(import.notes[3], "unknown and ignored: 'training.new_thing'");
 }
 
 TEST_F(Torchtitan, AFlavorWithoutAModelNeedsOne) {
@@ -165,14 +165,14 @@ TEST_F(Torchtitan, AFlavorWithoutAModelNeedsOne) {
 }
 
 TEST_F(Torchtitan, MistakesAreReportedWithTheirPlace) {
-  EXPECT_EQ(refusal(model, ""),
-            "a.toml: parallelism.data_parallel_shard_degree is -1 or left out, which means all GPUs that are left; add "
-            "--gpus N");
+  EXPECT_EQ(
+      refusal(model, ""),
+      "a.toml: parallelism.data_parallel_shard_degree is -1 or absent, which means all remaining GPUs; add --gpus N");
   EXPECT_EQ(refusal(model + "[parallelism]\ntensor_parallel_degree = 3\n"),
             "a.toml: --gpus 8 is not a multiple of the 3 GPUs that the other degrees take; choose one that is");
   EXPECT_EQ(refusal(model + "[parallelism]\ndata_parallel_shard_degree = 4\n"),
-            "a.toml:5:1: parallelism.data_parallel_shard_degree is 4, so the degrees multiply to 4 GPUs, and --gpus is "
-            "8; leave out --gpus");
+            "a.toml:5:1: parallelism.data_parallel_shard_degree is 4, so the degrees multiply to 4 GPUs, but --gpus is "
+            "8; remove --gpus");
   EXPECT_EQ(refusal(model + "[training]\nseq_len = -8\n"),
             "a.toml:5:1: training.seq_len is '-8'; write a whole number from 1 on");
   EXPECT_EQ(refusal(model + "[training]\nseq_len = 8192.0\n"),
@@ -219,7 +219,7 @@ TEST_F(Torchtitan, EverySkippedKeyIsReported) {
     const Imported import = read(before + model + (before.empty() ? line : "") + no_recompute, "8");
     const bool is_said = std::ranges::any_of(import.notes, [&](const std::string& note) {
       return note.ends_with("'" + std::string(entry.key) +
-                            "' = 'other' has no counterpart and is not taken over: " + std::string(entry.instead));
+                            "' = 'other' has no counterpart and is ignored: " + std::string(entry.instead));
     });
     EXPECT_TRUE(is_said) << entry.key;
   }

@@ -99,8 +99,8 @@ TEST(Lab, RefusesMoreOpsThanFitInMemory) {
 
 TEST(Lab, RefusesMoreOpsThanCanBeSimulatedOneByOne) {
   const std::string sentence =
-      "'fa': 262144 ranks that are simulated one by one have more than 17179869184 ops; choose fewer ranks, or let one "
-      "rank stand for all";
+      "'fa': 262144 ranks simulated individually have more than 17179869184 ops; choose fewer ranks, or simulate one "
+      "rank for all";
   EXPECT_EQ(refusal_of(lab("fa", 1 << 18), {.simulation = {.symmetry = false}}), sentence);
   EXPECT_EQ(refusal_of(lab("fa", 1 << 18), {.simulation = {Evaluator::engine}}), sentence);
 }

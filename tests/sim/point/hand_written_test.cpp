@@ -165,23 +165,22 @@ TEST_F(HandWrittenTest, FlopsOfCustomWorkAreUnfusedFlopsTimesRanks) {
 
 TEST_F(HandWrittenTest, MissingAndUnneededSizesAreReported) {
   const ScheduleFile file = file_of(std::string{attention_file});
-  EXPECT_EQ(
-      message_of([&] { hand_written(file, {}); }),
-      "own.yaml: dimension 'experts' has no size: a model gives tokens, batch, hidden, qkv, attention, head, ffn; "
-      "add --size experts=ELEMENTS");
+  EXPECT_EQ(message_of([&] { hand_written(file, {}); }),
+            "own.yaml: dimension 'experts' has no size: a model defines tokens, batch, hidden, qkv, attention, head, "
+            "ffn; add --size experts=ELEMENTS");
   EXPECT_EQ(message_of([] {
               hand_written(file_of(with(attention_file, "hidden: 1", "hiden: 1")), {{"experts", 64}});
             }),
-            "own.yaml: dimension 'hiden' has no size: a model gives tokens, batch, hidden, qkv, attention, head, ffn; "
-            "call it 'hidden' in the file, or add --size hiden=ELEMENTS");
+            "own.yaml: dimension 'hiden' has no size: a model defines tokens, batch, hidden, qkv, attention, head, "
+            "ffn; call it 'hidden' in the file, or add --size hiden=ELEMENTS");
   EXPECT_EQ(message_of([&] {
               require_needed({{"expert", 8}}, {&file, 1});
             }),
-            "--size: no schedule has a dimension 'expert'; did you mean 'experts'?");
+            "--size: unknown dimension 'expert'; did you mean 'experts'?");
   EXPECT_EQ(message_of([&] {
               require_needed({{"tokens", 8}}, {&file, 1});
             }),
-            "--size: the model gives the size of 'tokens'; remove it");
+            "--size: the model defines the size of 'tokens'; remove it");
   EXPECT_EQ(message_of([&] { require_needed({{"experts", 8}}, {&file, 1}); }), "no mistake found");
 }
 
@@ -200,27 +199,26 @@ TEST_F(HandWrittenTest, SizesThatCannotBePricedAreRefused) {
   // 8 kv heads cut into 32 blocks.
   const std::string many = with(with(attention_file, "qkv: 2", "qkv: 32"), "attention: 2", "attention: 32");
   const HandWritten broken = hand_written(file_of(many), {{"experts", 64}});
-  EXPECT_EQ(
-      message_of([&] { sizes_at(broken, point(Scope::mlp, 2)); }),
-      "own.yaml: a block of q, k and v has 320 columns, 256 of them queries: no whole heads of 128; cut heads over "
-      "fewer ranks");
+  EXPECT_EQ(message_of([&] { sizes_at(broken, point(Scope::mlp, 2)); }),
+            "own.yaml: a block of q, k and v has 320 columns, 256 of them queries, which splits heads of 128; cut "
+            "heads over fewer ranks");
   const HandWritten gated = written(generated(Scope::mlp, 2));
   Point gpt = point(Scope::mlp, 2);
   gpt.model = *gpt_;
   EXPECT_EQ(message_of([&] { sizes_at(gated, gpt); }),
-            "mine.yaml is for a gated MLP, which gpt-3-175b has not; choose another model");
+            "mine.yaml is for a gated MLP, which gpt-3-175b does not have; choose another model");
 }
 
 TEST_F(HandWrittenTest, ProductsInSeveralDtypesAndAttentionOfSomeQueriesAreRefused) {
   Program mixed = generated(Scope::mlp, 2);
   std::get<GemmShape>(mixed.unfused.front()).dtype = DType::fp8;
   EXPECT_EQ(message_of([&] { written(mixed); }),
-            "mine.yaml has products in bf16 and fp8, but a result has one dtype; give all the same");
+            "mine.yaml has GEMMs in bf16 and fp8, but a result has one dtype; use one dtype for all");
   const std::string one_query = with(attention_file, "queries: tokens*2", "queries: tokens*1");
   EXPECT_EQ(message_of([&] {
               hand_written(file_of(one_query), {{"experts", 64}});
             }),
-            "own.yaml: attention is priced for all queries at once; give it as many query rows as key rows");
+            "own.yaml: attention is priced for all queries at once; use as many query rows as key rows");
 }
 
 const std::vector<std::vector<std::string>> words{
@@ -303,14 +301,14 @@ TEST(Fit, ReportsConflictsOfSettingAndFile) {
   EXPECT_EQ(message(grid_with("ranks", "4")), "no mistake found");
   EXPECT_EQ(message(grid_with("scope", "down")), "no mistake found");
   EXPECT_EQ(message(grid_with("ranks", "8")),
-            "mine.yaml is for ranks 4, but --ranks says 8; write 4 there, or remove it");
+            "mine.yaml is for ranks 4, but --ranks requests 8; write 4 there, or remove it");
   EXPECT_EQ(message(grid_with("scope", "mlp")),
-            "mine.yaml is for scope down, but --scope says mlp; write down there, or remove it");
+            "mine.yaml is for scope down, but --scope requests mlp; write down there, or remove it");
   EXPECT_EQ(message(grid_with("dtype", "fp16")),
-            "mine.yaml is for dtype bf16, but --dtype says fp16; write bf16 there, or remove it");
+            "mine.yaml is for dtype bf16, but --dtype requests fp16; write bf16 there, or remove it");
   Grid axis;
   axis.axes.push_back(parse_axis("ranks=2,8"));
-  EXPECT_EQ(message(axis), "mine.yaml is for ranks 4, but --axis ranks=2,8 says 2, 8; write 4 there, or remove it");
+  EXPECT_EQ(message(axis), "mine.yaml is for ranks 4, but --axis ranks=2,8 requests 2, 8; write 4 there, or remove it");
   axis.axes = {parse_axis("ranks=2,4")};
   EXPECT_EQ(message(axis), "no mistake found");
 }
@@ -319,13 +317,14 @@ TEST(Fit, CustomWorkCannotBeCombined) {
   std::vector<HandWritten> files{hand_written(file_of(std::string{attention_file}), {{"experts", 64}})};
   const auto message = [&](Grid grid, bool generates) { return message_of([&] { fit(grid, files, generates); }); };
   EXPECT_EQ(message(grid_with(), false), "no mistake found");
-  EXPECT_EQ(message(grid_with(), true),
-            "own.yaml does a work that is none of the scopes, so no strategy does the same; leave the strategy out");
+  EXPECT_EQ(
+      message(grid_with(), true),
+      "own.yaml computes none of the built-in scopes, so no strategy can be compared with it; remove the strategy");
   EXPECT_EQ(message(grid_with("scope", "mlp"), false),
-            "own.yaml does a work that is none of the scopes, but --scope says mlp; leave that out");
+            "own.yaml computes none of the built-in scopes, but --scope requests mlp; remove it");
   files.push_back(written(generated(Scope::mlp, 2)));
   EXPECT_EQ(message(grid_with(), false),
-            "own.yaml and mine.yaml do different works, which cannot be compared; run them one by one");
+            "own.yaml and mine.yaml compute different things and cannot be compared; run them separately");
 }
 
 // --- ops that only some ranks take part in ---------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stores predictions of some points and steps as text. model_version distinguishes stores of results, so numbers may
-// change only together with it. Rows may be added without a new version, as a new strategy does, because the digest of a
-// sweep distinguishes them.
+// change only together with it. Rows may be added without a new version, as a new strategy does, because the digest of
+// a sweep distinguishes them.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -101,7 +101,7 @@ TEST(MeasuredStep, ReportsHowSurprisingItIs) {
       << near;
   const std::string far = in_words(measured_at(0.5));
   EXPECT_NE(far.find(": 50.0% shorter. Fewer than 1% of healthy steps are as short ("), std::string::npos) << far;
-  EXPECT_NE(far.find("first look for what differs"), std::string::npos) << far;
+  EXPECT_NE(far.find("first look for a difference"), std::string::npos) << far;
 }
 
 std::string refusal(const std::vector<std::string>& settings) {
@@ -117,16 +117,17 @@ std::string refusal(const std::vector<std::string>& settings) {
 
 TEST(MeasuredStep, NeedsTheFrameworkThatRanIt) {
   EXPECT_EQ(refusal({"framework=none"}),
-            "--measured-step: nothing says what ran the step; name its --framework, such as megatron-lm, or one "
-            "--strategy, such as serial");
+            "--measured-step: the software that ran the step is unknown; name its --framework, such as megatron-lm, or "
+            "one --strategy, such as serial");
   EXPECT_EQ(refusal({"framework=none", "strategy.name=serial"}), "");
   EXPECT_EQ(refusal({"framework=none", "scope=prefill"}),
-            "--measured-step: only training steps are corrected by one; choose scope step");
+            "--measured-step corrects training steps only; choose scope step");
 }
 
 TEST(MeasuredStep, CorrectsNothingSilentlyOrByHalves) {
-  EXPECT_EQ(refusal({"uncertainty=off"}),
-            "--measured-step: without uncertainty nothing says how far it tells of others; remove one of them");
+  EXPECT_EQ(
+      refusal({"uncertainty=off"}),
+      "--measured-step requires --uncertainty on, to know how far it applies to other settings; remove one of them");
   const StepEvidence evidence = measured_at(1.1);
   EXPECT_THROW((void)first_row({"uncertainty=off"}, &evidence), ConfigError);
   EXPECT_THROW((void)first_row({"framework=none", "scope=prefill"}, &evidence), ConfigError);
@@ -139,7 +140,7 @@ TEST(MeasuredStep, SaysNothingAboutAnotherMachine) {
     FAIL();
   } catch (const ConfigError& error) {
     EXPECT_STREQ(error.what(),
-                 "--measured-step: it was measured on h100-sxm, which tells nothing of b200-sxm; choose one machine");
+                 "--measured-step: measured on h100-sxm, which does not apply to b200-sxm; choose the same machine");
   }
 }
 

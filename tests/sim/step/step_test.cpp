@@ -421,9 +421,9 @@ TEST_F(StepTest, RefusesModelsItCannotPrice) {
   };
   Transformer wide = load_model("deepseek-v3");
   EXPECT_EQ(refusal(wide, {.context = 2}),
-            "context parallelism 2 of the latent attention of deepseek-v3 has no time yet; leave it at 1");
+            "context parallelism 2 is not supported for the latent attention of deepseek-v3; set it to 1");
   EXPECT_EQ(refusal(wide, {.ulysses = 2}),
-            "ulysses 2 of the latent attention of deepseek-v3 has no time yet; leave it at 1");
+            "ulysses 2 is not supported for the latent attention of deepseek-v3; set it to 1");
   EXPECT_EQ(refusal(small, {.context = 2, .fused_attention = false}),
             "context parallelism 2 needs fused attention; choose it, or context 1");
   TrainingPlan fp8;

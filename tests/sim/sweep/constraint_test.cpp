@@ -55,19 +55,19 @@ TEST(Constraint, ProductsBindTighterAndLeftComesFirst) {
 
 TEST(Constraint, DetectsOverflowOf64Bits) {
   EXPECT_TRUE(holds("4G*1G + (4G*1G - 1) > 0"));  // 2^63 - 1
-  EXPECT_EQ(refusal("4G*1G + 4G*1G > 0"), "6: '+' leaves the range of 64 bits at a point; use smaller numbers");
-  EXPECT_EQ(refusal("8G*1G > 0"), "2: '*' leaves the range of 64 bits at a point; use smaller numbers");
+  EXPECT_EQ(refusal("4G*1G + 4G*1G > 0"), "6: '+' exceeds 64 bits at a point; use smaller numbers");
+  EXPECT_EQ(refusal("8G*1G > 0"), "2: '*' exceeds 64 bits at a point; use smaller numbers");
   EXPECT_TRUE(holds("4G*1G > 0"));
   const std::string least = "(-4G*1G - 4G*1G)";  // -2^63
   EXPECT_TRUE(holds(least + " < 0"));
-  EXPECT_EQ(refusal(least + " - 1 < 0"), "17: '-' leaves the range of 64 bits at a point; use smaller numbers");
-  EXPECT_EQ(refusal(least + "/-1 < 0"), "16: '/' leaves the range of 64 bits at a point; use smaller numbers");
-  EXPECT_EQ(refusal("0 - " + least + " > 0"), "2: '-' leaves the range of 64 bits at a point; use smaller numbers");
+  EXPECT_EQ(refusal(least + " - 1 < 0"), "17: '-' exceeds 64 bits at a point; use smaller numbers");
+  EXPECT_EQ(refusal(least + "/-1 < 0"), "16: '/' exceeds 64 bits at a point; use smaller numbers");
+  EXPECT_EQ(refusal("0 - " + least + " > 0"), "2: '-' exceeds 64 bits at a point; use smaller numbers");
 }
 
 TEST(Constraint, MistakesNameTheirColumn) {
   const std::string example_text = "as in \"batch*seq == 128K\"";
-  EXPECT_EQ(refusal(""), "0: it ends where a number or a setting should be; complete it, " + example_text);
+  EXPECT_EQ(refusal(""), "0: it ends where a number or a setting is expected; complete it, " + example_text);
   EXPECT_EQ(refusal("seq"), "3: it ends without a comparison; add one of ==, !=, <, <=, >, >=, " + example_text);
   EXPECT_EQ(refusal("seq = 4"), "4: '=' is not a comparison; write one of ==, !=, <, <=, >, >=, " + example_text);
   EXPECT_EQ(refusal("seq == 4 == 4"), "9: '== 4' is not expected here; compare two sums once, " + example_text);

@@ -178,9 +178,8 @@ TEST(StoreRow, RefusesInvalidValuesWhateverTheirChecksum) {
     return refusal<ConfigError>([&] { layer_row(row_with(column, value), "results.db"); });
   };
   EXPECT_EQ(told("ranks", std::string("8")),
-            "results.db: a row is not as a sweep writes it (ranks is not a whole number); run the sweep anew");
-  EXPECT_NE(told("dtype", std::string("bf17")).find("(dtype is 'bf17', which is none that is known)"),
-            std::string::npos);
+            "results.db: a row was not written by a sweep (ranks is not a whole number); run the sweep again");
+  EXPECT_NE(told("dtype", std::string("bf17")).find("(dtype is 'bf17', an unknown value)"), std::string::npos);
   EXPECT_NE(told("dtype", {}).find("(the row has no dtype)"), std::string::npos);
   EXPECT_NE(told("form", std::string("zigzag")).find("(form is 'zigzag', which is none"), std::string::npos);
   EXPECT_NE(told("slices", std::int64_t{1} << 40U).find("(slices is 1099511627776, which is out"), std::string::npos);
@@ -202,7 +201,7 @@ TEST(StoreRow, RefusesInvalidValuesWhateverTheirChecksum) {
       << told("p99_causes", causes);
   std::string huge = causes;
   huge.replace(huge.find(": 1,"), 4, ": 1e80,");
-  EXPECT_NE(told("p99_causes", huge).find("(a cell has no whole number where one belongs)"), std::string::npos);
+  EXPECT_NE(told("p99_causes", huge).find("(a cell must hold a whole number)"), std::string::npos);
   EXPECT_EQ(told("warnings", std::string("<b>\n\t")), "");
   EXPECT_NE(told("warnings", std::string("\x1b[31m")).find("(warnings has control characters)"), std::string::npos);
   for (const char* name : {"\x1b]0;x\x07", "a\nb", "\u009b31m", "\u202eb"}) {
@@ -215,7 +214,7 @@ TEST(StoreRow, RefusesInvalidCells) {
   const auto told = [&](const Value& cells) {
     return refusal<ConfigError>([&] { model_row({std::string("ok"), {}, cells}, "results.db"); });
   };
-  EXPECT_NE(told(std::string("{")).find("results.db: a row is not as a sweep writes it (a cell is not JSON"),
+  EXPECT_NE(told(std::string("{")).find("results.db: a row was not written by a sweep (a cell is not JSON"),
             std::string::npos);
   EXPECT_NE(told(std::string("[1]")).find("(a cell is not JSON of a row)"), std::string::npos);
   EXPECT_NE(told(std::string(R"({"mfu": [1]})")).find("(mfu is [1], which is not a number)"), std::string::npos);
@@ -242,10 +241,9 @@ std::string refusal_of_step(std::string_view cell, std::string_view forged) {
 TEST(StoreRow, AWholeModelWithoutRequiredColumnsIsRefused) {
   for (const char* name : {"model", "strategy", "gpus", "seq", "zero", "sequence_parallel", "time_ms", "mfu",
                            "compute_ms", "time_p50_ms", "capacity_gb", "activations_gb"}) {
-    EXPECT_EQ(refusal_of_step(name, ""),
-              fmt::format("results.db: a row is not as a sweep writes it (the row has no {}); "
-                          "run the sweep anew",
-                          name));
+    EXPECT_EQ(
+        refusal_of_step(name, ""),
+        fmt::format("results.db: a row was not written by a sweep (the row has no {}); run the sweep again", name));
   }
   const auto told = [](std::string_view cell, std::string_view value) {
     const std::string text = refusal_of_step(cell, fmt::format("\"{}\":{},", cell, value));
@@ -253,14 +251,14 @@ TEST(StoreRow, AWholeModelWithoutRequiredColumnsIsRefused) {
     return text.substr(from, text.find(')') - from);
   };
   EXPECT_EQ(told("dtype", "true"), "dtype is true, which is not text");
-  EXPECT_EQ(told("link_bandwidth", "\"xfoo\""), "link_bandwidth is 'xfoo', which is none that is known");
+  EXPECT_EQ(told("link_bandwidth", "\"xfoo\""), "link_bandwidth is 'xfoo', an unknown value");
   EXPECT_EQ(told("tensor", "2.0"), "tensor is 2.0, which is not a whole number");
   EXPECT_EQ(told("tensor", "0"), "tensor is 0, which is out of range");
   EXPECT_EQ(told("batch", "4611686018427387904"), "batch is 4611686018427387904, which is out of range");
   EXPECT_EQ(told("time_ms", "\"5\""), "time_ms is \"5\", which is not a number");
   EXPECT_EQ(told("time_ms", "1e30"), "time_ms is 1e+30, which is out of range");
   EXPECT_EQ(told("mfu", "1e9"), "mfu is 1000000000, which is out of range");
-  EXPECT_EQ(told("fits", "2"), "fits is 2, which is not a truth value");
+  EXPECT_EQ(told("fits", "2"), "fits is 2, which is not true or false");
   EXPECT_NE(refusal_of_step("", R"("warnings":false,)").find("(warnings is false, which is not text)"),
             std::string::npos);
   EXPECT_NE(refusal_of_step("", R"("reason":false,)").find("(reason is false, which is not text)"), std::string::npos);
@@ -312,7 +310,7 @@ TEST(ResultStore, TextWithControlCharactersIsNotShown) {
     store.commit();
   }
   EXPECT_EQ(refusal<ConfigError>([] { StoreQuery("a.sqlite").run(Query{}, [](std::span<const Value>) {}); }),
-            "a.sqlite: '\\x1b[31m' has control characters; run the sweep anew");
+            "a.sqlite: '\\x1b[31m' has control characters; run the sweep again");
 }
 
 TEST(ResultStore, TextThatIsNotUtf8IsNotShown) {
@@ -323,7 +321,7 @@ TEST(ResultStore, TextThatIsNotUtf8IsNotShown) {
     store.commit();
   }
   EXPECT_EQ(refusal<ConfigError>([] { StoreQuery("a.sqlite").run(Query{}, [](std::span<const Value>) {}); }),
-            "a.sqlite: 'Jos\xe9' is not UTF-8; run the sweep anew");
+            "a.sqlite: 'Jos\xe9' is not UTF-8; run the sweep again");
 }
 
 TEST(ResultStore, DropsUncommittedRows) {
@@ -342,7 +340,8 @@ TEST(ResultStore, RefusesResultsOfAnotherSweep) {
   const std::string end = "; choose another folder, or add --force to replace them";
   StoreIdentity other = identity();
   other.model_version = 2;
-  EXPECT_EQ(refusal_of_writer("a.sqlite", other), "a.sqlite holds results of model version 1, and this is 2" + end);
+  EXPECT_EQ(refusal_of_writer("a.sqlite", other),
+            "a.sqlite holds results of model version 1, and this program has 2" + end);
   other = identity();
   other.settings = "another sweep";
   EXPECT_EQ(refusal_of_writer("a.sqlite", other), "a.sqlite holds the results of another sweep" + end);
@@ -361,8 +360,7 @@ TEST(ResultStore, RefusesResultsOfAnotherSweep) {
 TEST(ResultStore, RefusesASecondWriterOrReaderMeanwhile) {
   const OwnFolder folder;
   StoreWriter first("a.sqlite", identity());
-  const std::string sentence =
-      "a.sqlite is in use by another process; wait until that has ended, or choose another folder";
+  const std::string sentence = "a.sqlite is in use by another process; wait until it ends, or choose another folder";
   EXPECT_EQ(refusal_of_writer<DatabaseError>("a.sqlite"), sentence);
 }
 
@@ -376,12 +374,12 @@ TEST(ResultStore, DoesNotTouchFilesThatAreNotStores) {
     foreign.run("CREATE TABLE recipes(name TEXT)");
   }
   const std::string sentence =
-      "foreign.sqlite is a database, but no result store of commfuse; choose another file or folder";
+      "foreign.sqlite is a database, but not a result store of commfuse; choose another file or folder";
   EXPECT_EQ(refusal_of_writer("foreign.sqlite"), sentence);
   EXPECT_EQ(refusal_of_reader("foreign.sqlite"), sentence);
   EXPECT_EQ(refusal_of_reader("absent.sqlite"),
             "absent.sqlite cannot be opened (No such file or directory); check the path");
-  EXPECT_EQ(refusal_of_reader("/dev/zero"), "/dev/zero is not a plain file; choose another file or folder");
+  EXPECT_EQ(refusal_of_reader("/dev/zero"), "/dev/zero is not a regular file; choose another file or folder");
   EXPECT_FALSE(fs::exists("absent.sqlite"));
 }
 
@@ -393,7 +391,7 @@ TEST(ResultStore, RefusesAStoreOfANewerProgram) {
     database.run("PRAGMA user_version = 99");
   }
   EXPECT_EQ(refusal_of_reader("a.sqlite"),
-            "a.sqlite is a store of version 99, made by a newer commfuse; this one knows up to 2");
+            "a.sqlite is a store of version 99, written by a newer commfuse; this version reads up to 2");
 }
 
 TEST(ResultStore, UpgradesAStoreOfVersion1AndKeepsItsRows) {
@@ -549,8 +547,8 @@ TEST(ResultStore, RefusesAForeignSchemaAndKeepsItsRows) {
       database.run(fmt::format("PRAGMA synchronous = OFF; BEGIN; {}; COMMIT", change));
     }
     const std::string sentence =
-        "a.sqlite has not just the tables and views that commfuse makes, so nothing in it is believed; bring back a "
-        "copy, or remove it and run the sweep again";
+        "a.sqlite has unexpected tables or views and was not written by this program; restore a copy, or remove it and "
+        "run the sweep again";
     EXPECT_EQ(refusal_of_reader("a.sqlite"), sentence) << change;
     EXPECT_EQ(refusal_of_writer("a.sqlite"), sentence) << change;
     Database database("a.sqlite", Database::Access::read);
@@ -655,7 +653,7 @@ TEST(ResultStore, AddsNoRowsToColumnsOfAnotherVersion) {
 TEST(ResultStore, RefusesRowsWithoutAColumnThatEveryVersionHas) {
   const OwnFolder folder;
   fill_by_another_version("a.sqlite", "strategy", stored_rows());
-  EXPECT_NE(refusal_of_reader("a.sqlite").find("nothing in it is believed"), std::string::npos);
+  EXPECT_NE(refusal_of_reader("a.sqlite").find("was not written by this program"), std::string::npos);
 }
 
 TEST(ResultStore, TablesOfAnotherKindThanStatedAreDamage) {
@@ -666,7 +664,7 @@ TEST(ResultStore, TablesOfAnotherKindThanStatedAreDamage) {
     database.run("UPDATE meta SET value = 'models' WHERE name = 'kind'");
   }
   EXPECT_NE(refusal_of_reader<DamagedDatabase>("a.sqlite")
-                .find("a.sqlite is damaged (its tables are of layers, and it says otherwise)"),
+                .find("a.sqlite is damaged (its tables are of layers, which contradicts its metadata)"),
             std::string::npos);
 }
 
@@ -679,10 +677,9 @@ TEST(ResultStore, ACellsNameThatWouldBeSqlIsRefused) {
     store.add(0, {{std::string("ok"), {}, std::string(R"({"model": "m", "a' || hex(zeroblob(9)) || '": 1})")}});
     store.commit();
   }
-  EXPECT_EQ(
-      refusal<ConfigError>([] { const StoreQuery query("a.sqlite"); }),
-      "a.sqlite: a row is not as a sweep writes it ('a' || hex(zeroblob(9)) || '' names no column); run the sweep "
-      "anew");
+  EXPECT_EQ(refusal<ConfigError>([] { const StoreQuery query("a.sqlite"); }),
+            "a.sqlite: a row was not written by a sweep ('a' || hex(zeroblob(9)) || '' names no column); run the sweep "
+            "again");
 }
 
 TEST(ResultStore, AJournalThatNamesAnotherFileToRemoveIsRefused) {
@@ -708,7 +705,8 @@ TEST(ResultStore, AJournalThatNamesAnotherFileToRemoveIsRefused) {
   journal.resize(512, '\0');
   std::ofstream("a.sqlite-journal", std::ios::binary)
       << journal << number(0x40000000 / 4096 + 1) << name << number(name.size()) << number(sum) << ends;
-  EXPECT_EQ(refusal_of_reader("a.sqlite"), "a.sqlite-journal is of several databases, so no sweep left it; remove it");
+  EXPECT_EQ(refusal_of_reader("a.sqlite"),
+            "a.sqlite-journal belongs to several databases, so no sweep wrote it; remove it");
   EXPECT_TRUE(fs::exists("precious.txt"));
 }
 
@@ -718,7 +716,7 @@ TEST(ResultStore, DoesNotWaitForAPipeInPlaceOfAJournal) {
   for (const char* name : {"a.sqlite-journal", "a.sqlite-wal"}) {
     ASSERT_EQ(mkfifo(name, 0600), 0);
     EXPECT_EQ(refusal_of_reader("a.sqlite"),
-              std::string(name) + " is not a plain file, so no sweep left it; remove it");
+              std::string(name) + " is not a regular file, so no sweep wrote it; remove it");
     fs::remove(name);
   }
 }

@@ -108,12 +108,12 @@ TEST(RowsOfJson, AModelThatDoesNotHoldTogetherIsRefusedWithItsPlace) {
   const auto told = [](std::string_view more) {
     return refusal([&] { read(model("commfuse.result/2") + "\n" + model("commfuse.result/2", more)); });
   };
-  EXPECT_EQ(told(R"(,"hfu":"high")"), "rows.jsonl:2: hfu is \"high\", which is not a number; write the results anew");
-  EXPECT_EQ(told(R"(,"framework":2)"), "rows.jsonl:2: framework is 2, which is not text; write the results anew");
-  EXPECT_EQ(told(R"(,"fits":2)"), "rows.jsonl:2: fits is 2, which is not a truth value; write the results anew");
-  EXPECT_EQ(told(R"(,"hfu":0.5)"), "rows.jsonl:2: the row has no compute_ms; write the results anew");
-  EXPECT_EQ(told(R"(,"seq":0)"), "rows.jsonl:2: seq is 0, which is out of range; write the results anew");
-  EXPECT_EQ(told(R"(,"model":"\u001b[2J")"), "rows.jsonl:2: model has control characters; write the results anew");
+  EXPECT_EQ(told(R"(,"hfu":"high")"), "rows.jsonl:2: hfu is \"high\", which is not a number; write the results again");
+  EXPECT_EQ(told(R"(,"framework":2)"), "rows.jsonl:2: framework is 2, which is not text; write the results again");
+  EXPECT_EQ(told(R"(,"fits":2)"), "rows.jsonl:2: fits is 2, which is not true or false; write the results again");
+  EXPECT_EQ(told(R"(,"hfu":0.5)"), "rows.jsonl:2: the row has no compute_ms; write the results again");
+  EXPECT_EQ(told(R"(,"seq":0)"), "rows.jsonl:2: seq is 0, which is out of range; write the results again");
+  EXPECT_EQ(told(R"(,"model":"\u001b[2J")"), "rows.jsonl:2: model has control characters; write the results again");
   EXPECT_EQ(refusal([] { read(model("commfuse.step/9")); }),
             "rows.jsonl:1: this is not a row of commfuse.result/2 but 'commfuse.step/9'; write one with commfuse-sim "
             "run -o jsonl or sweep");

@@ -35,10 +35,10 @@ std::string refusal(const std::string& text, const Environment& environment = {}
 TEST(Shard, IsWrittenAsAPartOfSeveral) {
   EXPECT_EQ(parsed("3/7"), (Shard{3, 7}));
   EXPECT_EQ(name_of({3, 7}), "3-of-7");
-  EXPECT_EQ(refusal("8/7"), "--shard: there is no part 8 of 7; choose 1/N to N/N, N up to 100000");
-  EXPECT_EQ(refusal("0/7"), "--shard: there is no part 0 of 7; choose 1/N to N/N, N up to 100000");
-  EXPECT_EQ(refusal("three"), "--shard: 'three' is no part; write one, as in 3/7, or auto");
-  EXPECT_EQ(refusal("1/x"), "--shard: '1/x' is no part; write one, as in 3/7, or auto");
+  EXPECT_EQ(refusal("8/7"), "--shard: part 8 of 7 does not exist; choose 1/N to N/N, N up to 100000");
+  EXPECT_EQ(refusal("0/7"), "--shard: part 0 of 7 does not exist; choose 1/N to N/N, N up to 100000");
+  EXPECT_EQ(refusal("three"), "--shard: 'three' is not a part; write one, as in 3/7, or auto");
+  EXPECT_EQ(refusal("1/x"), "--shard: '1/x' is not a part; write one, as in 3/7, or auto");
 }
 
 TEST(Shard, AutoFollowsTheScheduler) {
@@ -51,8 +51,8 @@ TEST(Shard, AutoFollowsTheScheduler) {
   EXPECT_EQ(parsed("auto/5", {{"JOB_COMPLETION_INDEX", "0"}}), (Shard{1, 5}));
   EXPECT_EQ(parsed("auto/5", {{"PARALLEL_SEQ", "5"}}), (Shard{5, 5}));
   EXPECT_EQ(refusal("auto", {{"JOB_COMPLETION_INDEX", "0"}}),
-            "--shard: auto knows which task this is but not of how many; write that, as in auto/7");
-  EXPECT_EQ(refusal("auto/5", slurm), "--shard: auto/5 is asked for, but the scheduler runs 4 tasks; write auto alone");
+            "--shard: auto finds the number of this task but not how many there are; write it, as in auto/7");
+  EXPECT_EQ(refusal("auto/5", slurm), "--shard: auto/5 was given, but the scheduler runs 4 tasks; write auto");
   EXPECT_EQ(
       refusal("auto"),
       "--shard: auto finds no task of a scheduler in the environment (Slurm, PBS, Kubernetes, MPI, GNU parallel); "

@@ -109,7 +109,7 @@ TEST_F(SweepFileTest, MistakesFromEverySourceAreReportedTogether) {
                     {.sets = {"batch=0"}, .flags = {{"dtype", "x"}}, .axes = {"sqe=1K"}}),
             "a.yaml:2:12: 'x' is not a whole number; write one, such as 4K\n"
             "a.yaml:4:5: unknown setting 'rank'; did you mean 'ranks'?\n"
-            "a.yaml:5:21: it ends where a number or a setting should be; complete it, as in \"batch*seq == 128K\"\n"
+            "a.yaml:5:21: it ends where a number or a setting is expected; complete it, as in \"batch*seq == 128K\"\n"
             "--set batch=0: '0' is out of range; choose 1 to 1G sequences\n"
             "--dtype: unknown dtype 'x'; known dtypes: bf16, fp16, fp32, fp8\n"
             "--axis sqe=1K: unknown setting 'sqe'; did you mean 'seq'?");

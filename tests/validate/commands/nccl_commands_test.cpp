@@ -103,7 +103,7 @@ TEST_F(NcclCommands, PutsWithCudaGraphsAreRefused) {
   const Ended ended = on_gpus(2, {"run", "--executor", "nccl", "--hardware", "h100-sxm", "--model", "llama-3.1-8b",
                                   "--scope", "gate_up", "--ranks", "2", "--nccl-exchange", "put", "--issue", "graph"});
   EXPECT_EQ(ended.codes[0], exit_code::user_mistake) << ended.sentences[0];
-  EXPECT_NE(ended.sentences[0].find("--nccl-exchange put does not go with --issue graph"), std::string::npos)
+  EXPECT_NE(ended.sentences[0].find("--nccl-exchange put cannot be combined with --issue graph"), std::string::npos)
       << ended.sentences[0];
 }
 
@@ -163,8 +163,8 @@ TEST_F(NcclCommands, TwoRanksOnOneGpuAreNamed) {
   const Ended ended = on_gpus(2, {"links", "--executor", "nccl", "--device", "0"});
   for (const std::string& sentence : ended.sentences) {
     EXPECT_EQ(sentence,
-              "ranks 0 and 1 both have the GPU here, GPU-0, but NCCL needs one for each; start no more processes on a "
-              "machine than it has GPUs, or let each see its own by CUDA_VISIBLE_DEVICES");
+              "ranks 0 and 1 both have the GPU here, GPU-0, but NCCL needs one GPU per rank; start at most one process "
+              "per GPU, or give each its own GPU with CUDA_VISIBLE_DEVICES");
   }
   EXPECT_EQ(ended.codes, std::vector<int>(2, exit_code::user_mistake));
 }
@@ -209,7 +209,7 @@ TEST_F(NcclCommands, CudaPeerWithCudaGraphsIsRefused) {
 TEST_F(NcclCommands, TwoPeersOnOneGpuAreNamed) {
   const Ended ended = on_gpus(2, {"links", "--executor", "cuda-peer", "--device", "0"});
   EXPECT_EQ(ended.codes, std::vector<int>(2, exit_code::user_mistake));
-  EXPECT_NE(ended.sentences[1].find("but cuda-peer needs one for each"), std::string::npos) << ended.sentences[1];
+  EXPECT_NE(ended.sentences[1].find("but cuda-peer needs one GPU per rank"), std::string::npos) << ended.sentences[1];
 }
 
 }  // namespace

@@ -43,10 +43,9 @@ TEST(Agreement, APairInTheWrongOrderIsNotInOrder) {
   EXPECT_EQ(agreement.pairs, 1U);
   EXPECT_EQ(agreement.in_order, 0U);
   EXPECT_EQ(verdict_in_words(schedules, agreement),
-            "commfuse was predicted to win by 100.0%, but serial won, 11.1% ahead of it (95% interval 11.1 to "
-            "11.1). Measured and predicted differ by 27.5% in the median, at most by 55.0% (serial). Of 1 pair "
-            "predicted more than 5% "
-            "apart, 0 came in that order.");
+            "commfuse was predicted to win by 100.0%, but serial won, 11.1% ahead of it (95% interval 11.1 to 11.1). "
+            "Measured and predicted differ by 27.5% in the median, at most by 55.0% (serial). Of 1 pair predicted more "
+            "than 5% apart, 0 came in that order.");
 }
 
 TEST(Agreement, AnUncertainLeadIsTooCloseToCall) {
@@ -65,9 +64,9 @@ TEST(Agreement, AnUncertainLeadIsTooCloseToCall) {
 
 TEST(Agreement, OneScheduleHasNoRival) {
   const std::array schedules{schedule("commfuse", 1000us, 1010us)};
-  EXPECT_EQ(verdict_in_words(schedules, *agreement_of(schedules)),
-            "commfuse alone was measured. Measured and predicted differ by 1.0% in the median, at most by 1.0% "
-            "(commfuse).");
+  EXPECT_EQ(
+      verdict_in_words(schedules, *agreement_of(schedules)),
+      "commfuse alone was measured. Measured and predicted differ by 1.0% in the median, at most by 1.0% (commfuse).");
 }
 
 TEST(Agreement, AnEmulatedRunStatesItsMeaning) {

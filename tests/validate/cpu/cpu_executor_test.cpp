@@ -204,7 +204,7 @@ TEST(CpuExecutor, AbandonsAndNamesOpsThatDoNotEndInTime) {
   Shift shift(2);
   shift.exchange(true, true);
   EXPECT_EQ(reason_of(*executor_of(shift, {.costs = costs_of(1, 1h), .patience = 300ms})),
-            "no op has ended for 0.3 s: rank 0 is busy with op 0 (exchange), rank 1 is busy with op 0 (exchange)");
+            "no op has completed for 0.3 s: rank 0 is busy with op 0 (exchange), rank 1 is busy with op 0 (exchange)");
 }
 
 TEST(CpuExecutor, AnEmulatedOpLastsAtLeastItsPriceAndStartsWhenItMay) {

@@ -218,10 +218,10 @@ TEST(CudnnVersions, UnusableOnesAreRefusedWithAReason) {
   constexpr int header = 91900;
   EXPECT_EQ(refused({header, 91900}), "");
   EXPECT_EQ(refused({header, 90600}), "");
-  EXPECT_EQ(refused({header, 0}), "there is no libcudnn.so.9 here");
-  EXPECT_EQ(refused({header, 100000}), "cuDNN 10.0.0 is here and this build is of 9.19.0");
-  EXPECT_EQ(refused({header, 90501}), "cuDNN 9.5.1 is older than 9.6.0, which knows slices of any length");
-  EXPECT_EQ(refused({header, 91001}), "cuDNN 9.10.1 has a known fault in it; 9.10.2 has not");
+  EXPECT_EQ(refused({header, 0}), "libcudnn.so.9 is not installed");
+  EXPECT_EQ(refused({header, 100000}), "cuDNN 10.0.0 is installed, but this build is for 9.19.0");
+  EXPECT_EQ(refused({header, 90501}), "cuDNN 9.5.1 is older than 9.6.0, which supports slices of any length");
+  EXPECT_EQ(refused({header, 91001}), "cuDNN 9.10.1 has a known fault, which 9.10.2 fixes");
   EXPECT_EQ(refused({header, 91002}), "");
 }
 
@@ -230,7 +230,7 @@ TEST(AttentionUse, StatesTheKernelAndTheReason) {
   EXPECT_EQ(in_words(AttentionUse{.cudnn = "9.19.0"}), "cuDNN 9.19.0");
   EXPECT_EQ(in_words(AttentionUse{.cublaslt = true}), "cuBLASLt");
   EXPECT_EQ(in_words(AttentionUse{.cublaslt = true, .without_cudnn = refused({91900, 0})}),
-            "cuBLASLt, for there is no libcudnn.so.9 here");
+            "cuBLASLt, for libcudnn.so.9 is not installed");
   EXPECT_EQ(in_words(AttentionUse{.cudnn = "9.19.0", .cublaslt = true, .without_cudnn = "fp32"}),
             "cuDNN 9.19.0 and some by cuBLASLt, for fp32");
 }

@@ -294,7 +294,7 @@ TEST(NcclAbsence, IsNamedByWhatNeedsNccl) {
   EXPECT_EQ(failure_of([&] { static_cast<void>(make_nccl_key(none)); }), none.absence());
   DeviceDouble device;
   EXPECT_EQ(failure_of([&] { static_cast<void>(connect_nccl(none, device, {}, {}, {})); }), none.absence());
-  EXPECT_EQ(none.absence().find("NCCL was not found: the loader does not know libno_nccl.so.2, and it is neither in "),
+  EXPECT_EQ(none.absence().find("NCCL was not found: the loader cannot find libno_nccl.so.2, and it is neither in "),
             0U)
       << none.absence();
 }

@@ -301,7 +301,7 @@ std::string refusal_of(const Work& work) {
 
 TEST(PeerExecutor, ARankThatNeverComesEndsTheOthers) {
   const std::string abandoned =
-      "cuda-peer gave up an earlier run, and ranks may still copy into each other's memory; start all of them again";
+      "cuda-peer gave up an earlier run, and ranks may still copy into each other's memory; restart all ranks";
   const auto program = shared(program_of({&operation("gemm_rs"), &serial_strategy, {}, 3, 1}));
   const Sizes sizes = checked_sizes(*program)[0];
   std::atomic<int> stuck = 0;

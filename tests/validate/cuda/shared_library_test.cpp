@@ -102,7 +102,7 @@ TEST_F(LibrarySearch, PythonBehindALinkIsSearchedAtBothEnds) {
 TEST_F(LibrarySearch, AbsenceNamesTheLibraryThePlacesAndTheRemedyInOneLine) {
   make("opt/torch/.venv");
   EXPECT_EQ(search({.root = root()}).absence(),
-            "Search was not found: the loader does not know libcommfuse_none.so.8 or " + std::string(soname) +
+            "Search was not found: the loader cannot find libcommfuse_none.so.8 or " + std::string(soname) +
                 ", and it is neither in " + (root() / "usr/local/cuda").string() +
                 " nor in lib/python3*/*-packages/nvidia/*/lib of " + (root() / "opt/torch/.venv").string() + ", " +
                 (root() / "opt/torch").string() + "; install it or add its folder to LD_LIBRARY_PATH");

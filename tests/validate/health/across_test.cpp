@@ -34,7 +34,7 @@ TEST(Across, ADifferentDriverOnOneRankIsNamed) {
                  .status = HealthStatus::bad,
                  .found = "process 3 on node-1 has 535.129; 3 of 4 have 550.54",
                  .wrong = "nodes of this job differ in their driver",
-                 .remedy = "make the named nodes like the others, or leave them out of the job (--exclude)"}}));
+                 .remedy = "configure the named nodes like the others, or exclude them from the job (--exclude)"}}));
 }
 
 TEST(Across, TheFirstProcessDecidesBetweenEquallyCommonValues) {

@@ -67,7 +67,7 @@ TEST_F(HealthChecks, AHealthyNodeIsOkEverywhere) {
                        "peers ok: 2 GPUs, all 2 pairs reach each other's memory, 18 NVLinks up on each",
                        "fabric ok: completed on 2 GPUs",
                        "ecc ok: no uncorrected memory error, no row to remap on 2 GPUs",
-                       "xid ok: no Xid and no SXid in the kernel's log",
+                       "xid ok: no Xid or SXid in the kernel's log",
                        "clocks ok: 1980 of 1980 MHz, not held back",
                        "pcie ok: 2 GPUs at PCIe generation 5 x16, 2 NICs at PCIe generation 5 x16",
                        "numa ok: 2 GPUs on 2 NUMA nodes, a NIC near each",
@@ -167,7 +167,7 @@ TEST_F(HealthChecks, AcsThatRedirectsInASwitchIsBad) {
   node.write_acs(port_of_gpu_0, 0x01);  // SrcValid alone redirects nothing
   EXPECT_EQ(complaints_of(node), std::vector<HealthCheck>{});
   node.write(port_of_gpu_0 + "/config", std::string(64, '\0'));  // the part that users other than root may read
-  EXPECT_EQ(complaints_of(node).at(0).found, "the bridges' configuration is readable by root alone");
+  EXPECT_EQ(complaints_of(node).at(0).found, "the bridges' configuration is readable only by root");
 }
 
 TEST_F(HealthChecks, ACircularListOfCapabilitiesEnds) {
@@ -319,7 +319,7 @@ TEST_F(HealthChecks, IdleClocksAreNotCompared) {
     gpu.held_back = 0x1;
   }
   EXPECT_EQ(clock_checks(node, management).at(0).found,
-            "345 of 1980 MHz, not held back; idle, so look again beside a job for clocks under load");
+            "345 of 1980 MHz, not held back; idle, so check again during a job for clocks under load");
 }
 
 TEST_F(HealthChecks, APowerLimitBelowTheDefaultIsAWarning) {
@@ -340,7 +340,8 @@ TEST_F(HealthChecks, NvswitchesOfUnreportedStateAreUnknown) {
   for (GpuFacts& gpu : management.gpus) {
     gpu.fabric = FabricState::not_supported;
   }
-  EXPECT_EQ(complaints_of(node, management).at(0).found, "1 NVSwitch function, whose state this driver does not tell");
+  EXPECT_EQ(complaints_of(node, management).at(0).found,
+            "1 NVSwitch function, whose state this driver does not report");
 }
 
 TEST(HealthChecksOfAmdGpus, ReadTheirDriverAndItsCounts) {

@@ -117,7 +117,7 @@ class Meeting final : public Executor {
   void prepare(std::span<const Matrix<float>> /*tensors*/) override {}
   Execution run(const RunOptions& /*options*/) override {
     if (++runs_ == stuck_at_) {
-      throw Stuck("rank 1 has not come to its end within 1 s");
+      throw Stuck("rank 1 did not finish within 1 s");
     }
     PayloadWriter writer;
     writer.put(id_);
@@ -158,7 +158,7 @@ TEST(Measure, ARankThatIsStuckAloneEndsTheOthers) {
     });
     EXPECT_FALSE(mixed) << stuck;
     for (const std::string& sentence : thrown) {
-      EXPECT_NE(sentence.find("rank 1 has not come to its end within 1 s"), std::string::npos) << stuck << sentence;
+      EXPECT_NE(sentence.find("rank 1 did not finish within 1 s"), std::string::npos) << stuck << sentence;
     }
   }
 }

@@ -120,8 +120,8 @@ TEST(MpiExecutor, RanksThatWaitForEachOtherAreNamedOnAll) {
     MpiExecutor(lower(program), Sizes{{1, 1}}, crew).run({});
   });
   const std::string sentence =
-      "no op has ended for 0.1 s: rank 0 waits at op 0 (exchange) for rank 1, rank 1 waits at op 0 (exchange) for rank "
-      "0";
+      "no op has completed for 0.1 s: rank 0 waits at op 0 (exchange) for rank 1, rank 1 waits at op 0 (exchange) for "
+      "rank 0";
   EXPECT_EQ(thrown, std::vector(2, sentence));
 }
 
@@ -141,9 +141,8 @@ TEST(MpiExecutor, ALostProcessIsNamedAndNothingRunsAfterwards) {
     executor.run({});
   });
   const std::string sentence =
-      "no op has ended for 0.1 s: process 2 does not answer, rank 0 waits before op 0 (exchange), rank 1 waits before "
-      "op 0 "
-      "(exchange)";
+      "no op has completed for 0.1 s: process 2 does not answer, rank 0 waits before op 0 (exchange), rank 1 waits "
+      "before op 0 (exchange)";
   EXPECT_EQ(thrown, (std::vector<std::string>{sentence, sentence, ""}));
 }
 
@@ -216,14 +215,14 @@ TEST(Crew, OnlyTheLeaderDecides) {
   using Kind = Note::Kind;
   for (const Kind kind : {Kind::start, Kind::over, Kind::ask, Kind::fail, Kind::verdict}) {
     EXPECT_EQ(thrown_at({.kind = kind, .body = text_payload("nonsense")}),
-              "process 1 says what process 0 decides; run the same program everywhere")
+              "process 1 sent a message that only process 0 may send; run the same program everywhere")
         << static_cast<int>(kind);
   }
 }
 
 TEST(Crew, UnknownNotesAreRefused) {
   EXPECT_EQ(thrown_at({.kind = static_cast<Note::Kind>(200)}),
-            "a message between processes is of no known kind; run the same program everywhere");
+            "a message between processes has an unknown kind; run the same program everywhere");
 }
 
 TEST(Crew, TextOfAnotherProcessCannotControlTheTerminal) {
@@ -259,7 +258,7 @@ TEST(Crew, TheFolderOfAProcessCannotControlTheTerminal) {
     }
     crew.gather(2, {});
   });
-  EXPECT_EQ(thrown[0], "no op has ended for 0.5 s: here \\x1b[2J");
+  EXPECT_EQ(thrown[0], "no op has completed for 0.5 s: here \\x1b[2J");
 }
 
 TEST(Crew, InvalidExitCodesAreFailures) {
@@ -287,7 +286,7 @@ TEST(Crew, RemembersTheEndOfTheAgreement) {
     EXPECT_FALSE(crew.agree(0, "").has_value());
     reason = crew.broken();
   });
-  EXPECT_EQ(reason, "process 1 tells of an op while nothing runs; run the same program everywhere");
+  EXPECT_EQ(reason, "process 1 reported an op while nothing runs; run the same program everywhere");
 }
 
 TEST(Crew, AFloodOfNotesDoesNotStopARun) {
@@ -379,7 +378,7 @@ TEST(MpiExecutor, RefusesNotesOfUnknownOps) {
       }
       MpiExecutor(lower(program), Sizes{{1, 1}}, crew).run({});
     });
-    EXPECT_EQ(thrown[0], "process 1 tells of an op that is not here; run the same program everywhere");
+    EXPECT_EQ(thrown[0], "process 1 reported an unknown op; run the same program everywhere");
   }
 }
 

@@ -116,16 +116,16 @@ TEST(TcpStrangers, CannotImpersonateAnotherProcess) {
     Taken place(3);
     place.stranger(1).send(from, 0, Payload(9));
     EXPECT_EQ(refusal_of(*place.world),
-              fmt::format("process 1 sends in the name of process {}; run the same program everywhere", from));
+              fmt::format("process 1 sends as process {}; run the same program everywhere", from));
   }
 }
 
 TEST(TcpStrangers, ARefusedConnectionStaysRefused) {
   Taken place(2);
   place.stranger(1).say(std::array<std::uint64_t, 8>{~0ULL, ~0ULL});
-  EXPECT_EQ(refusal_of(*place.world), "what came over TCP from process 1 is not of this program; choose another port");
+  EXPECT_EQ(refusal_of(*place.world), "data over TCP from process 1 is not of this program; choose another port");
   EXPECT_FALSE(place.world->receive().has_value());
-  EXPECT_EQ(thrown_by([&] { place.world->send(1, {}); }), "process 1 has gone");
+  EXPECT_EQ(thrown_by([&] { place.world->send(1, {}); }), "process 1 has exited");
   place.world->close();
 }
 
@@ -138,7 +138,7 @@ TEST(TcpStrangers, AreIgnoredDuringTheOrderlyEnd) {
 TEST(TcpStrangers, ATooLongMessageIsRefusedBeforeItArrives) {
   Taken place(2);
   place.stranger(1).say(Head{1, 0, (std::uint64_t{64} << 20U) + 1});
-  EXPECT_EQ(refusal_of(*place.world), "what came over TCP from process 1 is not of this program; choose another port");
+  EXPECT_EQ(refusal_of(*place.world), "data over TCP from process 1 is not of this program; choose another port");
 }
 
 TEST(TcpStrangers, ATooLongMessageIsNotSent) {
@@ -180,7 +180,7 @@ TEST(TcpWorld, DetectsALostFirstProcessAtOnce) {
     TcpWorld::lead(door, 2, 1min).reset();
   }
   ASSERT_NE(joined, nullptr);
-  EXPECT_EQ(refusal_of(*joined), "process 0 has gone");
+  EXPECT_EQ(refusal_of(*joined), "process 0 has exited");
 }
 
 TEST(TcpStrangers, CannotImpersonateTheFirstProcess) {
@@ -196,7 +196,7 @@ TEST(TcpStrangers, ProcessesOfAnotherLaunchDoNotMeet) {
   std::string joined;
   std::jthread other([&] { joined = thrown_by([&] { TcpWorld::join("127.0.0.1", door.port(), 1, 3, 50ms); }); });
   EXPECT_EQ(thrown_by([&] { TcpWorld::lead(door, 2, 100ms); }),
-            fmt::format("of 2 processes 1 came to port {} in time", door.port()));
+            fmt::format("of 2 processes, 1 connected to port {} in time", door.port()));
   other.join();
   EXPECT_EQ(joined.rfind("process 1 finds another at ", 0), 0U) << joined;
 }

@@ -173,9 +173,9 @@ TEST(Rendezvous, NumbersThatMakeNoSenseAreNamed) {
   EXPECT_EQ(sentence({{"RANK", "8"}, {"WORLD_SIZE", "8"}, {"MASTER_ADDR", "a"}}),
             "RANK is 8 and WORLD_SIZE is 8 in the environment; let one launcher set both");
   EXPECT_EQ(sentence({{"RANK", "x"}, {"WORLD_SIZE", "8"}}),
-            "RANK is 'x' in the environment, no whole number from 0 to 4096; let the launcher set it");
+            "RANK is 'x' in the environment, not a whole number from 0 to 4096; let the launcher set it");
   EXPECT_EQ(sentence({{"RANK", "0"}, {"WORLD_SIZE", "1048576"}, {"MASTER_ADDR", "a"}}),
-            "WORLD_SIZE is '1048576' in the environment, no whole number from 0 to 4096; let the launcher set it");
+            "WORLD_SIZE is '1048576' in the environment, not a whole number from 0 to 4096; let the launcher set it");
   EXPECT_EQ(sentence({{"RANK", "0"}, {"WORLD_SIZE", "8"}}),
             "RANK and WORLD_SIZE are set, but not where to meet; set MASTER_ADDR to the first machine");
 }

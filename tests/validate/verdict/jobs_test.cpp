@@ -122,7 +122,7 @@ TEST(Jobs, ADuplicateRankIsNamedAndTheRestIsRead) {
   const JobFiles files = read_jobs({"a.json", "b.json"});
   EXPECT_EQ(files.jobs.size(), 1U);
   ASSERT_EQ(files.unread.size(), 1U);
-  EXPECT_EQ(files.unread[0], "b.json: is of rank 0, as another trace is; give one of each rank");
+  EXPECT_EQ(files.unread[0], "b.json: two traces are of rank 0; give one trace per rank");
 }
 
 TEST(Jobs, RecordsOfLinksNameRanksThatComputeOrSendSlowly) {

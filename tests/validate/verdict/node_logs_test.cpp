@@ -116,7 +116,7 @@ TEST_F(NodeLogsTest, ReportsFilesThatAreNotJudged) {
                               file("c.txt", log_of("all_reduce", {"x", "y"}, two_rows))});
   ASSERT_EQ(logs.passed_over.size(), 3U);
   EXPECT_NE(logs.passed_over[0].find("the model has no broadcast (2 rows)"), std::string::npos);
-  EXPECT_NE(logs.passed_over[1].find("send_recv of 3 GPUs, which share wires; two are judged (2 rows)"),
+  EXPECT_NE(logs.passed_over[1].find("send_recv of 3 GPUs, which share wires; only pairs are judged (2 rows)"),
             std::string::npos);
   EXPECT_NE(logs.passed_over[2].find("2 GPUs on 2 nodes, which h100-sxm has not (2 rows)"), std::string::npos);
 }
@@ -160,7 +160,7 @@ TEST_F(NodeLogsTest, RecordsOfBenchHaveCollectivesToo) {
   EXPECT_DOUBLE_EQ(logs.nodes[0].rows[0].time_us, 20.0);
   record.links = "emulated";
   EXPECT_EQ(read({file("b.json", to_json(record))}).unread.front(),
-            "b.json: its links were emulated at their prices; give measurements");
+            "b.json: its links were emulated at predicted times; give measurements");
   record.links = "mpi";
   record.micro_benchmarks.clear();
   EXPECT_EQ(read({file("c.json", to_json(record))}).unread.front(),

@@ -72,7 +72,7 @@ TEST(Verdicts, TooLittleDataIsNeverHealthy) {
   for (const NodeVerdict& verdict :
        verdicts_on({log_of("a", few), log_of("b", std::vector<MeasuredMessage>{})}, machine, {}).nodes) {
     EXPECT_EQ(verdict.health, Health::undecided);
-    EXPECT_EQ(verdict.why, "not enough to decide: eight sizes that bandwidth limits, of two collectives, are needed");
+    EXPECT_EQ(verdict.why, "not enough to decide: eight bandwidth-limited sizes, from two collectives, are needed");
   }
 }
 
@@ -157,7 +157,7 @@ TEST(Verdicts, ADcgmPassSaysNothingAboutRates) {
   log.has_passed_tests = true;
   const NodeVerdict verdict = verdicts_on({log}, machine, {}).nodes[0];
   EXPECT_EQ(verdict.health, Health::undecided);
-  EXPECT_TRUE(verdict.why.starts_with("dcgmi diag found nothing wrong, and says nothing of rates; not enough"))
+  EXPECT_TRUE(verdict.why.starts_with("dcgmi diag found nothing wrong, but does not test rates; not enough"))
       << verdict.why;
 }
 

@@ -272,9 +272,9 @@ void CudaCopier::finish(std::span<const cudaStream_t> streams) {
       require(status == cudaErrorNotReady ? cudaSuccess : status, "a copy");
       if (status == cudaErrorNotReady && std::chrono::steady_clock::now() > latest) {
         is_stuck_ = true;
-        throw Stuck(fmt::format(
-            "copies have not come to their end within {:g} s; look for errors of the GPUs (Xid) in the kernel's log",
-            std::chrono::duration<double>(patience_).count()));
+        throw Stuck(
+            fmt::format("copies did not finish within {:g} s; look for errors of the GPUs (Xid) in the kernel's log",
+                        std::chrono::duration<double>(patience_).count()));
       }
       std::this_thread::yield();
     }

@@ -224,7 +224,7 @@ bool CudaDriver::attend_fused(Stream& on, const AttentionCall& call) {
     fused_attention_.run(on.handle.get(), pieces, [&](std::size_t bytes) { return room(on, bytes); });
     attention_.cudnn = fused_attention_.version();
   } else if (call.kernel == AttentionKernel::cudnn) {
-    throw NoFusedAttention(fmt::format("attention cannot be by cuDNN: {}; leave it to cuBLASLt", why));
+    throw NoFusedAttention(fmt::format("attention cannot use cuDNN: {}; use cuBLASLt", why));
   } else if (attention_.without_cudnn.empty()) {
     attention_.without_cudnn = why;
   }
@@ -391,7 +391,7 @@ const CudaDriver::Event& CudaDriver::event(EventId id) const {
 void CudaDriver::require_open(const char* what) const {
   if (gate_closed_ || capturing_) {
     throw std::runtime_error(
-        fmt::format("{} is asked for {}; run once without first", what,
+        fmt::format("{} is requested {}; run once without first", what,
                     capturing_ ? "during a capture, which allows nothing of that kind" : "under a closed gate"));
   }
 }

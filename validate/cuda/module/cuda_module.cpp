@@ -89,9 +89,9 @@ class Module final : public CudaModule {
   [[noreturn]] static void refuse_driver() {
     int version = 0;
     if (cudaDriverGetVersion(&version) != cudaSuccess || version == 0) {
-      throw std::runtime_error("there is no NVIDIA driver here; install it, or run where there is a GPU");
+      throw std::runtime_error("no NVIDIA driver is installed; install it, or run on a machine with a GPU");
     }
-    throw std::runtime_error("the driver knows CUDA " + cuda_version_in_words(version) + ", this build is of " +
+    throw std::runtime_error("the driver supports CUDA " + cuda_version_in_words(version) + ", this build is of " +
                              cuda_version_in_words(CUDART_VERSION) + "; install a newer driver");
   }
 

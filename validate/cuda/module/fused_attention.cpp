@@ -45,7 +45,7 @@ class Plan {
       }
     }
     if (!plan_ && refused_.empty()) {
-      refused_ = "no engine of cuDNN's takes this shape";
+      refused_ = "no cuDNN engine supports this shape";
     }
     lay_out_arguments();
   }

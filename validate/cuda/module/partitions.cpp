@@ -21,7 +21,7 @@ Function entry(const char* name) {
   cudaDriverEntryPointQueryResult result = cudaDriverEntryPointSymbolNotFound;
   require(cudaGetDriverEntryPointByVersion(name, &address, version_of_streams, cudaEnableDefault, &result), name);
   if (result != cudaDriverEntryPointSuccess || address == nullptr) {
-    throw std::runtime_error("the driver has no green contexts with streams; CUDA 12.5's has");
+    throw std::runtime_error("the driver has no green contexts with streams; install a driver for CUDA 12.5 or later");
   }
   return reinterpret_cast<Function>(address);  // NOLINT(*-reinterpret-cast): the purpose of the call
 }

@@ -29,7 +29,7 @@ Function entry(const char* name) {
   require(cudaGetDriverEntryPoint(name, &address, cudaEnableDefault, &result), name);
 #endif
   if (result != cudaDriverEntryPointSuccess || address == nullptr) {
-    throw std::runtime_error(fmt::format("the driver has no {}, which CUDA 11.7's has; install a newer driver", name));
+    throw std::runtime_error(fmt::format("the driver has no {}, which CUDA 11.7 added; install a newer driver", name));
   }
   return reinterpret_cast<Function>(address);  // NOLINT(*-reinterpret-cast): the purpose of the call
 }

@@ -195,7 +195,7 @@ SharedLibrary::SharedLibrary(const LibraryName& name, const LibraryPlaces& place
   }
   absence_ = failures.empty()
                  ? fmt::format(
-                       "{} was not found: the loader does not know {}, and it is neither in {} nor in "
+                       "{} was not found: the loader cannot find {}, and it is neither in {} nor in "
                        "lib/python3*/*-packages/nvidia/*/lib of {}",
                        name.product, sonames, (places.root / "usr/local/cuda").string(), fmt::join(prefixes, ", "))
                  : fmt::format("{} cannot be loaded: {}", name.product, fmt::join(failures, "; "));
