@@ -25,7 +25,7 @@ using test::FakeNetwork;
 using test::points_of;
 using test::shared;
 
-/// How messages are sent.
+/// Forms in which messages are sent.
 enum class Way : std::uint8_t {
   messages,
   puts,
