@@ -55,7 +55,7 @@ std::vector<std::string> texts_of(YamlMap map, std::string_view key) {
     }
   }
   if (items.empty() || texts.size() < items.size()) {
-    map.mistake(key, fmt::format("{0} is a list of words; write them as in {0}: [one, another]", key));
+    map.mistake(key, fmt::format("{0} must be a list of words, as in {0}: [one, another]", key));
   }
   return texts;
 }

@@ -158,7 +158,7 @@ Network read_network(YamlFile& file, YamlMap root) {
   const bool is_given = root.optional_value("network").has_value();
   if (network.nodes == 1) {
     if (is_given && !file.has_mistakes()) {
-      root.mistake("network", "a network joins several nodes, but there is one; write nodes, or leave network out");
+      root.mistake("network", "a network joins several nodes, but there is one; write nodes, or remove network");
     }
     return network;
   }

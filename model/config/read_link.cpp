@@ -150,7 +150,7 @@ CollectiveParameters read_collective(YamlMap map) {
   collective.issue_cost = map.duration_parameter("issue_cost");
   collective.fit = read_fit_scope(map);
   if (nccl_chooses_trees(collective) && collective.tree == nullptr) {
-    map.mistake("nccl", "tree_channels let NCCL choose a tree; write what tree takes, or leave them out");
+    map.mistake("nccl", "tree_channels let NCCL choose a tree; write what tree takes, or remove them");
   }
   return collective;
 }

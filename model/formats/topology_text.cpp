@@ -86,7 +86,7 @@ struct OtherTool {
 };
 
 constexpr std::string_view gaudi_remedy =
-    "leave out `file` and write `kind: full_mesh`, as configs/hardware/gaudi-2.yaml does";
+    "remove `file` and write `kind: full_mesh`, as configs/hardware/gaudi-2.yaml does";
 constexpr std::string_view amd_remedy = "give what `rocm-smi --showtopo --shownodesbw` or `amd-smi topology` prints";
 
 constexpr std::array other_tools{
@@ -99,15 +99,15 @@ constexpr std::array other_tools{
     OtherTool{"NVIDIA-SMI", "Driver", "`nvidia-smi` alone says nothing about links", nvidia_remedy},
     OtherTool{"CA", "'mlx", "`ibstat` says nothing about links between GPUs", nvidia_remedy},
     OtherTool{"Machine", "total)", "`lstopo` says nothing about links between GPUs", nvidia_remedy},
-    OtherTool{"NPU0", "NPU1", "the table of `npu-smi info -t topo` is not read",
-              "leave out `file` and write `kind: full_mesh` or `kind: nvswitch`"},
-    OtherTool{"GPU", "0/0", "the table of `xpu-smi topology -m` is not read",
-              "leave out `file` and write the `kind` of the node"},
-    OtherTool{"CPU", "Core", "`dcgmi topo` is not read", nvidia_remedy},
+    OtherTool{"NPU0", "NPU1", "the table of `npu-smi info -t topo` is not supported",
+              "remove `file` and write `kind: full_mesh` or `kind: nvswitch`"},
+    OtherTool{"GPU", "0/0", "the table of `xpu-smi topology -m` is not supported",
+              "remove `file` and write the `kind` of the node"},
+    OtherTool{"CPU", "Core", "`dcgmi topo` is not supported", nvidia_remedy},
     OtherTool{"\"HCCL_", "", "a configuration of HCCL says nothing about links between Gaudis", gaudi_remedy},
-    OtherTool{"{", "", "JSON is not read", amd_remedy},
-    OtherTool{"[", "", "JSON is not read", amd_remedy},
-    OtherTool{"[{", "", "JSON is not read", amd_remedy},
+    OtherTool{"{", "", "JSON is not supported", amd_remedy},
+    OtherTool{"[", "", "JSON is not supported", amd_remedy},
+    OtherTool{"[{", "", "JSON is not supported", amd_remedy},
     OtherTool{"GPU", "UUID:", "`nvidia-smi -L` says nothing about links", nvidia_remedy},
     OtherTool{"GPU", "(UUID:", "`nvidia-smi -L` says nothing about links", nvidia_remedy}};
 
@@ -121,10 +121,10 @@ bool is_by(const OtherTool& tool, const Line& line) {
 }
 
 [[noreturn]] void refuse_a_slice(const std::string& path, YamlPlace place) {
-  throw ConfigError(at_place(path, place,
-                             "MIG slices have no NVLink and no peer access, so nothing joins them; turn MIG off with "
-                             "`nvidia-smi -mig 0` and print the table again, or leave out `file` and write "
-                             "`gpus_per_node: 1` for one slice"));
+  throw ConfigError(
+      at_place(path, place,
+               "MIG slices have no NVLink and no peer access, so nothing joins them; turn MIG off with `nvidia-smi "
+               "-mig 0` and print the table again, or remove `file` and write `gpus_per_node: 1` for one slice"));
 }
 
 }  // namespace

@@ -200,7 +200,7 @@ class DeclarationReader {
     }
     for (const std::string_view key : {"transpose_a", "transpose_b"}) {
       if (fields.find(key) != nullptr && (definition == nullptr || definition != fields.find("product"))) {
-        throw Wrong{fields.find(key)->place, fmt::format("only a product transposes what it is of; leave {} out", key)};
+        throw Wrong{fields.find(key)->place, fmt::format("only a product can transpose its factors; remove {}", key)};
       }
     }
     TensorId id = no_tensor;
@@ -296,7 +296,7 @@ class DeclarationReader {
     const auto agree = [&](std::string_view key, bool same, const std::string& must) {
       if (!same) {
         throw Wrong{fields.find(key)->place,
-                    fmt::format("its definition gives {0} {1}; write {0}: {1} or leave {0} out", key, must)};
+                    fmt::format("its definition gives {0} {1}; write {0}: {1} or remove {0}", key, must)};
       }
     };
     const Node* rows = fields.find("rows");

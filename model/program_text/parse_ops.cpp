@@ -183,7 +183,7 @@ class OpReader {
     const Stack out = operand(fields.at("out", "\"c\""), spec.out);
     if (spec.function == Function::zero) {
       if (const Node* in = fields.find("in")) {
-        throw Wrong{in->place, "zero takes no input; leave in out"};
+        throw Wrong{in->place, "zero takes no input; remove in"};
       }
       spec.waits = waits(fields, id);
       return add(where, [&] { return builder_.elementwise(spec); });
@@ -248,7 +248,7 @@ class OpReader {
   void credit(const Fields& fields, const Node& halves, const ExchangeSpec& way, std::int32_t id) {
     for (const std::string_view key : {"send", "receive", "wire", "protocol"}) {
       if (const Node* node = fields.find(key)) {
-        throw Wrong{node->place, fmt::format("a credit is a push of nothing; leave {} out", key)};
+        throw Wrong{node->place, fmt::format("a credit is a push without data; remove {}", key)};
       }
     }
     const words::Credit credit = word_of(halves, words::credits, "halves");
@@ -313,9 +313,11 @@ class OpReader {
     const Purpose purpose = word_of(*node, words::purposes, "purposes");
     const bool communicates = words::usual_purpose(kind) == Purpose::communication;
     if (communicates != (purpose == Purpose::communication)) {
-      throw Wrong{node->place, communicates ? "exchanges and collectives are communication; leave purpose out"
-                                            : "only exchanges and collectives are communication; write essential or "
-                                              "local, or leave purpose out"};
+      throw Wrong{
+          node->place,
+          communicates
+              ? "exchanges and collectives are communication; remove purpose"
+              : "only exchanges and collectives are communication; write essential or local, or remove purpose"};
     }
     return purpose;
   }
@@ -353,7 +355,7 @@ class OpReader {
     for (const Node& item : list->items) {
       const std::int32_t earlier = integer_of(item, 0, most_distance);
       if (earlier >= id) {
-        throw Wrong{item.place, id == 0 ? std::string{"op 0 is the first and can wait for none; leave waits out"}
+        throw Wrong{item.place, id == 0 ? std::string{"op 0 is the first and can wait for none; remove waits"}
                                         : fmt::format("op {} waits for op {}, which is not earlier; wait for ops 0 to "
                                                       "{}, or change the order",
                                                       id, earlier, id - 1)};

@@ -36,7 +36,7 @@ sim::PlanFlags flags_of(const json& texts) {
     } else if (const Field* field = find_field(key)) {
       flags.settings.emplace_back(field, text);
     } else {
-      throw ConfigError(fmt::format("{}: no such setting of a plan", key));
+      throw ConfigError(fmt::format("{}: unknown setting of a plan", key));
     }
   }
   return flags;

@@ -21,7 +21,7 @@ Settings settings_of(const nlohmann::json& texts) {
     }
     const Field* field = find_field(key);
     if (field == nullptr && (field = field_meant(key)) == nullptr) {
-      throw ConfigError(fmt::format("{}: no such setting; commfuse-sim config explain lists them", key));
+      throw ConfigError(fmt::format("{}: unknown setting; commfuse-sim config explain lists all settings", key));
     }
     resolver.read_flag(*field, text.get<std::string>());
   }

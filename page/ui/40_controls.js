@@ -171,7 +171,7 @@ function shareButtons(command) {
     writeHash();
     copy(location.href, link);
     if (location.protocol === "file:") {
-      say("The link leads to a file of this computer: send the file along, and open it with what stands behind the #.");
+      say("The link leads to a file of this computer: send the file too, and open it with the part after the #.");
     }
   });
   return [link, line];

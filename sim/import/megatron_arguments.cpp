@@ -29,7 +29,7 @@ std::optional<std::string> Arguments::text(std::string_view flag) const {
   std::optional<std::string> value = dialect_.expand(argument->text);
   if (!value) {
     wrong(flag,
-          fmt::format("is {}, which this file alone does not say; write its value there", in_quotes(argument->text)));
+          fmt::format("is {}, whose value this file does not give; write the value there", in_quotes(argument->text)));
   }
   return value;
 }

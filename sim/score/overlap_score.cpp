@@ -33,8 +33,8 @@ const Implementation& typical(const KnownImplementations& known) {
       known, &Implementation::stands_in, [](const auto& each) -> const auto& { return *each; });
   if (match == known.end()) {
     throw ConfigError(
-        "configs/implementations has no typical.yaml, which stands for kernels that nobody described; "
-        "install the program again");
+        "configs/implementations has no typical.yaml, which stands for kernels without a description; install the "
+        "program again");
   }
   return **match;
 }

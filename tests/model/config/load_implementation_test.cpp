@@ -252,11 +252,11 @@ TEST_F(LoadImplementationTest, FittedKeysNameOnlyFittedParameters) {
   EXPECT_EQ(refusal("[per_call, gemm_rs.rate]", "[gemm_rs.x.rate]"), not_fitted("gemm_rs.x.rate"));
   EXPECT_EQ(refusal("[per_call, gemm_rs.rate]", "[gemm_rs]"), not_fitted("gemm_rs"));
   EXPECT_EQ(refusal("[per_call, gemm_rs.rate]", "[[per_call]]"),
-            "./loom.yaml:15:6: fit is a list of words; write them as in fit: [one, another]");
+            "./loom.yaml:15:6: fit must be a list of words, as in fit: [one, another]");
   EXPECT_EQ(refusal("[per_call, gemm_rs.rate]", "per_call"),
-            "./loom.yaml:15:6: fit is a list of words; write them as in fit: [one, another]");
+            "./loom.yaml:15:6: fit must be a list of words, as in fit: [one, another]");
   EXPECT_EQ(refusal("[per_call, gemm_rs.rate]", "[]"),
-            "./loom.yaml:15:6: fit is a list of words; write them as in fit: [one, another]");
+            "./loom.yaml:15:6: fit must be a list of words, as in fit: [one, another]");
   EXPECT_EQ(refusal("[per_call, gemm_rs.rate]", "[per_call, per_call]"),
             "./loom.yaml:15:6: 'per_call' is given twice; keep one of them");
   EXPECT_EQ(refusal("[per_call, gemm_rs.rate]", "[per_call, per_step, product_time, cut_cost, rate]"),

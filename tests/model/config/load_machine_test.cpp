@@ -473,7 +473,7 @@ TEST_F(LoadMachineTest, ImpossibleNetworksAreRefusedWithTheirPlace) {
   EXPECT_EQ(refusal(cluster, "nics_per_node: 8", "nics_per_node: 0"),
             "machine.yaml:10:18: 'nics_per_node' is 0; choose 1 to 1024");
   EXPECT_EQ(refusal(cluster, "nodes: 2", "nodes: 1"),
-            "machine.yaml:9:3: a network joins several nodes, but there is one; write nodes, or leave network out");
+            "machine.yaml:9:3: a network joins several nodes, but there is one; write nodes, or remove network");
   EXPECT_EQ(refusal(cluster, "nodes: 2", "nodes: 4097"), "machine.yaml:6:8: 'nodes' is 4097; choose 1 to 4096");
   EXPECT_EQ(refusal(cluster, "ctas: {value: 24", "ctas: {value: 132"),
             "machine.yaml:" + std::to_string(line_of(cluster, "ctas: {value: 24")) +

@@ -212,7 +212,7 @@ TEST(SmiLayouts, ANicsCellThatTheAffinityCutsIsRead) {
 TEST(SmiLayouts, SlicesAreRefused) {
   const std::string remedy =
       "MIG slices have no NVLink and no peer access, so nothing joins them; turn MIG off with `nvidia-smi -mig 0` and "
-      "print the table again, or leave out `file` and write `gpus_per_node: 1` for one slice";
+      "print the table again, or remove `file` and write `gpus_per_node: 1` for one slice";
   EXPECT_EQ(refusal("GPU 0: NVIDIA A100-SXM4-80GB (UUID: GPU-1)\n  MIG 1g.10gb     Device  0: (UUID: MIG-2)\n"
                     "GPU0 GPU1\nGPU0 X SYS\nGPU1 SYS X\n"),
             "topo.txt:2:3: " + remedy);
@@ -225,7 +225,7 @@ TEST(SmiLayouts, SlicesAreRefused) {
 TEST(SmiLayouts, OutputOfOtherToolsIsNamed) {
   const auto told = [](const std::string& text) { return refusal(text); };
   const std::string smi = "; give what `nvidia-smi topo -m` prints";
-  const std::string gaudi = "; leave out `file` and write `kind: full_mesh`, as configs/hardware/gaudi-2.yaml does";
+  const std::string gaudi = "; remove `file` and write `kind: full_mesh`, as configs/hardware/gaudi-2.yaml does";
   EXPECT_EQ(told("GPU0 GPU1\nGPU0 X OK\nGPU1 OK X\n"),
             "topo.txt:2:8: 'OK' is a cell of `nvidia-smi topo -p2p`, which says whether GPUs reach each other, but not "
             "how" +
@@ -245,13 +245,12 @@ TEST(SmiLayouts, OutputOfOtherToolsIsNamed) {
       "topo.txt:1:1: `hl-smi topo` names the CPUs of each Gaudi, but no links between them" + gaudi);
   EXPECT_EQ(told("{\n  \"HCCL_PORT\": 5332\n}\n"),
             "topo.txt:2:3: a configuration of HCCL says nothing about links between Gaudis" + gaudi);
-  EXPECT_EQ(
-      told("{\"card0\": {}}\n"),
-      "topo.txt:1:1: JSON is not read; give what `rocm-smi --showtopo --shownodesbw` or `amd-smi topology` prints");
-  EXPECT_EQ(
-      told("\tNPU0\tNPU1\tCPU Affinity\nNPU0\tX\tHCCS\t0-23\nNPU1\tHCCS\tX\t0-23\n"),
-      "topo.txt:1:2: the table of `npu-smi info -t topo` is not read; leave out `file` and write `kind: full_mesh` "
-      "or `kind: nvswitch`");
+  EXPECT_EQ(told("{\"card0\": {}}\n"),
+            "topo.txt:1:1: JSON is not supported; give what `rocm-smi --showtopo --shownodesbw` or `amd-smi topology` "
+            "prints");
+  EXPECT_EQ(told("\tNPU0\tNPU1\tCPU Affinity\nNPU0\tX\tHCCS\t0-23\nNPU1\tHCCS\tX\t0-23\n"),
+            "topo.txt:1:2: the table of `npu-smi info -t topo` is not supported; remove `file` and write `kind: "
+            "full_mesh` or `kind: nvswitch`");
 }
 
 }  // namespace

@@ -232,15 +232,15 @@ TEST(ScheduleTextMistakes, AreFoundInDimensionsTensorsAndBuffers) {
        "ring.yaml:8:24: a tensor is defined in one way; keep one of product, attention, add, copy, swiglu, gelu, norm, "
        "residual"},
       {"y: {product: [x, w]}", "y: {product: [x, w], rows: tokens*2}",
-       "ring.yaml:8:30: its definition gives rows tokens*4; write rows: tokens*4 or leave rows out"},
+       "ring.yaml:8:30: its definition gives rows tokens*4; write rows: tokens*4 or remove rows"},
       {"y: {product: [x, w]}", "y: {product: [x, w], transpose_a: true}",
        "ring.yaml:8:20: 'w' has rows hidden*1, but 'x' has rows tokens*4; make them equal"},
       {"y: {product: [x, w]}", "y: {product: [x, w], transpose_b: true}",
        "ring.yaml:8:20: 'w' has columns ffn*4, but 'x' has columns hidden*1; make them equal"},
       {"y: {product: [x, w]}", "y: {gelu: x, transpose_b: true}",
-       "ring.yaml:8:29: only a product transposes what it is of; leave transpose_b out"},
+       "ring.yaml:8:29: only a product can transpose its factors; remove transpose_b"},
       {"y: {product: [x, w]}", "y: {product: [x, w], dtype: fp16}",
-       "ring.yaml:8:31: its definition gives dtype bf16; write dtype: bf16 or leave dtype out"},
+       "ring.yaml:8:31: its definition gives dtype bf16; write dtype: bf16 or remove dtype"},
       {"y: {product: [x, w]}", "y: {product: [y, w]}",
        "ring.yaml:8:17: 'y' is none of the tensors above; known tensors above: w, x"},
       {"role: input", "role: inptu", "ring.yaml:10:17: 'inptu' is none of the roles; did you mean 'input'?"},
@@ -298,9 +298,9 @@ TEST(ScheduleTextMistakes, AreFoundInExchanges) {
        "ring.yaml:23:5: this exchange neither sends nor receives; add send, receive or both"},
       {"shift: 1,", "shift: 1, protocol: shove,",
        "ring.yaml:23:57: 'shove' is none of the protocols; known protocols: rendezvous, push, pull"},
-      {"shift: 1,", "shift: 1, credit: both,", "ring.yaml:23:67: a credit is a push of nothing; leave send out"},
+      {"shift: 1,", "shift: 1, credit: both,", "ring.yaml:23:67: a credit is a push without data; remove send"},
       {"send: shard, receive: \"inbox[0]\"", "protocol: push, credit: send",
-       "ring.yaml:23:57: a credit is a push of nothing; leave protocol out"},
+       "ring.yaml:23:57: a credit is a push without data; remove protocol"},
       {"send: shard, receive: \"inbox[0]\"", "credit: neither",
        "ring.yaml:23:55: 'neither' is none of the halves; known halves: send, receive, both"},
       {"receive: \"inbox[0]\"", "receive: \"inbox[0 +: 2]\"",
@@ -325,10 +325,10 @@ TEST(ScheduleTextMistakes, AreFoundInLanesAndPurposes) {
       {"shift: 1,", "shift: 1, lane: comm256,",
        "ring.yaml:23:57: '256' is not a number of a lane; write comm or comm1 to comm255"},
       {"shift: 1,", "shift: 1, purpose: essential,",
-       "ring.yaml:23:56: exchanges and collectives are communication; leave purpose out"},
+       "ring.yaml:23:56: exchanges and collectives are communication; remove purpose"},
       {"op: gemm,", "op: gemm, purpose: communication,",
-       "ring.yaml:24:32: only exchanges and collectives are communication; write essential or local, or leave purpose "
-       "out"},
+       "ring.yaml:24:32: only exchanges and collectives are communication; write essential or local, or remove "
+       "purpose"},
       {"op: gemm,", "op: gemm, purpose: esential,",
        "ring.yaml:24:32: 'esential' is none of the purposes; did you mean 'essential'?"},
   });
@@ -369,7 +369,7 @@ TEST(ScheduleTextMistakes, AreFoundInProducts) {
 
 TEST(ScheduleTextMistakes, AreFoundInElementwiseOps) {
   expect_messages({
-      {"function: add", "function: zero", "ring.yaml:26:50: zero takes no input; leave in out"},
+      {"function: add", "function: zero", "ring.yaml:26:50: zero takes no input; remove in"},
       {"function: add", "function: sum",
        "ring.yaml:26:40: 'sum' is none of the functions; known functions: add, copy, swiglu, gelu, norm, "
        "residual, zero"},
@@ -393,7 +393,7 @@ TEST(ScheduleTextMistakes, AreFoundInWaits) {
        "ring.yaml:25:78: there is a single value where a list is expected; write [a, b] or lines that begin with '-'"},
       {"waits: [0]", "waits: [zero]", "ring.yaml:25:79: 'zero' is not a whole number from 0 to 268435456; write one"},
       {"receive: \"inbox[0]\"", "receive: \"inbox[0]\", waits: [0]",
-       "ring.yaml:23:89: op 0 is the first and can wait for none; leave waits out"},
+       "ring.yaml:23:89: op 0 is the first and can wait for none; remove waits"},
   });
 }
 

@@ -157,7 +157,7 @@ TEST(Megatron, UnknownValuesAreReportedWithTheirPlace) {
   EXPECT_EQ(refusal("--hidden-size 8"),
             "a.sh: --num-attention-heads is missing; give the whole command line, or the script that builds it");
   EXPECT_EQ(refusal("--num-attention-heads 8\n  --hidden-size $WIDTH"),
-            "a.sh:2: --hidden-size is '$WIDTH', which this file alone does not say; write its value there");
+            "a.sh:2: --hidden-size is '$WIDTH', whose value this file does not give; write the value there");
   EXPECT_EQ(refusal("--num-attention-heads 8 --hidden-size 4k"),
             "a.sh:1: --hidden-size is '4k'; write a whole number from 1 on");
 }
@@ -228,7 +228,7 @@ TEST(Megatron, WritesNoWordThatIsNotASetting) {
 
 TEST(Megatron, CircularVariablesEnd) {
   EXPECT_EQ(refusal(small("--hidden-size $A\nA=$B\nB=$A")),
-            "a.sh:1: --hidden-size is '$A', which this file alone does not say; write its value there");
+            "a.sh:1: --hidden-size is '$A', whose value this file does not give; write the value there");
 }
 
 bool has_line(const Imported& import, const std::string& line) {

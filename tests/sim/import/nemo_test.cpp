@@ -191,10 +191,10 @@ TEST(Nemo, MistakesAreReportedWithTheirPlace) {
   EXPECT_EQ(refusal(replaced(nemo, "num_layers: 24", "num_layers: 24.0")),
             "a.yaml:18:15: model.num_layers is '24.0'; write a whole number from 1 on");
   EXPECT_EQ(refusal(replaced(nemo, "num_layers: 24", "num_layers: ${oc.env:LAYERS}")),
-            "a.yaml:18:15: model.num_layers is '${oc.env:LAYERS}', which this file alone does not say; write its value "
-            "there");
+            "a.yaml:18:15: model.num_layers is '${oc.env:LAYERS}', whose value this file does not give; write the "
+            "value there");
   EXPECT_EQ(refusal(replaced(nemo, "num_layers: 24", "num_layers: ${model.num_layers}")),
-            "a.yaml:18:15: model.num_layers is '${model.num_layers}', which this file alone does not say; write its "
+            "a.yaml:18:15: model.num_layers is '${model.num_layers}', whose value this file does not give; write the "
             "value there");
   EXPECT_EQ(refusal(replaced(nemo, "sequence_parallel: True", "sequence_parallel: 1")),
             "a.yaml:15:22: model.sequence_parallel is '1'; write true or false");
