@@ -185,10 +185,10 @@ std::string VerdictCount::in_words() const {
   std::string names;
   for (std::size_t i = 0; i < ties.size(); ++i) {
     ties_in_total += ties[i].second;
-    i < most_ties ? void(names += fmt::format("{}{} {}", i == 0 ? "" : ", ", ties[i].first, ties[i].second))
+    i < most_ties ? void(names += fmt::format("{}{} {}", i == 0 ? "" : "; ", ties[i].first, ties[i].second))
                   : void(others += ties[i].second);
   }
-  names += others > 0 ? fmt::format(", others {}", others) : "";
+  names += others > 0 ? fmt::format("; others {}", others) : "";
   return fmt::format("{}{}{} tie{}", text, text.empty() ? "" : ", ", ties_in_total,
                      ties_in_total > 0 ? fmt::format(" ({})", names) : "");
 }
