@@ -254,9 +254,9 @@ TEST_F(ScheduleFiles, EveryMistakeIsOneSentenceWithItsRemedyAndExitsWith2) {
        "absent.yaml: this file cannot be read; give the path of a schedule in YAML\n" + broken +
            ":22:17: 'exchagne' is none of the op kinds; did you mean 'exchange'?"},
       {"commfuse-sim run --schedule doubling --ranks 8",
-       "doubling.yaml is for ranks 4, but --ranks requests 8; write 4 there, or remove it"},
+       "doubling.yaml fixes ranks at 4, but --ranks requests 8; write 4 there, or remove it"},
       {"COMMFUSE_SCOPE=mlp commfuse-sim run --schedule doubling",
-       "doubling.yaml is for scope qkv, but COMMFUSE_SCOPE requests mlp; write qkv there, or remove it"},
+       "doubling.yaml fixes scope at qkv, but COMMFUSE_SCOPE requests mlp; write qkv there, or remove it"},
       {"commfuse-sim run --schedule doubling --seq 1001",
        "1001 tokens cannot be cut into 4 equal blocks, as doubling does; choose a multiple of 4, such as 1000 or 1004"},
       {"commfuse-sim run --schedule doubling --size qkv=3", "--size: the model defines the size of 'qkv'; remove it"},

@@ -70,9 +70,9 @@ bundle_files=(log.txt predictions.jsonl probes.csv checks.csv comparisons.jsonl 
 
 # Name, seconds, kind, description. Kinds: "fixed" stages have these seconds as their budget. "counted" stages have them
 # only until a dry run has counted their launches and work. "divisible" stages are counted and keep what they have done,
-# so they may start with less time left. Stages that nothing else can replace come first. The middle rank is compared against the
-# prior hardware file with the measured link, so it does not wait for the calibration, which adds the comparison against
-# the fitted file.
+# so they may start with less time left. Stages that nothing else can replace come first. The middle rank is compared
+# against the prior hardware file with the measured link, so it does not wait for the calibration, which adds the
+# comparison against the fitted file.
 stages=(
   "environment 15 fixed GPU, driver, versions, variables"
   "predictions 30 fixed predicted times of all shapes and link speeds, before anything is measured"
