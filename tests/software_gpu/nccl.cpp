@@ -41,7 +41,7 @@ int version() {
     int patch = 7;
     const std::string chosen = variable("SOFTWARE_GPU_NCCL");
     if (!chosen.empty() && std::sscanf(chosen.c_str(), "%d.%d.%d", &major, &minor, &patch) != 3) {
-      software_gpu::misuse("SOFTWARE_GPU_NCCL is no version, as 2.28.9 is");
+      software_gpu::misuse("SOFTWARE_GPU_NCCL is not a version, such as 2.28.9");
     }
     return NCCL_VERSION(major, minor, patch);
   }();

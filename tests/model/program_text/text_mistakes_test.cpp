@@ -555,7 +555,7 @@ struct Dice {
 };
 
 // A user may write anything. The result is a program that reads back, or a message, but never an abort.
-TEST(ScheduleTextMistakes, NoDamageToAFileGoesDeeperThanAMessage) {
+TEST(ScheduleTextMistakes, ADamagedFileCausesOnlyAMessage) {
   constexpr std::string_view letters = "{}[]()\"':,;%*+-<>=#&!|? \n\t0123456789xtp_.\xc3";
   Dice dice;
   int read = 0;
@@ -613,7 +613,7 @@ TEST(ScheduleTextMistakes, AProductOfVeryManyBlocksIsRefusedBeforeTheProof) {
             std::string::npos);
 }
 
-TEST(ScheduleTextMistakes, NoBeginningOfAFileGoesDeeperThanAMessage) {
+TEST(ScheduleTextMistakes, ATruncatedFileCausesOnlyAMessage) {
   for (std::size_t length = 0; length < ring.size(); ++length) {
     EXPECT_NE(message_of(ring.substr(0, length)), "") << length;
   }

@@ -119,7 +119,7 @@ TEST(Rounding, ZeroKeepsItsSignAndNanAndInfinityStay) {
   }
 }
 
-TEST(Rounding, EveryBf16NumberStaysWhatItIs) {
+TEST(Rounding, EveryBf16NumberStaysUnchanged) {
   for (std::uint32_t upper = 0; upper < 0x10000U; ++upper) {
     const auto value = std::bit_cast<float>(upper << 16U);
     if (!std::isnan(value)) {
