@@ -415,7 +415,7 @@ constexpr std::string_view heading =
     "# How accurate it is\n\n"
     "Written by `commfuse-sim score -o markdown`, from the tables this project brings along (`configs/published`) and "
     "a\n"
-    "folder of public measurements that lies beside it and is no part of it. [Where the tables are\n"
+    "folder of public measurements that lies beside it and is not part of it. [Where the tables are\n"
     "from](#where-the-tables-are-from) names the source of each; a clone alone scores the last ones, by `commfuse-sim "
     "score`.\n\n"
     "<!-- test: skip run by AccuracyDoc.IsTheWholePageWhereTheMeasurementsLieBeside -->\n```console\n"

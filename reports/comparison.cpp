@@ -137,9 +137,9 @@ constexpr std::size_t most_ties = 4;  // kinds that are named
 }  // namespace
 
 std::string verdict(Rows rows, const VerdictRule& rule) {
-  check(!rows.empty(), "a verdict is about something");
+  check(!rows.empty(), "a verdict needs at least one row");
   const PointVerdict point = point_verdict(rows, rule);
-  check(!point.ranking.empty(), "among rows with results one can win");
+  check(!point.ranking.empty(), "a verdict needs at least one row that can win");
   const ResultRow& fastest = *point.ranking.front();
   const ResultRow* const serial = serial_of(rows);
   if (serial != nullptr) {
@@ -163,7 +163,7 @@ std::string rule_in_words(const VerdictRule& rule) {
 }
 
 void VerdictCount::add(std::vector<std::string> front) {
-  check(!front.empty(), "a verdict names somebody");
+  check(!front.empty(), "a verdict names at least one strategy");
   if (front.size() == 1) {
     ++wins_[front.front()];
     return;
@@ -185,10 +185,10 @@ std::string VerdictCount::in_words() const {
   std::string names;
   for (std::size_t i = 0; i < ties.size(); ++i) {
     ties_in_total += ties[i].second;
-    i < most_ties ? void(names += fmt::format("{}{} {}", i == 0 ? "" : ", ", ties[i].first, ties[i].second))
+    i < most_ties ? void(names += fmt::format("{}{} {}", i == 0 ? "" : "; ", ties[i].first, ties[i].second))
                   : void(others += ties[i].second);
   }
-  names += others > 0 ? fmt::format(", others {}", others) : "";
+  names += others > 0 ? fmt::format("; others {}", others) : "";
   return fmt::format("{}{}{} tie{}", text, text.empty() ? "" : ", ", ties_in_total,
                      ties_in_total > 0 ? fmt::format(" ({})", names) : "");
 }

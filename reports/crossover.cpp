@@ -208,7 +208,7 @@ std::string heading_of(const CrossoverMap& map) {
 }
 
 std::string crossing_value(const CrossoverMap& map, const Crossing& crossing) {
-  check(crossing.at.has_value(), "who asks for the value has looked whether there is one");
+  check(crossing.at.has_value(), "the crossing has a value");
   const std::size_t below = crossing.place[static_cast<std::size_t>(crossing.axis)];
   return as_written(crossing.axis, map.values(crossing.axis)[below], *crossing.at);
 }

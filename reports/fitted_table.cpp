@@ -79,12 +79,12 @@ bool FittedTable::is_shown(std::size_t column) const {
   return columns_[column].constant == Constant::shown || !cells_[column].is_constant();
 }
 
-std::string FittedTable::told() const {
+std::string FittedTable::stated_constants() const {
   std::string text;
   for (std::size_t i = 0; i < columns_.size(); ++i) {
     const std::string& value = cells_[i].first;
     const bool is_known = value != "-" && value != columns_[i].usual;
-    if (columns_[i].constant == Constant::told && cells_[i].is_constant() && rows_ > 0 && is_known) {
+    if (columns_[i].constant == Constant::stated && cells_[i].is_constant() && rows_ > 0 && is_known) {
       text += fmt::format("{}{}{}{}", text.empty() ? "" : ", ", columns_[i].name, unbroken_space, value);
     }
   }
@@ -131,7 +131,7 @@ void FittedTable::write(const TableNotes& notes, const std::function<void(const 
   constexpr std::size_t part = 1 << 16;
   const Layout layout = this->layout();
   std::string lines;
-  for (const std::string& above : {notes.above, told()}) {
+  for (const std::string& above : {notes.above, stated_constants()}) {
     lines += above.empty() ? "" : wrapped(above, "", "", width_);
   }
   if (!lines.empty()) {

@@ -16,9 +16,9 @@ namespace commfuse::reports {
 
 /// Treatment of a column whose cells are all equal.
 enum class Constant : std::uint8_t {
-  shown,  ///< It remains a column.
-  told,   ///< Its value is stated above the table.
-  hidden  ///< It is not mentioned.
+  shown,   ///< It remains a column.
+  stated,  ///< Its value is stated above the table.
+  hidden   ///< It is not mentioned.
 };
 
 struct FittedColumn {
@@ -79,7 +79,7 @@ class FittedTable {
   };
 
   [[nodiscard]] bool is_shown(std::size_t column) const;
-  [[nodiscard]] std::string told() const;
+  [[nodiscard]] std::string stated_constants() const;
   [[nodiscard]] std::size_t width_of(const std::vector<std::size_t>& shown, std::size_t gap) const;
   [[nodiscard]] Layout layout() const;
 

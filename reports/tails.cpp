@@ -103,7 +103,7 @@ std::string tail_verdict(Rows rows) {
       order.push_back(&row);
     }
   }
-  check(!order.empty(), "a verdict is about something");
+  check(!order.empty(), "a verdict needs at least one row");
   std::stable_sort(order.begin(), order.end(),
                    [](const ResultRow* a, const ResultRow* b) { return p99(*a).value < p99(*b).value; });
   const ResultRow& best = *order.front();

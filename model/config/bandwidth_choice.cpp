@@ -53,7 +53,8 @@ std::string format_bandwidth_choice(const BandwidthChoice& choice) {
 }
 
 std::vector<BandwidthChoice> bandwidth_range(const BandwidthChoice& first, const BandwidthChoice& last, double times) {
-  check(times > 1.0 && first.times.has_value() == last.times.has_value(), "a range has one kind of ends, and ends");
+  check(times > 1.0 && first.times.has_value() == last.times.has_value(),
+        "both ends of a range are of one kind, and its factor is above 1");
   constexpr double rounding = 1.0 + 1e-9;
   const double end = last.times ? *last.times : last.rate->value;
   std::vector<BandwidthChoice> values;

@@ -240,7 +240,7 @@ std::optional<std::string> mistake_in_name(const Field& field, std::string_view 
     }
     if (error && field.catalogue == Catalogue::models && is_hf_id(text)) {
       return fmt::format(
-          "{} is no file here, no model of this name is known, and the Hugging Face cache has none; fetch "
+          "{} is not a file here, no model of this name is known, and the Hugging Face cache has none; fetch "
           "its shape with `hf download {} config.json`, or choose another model",
           in_quotes(text), text);
     }

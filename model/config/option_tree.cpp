@@ -92,7 +92,7 @@ void print_page(CLI::App& app, const PagesRequest& request, const std::vector<st
         fmt::format("unknown form {}; {}", in_quotes(request.form), remedy_for(request.form, known, "forms")));
   }
   if (!request.list.empty()) {
-    throw ConfigError(fmt::format("LIST: {} takes none; remove {}", request.form, in_quotes(request.list)));
+    throw ConfigError(fmt::format("LIST: {} takes no list; remove {}", request.form, in_quotes(request.list)));
   }
   fmt::print("{}", render(option_tree(app), request.form));
 }

@@ -173,7 +173,7 @@ std::string values_in_words(const PlanField& field) {
     case PlanType::power: return "a power, such as 700 W, 1.3 kW, 10 MW";
     case PlanType::setting: {
       const Field* run = find_field(field.key.substr(field.key.rfind('.') + 1));
-      check(run != nullptr, "a setting of a kind of GPUs is one of a run");
+      check(run != nullptr, "every setting of a kind of GPUs is a setting of runs");
       return values_in_words(*run);
     }
   }

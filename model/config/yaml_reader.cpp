@@ -288,7 +288,8 @@ std::vector<std::int64_t> YamlMap::counts(std::string_view key, Range<std::int64
     return counts;
   }
   if (value->kind != YamlKind::list) {
-    mistake(key, fmt::format("'{}' is no list; write [{}]", key, std::clamp<std::int64_t>(8, range.least, range.most)));
+    mistake(key,
+            fmt::format("'{}' is not a list; write [{}]", key, std::clamp<std::int64_t>(8, range.least, range.most)));
     return counts;
   }
   for (const YamlValue& item : YamlValue(document_, static_cast<int>(value - document_->nodes.data())).items()) {

@@ -223,7 +223,7 @@ Wiring wiring_of(const Program& program, const Machine& machine, Forwarding forw
 }
 
 Wiring wiring_of(const Program& program, const Machine& machine, KnownRoutes& routes) {
-  check(&routes.topology() == machine.topology.get(), "routes are those of the machine");
+  check(&routes.topology() == machine.topology.get(), "the routes belong to the machine");
   return WiringMaker(program, machine, Forwarding::cut_through, &routes).make();
 }
 

@@ -67,7 +67,7 @@ const QuantileTable* JitterTables::kernel(bool communication) const {
 }
 
 double JitterTables::stall(std::uint32_t word) const {
-  check(word < stalls_, "only such a word stalls");
+  check(word < stalls_, "the word is one that stalls");
   return std::nearbyint(std::min(stall_->at(word), longest_stall));
 }
 

@@ -695,7 +695,7 @@ Costs price(const Program& program, const std::vector<Meetings>& meetings, const
 
 void price(const Program& program, const std::vector<Meetings>& meetings, const Sizes& sizes, const Machine& machine,
            const PriceOptions& options, KernelTimes& known, Costs& costs) {
-  check(options.interference != Interference::dynamic, "known times are of prices that stay fixed");
+  check(options.interference != Interference::dynamic, "kernel times are reused only if interference is not dynamic");
   put_prices(program, meetings, sizes, machine, options, false, known, costs);
 }
 

@@ -38,7 +38,7 @@ double healthy_likelihood(std::span<const ClassHalf> halves, Limit limit) {
 double share_of(std::span<const ShareLikelihood> likelihoods) {
   ShareLikelihood product(shares.size(), 0.0);
   for (const ShareLikelihood& likelihood : likelihoods) {
-    check(likelihood.size() == shares.size(), "a likelihood is at the tried shares");
+    check(likelihood.size() == shares.size(), "a likelihood has one value per share");
     for (std::size_t i = 0; i < shares.size(); ++i) {
       product[i] += likelihood[i];
     }

@@ -391,7 +391,7 @@ OpId ProgramBuilder::collective(const CollectiveSpec& spec) {
 
 void ProgramBuilder::unfused(const Shape& shape) {
   const auto* gemm = std::get_if<GemmShape>(&shape);
-  check(gemm == nullptr || gemm->kernel_m.blocks == 0, "unfused work is whole");
+  check(gemm == nullptr || gemm->kernel_m.blocks == 0, "an unfused GEMM is not part of a larger kernel");
   program_.unfused.push_back(shape);
 }
 

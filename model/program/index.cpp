@@ -18,7 +18,7 @@ Index operator+(Index index, const Index& other) {
   index.constant += other.constant;
   for (std::size_t axis = 0; axis < index.terms.size(); ++axis) {
     if (other.terms[axis].scale != 0) {
-      check(index.terms[axis].scale == 0, "an index has one term an axis");
+      check(index.terms[axis].scale == 0, "an index has one term per axis");
       index.terms[axis] = other.terms[axis];
     }
   }

@@ -46,7 +46,7 @@ std::int32_t named(const Node& node, const Names& names, std::string_view what);
 /// Reads a name to declare.
 const std::string& name_of(const Node& node);
 
-/// Returns the mistake of an unknown word: "'gem' is none of the op kinds; did you mean 'gemm'?"
+/// Returns the mistake of an unknown word: "'gem' is not one of the op kinds; did you mean 'gemm'?"
 Wrong unknown_word(const Node& node, std::span<const std::string_view> known, std::string_view what);
 
 template <class Kind, std::size_t count>
@@ -62,7 +62,7 @@ Kind word_of(const Node& node, const words::Table<Kind, count>& table, std::stri
   return *kind;
 }
 
-/// Returns the result of `read` on the scalar's text; a TextError becomes a Wrong at the same letter.
+/// Returns the result of `read` on the scalar's text; a TextError becomes a Wrong at the same character.
 template <class Read>
 auto text_of(const Node& node, const Read& read) {
   const std::string& scalar = scalar_of(node);

@@ -28,7 +28,7 @@ struct Node {
   std::vector<Node> keys;   // for a map: scalars, all different
   std::vector<Node> items;  // for a list: its items; for a map: the values, one per key
 
-  /// Returns the position of letter `at` of the scalar, as precisely as possible.
+  /// Returns the position of character `at` of the scalar, as precisely as possible.
   [[nodiscard]] Place place_of(std::size_t at) const {
     const std::int32_t moved = verbatim ? quotes + static_cast<std::int32_t>(at) : 0;
     return {place.line, place.column + moved};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the verdict of check_program() on a program that differs from a proved one by one mutation, by checking only
-// the difference.
+// Finds the verdict of check_program() on a mutant: a proved program with a single mutation. Checks only what the
+// mutation changes.
 #pragma once
 
 #include <memory>
@@ -38,7 +38,7 @@ class MutantProof {
   Verdict other_lane(const Mutation& mutation);
   Verdict other_order(const Mutation& mutation);
   Verdict removed(const Mutation& mutation);
-  /// Judges a mutation that changes only waits, lanes or ids; `now` is as in HazardTable.
+  /// Judges a mutation that changes only waits, lanes or ids; `now` maps ids as in HazardTable.
   Verdict hazard_in(const Program& program, std::span<const OpId> now) const;
   /// Returns the deadlock of a program; if there is none, stores its events in events_.
   Verdict deadlock_in(const Program& program, const Matching& matching);
@@ -51,7 +51,7 @@ class MutantProof {
   Baseline baseline_;
   HazardTable hazards_;
   bool remote_;      // pushes or pulls access the memory of other ranks
-  bool self_meets_;  // every exchange sends and receives on every rank, so that it meets itself whatever its shift
+  bool self_meets_;  // every exchange matches itself for any shift, because all ranks run all ops, with both halves
   bool roomy_;       // no mutant exceeds the effort limit of a proof
   std::vector<Event> events_;
 };

@@ -43,7 +43,7 @@ double to_40_bits(double value) {
 }  // namespace
 
 Quantile lognormal(double sigma) {
-  check(sigma >= 0.0, "the spread of a lognormal is not negative");
+  check(sigma >= 0.0, "the sigma of a lognormal is not negative");
   return [sigma](double p, bool from_top) { return math::exp(sigma * normal_quantile(p) * (from_top ? -1.0 : 1.0)); };
 }
 

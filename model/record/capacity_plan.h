@@ -95,12 +95,12 @@ struct CapacityKind {
   std::optional<double> network_gb_s;
   std::vector<CapacityInput> inputs;
 
-  std::size_t layouts = 0, fitting = 0, priced = 0, played = 0;  ///< Total over all counts of GPUs.
-  std::vector<CapacityRun> runs;                                 ///< One run per count of GPUs, ascending.
-  std::optional<std::size_t> answer;                             ///< Index in `runs`.
-  std::string reason;                                            ///< The limit that binds, if there is no answer.
-  std::vector<CapacitySite> sites;                               ///< Sites of the answer.
-  std::string single;                                            ///< Best strategy that is the same at all sites.
+  std::size_t layouts = 0, fitting = 0, priced = 0;  ///< Total over all counts of GPUs.
+  std::vector<CapacityRun> runs;                     ///< One run per count of GPUs, ascending.
+  std::optional<std::size_t> answer;                 ///< Index in `runs`.
+  std::string reason;                                ///< The limit that binds, if there is no answer.
+  std::vector<CapacitySite> sites;                   ///< Sites of the answer.
+  std::string single;                                ///< Best strategy that is the same at all sites.
   /// Relative standard error of the step's time, from the parameters and the model's residual together.
   double step_error = 0.0;
   std::vector<CapacityDoubt> doubts;  ///< The largest doubts, in descending order.

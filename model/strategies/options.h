@@ -161,7 +161,7 @@ inline constexpr std::array shared_options{
                     .doc = "commfuse ring: lane of the adds (default: the faster)",
                     .column = "commfuse ring: where adds run",
                     .example = "aux",
-                    .noun = "lane for adds",
+                    .noun = "add lane",
                     .nouns = "lanes",
                     .value = WordOption<LaneKind>{&StrategyOptions::add_lane, add_lane_words}},
     DescribedOption{.option = Option::sum,

@@ -141,7 +141,7 @@ proto::GlobalMetadata metadata_of(const ChakraOptions& options) {
 
 void write_behind_length(const google::protobuf::MessageLite& message, google::protobuf::io::CodedOutputStream& out) {
   out.WriteVarint32(static_cast<std::uint32_t>(message.ByteSizeLong()));
-  check(message.SerializeToCodedStream(&out), "a string takes every message");
+  check(message.SerializeToCodedStream(&out), "every message can be written to a string");
 }
 
 }  // namespace

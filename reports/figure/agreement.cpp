@@ -74,7 +74,7 @@ void add_pair(const MeasuredPair& pair, std::size_t place, const TimeUnit& unit,
 }  // namespace
 
 Figure agreement_figure(std::span<const MeasuredPair> pairs, std::string id) {
-  check(!pairs.empty(), "an agreement is of something");
+  check(!pairs.empty(), "an agreement needs at least one pair");
   Duration least = Duration::max();
   Duration longest{1};
   for (const MeasuredPair& pair : pairs) {
@@ -155,7 +155,7 @@ PointsMark residual_points(const FitCheck& fit, bool held_back) {
 }  // namespace
 
 Figure residual_figure(const FitCheck& fit, std::string id) {
-  check(!fit.residuals.empty(), "residuals are of something");
+  check(!fit.residuals.empty(), "a figure of residuals needs at least one residual");
   double low = fit.residuals.front().measured_us;
   double high = low;
   double widest = 0.05;

@@ -105,7 +105,7 @@ std::vector<TimePart> time_parts(const TracedRun& run) {
 }
 
 Figure breakdown_figure(std::span<const TracedRun> runs, std::string id) {
-  check(!runs.empty(), "a breakdown is of something");
+  check(!runs.empty(), "a breakdown needs at least one run");
   Duration longest{1};
   for (const TracedRun& run : runs) {
     longest = std::max(longest, makespan_of(run.row));

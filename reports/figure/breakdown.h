@@ -23,7 +23,7 @@ struct TimePart {
 /// from another run than the row, head, bubble and tail are one part, "exposed".
 std::vector<TimePart> time_parts(const TracedRun& run);
 
-/// Draws a bar for each run, all of the same point. Requires a run.
+/// Draws a bar for each run, all of the same point. Requires at least one run.
 Figure breakdown_figure(std::span<const TracedRun> runs, std::string id = "breakdown");
 
 }  // namespace commfuse::reports

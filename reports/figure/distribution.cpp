@@ -106,7 +106,7 @@ void set_axes(std::span<const SampledRun> runs, const TimeUnit& unit, Figure& fi
 }  // namespace
 
 Figure distribution_figure(std::span<const SampledRun> runs, std::string id) {
-  check(!runs.empty(), "a distribution is of something");
+  check(!runs.empty(), "a distribution needs at least one run");
   Duration longest{1};
   for (const SampledRun& run : runs) {
     longest = std::max(longest, run.sorted.back());

@@ -369,7 +369,7 @@ void Gantt::add_exposed(const Panel& panel, double top) {
 }
 
 Figure gantt_of(std::span<const TracedRun> runs, std::optional<Rank> rank, std::string id, const VerdictRule& rule) {
-  check(!runs.empty(), "a Gantt figure shows something");
+  check(!runs.empty(), "a Gantt figure needs at least one run");
   std::vector<Panel> panels;
   for (const TracedRun& run : runs) {
     panels.push_back(panel_of(run, rank.value_or(run.row.analysis.critical_rank)));

@@ -71,7 +71,7 @@ std::string model_time_text(const StepRow& row) { return text_of(row, row.number
 Figure model_time_figure(std::span<const StepRow* const> plan, std::string id, const VerdictRule& rule) {
   std::vector<const StepRow*> able;
   std::ranges::copy_if(plan, std::back_inserter(able), &StepRow::feasible);
-  check(!able.empty(), "times are of results");
+  check(!able.empty(), "a figure of times needs at least one result");
   double longest = 1e-9;  // An axis needs a length.
   for (const StepRow* row : able) {
     longest = std::max(longest, row->number("time_ms"));

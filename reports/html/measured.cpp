@@ -183,7 +183,7 @@ void MeasuredPage::input_section() {
 }  // namespace
 
 Figure measured_figure(const std::vector<MeasuredSchedule>& schedules) {
-  check(!schedules.empty(), "a figure of schedules shows one");
+  check(!schedules.empty(), "a figure of schedules needs at least one");
   const TimeUnit unit(longest_of(schedules));
   const double low = unit.value(shortest_of(schedules));
   const double high = unit.value(longest_of(schedules));

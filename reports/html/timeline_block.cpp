@@ -193,7 +193,7 @@ std::string Timelines::bytes(const std::string& id, const std::string& title) co
 }  // namespace
 
 std::string timeline_block(std::span<const TracedRun> runs, const std::string& id, const std::string& title) {
-  check(!runs.empty(), "a timeline shows something");
+  check(!runs.empty(), "a timeline needs at least one run");
   std::size_t bars = 0;
   for (const TracedRun& run : runs) {
     bars += run.timeline.size();

@@ -97,7 +97,8 @@ std::optional<OneSchedule> unpriced_file(const OneScheduleArguments& arguments) 
   if (!arguments.settings.flags.empty() || !arguments.files.sizes.empty()) {
     const std::string flag =
         arguments.settings.flags.empty() ? "size" : std::string{arguments.settings.flags.front().first->flag};
-    throw ConfigError(fmt::format("--{}: formats without times export a file unchanged; remove it", flag));
+    throw ConfigError(
+        fmt::format("--{}: has no effect when a file is exported in a format without times; remove it", flag));
   }
   ScheduleFile file = load_schedule(arguments.files.files.front());
   const std::string findings = in_words(file.path.string(), check_program(file.program));

@@ -151,17 +151,17 @@ std::vector<FittedColumn> usual_columns(const StoreQuery& store) {
     const std::string_view usual = usual_of(name);
     if (is_core || !usual.empty() || !is_mixed) {  // Most other settings apply to one kind of row.
       columns.push_back({.name = std::move(name),
-                         .constant = is_core || !usual.empty() ? Constant::told : Constant::hidden,
+                         .constant = is_core || !usual.empty() ? Constant::stated : Constant::hidden,
                          .usual = std::string(usual),
                          .expendable = 1});
     }
   }
   columns.push_back({.name = "strategy"});
-  columns.push_back({.name = "implements", .constant = Constant::told, .expendable = 1});
+  columns.push_back({.name = "implements", .constant = Constant::stated, .expendable = 1});
   columns.push_back({.name = store.time_column()});
   columns.push_back({.name = "tokens_per_second", .expendable = 2});
   columns.push_back({.name = "mfu", .expendable = 2});
-  columns.push_back({.name = "status", .constant = Constant::told, .usual = "ok", .expendable = 1});
+  columns.push_back({.name = "status", .constant = Constant::stated, .usual = "ok", .expendable = 1});
   std::erase_if(columns, [&](const FittedColumn& column) {
     return (is_mixed && column.name == "status") ||
            std::ranges::find(store.columns(), column.name) == store.columns().end();
@@ -262,7 +262,7 @@ std::vector<FittedColumn> columns_of_differences(const StoreQuery& store, const 
   std::vector<FittedColumn> columns = as_columns(store.difference_columns(other));
   constexpr std::size_t values = 4;  // strategy, before, after, ratio
   for (FittedColumn& column : std::span(columns).first(columns.size() - values)) {
-    column.constant = Constant::told;
+    column.constant = Constant::stated;
     column.usual = usual_of(column.name);
     column.expendable = 1;
   }

@@ -317,7 +317,7 @@ void print_schema(const std::string& kind) {
 void add_schema(CLI::App& app, int& status) {
   add_verb(app, "schema", "Print the JSON Schema of commfuse's YAML files", [&status](CLI::App& command) {
     const auto kind = std::make_shared<std::string>();
-    offers_words(command.add_option("KIND", *kind, fmt::format("{}; all of them", fmt::join(kind_names(), ", "))),
+    offers_words(command.add_option("KIND", *kind, fmt::format("{} (default: all)", fmt::join(kind_names(), ", "))),
                  kind_names());
     command.footer(
         "An editor uses it to complete and check keys and values. Rules that involve\n"

@@ -70,7 +70,7 @@ const ResultRow& fastest(const std::vector<ResultRow>& rows) {
       best = &row;
     }
   }
-  check(best != nullptr, "among rows one can win");
+  check(best != nullptr, "an explanation needs at least one row that can win");
   return *best;
 }
 

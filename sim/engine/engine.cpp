@@ -31,7 +31,8 @@ void Engine::run(const Plan& plan, const Costs& costs, Recorder& recorder, const
   slots_.resize(static_cast<std::size_t>(mesh_.ranks) * lanes_);
   fluid_on_ = options.fluid != nullptr;
   if (fluid_on_) {
-    check(options.fluid->wiring->ranks == static_cast<std::size_t>(mesh_.ranks), "the wiring is of the ranks that run");
+    check(options.fluid->wiring->ranks == static_cast<std::size_t>(mesh_.ranks),
+          "the wiring has as many ranks as the program");
     fluid_.start(*options.fluid, faults_, lanes_, slots_.size());
   }
   prepare();
@@ -436,7 +437,7 @@ void Engine::require_all_ended() const {
   if (stuck > 0) {
     check(false, ("a checked program runs to its end, but " + sentence).c_str());
   }
-  check(!fluid_on_ || fluid_.all_over(), "what was sent has arrived, to the last byte");
+  check(!fluid_on_ || fluid_.all_over(), "every transfer arrives completely");
 }
 
 }  // namespace commfuse

@@ -31,7 +31,7 @@ class RunChooser {
     const std::vector<RunPlace> tied = ties();
     std::vector<RunPlace> eligible;
     std::ranges::copy_if(tied, std::back_inserter(eligible), [&](const RunPlace& place) { return !is_beaten(place); });
-    check(!eligible.empty(), "nothing is better than the best in what is sought");
+    check(!eligible.empty(), "at least one tied run is beaten by no other");
     std::vector<TiedPlan> plans;
     for (const RunPlace& place : eligible) {
       const CapacityRun& run = at(place);

@@ -28,7 +28,7 @@ RunDraws::RunDraws(const RunErrors& errors, const Sampling& sampling)
       step_(lognormal(errors.step), all_words),
       price_(lognormal(errors.price), all_words),
       failures_(lognormal(errors.failures), all_words) {
-  check(draws_ > 0, "an interval is drawn");
+  check(draws_ > 0, "an interval needs at least one draw");
 }
 
 RunSpread RunDraws::spread_of(const RunTerms& terms) const {

@@ -139,7 +139,7 @@ void require_agreement(const Field& field, const Given& given, std::span<const H
     const std::string wanted = text_of_file(file);
     const auto same = [&](const std::string& value) { return means_the_same(field, value, wanted); };
     if (std::none_of(given.values.begin(), given.values.end(), same)) {
-      throw ConfigError(fmt::format("{} is for {} {}, but {} requests {}; write {} there, or remove it", file.file,
+      throw ConfigError(fmt::format("{} fixes {} at {}, but {} requests {}; write {} there, or remove it", file.file,
                                     field.key, wanted, given.origin.where, fmt::join(given.values, ", "), wanted));
     }
   }

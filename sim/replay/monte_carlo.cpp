@@ -43,7 +43,7 @@ std::size_t examined_per_part(std::size_t count, const Program& program) {
 }  // namespace
 
 const std::vector<Duration>& MonteCarlo::makespans(const PricedSchedule& schedule, const MonteCarloOptions& options) {
-  check(options.jitter != nullptr && options.samples > 0, "samples are drawn from something");
+  check(options.jitter != nullptr && options.samples > 0, "sampling needs a jitter and at least one sample");
   makespans_.resize(options.samples);
   options.engine == nullptr ? sample_by_replay(schedule, options) : sample_by_engine(schedule, options);
   return makespans_;

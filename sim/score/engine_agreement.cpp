@@ -50,7 +50,7 @@ std::vector<Settings> points_on(const std::string& machine) {
   return points_of(grid);
 }
 
-/// The rows that have a time and are no lower bounds, and the verdict on them.
+/// The rows that have a time and are not lower bounds, and the verdict on them.
 struct Side {
   explicit Side(const std::vector<ResultRow>& rows) {
     std::vector<Contender> contenders;

@@ -70,7 +70,7 @@ class PairScorer {
       return tally_.skip("neither a column op nor the file's name says ag or rs");
     }
     if (read.reduces_all) {
-      return tally_.skip("a GEMM before an all-reduce is no scope of a run");
+      return tally_.skip("no scope of a run has a GEMM before an all-reduce");
     }
     const FoundMachine known = machines_.of(hw);
     if (known.machine == nullptr) {

@@ -211,7 +211,7 @@ void score_prefill(const Table& table, Context& context, Tally& tally) {
     } else if (shape == nullptr) {
       tally.skip(fmt::format("no model file is called as {}", row.text(model)));
     } else if (shape->latent || !shape->kinds.empty() || (shape->experts && shape->experts->shared_ffn > 0)) {
-      tally.skip(fmt::format("layers of {} are no plain ones with plain attention", shape->name));
+      tally.skip(fmt::format("layers of {} are not plain ones with plain attention", shape->name));
     } else if (shape->experts && prompt < vllm.least_of_mixtures) {
       tally.skip("a mixture's kernels for so few tokens, which the host launches slower than they run");
     } else if (degree > known.machine->gpus_per_node || shape->heads % degree != 0 ||

@@ -71,7 +71,7 @@ AttentionSize AttentionColumns::size(Row& row) const {
                            .head_dim = row.count(head_dim),
                            .dtype = dtype_in_table(row.text(dtype)).value_or(DType::bf16)};
   if (row.is_sound() && size.heads % size.kv_heads != 0) {
-    row.fault(fmt::format("{} heads are no multiple of {} kv_heads", size.heads, size.kv_heads));
+    row.fault(fmt::format("{} heads are not a multiple of {} kv_heads", size.heads, size.kv_heads));
   }
   return size;
 }

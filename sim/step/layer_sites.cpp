@@ -101,7 +101,7 @@ Transformer with_mamba_out(const Transformer& model) {
 }
 
 Transformer with_shared_experts(const Transformer& model) {
-  check(model.experts.has_value() && model.experts->shared_ffn > 0, "all tokens take some experts");
+  check(model.experts.has_value() && model.experts->shared_ffn > 0, "the model has shared experts");
   Transformer shape = with_plain_mlp(model, model.experts->shared_ffn);
   shape.gated_mlp = model.gated_mlp;
   return shape;

@@ -409,7 +409,7 @@ StepPoints::Prepared StepPoints::prepared(const Settings& wanted) {
     settings.put(*find_field("framework"), {framework.name, settings.at(*find_field("framework")).origin});
   }
   RunChoices run = choices_of(settings);
-  check(run.scope.is_whole_model(), "who asks for steps has looked at the scope");
+  check(run.scope.is_whole_model(), "steps are predicted only for whole models");
   const Transformer& model = library_.model(run.model);
   const Machine& machine = library_.machine(run.machine);
   TrainingPlan plan = plan_of(run);

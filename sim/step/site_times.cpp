@@ -17,7 +17,7 @@ namespace commfuse {
 
 namespace {
 
-void issue_free(Link& link) {
+void remove_issue_cost(Link& link) {
   link.peer.issue_cost.value = Duration::zero();
   link.collective.issue_cost.value = Duration::zero();
 }
@@ -58,9 +58,9 @@ SiteTimes::SiteTimes(StructureCache& structures, const Machine& machine, Counts 
       heat(*unit);
     }
   }
-  issue_free(machine_.link);
+  remove_issue_cost(machine_.link);
   if (machine_.network) {
-    issue_free(*machine_.network);
+    remove_issue_cost(*machine_.network);
   }
 }
 
@@ -194,7 +194,7 @@ void SiteTimes::prefer(SitePoint point, const SiteTime& schedule) {
 }
 
 SiteTime SiteTimes::fastest(SitePoint point, std::span<const Strategy* const> strategies) {
-  check(!strategies.empty(), "the fastest is one of some");
+  check(!strategies.empty(), "the fastest strategy is chosen from at least one");
   point.strategy = nullptr;
   if (const auto preferred = preferred_.find(key_of(point)); preferred != preferred_.end()) {
     return preferred->second;

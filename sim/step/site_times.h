@@ -93,7 +93,7 @@ class SiteTimes {
   void prefer(SitePoint point, const SiteTime& schedule);
 
   /// Returns the number of sites simulated so far, without look-ups.
-  [[nodiscard]] std::int64_t played() const { return static_cast<std::int64_t>(known_.size()); }
+  [[nodiscard]] std::int64_t simulated() const { return static_cast<std::int64_t>(known_.size()); }
   void forget() {
     known_.clear();
     again_.clear();

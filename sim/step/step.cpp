@@ -570,7 +570,7 @@ PrefillPrediction predict_prefill(const StepPoint& point, SiteTimes& sites) {
 }
 
 DecodePrediction predict_decode(const StepPoint& point, SiteTimes& sites) {
-  check(point.cached > 0 && point.plan.seq == 1, "a decoding step is one token a sequence, with keys before it");
+  check(point.cached > 0 && point.plan.seq == 1, "a decoding step has one token per sequence, and cached keys");
   const Transformer& model = *point.model;
   const TrainingPlan& plan = point.plan;
   const ForwardFlops flops = forward_flops(model, {plan.micro_batch, 1}, AttentionCount::causal);

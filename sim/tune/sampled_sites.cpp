@@ -31,7 +31,7 @@ class Chooser {
         options_(options),
         slowest_(slowest_of(point.plan.gpus(), options.rank_sigma, Probability{0.99})),
         groups_(point.plan.gpus() / point.plan.tensor) {
-    check(options.monte_carlo.jitter != nullptr && options.kernel_jitter != nullptr, "sites stray under a jitter");
+    check(options.monte_carlo.jitter != nullptr && options.kernel_jitter != nullptr, "sampling sites needs a jitter");
   }
 
   std::pair<StepTail, StepTail> choose(std::vector<TunedSite>& sites) {

@@ -91,7 +91,7 @@ class Holds {
       } else if (const auto* implementation = std::get_if<ImplementationDoubt>(&doubt.of)) {
         holds.push_back(of_implementation(*implementation, doubt.effect));
       } else {
-        check(false, "a layer has no doubt of whole steps");
+        check(false, "doubts of whole steps do not occur for layers");
       }
     }
     for (std::size_t i = 0; i < parameters.size(); ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests incidental statements of pages: links lead somewhere, flags and commands between backquotes exist, and
+// Tests details that pages mention: links lead somewhere, flags and commands between backquotes exist, and
 // help_examples.md has every example of --help.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -43,7 +43,7 @@ Lines matches(const std::string& text, const std::regex& pattern) {
   return phrases;
 }
 
-/// Returns the words after # in a link to a heading, as GitHub makes them.
+/// Returns the anchors that GitHub makes of the headings of a page.
 std::set<std::string> anchors_of(const fs::path& path) {
   std::set<std::string> anchors;
   for (const std::string& line : prose_of(path)) {
@@ -102,7 +102,7 @@ Known known() {
   return known;
 }
 
-/// Returns the words between backquotes in the text, and commands that do not run.
+/// Returns the code in the prose of a page, and the commands of the steps that its test skips.
 Lines unchecked_code(const std::string& page) {
   Lines code = matches(text_of(prose_of(source / page)), std::regex("`([^`]+)`"));
   for (const DocStep& step : read_page(contents_of(source / page)).steps) {
@@ -114,7 +114,7 @@ Lines unchecked_code(const std::string& page) {
   return code;
 }
 
-TEST(DocWords, CommandsAndFlagsThatNobodyRunsExist) {
+TEST(DocWords, CommandsAndFlagsInProseAndSkippedStepsExist) {
   const std::set<std::string> others{"--oversubscribe",
                                      "--mca",
                                      "--mpi",
@@ -140,10 +140,10 @@ TEST(DocWords, CommandsAndFlagsThatNobodyRunsExist) {
   EXPECT_GT(words, 50U);
 }
 
-TEST(HelpExamples, AreAllOnThePageThatIsFollowed) {
-  std::set<std::string> followed;
+TEST(HelpExamples, AreAllTestedByTheirPage) {
+  std::set<std::string> tested;
   for (const DocStep& step : read_page(contents_of(source / "tests/cli/help_examples.md")).steps) {
-    followed.insert(std::regex_replace(step.command, std::regex(R"(\\\n\s*)"), ""));
+    tested.insert(std::regex_replace(step.command, std::regex(R"(\\\n\s*)"), ""));
   }
   int examples = 0;
   for (const std::string program : {"commfuse-sim", "commfuse-validate"}) {
@@ -154,7 +154,7 @@ TEST(HelpExamples, AreAllOnThePageThatIsFollowed) {
       }
       const std::string joined = std::regex_replace(block, std::regex(R"(\\\n\s*)"), "");
       for (const std::string& line : lines_of(joined)) {
-        EXPECT_TRUE(line.starts_with("  #") || followed.contains(line.substr(2))) << line;
+        EXPECT_TRUE(line.starts_with("  #") || tested.contains(line.substr(2))) << line;
         ++examples;
       }
     }

@@ -158,7 +158,7 @@ TEST(Pages, NamesComeFromTheCatalogue) {
   const Outcome unknown = run_program("commfuse-sim pages names model");
   EXPECT_EQ(unknown.code, 2);
   EXPECT_EQ(unknown.err, "unknown list 'model'; did you mean 'models'?\n");
-  EXPECT_EQ(run_program("commfuse-sim pages man models").err, "LIST: man takes none; remove 'models'\n");
+  EXPECT_EQ(run_program("commfuse-sim pages man models").err, "LIST: man takes no list; remove 'models'\n");
 }
 
 TEST(Pages, AnUnknownFormIsAUserError) {

@@ -123,10 +123,11 @@ TEST(ScheduleExport, AScheduleFromAFileIsPricedLikeAGeneratedOne) {
   EXPECT_EQ(count_of(goal.out, ": send 33554432b to "), 4U);  // One shard, and then two.
   EXPECT_EQ(count_of(goal.out, ": send 67108864b to "), 4U);
   EXPECT_EQ(exported("doubling -o goal --ranks 8").err,
-            "doubling.yaml is for ranks 4, but --ranks requests 8; write 4 there, or remove it\n");
+            "doubling.yaml fixes ranks at 4, but --ranks requests 8; write 4 there, or remove it\n");
   EXPECT_EQ(exported("doubling -o goal --strategy serial").err,
             "a strategy chooses among generated schedules; remove it, or the file\n");
-  EXPECT_EQ(exported("doubling --seq 8K").err, "--seq: formats without times export a file unchanged; remove it\n");
+  EXPECT_EQ(exported("doubling --seq 8K").err,
+            "--seq: has no effect when a file is exported in a format without times; remove it\n");
   EXPECT_EQ(exported("doubling doubling").err, "a single schedule is required; name one file\n");
 }
 

@@ -72,7 +72,7 @@ TEST(House, ArrowsThatAreAllowed) {
   EXPECT_EQ(files_read(tree.root()), 12U);
 }
 
-TEST(House, ModelKnowsNobody) {
+TEST(House, ModelIncludesNoOtherFolder) {
   const Tree tree;
   tree.write_including("model/a.h", "\"sim/engine/engine.h\"");
   tree.write_including("model/b.h", "<validate/executor.h>");
@@ -84,7 +84,7 @@ TEST(House, ModelKnowsNobody) {
                                                 "model/d.cpp:2: model may not include 'tests/support/tree.h'"}));
 }
 
-TEST(House, SimAndValidateDoNotKnowEachOther) {
+TEST(House, SimAndValidateDoNotIncludeEachOther) {
   const Tree tree;
   tree.write_including("sim/commands/run.cpp", "\"validate/executor.h\"");
   tree.write_including("validate/cpu/cpu.cpp", "  \"sim/engine/engine.h\"  // why not?");
@@ -124,7 +124,7 @@ TEST(House, HeavyLibrariesStayOutOfHeaders) {
                        "sim/commands/run.h:2: 'CLI/CLI.hpp' belongs in a .cpp file, not in a header"}));
 }
 
-TEST(House, ATypeThatOthersSeeHasItsNameForItself) {
+TEST(House, ASharedTypeHasAUniqueName) {
   const Tree tree;
   const std::string begin = "// SPDX-License-Identifier: Apache-2.0\nnamespace commfuse {\n";
   tree.write("model/a.h", begin + "struct Piece;\nstruct Piece {\n};\n}  // namespace commfuse\n");

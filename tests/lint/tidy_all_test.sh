@@ -58,4 +58,4 @@ expect 0 "until it is mended, as it was before"
 echo 'Checks: all' >.clang-tidy
 expect 0 "other rules concern all" model/a.cpp model/b.cpp
 echo '[]' >build/compile_commands.json
-expect 2 "a build that knows no source is no clean one"
+expect 2 "a build that knows no source is not clean"

@@ -4,7 +4,7 @@
 # the GPU: Debian trixie, NVIDIA's libraries only in a Python virtual environment, no network, no packages of ours and
 # no MPI. A test double replaces the GPU. KIT is out/first_run_kit by default:
 #   validate/cuda/first_run.sh pack && tests/package/rehearse_first_run.sh
-# Three calls: without the double, with it, and on a fresh machine that has only the files that came back.
+# Three calls: without the double, with it, and on a fresh machine that has only their bundle.
 # Environment:
 #   REHEARSAL_DOUBLE  double of the plugin, of the same build as the kit (default that in build/first_run/lib)
 #   REHEARSAL_FOLDER  folder that keeps the root for the next time (default: none is kept)

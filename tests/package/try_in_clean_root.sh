@@ -71,7 +71,7 @@ answers_in() {
   done
   inside "$root" "$2/commfuse-validate" check --ranks 2 --scope mlp >/dev/null
   # Tests an exception that passes through the program and the C library.
-  ! inside "$root" "$2/commfuse-sim" run --dtype fp64 2>"$work/answer.txt" || fail "$1: fp64 is no mistake"
+  ! inside "$root" "$2/commfuse-sim" run --dtype fp64 2>"$work/answer.txt" || fail "$1: fp64 is accepted"
   grep -q "unknown dtype 'fp64'" "$work/answer.txt" || fail "$1: no sentence for fp64"
 }
 

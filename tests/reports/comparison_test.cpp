@@ -358,7 +358,7 @@ TEST(Comparison, ManyKindsOfTiesAreCounted) {
   }
   count.add({"z", "e"});
   count.add({"z"});
-  EXPECT_EQ(count.in_words(), "z wins 1, 6 tie (e and z 2, a and z 1, b and z 1, c and z 1, others 1)");
+  EXPECT_EQ(count.in_words(), "z wins 1, 6 tie (e and z 2; a and z 1; b and z 1; c and z 1; others 1)");
 }
 
 TEST(Rows, CsvHasAHeaderAndOneLinePerRow) {

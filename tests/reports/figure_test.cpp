@@ -238,7 +238,7 @@ TEST(Svg, TextIsEscapedAndBrokenBytesAreReplaced) {
   EXPECT_EQ(escaped("\u00b5s \u2212 \xf0\x9f\x98\x80"), "\u00b5s \u2212 \xf0\x9f\x98\x80");
   EXPECT_EQ(escaped("a\x01\xff\xc3("), "a\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd(");
   EXPECT_EQ(escaped("\xed\xa0\x80").find('\xed'), std::string::npos) << "a lone surrogate is not a character";
-  EXPECT_EQ(escaped("\xc0\xbc").find('\xc0'), std::string::npos) << "an overlong '<' is no character";
+  EXPECT_EQ(escaped("\xc0\xbc").find('\xc0'), std::string::npos) << "an overlong '<' is not a character";
   Figure figure;
   figure.id = "f";
   figure.title = "</title><script>";

@@ -16,11 +16,11 @@ std::string written(const FittedTable& table, const TableNotes& notes = {}) {
   return text;
 }
 
-/// Rows of a model, a number of ranks, a strategy and a time.
+/// Returns a table for rows made by row().
 FittedTable table_of(const std::vector<std::vector<Value>>& rows, std::size_t width) {
-  FittedTable table({{.name = "model", .constant = Constant::told, .expendable = 1},
-                     {.name = "ranks", .constant = Constant::told, .expendable = 1},
-                     {.name = "link", .constant = Constant::told, .usual = "x1", .expendable = 1},
+  FittedTable table({{.name = "model", .constant = Constant::stated, .expendable = 1},
+                     {.name = "ranks", .constant = Constant::stated, .expendable = 1},
+                     {.name = "link", .constant = Constant::stated, .usual = "x1", .expendable = 1},
                      {.name = "seed", .constant = Constant::hidden, .expendable = 1},
                      {.name = "strategy"},
                      {.name = "time_us"},
@@ -36,7 +36,7 @@ std::vector<Value> row(const char* model, std::int64_t ranks, const char* strate
   return {std::string(model), ranks, std::string("x1"), std::int64_t{7}, std::string(strategy), time, 0.5};
 }
 
-TEST(FittedTable, ConstantsAreAboveAndUsualOnesAreOmitted) {
+TEST(FittedTable, ConstantsAreStatedAboveUnlessUsual) {
   const FittedTable table = table_of({row("small", 2, "serial", 100), row("small", 4, "sliced", 62.5)}, 80);
   EXPECT_EQ(written(table),
             "model small\n\n"
@@ -57,7 +57,7 @@ TEST(FittedTable, AConstantThatBecomesAColumnKeepsItsFirstRows) {
             "large  x0.5     -         -        -  0.25\n");
 }
 
-TEST(FittedTable, ColumnsMoveTogetherBeforeAnyIsOmitted) {
+TEST(FittedTable, GapsShrinkBeforeAColumnIsOmitted) {
   const std::vector<std::vector<Value>> rows{row("small", 2, "serial", 100), row("large", 4, "sliced", 62.5)};
   EXPECT_EQ(written(table_of(rows, 36)),
             "model  ranks  strategy  time_us  mfu\n"
@@ -69,7 +69,7 @@ TEST(FittedTable, ColumnsMoveTogetherBeforeAnyIsOmitted) {
             "large     4 sliced      62.5 0.5\n");
 }
 
-TEST(FittedTable, TheMostExpendableColumnGoesFirstAndIsNamed) {
+TEST(FittedTable, TheMostExpendableColumnIsOmittedFirstAndNamed) {
   const std::vector<std::vector<Value>> rows{row("small", 2, "serial", 100), row("large", 4, "sliced", 62.5)};
   EXPECT_EQ(written(table_of(rows, 31), {.above = "Two rows", .below = "; see --columns"}),
             "Two rows\n\n"
@@ -88,7 +88,7 @@ TEST(FittedTable, TheMostExpendableColumnGoesFirstAndIsNamed) {
 
 TEST(FittedTable, NoLineBreaksBetweenANameAndItsValue) {
   FittedTable table(
-      {{.name = "model", .constant = Constant::told}, {.name = "seq", .constant = Constant::told}, {.name = "mfu"}},
+      {{.name = "model", .constant = Constant::stated}, {.name = "seq", .constant = Constant::stated}, {.name = "mfu"}},
       14);
   table.add(std::vector<Value>{std::string("small"), std::int64_t{8192}, 0.5});
   EXPECT_EQ(written(table), "model small,\nseq 8192\n\nmfu\n0.5\n");

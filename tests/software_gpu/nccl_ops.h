@@ -34,7 +34,7 @@ struct ncclComm {
   std::vector<std::pair<int, bool>> connected;  // peers, and whether messages go to them
   bool has_rings = false;
   std::uint32_t splits = 0;
-  /// Registered memory: the n-th of a communicator on all its ranks.
+  /// Registered memory. Its number is the same on all ranks of the communicator.
   struct Registered {
     std::byte* at = nullptr;
     std::size_t bytes = 0;
@@ -43,14 +43,14 @@ struct ncclComm {
   };
   std::vector<Registered> registered;
   std::uint64_t registrations = 0;
-  bool has_puts = false;  // all its ranks have met for the first time
+  bool has_puts = false;  // a put or a wait for signals has been issued
 
   std::atomic<int> operations = 0;  // not yet ended
 
   std::mutex signal_mutex;
   std::condition_variable signal_changed;
-  std::map<int, std::uint64_t> raised;   // signals by the rank that raised them
-  std::map<int, std::uint64_t> awaited;  // by calls, whether or not they have arrived
+  std::map<int, std::uint64_t> raised;   // number of signals, by the rank that raised them
+  std::map<int, std::uint64_t> awaited;  // number of signals that calls wait for, arrived or not
 };
 
 namespace software_gpu {
@@ -74,8 +74,9 @@ struct Operation {
 };
 
 std::size_t size_of(ncclDataType_t type);
-/// Runs messages of one communicator together, or one collective: concurrently on all members, in the order in which
-/// each of them issued it. Ends the process with an error if two ranks disagree about sizes or kinds.
+/// Runs one collective, or several messages of one communicator together. Every member calls this concurrently,
+/// in the order in which it issued the operations. Ends the process with an error if two ranks disagree about sizes or
+/// kinds.
 void run_operations(ncclComm& comm, const std::vector<Operation>& operations);
 
 /// Writes into another rank's window, whatever that rank does, and raises its signal. With no bytes it only raises the

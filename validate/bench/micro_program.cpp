@@ -153,7 +153,7 @@ MicroProgram kernel_alone(std::int32_t ranks, Function function, DType dtype, By
   const std::int64_t inputs = function == Function::add || function == Function::residual ? 2 : 1;
   const std::int64_t width = function == Function::swiglu ? 2 : 1;
   const std::int64_t a_row = (inputs * width + 1) * row_elements * bytes_of(dtype);
-  check(traffic.count >= a_row, "a kernel has a row");
+  check(traffic.count >= a_row, "the traffic suffices for one row");
   Maker maker(ranks);
   const Extent rows = maker.extent("rows", traffic.count / a_row);
   const Extent columns = maker.extent("columns", 2 * row_elements, 2);  // in pairs
@@ -222,7 +222,8 @@ MicroProgram transfers_alone(std::int32_t ranks, Rank from, Rank to, DType wire,
 }
 
 MicroProgram transfers_both_ways(std::int32_t ranks, Rank first, Rank second, DType wire, Bytes bytes, int count) {
-  check(first != second && first >= 0 && second >= 0 && first < ranks && second < ranks, "transfers are of two ranks");
+  check(first != second && first >= 0 && second >= 0 && first < ranks && second < ranks,
+        "a transfer joins two different ranks of the program");
   Maker maker(ranks);
   const Extent rows = maker.extent("rows", bytes.count / bytes_of(wire) / row_elements);
   const Extent columns = maker.extent("columns", row_elements);

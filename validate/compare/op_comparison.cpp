@@ -32,7 +32,7 @@ bool same_ops(const Timeline& a, const Timeline& b) {
 }
 
 ComparedOps compared_ops(const Program& program, const Timeline& predicted, const Timeline& measured) {
-  check(same_ops(predicted, measured) && !measured.empty(), "what is compared are two runs of one schedule");
+  check(same_ops(predicted, measured) && !measured.empty(), "both timelines are of the same schedule");
   std::map<OpKind, OpTimes> by_kind;
   std::map<OpId, OpTimes> by_op;
   for (std::size_t i = 0; i < measured.size(); ++i) {

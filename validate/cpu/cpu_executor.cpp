@@ -105,7 +105,7 @@ Execution execution_of(const RunShared& shared, std::span<const std::vector<Comm
 CpuExecutor::CpuExecutor(Lowered lowered, Sizes sizes, CpuOptions options)
     : lowered_(std::move(lowered)), sizes_(std::move(sizes)), options_(std::move(options)) {
   require_storable(program());
-  check(options_.dilation > 0.0, "time does not stand still");
+  check(options_.dilation > 0.0, "the dilation of time is above 0");
   for (Rank rank = 0; rank < program().mesh.ranks(); ++rank) {
     commands_.push_back(commands_of(lowered_, rank));
   }
@@ -117,7 +117,7 @@ CpuExecutor::CpuExecutor(Lowered lowered, Sizes sizes, CpuOptions options)
 }
 
 void CpuExecutor::prepare(std::span<const Matrix<float>> tensors) {
-  check(memory_.has_value(), "an emulation has no data");
+  check(memory_.has_value(), "data needs memory, which an emulation does not have");
   fill(program(), sizes_, tensors, *memory_);
 }
 
@@ -137,7 +137,7 @@ Execution CpuExecutor::run(const RunOptions& options) {
 }
 
 Matrix<float> CpuExecutor::fetch(Rank rank, const Rectangle& area) const {
-  check(memory_.has_value(), "an emulation has no data");
+  check(memory_.has_value(), "data needs memory, which an emulation does not have");
   return memory_->read(rank, {&area, 1});
 }
 

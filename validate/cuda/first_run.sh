@@ -69,22 +69,22 @@ bundle_files=(log.txt predictions.jsonl probes.csv checks.csv comparisons.jsonl 
   records.tgz)
 
 # Name, seconds, kind, description. Kinds: "fixed" stages have these seconds as their budget. "counted" stages have them
-# until a dry run has counted better ones. "divisible" stages are counted and keep what they have done, so they may
-# start with less time left. Stages that nothing else can replace come first. The middle rank is compared against the
-# prior hardware file with the measured link, so it does not wait for the calibration, which adds the comparison against
-# the fitted file.
+# only until a dry run has counted their launches and work. "divisible" stages are counted and keep what they have done,
+# so they may start with less time left. Stages that nothing else can replace come first. The middle rank is compared
+# against the prior hardware file with the measured link, so it does not wait for the calibration, which adds the
+# comparison against the fitted file.
 stages=(
   "environment 15 fixed GPU, driver, versions, variables"
   "predictions 30 fixed predicted times of all shapes and link speeds, before anything is measured"
   "tests 60 fixed the Cuda* tests of kernels, streams, gates, graphs, traces and NCCL"
   "nccl 30 fixed NCCL on one rank: start, groups, graphs, windows, spans"
   "launch 20 counted launches, gaps, events, graph nodes, the clock"
-  "engines 10 counted engine of a copy: kernel, runtime, copy engines through the host"
+  "engines 10 counted copies by a kernel, the runtime and the host, and whether a copy engine ran them"
   "products 60 counted GEMMs of slices on all and on fewer multiprocessors"
   "attention 20 counted attention of slices of the queries"
   "fused 30 counted attention by cuDNN where it is found, within 2^-7 of ours"
-  "links 30 counted copies by size and CTAs, at a pace, through the host"
-  "interference 30 counted a GEMM and copies beside each other"
+  "links 30 counted copies by size and CTAs, at a given pace, and through host memory"
+  "interference 30 counted a GEMM and copies, alone and at the same time"
   "partitions 10 counted a GEMM on multiprocessors set apart by green contexts"
   "middle 150 divisible one rank with the whole GPU, against its prediction"
   "checks 120 fixed correctness levels T0, T1, T-int, T2, T3 of generated schedules on 2, 4 and 8 virtual ranks"
@@ -181,8 +181,8 @@ run_launch() { probe launch; }
 run_engines() { probe engines; }
 run_products() { probe products; }
 run_attention() { probe attention; }
-# Both implementations round weights and results to bf16, so rows differ by about 2^-8. A wrong key causes more than
-# 2^-7.
+# Both implementations round weights and results to bf16, so rows differ by about 2^-8. Attending to a wrong key
+# causes a difference above 2^-7.
 run_fused() {
   probe fused
   [[ -z $dry_run ]] || return 0
@@ -370,8 +370,8 @@ choose_folders() {
   fi
 }
 
-# Continues from earlier results of this GPU: from those of this machine, of a folder that was named, or of a bundle
-# that came back. Results of another GPU are an error if they were named, and are ignored otherwise.
+# Continues from earlier results of this GPU: from those on this machine, in the folder given as EARLIER, or in a bundle
+# copied back to out/first_run. Results of another GPU are ignored in out/first_run and are an error elsewhere.
 find_earlier() {
   local earlier=${1:-} folder gpu_there
   [[ -z $earlier || -n $(gpu_in "$earlier") ]] || { say "$earlier holds no bundle of a first run" && exit 2; }

@@ -221,7 +221,7 @@ class SignalCounter {
     const Way way{lane, from, to};
     const std::vector<Meaning>& raised = raised_.at(way);
     const int count = static_cast<int>(std::ranges::find(raised, meaning) - raised.begin()) + 1;
-    check(count <= static_cast<int>(raised.size()), "what a rank waits for is raised by its peer");
+    check(count <= static_cast<int>(raised.size()), "the peer raises every signal that a rank waits for");
     int& waited = waited_[way];
     const int left = std::max(count - waited, 0);
     waited += left;

@@ -76,7 +76,7 @@ void measure(std::span<Variant> variants, const MeasureOptions& options,
 }
 
 Summary summary_of(std::vector<Duration> makespans) {
-  check(!makespans.empty(), "a summary is of something");
+  check(!makespans.empty(), "a summary needs at least one makespan");
   std::sort(makespans.begin(), makespans.end());
   return {.samples = makespans.size(),
           .median = percentile(makespans, 500),

@@ -232,7 +232,7 @@ void RankRun::take(int from, const Note& note) {
       return;
     }
     case Note::Kind::met: ++state(at).met_there; return;
-    default: check(false, "a note about an op");
+    default: check(false, "the note is about an op");
   }
 }
 

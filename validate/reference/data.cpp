@@ -103,7 +103,7 @@ IntegerData integer_data(const Program& program, const Sizes& sizes, std::uint64
       return data;
     }
   }
-  check(false, "integer data is for sizes that keep every sum exact");
+  check(false, "integer data requires sizes that keep every sum exact");
   return {};
 }
 

@@ -144,7 +144,8 @@ float stored(DType dtype, float value) {
 }
 
 void encode(DType dtype, std::span<const float> values, std::span<std::byte> bytes) {
-  check(bytes.size() == values.size() * static_cast<std::size_t>(bytes_of(dtype)), "an element for every value");
+  check(bytes.size() == values.size() * static_cast<std::size_t>(bytes_of(dtype)),
+        "there is an element for every value");
   switch (dtype) {
     case DType::fp32: std::memcpy(bytes.data(), values.data(), bytes.size()); return;
     case DType::bf16: encode_each<std::uint16_t>(values, bytes, bf16_bits); return;
@@ -158,7 +159,8 @@ void encode(DType dtype, std::span<const float> values, std::span<std::byte> byt
 }
 
 void decode(DType dtype, std::span<const std::byte> bytes, std::span<float> values) {
-  check(bytes.size() == values.size() * static_cast<std::size_t>(bytes_of(dtype)), "a value for every element");
+  check(bytes.size() == values.size() * static_cast<std::size_t>(bytes_of(dtype)),
+        "there is a value for every element");
   switch (dtype) {
     case DType::fp32: std::memcpy(values.data(), bytes.data(), bytes.size()); return;
     case DType::bf16:

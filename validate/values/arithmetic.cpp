@@ -89,7 +89,7 @@ Matrix<Number> apply_to(Function function, Functions functions, std::int64_t blo
     case Function::residual:
     case Function::zero: break;
   }
-  check(false, "a function of one matrix");
+  check(false, "the function has one matrix as its input");
   return of;
 }
 

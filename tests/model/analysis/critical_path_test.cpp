@@ -80,7 +80,7 @@ TEST(CriticalPath, ACollectiveWaitsForItsLastArriver) {
                           step(0, 1, PathKind::communication, 26, 34)}));
 }
 
-TEST(CriticalPath, AHostThatIsLateIsAllThatCounts) {
+TEST(CriticalPath, ALateHostIsOnThePathInsteadOfItsGather) {
   // Issuing takes 50 per op, a GEMM 10 and the all-gather 8, so the GEMM is issued at 100.
   const Played played({{{50, 58}, {100, 110}}, {{50, 58}, {100, 110}}, {{50, 58}, {100, 110}}},
                       {{8, 10}, {8, 10}, {8, 10}}, 50us);

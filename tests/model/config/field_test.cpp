@@ -83,7 +83,7 @@ TEST(FieldTest, UnknownWordsGetTheNearestWordOrTheWholeList) {
   EXPECT_EQ(refusal("scope", "mpl"), "unknown scope 'mpl'; did you mean 'mlp'?");
   EXPECT_EQ(refusal("strategy.variants", "x"), "unknown choice 'x'; known choices: best, all");
   EXPECT_EQ(refusal("strategy.form", "x"), "unknown form 'x'; known forms: ring, direct");
-  EXPECT_EQ(refusal("strategy.add_lane", "comm"), "unknown lane for adds 'comm'; known lanes: compute, aux");
+  EXPECT_EQ(refusal("strategy.add_lane", "comm"), "unknown add lane 'comm'; known lanes: compute, aux");
   EXPECT_EQ(refusal("interference", "x"), "unknown choice 'x'; known choices: static, dynamic, none");
   EXPECT_EQ(refusal("launch", "x"), "unknown choice 'x'; known choices: stream, graph");
   EXPECT_EQ(refusal("attention_kernel", "x"), "unknown choice 'x'; known choices: fused, unfused");

@@ -29,9 +29,7 @@ TEST(MemoryBoundTime, AFewSmsMoveLess) {
   EXPECT_EQ(memory_bound_time(copier(), Bytes{10'000'000}, 20), Duration{12us});
 }
 
-TEST(MemoryBoundTime, NothingToMoveTakesNoKernel) {
-  EXPECT_EQ(memory_bound_time(copier(), Bytes{0}, 100), Duration{0});
-}
+TEST(MemoryBoundTime, NoTrafficTakesNoTime) { EXPECT_EQ(memory_bound_time(copier(), Bytes{0}, 100), Duration{0}); }
 
 TEST(MemoryBoundTimeDeathTest, RequiresSmsAndTrafficInRange) {
   EXPECT_DEATH(memory_bound_time(copier(), Bytes{1}, 0), "the SM budget lies between");

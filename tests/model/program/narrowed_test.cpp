@@ -51,7 +51,7 @@ TEST(Narrowed, TransfersThatDoNotAddUpGetFewerBits) {
   EXPECT_EQ(wires_of(narrowed(wide, DType::fp8)), expected);
 }
 
-TEST(Narrowed, NothingGetsMoreBitsOrAsMany) {
+TEST(Narrowed, WiresOfAsFewBitsStayUnchanged) {
   const Program wide = transfers(DType::bf16);
   EXPECT_EQ(wires_of(narrowed(wide, DType::fp32)), wires_of(wide));
   EXPECT_EQ(wires_of(narrowed(wide, DType::fp16)), wires_of(wide));

@@ -17,7 +17,7 @@ TEST(Index, AddsTermsOnDifferentAxes) {
   EXPECT_EQ(sum.at(two_nodes_of_three, {0, 0}), 30 + 20 + 5);
   EXPECT_EQ(sum.at(two_nodes_of_three, {1, 1}), 0 + 0 + 5);
   EXPECT_DEATH(static_cast<void>(along(two_nodes_of_three, 0) + along(two_nodes_of_three, 0)),
-               "an index has one term an axis");
+               "an index has one term per axis");
 }
 
 TEST(ShardAxes, NumberRanksAsTheMeshDoes) {

@@ -64,7 +64,7 @@ TEST(ScheduleJson, AMistakeInJsonHasItsPlace) {
     const std::string line =
         std::to_string(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n') + 1);
     EXPECT_EQ(std::string(error.what()).rfind("mine.json:" + line + ":", 0), 0U) << error.what();
-    EXPECT_NE(std::string(error.what()).find("'colective' is none of the op kinds; did you mean 'collective'?"),
+    EXPECT_NE(std::string(error.what()).find("'colective' is not one of the op kinds; did you mean 'collective'?"),
               std::string::npos)
         << error.what();
   }

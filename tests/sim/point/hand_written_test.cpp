@@ -301,14 +301,15 @@ TEST(Fit, ReportsConflictsOfSettingAndFile) {
   EXPECT_EQ(message(grid_with("ranks", "4")), "no mistake found");
   EXPECT_EQ(message(grid_with("scope", "down")), "no mistake found");
   EXPECT_EQ(message(grid_with("ranks", "8")),
-            "mine.yaml is for ranks 4, but --ranks requests 8; write 4 there, or remove it");
+            "mine.yaml fixes ranks at 4, but --ranks requests 8; write 4 there, or remove it");
   EXPECT_EQ(message(grid_with("scope", "mlp")),
-            "mine.yaml is for scope down, but --scope requests mlp; write down there, or remove it");
+            "mine.yaml fixes scope at down, but --scope requests mlp; write down there, or remove it");
   EXPECT_EQ(message(grid_with("dtype", "fp16")),
-            "mine.yaml is for dtype bf16, but --dtype requests fp16; write bf16 there, or remove it");
+            "mine.yaml fixes dtype at bf16, but --dtype requests fp16; write bf16 there, or remove it");
   Grid axis;
   axis.axes.push_back(parse_axis("ranks=2,8"));
-  EXPECT_EQ(message(axis), "mine.yaml is for ranks 4, but --axis ranks=2,8 requests 2, 8; write 4 there, or remove it");
+  EXPECT_EQ(message(axis),
+            "mine.yaml fixes ranks at 4, but --axis ranks=2,8 requests 2, 8; write 4 there, or remove it");
   axis.axes = {parse_axis("ranks=2,4")};
   EXPECT_EQ(message(axis), "no mistake found");
 }

@@ -141,7 +141,7 @@ TEST(OverlapPairs, AllReducesAreSkipped) {
   const TableScore score = score_text(std::string(head) + "h100-sxm,ar,4096,8192,28672,8,bf16,600,500\n", "x.csv", {});
   EXPECT_EQ(score.scored, 0);
   ASSERT_EQ(score.skipped.size(), 1U);
-  EXPECT_EQ(score.skipped[0].reason, "a GEMM before an all-reduce is no scope of a run");
+  EXPECT_EQ(score.skipped[0].reason, "no scope of a run has a GEMM before an all-reduce");
   EXPECT_FALSE(score.pays);
 }
 

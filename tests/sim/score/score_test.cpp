@@ -346,7 +346,7 @@ TEST(Score, RatiosOfPassesCountApartAndMixturesFrom4KTokensOn) {
   EXPECT_EQ(score.skipped[0].reason,
             "a mixture's kernels for so few tokens, which the host launches slower than they run");
   EXPECT_EQ(score.skipped[1].reason, "it fixed what passes between kernels");
-  EXPECT_EQ(score.skipped[2].reason, "layers of deepseek-v3 are no plain ones with plain attention");
+  EXPECT_EQ(score.skipped[2].reason, "layers of deepseek-v3 are not plain ones with plain attention");
 }
 
 TEST(Score, TrainingStepsAreScoredWithTheirMeanAndRankCorrelation) {

@@ -574,7 +574,7 @@ TEST_F(StepTest, UlyssesSimulatesTheAttentionBlockWithAllWeights) {
   const TrainingPlan plan{.ulysses = 8, .global_batch = 2, .micro_batch = 2, .seq = 8192};
   StepPoint point{.model = &small, .machine = &machine, .plan = plan, .strategies = {&commfuse_strategy}};
   const Duration played = predict_step(point, sites).time;
-  EXPECT_EQ(sites.played(), 1);
+  EXPECT_EQ(sites.simulated(), 1);
   const SitePoint block{.model = &small,
                         .scope = Scope::ulysses,
                         .ranks = 8,
@@ -582,7 +582,7 @@ TEST_F(StepTest, UlyssesSimulatesTheAttentionBlockWithAllWeights) {
                         .batch = 2,
                         .strategy = &commfuse_strategy};
   EXPECT_GT(sites.of(block).time, Duration::zero());
-  EXPECT_EQ(sites.played(), 1);  // The step has already simulated this site.
+  EXPECT_EQ(sites.simulated(), 1);  // The step has already simulated this site.
   point.strategies = strategies_for_steps();
   EXPECT_LE(predict_step(point, sites).time, played);
 }

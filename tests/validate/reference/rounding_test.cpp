@@ -107,19 +107,19 @@ TEST(Rounding, PoisonIsNanInEveryDtype) {
   }
 }
 
-TEST(Rounding, ZeroKeepsItsSignAndNothingHidesNanOrInfinity) {
+TEST(Rounding, ZeroKeepsItsSignAndNanAndInfinityStay) {
   for (const DType dtype : {DType::bf16, DType::fp16, DType::fp32}) {
     EXPECT_EQ(stored(dtype, 0.0F), 0.0F);
     EXPECT_TRUE(std::signbit(stored(dtype, -0.0F)));
     EXPECT_TRUE(std::isnan(stored(dtype, std::numeric_limits<float>::quiet_NaN())));
     EXPECT_TRUE(
-        std::isnan(stored(dtype, std::bit_cast<float>(0x7f800001U))));  // cutting it in half would give infinity
+        std::isnan(stored(dtype, std::bit_cast<float>(0x7f800001U))));  // truncation to 16 bits would give infinity
     EXPECT_EQ(stored(dtype, infinity), infinity);
     EXPECT_EQ(stored(dtype, -infinity), -infinity);
   }
 }
 
-TEST(Rounding, EveryBf16NumberStaysWhatItIs) {
+TEST(Rounding, EveryBf16NumberStaysUnchanged) {
   for (std::uint32_t upper = 0; upper < 0x10000U; ++upper) {
     const auto value = std::bit_cast<float>(upper << 16U);
     if (!std::isnan(value)) {
@@ -155,7 +155,7 @@ TEST(Rounding, Fp8TiesToEvenAndSaturates) {
   EXPECT_EQ(stored(DType::fp8, 17.0F), 16.0F);  // between 16 and 18: the even one
   EXPECT_EQ(stored(DType::fp8, 19.0F), 20.0F);  // between 18 and 20: the even one
   EXPECT_EQ(stored(DType::fp8, -17.01F), -18.0F);
-  EXPECT_EQ(stored(DType::fp8, 432.0F), 416.0F + 32.0F);  // a tie, up to the last one
+  EXPECT_EQ(stored(DType::fp8, 432.0F), 416.0F + 32.0F);  // a tie, up to the largest value
   EXPECT_EQ(stored(DType::fp8, 449.0F), 448.0F);
   EXPECT_EQ(stored(DType::fp8, -1e30F), -448.0F);
   EXPECT_EQ(stored(DType::fp8, infinity), 448.0F);
@@ -195,7 +195,7 @@ TEST(Rounding, Fp8IsOffByNoMoreThanItsRoundoff) {
   EXPECT_GT(worst, 0.9);
 }
 
-TEST(Rounding, Fp8IsNotStored) {
+TEST(Rounding, TensorsCannotBeStoredInFp8) {
   EXPECT_FALSE(can_store(DType::fp8));
   EXPECT_TRUE(can_store(DType::fp16));
 }
