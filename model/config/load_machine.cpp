@@ -327,7 +327,7 @@ std::vector<std::string_view> own_fields(const std::optional<YamlValue>& wires,
 }
 
 /// Returns the file that this one extends, as in `extends: h100-sxm`; nullopt when it extends none. Throws ConfigError
-/// with all mistakes of the file so far.
+/// with all mistakes in the file so far.
 std::optional<std::filesystem::path> extended_file(YamlFile& file, YamlMap root, Catalogue catalogue, int depth) {
   constexpr int longest_chain = 8;
   if (!root.optional_value("extends")) {
