@@ -108,7 +108,7 @@ void check_ctas(YamlMap link_map, const Link& link, int sms) {
 void check_aggregate(YamlMap peer_map, const PeerParameters& peer) {
   if (peer.aggregate_rate.value.value < peer.rate.value.value) {
     peer_map.mistake("aggregate_rate",
-                     fmt::format("{} is less than one peer gets, {}; write what all peers get together",
+                     fmt::format("{} is below the rate to one peer, {}; give the rate to all peers together",
                                  format_bandwidth(peer.aggregate_rate.value), format_bandwidth(peer.rate.value)));
   }
 }
@@ -226,9 +226,9 @@ void join_nodes(YamlMap root, const Network& network, Machine& machine, Topology
   check_ctas(root.map("network"), *network.link, machine.accelerator.sms);
   check_aggregate(root.map("network").map("peer"), network.link->peer);
   if (!network.groups.empty() && network.groups.rbegin()->first >= machine.gpus_per_node) {
-    root.map("network").mistake("groups", fmt::format("{} has {} GPUs a node; groups are of fewer, all of them are "
-                                                      "collective",
-                                                      machine.name, machine.gpus_per_node));
+    root.map("network").mistake(
+        "groups", fmt::format("{} has {} GPUs per node; groups must have fewer; for all, give collective", machine.name,
+                              machine.gpus_per_node));
   }
   if (total_gpus(machine) > most_gpus) {
     root.mistake("nodes", fmt::format("{} nodes of {} GPUs are {}; choose at most {} GPUs in all", machine.nodes,

@@ -115,7 +115,7 @@ std::int32_t named(const Node& node, const Names& names, std::string_view what) 
   const auto entry = names.find(name);
   if (entry == names.end()) {
     throw Wrong{node.place,
-                fmt::format("{} is none of the {}; {}", in_quotes(name), what, remedy_for_name(name, names, what))};
+                fmt::format("{} is not one of the {}; {}", in_quotes(name), what, remedy_for_name(name, names, what))};
   }
   return entry->second;
 }
@@ -131,8 +131,8 @@ const std::string& name_of(const Node& node) {
 }
 
 Wrong unknown_word(const Node& node, std::span<const std::string_view> known, std::string_view what) {
-  return {node.place,
-          fmt::format("{} is none of the {}; {}", in_quotes(node.scalar), what, remedy_for(node.scalar, known, what))};
+  return {node.place, fmt::format("{} is not one of the {}; {}", in_quotes(node.scalar), what,
+                                  remedy_for(node.scalar, known, what))};
 }
 
 }  // namespace commfuse::text

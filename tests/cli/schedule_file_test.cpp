@@ -252,7 +252,7 @@ TEST_F(ScheduleFiles, EveryMistakeIsOneSentenceWithItsRemedyAndExitsWith2) {
        ".json"},
       {"commfuse-sim run --schedule absent.yaml --schedule " + broken,
        "absent.yaml: this file cannot be read; give the path of a schedule in YAML\n" + broken +
-           ":22:17: 'exchagne' is none of the op kinds; did you mean 'exchange'?"},
+           ":22:17: 'exchagne' is not one of the op kinds; did you mean 'exchange'?"},
       {"commfuse-sim run --schedule doubling --ranks 8",
        "doubling.yaml is for ranks 4, but --ranks requests 8; write 4 there, or remove it"},
       {"COMMFUSE_SCOPE=mlp commfuse-sim run --schedule doubling",

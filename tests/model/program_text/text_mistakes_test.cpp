@@ -102,7 +102,7 @@ TEST(ScheduleTextMistakes, AreFoundInAttentionAndResiduals) {
        "ring.yaml:19:72: attention takes the rows of the queries and those of the keys, not 1 inputs; write in: "
        "[\"qkv\", \"qkv\"]"},
       {"op: attention, batch: batch", "op: attention, batch: batches",
-       "ring.yaml:19:35: 'batches' is none of the dimensions; did you mean 'batch'?"},
+       "ring.yaml:19:35: 'batches' is not one of the dimensions; did you mean 'batch'?"},
       {"op: attention, batch: batch", "op: attention, batch: tokens",
        "ring.yaml:19:35: attention takes a size from 'tokens', which is cut into 2 blocks; give it one"},
       {"batch: batch, head: head, causal: true, dtype", "batch: batch, head: tokens, causal: true, dtype",
@@ -219,13 +219,13 @@ TEST(ScheduleTextMistakes, AreFoundInDimensionsTensorsAndBuffers) {
        "ring.yaml:6:6: key 'rows' is missing; add it, as in rows: tokens*4\n"
        "ring.yaml:6:7: unknown key 'row'; did you mean 'rows'?"},
       {"hidden*1, dtype: bf16}", "hidden*1, dtype: bf8}",
-       "ring.yaml:6:49: 'bf8' is none of the dtypes; known dtypes: bf16, fp16, fp32, fp8"},
+       "ring.yaml:6:49: 'bf8' is not one of the dtypes; known dtypes: bf16, fp16, fp32, fp8"},
       {"y: {product: [x, w]}", "y: {product: [w, x]}",
        "ring.yaml:8:20: 'x' has rows tokens*4, but 'w' has columns ffn*4; make them equal"},
       {"y: {product: [x, w]}", "y: {product: [x]}",
        "ring.yaml:8:16: a product has two factors, not 1; write product: [x, w]"},
       {"y: {product: [x, w]}", "y: {product: [x, v]}",
-       "ring.yaml:8:20: 'v' is none of the tensors above; known tensors above: w, x"},
+       "ring.yaml:8:20: 'v' is not one of the tensors above; known tensors above: w, x"},
       {"y: {product: [x, w]}", "y: {swiglu: x}",
        "ring.yaml:8:15: swiglu pairs column blocks, but 'x' has hidden*1; give it an even number"},
       {"y: {product: [x, w]}", "y: {product: [x, w], gelu: x}",
@@ -242,8 +242,8 @@ TEST(ScheduleTextMistakes, AreFoundInDimensionsTensorsAndBuffers) {
       {"y: {product: [x, w]}", "y: {product: [x, w], dtype: fp16}",
        "ring.yaml:8:31: its definition gives dtype bf16; write dtype: bf16 or remove dtype"},
       {"y: {product: [x, w]}", "y: {product: [y, w]}",
-       "ring.yaml:8:17: 'y' is none of the tensors above; known tensors above: w, x"},
-      {"role: input", "role: inptu", "ring.yaml:10:17: 'inptu' is none of the roles; did you mean 'input'?"},
+       "ring.yaml:8:17: 'y' is not one of the tensors above; known tensors above: w, x"},
+      {"role: input", "role: inptu", "ring.yaml:10:17: 'inptu' is not one of the roles; did you mean 'input'?"},
       {"inbox: {role: scratch, rows: tokens*4", "inbox: {role: scratch, rows: tokens*16777216",
        "ring.yaml:12:3: with this buffer a rank holds 16777218 blocks; stay within 16777216\n"
        "ring.yaml:13:3: with this buffer a rank holds 16777222 blocks; stay within 16777216\n"
@@ -253,7 +253,7 @@ TEST(ScheduleTextMistakes, AreFoundInDimensionsTensorsAndBuffers) {
        "ring.yaml:13:3: with this buffer a rank holds 281474976710662 blocks; stay within 16777216\n"
        "ring.yaml:14:3: with this buffer a rank holds 281474976710670 blocks; stay within 16777216"},
       {"y: {product: [x, w]}", "y: {product: [x, w]}\n  z: {gelu: v}\n  v: {copy: z}",
-       "ring.yaml:9:13: 'v' is none of the tensors above; known tensors above: w, x, y"},
+       "ring.yaml:9:13: 'v' is not one of the tensors above; known tensors above: w, x, y"},
       {"inbox: {role: scratch, rows: tokens*4", "inbox: {role: scratch, rows: tokens*16777202",
        "ring.yaml:27:73: the rows of out are tokens*16777202, but the rows of in are tokens*1; the first must be 4 "
        "times the second"},
@@ -268,11 +268,12 @@ TEST(ScheduleTextMistakes, AreFoundInContentsAndUnfusedWork) {
       {"here: out", "here: \"out[0 +: 5]\"",
        "ring.yaml:19:22: 'out' has 4 block rows, not 5; write a number from 1 to 4"},
       {"here: out, tensor: y", "here: out, tensor: z",
-       "ring.yaml:19:25: 'z' is none of the tensors; known tensors: w, x, y"},
+       "ring.yaml:19:25: 'z' is not one of the tensors; known tensors: w, x, y"},
       {"tensor: x, row: tp", "tensor: x, row: 4",
        "ring.yaml:16:35: tensor 'x' has block rows 0 to 3, this begins at 4 and takes 1; stay inside"},
       {"tensor: x, row: tp", "tensor: x, row: pt", "ring.yaml:16:35: unknown axis 'pt'; did you mean 'tp'?"},
-      {"- gemm: {m", "- gem: {m", "ring.yaml:21:5: 'gem' is none of the kinds of unfused work; did you mean 'gemm'?"},
+      {"- gemm: {m", "- gem: {m",
+       "ring.yaml:21:5: 'gem' is not one of the kinds of unfused work; did you mean 'gemm'?"},
       {"- gemm: {m: tokens*4,", "- {gemm: {m: tokens*4, n: ffn*1, k: hidden*1, dtype: bf16}, add: {}}\n  - gemm: {",
        "ring.yaml:21:5: an unfused work has one kind, not 2; write gemm: {...} or swiglu: {...}\n"
        "ring.yaml:22:11: key 'm' is missing; add it, as in m: tokens*4"},
@@ -283,9 +284,11 @@ TEST(ScheduleTextMistakes, AreFoundInIdsAndKindsOfOps) {
   expect_messages({
       {"id: 1,", "id: 2,", "ring.yaml:24:10: the ids of ops count 0, 1, 2 and so on; write id: 1"},
       {"id: 1,", "", "ring.yaml:24:5: key 'id' is missing; add it, as in id: 1"},
-      {"op: exchange", "op: exchagne", "ring.yaml:23:17: 'exchagne' is none of the op kinds; did you mean 'exchange'?"},
+      {"op: exchange", "op: exchagne",
+       "ring.yaml:23:17: 'exchagne' is not one of the op kinds; did you mean 'exchange'?"},
       {"op: exchange", "op: broadcast",
-       "ring.yaml:23:17: 'broadcast' is none of the op kinds; known op kinds: gemm, attention, elementwise, exchange, "
+       "ring.yaml:23:17: 'broadcast' is not one of the op kinds; known op kinds: gemm, attention, elementwise, "
+       "exchange, "
        "collective"},
       {"op: exchange,", "", "ring.yaml:23:5: key 'op' is missing; add it, as in op: gemm"},
   });
@@ -297,21 +300,21 @@ TEST(ScheduleTextMistakes, AreFoundInExchanges) {
       {"send: shard, receive: \"inbox[0]\"", "wire: bf16",
        "ring.yaml:23:5: this exchange neither sends nor receives; add send, receive or both"},
       {"shift: 1,", "shift: 1, protocol: shove,",
-       "ring.yaml:23:57: 'shove' is none of the protocols; known protocols: rendezvous, push, pull"},
+       "ring.yaml:23:57: 'shove' is not one of the protocols; known protocols: rendezvous, push, pull"},
       {"shift: 1,", "shift: 1, credit: both,", "ring.yaml:23:67: a credit is a push without data; remove send"},
       {"send: shard, receive: \"inbox[0]\"", "protocol: push, credit: send",
        "ring.yaml:23:57: a credit is a push without data; remove protocol"},
       {"send: shard, receive: \"inbox[0]\"", "credit: neither",
-       "ring.yaml:23:55: 'neither' is none of the halves; known halves: send, receive, both"},
+       "ring.yaml:23:55: 'neither' is not one of the halves; known halves: send, receive, both"},
       {"receive: \"inbox[0]\"", "receive: \"inbox[0 +: 2]\"",
        "ring.yaml:23:69: the rows of receive are tokens*2, but the rows of send are tokens*1; make them equal"},
       {"receive: \"inbox[0]\"", "receive: weight",
        "ring.yaml:23:69: the rows of receive are hidden*1, but the rows of send are tokens*1; make them equal"},
-      {"axis: tp, shift", "axis: dp, shift", "ring.yaml:23:33: 'dp' is none of the axes; did you mean 'tp'?"},
+      {"axis: tp, shift", "axis: dp, shift", "ring.yaml:23:33: 'dp' is not one of the axes; did you mean 'tp'?"},
       {"shift: 1,", "", "ring.yaml:23:5: key 'shift' is missing; add it, as in shift: 1"},
       {"shift: 1,", "shift: one,",
        "ring.yaml:23:44: 'one' is not a whole number from -268435456 to 268435456; write one"},
-      {"shift: 1,", "shift: 1, wire: bf17,", "ring.yaml:23:53: 'bf17' is none of the dtypes; did you mean 'bf16'?"},
+      {"shift: 1,", "shift: 1, wire: bf17,", "ring.yaml:23:53: 'bf17' is not one of the dtypes; did you mean 'bf16'?"},
       {"send: shard,", "send: \"shard; inbox[0, 0 +: 1]; out[0]\",",
        "ring.yaml:23:79: 'shard' and 'out' are cut from different dimensions; stack only what fits"},
   });
@@ -330,7 +333,7 @@ TEST(ScheduleTextMistakes, AreFoundInLanesAndPurposes) {
        "ring.yaml:24:32: only exchanges and collectives are communication; write essential or local, or remove "
        "purpose"},
       {"op: gemm,", "op: gemm, purpose: esential,",
-       "ring.yaml:24:32: 'esential' is none of the purposes; did you mean 'essential'?"},
+       "ring.yaml:24:32: 'esential' is not one of the purposes; did you mean 'essential'?"},
   });
 }
 
@@ -371,7 +374,7 @@ TEST(ScheduleTextMistakes, AreFoundInElementwiseOps) {
   expect_messages({
       {"function: add", "function: zero", "ring.yaml:26:50: zero takes no input; remove in"},
       {"function: add", "function: sum",
-       "ring.yaml:26:40: 'sum' is none of the functions; known functions: add, copy, swiglu, gelu, norm, "
+       "ring.yaml:26:40: 'sum' is not one of the functions; known functions: add, copy, swiglu, gelu, norm, "
        "residual, zero"},
       {"function: add", "function: copy", "ring.yaml:26:50: copy takes one input, not 2; write in: \"a\""},
       {"in: [\"inbox[0]\", \"inbox[1]\"]", "in: []",
@@ -400,7 +403,7 @@ TEST(ScheduleTextMistakes, AreFoundInWaits) {
 TEST(ScheduleTextMistakes, AreFoundInCollectives) {
   expect_messages({
       {"kind: all_gather", "kind: allgather",
-       "ring.yaml:27:35: 'allgather' is none of the collectives; did you mean 'all_gather'?"},
+       "ring.yaml:27:35: 'allgather' is not one of the collectives; did you mean 'all_gather'?"},
       {"kind: all_gather", "kind: reduce_scatter",
        "ring.yaml:27:77: the rows of in are tokens*1, but the rows of out are tokens*4; the first must be 4 times the "
        "second"},
@@ -519,7 +522,7 @@ TEST(ScheduleTextMistakes, AreShownTogetherInOrderOfPlace) {
       with(with(with(ring, "op: gemm", "op: gem"), "here: out", "here: uot"), "waits: [0]", "wait: [0]");
   EXPECT_EQ(message_of(text),
             "ring.yaml:19:12: unknown buffer 'uot'; did you mean 'out'?\n"
-            "ring.yaml:24:17: 'gem' is none of the op kinds; did you mean 'gemm'?\n"
+            "ring.yaml:24:17: 'gem' is not one of the op kinds; did you mean 'gemm'?\n"
             "ring.yaml:25:71: unknown key 'wait'; did you mean 'waits'?");
 }
 
