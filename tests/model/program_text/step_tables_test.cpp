@@ -122,7 +122,7 @@ TEST(StepTables, FuseAgInHalvesMultipliesWhatCameFromBothSidesTogether) {
   expect_table("fuse_ag_halves.txt", Scope::qkv, {.lanes = 2, .directions = Directions::halves});
 }
 
-TEST(StepTables, FuseAgInWholeShardsBothWaysBringsTwoAStep) {
+TEST(StepTables, FuseAgInWholeShardsBothWaysBringsTwoShardsPerStep) {
   expect_table("fuse_ag_shards.txt", Scope::qkv, {.lanes = 2, .directions = Directions::shards});
 }
 
@@ -155,7 +155,7 @@ TEST(StepTables, FuseRsInNestedRingsCrossesOutOfEveryNodeOnce) {
   expect_table("fuse_rs_nested.txt", Scope::down, {.inner = 2});
 }
 
-TEST(StepTables, SlicedGathersTheNextSliceUnderTheProductOfThisOne) {
+TEST(StepTables, SlicedGathersTheNextSliceUnderTheGemmOfThisOne) {
   StrategyOptions options;
   options.slices = 2;
   EXPECT_EQ(table_of(Scope::qkv, "sliced", options, 2),

@@ -108,7 +108,7 @@ TEST(CheckProgram, PassesEveryScheduleOfEveryScopeOnOneToNineRanksAndOnSixteen) 
   }
 }
 
-TEST(CheckProgram, PassesEveryProvedScheduleOfTheProductSites) {
+TEST(CheckProgram, PassesEveryProvedScheduleOfTheGemmSites) {
   for (const Scope scope : {Scope::qkv, Scope::down, Scope::mlp}) {
     const Operation operation = operation_of(scope, true);
     for (const std::int32_t ranks : {1, 2, 3, 4, 5, 7, 8, 16}) {

@@ -148,7 +148,7 @@ TEST(Ulysses, NeedsHeadsAndKvHeadsThatItsRanksDivide) {
   }
 }
 
-TEST(Ulysses, MovesOneBlockOfHeadsAndTokensAStep) {
+TEST(Ulysses, MovesOneBlockOfHeadsAndTokensPerStep) {
   // 64K tokens, 10240 columns of q, k and v in bf16, eight ranks: a step moves 1/64 of them, and 1/64 of 8192 columns.
   StructureCache structures;
   Predictor predictor(structures);

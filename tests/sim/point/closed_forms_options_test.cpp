@@ -60,7 +60,7 @@ TEST(ClosedForms, FuseAgInPartsWaitsForThePartsButMultipliesTheLastOneOnly) {
   });
 }
 
-TEST(ClosedForms, FuseAgInHalvesBothWaysTakesHalfATransferAStep) {
+TEST(ClosedForms, FuseAgInHalvesBothWaysTakesHalfATransferPerStep) {
   for_all_ranks_and_transfers(1, [](std::int32_t ranks, Duration p) {
     const StrategyOptions halves{.lanes = 2, .directions = Directions::halves};
     EXPECT_EQ(gathered(ranks, halves, p), c + (ranks - 1) * std::max(c, p / 2));
@@ -188,7 +188,7 @@ TEST(ClosedForms, FuseRsDirectSummedOnArrivalLeavesOneAddOfThreeAtTheEnd) {
   });
 }
 
-TEST(ClosedForms, FuseRsDirectInGroupsSendsTheShardsOfAProductOneByOne) {
+TEST(ClosedForms, FuseRsDirectInGroupsSendsTheShardsOfAGemmOneByOne) {
   for_all_ranks_and_transfers(2, [](std::int32_t ranks, Duration p) {
     for (const std::int32_t g : {1, 2, 3, 9}) {
       // The sizes are g, g, ..., then the rest, then the rank's own shard.
@@ -205,7 +205,7 @@ TEST(ClosedForms, FuseRsDirectInGroupsSendsTheShardsOfAProductOneByOne) {
   });
 }
 
-TEST(ClosedForms, FuseRsInHalvesBothWaysTakesHalfATransferAStep) {
+TEST(ClosedForms, FuseRsInHalvesBothWaysTakesHalfATransferPerStep) {
   for_all_ranks_and_transfers(1, [](std::int32_t ranks, Duration p) {
     StrategyOptions halves{.lanes = 2, .directions = Directions::halves};
     EXPECT_EQ(scattered(ranks, halves, p), c + (ranks - 1) * (std::max(c, p / 2) + a));
@@ -247,7 +247,7 @@ TEST(ClosedForms, FuseRsInWholeShardsBothWaysAddsUpTwoChains) {
   });
 }
 
-TEST(ClosedForms, FuseRsRingInGroupsAddsTheShardsOfAProductOneByOne) {
+TEST(ClosedForms, FuseRsRingInGroupsAddsTheShardsOfAGemmOneByOne) {
   for_all_ranks_and_transfers(2, [](std::int32_t ranks, Duration p) {
     for (const std::int32_t g : {1, 2, 3, 9}) {
       std::vector<std::int32_t> sizes = groups_of(ranks, std::min(g, ranks - 1));
