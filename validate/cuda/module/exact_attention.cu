@@ -134,7 +134,7 @@ std::int64_t most_keys() {
 void launch_exact_attention(cudaStream_t stream, const AttentionCall& call) {
   const AttentionLayout& layout = call.layout;
   const std::int64_t keys = groups_of(call.keys.rows, layout.batch);
-  require(keys <= most_keys(), "exact attention supports only few keys; use fewer, or blocked products");
+  require(keys <= most_keys(), "exact attention supports few keys; use fewer, or blocked GEMMs");
   const auto room = static_cast<int>(std::max<std::int64_t>(keys, 1) * static_cast<std::int64_t>(sizeof(double)));
   for (const AttentionCall::Part& part : call.parts) {
     const std::int64_t blocks = part.queries.columns / layout.qkv;
