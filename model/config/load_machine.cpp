@@ -146,7 +146,7 @@ void read_groups(YamlMap map, Network& network) {
     int gpus = 0;
     const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), gpus);
     if (error != std::errc{} || end != key.data() + key.size() || gpus < 1) {
-      map.mistake(key, fmt::format("{} is not a number of GPUs of a node; write as in 4", in_quotes(key)));
+      map.mistake(key, fmt::format("{} is not a number of GPUs per node; write one, as in 4", in_quotes(key)));
     }
     network.groups[gpus] = read_collective(map.map(key));
   }

@@ -279,7 +279,7 @@ TEST_F(LoadMachineTest, MistakesAboutKernelsAmongNodesAreReportedWithPlace) {
   };
   EXPECT_EQ(refused("    1:\n", "    8:\n"),
             "a100-100g-x2 has 8 GPUs per node; groups must have fewer; for all, give collective");
-  EXPECT_EQ(refused("    1:\n", "    one:\n"), "'one' is not a number of GPUs of a node; write as in 4");
+  EXPECT_EQ(refused("    1:\n", "    one:\n"), "'one' is not a number of GPUs per node; write one, as in 4");
   EXPECT_EQ(refused("      ll128_across: false", "      ll128_across: perhaps").substr(0, 9), "'perhaps'");
 }
 
