@@ -7,7 +7,7 @@
 
 int main(int argc, char** argv) {
   setenv("COMMFUSE_CONFIG_DIR", COMMFUSE_SOURCE_DIR "/configs",
-         1);                   // NOLINT(concurrency-mt-unsafe): before the threads
+         1);                   // NOLINT(concurrency-mt-unsafe): no other threads run yet
   setenv("COLUMNS", "80", 1);  // NOLINT(concurrency-mt-unsafe)
   setenv("NO_COLOR", "1", 1);  // NOLINT(concurrency-mt-unsafe)
   testing::InitGoogleTest(&argc, argv);

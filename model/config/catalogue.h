@@ -46,13 +46,13 @@ std::optional<SizedCluster> sized_cluster(std::string_view name);
 std::string from_anywhere(Catalogue catalogue, const std::string& name_or_path);
 
 /// Loads a model. A path that ends in .json is a Hugging Face config.json; stderr lists, once per file, the properties
-/// that the file leaves open. Throws ConfigError with every mistake of the file.
+/// that the file leaves open. Throws ConfigError with every mistake in the file.
 Transformer load_model(std::string_view name_or_path);
-/// Loads a machine. Throws ConfigError with every mistake of the file.
+/// Loads a machine. Throws ConfigError with every mistake in the file.
 Machine load_machine(std::string_view name_or_path);
 /// Loads a jitter file and its samples. Samples are files below the folder of the jitter file, with one number per line
-/// and comments from # to the end of a line. Throws ConfigError with every mistake of the file, or with the first
-/// mistake of a sample.
+/// and comments from # to the end of a line. Throws ConfigError with every mistake in the file, or with the first
+/// mistake in a sample.
 Jitter load_jitter(std::string_view name_or_path);
 
 }  // namespace commfuse

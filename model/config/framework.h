@@ -62,7 +62,7 @@ struct Framework {
 };
 
 /// Loads a framework by its name in configs/frameworks or by path; "none" returns the defaults above. Throws
-/// ConfigError with every mistake of the file.
+/// ConfigError with every mistake in the file.
 Framework load_framework(std::string_view name_or_path);
 
 /// Returns the strategies that the framework uses for the GEMMs of tensor ranks in a step; an empty list means the

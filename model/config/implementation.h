@@ -43,7 +43,7 @@ struct Implementation {
   std::map<std::string, ImplementationCosts, std::less<>> without;
 };
 
-/// Loads an implementation by its name in configs/implementations or by path. Throws ConfigError with every mistake of
+/// Loads an implementation by its name in configs/implementations or by path. Throws ConfigError with every mistake in
 /// the file.
 std::shared_ptr<const Implementation> load_implementation(std::string_view name_or_path);
 

@@ -108,7 +108,7 @@ void check_ctas(YamlMap link_map, const Link& link, int sms) {
 void check_aggregate(YamlMap peer_map, const PeerParameters& peer) {
   if (peer.aggregate_rate.value.value < peer.rate.value.value) {
     peer_map.mistake("aggregate_rate",
-                     fmt::format("{} is less than one peer gets, {}; write what all peers get together",
+                     fmt::format("{} is below the rate to one peer, {}; give the rate to all peers together",
                                  format_bandwidth(peer.aggregate_rate.value), format_bandwidth(peer.rate.value)));
   }
 }
@@ -146,7 +146,7 @@ void read_groups(YamlMap map, Network& network) {
     int gpus = 0;
     const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), gpus);
     if (error != std::errc{} || end != key.data() + key.size() || gpus < 1) {
-      map.mistake(key, fmt::format("{} is not a number of GPUs of a node; write as in 4", in_quotes(key)));
+      map.mistake(key, fmt::format("{} is not a number of GPUs per node; write one, as in 4", in_quotes(key)));
     }
     network.groups[gpus] = read_collective(map.map(key));
   }
@@ -226,9 +226,9 @@ void join_nodes(YamlMap root, const Network& network, Machine& machine, Topology
   check_ctas(root.map("network"), *network.link, machine.accelerator.sms);
   check_aggregate(root.map("network").map("peer"), network.link->peer);
   if (!network.groups.empty() && network.groups.rbegin()->first >= machine.gpus_per_node) {
-    root.map("network").mistake("groups", fmt::format("{} has {} GPUs a node; groups are of fewer, all of them are "
-                                                      "collective",
-                                                      machine.name, machine.gpus_per_node));
+    root.map("network").mistake(
+        "groups", fmt::format("{} has {} GPUs per node; groups must have fewer; for all, give collective", machine.name,
+                              machine.gpus_per_node));
   }
   if (total_gpus(machine) > most_gpus) {
     root.mistake("nodes", fmt::format("{} nodes of {} GPUs are {}; choose at most {} GPUs in all", machine.nodes,
@@ -327,7 +327,7 @@ std::vector<std::string_view> own_fields(const std::optional<YamlValue>& wires,
 }
 
 /// Returns the file that this one extends, as in `extends: h100-sxm`; nullopt when it extends none. Throws ConfigError
-/// with all mistakes of the file so far.
+/// with all mistakes in the file so far.
 std::optional<std::filesystem::path> extended_file(YamlFile& file, YamlMap root, Catalogue catalogue, int depth) {
   constexpr int longest_chain = 8;
   if (!root.optional_value("extends")) {

@@ -70,7 +70,7 @@ struct Capacity {
 /// limits to the wires.
 void check_rate(YamlMap map, std::string_view key, BytesPerSecond rate, const Capacity& capacity) {
   if (map.has(key) && rate.value > rounding * capacity.limit.value) {
-    map.mistake(key, fmt::format("{} is more than there is: {} {}; write what a rank sends, or the rate of the wires",
+    map.mistake(key, fmt::format("{} exceeds the wires: {} {}; lower it, or correct the rate of the wires",
                                  format_bandwidth(rate), capacity.wires, format_bandwidth(capacity.limit)));
   }
 }
@@ -235,8 +235,8 @@ void check_wire_rate(YamlMap root, const Machine& machine, const TopologyPlan& p
   const bool has_wires = !plan.wires && (plan.kind == NodeKind::full_mesh || plan.kind == NodeKind::ring);
   if (has_wires && rate.value > rounding * plan.gpu_rate.value) {
     root.map("link").map("peer").mistake(
-        "rate", fmt::format("{} is more than one wire of the {} has, {} (nominal_rate over {} peers); write what a "
-                            "single peer gets",
+        "rate", fmt::format("{} exceeds one wire of the {}, {} (nominal_rate over {} peers); give the "
+                            "rate to a single peer",
                             format_bandwidth(rate), plan.kind == NodeKind::ring ? "ring" : "mesh",
                             format_bandwidth(plan.gpu_rate), wires_of_a_gpu(plan.kind, plan.gpus_per_node)));
   }
@@ -263,7 +263,7 @@ void wire_up(YamlMap root, Machine& machine, const TopologyPlan& plan) {
           .mistake(
               "file",
               fmt::format("link.peer.rate is {}, but no pair of {} has more than {}; give the file of this machine, "
-                          "or write what a single peer gets",
+                          "or give the rate to a single peer",
                           format_bandwidth(peer), plan.wires->file, format_bandwidth(limit)));
       return;
     }

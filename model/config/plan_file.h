@@ -53,7 +53,7 @@ struct PlanFile {
   std::vector<GpuOffer> gpus;  ///< At least one, in the file's order.
 };
 
-/// Loads a plan file. Throws ConfigError with every mistake of the file: wrong values, missing fields, contradictions.
+/// Loads a plan file. Throws ConfigError with every mistake in the file: wrong values, missing fields, contradictions.
 PlanFile load_plan(const std::string& path);
 /// Reads a plan from a text that is not in a file. Its paths start at the current folder, and messages call it `name`.
 /// Throws like load_plan.

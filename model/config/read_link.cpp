@@ -20,8 +20,8 @@ namespace {
 constexpr Range<std::int64_t> cta_range{0, 4096};
 constexpr Range<std::int64_t> channel_range{1, 64};
 constexpr double nccl_estimate_error = 0.3;  // against the public tables of A100, H100 and B200 nodes
-constexpr BytesPerSecond never_felt{1e15};   // NCCL's estimates do not include the copy of a rank's own share.
-constexpr double most_of_nvls = 7.0 / 8.0;   // value for eight ranks
+constexpr BytesPerSecond unlimited{1e15};    // NCCL's estimates do not include the copy of a rank's own share.
+constexpr double nvls_share = 7.0 / 8.0;     // of the estimated rate, for eight ranks
 
 PeerParameters read_peer(YamlMap map) {
   PeerParameters peer;
@@ -85,7 +85,7 @@ ProtocolParameters estimated(const NcclTuning& tuning, NcclKernel kernel) {
   return {.base_latency = parameter(estimate.base_latency),
           .step_latency = parameter(estimate.step_latency),
           .rate = parameter(estimate.rate),
-          .own_copy_rate = parameter(never_felt),
+          .own_copy_rate = parameter(unlimited),
           .ramp_size = parameter(Bytes{0})};
 }
 
@@ -93,7 +93,7 @@ NcclKernels read_nccl(YamlMap map) {
   NcclKernels nccl;
   nccl.tuning = read_tuning(map);
   if (nccl.tuning.wire == NcclWire::network && !map.has("ll")) {
-    map.mistake("", "between nodes NCCL's estimate of LL depends on their number; write what ll takes");
+    map.mistake("", "NCCL's estimate of LL between nodes depends on the number of nodes; add ll");
   }
   if (std::optional<YamlMap> ll = map.optional_map("ll")) {
     read_described(*ll, nccl.ll, key_of_ramp);
@@ -111,7 +111,7 @@ NcclKernels read_nccl(YamlMap map) {
   } else if (nccl_estimate(nccl.tuning, NcclKernel::nvls)) {
     const ProtocolParameters prior = estimated(nccl.tuning, NcclKernel::nvls);
     nccl.nvls = SwitchParameters{prior.base_latency, prior.rate, prior.ramp_size};
-    nccl.nvls->rate.value.value *= most_of_nvls;
+    nccl.nvls->rate.value.value *= nvls_share;
   }
   return nccl;
 }
@@ -150,7 +150,7 @@ CollectiveParameters read_collective(YamlMap map) {
   collective.issue_cost = map.duration_parameter("issue_cost");
   collective.fit = read_fit_scope(map);
   if (nccl_chooses_trees(collective) && collective.tree == nullptr) {
-    map.mistake("nccl", "tree_channels let NCCL choose a tree; write what tree takes, or remove them");
+    map.mistake("nccl", "with tree_channels, NCCL may choose a tree; add tree, or remove tree_channels");
   }
   return collective;
 }

@@ -50,7 +50,7 @@ class Pricer {
         run_(unfused_products(program, sizes)) {}
 
   /// Under a causal mask, a query of block row j of N sees j blocks of keys and half of its own block: (2j + 1) / 2N^2
-  /// of all scores (method.md 1.4).
+  /// of all scores.
   [[nodiscard]] Duration attention(const Op& op, const Coordinates& coordinates, int sms) const {
     const auto& shape = std::get<AttentionShape>(program_.shapes[op.shape]);
     const auto queries = program_.regions_of(program_.inputs_of(op).front());

@@ -214,8 +214,8 @@ class Runs {
         std::count_if(readings_.begin(), readings_.end(), [](const Reading& reading) { return !reading.is_named(); });
     if (unnamed > 1) {
       refuse(path,
-             fmt::format("has {} runs that do not say which collective was timed; split it, a file a run, each called "
-                         "after its collective, as in all_gather.txt",
+             fmt::format("has {} runs that do not say which collective was timed; split it into one file per run, "
+                         "each named after its collective, as in all_gather.txt",
                          unnamed));
     }
     for (Reading& reading : readings_) {

@@ -412,7 +412,7 @@ class Reader {
     if (!speed.empty() && speed.substr(0, 7) != "Unknown") {
       const std::optional<double> giga = parse_number(speed.substr(0, speed.find(' ')));
       if (!giga || *giga <= 0.0 || *giga > 256.0 || speed.find("GT/s") == std::string_view::npos) {
-        refuse(pci, fmt::format("link_speed {} is not a speed of PCIe; write one as in \"16.0 GT/s PCIe\"",
+        refuse(pci, fmt::format("link_speed {} is not a speed of PCIe; write one, as in \"16.0 GT/s PCIe\"",
                                 in_quotes(speed)));
       }
       transfers = *giga * 1e9;

@@ -46,7 +46,7 @@ std::int32_t named(const Node& node, const Names& names, std::string_view what);
 /// Reads a name to declare.
 const std::string& name_of(const Node& node);
 
-/// Returns the mistake of an unknown word: "'gem' is not one of the op kinds; did you mean 'gemm'?"
+/// Returns the message for an unknown word: "'gem' is not one of the op kinds; did you mean 'gemm'?"
 Wrong unknown_word(const Node& node, std::span<const std::string_view> known, std::string_view what);
 
 template <class Kind, std::size_t count>

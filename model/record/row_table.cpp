@@ -177,7 +177,7 @@ RowTable::RowTable(std::span<const ResultRow> rows) {
 
 void RowTable::push_back(const ResultRow& row) {
   check(order_.empty(), "rows are added before they are ordered");
-  check(size_ < std::numeric_limits<std::uint32_t>::max(), "a table has less than 2^32 rows");
+  check(size_ < std::numeric_limits<std::uint32_t>::max(), "a table has fewer than 2^32 rows");
   for_each_member(columns_, row, Add{});
   const bool is_like_last = !options_.empty() && size_ > 0 && [&] {
     const auto& [options, relevant] = options_[static_cast<std::size_t>(columns_.options[size_ - 1])];

@@ -9,7 +9,7 @@
 // Per rank N GEMMs and N-1 transfers of one shard. GEMM c, transfer p: makespan c + (N-1) max(c, p).
 //
 // In m parts per shard: 1 + (N-1) m GEMMs, (N-1) m transfers, makespan max(N c, (N-1) p + c/m). Both directions, each
-// on its own lanes (method.md 1.6):
+// on its own lanes:
 //
 //   halves   compute  r | first half of r-1, second half of r+1 | r-2, r+2 | ...   2 (N-1) transfers of half a shard
 //            c + (N-1) max(c, p/2)

@@ -6,7 +6,7 @@
 //   compute  p[r+1]     p[r+2]       p[r+3]       p[r]   sum
 //   comm     idle       p[r+1] ->    p[r+2] ->    p[r+3] ->
 //
-// GEMM c, transfer p, sum s: makespan c + (N-1) max(c, p) + s (method.md 1.6).
+// GEMM c, transfer p, sum s: makespan c + (N-1) max(c, p) + s.
 //
 // N GEMMs, N-1 transfers, one add. On L lanes transfer i starts when GEMM i and transfer i-L have ended. With m parts
 // per shard: 1 + (N-1) m GEMMs, (N-1) m transfers, makespan max(N c, (N-1) p + c/m) + s. Groups multiply g shards at

@@ -7,7 +7,7 @@
 //   comm     idle       m[r-1] ->    m[r-2] ->    m[r-3] ->
 //
 // GEMM c, transfer p, add a: makespan c + (N-1) (max(c, p) + a) with the add on the compute lane; with the add on its
-// own lane E(0) = c, E(i) = max((i+1) c, E(i-1) + p) + a, makespan E(N-1) (method.md 1.6).
+// own lane E(0) = c, E(i) = max((i+1) c, E(i-1) + p) + a, makespan E(N-1).
 //
 // N GEMMs, N-1 transfers, N-1 adds. Parts of shards and rings in both directions are as in FuseAG (fuse_ag_ring.cpp),
 // run backwards. With m parts there are m times as many transfers, adds and GEMMs, except for the own shard's GEMM.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fuse-All-to-All (CommFuse Alg 5, method.md 1.5): both all-to-alls of Ulysses in N-1 steps. Each step sends a part
-// directly to the rank that needs it, while the next part is computed; a rank's own part comes last. With 4 ranks, seen
-// from rank r:
+// Fuse-All-to-All (CommFuse Alg 5): both all-to-alls of Ulysses in N-1 steps. Each step sends a part directly to the
+// rank that needs it, while the next part is computed; a rank's own part comes last. With 4 ranks, seen from rank r:
 //
 //                            step 0    step 1    step 2    step 3
 //   gemm_a2a        compute  q[r+1]    q[r+2]    q[r+3]    q[r]         q[j]: own tokens, head group j

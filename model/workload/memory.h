@@ -26,7 +26,7 @@ struct StepMemory {
 /// Korthikanti et al. 2022, table 2, with its terms separated so that it also covers grouped queries, gated MLPs, a
 /// fused core and no dropout. Bytes per token, with t tensor ranks and 16-bit values:
 ///
-///   on every rank:      norms 4 h, inputs of both first products 4 h, dropout masks 2 h
+///   on every rank:      norms 4 h, inputs of both first GEMMs 4 h, dropout masks 2 h
 ///   shared by t ranks:  queries and output of the core 4 H d, keys and values 4 K d, MLP 4 ffn (gated: 6 ffn)
 ///   unfused core:       5 H s (softmax, and with dropout its mask and output; without 2 H s), unless recomputed
 ///

@@ -6,7 +6,7 @@
 const WORDS = {
   Time: "Predicted time of the rank that ends last.",
   "\u00b1": "One standard error of the time, carried from every parameter of the machine.",
-  Fastest: "Probability that this schedule is faster than the fastest other one. Not of being the fastest of all, so the column need not sum to 100%.",
+  Fastest: "Probability that this schedule is faster than the fastest of the others. The sum over all schedules may differ from 100%.",
   "vs serial": "How much more (+) or less (\u2212) time than serial, or than the fastest schedule without overlap.",
   "Beats serial": "Probability that this implementation takes less time than serial.",
   p99: "99% of runs under jitter are no slower.",
@@ -25,8 +25,8 @@ const WORDS = {
   Waiting: "Time in which GPUs wait for each other or for the pipeline.",
   Gradients: "Time of the gradients' communication that is not hidden.",
   Optimizer: "Time of the optimizer's step.",
-  Bound: "A time that nothing can beat, as that of fused_kernel with ideal kernels; it cannot win.",
-  Tie: "Which schedule is the fastest is unsure: the difference is 2% or less, or the fastest is so with a probability below 80%.",
+  Bound: "A lower bound on time, such as fused_kernel with ideal kernels; it does not compete with implementations.",
+  Tie: "Which schedule is the fastest is unsure: the difference is 2% or less, or its probability of being the fastest is below 80%.",
   "Too close to call": "Whether overlap beats serial is unsure: the difference is 2% or less, or the probability is below 80%.",
 };
 
@@ -47,7 +47,7 @@ const OPTION_WORDS = [
   [/^add on aux$/, () => "adds run on an auxiliary stream beside the GEMMs"],
   [/^by query$/, () => "attention is split by queries"],
   [/^zig-zag$/, () => "attention is split so that the causal mask leaves equal work to all ranks"],
-  [/^ideal$/, () => "ideal kernels: implementations of this very schedule take longer, those of another one may not"],
+  [/^ideal$/, () => "ideal kernels: an implementation of this schedule takes longer, but other schedules may be faster"],
   [/^no bound$/, () => "not a lower bound here, and no implementation exists"],
   [/^bound$/, () => "a lower bound that no implementation reaches"],
 ];
@@ -56,14 +56,14 @@ const OPTION_WORDS = [
 function scheduleOptions(label) {
   const names = /\(([^()]*)\)$/.exec(label)?.[1].split(", ") ?? [];
   return names.flatMap((name) => {
-    const [rule, words] = OPTION_WORDS.find(([one]) => one.test(name)) ?? [];
+    const [rule, words] = OPTION_WORDS.find(([pattern]) => pattern.test(name)) ?? [];
     return rule ? [[name, words(rule.exec(name)[1])]] : [];
   });
 }
 
 /// Turns the engine's words into the page's terms.
 const inTerms = (words) => words.replace("one partial product", "one part of the GEMM").replace(/\bproduct(s?)\b/g, "GEMM$1");
-const strategyWords = (name) => inTerms(facts.start?.strategies.find((one) => one.name === name)?.words ?? "");
+const strategyWords = (name) => inTerms(facts.start?.strategies.find((strategy) => strategy.name === name)?.words ?? "");
 
 /// Describes a schedule and its options, one line each.
 function scheduleWords(label, name) {
@@ -108,7 +108,7 @@ const LIMITS = {
   "power sets the time": "The power limit sets its time.",
   "HBM traffic sets the time": "HBM traffic sets its time.",
   "the k loops set the time": "The loops over k set its time.",
-  "the shortest kernel sets the time": "No kernel is shorter.",
+  "the shortest kernel sets the time": "It takes as long as the shortest kernel.",
 };
 const WAYS = [
   [/^NCCL's (ring|tree) by (\w+)$/, (shape, protocol) => `NCCL runs it as a ${shape} with protocol ${protocol}.`],
@@ -125,15 +125,15 @@ const WAYS = [
 function howText(how) {
   const gemm = /^tile (\d+) x (\d+)(?:, k in (\d+) parts)?, (.*? full)(?: on (\d+) of (\d+) SMs)?; (.*)$/.exec(how);
   if (gemm) {
-    const [, m, n, splits, waves, sms, all, limit] = gemm;
-    const held = sms ? ` It has ${sms} of ${all} SMs; communication takes the others.` : "";
+    const [, m, n, splits, waves, sms, allSms, limit] = gemm;
+    const share = sms ? ` It has ${sms} of ${allSms} SMs; communication takes the others.` : "";
     const cut = splits ? `, with k in ${splits} parts` : "";
-    return `It runs in tiles of ${m} \u00d7 ${n}, in ${waves}${cut}.${held} ${LIMITS[limit] ?? `${limit}.`}`;
+    return `It runs in tiles of ${m} \u00d7 ${n}, in ${waves}${cut}.${share} ${LIMITS[limit] ?? `${limit}.`}`;
   }
   if (LIMITS[how]) {
     return LIMITS[how];
   }
-  const [rule, words] = WAYS.find(([one]) => one.test(how));
+  const [rule, words] = WAYS.find(([pattern]) => pattern.test(how));
   return words(...rule.exec(how).slice(1)) ?? `The kernel is ${how}.`;
 }
 

@@ -155,7 +155,7 @@ def sweep(
     config: _Path | Sequence[_Path] | None = None,
     set: str | Sequence[str] | Mapping[str, object] | None = None,
 ) -> Result:
-    """Predict the points of a sweep file into a folder."""
+    """Predict the points of a sweep file and save the results."""
 
 def tune(
     *,

@@ -406,7 +406,7 @@ class Reader {
   /// Throws where so many messages are too fast that the base cannot be the measured machine.
   void require_likely_base() const {
     constexpr std::int64_t one_in = 4;
-    constexpr std::int64_t many = 8;  // fewer are treated as mistakes of their rows
+    constexpr std::int64_t many = 8;  // fewer are treated as mistakes in their rows
     if (beyond_ >= many && beyond_ * one_in > messages_) {
       throw ConfigError(fmt::format(
           "the measurements cannot be of {}: {} of {} messages are faster than its links; name the --base that was "

@@ -63,7 +63,10 @@ struct ExpectRequest {
 Machine machine_asked(const ExpectRequest& request) {
   Machine machine = load_machine(meant_name(Catalogue::hardware, request.hardware));
   if (request.nodes) {
-    if (*request.nodes < 1 || (!machine.network && *request.nodes > 1)) {
+    if (*request.nodes < 1) {
+      throw ConfigError(fmt::format("--nodes: {} is below 1; use 1 or more", *request.nodes));
+    }
+    if (!machine.network && *request.nodes > 1) {
       throw ConfigError(fmt::format("--nodes: {} has no network; use a cluster such as dgx-h100-x2", machine.name));
     }
     machine.nodes = *request.nodes;
@@ -235,10 +238,9 @@ std::string note_of(const ExpectRequest& request) {
   const std::string source = fitted ? fmt::format("times were fitted to {}", expect::name_of(*fitted))
                                     : "the hardware file does not say to which version times were fitted";
   return fmt::format("NCCL {}; {}{}", expect::name_of(*version), source,
-                     errors.latency == 0.0
-                         ? ""
-                         : fmt::format(": ranges have {:.0f}% more error, {:.0f}% where latency limits",
-                                       100.0 * errors.bandwidth, 100.0 * errors.latency));
+                     errors.latency == 0.0 ? ""
+                                           : fmt::format(": ranges have {:.0f}% more error, {:.0f}% for small messages",
+                                                         100.0 * errors.bandwidth, 100.0 * errors.latency));
 }
 
 Answer run_expect(const ExpectRequest& request) {
@@ -272,7 +274,7 @@ Answer run_expect(const ExpectRequest& request) {
 }
 
 void add_setup_flags(CLI::App& command, ExpectRequest& request) {
-  offers_words(command.add_option("--nvls", request.nvls, "Sums in the switch: on or off (default: on where it can)")
+  offers_words(command.add_option("--nvls", request.nvls, "Sums in the switch: on or off (default: on if supported)")
                    ->type_name("CHOICE"),
                {"on", "off"});
   command.add_option("--ctas", request.ctas, "Maximum CTAs per kernel, as NCCL_MAX_CTAS")->type_name("COUNT");
@@ -281,7 +283,7 @@ void add_setup_flags(CLI::App& command, ExpectRequest& request) {
   command.add_option("--rails", request.rails, "Working NICs per node (default: all)")->type_name("COUNT");
 }
 
-void add_kernel_flags(CLI::App& command, ExpectRequest& request) {
+void add_other_flags(CLI::App& command, ExpectRequest& request) {
   command.add_option("--gemm", request.gemms, "GEMMs in place of collectives, as in 8Kx8Kx8K,4096x28672x8192")
       ->type_name("SIZES");
   command.add_option("--copy", request.copies, "Copies in HBM in place of collectives, as in 1G")->type_name("SIZES");
@@ -313,9 +315,9 @@ void add_size_flags(CLI::App& command, ExpectRequest& request) {
 void refuse_idle_flags(CLI::App& command) {
   const auto has = [&](const char* flag) { return command.count(flag) > 0; };
   const bool asks_for_kernels = has("--gemm") || has("--copy");
-  constexpr std::array<const char*, 7> of_messages{"--collective", "--ranks", "--gpus-per-node", "--sizes", "-b",
-                                                   "-e",           "-f"};
-  constexpr std::array<const char*, 5> of_links{"--nodes", "--nvls", "--nccl", "--ctas", "--rails"};
+  constexpr std::array<const char*, 7> message_flags{"--collective", "--ranks", "--gpus-per-node", "--sizes", "-b",
+                                                     "-e",           "-f"};
+  constexpr std::array<const char*, 5> link_flags{"--nodes", "--nvls", "--nccl", "--ctas", "--rails"};
   const auto refuse = [&](const auto& flags, std::string_view why) {
     for (const char* const flag : flags) {
       if (has(flag)) {
@@ -323,22 +325,22 @@ void refuse_idle_flags(CLI::App& command) {
       }
     }
   };
-  constexpr std::array<const char*, 6> of_sizes{"--collective", "--gpus-per-node", "--sizes", "-b", "-e", "-f"};
-  constexpr std::array<const char*, 4> of_others{"--thresholds", "--gemm", "--copy", "--dtype"};
+  constexpr std::array<const char*, 6> size_flags{"--collective", "--gpus-per-node", "--sizes", "-b", "-e", "-f"};
+  constexpr std::array<const char*, 4> other_flags{"--thresholds", "--gemm", "--copy", "--dtype"};
   if (has("--scope")) {
-    refuse(of_sizes, "--scope replaces collectives by layers and steps");
-    refuse(of_links, "with --scope, --set gives the settings of run");
-    refuse(of_others, "--scope predicts layers and steps only");
+    refuse(size_flags, "--scope replaces collectives by layers and steps");
+    refuse(link_flags, "not used with --scope, which takes the settings of run from --set");
+    refuse(other_flags, "--scope predicts layers and steps only");
     return;
   }
   refuse(std::array{"--model", "--set"}, "requires --scope");
   if (has("--thresholds")) {
-    refuse(of_messages, "--thresholds uses the sizes that the checker measures");
+    refuse(message_flags, "--thresholds uses the sizes that the checker measures");
     refuse(std::array{"--gemm", "--copy", "--dtype"}, "--thresholds prints floors of collectives");
     refuse(std::array{"--output"}, "--thresholds prints the checker's own format");
   } else if (asks_for_kernels) {
-    refuse(of_messages, "--gemm and --copy replace collectives");
-    refuse(of_links, "--gemm and --copy use a single GPU");
+    refuse(message_flags, "--gemm and --copy replace collectives");
+    refuse(link_flags, "--gemm and --copy use a single GPU");
   }
   if (has("--dtype") && !has("--gemm")) {
     throw ConfigError("--dtype: requires --gemm; add --gemm, or remove --dtype");
@@ -371,7 +373,7 @@ void add_flags(CLI::App& command, ExpectRequest& request) {
             ->type_name("NAMES"));
   add_size_flags(command, request);
   add_setup_flags(command, request);
-  add_kernel_flags(command, request);
+  add_other_flags(command, request);
   add_run_flags(command, request);
   usual(command.add_option("--false-alarms", request.false_alarms, "Share of healthy measurements called slow")
             ->capture_default_str()
@@ -395,7 +397,8 @@ void add_expect(CLI::App& app, Caller& caller) {
     const auto request = std::make_shared<ExpectRequest>();
     add_flags(command, *request);
     command.footer(
-        "Times are out of place, bandwidths in GB/s, both as nccl-tests prints them.\n"
+        "Times are those of out-of-place operations and bandwidths are in GB/s, both as\n"
+        "nccl-tests prints them.\n"
         "Ranges combine the errors of the machine's parameters with the residual of its\n"
         "fit. A floor is for a single measurement; commfuse-validate verdict judges a\n"
         "node by all of its measurements and finds smaller faults.\n"

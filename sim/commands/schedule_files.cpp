@@ -28,7 +28,7 @@ OwnSizes sizes_of(const std::vector<std::string>& texts) {
         equals == std::string::npos ? std::nullopt : parse_count(text.substr(equals + 1));
     if (name.empty() || !elements || *elements < 1 || *elements > most_elements) {
       throw ConfigError(
-          fmt::format("--size: {} does not give a dimension its elements; write one as in experts=64, up to {}",
+          fmt::format("--size: {} is not DIMENSION=ELEMENTS with 1 to {} elements; write one, as in experts=64",
                       in_quotes(text), format_count(most_elements)));
     }
     if (!sizes.emplace(name, *elements).second) {

@@ -13,7 +13,7 @@
 namespace commfuse::sim {
 
 void add_sweep(CLI::App& app, Caller& caller) {
-  add_verb(app, "sweep", "Predict the points of a sweep file into a folder", [&caller](CLI::App& command) {
+  add_verb(app, "sweep", "Predict the points of a sweep file and save the results", [&caller](CLI::App& command) {
     const auto request = std::make_shared<SweepRequest>();
     offers_names(
         command.add_option("FILE", request->file, "Sweep file in YAML, or a name in configs/sweeps, such as llama-mlp")

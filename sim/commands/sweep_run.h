@@ -7,7 +7,7 @@
 
 namespace commfuse::sim {
 
-/// Throws ConfigError for mistakes of the user, and DatabaseError if the store cannot be used. Stops cleanly once the
+/// Throws ConfigError for mistakes by the user, and DatabaseError if the store cannot be used. Stops cleanly once the
 /// caller's flag is set; the same call then resumes the sweep.
 Answer run_sweep(const SweepRequest& request, Caller& caller);
 

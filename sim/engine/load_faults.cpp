@@ -66,7 +66,7 @@ void read_outage(YamlMap& map, const std::string& key, RankPair link, Faults& fa
   }
   if (dots == std::string::npos || !from || (!rest.empty() && !until)) {
     map.mistake(key,
-                fmt::format("{} is not a span of time; write one as in \"100 us..1 ms\", or \"100 us..\" for no end",
+                fmt::format("{} is not a span of time; write one, as in \"100 us..1 ms\", or \"100 us..\" for no end",
                             in_quotes(text)));
     return;
   }

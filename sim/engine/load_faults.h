@@ -9,7 +9,7 @@
 
 namespace commfuse {
 
-/// Returns the faults; null for none. Throws ConfigError with every mistake of the file. Whether the ranks exist is
+/// Returns the faults; null for none. Throws ConfigError with every mistake in the file. Whether the ranks exist is
 /// checked when the run starts.
 std::shared_ptr<const Faults> load_faults(std::string_view name_or_path);
 

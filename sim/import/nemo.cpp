@@ -285,7 +285,7 @@ void override_key(KeyedFile& file, std::string_view word) {
   const std::size_t begin = std::min(word.find_first_not_of('+'), word.size());
   const std::size_t equals = word.find('=');
   if (equals == std::string_view::npos || equals <= begin) {
-    throw ConfigError(fmt::format("{} changes no key; write one as in model.num_layers=2", in_quotes(word)));
+    throw ConfigError(fmt::format("{} changes no key; write one, as in model.num_layers=2", in_quotes(word)));
   }
   const std::string key(word.substr(begin, equals - begin));
   std::string_view value = word.substr(equals + 1);

@@ -28,7 +28,7 @@ struct Grid {
   std::vector<GridConstraint> constraints;
 };
 
-/// Loads all models and machines that the grid names. Throws ConfigError with every mistake of every file.
+/// Loads all models and machines that the grid names. Throws ConfigError with every mistake in every file.
 Library library_of(const Grid& grid);
 
 /// Returns true if all points of the grid are whole models, false if all are layers. Throws ConfigError for a mixture.

@@ -23,14 +23,14 @@ struct LoadedJitter {
   std::shared_ptr<const JitterTables> tables;           ///< null: no jitter
   std::array<bool, all_provenances.size()> leans_on{};  ///< by provenance: whether some parameter has it
 };
-/// Throws ConfigError with the mistakes of the file.
+/// Throws ConfigError with the mistakes in the file.
 LoadedJitter load_jitter_tables(const std::string& name);
 MonteCarloOptions monte_carlo_of(const RunChoices& run, std::shared_ptr<const JitterTables> jitter);
 
 /// The models, machines, jitters and faults of a grid. Each file is read once, however many points name it.
 class Library {
  public:
-  /// Loads everything that the settings of a point name. Throws ConfigError with the mistakes of a file, like the other
+  /// Loads everything that the settings of a point name. Throws ConfigError with the mistakes in a file, like the other
   /// members that load.
   void load(const Settings& settings);
   void load_model(const std::string& name);

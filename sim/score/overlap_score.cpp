@@ -50,7 +50,7 @@ class PairScorer {
         machines_(table, context.file_name, context.machines) {
     if (columns_.other_serials > 0) {
       tally.result().remarks.push_back(
-          fmt::format("Of several columns of serial times {} counts.", columns_.serial.name));
+          fmt::format("Several columns have serial times; the score uses {}.", columns_.serial.name));
     }
     for (const auto& implemented : columns_.implemented) {
       if (implemented.implementation == nullptr) {

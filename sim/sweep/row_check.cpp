@@ -183,10 +183,10 @@ const ResultRow& RowReader::read(std::span<const Value> values) {
     }
   }
   // A value that has disappeared would leave its old effect on the row.
-  const bool is_anew = is_first || std::ranges::any_of(changed_, [&](std::size_t i) {
-                         return std::holds_alternative<std::monostate>(values[i]);
-                       });
-  is_anew ? void(row_ = row_of(values)) : put_changed(values);
+  const bool rebuilds = is_first || std::ranges::any_of(changed_, [&](std::size_t i) {
+                          return std::holds_alternative<std::monostate>(values[i]);
+                        });
+  rebuilds ? void(row_ = row_of(values)) : put_changed(values);
   last_.resize(values.size());
   for (const std::size_t i : changed_) {
     last_[i] = values[i];

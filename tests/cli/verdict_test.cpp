@@ -269,7 +269,8 @@ TEST(ExpectCommand, LayersAndStepsHaveTheRangesOfRun) {
 TEST(ExpectCommand, ScopesRefuseFlagsOfCollectives) {
   const auto says = [](const std::string& flags) { return run_program("commfuse-sim expect " + flags).err; };
   EXPECT_EQ(says("--scope layer --sizes 1G"), "--sizes: --scope replaces collectives by layers and steps; remove it\n");
-  EXPECT_EQ(says("--scope layer --nvls off"), "--nvls: with --scope, --set gives the settings of run; remove it\n");
+  EXPECT_EQ(says("--scope layer --nvls off"),
+            "--nvls: not used with --scope, which takes the settings of run from --set; remove it\n");
   EXPECT_EQ(says("--scope layer --copy 1G"), "--copy: --scope predicts layers and steps only; remove it\n");
   EXPECT_EQ(says("--model llama-3.1-8b"), "--model: requires --scope; remove it\n");
   EXPECT_NE(says("--scope lyer").find("layer"), std::string::npos);

@@ -31,7 +31,7 @@ using MakeProgram = std::shared_ptr<const Program> (*)(std::int32_t ranks, std::
 /// uplink of twice their rate. They end after at least 12 us.
 constexpr double largest_allowed = 3e-6;
 
-/// Returns eight GPUs a node on a switch, two for each NIC, with half of the uplinks that the NICs could fill.
+/// Returns eight GPUs per node on a switch, two for each NIC, with half of the uplinks that the NICs could fill.
 Machine rails(int nodes) {
   Machine machine{.name = "rails",
                   .link = link(361, 375),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contracts of the doubles of CUDA, cuBLASLt and NCCL: what they guarantee and what they refuse. A broken contract here
-// could hide a mistake of the plugin.
+// Contracts of the test doubles of CUDA, cuBLASLt and NCCL: what they guarantee and what they refuse. A broken contract
+// could hide a bug in the plugin.
 #include <cublasLt.h>
 #include <cudaTypedefs.h>
 #include <cuda_bf16.h>
@@ -73,7 +73,7 @@ class Gate {
   std::atomic<bool> open_ = false;
 };
 
-TEST(SoftwareGpuPeers, ReachEachOtherOnceThatIsEnabled) {
+TEST(SoftwareGpuPeers, ReachEachOtherOnceEnabled) {
   int can = -1;
   EXPECT_EQ(cudaDeviceCanAccessPeer(&can, 0, 1), cudaSuccess);
   EXPECT_EQ(can, 1);
@@ -244,7 +244,7 @@ TEST(SoftwareGpuNumbers, ThreadsOfAGridVisitEveryElementOnce) {
   }
 }
 
-TEST(SoftwareGpuMemory, HoldsNanAtFirstAndIsNotUsedAfterItIsFreed) {
+TEST(SoftwareGpuMemory, HoldsNanAtFirstAndIsRefusedOnceFreed) {
   float* const at = new_memory<float>(10);
   std::array<float, 10> values{};
   ASSERT_EQ(cudaMemcpy(values.data(), at, sizeof values, cudaMemcpyDeviceToHost), cudaSuccess);
@@ -321,7 +321,7 @@ TEST(SoftwareGpuStreams, AreUsedOnlyByTheirOwnersAndWhileTheyExist) {
   EXPECT_EQ(cudaStreamCreateWithPriority(&other, cudaStreamNonBlocking, 1), cudaErrorInvalidValue);
 }
 
-TEST(SoftwareGpuStreams, EventsOrderAndTime) {
+TEST(SoftwareGpuStreams, EventsOrderWorkAndMeasureTime) {
   cudaStream_t first = new_stream();
   cudaStream_t second = new_stream();
   cudaEvent_t begin = new_event();
@@ -389,7 +389,7 @@ TEST_F(SoftwareGpuGraphs, RunTheCapturedWorkAtEveryLaunch) {
   EXPECT_EQ(cudaGraphLaunch(made, origin_), cudaErrorInvalidValue);
 }
 
-TEST_F(SoftwareGpuGraphs, EndWithEveryStreamJoined) {
+TEST_F(SoftwareGpuGraphs, RequireThatEveryStreamIsJoined) {
   fork();
   add(other_, [] {});
   EXPECT_EQ(end(), cudaErrorStreamCaptureUnjoined);
@@ -472,7 +472,8 @@ TEST(SoftwareGpuContexts, MultiprocessorsComeInGroupsOfEight) {
   EXPECT_EQ(part.sm.smCount, 24U);
   EXPECT_EQ(rest.sm.smCount, 132U - 24U);
   EXPECT_EQ(split(&part, &groups, &whole, &rest, 0, 133), CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION);
-  EXPECT_EQ(driver<PFN_cuGreenCtxStreamCreate_v12050>("cuGreenCtxStreamCreate", 12040), nullptr) << "of 12.5";
+  EXPECT_EQ(driver<PFN_cuGreenCtxStreamCreate_v12050>("cuGreenCtxStreamCreate", 12040), nullptr)
+      << "added in CUDA 12.5";
 }
 
 TEST(SoftwareGpuContexts, AreDestroyedBeforeTheProcessEndsAndAfterTheirStreams) {
@@ -513,7 +514,7 @@ class Gemm {
     EXPECT_EQ(cublasLtMatmulAlgoGetHeuristic(handle_, &what_, &layout_, &layout_, &layout_, &layout_, &wish, 8,
                                              results.data(), &count),
               CUBLAS_STATUS_SUCCESS);
-    EXPECT_EQ(results[0].state, CUBLAS_STATUS_NOT_SUPPORTED) << "callers have to look";
+    EXPECT_EQ(results[0].state, CUBLAS_STATUS_NOT_SUPPORTED) << "callers must check the state";
     algorithm_ = results[1].algo;
     needed_ = results[1].workspaceSize;
   }
@@ -549,7 +550,7 @@ TEST(SoftwareGpuGemms, AreRefusedWithoutTheirWorkspace) {
   EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
 }
 
-TEST(SoftwareGpuGemms, OutsideTheirMemoryAreAnIllegalAddress) {
+TEST(SoftwareGpuGemms, BeyondTheirMemoryReportAnIllegalAddress) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";  // the error stays with the process
   EXPECT_EXIT(
       {
@@ -790,7 +791,7 @@ TEST(SoftwareGpuNccl, MessagesOfUnequalSizesAndMissingCallsEndTheProcess) {
 }  // namespace software_gpu
 
 int main(int argc, char** argv) {
-  // NOLINTBEGIN(concurrency-mt-unsafe): before the threads
+  // NOLINTBEGIN(concurrency-mt-unsafe): no other threads run yet
   ::setenv("SOFTWARE_GPU_DEVICES", "3", 1);
   ::setenv("SOFTWARE_GPU_PATIENCE_MS", "200", 1);
   // NOLINTEND(concurrency-mt-unsafe)

@@ -51,7 +51,7 @@ TEST(Limits, CoverMovesThatChangeTheirDtype) {
 }
 
 TEST(Limits, CoverMovesOfBytes) {
-  constexpr const char* too_many = "a move has less than 2^31 rows, and units in a row";
+  constexpr const char* too_many = "a move has fewer than 2^31 rows and fewer than 2^31 units per row";
   const auto panel = [](std::int64_t rows, std::int64_t columns) {
     return Panel{4096, rows, columns, columns + 1, DType::fp32};
   };

@@ -305,7 +305,7 @@ ncclResult_t refusal(const std::vector<Operation>& operations) {
     }
     if (operation.kind != Operation::Kind::collective &&
         (operation.peer < 0 || operation.peer >= software_gpu::ranks_of(*operation.comm))) {
-      return refuse(first.comm, ncclInvalidArgument, "a peer is not one of the communicator's ranks");
+      return refuse(first.comm, ncclInvalidArgument, "a peer is not a rank of the communicator");
     }
     if (software_gpu::device_of(operation.stream) != first.comm->device) {
       return refuse(first.comm, ncclInvalidUsage, "a stream belongs to another device than the communicator");
@@ -405,7 +405,7 @@ ncclResult_t one_sided_refusal(ncclComm* comm, int peer, int signal, int context
     return status;
   }
   if (peer < 0 || peer >= software_gpu::ranks_of(*comm) || signal != 0 || context != 0) {
-    return refuse(comm, ncclInvalidArgument, "a peer, signal or context does not belong to the communicator");
+    return refuse(comm, ncclInvalidArgument, "the communicator has no such peer, signal or context");
   }
   if (std::ranges::none_of(comm->registered, &ncclComm::Registered::is_window)) {
     return refuse(comm, ncclInvalidUsage, "a signal is used before a symmetric window is registered");

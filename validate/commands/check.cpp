@@ -218,7 +218,7 @@ std::vector<CheckPoint> points_of(const CheckRequest& request) {
   return points;
 }
 
-/// Reads the schedules of files. Throws ConfigError with the mistakes of every file.
+/// Reads the schedules of files. Throws ConfigError with the mistakes in every file.
 std::vector<CheckPoint> points_of_files(const CheckRequest& request) {
   const std::uint64_t seed = seed_of("--seed", request.seed, 0);
   std::vector<CheckPoint> points;

@@ -61,8 +61,8 @@ struct ProductCall {
   Products products = Products::ascending;
   /// Limit on the multiprocessors of a library kernel; 0: all.
   int multiprocessors = 0;
-  /// Uses the algorithm that is chosen for a product of this many rows, so that the kernel of its shards can run the
-  /// whole product (T2); 0: the algorithm for its own rows.
+  /// Uses the algorithm that is chosen for a GEMM of this many rows, so that the kernel of its shards can run the
+  /// whole GEMM (T2); 0: the algorithm for its own rows.
   std::int64_t algorithm_rows = 0;
 };
 
@@ -84,7 +84,7 @@ struct FunctionCall {
 enum class AttentionKernel : std::uint8_t {
   any,       ///< cuDNN if it is installed and accepts the shape, else cuBLASLt.
   cudnn,     ///< One fused kernel; fails if there is none for the shape.
-  cublaslt,  ///< Two products of cuBLASLt and a softmax between them.
+  cublaslt,  ///< Two GEMMs of cuBLASLt and a softmax between them.
 };
 
 /// Thrown if fast attention was requested of cuDNN and cuDNN cannot compute it; what() states why.
@@ -206,7 +206,7 @@ class Driver {
   /// Waits for the end of the work before the event's last record. Requires that the event was recorded.
   virtual void wait(StreamId stream, EventId event) = 0;
   virtual void fill(StreamId stream, Address at, Bytes bytes, std::uint8_t byte) = 0;
-  /// Writes random-looking values in [-1, 1), because products of zeros would draw less power and run faster than real
+  /// Writes random-looking values in [-1, 1), because GEMMs of zeros would draw less power and run faster than real
   /// ones.
   virtual void randomize(StreamId stream, const Panel& panel, std::uint64_t seed) = 0;
   virtual void product(StreamId stream, const ProductCall& call) = 0;

@@ -31,7 +31,7 @@ struct IssueOptions {
 /// Options of executors with one GPU for each rank.
 struct RankOptions {
   LaunchMode mode = LaunchMode::stream;
-  int multiprocessors = 0;  ///< Limit for products, so that communication finds some free; 0: all.
+  int multiprocessors = 0;  ///< Limit for GEMMs, so that communication finds some free; 0: all.
   AttentionKernel attention = AttentionKernel::any;
   bool random_data = false;  ///< See IssueOptions.
   bool cold_level2 = false;  ///< See IssueOptions.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Features of NCCL by version (gpu.md 3.1). The versions of header and library may differ, so a feature requires both.
-// Puts are the exception: their functions are looked up by name, with types of our own if the header has none.
+// Features of NCCL by version. The versions of header and library may differ, so a feature requires both. Puts
+// are the exception: their functions are looked up by name, with types of our own if the header has none.
 #pragma once
 
 #include <cstdint>
@@ -66,9 +66,9 @@ struct NcclVariable {
 std::vector<NcclVariable> process_variables(const NetworkOptions& options);
 /// Returns NCCL_ALGO for making a communicator that must not use NVLS; empty otherwise.
 std::string algorithms_without_nvls(const NetworkOptions& options);
-/// Returns ncclConfig_t.graphUsageMode for communicators whose operations are captured; nothing: NCCL's default, 2,
-/// which lets graphs mix with other operations. 1 suffices here, and saves the nodes in graphs that order them with
-/// other operations.
+/// Returns ncclConfig_t.graphUsageMode for communicators whose operations are captured; nothing where NCCL's default
+/// stays in force: 2, which lets graphs mix with other operations. Mode 1 suffices here, and saves the graph nodes that
+/// order captured and other operations.
 std::optional<int> graph_usage_mode(const NetworkOptions& options, const NcclVersions& versions);
 
 }  // namespace commfuse::validate

@@ -32,9 +32,9 @@ std::vector<double> sampled(const ProbeOptions& options, const std::function<Mic
 std::vector<double> gated_samples(Device& device, const ProbeOptions& options, const std::function<void()>& issue,
                                   int parts = 1);
 
-/// Returns the number of sets of matrices to alternate between, so that no product finds its factors in the
-/// second-level cache. A product touches `bytes`, and all sets together are more than twice the size of the cache. At
-/// most 64, so factors of small products may stay in the cache.
+/// Returns the number of sets of matrices to alternate between, so that no GEMM finds its factors in the
+/// second-level cache. A GEMM touches `bytes`, and all sets together are more than twice the size of the cache. At
+/// most 64, so factors of small GEMMs may stay in the cache.
 std::size_t turns_for(Device& device, Bytes bytes);
 
 /// A matrix in the device's memory for every turn, filled.

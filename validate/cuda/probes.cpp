@@ -96,7 +96,7 @@ std::vector<ProbeRow> ask_launch(Device& device, const ProbeOptions& options) {
   return rows;
 }
 
-// --- products
+// --- GEMMs
 
 struct Size {
   std::int64_t m, n, k;
@@ -224,7 +224,7 @@ std::vector<ProbeRow> ask_links(Device& device, const ProbeOptions& options) {
 
 // --- interference
 
-/// Times a product and copies, alone and together. Copies repeat as long as the product runs.
+/// Times a GEMM and copies, alone and together. Copies repeat as long as the GEMM runs.
 class Interference {
  public:
   Interference(Device& device, const ProbeOptions& options) : device_(device), options_(options) {}
@@ -314,7 +314,7 @@ std::vector<std::byte> downloaded(Device& device, const Panel& panel) {
   return bytes;
 }
 
-/// Checks whether a whole product, computed by the kernel of its shards, has the bits of the shards, and measures its
+/// Checks whether a whole GEMM, computed by the kernel of its shards, has the bits of the shards, and measures its
 /// cost.
 std::vector<ProbeRow> ask_pinned(Device& device, const ProbeOptions& options) {
   Driver& driver = device.driver();
@@ -340,7 +340,7 @@ std::vector<ProbeRow> ask_pinned(Device& device, const ProbeOptions& options) {
       whole.algorithm_rows = height;
       try {
         cost.samples = gated_samples(device, options, [&] { driver.product(stream, whole); });
-      } catch (const std::runtime_error&) {  // the shards' algorithm does not accept the whole product
+      } catch (const std::runtime_error&) {  // the shards' algorithm does not accept the whole GEMM
         same.samples = {0.0};
         rows.push_back(std::move(same));
         continue;
@@ -403,7 +403,7 @@ class Held {
   Partition partition_;
 };
 
-/// Times a product on multiprocessors that are set apart, and one that is limited to the same number.
+/// Times a GEMM on multiprocessors that are set apart, and one that is limited to the same number.
 std::vector<ProbeRow> ask_partitions(Device& device, const ProbeOptions& options) {
   Driver& driver = device.driver();
   const Size size{4096, 7168, 8192};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Small measurements of a device, each with a number as its result: the cost of a launch, an event or a copy, the time
-// of a product on fewer multiprocessors or beside a copy, and how often a pinned algorithm produces equal bits.
+// of a GEMM on fewer multiprocessors or beside a copy, and how often a pinned algorithm produces equal bits.
 #pragma once
 
 #include <functional>

@@ -9,7 +9,7 @@ namespace commfuse::validate {
 /// Assumed, not measured; roughly those of an H100. Every call costs at least a launch.
 struct StatedCosts {
   Duration launch = std::chrono::microseconds(5);
-  FlopsPerSecond library_products{4e14};  ///< Products of cuBLASLt in bf16.
+  FlopsPerSecond library_products{4e14};  ///< GEMMs of cuBLASLt in bf16.
   FlopsPerSecond exact_products{2e11};    ///< Kernels that sum in ascending order.
   BytesPerSecond memory{2e12};
   BytesPerSecond host_link{1e10};

@@ -63,7 +63,7 @@ StreamId VirtualExecutor::stream(std::int32_t number) {
                                                  : device().stream(place, communicates);
 }
 
-/// Products need the number of multiprocessors of a partition; otherwise their waves would assume the whole device.
+/// GEMMs need the number of multiprocessors of a partition; otherwise their waves would assume the whole device.
 int VirtualExecutor::multiprocessors() const {
   if (options_.multiprocessors > 0 || options_.partition == 0) {
     return options_.multiprocessors;

@@ -22,7 +22,7 @@ struct VirtualOptions {
   /// Runs everything on one stream in the order of issue, without concurrency. Every other run must produce equal bits
   /// (T1).
   bool one_stream = false;
-  int multiprocessors = 0;  ///< Limit for products; 0: all.
+  int multiprocessors = 0;  ///< Limit for GEMMs; 0: all.
   AttentionKernel attention = AttentionKernel::any;
   /// Runs everything except messages and collectives on at least this many multiprocessors that are set apart, so that
   /// messages and collectives find the others free; 0: everything runs everywhere.

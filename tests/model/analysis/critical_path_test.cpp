@@ -63,7 +63,7 @@ TEST(CriticalPath, RunsBackThroughTheSlowTransferOfAnotherRank) {
 }
 
 TEST(CriticalPath, ACollectiveTakesTheTimeOfItsSlowestMember) {
-  // All-gather 2-11 (members 5, 9, 7), then products of 10, 10, 30.
+  // All-gather 2-11 (members 5, 9, 7), then GEMMs of 10, 10, 30.
   const Played played({{{2, 11}, {11, 21}}, {{2, 11}, {11, 21}}, {{2, 11}, {11, 41}}}, {{5, 10}, {9, 10}, {7, 30}},
                       2us);
   EXPECT_EQ(critical_path(three_ranks(Scope::gate_up, "serial"), played.costs, played.timeline),
@@ -72,7 +72,7 @@ TEST(CriticalPath, ACollectiveTakesTheTimeOfItsSlowestMember) {
 }
 
 TEST(CriticalPath, ACollectiveWaitsForItsLastArriver) {
-  // Products of 10, 25, 12 from 1 on, then a reduce-scatter 26-34.
+  // GEMMs of 10, 25, 12 from 1 on, then a reduce-scatter 26-34.
   const Played played({{{1, 11}, {26, 34}}, {{1, 26}, {26, 34}}, {{1, 13}, {26, 34}}}, {{10, 8}, {25, 8}, {12, 8}},
                       1us);
   EXPECT_EQ(critical_path(three_ranks(Scope::down, "serial"), played.costs, played.timeline),

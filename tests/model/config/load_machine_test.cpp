@@ -190,10 +190,11 @@ TEST_F(LoadMachineTest, ImpossibleWiresAreRefusedWithTheirPlace) {
   EXPECT_EQ(refusal(mesh, "kind: full_mesh", "kind: torus"),
             "machine.yaml:73:9: unknown topology 'torus'; choose nvswitch, full_mesh, pcie_tree or ring");
   EXPECT_EQ(refusal(mesh, "    rate: {value: 18.5 GB/s", "    rate: {value: 78 GB/s"),
-            "machine.yaml:55:11: 78 GB/s is more than one wire of the mesh has, 28 GB/s (nominal_rate over 7 peers); "
-            "write what a single peer gets");
-  EXPECT_EQ(refusal(mesh, "aggregate_rate: {value: 78 GB/s", "aggregate_rate: {value: 10 GB/s"),
-            "machine.yaml:57:21: 10 GB/s is less than one peer gets, 18.5 GB/s; write what all peers get together");
+            "machine.yaml:55:11: 78 GB/s exceeds one wire of the mesh, 28 GB/s (nominal_rate over 7 peers); "
+            "give the rate to a single peer");
+  EXPECT_EQ(
+      refusal(mesh, "aggregate_rate: {value: 78 GB/s", "aggregate_rate: {value: 10 GB/s"),
+      "machine.yaml:57:21: 10 GB/s is below the rate to one peer, 18.5 GB/s; give the rate to all peers together");
   EXPECT_EQ(refusal(mesh, "gpus_per_node: 8", "gpus_per_node: 65"),
             "machine.yaml:6:16: 65 GPUs are too many for a full_mesh; choose 1 to 64");
   EXPECT_EQ(refusal(box, "  root_rate:", "  #"),
@@ -277,8 +278,8 @@ TEST_F(LoadMachineTest, MistakesAboutKernelsAmongNodesAreReportedWithPlace) {
     return said.substr(said.find(' ') + 1);
   };
   EXPECT_EQ(refused("    1:\n", "    8:\n"),
-            "a100-100g-x2 has 8 GPUs a node; groups are of fewer, all of them are collective");
-  EXPECT_EQ(refused("    1:\n", "    one:\n"), "'one' is not a number of GPUs of a node; write as in 4");
+            "a100-100g-x2 has 8 GPUs per node; groups must have fewer; for all, give collective");
+  EXPECT_EQ(refused("    1:\n", "    one:\n"), "'one' is not a number of GPUs per node; write one, as in 4");
   EXPECT_EQ(refused("      ll128_across: false", "      ll128_across: perhaps").substr(0, 9), "'perhaps'");
 }
 
@@ -380,7 +381,7 @@ TEST_F(LoadMachineFromWiresTest, ImpossibleWiresAreRefused) {
   EXPECT_EQ(refusal(with_topology("  file: dgx.xml\n", "8", "500 GB/s", "600 GB/s")),
             place(0) +
                 ":9: link.peer.rate is 500 GB/s, but no pair of dgx.xml has more than 450 GB/s; give the "
-                "file of this machine, or write what a single peer gets");
+                "file of this machine, or give the rate to a single peer");
   EXPECT_EQ(refusal(with_topology("  file: dgx.xml\n  kind: nvswitch\n")),
             place(1) + ":9: a topology has either a file or a kind; remove one of them");
   EXPECT_EQ(refusal(with_topology("  file: ../dgx.xml\n")),
@@ -405,30 +406,29 @@ TEST_F(LoadMachineTest, RatesBeyondTheirWiresAreRefusedWithBoth) {
   const auto at = [](const std::string& file, const std::string& map, int below, int column) {
     return "machine.yaml:" + std::to_string(line_of(file, map) + below) + ":" + std::to_string(column) + ": ";
   };
-  const std::string remedy = "; write what a rank sends, or the rate of the wires";
+  const std::string remedy = "; lower it, or correct the rate of the wires";
   const std::string sxm = "hardware/h100-sxm.yaml";
   EXPECT_EQ(
       refusal(sxm, "nominal_rate: {value: 450 GB/s", "nominal_rate: {value: 370 GB/s"),
-      at(sxm, "  collective:", 3, 11) + "375.2 GB/s is more than there is: a GPU's nominal_rate is 370 GB/s" + remedy);
+      at(sxm, "  collective:", 3, 11) + "375.2 GB/s exceeds the wires: a GPU's nominal_rate is 370 GB/s" + remedy);
   const std::string tree = "hardware/h100-nvl.yaml";
   EXPECT_EQ(refusal(tree, "bridge_rate: {value: 63 GB/s", "bridge_rate: {value: 1 GB/s"),
             at(tree, "  collective:", 3, 11) +
-                "55.51 GB/s is more than there is: over the wires of the topology a GPU gets 1 GB/s" + remedy);
+                "55.51 GB/s exceeds the wires: over the wires of the topology a GPU gets 1 GB/s" + remedy);
   // The messages name the rate of the ring, and the rates of trees by each protocol except LL.
   const std::string cluster = "clusters/dgx-h100-x2.yaml";
   const std::string by_all = refusal(cluster, "nics_per_node: 8", "nics_per_node: 1");
-  const std::string of_nic = " is more than there is: the NIC that a node's GPUs use carries 50 GB/s" + remedy;
+  const std::string of_nic = " exceeds the wires: the NIC that a node's GPUs use carries 50 GB/s" + remedy;
   EXPECT_EQ(by_all.substr(0, by_all.find('\n')), at(cluster, "  collective:", 3, 11) + "370 GB/s" + of_nic);
   EXPECT_EQ(std::ranges::count(by_all, '\n'), 4);
   EXPECT_NE(by_all.find("112.6 GB/s" + of_nic), std::string::npos);
   // Exchanges, their small messages and all peers together are checked too.
-  EXPECT_EQ(
-      refusal(cluster, "rate: {value: 29.18 GB/s", "rate: {value: 51 GB/s"),
-      at(cluster, "    small:", 3, 13) + "51 GB/s is more than there is: a NIC's nominal_rate is 50 GB/s" + remedy);
+  EXPECT_EQ(refusal(cluster, "rate: {value: 29.18 GB/s", "rate: {value: 51 GB/s"),
+            at(cluster, "    small:", 3, 13) + "51 GB/s exceeds the wires: a NIC's nominal_rate is 50 GB/s" + remedy);
   const std::string mesh = "hardware/ascend-910b-mesh.yaml";
-  EXPECT_EQ(refusal(mesh, "aggregate_rate: {value: 78 GB/s", "aggregate_rate: {value: 197 GB/s"),
-            at(mesh, "    aggregate_rate:", 0, 21) +
-                "197 GB/s is more than there is: a GPU's nominal_rate is 196 GB/s" + remedy);
+  EXPECT_EQ(
+      refusal(mesh, "aggregate_rate: {value: 78 GB/s", "aggregate_rate: {value: 197 GB/s"),
+      at(mesh, "    aggregate_rate:", 0, 21) + "197 GB/s exceeds the wires: a GPU's nominal_rate is 196 GB/s" + remedy);
 }
 
 TEST_F(LoadMachineTest, ARingHasTwoWiresPerGpuAndNeighboursForward) {
@@ -443,8 +443,8 @@ TEST_F(LoadMachineTest, ARingHasTwoWiresPerGpuAndNeighboursForward) {
   text.replace(text.find("rate: {value: 18.5 GB/s"), 23, "rate: {value: 99 GB/s");
   std::ofstream(folder_ / "machine.yaml") << text;
   EXPECT_EQ(refusal((folder_ / "machine.yaml").string()),
-            "machine.yaml:55:11: 99 GB/s is more than one wire of the ring has, 98 GB/s (nominal_rate over 2 peers); "
-            "write what a single peer gets");
+            "machine.yaml:55:11: 99 GB/s exceeds one wire of the ring, 98 GB/s (nominal_rate over 2 peers); "
+            "give the rate to a single peer");
 }
 
 TEST_F(LoadMachineTest, RailsNeedTheRateOfALeaf) {

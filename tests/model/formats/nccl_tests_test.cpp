@@ -309,8 +309,8 @@ TEST(NcclTests, AnAttemptThatDiedBeforeItsRowsAddsNoDevices) {
 TEST(NcclTests, SeveralUnnamedRunsAreRefused) {
   const std::string table = head + "  64  2  float  sum  -1  17.1  0.0  0.0  0  16.9  0.0  0.0  0\n";
   EXPECT_EQ(why(table + table),
-            "out.txt: has 2 runs that do not say which collective was timed; split it, a file a run, each called after "
-            "its collective, as in all_gather.txt");
+            "out.txt: has 2 runs that do not say which collective was timed; split it into one file per run, each "
+            "named after its collective, as in all_gather.txt");
 }
 
 TEST(NcclTests, OldVersionsHaveNoRootAndAnErrorOfRounding) {

@@ -154,9 +154,9 @@ TEST(NcclTopology, MistakesNameTheirPlace) {
   EXPECT_EQ(told("target=\"0000:07:00.0\"", "target=\"0000:06:00.0\""),
             "a.txt:5:9: an NVLink joins this GPU to itself; name the busid of the other one");
   EXPECT_EQ(told("link_speed=\"8 GT/s\"", "link_speed=\"-8 GT/s\""),
-            "a.txt:3:5: link_speed '-8 GT/s' is not a speed of PCIe; write one as in \"16.0 GT/s PCIe\"");
+            "a.txt:3:5: link_speed '-8 GT/s' is not a speed of PCIe; write one, as in \"16.0 GT/s PCIe\"");
   EXPECT_EQ(told("link_speed=\"8 GT/s\"", "link_speed=\"0 GT/s\""),
-            "a.txt:3:5: link_speed '0 GT/s' is not a speed of PCIe; write one as in \"16.0 GT/s PCIe\"");
+            "a.txt:3:5: link_speed '0 GT/s' is not a speed of PCIe; write one, as in \"16.0 GT/s PCIe\"");
   EXPECT_EQ(told("link_width=\"16\"", "link_width=\"-16\""),
             "a.txt:3:5: link_width of pci is '-16'; write a whole number from 1 to 32");
   EXPECT_EQ(told("sm=\"70\"", "sm=\"52\""),

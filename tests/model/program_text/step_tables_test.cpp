@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The step tables of method.md, sections 1.1 to 1.3, for N = 4, follow from the lowered programs. The golden texts were
-// checked by hand, cell by cell, against those tables:
+// The step tables of the CommFuse paper for N = 4 follow from the lowered programs. The golden texts were checked by
+// hand, cell by cell, against those tables:
 //   fuse_ag_ring    Fig 6: x[0..3] are a, b, c, d; every rank's "computed / sent on / received"
 //   fuse_ag_direct  not in the paper: the products of Fig 6 in the same steps, but every rank sends only its own shard,
 //                   by shift 1, 2, 3
 //   fuse_rs_ring    Fig 7, whose slices are numbered from 1: down[3]{0} is a4, and m3 = d3 + a3 is down[2]{0,3}
-//   attention_by_query  1.4: the table of 1.3 with a core before every partial product; attended[j,r] is the output of
-//                   rank r's heads for query slice j, p0[1] is out_proj[1]{0}; the gather of fuse_ag_direct precedes it
+//   attention_by_query  fuse_rs_direct's table with a core before every partial product; attended[j,r] is the output
+//                   of rank r's heads for query slice j, p0[1] is out_proj[1]{0}; the gather of fuse_ag_direct
+//                   precedes it
 //   attention_zigzag    the same, where slice j is blocks j and 7-j of eight
-//   fuse_a2a        1.5: q[s,j] is head group j of the tokens of rank s; attention as in 1.4; each slice goes to its
-//                   owner, which adds up head groups r, r-1, r-2, r-3
+//   fuse_a2a        Alg 5: q[s,j] is head group j of the tokens of rank s; attention by query slice; each slice goes to
+//                   its owner, which adds up head groups r, r-1, r-2, r-3
 //   fuse_rs_direct  Fig 9b: p0[1] is down[1]{0}; the table's row "end" is the add in step 3
 // Schedules of other projects were checked against the order in their sources, which their files name:
 //   looped_einsum_ag, _rs            like FuseAG's and FuseRS' rings, but zeros move in step 0
@@ -121,7 +122,7 @@ TEST(StepTables, FuseAgInHalvesMultipliesWhatCameFromBothSidesTogether) {
   expect_table("fuse_ag_halves.txt", Scope::qkv, {.lanes = 2, .directions = Directions::halves});
 }
 
-TEST(StepTables, FuseAgInWholeShardsBothWaysBringsTwoAStep) {
+TEST(StepTables, FuseAgInWholeShardsBothWaysBringsTwoShardsPerStep) {
   expect_table("fuse_ag_shards.txt", Scope::qkv, {.lanes = 2, .directions = Directions::shards});
 }
 
@@ -154,7 +155,7 @@ TEST(StepTables, FuseRsInNestedRingsCrossesOutOfEveryNodeOnce) {
   expect_table("fuse_rs_nested.txt", Scope::down, {.inner = 2});
 }
 
-TEST(StepTables, SlicedGathersTheNextSliceUnderTheProductOfThisOne) {
+TEST(StepTables, SlicedGathersTheNextSliceUnderTheGemmOfThisOne) {
   StrategyOptions options;
   options.slices = 2;
   EXPECT_EQ(table_of(Scope::qkv, "sliced", options, 2),

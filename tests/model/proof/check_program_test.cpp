@@ -108,7 +108,7 @@ TEST(CheckProgram, PassesEveryScheduleOfEveryScopeOnOneToNineRanksAndOnSixteen) 
   }
 }
 
-TEST(CheckProgram, PassesEveryProvedScheduleOfTheProductSites) {
+TEST(CheckProgram, PassesEveryProvedScheduleOfTheGemmSites) {
   for (const Scope scope : {Scope::qkv, Scope::down, Scope::mlp}) {
     const Operation operation = operation_of(scope, true);
     for (const std::int32_t ranks : {1, 2, 3, 4, 5, 7, 8, 16}) {
@@ -165,7 +165,7 @@ TEST(CheckProgram, PassesAnAllGatherInPlaceFromTheRanksOwnPart) {
 }
 
 TEST(CheckProgram, PassesAProductThatAccumulatesOntoReceivedData) {
-  // The product of this ring adds to the sum that the rank has just received (method.md 1.6): slow, but correct.
+  // The product of this ring adds to the sum that the rank has just received: slow, but correct.
   Small small;
   const OpId first = small.multiply(along(small.builder.mesh(), 0, 1), small.row(small.room, 0));
   const OpId moved = small.exchange({small.row(small.room, 0)}, {small.row(small.room, 1)}, {first});

@@ -36,7 +36,7 @@ TEST(WholeNumbers, KeepTheirOrderWithoutDuplicates) {
 }
 
 TEST(WholeNumbers, EveryMistakeHasASentenceWithTheRemedy) {
-  const std::string write = " is not a whole number; write a number, a list or a range, such as 4, 2,4,8 or 1..8";
+  const std::string write = " is not a whole number; write a number, a list or a range, such as 4, 1..8 or 2,4,8";
   EXPECT_EQ(refusal(""), "--ranks: ''" + write);
   EXPECT_EQ(refusal("many"), "--ranks: 'many'" + write);
   EXPECT_EQ(refusal("-2"), "--ranks: '-2'" + write);

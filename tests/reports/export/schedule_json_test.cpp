@@ -40,10 +40,10 @@ TEST(ScheduleJson, HasTheKeysOfTheText) {
   EXPECT_EQ(json["mesh"]["tp"], 4);
   ASSERT_EQ(json["ops"].size(), program.ops.size());
   EXPECT_EQ(json["ops"][0]["id"], 0);
-  EXPECT_EQ(json["initial"][0]["row"], "0");  // an index, though this one is a number
+  EXPECT_EQ(json["initial"][0]["row"], "0");  // indices are text, even if they are numbers
 }
 
-TEST(ScheduleJson, ANameMayHoldWhatJsonEscapes) {
+TEST(ScheduleJson, NamesMayContainEscapedCharacters) {
   Program program = generated(Scope::qkv, 2, serial_strategy, {});
   program.name = "a \"quoted\" \\ name with \u00e9 and true";
   EXPECT_EQ(parse_program(schedule_json(program), "schedule.json"), program);
@@ -52,7 +52,7 @@ TEST(ScheduleJson, ANameMayHoldWhatJsonEscapes) {
   EXPECT_EQ(nlohmann::json::parse(schedule_json(program))["name"], "12");
 }
 
-TEST(ScheduleJson, AMistakeInJsonHasItsPlace) {
+TEST(ScheduleJson, ErrorsInJsonNameTheirLine) {
   std::string text = schedule_json(generated(Scope::qkv, 2, serial_strategy, {}));
   const std::size_t at = text.find("\"op\":\"collective\"");
   ASSERT_NE(at, std::string::npos) << text;

@@ -278,7 +278,7 @@ TEST_F(Calibrate, AFrameworkWithTooFewRowsIsRefused) {
   }
 }
 
-TEST_F(Calibrate, ProductsAreFittedFromATable) {
+TEST_F(Calibrate, GemmsAreFittedFromATable) {
   Accelerator truth = base().accelerator;
   GemmParameters& gemm = truth.matrix_units[index_of(DType::bf16)]->gemm;
   gemm.ramp.value = gemm.ramp.value * 3 / 2;
@@ -416,7 +416,7 @@ TEST_F(Calibrate, AnImpossibleTimeIsAFaultOfItsRow) {
   EXPECT_EQ(seen.gemm[index_of(DType::bf16)].rows[1].time, Duration{1});
 }
 
-TEST_F(Calibrate, AProductFasterThanThePeakOfTheBaseIsAFaultOfItsRow) {
+TEST_F(Calibrate, AGemmFasterThanThePeakOfTheBaseIsAFaultOfItsRow) {
   // 1024^3 takes 2.17 us at 989 TFLOP/s.
   const fs::path table = write("fast.csv",
                                "hw,dtype,m,n,k,time_us\nA,bf16,1024,1024,1024,2.1\nA,bf16,1024,1024,1024,2.0\n"

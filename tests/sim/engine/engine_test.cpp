@@ -97,9 +97,9 @@ TEST(Engine, ACollectiveStartsAtTheLastArrivalAndEndsOnAllTogether) {
 }
 
 TEST(Engine, OneSlowLinkDelaysTheRingAsTheRecurrencePredicts) {
-  // FuseAG on three ranks, with products of 10 and transfers of 4; only the link 0 -> 1 takes 25. Rank 1 has shard 0 at
+  // FuseAG on three ranks, with GEMMs of 10 and transfers of 4; only the link 0 -> 1 takes 25. Rank 1 has shard 0 at
   // 25; rank 2 gets it from rank 1 at 29, and every second exchange waits for a lane that the slow half holds:
-  //   rank 0   products 0-10, 10-20 (shard 2, arrived 4), 50-60 (shard 1: sent on by rank 2 in the second exchange)
+  //   rank 0   GEMMs 0-10, 10-20 (shard 2, arrived 4), 50-60 (shard 1: sent on by rank 2 in the second exchange)
   const Program program = one_site("commfuse", SiteKind::ag_gemm, 3);
   const auto shared = std::make_shared<const Program>(program);
   Costs costs = costs_of(program, {.gemm = 10us, .exchange = 4us});
@@ -112,7 +112,7 @@ TEST(Engine, OneSlowLinkDelaysTheRingAsTheRecurrencePredicts) {
   Recorder recorder;
   Engine{}.run(plan_of(lower(shared)), costs, recorder);
   // First exchange: 0 sends 0-25, 1 and 2 send 0-4; lanes of 0 and 1 are held until 25, the lane of 2 until 4.
-  // Second: 1 -> 2 at 25-29, 2 -> 0 at 25-29, 0 -> 1 at 25-50. The last products start at 29, 50, 29.
+  // Second: 1 -> 2 at 25-29, 2 -> 0 at 25-29, 0 -> 1 at 25-50. The last GEMMs start at 29, 50, 29.
   EXPECT_EQ(recorder.summary(0).last_end.time_since_epoch(), Duration{60us});
   EXPECT_EQ(recorder.summary(1).last_end.time_since_epoch(), Duration{60us});
   EXPECT_EQ(recorder.summary(2).last_end.time_since_epoch(), Duration{39us});

@@ -74,7 +74,7 @@ TEST(LoadFaults, MistakesNameTheirPlaceAndTheRemedy) {
             ":3:21: 'first' is not a rank; write it as in \"slow_ranks: {3: 1.2}\"");
   EXPECT_EQ(refusal("slow_links: {2-3: 2}\n"), ":3:19: '2-3' is not a link; write it as in \"slow_links: {2->3: 2}\"");
   EXPECT_EQ(refusal("links_down: {0->1: 5}\n"),
-            ":3:20: '5' is not a span of time; write one as in \"100 us..1 ms\", or \"100 us..\" for no end");
+            ":3:20: '5' is not a span of time; write one, as in \"100 us..1 ms\", or \"100 us..\" for no end");
   EXPECT_EQ(refusal("links_down: {0->1: 5 us..4 us}\n"),
             ":3:20: '5 us..4 us' ends before it begins; write the earlier time first");
   EXPECT_EQ(refusal("late_starts: {3: 9999999 s}\n"), ":3:18: '9999999 s' is too long; write a time below 9.2e6 s");

@@ -156,7 +156,7 @@ TEST(Nemo, WordsOfTheCommandLineChangeKeys) {
   EXPECT_NE(run_text(import).find("dtype: fp16"), std::string::npos);
   EXPECT_EQ(refusal(nemo, {"model.num_layers=-2"}),
             "'model.num_layers=-2': model.num_layers is '-2'; write a whole number from 1 on");
-  EXPECT_EQ(refusal(nemo, {"layers"}), "'layers' changes no key; write one as in model.num_layers=2");
+  EXPECT_EQ(refusal(nemo, {"layers"}), "'layers' changes no key; write one, as in model.num_layers=2");
 }
 
 TEST(Nemo, TheSectionOfReplicasSetsTheReductionOfGradients) {

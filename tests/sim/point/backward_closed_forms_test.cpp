@@ -52,7 +52,7 @@ TEST(BackwardClosedForms, SerialIsTheSumOfItsParts) {
   });
 }
 
-TEST(BackwardClosedForms, TheColumnProductsHideOneCollectiveEach) {
+TEST(BackwardClosedForms, TheColumnGemmsHideOneCollectiveEach) {
   for_all([](std::int32_t ranks, Duration transfer, Duration w) {
     const Duration g = ranks == 1 ? Duration{} : transfer;
     const OpCosts costs{.gemm = c, .collective = transfer, .gradient = w};
@@ -177,7 +177,7 @@ TEST(BackwardClosedForms, AsyncTpHidesNothingUnderTheGradient) {
     };
     EXPECT_EQ(makespan(SiteKind::ag_gemm_backward, Regather::again), scattered + (alone ? Duration{} : all_gather) + w);
     EXPECT_EQ(makespan(SiteKind::ag_gemm_backward, Regather::saved), scattered + w);
-    // The copy into symmetric memory comes first; the copy of the own shard runs beside the last product.
+    // The copy into symmetric memory comes first; the copy of the own shard runs beside the last GEMM.
     EXPECT_EQ(makespan(SiteKind::gemm_rs_backward, Regather::again),
               (alone ? Duration{} : a) + c + (ranks - 1) * std::max(c, p) + w);
   });

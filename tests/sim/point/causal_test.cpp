@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A causal mask makes query slices unequal: slice j of N holds (2j+1)/N^2 of the work (method.md 1.4). In sequence
-// order ranks compute different slices in one step and fall out of step; in zig-zag order all slices cost the same.
+// A causal mask makes query slices unequal: slice j of N holds (2j+1)/N^2 of the work. In sequence order ranks compute
+// different slices in one step and fall out of step; in zig-zag order all slices cost the same.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -148,7 +148,7 @@ TEST(Ulysses, NeedsHeadsAndKvHeadsThatItsRanksDivide) {
   }
 }
 
-TEST(Ulysses, MovesOneBlockOfHeadsAndTokensAStep) {
+TEST(Ulysses, MovesOneBlockOfHeadsAndTokensPerStep) {
   // 64K tokens, 10240 columns of q, k and v in bf16, eight ranks: a step moves 1/64 of them, and 1/64 of 8192 columns.
   StructureCache structures;
   Predictor predictor(structures);

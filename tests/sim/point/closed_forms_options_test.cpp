@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares the options of CommFuse with their closed forms, in whole picoseconds, for 1 to 9 ranks and transfers
-// shorter than, as long as and longer than a GEMM (method.md 1.6). c: one GEMM; p: one transfer; a: one add of a shard;
-// m: parts of a shard; g: shards a GEMM; L: lanes.
+// shorter than, as long as and longer than a GEMM. c: one GEMM; p: one transfer; a: one add of a shard; m: parts
+// of a shard; g: shards per GEMM; L: lanes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -60,7 +60,7 @@ TEST(ClosedForms, FuseAgInPartsWaitsForThePartsButMultipliesTheLastOneOnly) {
   });
 }
 
-TEST(ClosedForms, FuseAgInHalvesBothWaysTakesHalfATransferAStep) {
+TEST(ClosedForms, FuseAgInHalvesBothWaysTakesHalfATransferPerStep) {
   for_all_ranks_and_transfers(1, [](std::int32_t ranks, Duration p) {
     const StrategyOptions halves{.lanes = 2, .directions = Directions::halves};
     EXPECT_EQ(gathered(ranks, halves, p), c + (ranks - 1) * std::max(c, p / 2));
@@ -188,7 +188,7 @@ TEST(ClosedForms, FuseRsDirectSummedOnArrivalLeavesOneAddOfThreeAtTheEnd) {
   });
 }
 
-TEST(ClosedForms, FuseRsDirectInGroupsSendsTheShardsOfAProductOneByOne) {
+TEST(ClosedForms, FuseRsDirectInGroupsSendsTheShardsOfAGemmOneByOne) {
   for_all_ranks_and_transfers(2, [](std::int32_t ranks, Duration p) {
     for (const std::int32_t g : {1, 2, 3, 9}) {
       // The sizes are g, g, ..., then the rest, then the rank's own shard.
@@ -205,7 +205,7 @@ TEST(ClosedForms, FuseRsDirectInGroupsSendsTheShardsOfAProductOneByOne) {
   });
 }
 
-TEST(ClosedForms, FuseRsInHalvesBothWaysTakesHalfATransferAStep) {
+TEST(ClosedForms, FuseRsInHalvesBothWaysTakesHalfATransferPerStep) {
   for_all_ranks_and_transfers(1, [](std::int32_t ranks, Duration p) {
     StrategyOptions halves{.lanes = 2, .directions = Directions::halves};
     EXPECT_EQ(scattered(ranks, halves, p), c + (ranks - 1) * (std::max(c, p / 2) + a));
@@ -247,7 +247,7 @@ TEST(ClosedForms, FuseRsInWholeShardsBothWaysAddsUpTwoChains) {
   });
 }
 
-TEST(ClosedForms, FuseRsRingInGroupsAddsTheShardsOfAProductOneByOne) {
+TEST(ClosedForms, FuseRsRingInGroupsAddsTheShardsOfAGemmOneByOne) {
   for_all_ranks_and_transfers(2, [](std::int32_t ranks, Duration p) {
     for (const std::int32_t g : {1, 2, 3, 9}) {
       std::vector<std::int32_t> sizes = groups_of(ranks, std::min(g, ranks - 1));

@@ -57,7 +57,7 @@ TEST(ClosedForms, FuseRsDirectAddsTheSumOfItsBuffersAtTheEnd) {
   });
 }
 
-TEST(ClosedForms, FuseRsRingWithAddsOnTheComputeLanePaysAnAddAStep) {
+TEST(ClosedForms, FuseRsRingWithAddsOnTheComputeLanePaysOneAddPerStep) {
   for_all_ranks_and_transfers([](std::int32_t ranks, Duration p) {
     const Played played(one_site("commfuse", SiteKind::gemm_rs, ranks, form(Form::ring)),
                         {.gemm = c, .exchange = p, .elementwise = a});
@@ -84,7 +84,7 @@ TEST(ClosedForms, FuseRsRingWithAddsOnTheirOwnLaneFollowsItsRecurrence) {
   });
 }
 
-TEST(ClosedForms, SerialIsCollectivePlusProductOrTheProductOfOneRank) {
+TEST(ClosedForms, SerialIsCollectivePlusGemmAndOneRankIsTheGemmAlone) {
   for_all_ranks_and_transfers([](std::int32_t ranks, Duration collective) {
     for (const SiteKind kind : {SiteKind::ag_gemm, SiteKind::gemm_rs}) {
       const Played played(one_site("serial", kind, ranks), {.gemm = c, .collective = collective});
@@ -93,7 +93,7 @@ TEST(ClosedForms, SerialIsCollectivePlusProductOrTheProductOfOneRank) {
   });
 }
 
-TEST(ClosedForms, SlicingPaysOneCollectiveAndThenTheLongerOfTheTwoASlice) {
+TEST(ClosedForms, SlicingTakesGemmAndCollectiveThenTheLongerPerFurtherSlice) {
   for_all_ranks_and_transfers([](std::int32_t ranks, Duration r) {
     for (const std::int32_t slices : {1, 2, 4, 8}) {
       StrategyOptions options;
@@ -140,14 +140,14 @@ TEST(ClosedForms, LoopedEinsumScattersInOneIterationPerRank) {
 }
 
 TEST(ClosedForms, LoopedEinsumWaitsEveryIterationAndFuseAgDoesNot) {
-  // 4 ranks, c = 10 except for the first product's 25, p = 15.
+  // 4 ranks, c = 10 except for the first GEMM's 25, p = 15.
   const auto slow_first = [](const char* strategy) {
     return Played(one_site(strategy, SiteKind::ag_gemm, 4), {.gemm = 10us, .exchange = 15us},
                   [](Costs& costs) { costs.duration[1] = 25us; });
   };
-  // FuseAG: transfers end at 15, 30, 45; products 0-25, 25-35, 35-45, 45-55.
+  // FuseAG: transfers end at 15, 30, 45; GEMMs 0-25, 25-35, 35-45, 45-55.
   EXPECT_EQ(slow_first("commfuse").makespan(), Duration{55us});
-  // The loop: iterations end at 25, 40, 55; the last product at 65.
+  // The loop: iterations end at 25, 40, 55; the last GEMM at 65.
   EXPECT_EQ(slow_first("looped_einsum").makespan(), Duration{65us});
 }
 
@@ -158,7 +158,7 @@ TEST(ClosedForms, AsyncTpGathersAsFuseAgDoesAfterItsCopyIntoSymmetricMemory) {
   });
 }
 
-TEST(ClosedForms, AsyncTpScattersWithOneMoreGapWhenTheRanksAreOdd) {
+TEST(ClosedForms, AsyncTpScattersWithOneMoreGapForAnOddNumberOfRanks) {
   for_all_ranks_and_transfers([](std::int32_t ranks, Duration p) {
     const Duration sum = ranks == 1 ? Duration{} : a;
     const Duration gap = ranks > 1 && ranks % 2 == 1 ? std::min(c, p) : Duration{};
@@ -198,7 +198,7 @@ TEST(ClosedForms, RingExchangeInPairsExposesItsFirstTransferOnly) {
   });
 }
 
-TEST(ClosedForms, FusedKernelIsTheLongerOfKernelAndTransfersButForOneBlock) {
+TEST(ClosedForms, FusedKernelIsTheLongerOfKernelAndTransfersPlusOneBlock) {
   for_all_ranks_and_transfers([](std::int32_t ranks, Duration p) {
     for (const std::int32_t blocks : {1, 2, 4, 8}) {
       StrategyOptions options;
@@ -228,7 +228,7 @@ TEST(ClosedForms, TokenWeaveHidesAllButTheLastAllReduce) {
   });
 }
 
-TEST(ClosedForms, AnAllReducedMlpIsSerialOrSlicesItsSecondProduct) {
+TEST(ClosedForms, AnAllReducedMlpIsSerialOrSlicesItsSecondGemm) {
   for_all_ranks_and_transfers([](std::int32_t ranks, Duration r) {
     const Duration alone = c + a + c + a + a;
     const Played serial(one_site("serial", SiteKind::mlp_ar, ranks), {.gemm = c, .collective = r, .elementwise = a});
@@ -258,7 +258,7 @@ TEST(ClosedForms, CommFuseExposesNothingIffATransferIsNoLongerThanAGemm) {
 }
 
 TEST(ClosedForms, SlicedGatherShowsItsFirstSliceAsHeadAndTheRestAsBubble) {
-  // k = 4, c' = 10, r = 25: head 25, then a gap of 15 before each of the other three products, no tail.
+  // k = 4, c' = 10, r = 25: head 25, then a gap of 15 before each of the other three GEMMs, no tail.
   StrategyOptions options;
   options.slices = 4;
   const Breakdown parts =
@@ -271,7 +271,7 @@ TEST(ClosedForms, SlicedGatherShowsItsFirstSliceAsHeadAndTheRestAsBubble) {
 }
 
 TEST(ClosedForms, SlicedScatterShowsEverythingAsTail) {
-  // k = 4, c' = 10, r = 25: products end at 40, collectives at 10 + 4 x 25 = 110.
+  // k = 4, c' = 10, r = 25: GEMMs end at 40, collectives at 10 + 4 x 25 = 110.
   StrategyOptions options;
   options.slices = 4;
   const Breakdown parts =

@@ -61,8 +61,8 @@ TEST_P(LateTransfer, ARingGatherCatchesUpByOneStepPerEarlierShard) {
   }
 }
 
-TEST_P(LateTransfer, AGatherWithALanePerPeerDelaysOnlyOneProduct) {
-  // All shards arrive at p; the product of shard s + 1 starts at (s + 1) c.
+TEST_P(LateTransfer, AGatherWithALanePerPeerDelaysOnlyOneGemm) {
+  // All shards arrive at p; the GEMM of shard s + 1 starts at (s + 1) c.
   const std::vector<Duration> later = later_by(SiteKind::ag_gemm, {.form = Form::direct, .lanes = ranks - 1}, delay);
   for (std::int32_t step = 0; step + 1 < ranks; ++step) {
     EXPECT_EQ(later[static_cast<std::size_t>(step)], std::max(Duration{}, p + delay - (step + 1) * c)) << step;
@@ -81,7 +81,7 @@ TEST_P(LateTransfer, AScatterThatAddsBesideItsGemmsCatchesUpInEveryStep) {
   const std::vector<Duration> later =
       later_by(SiteKind::gemm_rs, {.form = Form::ring, .add_lane = LaneKind::aux}, delay);
   for (std::int32_t step = 0; step + 1 < ranks; ++step) {
-    // Product s + 3, if it exists, writes the buffer that add s + 1 reads: more than 2c - p is too much for two
+    // GEMM s + 3, if it exists, writes the buffer that add s + 1 reads: more than 2c - p is too much for two
     // buffers.
     const Duration held_up = step + 3 < ranks ? std::max(Duration{}, delay - (2 * c - p)) : Duration{};
     EXPECT_EQ(later[static_cast<std::size_t>(step)], std::max(left(delay, ranks - 1 - step), held_up)) << step;
@@ -97,7 +97,7 @@ TEST_P(LateTransfer, AScatterWithALanePerPeerIsLateOnlyByTheLastStep) {
 }
 
 TEST_P(LateTransfer, AScatterWithTwoBuffersDelaysTheGemmThatNeedsOne) {
-  // Product s + 2 writes the buffer that transfer s sends. The last two products have no such transfer before them: the
+  // GEMM s + 2 writes the buffer that transfer s sends. The last two GEMMs have no such transfer before them: the
   // last but one is sent late, and the last is that of the own shard.
   const std::vector<Duration> later = later_by(SiteKind::gemm_rs, {.form = Form::direct}, delay);
   for (std::int32_t step = 0; step + 1 < ranks; ++step) {

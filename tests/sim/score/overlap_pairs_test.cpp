@@ -159,7 +159,7 @@ TEST(OverlapPairs, UsesAndNamesTheFirstOfTwoSerialColumns) {
   ASSERT_EQ(score.pairs.size(), 1U);
   EXPECT_EQ(score.pairs[0].serial_measured_us, 600.0);
   ASSERT_FALSE(score.remarks.empty());
-  EXPECT_EQ(score.remarks[0], "Of several columns of serial times torch_us counts.");
+  EXPECT_EQ(score.remarks[0], "Several columns have serial times; the score uses torch_us.");
 }
 
 TEST(OverlapPairs, APairNamesTheCommandThatRunsIt) {

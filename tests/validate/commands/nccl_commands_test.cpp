@@ -151,7 +151,7 @@ TEST_F(NcclCommands, ProcessesWithoutARankStayIdleToTheEnd) {
 
 // A launcher may show every process the same single GPU. Both processes then take it and must detect each other.
 TEST_F(NcclCommands, ProcessesCountTheirGpusModuloTheVisibleOnes) {
-  ::setenv("SOFTWARE_GPU_DEVICES", "1", 1);  // NOLINT(concurrency-mt-unsafe): before the threads
+  ::setenv("SOFTWARE_GPU_DEVICES", "1", 1);  // NOLINT(concurrency-mt-unsafe): no other threads run yet
   const Ended ended = on_gpus(2, {"links", "--executor", "nccl"});
   for (const std::string& sentence : ended.sentences) {
     EXPECT_EQ(sentence.substr(0, 46), "ranks 0 and 1 both have the GPU here, GPU-0, b");

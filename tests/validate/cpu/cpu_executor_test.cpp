@@ -49,9 +49,9 @@ Program program_named(std::string_view operation, std::string_view strategy, std
   return program_of({&operation_named(operation), find_strategy(strategy), {}, ranks, 1});
 }
 
-/// `commfuse-validate check --executor cpu --long` runs further slices of a schedule of this form, and chains of sites
-/// in all their variants.
-bool is_more_of_the_same(const CheckPoint& point) {
+/// Returns whether only `commfuse-validate check --executor cpu --long` checks the point: schedules with more slices,
+/// and the variants of chains of sites.
+bool is_left_to_the_long_check(const CheckPoint& point) {
   const StrategyOptions& options = point.options;
   if ((point.strategy->name == "sliced" && options.slices > 2) || options.sub_slices > 2) {
     return true;
@@ -71,7 +71,7 @@ TEST_P(ThreadsOnEveryRankCount, EveryScheduleGivesTheInterpretersBitsUnderChaos)
   for (const DType dtype : {DType::bf16, DType::fp32}) {
     for (const CheckedOperation& operation : checked_operations()) {
       for (const CheckPoint& point : points_of(operation, GetParam(), dtype)) {
-        if (is_more_of_the_same(point)) {
+        if (is_left_to_the_long_check(point)) {
           continue;
         }
         const auto program = shared(program_of(point));
@@ -106,7 +106,7 @@ class OffByABit final : public Executor {
   CpuExecutor threads_;
 };
 
-TEST(Verify, AnExecutorThatIsOffByOneBitMissesEveryLevelOfEqualBits) {
+TEST(Verify, AnExecutorThatIsOffByOneBitFailsEveryBitwiseLevel) {
   const auto program = shared(program_named("ag_gemm", "commfuse", 2));
   const MakeExecutor off = [](Lowered lowered, Sizes sizes) {
     return std::make_unique<OffByABit>(std::move(lowered), std::move(sizes));
@@ -122,7 +122,7 @@ TEST(Verify, AnExecutorThatIsOffByOneBitMissesEveryLevelOfEqualBits) {
   EXPECT_EQ(verdict.moved->wrong, 4 * buffers);
 }
 
-// These mistakes make threads read and write an element at once; a sanitizer would stop at the first.
+// The planted mistakes make threads read and write an element concurrently; a sanitizer would stop at the first race.
 #ifdef __SANITIZE_THREAD__
 constexpr bool races_are_allowed = false;
 #else
@@ -207,7 +207,7 @@ TEST(CpuExecutor, AbandonsAndNamesOpsThatDoNotEndInTime) {
             "no op has completed for 0.3 s: rank 0 is busy with op 0 (exchange), rank 1 is busy with op 0 (exchange)");
 }
 
-TEST(CpuExecutor, AnEmulatedOpLastsAtLeastItsPriceAndStartsWhenItMay) {
+TEST(CpuExecutor, AnEmulatedOpStartsAfterItsWaitsAndLastsAtLeastItsPrice) {
   const auto program = shared(program_named("gemm_rs", "commfuse", 3));
   CpuExecutor executor(lower(program), checked_sizes(*program)[0],
                        {.costs = costs_of(program->ops.size(), 200us), .dilation = 2.0});

@@ -76,7 +76,8 @@ TEST(CheckRows, ATableOfAnExecutorNamesTheLevels) {
             "operation   ranks  schedule             proof  T0     T1     T-int  T2     T3\n"
             "ag_gemm         4  sliced (k=2)         ok     ok     ok     ok     ok     0.25\n"
             "ag_gemm         4  sliced (k=2)         ok     ok     ok     ok     ok     0.25\n"
-            "2 schedules right on cpu: 40 elements as the interpreter's, 20 moved, 100 in\n  bound\n");
+            "2 schedules right on cpu: 40 elements equal to the interpreter's, 20 moved\n  "
+            "unchanged, 100 in bound\n");
   fine.verdict.same_order->wrong = 1;
   EXPECT_FALSE(fine.ok());
   CheckResult unproven = unproved();
@@ -89,7 +90,7 @@ TEST(CheckRows, ATableOfAnExecutorNamesTheLevels) {
             "2 of 2 schedules failed\n");
 }
 
-TEST(CheckRows, CsvLeavesInapplicableCellsEmptyAndQuotes) {
+TEST(CheckRows, CsvQuotesTextAndLeavesInapplicableCellsEmpty) {
   const std::array results{unproved()};
   EXPECT_EQ(
       to_csv(results),

@@ -30,8 +30,9 @@ bool plainest(const StrategyOptions& options) {
   return options == plain;
 }
 
-/// Selects every kind of schedule at a single site, on a few ranks, and a few in chains of sites.
-bool is_more_of_the_same(const CheckPoint& point) {
+/// Returns whether only the long check covers the point. The test covers every kind of schedule at a single site on a
+/// few ranks, and a few kinds in chains of sites.
+bool is_left_to_the_long_check(const CheckPoint& point) {
   const std::string_view strategy = point.strategy->name;
   if ((strategy == "sliced" && point.options.slices > 2) || point.options.sub_slices > 2) {
     return true;
@@ -78,7 +79,7 @@ INSTANTIATE_TEST_SUITE_P(OneToSixteen, SomeRankCount,
                          testing::ValuesIn(slow_build ? std::vector{1, 2, 3, 4}
                                                       : std::vector{1, 2, 3, 4, 5, 7, 8, 16}));
 
-TEST_P(SomeRankCount, EveryProvedScheduleOfAProductSiteIsRight) {
+TEST_P(SomeRankCount, EveryProvedScheduleOfAGemmSiteIsRight) {
   for (const CheckedOperation& operation : checked_operations().first(2)) {
     for (const CheckPoint& point : all_points_of(operation, GetParam())) {
       expect_right(point);
@@ -100,7 +101,7 @@ const CheckedOperation& operation_named(std::string_view name) {
   return *std::ranges::find(checked_operations(), name, &CheckedOperation::name);
 }
 
-TEST_P(EveryRankCount, AllGatherAndProductIsBitwiseTheUnfusedProductOnRandomData) {
+TEST_P(EveryRankCount, AllGatherAndGemmIsBitwiseTheUnfusedGemmOnRandomData) {
   for (const DType dtype : {DType::bf16, DType::fp32}) {
     for (const CheckPoint& point : points_of(checked_operations()[0], GetParam(), dtype)) {
       const Verdict verdict = check_point(point).verdict;
@@ -241,7 +242,7 @@ TEST_P(EveryMutation, IsProvedRightExactlyWhenItRunsRight) {
   for (const CheckedOperation& operation : checked_operations()) {
     for (const CheckPoint& point : points_of(operation, GetParam(), DType::bf16)) {
       const bool chain = operation.operation.stages.size() > 1;
-      if (is_more_of_the_same(point) || (chain && !plainest(point.options))) {
+      if (is_left_to_the_long_check(point) || (chain && !plainest(point.options))) {
         continue;
       }
       for (const Mutation& mutation : mutations_of(program_of(point))) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The attention of attention.cpp with equal bits, except the last bit of exp(): in double, every sum in ascending
-// order. It is for checks: one block of threads computes one head of one query row.
+// Computes the attention of attention.cpp in double, with every sum in ascending order, so that only the last bit of
+// exp() may differ. For checks only: one block of threads computes one head of one query row.
 #include <algorithm>
 #include <cmath>
 
@@ -44,7 +44,7 @@ __device__ Query query_of(const ExactAttention& of) {
   return query;
 }
 
-/// Returns q k of the visible rows, scaled if they are going to be weights.
+/// Computes the products q k of the visible rows, scaled if a softmax follows.
 template <class In>
 __device__ void fill_scores(const ExactAttention& of, const Query& query, double* scores) {
   for (std::int64_t j = threadIdx.x; j < query.keys; j += threads) {
@@ -59,8 +59,8 @@ __device__ void fill_scores(const ExactAttention& of, const Query& query, double
   __syncthreads();
 }
 
-/// The maximum is that of std::max_element, which NaN only affects in the first place. The sum includes all values, in
-/// ascending order.
+/// Turns scores into the weights of the softmax. The maximum is that of std::max_element, which ignores NaN except in
+/// the first element. The sum includes all values, in ascending order.
 __device__ void fill_weights(const Query& query, double* weights) {
   __shared__ double shared;
   if (threadIdx.x == 0) {
@@ -134,7 +134,7 @@ std::int64_t most_keys() {
 void launch_exact_attention(cudaStream_t stream, const AttentionCall& call) {
   const AttentionLayout& layout = call.layout;
   const std::int64_t keys = groups_of(call.keys.rows, layout.batch);
-  require(keys <= most_keys(), "exact attention is for checks: fewer keys, or products blocked");
+  require(keys <= most_keys(), "exact attention supports few keys; use fewer, or blocked GEMMs");
   const auto room = static_cast<int>(std::max<std::int64_t>(keys, 1) * static_cast<std::int64_t>(sizeof(double)));
   for (const AttentionCall::Part& part : call.parts) {
     const std::int64_t blocks = part.queries.columns / layout.qkv;
@@ -147,7 +147,7 @@ void launch_exact_attention(cudaStream_t stream, const AttentionCall& call) {
       continue;
     }
     require(part.queries.rows <= most_blocks_along_x && heads <= most_blocks_along_y,
-            "exact attention has fewer than 2^31 queries, and at most 65535 heads");
+            "exact attention supports fewer than 2^31 queries and at most 65,535 heads");
     const dim3 grid(static_cast<unsigned>(part.queries.rows), static_cast<unsigned>(heads));
     const Kernel kernel = kernel_of(part.queries.dtype, call.keys.dtype, part.out.dtype);
     require(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, room), "cudaFuncSetAttribute");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that move data between virtual ranks with a given number of CTAs, and for a stated pace in the time of the
-// link.
+// Kernels that move data between virtual ranks with a given number of CTAs. With a stated pace, a move takes as long as
+// on the link.
 #include <algorithm>
 #include <array>
 #include <span>
@@ -51,17 +51,17 @@ __device__ void copy_units(const Piece& piece) {
   };
   for (std::uint32_t row = blockIdx.x * tall + (threadIdx.x >> piece.bits); row < piece.rows; row += at_once * step) {
     for (std::uint32_t column = threadIdx.x & (width - 1U); column < piece.columns; column += width) {
-      Unit held[at_once];
+      Unit loaded[at_once];
 #pragma unroll
       for (unsigned i = 0; i < at_once; ++i) {
         if (row + i * step < piece.rows) {
-          held[i] = reinterpret_cast<const Unit*>(at(piece.from, row + i * step))[column];
+          loaded[i] = reinterpret_cast<const Unit*>(at(piece.from, row + i * step))[column];
         }
       }
 #pragma unroll
       for (unsigned i = 0; i < at_once; ++i) {
         if (row + i * step < piece.rows) {
-          reinterpret_cast<Unit*>(at(piece.to, row + i * step))[column] = held[i];
+          reinterpret_cast<Unit*>(at(piece.to, row + i * step))[column] = loaded[i];
         }
       }
     }
@@ -133,7 +133,8 @@ Piece bytes_piece(Address from, Address to, std::int64_t rows, std::int64_t byte
   const auto addresses = static_cast<std::int64_t>((from | to) % 16);
   const std::int16_t unit = unit_of(rows == 1 ? addresses | bytes : addresses | bytes | from_stride | to_stride);
   constexpr std::int64_t largest = (std::int64_t{1} << 31) - 1;
-  require(rows <= largest && bytes / unit <= largest, "a move has less than 2^31 rows, and units in a row");
+  require(rows <= largest && bytes / unit <= largest,
+          "a move has fewer than 2^31 rows and fewer than 2^31 units per row");
   Piece piece{.from = {from, from_stride},
               .to = {to, to_stride},
               .rows = static_cast<std::uint32_t>(rows),
@@ -248,7 +249,7 @@ bool moves_bytes(const MoveCall::Part& part, DType wire) { return part.from.dtyp
 
 void launch_move(cudaStream_t stream, const MoveCall& call, int ctas, std::int64_t* clock) {
   require(ctas > 0 && ctas <= most_blocks_along_y,
-          "a move has 1 to 65535 CTAs");  // 32 bits count on beyond the last row
+          "a move has 1 to 65535 CTAs");  // 32-bit row counters run past the last row
   const std::vector<Piece> pieces = pieces_of(call);
   const std::int64_t hold = hold_of(call);
   const std::size_t launches = std::max<std::size_t>((pieces.size() + most_pieces - 1) / most_pieces, 1);

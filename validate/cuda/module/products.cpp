@@ -20,7 +20,7 @@ cudaDataType_t type_of(DType dtype) {
     case DType::fp32: return CUDA_R_32F;
     case DType::fp8: break;
   }
-  throw std::runtime_error("products of fp8 are not run");
+  throw std::runtime_error("GEMMs in fp8 are not supported");
 }
 
 /// Returns the largest power of two up to 256 that divides an address.

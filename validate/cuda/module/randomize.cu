@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random-looking values for timing, because the power of a product, and therefore its speed, depends on its bits.
+// Random-looking values for timing, because the power of a GEMM, and therefore its speed, depends on its bits.
 #include "validate/cuda/module/failures.h"
 #include "validate/cuda/module/kernels.h"
 #include "validate/cuda/module/numbers.cuh"
