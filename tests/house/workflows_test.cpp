@@ -92,7 +92,7 @@ TEST(Workflows, AReleaseWaitsForEverything) {
 }
 
 /// Expects that a Dockerfile copies only files of the tree or from stages above.
-void expect_image_is_made_of_what_is_there(const fs::path& path) {
+void expect_image_copies_only_existing_paths(const fs::path& path) {
   std::istringstream lines(test::contents_of(path));
   std::set<std::string> stages;
   std::set<std::string> instructions;
@@ -121,9 +121,9 @@ void expect_image_is_made_of_what_is_there(const fs::path& path) {
   }
 }
 
-TEST(Images, AreMadeOfWhatIsThereAndRunAsNobodySpecial) {
+TEST(Images, CopyOnlyExistingPathsAndRunWithoutRoot) {
   for (const char* const name : {"Dockerfile", "Dockerfile.cuda"}) {
-    expect_image_is_made_of_what_is_there(source / name);
+    expect_image_copies_only_existing_paths(source / name);
   }
 }
 

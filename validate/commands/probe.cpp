@@ -114,7 +114,7 @@ void add_probe(CLI::App& app, int& status) {
                          ->type_name("WORDS"),
                      {"all", "launch", "products", "attention", "fused", "links", "interference", "engines",
                       "partitions", "nccl", "pinned"});
-        command.add_flag("--quick", request->quick, "Fewer sizes of everything");
+        command.add_flag("--quick", request->quick, "Measure fewer sizes");
         command
             .add_option("--out", request->out, "CSV file to write, stage by stage; stages already in it are skipped")
             ->type_name("FILE");

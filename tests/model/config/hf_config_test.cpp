@@ -94,7 +94,7 @@ TEST_F(HfConfigTest, ReadsALlama) {
   EXPECT_TRUE(model.gated_mlp);
 }
 
-TEST_F(HfConfigTest, IsWhatLoadModelReadsForAJsonPath) {
+TEST_F(HfConfigTest, LoadModelReadsItFromAJsonPath) {
   std::ofstream(file_) << llama;
   EXPECT_EQ(load_model(file_.string()).hidden, 512);
   EXPECT_EQ(find_config(Catalogue::models, "tiny.json"), fs::path("tiny.json"));

@@ -73,7 +73,7 @@ TEST(CutBound, IsTheBridgeOfATreeWhereManyCrossIt) {
 
 // The bridge's rate of 30 GB/s is measured. A transfer in a kernel crosses once for both GPUs of a bridge: 6 MB at 30
 // GB/s; between the roots, 4 MB at 20.
-TEST(CutBound, AKernelTakesWhatItsBusiestWireDoesAtItsRate) {
+TEST(CutBound, AKernelIsBoundByTheTrafficOfItsBusiestWire) {
   const Machine tree = wired(test::pcie_tree());
   for (const std::int32_t blocks : {1, 2, 4}) {
     const Case fused(8, "fused_kernel", {.sub_slices = blocks});
