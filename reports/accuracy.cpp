@@ -230,8 +230,8 @@ void add(PenaltyScore& to, const PenaltyScore& from) {
 std::string penalties_section(Scores scores) {
   std::string text =
       "## The slicing penalty\n\n"
-      "Cutting the rows of a product into P parts costs P x T(m / P) / T(m), and this decides whether slicing or\n"
-      "decomposing pays. Counted are products with m / P >= 512 and n, k >= 1024. To beat is the prediction that it\n"
+      "Cutting the rows of a GEMM into P parts costs P x T(m / P) / T(m), and this decides whether slicing or\n"
+      "decomposing pays. It counts GEMMs with m / P >= 512 and n, k >= 1024. A fit must beat the prediction that it\n"
       "costs nothing, \"penalty = 1\": by at least 30%, in median and p90. Rows held out decide; where they are few,\n"
       "all rows tell more: a fit has fewer than 20 parameters, and thousands of rows.\n\n"
       "| table | P | held out: n | median, p90 | of \"penalty = 1\" | less error "

@@ -139,7 +139,7 @@ constexpr std::size_t most_ties = 4;  // kinds that are named
 std::string verdict(Rows rows, const VerdictRule& rule) {
   check(!rows.empty(), "a verdict is about something");
   const PointVerdict point = point_verdict(rows, rule);
-  check(!point.ranking.empty(), "among rows with results one can win");
+  check(!point.ranking.empty(), "at least one row with results can win");
   const ResultRow& fastest = *point.ranking.front();
   const ResultRow* const serial = serial_of(rows);
   if (serial != nullptr) {

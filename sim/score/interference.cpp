@@ -142,10 +142,10 @@ const std::vector<Ours>& ours() {
 }
 
 constexpr std::string_view remark =
-    "Of the four GPUs behind the mean and the largest slowdown two have a machine file, and the source does not give "
-    "its "
-    "layers: predicted are the products of an MLP of Llama-3.1-70B in four slices beside NCCL's collectives, on eight "
-    "A100 and H100, 2K to 32K tokens.";
+    "Two of the four GPUs behind the mean and the largest slowdown have a machine file. The source does not give its "
+    "layers, so the prediction is for the GEMMs of an MLP of Llama-3.1-70B in four slices beside NCCL's collectives, "
+    "on "
+    "eight A100 and H100, 2K to 32K tokens.";
 
 class Slowdowns {
  public:

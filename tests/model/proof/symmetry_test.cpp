@@ -75,13 +75,13 @@ void for_each_nested_schedule(std::int32_t ranks, const Visit& visit) {
 
 /// True for schedules that cut queries that all ranks have. Under a causal mask such slices need not be rotations of
 /// other ranks' slices.
-bool cuts_what_all_ranks_have(const Program& program) {
+bool cuts_queries_of_all_ranks(const Program& program) {
   const auto has = [&](const char* words) { return program.name.find(words) != std::string::npos; };
   return has("zig-zag") || (has("sliced") && has("by query"));
 }
 void expect_seen(const Program& program) {
   const std::string verdict = on_one_rank(program);
-  EXPECT_TRUE(verdict == "right" || (verdict == "not symmetric" && cuts_what_all_ranks_have(program)))
+  EXPECT_TRUE(verdict == "right" || (verdict == "not symmetric" && cuts_queries_of_all_ranks(program)))
       << where(program) << ": " << verdict;
 }
 
