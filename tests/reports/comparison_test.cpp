@@ -43,7 +43,7 @@ ResultRow row(const char* strategy, const char* parameters, Duration makespan, s
 constexpr const char* unknown = ", probability unknown (--uncertainty off)";
 
 TEST(Comparison, TheWinnerIsNamedWithItsSaving) {
-  // 1000 us against 1250 and 2000 us: 20 % and 50 % less time.
+  // 1000 us against 1250 and 2000 us: 20% and 50% less time.
   const std::vector rows{row("serial", "", 2000us), row("sliced", "k=4", 1250us), row("commfuse", "ring", 1000us)};
   EXPECT_EQ(verdict(rows),
             fmt::format("commfuse wins{}: 20.0% less time than sliced, 50.0% less time than serial.", unknown));
@@ -62,7 +62,7 @@ TEST(Comparison, TheRecommendedImplementationIsTheFastestThatSurelyPays) {
   EXPECT_EQ(verdict(std::vector{serial, unsure, implemented("flux", 900us, 0.86)}),
             "Overlap pays: 10.0% less time than serial (86% sure) with flux, the fastest implementation with a clear "
             "win (triton_distributed may take less).");
-  // A gain of 1 % is a tie, however certain, so no schedule surely pays.
+  // A gain of 1% is a tie, however certain, so no schedule surely pays.
   EXPECT_EQ(verdict(std::vector{serial, unsure, implemented("flux", 990us, 0.99)}),
             "Too close to call: 12.0% less time than serial (69% sure) with triton_distributed, the fastest "
             "implementation.");
@@ -141,7 +141,7 @@ TEST(Comparison, StrategiesOnAnAxisAreComparedWithEachOther) {
       summary(ordered),
       "Of 2 points, commfuse wins 1, 1 tie (commfuse and serial 1). A win needs more\nthan 2% and a probability of "
       "80%.\n");
-  // ln 2 over sqrt(2) x 3 %: 16 standard errors.
+  // ln 2 over sqrt(2) x 3%: 16 standard errors.
   EXPECT_EQ(verdict(std::span(ordered).first(2)), "commfuse wins (over 99% sure): 50.0% less time than serial.");
 }
 

@@ -104,7 +104,7 @@ void add_micro_flags(CLI::App& command, MicroArguments& arguments) {
                      {"bf16", "fp16", "fp32"}));
   usual(offers_words(command
                          .add_option("--only", arguments.parts,
-                                     "What to time: all, or some of products,kernels,gaps,messages,neighbours")
+                                     "Ops to time: all, or some of products,kernels,gaps,messages,neighbours")
                          ->capture_default_str()
                          ->type_name("WORDS"),
                      {"all", "products", "kernels", "gaps", "messages", "neighbours"}));

@@ -108,7 +108,7 @@ void add_probe(CLI::App& app, int& status) {
         add_device_flag(command, request->gpu, "Options");
         offers_words(command
                          .add_option("--stage", request->stages,
-                                     "What to measure: all, or some of launch, products, attention, fused, links, "
+                                     "Stages to measure: all, or some of launch, products, attention, fused, links, "
                                      "interference, engines, partitions, nccl, pinned, comma-separated")
                          ->capture_default_str()
                          ->type_name("WORDS"),
