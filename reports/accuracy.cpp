@@ -200,7 +200,7 @@ std::string gain(const Errors& errors, const Errors& of_none, double ErrorSummar
   return least > 0.0 ? fmt::format("{:.0f}%", 100.0 * (1.0 - summary_of(errors).*member / least)) : "-";
 }
 
-/// Formats "2.6, 8.3 | 4.2, 32.0 | 39 %, 74 %": our errors, the errors of a model without penalties, and the
+/// Formats "2.6, 8.3 | 4.2, 32.0 | 39%, 74%": our errors, the errors of a model without penalties, and the
 /// reductions.
 std::string penalty_cells(const std::vector<double>& errors, const std::vector<double>& of_none) {
   const ErrorSummary ours = summary_of(errors);

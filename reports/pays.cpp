@@ -43,9 +43,9 @@ std::string share(std::int64_t told, std::int64_t total) {
 
 std::string sentences(const PayScore& pays, const ErrorSummary& serial, const ErrorSummary& overlapped) {
   return fmt::format(
-      "Pairs that differ by more than {:.0f}%: overlap wins in {} and loses in {}. Predicted are {} wins and {} "
-      "losses: "
-      "balanced accuracy {:.0f}%. Of predictions that were at least {:.0f}% sure, {} came true. Errors of overlapped "
+      "Pairs that differ by more than {:.0f}%: overlap wins in {} and loses in {}. The prediction agrees for {} "
+      "wins and {} losses: balanced accuracy {:.0f}%. Of predictions that were at least {:.0f}% sure, {} came true. "
+      "Errors of overlapped "
       "kernels: median {:.1f}%, p90 {:.1f}%, {} times; of serial pairs: median {:.1f}%, p90 {:.1f}%, {} times.",
       100.0 * PayScore::least_difference, pays.wins, pays.losses, share(pays.wins_told, pays.wins),
       share(pays.losses_told, pays.losses), 100.0 * pays.balanced_accuracy(), 100.0 * PayScore::is_sure,

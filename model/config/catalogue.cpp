@@ -48,7 +48,7 @@ std::span<const std::string_view> folders_of(Catalogue catalogue) {
   return {};
 }
 
-constexpr std::string_view one_of(Catalogue catalogue) {
+constexpr std::string_view noun_of(Catalogue catalogue) {
   switch (catalogue) {
     case Catalogue::models: return "model";
     case Catalogue::hardware:
@@ -122,11 +122,11 @@ fs::path folder_of_module() {
 
 std::string unknown_name(Catalogue catalogue, std::string_view name, const std::vector<std::string>& names) {
   const std::vector<std::string_view> known(names.begin(), names.end());
-  std::string message = fmt::format("unknown {} {}; ", one_of(catalogue), in_quotes(name));
+  std::string message = fmt::format("unknown {} {}; ", noun_of(catalogue), in_quotes(name));
   if (const std::optional<std::string> near = nearest_of_family(name, known)) {
     message += fmt::format("did you mean '{}'? ", *near);
   }
-  return message + fmt::format("known: {}; a path holds '/' or ends in .yaml{}", fmt::join(names, ", "),
+  return message + fmt::format("known: {}; a path contains '/' or ends in .yaml{}", fmt::join(names, ", "),
                                may_be_json(catalogue) ? " or .json" : "");
 }
 
@@ -180,7 +180,7 @@ std::vector<std::string> known_names(Catalogue catalogue) {
 fs::path find_config(Catalogue catalogue, std::string_view name_or_path) {
   if (name_or_path.empty()) {
     throw ConfigError(
-        fmt::format("the {} has no name; known: {}", one_of(catalogue), fmt::join(known_names(catalogue), ", ")));
+        fmt::format("the {} name is empty; known: {}", noun_of(catalogue), fmt::join(known_names(catalogue), ", ")));
   }
   if (is_path(catalogue, name_or_path)) {
     return name_or_path;
@@ -214,21 +214,22 @@ std::string file_or_known(Catalogue catalogue, const std::string& name_or_path) 
 }
 
 std::optional<SizedCluster> sized_cluster(std::string_view name) {
-  constexpr int most_nodes = 100'000;
+  constexpr int max_nodes = 100'000;
   const std::size_t at = name.rfind("-x");
   const std::string_view digits = at == std::string_view::npos ? std::string_view{} : name.substr(at + 2);
   int nodes = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), nodes);
   if (digits.empty() || error != std::errc{} || end != digits.data() + digits.size() || nodes < 2 ||
-      nodes > most_nodes) {
+      nodes > max_nodes) {
     return std::nullopt;
   }
   const std::vector<std::string> names = known_names(Catalogue::hardware);
-  std::string of_two = fmt::format("{}-x2", name.substr(0, at));
+  std::string two_nodes = fmt::format("{}-x2", name.substr(0, at));
   const auto is_known = [&](std::string_view known) {
     return std::find(names.begin(), names.end(), known) != names.end();
   };
-  return is_known(of_two) && !is_known(name) ? std::optional(SizedCluster{std::move(of_two), nodes}) : std::nullopt;
+  return is_known(two_nodes) && !is_known(name) ? std::optional(SizedCluster{std::move(two_nodes), nodes})
+                                                : std::nullopt;
 }
 
 std::string from_anywhere(Catalogue catalogue, const std::string& name_or_path) {

@@ -32,7 +32,7 @@ class Reader {
   explicit Reader(const std::string& path) : file_(path), type_(model_type()), family_(family_of_type()) {}
 
   HfModel read() {
-    refuse_what_is_no_decoder();
+    require_decoder();
     Transformer model;
     model.name = name();
     model.layers = file_.count({"num_hidden_layers", "n_layer", "n_layers", "num_layers"}, layer_range);
@@ -54,8 +54,8 @@ class Reader {
     model.ffn = ffn(model);
     model.weights = read_hf_quantization(file_, model);
     file_.finish();
-    say_how_weights_are_kept(model);
-    say_what_is_left_out();
+    report_weight_storage(model);
+    report_ignored_parts();
     std::vector<std::string> keys = unused();
     return {.model = std::move(model), .doubts = doubts_, .notes = file_.notes(), .unused = std::move(keys)};
   }
@@ -78,7 +78,7 @@ class Reader {
 
   void doubt(std::string_view message) { doubts_.push_back(fmt::format("{}: {}", file_.path(), message)); }
 
-  void refuse_what_is_no_decoder() {
+  void require_decoder() {
     if (file_.flag({"is_encoder_decoder"})) {
       file_.mistake(fmt::format("{} is true: only decoders are supported; choose a decoder-only model",
                                 file_.in_file("is_encoder_decoder")));
@@ -304,7 +304,7 @@ class Reader {
                                       : file_.count(keys, model_size_range);
   }
 
-  void say_what_is_left_out() {
+  void report_ignored_parts() {
     for (const std::string_view key :
          {"num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules", "mtp_num_layers", "mtp_layers"}) {
       const std::optional<std::int64_t> layers = file_.optional_count({key}, {0, layer_range.most});
@@ -318,7 +318,7 @@ class Reader {
                     "mtp_loss_scaling_factor"});
   }
 
-  void say_how_weights_are_kept(const Transformer& model) {
+  void report_weight_storage(const Transformer& model) {
     if (model.weights) {
       const WeightFormat& format = *model.weights;
       std::string but;

@@ -27,9 +27,9 @@ constexpr std::size_t largest_file = std::size_t{16} << 20U;
   throw ConfigError(fmt::format("{}: {}", path, message));
 }
 
-/// Replaces numbers that Python writes but JSON does not allow, outside of texts, with null or 0. Blanks keep the
-/// length, so that places in messages stay correct.
-void replace_what_python_writes(std::string& text) {
+/// Replaces NaN and the infinities, which Python writes but JSON does not allow, with 0 or null, outside of strings.
+/// Blanks keep the length, so that places in messages stay correct.
+void replace_python_numbers(std::string& text) {
   bool in_text = false;
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] == '"') {
@@ -53,7 +53,7 @@ Json parse(const std::string& path) {
   if (text.size() > largest_file) {
     refuse(path, "the file is larger than 16 MiB; give the config.json of a model");
   }
-  replace_what_python_writes(text);
+  replace_python_numbers(text);
   Json json;
   try {
     guard_json(text, path,
@@ -66,7 +66,7 @@ Json parse(const std::string& path) {
     refuse(path, "a number is out of range; correct it, or fetch the file again");
   }
   if (!json.is_object()) {
-    refuse(path, "the top of the file is not an object; give a config.json of a model");
+    refuse(path, "the top level is not an object; give a config.json of a model");
   }
   return json;
 }

@@ -55,7 +55,7 @@ struct GemmSize {
 
 /// The estimate with its intermediate results, so that a report can explain it.
 struct GemmEstimate {
-  Duration time{};  ///< Time on the device without launch; never below the kernel floor.
+  Duration time{};  ///< Time on the device without launch time; never below the kernel floor.
   int tile_m = 0;   ///< Fastest of a few tiles and splits.
   int tile_n = 0;
   int splits = 1;               ///< Parts of the k loop, each on a separate SM.

@@ -72,7 +72,7 @@ Limit limit_of_message(const PricedShape& shape, const Machine& machine, int ran
 /// Returns the name of the rows in the tables of this kind.
 std::string_view rows_of(PricedKind kind) {
   switch (kind) {
-    case PricedKind::product: return "products";
+    case PricedKind::product: return "GEMMs";
     case PricedKind::attention: return "attention";
     case PricedKind::memory_bound: return "memory-bound kernels";
     case PricedKind::exchange: return "exchanges";

@@ -57,7 +57,7 @@ Limit limit_of(const PricedShape& shape, const Machine& machine, int ranks);
 double residual_of(const PricedShape& shape, const Machine& machine, int ranks);
 
 /// Lists the shapes of a program below half of the smallest or above twice the largest size of a fit, or among a number
-/// of ranks that the fit did not include: one sentence per kind and size, "m 131,072: products were measured up to
+/// of ranks that the fit did not include: one sentence per kind and size, "m 131,072: GEMMs were measured up to
 /// 16,384". Shapes without a fit are not reported here; the default residual covers them.
 std::vector<std::string> outside_fit(const Program& program, const Sizes& sizes, const Machine& machine);
 

@@ -14,7 +14,7 @@
 
 namespace commfuse {
 
-/// One call on all SMs, without launch. `op` is the table's word: part of the key that selects the held-out rows.
+/// One call on all SMs, without launch time. `op` is the table's word: part of the key that selects the held-out rows.
 struct MeasuredFrameworkKernel {
   std::string op;
   FrameworkKernelSize size;

@@ -14,7 +14,7 @@
 
 namespace commfuse {
 
-/// One call on all SMs, without launch.
+/// One call on all SMs, without launch time.
 struct MeasuredGemm {
   GemmSize size;
   Duration time{};
@@ -34,7 +34,7 @@ struct GemmFitOptions {
 struct GemmFit {
   GemmParameters parameters;                       ///< each with its standard error and provenance
   std::vector<FittedParameter> fitted_parameters;  ///< all parameters, or with few sizes those that moved
-  std::vector<std::string> left;      ///< names of parameters that few sizes do not decide; their values are unchanged
+  std::vector<std::string> left;      ///< parameters that few sizes cannot determine; their values are unchanged
   double distance = 0.0;              ///< with few sizes: distance of the machine from its base (prior_fit.h)
   bool has_few = false;               ///< all rows are fitted, none is held out
   std::vector<MeasuredGemm> medians;  ///< with few sizes: the fitted rows, one per size

@@ -12,7 +12,7 @@
 
 namespace commfuse {
 
-/// One kernel on all SMs, without launch.
+/// One kernel on all SMs, without launch time.
 struct MeasuredTraffic {
   Bytes traffic;  ///< bytes read and written
   Duration time{};

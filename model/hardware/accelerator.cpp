@@ -24,8 +24,7 @@ void require_supported(const Accelerator& accelerator, DType dtype) {
       choices += fmt::format("{}{}", choices.empty() ? "" : ", ", name_of(other));
     }
   }
-  throw ConfigError(
-      fmt::format("{} has no matrix products in {}; choose one of {}", accelerator.name, name_of(dtype), choices));
+  throw ConfigError(fmt::format("{} has no GEMMs in {}; choose one of {}", accelerator.name, name_of(dtype), choices));
 }
 
 }  // namespace commfuse

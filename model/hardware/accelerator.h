@@ -114,7 +114,7 @@ struct Accelerator {
   /// Share of the HBM bandwidth that adds, packs and norms reach, in (0, 1].
   Parameter<double> memory_bound_efficiency;
   Parameter<BytesPerSecond> sm_bandwidth;  ///< HBM bytes per second that a single SM can move.
-  Parameter<Duration> kernel_floor;        ///< Shortest time of any kernel on the device, without launch.
+  Parameter<Duration> kernel_floor;        ///< Shortest time of any kernel on the device, without launch time.
   Parameter<Duration> launch_cost;         ///< Host lane: issuing one kernel.
   Parameter<Duration> event_cost;          ///< Host lane: one event record with its stream wait.
   Parameter<Duration> graph_launch_cost;   ///< Host lane: launching a whole captured graph, once.

@@ -13,7 +13,7 @@ namespace commfuse {
 
 namespace {
 
-/// A generation of PCIe: GT/s of a lane, and GB/s of 16 lanes in one direction, after line coding and rounded as usual.
+/// A generation of PCIe: GT/s per lane, and the usual rounded GB/s of 16 lanes in one direction after line coding.
 struct Generation {
   double gigatransfers = 0.0;
   double gigabytes_of_16 = 0.0;

@@ -27,11 +27,11 @@ struct Arrival {
   int link = 0;
 };
 
-/// Ways from one GPU. A stop is a vertex or, numbered above the vertices, a GPU that was reached over its NIC, where a
-/// route ends.
-class Ways {
+/// Shortest paths from one GPU. A stop is a vertex, or a GPU reached over its NIC; the latter ends a route and has a
+/// number above those of the vertices.
+class ShortestPaths {
  public:
-  Ways(const Topology& topology, int start)
+  ShortestPaths(const Topology& topology, int start)
       : topology_(topology),
         start_(start),
         arrivals_(topology.vertices.size() + static_cast<std::size_t>(topology.gpus)),
@@ -46,9 +46,9 @@ class Ways {
                                    boost::distance_map(distances_.data()).distance_inf(unreached));
   }
 
-  [[nodiscard]] bool reach(int gpu) const { return distance(stop_of(gpu)) != unreached; }
+  [[nodiscard]] bool reaches(int gpu) const { return distance(stop_of(gpu)) != unreached; }
 
-  /// Walks back from `gpu` to the start, always to the lowest vertex on a shortest way, because Boost's own
+  /// Walks back from `gpu` to the start, always to the lowest vertex on a shortest path, because Boost's own
   /// predecessors would depend on the order of its heap.
   [[nodiscard]] Route to(int gpu) const {
     Route route;
@@ -86,7 +86,7 @@ class Ways {
     arrivals_[static_cast<std::size_t>(stop)].push_back({from, link});
   }
 
-  /// Returns the stop at which the shortest way to a GPU arrives. Inside a node it avoids the NIC if another way
+  /// Returns the stop at which the shortest path to a GPU arrives. Inside a node it avoids the NIC if another path
   /// exists.
   [[nodiscard]] int stop_of(int gpu) const {
     if (vertex(gpu).node == vertex(start_).node && distance(gpu) != unreached) {
@@ -117,11 +117,11 @@ class Ways {
 
 std::vector<std::optional<Route>> routes_from(const Topology& topology, int gpu) {
   check(gpu >= 0 && gpu < topology.gpus, "a route starts at a GPU");
-  const Ways ways(topology, gpu);
+  const ShortestPaths paths(topology, gpu);
   std::vector<std::optional<Route>> routes(static_cast<std::size_t>(topology.gpus));
   for (int other = 0; other < topology.gpus; ++other) {
-    if (other != gpu && ways.reach(other)) {
-      routes[static_cast<std::size_t>(other)] = ways.to(other);
+    if (other != gpu && paths.reaches(other)) {
+      routes[static_cast<std::size_t>(other)] = paths.to(other);
     }
   }
   return routes;
@@ -130,8 +130,8 @@ std::vector<std::optional<Route>> routes_from(const Topology& topology, int gpu)
 std::optional<Route> route_between(const Topology& topology, int gpu_a, int gpu_b) {
   check(gpu_a >= 0 && gpu_a < topology.gpus && gpu_b >= 0 && gpu_b < topology.gpus && gpu_a != gpu_b,
         "a route joins two different GPUs");
-  const Ways ways(topology, gpu_a);
-  return ways.reach(gpu_b) ? std::optional(ways.to(gpu_b)) : std::nullopt;
+  const ShortestPaths paths(topology, gpu_a);
+  return paths.reaches(gpu_b) ? std::optional(paths.to(gpu_b)) : std::nullopt;
 }
 
 KnownRoutes::KnownRoutes(std::shared_ptr<const Topology> topology)
@@ -156,9 +156,9 @@ std::span<const int> KnownRoutes::links(int from, int to) {
 }
 
 std::optional<int> unreachable_gpu(const Topology& topology) {
-  const Ways ways(topology, 0);
+  const ShortestPaths paths(topology, 0);
   for (int gpu = 1; gpu < topology.gpus; ++gpu) {
-    if (!ways.reach(gpu)) {
+    if (!paths.reaches(gpu)) {
       return gpu;
     }
   }

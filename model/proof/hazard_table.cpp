@@ -194,7 +194,7 @@ bool HazardTable::has_hazard(const Program& changed, OpId op) const {
   return false;
 }
 
-bool HazardTable::has_hazard(const Program& changed, std::span<const OpId> now) const {
+bool HazardTable::has_hazard(const Program& changed, std::span<const OpId> new_ids) const {
   Walk walk(changed.lanes.size());
   std::vector<Order> orders;
   for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
@@ -206,7 +206,7 @@ bool HazardTable::has_hazard(const Program& changed, std::span<const OpId> now) 
     for (Cell cell = 0; cell < cells_.count(); ++cell) {
       walk.begin(orders.front(), table.written_before[static_cast<std::size_t>(cell)]);
       for (const Access& access : accesses_of(table, cell)) {
-        const OpId op = now.empty() ? access.op : now[position(access.op)];
+        const OpId op = new_ids.empty() ? access.op : new_ids[position(access.op)];
         if (op != left_out && walk.visit(op, access.kind)) {
           return true;
         }

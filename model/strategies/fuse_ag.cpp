@@ -55,7 +55,7 @@ class Products {
 
 }  // namespace
 
-Done multiply_what_comes(const Stage& stage, std::int32_t group, const Bring& bring) {
+Done multiply_arrivals(const Stage& stage, std::int32_t group, const Bring& bring) {
   Products products(stage, group);
   Pieces next;
   Pieces after;

@@ -30,6 +30,6 @@ using Pieces = std::vector<Piece>;
 using Bring = std::function<void(std::int32_t step, Pieces& pieces)>;
 
 /// Adds the GEMMs: N of them, or fewer in groups. With groups of more than one shard, pieces are whole shards.
-Done multiply_what_comes(const Stage& stage, std::int32_t group, const Bring& bring);
+Done multiply_arrivals(const Stage& stage, std::int32_t group, const Bring& bring);
 
 }  // namespace commfuse

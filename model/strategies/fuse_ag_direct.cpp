@@ -45,7 +45,7 @@ Done fuse_ag_direct(const Stage& stage, const StrategyOptions& options) {
     return pieces;
   };
   std::vector<Pieces> sent;  // by distance - 1
-  return multiply_what_comes(stage, options.group, [&](std::int32_t step, Pieces& pieces) {
+  return multiply_arrivals(stage, options.group, [&](std::int32_t step, Pieces& pieces) {
     // One transfer per lane is under way before the first is awaited.
     const std::int32_t ahead = std::min(stage.ranks - 1, step + options.lanes - 1);
     while (static_cast<std::int32_t>(sent.size()) < ahead) {

@@ -32,7 +32,7 @@ Done fuse_ag_nested(const Stage& stage, const StrategyOptions& options) {
                              .wire = options.dtype,
                              .waits = round == 1 ? stage.ready : std::vector<OpId>{}});
   };
-  return multiply_what_comes(stage, 1, [&](std::int32_t step, Pieces& pieces) {
+  return multiply_arrivals(stage, 1, [&](std::int32_t step, Pieces& pieces) {
     if (step == stage.ranks) {
       return;
     }

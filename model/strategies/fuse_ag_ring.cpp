@@ -60,7 +60,7 @@ Done fuse_ag_ring(const Stage& stage, const StrategyOptions& options) {
   std::int32_t row = 0;
   CommLanes lanes(options.lanes);
   builder.expect(std::int64_t{2} * stage.ranks * chains_of(tracks));
-  return multiply_what_comes(stage, options.group, [&](std::int32_t step, Pieces& pieces) {
+  return multiply_arrivals(stage, options.group, [&](std::int32_t step, Pieces& pieces) {
     for (const Track& track : tracks) {
       if (step > track.reach) {
         continue;

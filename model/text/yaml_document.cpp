@@ -173,8 +173,7 @@ YamlDocument parse_yaml(const std::string& path, const std::string& text) {
         at_place(path, place_of(error.mark), fmt::format("not valid YAML ({}); correct it there", error.msg)));
   }
   if (document.nodes[0].kind != YamlKind::map) {
-    throw ConfigError(
-        at_place(path, document.nodes[0].place, "the top of the file is not a map; write 'key: value' lines"));
+    throw ConfigError(at_place(path, document.nodes[0].place, "the top level is not a map; write 'key: value' lines"));
   }
   return document;
 }

@@ -49,7 +49,7 @@ void add_roof(const Roofline& roofline, Figure& figure) {
                                      Anchor::end});
 }
 
-void add_products(const Roofline& roofline, Figure& figure) {
+void add_gemms(const Roofline& roofline, Figure& figure) {
   std::vector<std::string> names;
   std::vector<PointsMark> marks;
   for (const RoofedProduct& product : roofline.products) {
@@ -78,7 +78,7 @@ void add_products(const Roofline& roofline, Figure& figure) {
 }  // namespace
 
 Figure roofline_figure(const Roofline& roofline, std::string id) {
-  check(!roofline.products.empty(), "a roofline shows products");
+  check(!roofline.products.empty(), "a roofline shows GEMMs");
   Figure figure;
   figure.id = std::move(id);
   figure.height = 300.0;
@@ -108,7 +108,7 @@ Figure roofline_figure(const Roofline& roofline, std::string id) {
   figure.y.ticks = log_ticks(figure.y.low, figure.y.high);
   figure.data.columns = {"schedule", "shape", "count", "flops_per_byte", "flops_per_s"};
   add_roof(roofline, figure);
-  add_products(roofline, figure);
+  add_gemms(roofline, figure);
   return figure;
 }
 

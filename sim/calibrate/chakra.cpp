@@ -197,7 +197,7 @@ bool is_chakra_trace(const fs::path& path) {
 Profile read_chakra(const fs::path& path) {
   if (is_chakra_json(path)) {
     throw ConfigError(
-        fmt::format("{}: an execution trace of PyTorch, which holds no times of kernels; give the trace of PyTorch's "
+        fmt::format("{}: a PyTorch execution trace, which has no kernel times; give the trace of PyTorch's "
                     "profiler of the same run, or the .et that chakra_trace_link and chakra_converter make of both",
                     path.string()));
   }

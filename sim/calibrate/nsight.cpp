@@ -420,7 +420,7 @@ Profile read_nsight_database(const fs::path& path) {
       throw ConfigError(fmt::format("{}: another process is writing it; wait until it ends", path.string()));
     }
     throw ConfigError(
-        fmt::format("{}: cannot be read as an export of Nsight Systems ({}); export the report again with "
+        fmt::format("{}: cannot be read as a Nsight Systems export ({}); export the report again with "
                     "nsys export --type sqlite",
                     path.string(), error.what()));
   }

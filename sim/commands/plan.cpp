@@ -80,7 +80,7 @@ void write_plan(const CapacityPlan& plan, const std::string& by_flags, std::stri
 /// layout.
 std::optional<StepEvidence> evidence_for(const MeasuredArguments& measured, const PlanFile& file) {
   std::optional<StepEvidence> evidence;
-  for (const GpuOffer& offer : file.gpus) {  // the name of a node means the offered cluster of such nodes
+  for (const GpuOffer& offer : file.gpus) {  // for an offered cluster, the step may name its node
     if (const std::optional<MeasuredStep> step = measured_of(measured, nullptr, offer.machine.text("hardware"));
         step && (!evidence || step->settings.text("hardware") == offer.machine.text("hardware"))) {
       evidence = evidence_of(*step);
@@ -97,7 +97,7 @@ Answer run_plan(const PlanRequest& request, Caller& caller) {
     throw ConfigError(request.file.empty()
                           ? "no plan; give a file, a name in configs/plans, or --model, --tokens, --gpus, --price and "
                             "--deadline"
-                          : "a plan file cannot be combined with flags of a plan; remove the flags, or the file");
+                          : "a plan file cannot be combined with plan flags; remove the flags, or the file");
   }
   const std::string by_flags = request.file.empty() ? plan_of(flags) : "";
   const PlanFile file =
@@ -143,7 +143,7 @@ void add_plan(CLI::App& app, Caller& caller) {
     add("--price", request->flags.price, "Price of a GPU-hour, as in 2.80");
     add("--deadline", request->flags.deadline, "Longest time for training, as in 90d");
     add("--budget", request->flags.budget, "Highest cost, as in 3M");
-    add("--available", request->flags.available, "Largest number of GPUs (default 8192 or one node)");
+    add("--available", request->flags.available, "Largest number of GPUs (default 8192; without a network, one node)");
     for (const Field& field : run_fields()) {
       if (is_plan_setting(field)) {
         add_setting_flag(command, field, request->settings)->group(group)->default_str("");
@@ -159,7 +159,7 @@ void add_plan(CLI::App& app, Caller& caller) {
               ->type_name("FOLDER"));
     command.footer(
         "The file states what to train, the deadline or the budget, and which GPUs are\n"
-        "available at which price. docs/plan.md explains how to write one; commfuse-sim\n"
+        "available at what price. docs/plan.md explains how to write one; commfuse-sim\n"
         "config explain plan lists its keys. Exits with 4 if no option meets the limits.\n"
         "\n"
         "Examples:\n"

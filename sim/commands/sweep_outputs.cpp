@@ -139,7 +139,7 @@ void say_report_is_missing(const StoreReader& store, Caller& caller) {
                   store.counts().rows, most_rows_shown, folder.string(), (folder / "report.html").string()));
 }
 
-void say_what_is_missing(const Sweep& sweep, const StoreReader& store, Caller& caller) {
+void report_missing_outputs(const Sweep& sweep, const StoreReader& store, Caller& caller) {
   const std::size_t rows = store.counts().rows;
   if (sweep.writes("report")) {
     say_report_is_missing(store, caller);
@@ -195,7 +195,7 @@ Answer outputs_of_layers(const Sweep& sweep, StoreReader& store, const SweepFold
   Answer answer{.code = code_of(store), .layers = layers_in(store)};
   if (store.counts().rows > most_rows_shown) {
     folder.write(files);
-    say_what_is_missing(sweep, store, caller);
+    report_missing_outputs(sweep, store, caller);
     answer.write = layer_writer(store, [text = summary_of(store)](std::string_view /*format*/) { return text; });
     return answer;
   }

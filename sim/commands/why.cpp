@@ -40,7 +40,7 @@ struct WhyRequest {
 };
 
 /// Returns the number of parameters to print.
-std::size_t most_of(const std::string& text) {
+std::size_t parameter_count_of(const std::string& text) {
   const std::optional<std::int64_t> number = parse_integer(text);
   if (!number || *number < 0) {
     throw ConfigError(
@@ -77,7 +77,7 @@ const ResultRow& fastest(const std::vector<ResultRow>& rows) {
 int why(const WhyRequest& request) {
   constexpr std::array<std::string_view, 2> formats{"text", "json"};
   require_word("--output", request.format, formats, "format");
-  const std::size_t most_parameters = most_of(request.most_parameters);
+  const std::size_t most_parameters = parameter_count_of(request.most_parameters);
   const Settings settings = settings_of(request.settings);
   Library library;
   library.load(settings);
@@ -113,7 +113,7 @@ void add_why(CLI::App& app, int& status) {
                        {"text", "json"}));
     usual(command
               .add_option("--most", request->most_parameters,
-                          "text: number of parameters to list, the most sensitive first")
+                          "text: number of parameters to list, largest sensitivity first")
               ->group("Grid and output")
               ->type_name("COUNT")
               ->capture_default_str()

@@ -326,7 +326,7 @@ std::string dtype_of(KeyedFile& file, std::vector<std::string>& notes) {
   }
   const Entry* const entry = file.first_of({"training.mixed_precision_param"});
   if (is_eight_bits) {
-    notes.emplace_back("8-bit products: all linear layers are simulated in fp8, those that filter_fqns leaves out too");
+    notes.emplace_back("8-bit GEMMs: all linear layers are simulated in fp8, those that filter_fqns leaves out too");
     return "fp8";
   }
   return entry == nullptr ? "bf16" : dtype_in(*entry);

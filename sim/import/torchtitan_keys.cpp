@@ -26,7 +26,7 @@ constexpr std::array irrelevant{
     Irrelevant{"kernels come from the machine's table, compiled or not",
                "compile.backend compile.mode parallelism.enable_compiled_autograd training.enable_compiled_autograd "
                "experimental.enable_compiled_autograd"},
-    Irrelevant{"scales of 8-bit products",
+    Irrelevant{"scales of 8-bit GEMMs",
                "float8.precompute_* float8.force_recompute_fp8_weight_in_bwd float8.recipe_name float8.filter_fqns "
                "float8.moe_fqns* float8.emulate float8.scaling_type* mx.* quantize.*"},
     Irrelevant{"recomputation within a layer",

@@ -28,7 +28,7 @@ void score_attention(const Table& table, Context& context, Tally& tally) {
     if (known.machine == nullptr) {
       tally.skip(known.why_not);
     } else if (!has_dtype || !known.machine->accelerator.supports(size.dtype)) {
-      tally.skip(fmt::format("{} has no products in {}", known.machine->name, row.text(columns.dtype)));
+      tally.skip(fmt::format("{} has no GEMMs in {}", known.machine->name, row.text(columns.dtype)));
     } else {
       const Accelerator& accelerator = known.machine->accelerator;
       const std::string_view part = size.seq >= 1024 ? "sequence >= 1K" : "sequence < 1K";

@@ -60,8 +60,7 @@ void score_gemm_ar(const Table& table, Context& context, Tally& tally) {
     }
     const Accelerator& accelerator = known.machine->accelerator;
     if (degree > known.machine->gpus_per_node || !accelerator.supports(size.dtype)) {
-      tally.skip(
-          fmt::format("{} has no {} GPUs, or no products in {}", known.machine->name, degree, name_of(size.dtype)));
+      tally.skip(fmt::format("{} has no {} GPUs, or no GEMMs in {}", known.machine->name, degree, name_of(size.dtype)));
       continue;
     }
     const double multiply = to_microseconds(estimate_gemm(accelerator, size, accelerator.sms).time);

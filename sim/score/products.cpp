@@ -43,7 +43,7 @@ ProductRow read_product(Row& row, const ProductColumns& columns, MachineColumn& 
   if (known.machine == nullptr) {
     tally.skip(known.why_not);
   } else if (!dtype || !known.machine->accelerator.supports(*dtype)) {
-    tally.skip(fmt::format("{} has no products in {}", known.machine->name, word));
+    tally.skip(fmt::format("{} has no GEMMs in {}", known.machine->name, word));
   } else {
     read.machine = known.machine;
   }

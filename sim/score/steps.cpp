@@ -208,10 +208,11 @@ void score_gpt_steps(const Table& table, Context& context, Tally& tally) {
     count_layouts(by_work, *tally.result().steps);
   }
   tally.result().remarks.push_back(fmt::format(
-      "One constant is fitted, what the host takes to issue a kernel: {:.1f} us, on one group of rows in {} (shape and "
+      "One constant is fitted, the time that the host takes to issue a kernel: {:.1f} us, on one group of rows in {} "
+      "(shape and "
       "parallelism), by a hash of its key. The times of this table are sums over layers and micro-batches to within a "
       "few thousandths and carry no noise, so no host runs ahead of its GPU in it. The vocabulary of {} is not aligned "
-      "on one tensor rank: these products take (16 / alignment in bytes)^{} times as long, a prior.",
+      "on one tensor rank: these GEMMs take (16 / alignment in bytes)^{} times as long, a prior.",
       to_microseconds(columns.framework.issue.value), one_group_in, vtrain_vocab,
       columns.framework.misaligned_power.value));
 }

@@ -41,7 +41,7 @@ std::string sentence_of(Kind kind, const std::string& path, int system_error, co
   switch (kind) {
     case Kind::busy:
       return fmt::format("{} is in use by another process; wait until it ends, or choose another folder", path);
-    case Kind::foreign: return fmt::format("{} is not a result store of commfuse; choose another file or folder", path);
+    case Kind::foreign: return fmt::format("{} is not a commfuse result store; choose another file or folder", path);
     case Kind::damaged:
       return fmt::format("{} is damaged ({}); restore a copy, or remove it and run the sweep again", path, words);
     case Kind::full:

@@ -50,7 +50,7 @@ int version_of(const Database& database) {
   }
   if (id != store_application) {
     throw ConfigError(
-        fmt::format("{} is a database, but not a result store of commfuse; choose another file or folder", path));
+        fmt::format("{} is a database, but not a commfuse result store; choose another file or folder", path));
   }
   if (version > store_version) {
     throw ConfigError(
@@ -148,8 +148,8 @@ void require_same(const fs::path& path, const StoreIdentity& existing, const Sto
   }
   if (existing.digest != wanted.digest) {
     refuse(
-        "results of other files: a model, machine or other file that the sweep names has changed since, or its 'all' "
-        "stands for other names");
+        "results of other input: a model, machine or other file of the sweep has changed, or its 'all' now selects "
+        "other names");
   }
   if (!(existing.shard == wanted.shard)) {
     refuse(fmt::format("shard {} of this sweep", name_of(existing.shard)));

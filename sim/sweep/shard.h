@@ -19,7 +19,7 @@ struct Shard {
 inline constexpr int most_shards = 100'000;
 
 /// Reads "3/7"; "auto" takes the task's place from a scheduler: a Slurm or PBS array, a Kubernetes Indexed Job
-/// ("auto/N" states the count where the scheduler does not), processes of MPI, GNU parallel. `variable` is getenv().
+/// ("auto/N" states the count where the scheduler does not), MPI processes, GNU parallel. `variable` is getenv().
 /// Throws a ConfigError that begins with "--shard: ".
 Shard parse_shard(std::string_view text, const std::function<const char*(const char*)>& variable);
 

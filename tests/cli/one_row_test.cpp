@@ -179,7 +179,7 @@ TEST_F(OneRow, ReportShowsWholeModelsBesideLayers) {
   EXPECT_FALSE(has(page_of("layers.jsonl"), "Whole models"));
 }
 
-TEST_F(OneRow, ReportRefusesWhatWholeModelsLack) {
+TEST_F(OneRow, ReportRefusesViewsThatWholeModelsLack) {
   const Outcome outcome = run_program("commfuse-sim report models.jsonl --jitter default --out page.html");
   EXPECT_EQ(outcome.code, 2);
   EXPECT_EQ(outcome.err, "--jitter: these results are of whole models, which have no detailed point; remove it\n");

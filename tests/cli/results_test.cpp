@@ -203,7 +203,7 @@ TEST_F(ResultsTest, AFileThatIsNotAStoreIsAUserError) {
   EXPECT_EQ(folder.err, "./results.sqlite cannot be opened (No such file or directory); check the path\n");
   const Outcome text = run_program("commfuse-sim diff a.yaml a.yaml");
   EXPECT_EQ(text.code, 2);
-  EXPECT_EQ(text.err, "a.yaml is not a result store of commfuse; choose another file or folder\n");
+  EXPECT_EQ(text.err, "a.yaml is not a commfuse result store; choose another file or folder\n");
 }
 
 TEST_F(ResultsTest, WholeModelsAreQueriedByTheirOwnColumns) {

@@ -115,7 +115,7 @@ TEST(CommfuseSimRun, AnUnknownModelIsAnsweredWithTheNearestAndAll) {
   const Outcome outcome = run_program("commfuse-sim run --model llama-3.1-70");
   EXPECT_EQ(outcome.code, 2);
   EXPECT_EQ(outcome.err.find("--model: unknown model 'llama-3.1-70'; did you mean 'llama-3.1-70b'? known: "), 0U);
-  EXPECT_NE(outcome.err.find("; a path holds '/' or ends in .yaml or .json\n"), std::string::npos);
+  EXPECT_NE(outcome.err.find("; a path contains '/' or ends in .yaml or .json\n"), std::string::npos);
 }
 
 TEST(CommfuseSimRun, ATraceHasAProcessForEachStrategyAndRank) {
@@ -454,7 +454,7 @@ TEST(CommfuseSimRun, ColorFollowsTheTerminalAndNoColor) {
   EXPECT_EQ(run_program("env -u NO_COLOR CLICOLOR_FORCE=0 " + run).out, plain);
 }
 
-TEST(CommfuseSim, MessagesCallAFlagWhatTheUserCalledIt) {
+TEST(CommfuseSim, MessagesUseTheUsersSpellingOfAFlag) {
   EXPECT_EQ(run_program("commfuse-sim run --tp 0").err, "--tp: '0' is out of range; choose 1 to 1M ranks\n");
   EXPECT_EQ(run_program("commfuse-sim run --seq-len=x").err.rfind("--seq-len: 'x' is not a whole number; ", 0), 0U);
   EXPECT_EQ(run_program("commfuse-sim run --ranks 4 --tp 0").err.rfind("--ranks: '0' is out of range; ", 0), 0U);
@@ -473,7 +473,7 @@ TEST(CommfuseSim, SettingsAndAxesTakeWordsOfOtherTools) {
   EXPECT_EQ(run_program("commfuse-sim config explain tp").out, run_program("commfuse-sim config explain ranks").out);
 }
 
-TEST(CommfuseSim, VersionListsWhatTheBuildFound) {
+TEST(CommfuseSim, VersionListsTheLibrariesThatTheBuildFound) {
   const Outcome outcome = run_program("commfuse-sim version");
   EXPECT_EQ(outcome.code, 0);
   for (const char* word : {"commfuse-sim 0.", "compiler", "CUDA", "NCCL", "MPI"}) {

@@ -247,7 +247,7 @@ TEST_F(ScheduleFiles, EveryMistakeIsOneSentenceWithItsRemedyAndExitsWith2) {
        "absent.yaml: this file cannot be read; give the path of a schedule in YAML"},
       {"commfuse-sim run --schedule dubling",
        "unknown schedule 'dubling'; did you mean 'doubling'? known: doubling, push-ring, te-external-wgrad, "
-       "zero-cta-gather; a path holds '/' or ends in "
+       "zero-cta-gather; a path contains '/' or ends in "
        ".yaml or "
        ".json"},
       {"commfuse-sim run --schedule absent.yaml --schedule " + broken,

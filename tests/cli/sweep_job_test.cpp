@@ -64,7 +64,7 @@ TEST_F(SweepJob, IsAnIndexedJobWithAPodForEveryShard) {
   EXPECT_EQ(mount["name"].as<std::string>(), spec["template"]["spec"]["volumes"][0]["name"].as<std::string>());
 }
 
-TEST_F(SweepJob, PodsWriteTheBytesOfOneProcessEvenIfOneIsKilled) {
+TEST_F(SweepJob, PodsWriteTheSameBytesAsOneProcessEvenIfOneIsKilled) {
   const int pods = job_["spec"]["completions"].as<int>();
   run_pod(2, "timeout -s KILL 0.05 ");  // It is killed at any point; OnFailure restarts it.
   for (int index = 0; index < pods; ++index) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that a sweep writes equal bytes in every way: on one thread, on many, in shards, by processes of MPI, and
-// killed again and again.
+// Tests that a sweep writes the same bytes on one thread, on many threads, in shards, in MPI processes, and after it is
+// killed and resumed many times.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -45,9 +45,11 @@ class SweepScale : public testing::Test {
   const OwnFolder folder_;
 };
 
-TEST_F(SweepScale, ManyThreadsLeaveTheBytesOfOne) { expect_same("many", run_program(sweep("many", "-j 8 -o csv"))); }
+TEST_F(SweepScale, ManyThreadsWriteTheSameBytesAsOneThread) {
+  expect_same("many", run_program(sweep("many", "-j 8 -o csv")));
+}
 
-TEST_F(SweepScale, SevenShardsMergedLeaveTheBytesOfOneProcess) {
+TEST_F(SweepScale, SevenMergedShardsWriteTheSameBytesAsOneProcess) {
   for (int part = 7; part >= 1; --part) {
     const Outcome shard = run_program(sweep("all", "--shard " + std::to_string(part) + "/7"));
     EXPECT_EQ(shard.code, 3) << shard.err;
@@ -56,24 +58,24 @@ TEST_F(SweepScale, SevenShardsMergedLeaveTheBytesOfOneProcess) {
   expect_same("all", run_program("commfuse-sim merge all -o csv"));
 }
 
-TEST_F(SweepScale, FourProcessesOfMpiLeaveTheBytesOfOne) {
+TEST_F(SweepScale, FourMpiProcessesWriteTheSameBytesAsOneThread) {
   if (!has_mpi()) {
-    GTEST_SKIP() << "this build has no MPI, or this machine no mpirun";
+    GTEST_SKIP() << "this build has no MPI, or mpirun is not installed";
   }
   expect_same("mpi", run_program(mpirun(4, "-q") + sweep("mpi", "-o csv")));
 }
 
-TEST_F(SweepScale, ThreadsInProcessesOfMpiLeaveTheBytesOfOne) {
+TEST_F(SweepScale, ThreadsInMpiProcessesWriteTheSameBytesAsOneThread) {
   if (!has_mpi()) {
-    GTEST_SKIP() << "this build has no MPI, or this machine no mpirun";
+    GTEST_SKIP() << "this build has no MPI, or mpirun is not installed";
   }
   expect_same("both", run_program(mpirun(2, "-q --bind-to none") + sweep("both", "--threads 8 -o csv")));
 }
 
 // The sweep is killed in the middle, then resumed by another number of processes and threads.
-TEST_F(SweepScale, KilledProcessesOfMpiWithThreadsResumeToTheBytesOfOne) {
+TEST_F(SweepScale, KilledMpiProcessesWithThreadsResumeToTheSameBytes) {
   if (!has_mpi()) {
-    GTEST_SKIP() << "this build has no MPI, or this machine no mpirun";
+    GTEST_SKIP() << "this build has no MPI, or mpirun is not installed";
   }
   // The first process in the list is killed as soon as some points are stored: a store of tables alone has 32 KiB.
   run_program("sh -c '" + mpirun(2, "-q --bind-to none") + sweep("killed", "--threads 2 --samples 8192") +
@@ -86,29 +88,29 @@ TEST_F(SweepScale, KilledProcessesOfMpiWithThreadsResumeToTheBytesOfOne) {
   EXPECT_EQ(contents_of("killed/results.json"), contents_of("serial/results.json"));
 }
 
-TEST_F(SweepScale, ProcessesOfMpiReportAMistakeOnce) {
+TEST_F(SweepScale, MpiProcessesReportAMistakeOnce) {
   if (!has_mpi()) {
-    GTEST_SKIP() << "this build has no MPI, or this machine no mpirun";
+    GTEST_SKIP() << "this build has no MPI, or mpirun is not installed";
   }
   const Outcome outcome = run_program(mpirun(3, "-q") + "commfuse-sim sweep absent.yaml --out mpi");
   EXPECT_EQ(outcome.code, 2);
   EXPECT_EQ(outcome.err, "absent.yaml: cannot be read (No such file or directory); check the path\n");
 }
 
-TEST_F(SweepScale, TwentyKillsAndResumesLeaveTheBytesOfOne) {
-  std::mt19937 random(1);  // It is killed at any point between the start and the end.
+TEST_F(SweepScale, TwentyKillsAndResumesWriteTheSameBytesAsOneRun) {
+  std::mt19937 random(1);  // Draws the moment of each kill, from right after the start to the end.
   for (unsigned kill = 0; kill < 20; ++kill) {
     const std::string after = std::to_string(0.02 + 0.001 * static_cast<double>(random() % (10 * kill + 10)));
     run_program("timeout -s KILL " + after + " " + sweep("killed", "-j 2"));
   }
   std::set<int> stored;
-  const Outcome held = run_program("commfuse-sim results killed --columns point -o json");
-  for (const auto& row : nlohmann::json::parse(held.code == 0 ? held.out : "[]")) {
+  const Outcome listing = run_program("commfuse-sim results killed --columns point -o json");
+  for (const auto& row : nlohmann::json::parse(listing.code == 0 ? listing.out : "[]")) {
     stored.insert(row.at("point").get<int>());
   }
   const Outcome last = run_program("commfuse-sim sweep a.yaml --out killed --progress json -o csv");
   const auto progress = nlohmann::json::parse(last.err.substr(last.err.rfind('{')));
-  EXPECT_EQ(progress.at("total").get<std::size_t>() + stored.size(), 240U) << "nothing is played twice";
+  EXPECT_EQ(progress.at("total").get<std::size_t>() + stored.size(), 240U) << "no point is simulated twice";
   expect_same("killed", last);
 }
 
@@ -180,7 +182,7 @@ TEST_F(SweepScale, MergeKeepsForeignFilesAndNamesTheRemedy) {
   std::ofstream("other/settings.yaml") << "of another";
   refused("other", "FOLDER: 'other' holds the results of another sweep" + remedy);
   std::ofstream("all/results.sqlite") << "years of work";
-  refused("all", "all/results.sqlite is not a result store of commfuse; choose another file or folder\n");
+  refused("all", "all/results.sqlite is not a commfuse result store; choose another file or folder\n");
   EXPECT_EQ(contents_of("all/results.sqlite"), "years of work");
 }
 
@@ -196,8 +198,8 @@ TEST_F(SweepScale, DoesNotMixInAFileThatHasChanged) {
   EXPECT_EQ(refused.code, 2);
   EXPECT_EQ(
       refused.err,
-      "out/results.sqlite holds results of other files: a model, machine or other file that the sweep names has "
-      "changed since, or its 'all' stands for other names; choose another folder, or add --force to replace them\n");
+      "out/results.sqlite holds results of other input: a model, machine or other file of the sweep has changed, or "
+      "its 'all' now selects other names; choose another folder, or add --force to replace them\n");
   EXPECT_EQ(run_program(mine + " --force").code, 3);
 }
 
@@ -243,7 +245,7 @@ TEST_F(SweepScale, ReportsADamagedStoreAndKeepsAForeignOne) {
   std::ofstream("out/results.sqlite", std::ios::binary) << "years of work, and no database at all";
   const Outcome foreign = run_program(sweep("out", "--force"));
   EXPECT_NE(foreign.code, 0);
-  EXPECT_EQ(foreign.err, "out/results.sqlite is not a result store of commfuse; choose another file or folder\n");
+  EXPECT_EQ(foreign.err, "out/results.sqlite is not a commfuse result store; choose another file or folder\n");
   EXPECT_EQ(contents_of("out/results.sqlite"), "years of work, and no database at all");
 }
 

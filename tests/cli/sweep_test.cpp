@@ -232,7 +232,7 @@ TEST_F(SweepTest, ForceKeepsAForeignDatabaseUnderOneOfItsNames) {
   const Outcome outcome = sweep(small, "--seq 4K --force");
   EXPECT_EQ(outcome.code, 2);
   EXPECT_EQ(outcome.err, path("out/shard-notes.sqlite") +
-                             " is a database, but not a result store of commfuse; choose another file or folder\n");
+                             " is a database, but not a commfuse result store; choose another file or folder\n");
   EXPECT_EQ(names_in("out"), names);
 }
 

@@ -139,7 +139,7 @@ class UpgradeRelease : public testing::TestWithParam<std::string> {
   }
 
   /// Runs the commands that wrote the files again, in a separate folder beside the release's inputs.
-  static void expect_commands_keep_what_they_answer() {
+  static void expect_commands_keep_their_answers() {
     for (const Recorded& recorded : recorded_in(".")) {
       if (recorded.how == "wrote") {
         const Outcome outcome = run_program(recorded.command);
@@ -172,7 +172,7 @@ TEST_P(UpgradeRelease, FilesAreRead) {
 
 TEST_P(UpgradeRelease, CommandsKeepKeysAndColumns) {
   copy(upgrade_folder / GetParam());
-  expect_commands_keep_what_they_answer();
+  expect_commands_keep_their_answers();
 }
 
 TEST_P(UpgradeRelease, FoldersAreWholeAndSmall) {

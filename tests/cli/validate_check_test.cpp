@@ -184,7 +184,7 @@ TEST(ValidateCheck, ExecutorsAndSeedsAreChecked) {
   EXPECT_EQ(refusal("--chaos 0"), "--chaos: '0' is not a whole number of at least 1; write one, as in --chaos 1\n");
 }
 
-TEST(ValidateVersion, ListsWhatTheBuildFound) {
+TEST(ValidateVersion, ListsTheLibrariesThatTheBuildFound) {
   const Outcome outcome = run_program("commfuse-validate version");
   EXPECT_EQ(outcome.code, 0);
   EXPECT_EQ(outcome.out.rfind("commfuse-validate 0.1.0 (", 0), 0U) << outcome.out;

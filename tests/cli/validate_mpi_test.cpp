@@ -22,7 +22,7 @@ class UnderMpirun : public testing::Test {
  protected:
   void SetUp() override {
     if (!test::has_mpi()) {
-      GTEST_SKIP() << "this build has no MPI, or this machine no mpirun";
+      GTEST_SKIP() << "this build has no MPI, or mpirun is not installed";
     }
   }
 };
@@ -147,7 +147,8 @@ TEST_F(UnderMpirun, LinksAreTimedBetweenProcesses) {
   EXPECT_EQ(record.micro_benchmarks.size(), 6U + 3U);
   const Outcome alone = run_program(mpirun(1, "-q") + "commfuse-validate links");
   EXPECT_EQ(alone.code, 2);
-  EXPECT_NE(alone.err.find("it needs 2 ranks, but there is 1 process; start more"), std::string::npos) << alone.err;
+  EXPECT_NE(alone.err.find("this command needs 2 ranks, but 1 process runs; start more"), std::string::npos)
+      << alone.err;
 }
 
 TEST_F(UnderMpirun, CalibrateRefusesProcesses) {

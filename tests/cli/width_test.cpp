@@ -133,7 +133,7 @@ TEST_F(Width, StoresOfLayersFit) {
   }
 }
 
-TEST_F(Width, StoresOfWholeModelsAndOfBothFit) {
+TEST_F(Width, StoresOfWholeModelsAndOfBothKindsFit) {
   sweep("training-plans.yaml", "plans");
   expect_fits("commfuse-sim results plans");
   expect_fits("commfuse-sim best plans");

@@ -215,7 +215,7 @@ TEST(House, EverySourceNamesItsLicenceFirst) {
                                                 "tests/model/empty_test.cpp:1:" + lacks}));
 }
 
-TEST(House, EveryFolderSaysWhatLivesThere) {
+TEST(House, EveryFolderDescribesItsContents) {
   const Tree tree;
   tree.write("bench/main.cpp", license);
   tree.write("model/units.h", license);
@@ -364,7 +364,7 @@ TEST(House, NumbersThatAreEasilySwappedAreFound) {
                                                        breach(3, "done", "failed"), breach(4, "issue", "limit")}));
 }
 
-TEST(BuildInfo, SaysWhatThisBinaryIs) {
+TEST(BuildInfo, HasEveryFieldOfThisBinary) {
   const BuildInfo& info = build_info();
   EXPECT_EQ(info.version, "0.1.0");
   for (const auto field : {info.git_revision, info.compiler, info.build_type, info.cuda, info.nccl, info.mpi}) {

@@ -61,7 +61,8 @@ namespace {
 
 using Words = std::vector<std::string_view>;
 
-/// Returns the next number from `wanted` on that has no factor in common with `count`, so that its multiples visit all.
+/// Returns the first number above `wanted` mod `count` that is coprime to `count`, so that its multiples visit all
+/// places.
 std::size_t stride_for(std::size_t wanted, std::size_t count) {
   std::size_t stride = wanted % count + 1;
   while (std::gcd(stride, count) != 1) {
@@ -116,7 +117,7 @@ void put_schedule(Setting& setting, Draws& draws) {
   }
 }
 
-void put_how_a_layer_runs(Setting& setting, Draws& draws) {
+void put_layer_options(Setting& setting, Draws& draws) {
   const Words interference{"static", "static", "static", "none", "dynamic"};
   const Words evaluators{"auto", "auto", "auto", "engine"};
   setting = setting.with("interference", draws.pick(interference))
@@ -157,7 +158,7 @@ void put_layout(Setting& setting, Draws& draws) {
   }
 }
 
-void put_how_a_model_runs(Setting& setting, Draws& draws) {
+void put_model_options(Setting& setting, Draws& draws) {
   const std::string scope = setting.text("scope");
   if (scope == "step") {
     put_layout(setting, draws);
@@ -183,10 +184,10 @@ Setting draw_setting(const Axes& axes, std::uint64_t seed, std::uint32_t index, 
   put_tokens(setting, draws);
   put_links(setting, draws);
   if (is_whole_model(setting)) {
-    put_how_a_model_runs(setting, draws);
+    put_model_options(setting, draws);
   } else {
     put_schedule(setting, draws);
-    put_how_a_layer_runs(setting, draws);
+    put_layer_options(setting, draws);
   }
   return setting;
 }

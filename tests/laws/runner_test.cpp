@@ -53,7 +53,7 @@ TEST(LawRunner, EveryPlaceComesInTurn) {
   EXPECT_EQ(places.size(), axes.places.size());
 }
 
-TEST(LawRunner, ACommandShowsASettingAndWhatIsChangedOfTheMachine) {
+TEST(LawRunner, ACommandShowsASettingAndTheChangesToTheMachine) {
   const Setting setting = setting_of({{"scope", "down"}, {"strategy.form", "ring"}}).with("ranks", std::int64_t{4});
   EXPECT_EQ(command_of(setting), "commfuse-sim run --ranks 4 --scope down --form ring");
   EXPECT_EQ(command_of(setting.with({"link.*latency", 0.5}).with({"accelerator.kernel_floor", 2.0})),
@@ -66,7 +66,7 @@ std::optional<double> planted(const Outcome& outcome, const Outcome&) {
   return outcome.point->ranks > 2 && outcome.point->price.launch == Launch::graph ? 2.0 : 1.0;
 }
 
-TEST(LawRunner, MinimisingLeavesWhatTheViolationNeeds) {
+TEST(LawRunner, MinimisingLeavesOnlyTheCauseOfTheViolation) {
   const Law law{"planted", "Planted", nullptr, planted};
   Simulator simulator;
   const Setting setting = setting_of({{"hardware", "mi300x"},

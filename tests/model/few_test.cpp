@@ -17,7 +17,7 @@ std::vector<std::string> all_of(const Words& words) { return {words.begin(), wor
 /// Returns lists of zero, one, two and three words.
 std::vector<std::vector<std::string>> lists() { return {{}, {"a"}, {"a", "b"}, {"a", "b", "c"}}; }
 
-TEST(Few, HoldsWhatAVectorHolds) {
+TEST(Few, BehavesLikeAVector) {
   for (const std::vector<std::string>& list : lists()) {
     Words words = list;
     EXPECT_EQ(all_of(words), list);

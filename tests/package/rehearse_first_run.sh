@@ -236,12 +236,12 @@ exit_code_is_right() {
 }
 
 kit_is_small() { (($(du -sm "$kit" | cut -f1) < most_mib_of_kit)); }
-kit_holds_no_library_of_nvidia() { ! find "$kit" -name 'lib*.so*' | grep -E '/lib(cu|nv|nccl)'; }
+kit_contains_no_nvidia_library() { ! find "$kit" -name 'lib*.so*' | grep -E '/lib(cu|nv|nccl)'; }
 
 rehearse() {
   fresh_machine
   expect "the kit is smaller than $most_mib_of_kit MiB" kit_is_small
-  expect "the kit holds no library of NVIDIA's" kit_holds_no_library_of_nvidia
+  expect "the kit contains no NVIDIA library" kit_contains_no_nvidia_library
 
   call without
   expect "without a GPU: exit code 69" test "$code" == 69

@@ -3,7 +3,7 @@
 # usage: try_in_clean_root.sh FOLDER [SUITE...]: installs the packages in FOLDER in minimal roots of these suites
 # (default bookworm, jammy and noble: Debian 12, Ubuntu 22.04 and 24.04) without a compiler, and uses them. The packages
 # and the tarball must answer the README's three questions byte for byte as on this machine; with MPI, a sweep with
-# threads in several processes must write the bytes of one thread. Exits with 77 if no root can be made.
+# threads in several processes must write the same bytes as one thread. Exits with 77 if no root can be made.
 # Environment:
 #   TRY_ROOTS  folder with a root for each suite (bookworm, jammy, noble), which is copied instead of being made
 set -euo pipefail

@@ -131,7 +131,7 @@ export async function checkWords(page, checks) {
   await of('limitWords({ asked: { deadline_days: 90, budget: 2e6 } }, "$")', "deadline, 90 days; budget, $2.00M");
   await of('["price -20 %", "links x0.5"].map((change) => changeText({ change }))', ["price \u221220%", "links \u00d70.5"]);
   await of(`surerSentence(${runs}[0], ${runs}, "$", true)`, "To be over 99% sure, take 32 h100 for 2.0% more money: 9.5 days, $20.4k.");
-  await of('planRefusal("--gpus: unknown hardware \'zzz\'; known: a, b; a path holds \'/\'")', "Kind of GPU: unknown hardware 'zzz'; choose one of this field's list, or a short name such as h100");
+  await of('planRefusal("--gpus: unknown hardware \'zzz\'; known: a, b; a path contains \'/\'")', "Kind of GPU: unknown hardware 'zzz'; choose one of this field's list, or a short name such as h100");
   await of(`surerSentence(${runs}[1], ${runs}, "$")`, "");
 }
 

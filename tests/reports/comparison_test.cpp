@@ -42,8 +42,8 @@ ResultRow row(const char* strategy, const char* parameters, Duration makespan, s
 
 constexpr const char* unknown = ", probability unknown (--uncertainty off)";
 
-TEST(Comparison, TheWinnerIsNamedWithWhatItSaves) {
-  // 1000 us against 1250 and 2000 us: 20 % and 50 % less time.
+TEST(Comparison, TheWinnerIsNamedWithItsSaving) {
+  // 1000 us against 1250 and 2000 us: 20% and 50% less time.
   const std::vector rows{row("serial", "", 2000us), row("sliced", "k=4", 1250us), row("commfuse", "ring", 1000us)};
   EXPECT_EQ(verdict(rows),
             fmt::format("commfuse wins{}: 20.0% less time than sliced, 50.0% less time than serial.", unknown));
@@ -62,7 +62,7 @@ TEST(Comparison, TheRecommendedImplementationIsTheFastestThatSurelyPays) {
   EXPECT_EQ(verdict(std::vector{serial, unsure, implemented("flux", 900us, 0.86)}),
             "Overlap pays: 10.0% less time than serial (86% sure) with flux, the fastest implementation with a clear "
             "win (triton_distributed may take less).");
-  // A gain of 1 % is a tie, however certain, so no schedule surely pays.
+  // A gain of 1% is a tie, however certain, so no schedule surely pays.
   EXPECT_EQ(verdict(std::vector{serial, unsure, implemented("flux", 990us, 0.99)}),
             "Too close to call: 12.0% less time than serial (69% sure) with triton_distributed, the fastest "
             "implementation.");
@@ -72,7 +72,8 @@ TEST(Comparison, TheRecommendedImplementationIsTheFastestThatSurelyPays) {
             "Overlap does not pay: 10.0% more time than serial (86% sure) with flux.");
 }
 
-// A tenth less time; the 90% interval extends 1.867 standard errors of 0.1: from 900 us / e^0.187 to 900 us x e^0.187.
+// The time is 10% lower; its 90% interval extends 1.867 standard errors of 0.1: from 900 us / e^0.187 to 900 us x
+// e^0.187.
 TEST(Comparison, TheSavingHasAnInterval) {
   ResultRow flux = implemented("flux", 900us, 0.86);
   flux.saving_error = 0.1;
@@ -140,7 +141,7 @@ TEST(Comparison, StrategiesOnAnAxisAreComparedWithEachOther) {
       summary(ordered),
       "Of 2 points, commfuse wins 1, 1 tie (commfuse and serial 1). A win needs more\nthan 2% and a probability of "
       "80%.\n");
-  // ln 2 over sqrt(2) x 3 %: 16 standard errors.
+  // ln 2 over sqrt(2) x 3%: 16 standard errors.
   EXPECT_EQ(verdict(std::span(ordered).first(2)), "commfuse wins (over 99% sure): 50.0% less time than serial.");
 }
 
@@ -191,13 +192,13 @@ TEST(Comparison, ADuplicateScheduleDoesNotTieWithItself) {
 
 TEST(Comparison, SizesBeyondTheFitAreReportedOncePerPoint) {
   std::vector rows{row("serial", "", 2000us), row("commfuse", "ring", 1000us)};
-  rows[0].warnings = "m 128K: products were measured up to 16K";
-  rows[1].warnings = "ranks 5: collectives were measured up to 4; m 128K: products were measured up to 16K";
+  rows[0].warnings = "m 128K: GEMMs were measured up to 16K";
+  rows[1].warnings = "ranks 5: collectives were measured up to 4; m 128K: GEMMs were measured up to 16K";
   const std::string table = comparison_table(rows);
   EXPECT_TRUE(
       table.ends_with("  commfuse wins, probability unknown (--uncertainty off): 50.0% less time than\n"
                       "  serial.\n"
-                      "  Beyond the fit: m 128K: products were measured up to 16K; ranks 5: collectives\n"
+                      "  Beyond the fit: m 128K: GEMMs were measured up to 16K; ranks 5: collectives\n"
                       "  were measured up to 4.\n"))
       << table;
 }
@@ -324,8 +325,8 @@ TEST(Comparison, LongTimesKeepTheColumns) {
 }
 
 TEST(Comparison, StyleMakesTheWinnerBoldAndDrawsBars) {
-  // The slowest row's 2000 us are 11 dashes, 6 of them for its 1100 us exposed; 1000 us with 100 exposed are 6 dashes
-  // and 1.
+  // The slowest row's 2000 us are 11 dashes, 6 of them for its exposed 1100 us; 1000 us with 100 us exposed are 6
+  // dashes, 1 of them for the exposed part.
   const std::vector rows{row("serial", "", 2000us), row("commfuse", "ring", 1000us)};
   const std::string table = comparison_table(rows, {}, {}, TerminalStyle(true));
   const auto dashes = [](std::size_t count) {
@@ -396,7 +397,7 @@ TEST(Rows, NoCsvTextIsAFormula) {
   }
 }
 
-TEST(Rows, JsonKeepsWhatDoesNotApplyAsNull) {
+TEST(Rows, JsonWritesNullForColumnsThatDoNotApply) {
   const std::vector rows{row("serial", "", 1250us)};
   EXPECT_NE(to_json(rows).find("\"slices\":null"), std::string::npos);
   EXPECT_NE(to_json(rows).find("\"makespan_us\":1250.0"), std::string::npos);

@@ -194,7 +194,7 @@ TEST(Heatmap, MapsOfTheSameRowsShareTheirColours) {
   ASSERT_TRUE(serial.scale && commfuse.scale);
   EXPECT_EQ(serial.scale->low, "28.0%");
   EXPECT_EQ(serial.scale->high, commfuse.scale->high);
-  EXPECT_EQ(marks_of<CellMark>(commfuse)[3].level, 1.0);  // 60 %, the highest saving of all
+  EXPECT_EQ(marks_of<CellMark>(commfuse)[3].level, 1.0);  // 60%, the highest saving of all
 }
 
 TEST(Heatmap, TheDifferenceCountsWinsLossesAndTies) {

@@ -83,7 +83,7 @@ TEST(ReliabilityReport, JsonHasTheSharesAsFractions) {
 
 TEST(ReliabilityReport, TheSummaryStatesThePracticalMeaning) {
   const std::string text = reliability_section(scores());
-  // The seventh and the ninth of ten rows are 0.9 and 1.4 standard errors off: 3.6 and 5.6 %.
+  // The seventh and the ninth of ten rows are 0.9 and 1.4 standard errors off: 3.6 and 5.6%.
   EXPECT_NE(text.find("- ops whose fit read other rows of the same table (10 times): within 3.6% in 68 of 100 cases, "
                       "within 5.6% in 95.\n"),
             std::string::npos)

@@ -204,7 +204,7 @@ ResultRow row(const char* strategy, std::int64_t ranks, std::int64_t seq, Durati
 }
 
 TEST(Lead, CrossesOneWhereStraightLinesInLogarithmsDo) {
-  // 10 % slower at 1K and 10 % faster at 4K: equal at the geometric mean, 2K.
+  // 10% slower at 1K and 10% faster at 4K: equal at the geometric mean, 2K.
   const std::vector<ResultRow> rows{row("serial", 2, 1024, 1000us), row("commfuse", 2, 1024, 1100us),
                                     row("serial", 2, 4096, 1100us), row("commfuse", 2, 4096, 1000us)};
   const auto figure = lead_figure(rows, "commfuse");

@@ -222,9 +222,9 @@ std::vector<double> read_all(int file) {
 std::vector<double> ends_in_simgrid(const Lowered& lowered, const Sizes& sizes, const Fluid& fluid) {
   std::fflush(nullptr);  // so that the child does not print it again
   int ends_of_pipe[2];
-  check(pipe(ends_of_pipe) == 0, "there is a pipe");
+  check(pipe(ends_of_pipe) == 0, "pipe() succeeds");
   const pid_t child = fork();
-  check(child >= 0, "there is a process for SimGrid");
+  check(child >= 0, "fork() succeeds");
   if (child == 0) {
     close(ends_of_pipe[0]);
     write_all(ends_of_pipe[1], SimGridRun(lowered, sizes, fluid).ends());

@@ -169,7 +169,7 @@ TEST(SoftwareGpuSharing, AHandleIsOpenedInOtherProcessesWhileItsMemoryExists) {
   EXPECT_EQ(cudaIpcGetMemHandle(&none, owned), cudaErrorInvalidValue);
 }
 
-void free_what_another_has_open() {
+void free_memory_that_another_has_open() {
   unsigned* owned = numbers(7);
   const Pipe other = started("KeepsItOpen", handle_of(owned));
   std::array<char, 256> line{};
@@ -181,7 +181,7 @@ void free_what_another_has_open() {
 
 TEST(SoftwareGpuSharing, DoesNotFreeMemoryThatAnotherProcessHasOpen) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_DEATH(free_what_another_has_open(), "memory is freed that process [0-9]+ has open");
+  EXPECT_DEATH(free_memory_that_another_has_open(), "memory is freed that process [0-9]+ has open");
 }
 
 TEST(SoftwareGpuSharing, AFlagBlocksOnlyItsOwnStream) {

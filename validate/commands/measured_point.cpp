@@ -169,13 +169,14 @@ void add_measure_flags(CLI::App& command, MeasureArguments& arguments) {
   sim::add_setting_flags(command, arguments.settings, has_flag);
   const std::string group = "Measurement";
   offers_words(
-      usual(command
-                .add_option("--executor", arguments.executor,
-                            "What runs the schedules: cpu (ranks and lanes are threads) or cuda-virtual (virtual ranks "
-                            "on one GPU); run also supports mpi (ranks are processes, the default under mpirun), nccl "
-                            "(a GPU per process) and cuda-peer (copies into peers' memory)")
-                ->group(group)
-                ->default_str("cpu")),
+      usual(
+          command
+              .add_option("--executor", arguments.executor,
+                          "Executor of the schedules: cpu (ranks and lanes are threads) or cuda-virtual (virtual ranks "
+                          "on one GPU); run also supports mpi (ranks are processes, the default under mpirun), nccl "
+                          "(a GPU per process) and cuda-peer (copies into peers' memory)")
+              ->group(group)
+              ->default_str("cpu")),
       {"cpu", "cuda-virtual", "cuda-peer", "mpi", "nccl"});
   offers_words(
 

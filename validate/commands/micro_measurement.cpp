@@ -80,14 +80,16 @@ bool MicroWhere::leads() const { return crew == nullptr || crew->leads(); }
 void add_where_flags(CLI::App& command, MicroArguments& arguments) {
   usual(offers_words(command
                          .add_option("--executor", arguments.executor,
-                                     "What runs the ops: cpu (ranks and lanes are threads), cuda-virtual (virtual "
+                                     "Executor of the ops: cpu (ranks and lanes are threads), cuda-virtual (virtual "
                                      "ranks on one GPU), mpi (ranks are processes, the default under mpirun), nccl (a "
                                      "GPU per process) or cuda-peer (as nccl, by copies into peers' memory)")
                          ->default_str("cpu"),
                      {"cpu", "cuda-virtual", "cuda-peer", "mpi", "nccl"}));
-  usual(command.add_option("--ranks", arguments.ranks, "Ranks that measure at once; under mpirun, the processes")
-            ->default_str("2")
-            ->type_name("COUNT"));
+  usual(
+      command
+          .add_option("--ranks", arguments.ranks, "Ranks that measure at once; under mpirun, by default all processes")
+          ->default_str("2")
+          ->type_name("COUNT"));
   add_pace_flags(command, arguments.pace, "Options");
   add_gpu_flags(command, arguments.gpu, "On a GPU");
 }
@@ -102,11 +104,11 @@ void add_micro_flags(CLI::App& command, MicroArguments& arguments) {
                      {"bf16", "fp16", "fp32"}));
   usual(offers_words(command
                          .add_option("--only", arguments.parts,
-                                     "What to time: all, or some of products,kernels,gaps,messages,neighbours")
+                                     "Ops to time: all, or some of products,kernels,gaps,messages,neighbours")
                          ->capture_default_str()
                          ->type_name("WORDS"),
                      {"all", "products", "kernels", "gaps", "messages", "neighbours"}));
-  usual(command.add_flag("--quick", arguments.quick, "Fewer sizes of everything"));
+  usual(command.add_flag("--quick", arguments.quick, "Measure fewer sizes"));
 }
 
 std::vector<DType> dtypes_of(const std::string& list) {
@@ -151,12 +153,12 @@ MicroWhere where_of(const MicroArguments& arguments, Launch& launch, std::int64_
   const std::optional<CrewLinks> links = crew_links_of(arguments.executor);
   if (links || arguments.executor == "mpi" || (arguments.executor.empty() && launch.under_mpi())) {
     if (where.pace) {
-      throw ConfigError("processes send for real; remove --link-bandwidth and --link-latency");
+      throw ConfigError("rank processes send over real links; remove --link-bandwidth and --link-latency");
     }
     where.crew = links ? &launch.crew_anyhow(default_patience) : &launch.crew(default_patience);
     const int processes = where.crew->processes();
     if (processes < fewest) {
-      throw ConfigError(fmt::format("it needs {} ranks, but there is {} process; start more, as in mpirun -np {}",
+      throw ConfigError(fmt::format("this command needs {} ranks, but {} process runs; start more, as in mpirun -np {}",
                                     fewest, processes, fewest));
     }
     where.ranks = ranks_of(arguments.ranks, processes, fewest, processes);
@@ -175,14 +177,14 @@ MicroWhere where_of(const MicroArguments& arguments, Launch& launch, std::int64_
 namespace {
 
 /// Adds what is known about the GPUs once they have run.
-void note_gpus(const MicroWhere& where, bool all_are_there, Environment& environment) {
+void note_gpus(const MicroWhere& where, bool all_finished, Environment& environment) {
   if (!where.gpu && !where.gpus) {
     return;
   }
   environment.gpu = where.gpu ? where.gpu->in_words() : where.gpus->in_words();
   environment.attention = where.gpu ? where.gpu->attention_by() : where.gpus->attention_by();
   environment.variables = gpu_variables();
-  if (all_are_there) {
+  if (all_finished) {
     for (DeviceReading& reading : where.readings("after")) {
       environment.devices.push_back(std::move(reading));
     }
@@ -225,7 +227,7 @@ MicroRecord micro_measured(const MicroWhere& where, const std::vector<MicroProgr
   const BenchResult result = bench(programs, options, maker_of(where), where.leads() ? show_progress : nullptr);
   record.micro_benchmarks = result.measured;
   note_gpus(where, options.alone || result.failures.empty(), record.environment);
-  // The leader reports the measurements so far; it learns of the other processes' failures from their ends.
+  // The leader reports the measurements so far; it learns of the other processes' failures when they exit.
   if (!result.failures.empty() && (record.micro_benchmarks.empty() || !where.leads())) {
     throw std::runtime_error(result.failures.front());
   }

@@ -108,13 +108,13 @@ void add_probe(CLI::App& app, int& status) {
         add_device_flag(command, request->gpu, "Options");
         offers_words(command
                          .add_option("--stage", request->stages,
-                                     "What to measure: all, or some of launch, products, attention, fused, links, "
+                                     "Stages to measure: all, or some of launch, products, attention, fused, links, "
                                      "interference, engines, partitions, nccl, pinned, comma-separated")
                          ->capture_default_str()
                          ->type_name("WORDS"),
                      {"all", "launch", "products", "attention", "fused", "links", "interference", "engines",
                       "partitions", "nccl", "pinned"});
-        command.add_flag("--quick", request->quick, "Fewer sizes of everything");
+        command.add_flag("--quick", request->quick, "Measure fewer sizes");
         command
             .add_option("--out", request->out, "CSV file to write, stage by stage; stages already in it are skipped")
             ->type_name("FILE");

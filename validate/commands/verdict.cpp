@@ -189,7 +189,7 @@ void add_flags(CLI::App& command, VerdictRequest& request) {
                      Catalogue::hardware));
   usual(command.add_option("--healthy", request.healthy, "Logs of nodes known to be healthy, to compare with")
             ->type_name("PATH"));
-  usual(offers_words(command.add_option("--by", request.by, "What identifies a node: host or file")
+  usual(offers_words(command.add_option("--by", request.by, "Identity of a node: host or file")
                          ->capture_default_str()
                          ->type_name("CHOICE"),
                      {"host", "file"}));

@@ -26,7 +26,7 @@ TEST(Plateau, IsWhereTheCurveReachesItsShareOfTheEnd) {
   EXPECT_EQ(plateau_of(Curve{{1, 0}, {2, 0}}, 0.95), std::nullopt);
 }
 
-TEST(Pareto, KeepsWhatNoOtherBeatsInBoth) {
+TEST(Pareto, KeepsPointsThatNoOtherBeatsInBoth) {
   EXPECT_EQ(pareto_of(Curve{{3, 1}, {1, 3}, {2, 2}, {2, 5}, {4, 1}, {3, 4}}), (std::vector<std::size_t>{1, 2, 0}));
   EXPECT_EQ(pareto_of(Curve{{1, 1}, {1, 1}}), std::vector<std::size_t>{0});
   EXPECT_TRUE(pareto_of({}).empty());

@@ -41,13 +41,13 @@ TEST(Percentiles, TheMedianOfTenLiesBetweenTheSecondAndTheNinth) {
   EXPECT_EQ(percentile(one_to(10), 500), known(5us, 2us, 9us));
 }
 
-// 1/32 = 3.1 % is more than 2.5 %, 1/64 is not.
+// 1/32 = 3.1% is more than 2.5%, 1/64 is not.
 TEST(Percentiles, SixSamplesLocateTheMedianButFiveDoNot) {
   EXPECT_EQ(percentile(one_to(5), 500), (Estimate{3us, std::nullopt}));
   EXPECT_EQ(percentile(one_to(6), 500), known(3us, 1us, 6us));
 }
 
-// All samples lie below p99 with probability 0.99^n, which is 2.5 % at n = 367.04; for p99.9 at n = 3687.04.
+// All samples lie below p99 with probability 0.99^n, which is 2.5% at n = 367.04; for p99.9 at n = 3687.04.
 TEST(Percentiles, TheTailNeedsSamplesBeyondIt) {
   EXPECT_FALSE(percentile(one_to(367), 990).range.has_value());
   EXPECT_TRUE(percentile(one_to(368), 990).range.has_value());
@@ -100,7 +100,7 @@ TEST(Percentiles, RangesHoldTheTrueValueNinetyFiveTimesInAHundred) {
     const Estimate estimate = percentile(samples, 950);
     held += estimate.range->low <= Duration{950'000} && Duration{950'000} <= estimate.range->high ? 1 : 0;
   }
-  EXPECT_GE(held, 1900);  // at least 95 %; the ends are samples, so it is slightly more
+  EXPECT_GE(held, 1900);  // at least 95%; the ends are samples, so it is slightly more
   EXPECT_LE(held, 1960);
 }
 

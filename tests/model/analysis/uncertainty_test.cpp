@@ -58,7 +58,7 @@ TEST(Evidence, AboutTheSameTimeLeavesNoDoubt) {
 
 // The other time shares only the first doubt: it moves by 0.3 x 0.3 / 0.25 of 0.1, and its variance, 0.18, loses 0.09^2
 // / 0.25.
-TEST(Evidence, CarriesOverToAnotherTimeWhatTheyShare) {
+TEST(Evidence, CarriesSharedDoubtOverToAnotherTime) {
   const Evidence evidence{{{{std::size_t{0}, 0.3}, {StepDoubt{"a"}, 0.4}}}, 0.1};
   const Uncertainty other{{{std::size_t{0}, 0.3}, {StepDoubt{"b"}, 0.3}}};
   EXPECT_DOUBLE_EQ(expected_log_ratio(other, evidence), 0.036);

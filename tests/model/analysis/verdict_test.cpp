@@ -16,7 +16,7 @@ TEST(Verdict, AWinNeedsADifferenceAboveTwoPercent) {
 }
 
 TEST(Verdict, AWinNeedsAProbabilityOfEightyPercent) {
-  // docs/metrics.md: 2 % more time, and an error of 2.5 % in the ratio: S(2 / 2.5) = 79 %.
+  // docs/metrics.md: 2% more time, and an error of 2.5% in the ratio: S(2 / 2.5) = 79%.
   std::vector<Contender> two{{1000.0, 0.04, 0.79}, {1030.0, 0.025, 0.21}};
   EXPECT_FALSE(verdict_of(two, {}).wins());
   EXPECT_EQ(verdict_of(two, {}).front, (std::vector<std::size_t>{0, 1}));
@@ -40,7 +40,7 @@ TEST(Verdict, ASlowScheduleTiesTooIfItIsUncertain) {
 }
 
 TEST(Verdict, SchedulesOfDifferentPointsAreComparedByTheirErrors) {
-  // ln(1.1) = 0.0953 over hypot(0.03, 0.04) = 0.05 is 1.906 standard errors: 95.2 %.
+  // ln(1.1) = 0.0953 over hypot(0.03, 0.04) = 0.05 is 1.906 standard errors: 95.2%.
   EXPECT_NEAR(*probability_faster({100.0, 0.03}, {110.0, 0.04}), 0.9524, 1e-4);
   // The second is the fastest of its own point, which says nothing about the first.
   EXPECT_NEAR(*probability_faster({100.0, 0.03}, {110.0, 0.04, 0.9}), 0.9524, 1e-4);

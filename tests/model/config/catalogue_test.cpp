@@ -153,7 +153,7 @@ TEST_F(CatalogueTest, AnUnknownNameIsAnsweredWithTheNearestAndAll) {
     }
     return list;
   };
-  const std::string models = known(Catalogue::models) + "; a path holds '/' or ends in .yaml or .json";
+  const std::string models = known(Catalogue::models) + "; a path contains '/' or ends in .yaml or .json";
   EXPECT_EQ(refusal([] { load_model("llama-3.1-70B-x"); }),
             "unknown model 'llama-3.1-70B-x'; did you mean 'llama-3.1-70b'? " + models);
   // The suggestion keeps the intended generation, though llama-2-70b is spelled more similarly.
@@ -161,10 +161,10 @@ TEST_F(CatalogueTest, AnUnknownNameIsAnsweredWithTheNearestAndAll) {
             "unknown model 'llama3-70b'; did you mean 'llama-3.1-70b'? " + models);
   EXPECT_EQ(refusal([] { load_model("perceptron"); }), "unknown model 'perceptron'; " + models);
   EXPECT_EQ(refusal([] { load_machine("zx81"); }),
-            "unknown hardware 'zx81'; " + known(Catalogue::hardware) + "; a path holds '/' or ends in .yaml");
+            "unknown hardware 'zx81'; " + known(Catalogue::hardware) + "; a path contains '/' or ends in .yaml");
   EXPECT_EQ(
       refusal([] { find_config(Catalogue::schedules, "no-such"); }),
-      "unknown schedule 'no-such'; " + known(Catalogue::schedules) + "; a path holds '/' or ends in .yaml or .json");
+      "unknown schedule 'no-such'; " + known(Catalogue::schedules) + "; a path contains '/' or ends in .yaml or .json");
   EXPECT_EQ(refusal([] { load_machine(""); }), "the hardware has no name; " + known(Catalogue::hardware));
 }
 

@@ -166,7 +166,7 @@ TEST_F(FrameworkTest, UnknownKeysAndWordsAreNamedWithTheirPlace) {
   EXPECT_EQ(refusal("implementation: flux", "implementation: flx"),
             "./loom.yaml:16:19: unknown implementation 'flx'; did you mean 'flux'? known: " +
                 fmt::format("{}", fmt::join(known_names(Catalogue::implementations), ", ")) +
-                "; a path holds '/' or ends in .yaml");
+                "; a path contains '/' or ends in .yaml");
   EXPECT_EQ(refusal("overlap: none", "overlap: sliced"),
             "./loom.yaml:16:19: overlap already says how GEMMs run beside collectives; write overlap: none, or remove "
             "this line");

@@ -94,7 +94,7 @@ TEST_F(HfConfigTest, ReadsALlama) {
   EXPECT_TRUE(model.gated_mlp);
 }
 
-TEST_F(HfConfigTest, IsWhatLoadModelReadsForAJsonPath) {
+TEST_F(HfConfigTest, LoadModelReadsItFromAJsonPath) {
   std::ofstream(file_) << llama;
   EXPECT_EQ(load_model(file_.string()).hidden, 512);
   EXPECT_EQ(find_config(Catalogue::models, "tiny.json"), fs::path("tiny.json"));
@@ -582,7 +582,7 @@ TEST_F(HfConfigTest, BrokenJsonIsPlaced) {
   EXPECT_EQ(refusal("{} {}"), "1:4: not valid JSON; correct it there, or fetch the file again");
   EXPECT_EQ(refusal("<html>"), "1:1: not valid JSON; correct it there, or fetch the file again");
   EXPECT_EQ(refusal("{\"a\": 1e999}"), "a number is out of range; correct it, or fetch the file again");
-  EXPECT_EQ(refusal("[1]"), "the top of the file is not an object; give a config.json of a model");
+  EXPECT_EQ(refusal("[1]"), "the top level is not an object; give a config.json of a model");
 }
 
 TEST_F(HfConfigTest, FilesFromStrangersHaveLimits) {

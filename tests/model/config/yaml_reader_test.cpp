@@ -192,8 +192,8 @@ TEST_F(YamlReader, TextThatIsNotYamlIsRefusedWithItsPlace) {
 TEST_F(YamlReader, TheTopIsOneMap) {
   EXPECT_EQ(mistakes(""), "a.yaml:1:1: the file is empty; write 'key: value' lines");
   EXPECT_EQ(mistakes("# nothing\n"), "a.yaml:1:1: the file is empty; write 'key: value' lines");
-  EXPECT_EQ(mistakes("- 1\n- 2\n"), "a.yaml:1:1: the top of the file is not a map; write 'key: value' lines");
-  EXPECT_EQ(mistakes("hello\n"), "a.yaml:1:1: the top of the file is not a map; write 'key: value' lines");
+  EXPECT_EQ(mistakes("- 1\n- 2\n"), "a.yaml:1:1: the top level is not a map; write 'key: value' lines");
+  EXPECT_EQ(mistakes("hello\n"), "a.yaml:1:1: the top level is not a map; write 'key: value' lines");
   EXPECT_EQ(mistakes(good + "---\nlayers: 9\n"), "a.yaml:4:1: a second document begins; keep one document per file");
 }
 

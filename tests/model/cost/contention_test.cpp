@@ -62,7 +62,7 @@ struct Beside {
 Mesh ring(std::int32_t ranks) { return Mesh{{{"tp", ranks}}}; }
 
 // Both are delayed for as long as the shorter of the two needs the port.
-TEST(Contention, DelaysBothByTheShorterOne) {
+TEST(Contention, DelaysBothKernelsByTheShorterOne) {
   const Machine h100 = machine("hardware/h100-sxm.yaml");
   for (const std::int64_t rows : {256, 1 << 20}) {
     const Beside beside(h100, ring(8), 1, rows);

@@ -60,7 +60,7 @@ TEST(Fluid, CostsAreThoseOfOpsThatRunAlone) {
   EXPECT_EQ(seven.fluid.costs.duration, seven.priced(h100, Interference::dynamic).duration);
 }
 
-TEST(Fluid, ASpeedIsWhatStaticInterferenceWouldSlowBy) {
+TEST(Fluid, ASpeedIsTheFactorOfStaticInterference) {
   const Machine h100 = machine("hardware/h100-sxm.yaml");
   const Gate gate(8, {}, h100);
   const std::size_t gemm = gate.first(OpKind::gemm);

@@ -31,7 +31,7 @@ Accelerator made_up() {
   return accelerator;
 }
 
-TEST(FrameworkKernelTime, IsShorterForASumByWhatTheCacheHolds) {
+TEST(FrameworkKernelTime, IsShorterForASumByItsCachedBytes) {
   // All 4 MB are cached, and half of them is saved: 2 MB / 0.8 TB/s. Of 100 MB only 6 are cached: 97 MB / 0.8 TB/s.
   const auto sum = [](std::int64_t bytes) {
     return framework_kernel_time(made_up(), {.rows = 8, .width = 8, .traffic = Bytes{bytes}});

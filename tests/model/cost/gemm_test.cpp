@@ -206,7 +206,7 @@ TEST(EstimateGemm, WeightsThatABenchmarkFindsInL2ComeFromThere) {
   size.weight_copies = 5;
   EXPECT_EQ(repeated_time(size), Duration{80'000 + 164'000});
   EXPECT_EQ(repeated_time(size, 0.0), Duration{320'000 + 164'000});
-  // Six copies are 2,084,000 bytes, 4.2 % above: 42 % of the weights have left L2.
+  // Six copies are 2,084,000 bytes, 4.2% above: 42% of the weights have left L2.
   size.weight_copies = 6;
   EXPECT_NEAR(to_microseconds(repeated_time(size)), 0.42 * 0.32 + 0.58 * 0.08 + 0.164, 1e-6);
   // Seven copies are 2,404,000 bytes: all weights have left.

@@ -93,7 +93,7 @@ TEST(Implemented, TransfersAreNoFasterThanTheirRateAndPayForEveryStep) {
   }
 }
 
-TEST(Implemented, AGemmThatGoesShardByShardCostsWhatItsShardsDo) {
+TEST(Implemented, AShardedGemmCostsTheSumOfItsShards) {
   const Kernel kernel(Scope::gate_up);
   ImplementedSites sites;
   sites.ag_gemm.cut_cost.value = 1.0;

@@ -132,9 +132,9 @@ TEST(PricedShape, FitsCoverHalfToTwiceTheSeenSizesAndReportTheRest) {
   EXPECT_TRUE(outside_fit(mlp.program, mlp.sizes, machine).empty());
   sees(FitSize::m, 1, 2047);
   sees(FitSize::k, 7169, 16384);  // half of it, rounded up, is 3585, and one k is 3584
-  EXPECT_EQ(outside_fit(mlp.program, mlp.sizes, machine),
-            (std::vector<std::string>{"m 4K: products were measured up to 2047",
-                                      "k 3584: products were measured from 7169"}));
+  EXPECT_EQ(
+      outside_fit(mlp.program, mlp.sizes, machine),
+      (std::vector<std::string>{"m 4K: GEMMs were measured up to 2047", "k 3584: GEMMs were measured from 7169"}));
   sees(FitSize::m, 1, 8192);
   sees(FitSize::k, 1, 16384);
   machine.link.collective.fit.seen[static_cast<std::size_t>(FitSize::ranks)] = SeenRange{2, 4};

@@ -10,7 +10,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Returns 100 TFLOP/s of GEMMs and 1 TB/s of HBM, both fully reached.
+/// Returns an accelerator whose GEMMs reach its peak of 100 TFLOP/s, and whose kernels reach 1 TB/s of HBM.
 Accelerator plain() {
   Accelerator accelerator;
   accelerator.sms = 100;
@@ -27,17 +27,19 @@ Accelerator plain() {
 // 1000 tokens, 4 heads of 16 in one group, states of 32, chunks of 64.
 constexpr ScanSize small{.tokens = 1000, .heads = 4, .groups = 1, .head_dim = 16, .state = 32, .chunk = 64};
 
-TEST(Scan, CountsProductsInsideChunksAndWithTheirStates) {
-  // Inside: C B^T 2 x 64 x 32, times x 64 x 16 x 4, half of it masked; into states and out of them 4 x 32 x 16 x 4.
+TEST(Scan, CountsGemmsInsideChunksAndWithTheirStates) {
+  // FLOPs per token: 2 * 64 * 32 for C B^T inside the chunk, 64 * 16 * 4 for its product with x, of which half is
+  // masked, and 4 * 32 * 16 * 4 into the states and out of them.
   EXPECT_EQ(scan_flops(small).count, 1000.0 * (4096 + 4096 + 8192));
 }
 
 TEST(Scan, MovesItsInputsTwiceAndItsStatesFourTimes) {
-  // Per token: x twice and y 2 x 3 x 64, B and C twice 2 x 4 x 32, products 8 x 64, states 16 x 32 x 64 / 64.
+  // Bytes per token: 2 * 3 * 64 for y and two reads of x, 2 * 4 * 32 for two reads of B and C, 8 * 64 for the inner
+  // products, and 16 * 32 * 64 / 64 for the states.
   EXPECT_EQ(scan_traffic(small).count, 1000 * (384 + 256 + 512 + 512));
 }
 
-TEST(Scan, TakesTheLongerOfBothAndTheFloorOfEveryKernel) {
+TEST(Scan, TakesTheLongerOfComputeAndTrafficAndEveryFloor) {
   EXPECT_EQ(scan_time(plain(), small), 5 * 2us + Duration{1'664'000});  // bytes: 1.664 MB at 1 TB/s
   Accelerator fast = plain();
   fast.hbm_bandwidth.value = {1e15};

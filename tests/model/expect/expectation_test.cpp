@@ -45,7 +45,7 @@ TEST(Expectation, FitsMessagesToTheMachine) {
   EXPECT_TRUE(fits(load_machine("dgx-h100-x2"), {.op = LinkOp::all_reduce, .gpus = 16, .nodes = 2, .bytes = {1}}));
 }
 
-// 15.87 % lie above one standard error: e^0.1 = 1.10517 times the time; as much lies below.
+// 15.87% lie above one standard error: e^0.1 = 1.10517 times the time; as much lies below.
 TEST(Expectation, RangesFollowTheErrorsAndTheFalseAlarms) {
   const Expected expected{
       .message = all_reduce_of(gib), .time = std::chrono::milliseconds(1), .shared_error = 0.06, .own_error = 0.08};

@@ -80,7 +80,7 @@ TEST(FitGemm, FindsTheCostOfWeightsInL2WhereTheirPlaceIsKnown) {
   EXPECT_NE(gemm_yaml(fit, 0).find("cached_weight_cost: {value: 0."), std::string::npos);
 }
 
-TEST(FitGemm, FindsWhatOutputsInL2CostWhereItIsKnownHowManyStay) {
+TEST(FitGemm, FindsTheCostOfOutputsInL2GivenTheirShare) {
   Accelerator machine = h100();
   GemmParameters& made = machine.matrix_units[index_of(DType::bf16)]->gemm;
   made.resident_output_share.value = 0.75;

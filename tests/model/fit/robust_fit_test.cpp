@@ -80,7 +80,7 @@ TEST(RobustFit, NineteenIntervalsInTwentyHoldTheTrueValue) {
     const FittedParameter& rate = fit.parameters[1];
     held += std::abs(std::log(rate.value / true_rate)) < 1.96 * rate.standard_error ? 1 : 0;
   }
-  EXPECT_GE(held, experiments * 91 / 100);  // 95 %; White's errors are a little short with 60 rows.
+  EXPECT_GE(held, experiments * 91 / 100);  // 95%; White's errors are a little short with 60 rows.
   EXPECT_LE(held, experiments * 98 / 100);
 }
 

@@ -155,7 +155,7 @@ TEST(RateAcross, IsAWholeNicOrAShareOfTheNics) {
   EXPECT_EQ(rate_across(machine, {1, 4}), gigabytes(3));
 }
 
-TEST(MachineDeathTest, AskingForWhatIsNotThereIsAProgrammingError) {
+TEST(MachineDeathTest, AskingForAnAbsentGpuIsAProgrammingError) {
   EXPECT_DEATH((void)peer_between(two_nodes(), 0, 8), "the machine has this GPU");
   EXPECT_DEATH((void)peer_between(two_nodes(), 2, 2), "an exchange joins two different GPUs");
   EXPECT_DEATH((void)collective_over(two_nodes(), 4, 5), "the machine has this GPU");

@@ -91,7 +91,7 @@ TEST(Work, DoesNotDependOnNamesOrOrder) {
   EXPECT_EQ(work_with("residual: [y, x]", "residual: [x, y]"), work);
 }
 
-TEST(Work, DependsOnWhatIsMultipliedWithWhatAndOnWhoHoldsWhat) {
+TEST(Work, DependsOnOperandsAndOnInitialContents) {
   const std::string work = work_with("", "");
   EXPECT_NE(work_with("product: [a, v]", "product: [a, u]"), work);
   EXPECT_NE(work_with("residual: [y, x]", "residual: [y, a]"), work);

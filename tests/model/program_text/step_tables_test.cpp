@@ -118,7 +118,7 @@ TEST(StepTables, FuseAgInPartsSendsAndMultipliesPartByPart) {
   expect_table("fuse_ag_parts.txt", Scope::qkv, {.sub_slices = 2});
 }
 
-TEST(StepTables, FuseAgInHalvesMultipliesWhatCameFromBothSidesTogether) {
+TEST(StepTables, FuseAgInHalvesMultipliesBothArrivedHalvesTogether) {
   expect_table("fuse_ag_halves.txt", Scope::qkv, {.lanes = 2, .directions = Directions::halves});
 }
 
@@ -134,7 +134,7 @@ TEST(StepTables, FuseAgInNestedRingsCrossesIntoEveryNodeOnce) {
   expect_table("fuse_ag_nested.txt", Scope::qkv, {.inner = 2});
 }
 
-TEST(StepTables, FuseRsInHalvesAddsWhatCameFromBothSidesTogether) {
+TEST(StepTables, FuseRsInHalvesAddsBothArrivedHalvesTogether) {
   expect_table("fuse_rs_halves.txt", Scope::down, {.lanes = 2, .directions = Directions::halves});
 }
 

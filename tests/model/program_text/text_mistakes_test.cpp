@@ -501,7 +501,7 @@ TEST(ScheduleTextMistakes, NumbersInRegionsStayInside) {
 
 TEST(ScheduleTextMistakes, AreFoundInTheFileAsAWhole) {
   EXPECT_EQ(message_of(""), "ring.yaml:1:1: the file is empty; write 'key: value' lines");
-  EXPECT_EQ(message_of("- ring\n"), "ring.yaml:1:1: the top of the file is not a map; write 'key: value' lines");
+  EXPECT_EQ(message_of("- ring\n"), "ring.yaml:1:1: the top level is not a map; write 'key: value' lines");
   EXPECT_EQ(message_of(std::string((1U << 20U) + 1, '#')),
             "ring.yaml:1:1: 1048577 bytes are too many; a schedule has at most 1 MiB (1048576)");
   // yaml-cpp treats 0x04 as the end of the file.

@@ -75,13 +75,13 @@ void for_each_nested_schedule(std::int32_t ranks, const Visit& visit) {
 
 /// True for schedules that cut queries that all ranks have. Under a causal mask such slices need not be rotations of
 /// other ranks' slices.
-bool cuts_what_all_ranks_have(const Program& program) {
+bool cuts_queries_of_all_ranks(const Program& program) {
   const auto has = [&](const char* words) { return program.name.find(words) != std::string::npos; };
   return has("zig-zag") || (has("sliced") && has("by query"));
 }
 void expect_seen(const Program& program) {
   const std::string verdict = on_one_rank(program);
-  EXPECT_TRUE(verdict == "right" || (verdict == "not symmetric" && cuts_what_all_ranks_have(program)))
+  EXPECT_TRUE(verdict == "right" || (verdict == "not symmetric" && cuts_queries_of_all_ranks(program)))
       << where(program) << ": " << verdict;
 }
 
@@ -334,7 +334,7 @@ Program gathered_in_two_steps(bool nodes_first) {
 
 TEST(Symmetry, HoldsForShardsOnTwoAxes) { EXPECT_EQ(on_one_rank(gathered_in_two_steps(false)), "right"); }
 
-TEST(Symmetry, IsNotSeenWhereSingleRowsOfWhatMovesAreFixed) {
+TEST(Symmetry, IsNotSeenWhereSingleRowsOfATransferAreFixed) {
   EXPECT_EQ(on_one_rank(gathered_in_two_steps(true)), "not symmetric");
   EXPECT_TRUE(check_program(gathered_in_two_steps(true)).ok());
 }
@@ -677,7 +677,7 @@ TEST(Symmetry, IsNotSeenWhereQueriesDifferInPositionOnOtherRanks) {
   EXPECT_EQ(on_every_rank(program), "contents");
 }
 
-TEST(Symmetry, IsNotSeenWhereAMaskHidesFromRankZeroWhatOtherRanksGetWrong) {
+TEST(Symmetry, IsNotSeenWhereAMaskHidesErrorsOfOtherRanksFromRankZero) {
   // Each rank holds the row after its own where the row before it belongs; under the mask, rank 0 sees only its own
   // row.
   Attending it;
@@ -718,7 +718,7 @@ TEST(CheckProgram, Passes65536RanksOfFuseAgAndFuseRs) {
   }
 }
 
-TEST(CheckProgram, FindsOnRankZeroWhatIsWrongOnMoreRanksThanItCanHold) {
+TEST(CheckProgram, FindsOnRankZeroAnErrorOnMoreRanksThanFit) {
   const Strategy& commfuse = commfuse_strategy;
   Program program = generate(operation_of(Scope::down, true), Mesh{{{"tp", 16384}}}, 0, commfuse, {});
   program.ops[1].waits.count = 0;  // The first partial product is sent while it may still be computed.

@@ -89,7 +89,7 @@ TEST(Backward, AsyncTpGathersForTheGradientBehindItsScatter) {
   expect_table(Scope::down_backward, "async_tp", {}, "async_tp_gemm_rs_backward.txt");
 }
 
-TEST(Backward, RingExchangeKeepsWhatItsRingBringsForTheGradient) {
+TEST(Backward, RingExchangeKeepsReceivedShardsForTheGradient) {
   expect_table(Scope::qkv_backward, "ring_exchange", {}, "ring_exchange_ag_gemm_backward.txt");
   expect_table(Scope::down_backward, "ring_exchange", {}, "ring_exchange_gemm_rs_backward.txt");
   expect_table(Scope::down_backward, "ring_exchange", {.group = 2}, "ring_exchange_gemm_rs_backward_pairs.txt");

@@ -141,7 +141,7 @@ TEST(Chakra, PredictionsPiecesAndJsonAreRefused) {
             fmt::format("a.0.et: what begins at byte {} is not a node of a Chakra trace; convert it again",
                         metadata().size()));
   EXPECT_EQ(why(R"({"schema": "1.1.0-chakra.0.0.4", "pid": 7, "nodes": []})"),
-            "a.0.et: an execution trace of PyTorch, which holds no times of kernels; give the trace of PyTorch's "
+            "a.0.et: a PyTorch execution trace, which has no kernel times; give the trace of PyTorch's "
             "profiler of the same run, or the .et that chakra_trace_link and chakra_converter make of both");
   for (const char* text : {"m,n,k\n1,2,3\n", "\n\n# nccl-tests\n", "", "{}", "SQLite format 3"}) {
     std::ofstream("b") << text;

@@ -40,7 +40,7 @@ struct OneWay {
 TEST(OneSided, APushDoesNotWaitForItsReceiver) {
   const Played late_receiver(OneWay(Protocol::push, false).program, {.exchange = 2us, .elementwise = 5us});
   EXPECT_EQ(late_receiver.span(0, 2), (Span{0, 2 * us}));
-  EXPECT_EQ(late_receiver.span(1, 3), (Span{5 * us, 5 * us}));  // The message arrives at 2.
+  EXPECT_EQ(late_receiver.span(1, 3), (Span{5 * us, 5 * us}));  // The message arrives at 2 us.
   const Played late_sender(OneWay(Protocol::push, true).program, {.exchange = 2us, .elementwise = 5us});
   EXPECT_EQ(late_sender.span(0, 2), (Span{5 * us, 7 * us}));
   EXPECT_EQ(late_sender.span(1, 3), (Span{0, 7 * us}));
@@ -62,7 +62,8 @@ TEST(OneSided, ARendezvousHoldsBoth) {
 }
 
 TEST(OneSided, PushesRunAheadOfALateReceiverWhereRendezvousWaits) {
-  // Three pushes of 2 follow each other while the receiver is busy for 5: they end at 6, and so does the last receive.
+  // Three pushes of 2 us each follow each other while the receiver is busy for 5 us. They and the last receive end at
+  // 6 us.
   for (const auto& [protocol, end] : {std::pair{Protocol::push, 6}, std::pair{Protocol::rendezvous, 11}}) {
     Hand hand(2);
     const OpId busy = hand.work(3);
@@ -81,7 +82,7 @@ TEST(OneSided, PushesRunAheadOfALateReceiverWhereRendezvousWaits) {
 }
 
 TEST(OneSided, TwoReceiversPullFromOneSenderAtTheSameTime) {
-  // Rank 0 exposes slot 0 to both other ranks and is done; each pulls for 4 on its own lane.
+  // Rank 0 exposes slot 0 to both other ranks and is done; each pulls for 4 us on its own lane.
   Hand hand(3);
   for (const std::int32_t shift : {1, 2}) {
     hand.builder.exchange({.shift = shift, .send = hand.slot(0), .protocol = Protocol::pull});
@@ -98,7 +99,7 @@ TEST(OneSided, TwoReceiversPullFromOneSenderAtTheSameTime) {
 }
 
 TEST(OneSided, ACreditHoldsAPushBackForItsOwnLatency) {
-  // Rank 1 works for 5, then gives rank 0 a credit, which takes 1; only then does rank 0 push, which takes 2.
+  // Rank 1 works for 5 us, then gives rank 0 a credit, which takes 1 us; only then does rank 0 push, which takes 2 us.
   Hand hand(2);
   const OpId work = hand.work(1);
   hand.builder.credit({.shift = -1, .receives = false, .waits = {work}});

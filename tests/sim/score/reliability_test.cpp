@@ -277,7 +277,7 @@ TEST(Variability, RowsAreComparedWithThePercentilesOfARun) {
   EXPECT_EQ(score.observations[0].what, "inter-node send/recv max over median: p50");
   EXPECT_EQ(score.observations[0].machine, "h100-sxm");
   EXPECT_DOUBLE_EQ(score.observations[0].measured, 1.013);
-  // Kernel factors of 2 %: the largest of three over the median of them is exp(0.02 x 0.75) in the middle.
+  // Kernel factors of 2%: the largest of three over the median of them is exp(0.02 x 0.75) in the middle.
   EXPECT_NEAR(score.observations[0].predicted, 1.015, 0.004);
   EXPECT_GT(score.observations[1].predicted, score.observations[0].predicted);
   EXPECT_EQ(score.observations[2].machine, "a100-sxm-80");

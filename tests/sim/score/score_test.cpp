@@ -126,7 +126,7 @@ TEST(Score, SkipsAndCountsUnsupportedRows) {
   ASSERT_EQ(score.skipped.size(), 2U);
   EXPECT_EQ(score.skipped[0].reason, "no hardware file is known as 'Wafer 3'");
   EXPECT_EQ(score.skipped[0].rows, 2);
-  EXPECT_EQ(score.skipped[1].reason, "h100-sxm has no products in int4");
+  EXPECT_EQ(score.skipped[1].reason, "h100-sxm has no GEMMs in int4");
 }
 
 TEST(Score, HeldOutRowsBelongToGroupsThatNoFitSaw) {

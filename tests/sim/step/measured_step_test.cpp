@@ -60,7 +60,7 @@ StepEvidence measured_at(double factor) {
   return StepPoints(library).evidence_of({settings, from_seconds(1e-3 * predicted * factor)});
 }
 
-// The step has its own error e, and the measurement an error of 1 %: the prediction is corrected by factor^(e^2 / (e^2
+// The step has its own error e, and the measurement an error of 1%: the prediction is corrected by factor^(e^2 / (e^2
 // + 0.01^2)), and an error of e times 0.01 / sqrt(e^2 + 0.01^2) remains.
 TEST(MeasuredStep, CorrectsItsOwnPredictionAlmostWhole) {
   const StepRow before = first_row(two_by_four);

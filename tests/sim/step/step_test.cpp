@@ -648,7 +648,7 @@ TEST(SlowestOf, GrowsWithTheNumberOfGpus) {
 }
 
 TEST(SlowestOf, HasPercentilesThatFollowFromThoseOfOneGpu) {
-  // 97.5 % of single normal draws lie below 1.959964; all of n draws do with probability 0.975^n.
+  // 97.5% of single normal draws lie below 1.959964; all of n draws do with probability 0.975^n.
   EXPECT_NEAR(slowest_of(1, 0.02, Probability{0.975}), std::exp(0.02 * 1.959964), 1e-7);
   EXPECT_NEAR(slowest_of(20, 0.02, Probability{std::pow(0.975, 20)}), std::exp(0.02 * 1.959964), 1e-7);
   EXPECT_EQ(slowest_of(1, 0.02, Probability{0.5}), 1.0);

@@ -349,8 +349,8 @@ TEST(ResultStore, RefusesResultsOfAnotherSweep) {
   other.digest = "d2";
   EXPECT_EQ(
       refusal_of_writer("a.sqlite", other),
-      "a.sqlite holds results of other files: a model, machine or other file that the sweep names has changed since, "
-      "or its 'all' stands for other names" +
+      "a.sqlite holds results of other input: a model, machine or other file of the sweep has changed, or its 'all' "
+      "now selects other names" +
           end);
   other = identity();
   other.shard = {2, 7};
@@ -368,13 +368,13 @@ TEST(ResultStore, DoesNotTouchFilesThatAreNotStores) {
   const OwnFolder folder;
   std::ofstream("text.sqlite") << std::string(5000, 'x');
   EXPECT_EQ(refusal_of_writer("text.sqlite"),
-            "text.sqlite is not a result store of commfuse; choose another file or folder");
+            "text.sqlite is not a commfuse result store; choose another file or folder");
   {
     Database foreign("foreign.sqlite", Database::Access::write);
     foreign.run("CREATE TABLE recipes(name TEXT)");
   }
   const std::string sentence =
-      "foreign.sqlite is a database, but not a result store of commfuse; choose another file or folder";
+      "foreign.sqlite is a database, but not a commfuse result store; choose another file or folder";
   EXPECT_EQ(refusal_of_writer("foreign.sqlite"), sentence);
   EXPECT_EQ(refusal_of_reader("foreign.sqlite"), sentence);
   EXPECT_EQ(refusal_of_reader("absent.sqlite"),

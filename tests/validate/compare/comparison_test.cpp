@@ -27,13 +27,13 @@ TEST(Agreement, CountsErrorsPairsAndTheWinner) {
                              schedule("commfuse", 1000us, 1010us), schedule("async_tp", 1020us, 1000us)};
   const Agreement agreement = *agreement_of(schedules);
   EXPECT_EQ(agreement.compared, 4U);
-  EXPECT_NEAR(agreement.median_error, (0.02 + 1.0 - 1000.0 / 1020.0) / 2.0, 1e-12);  // median of 5, 2, 1.96 and 1 %
+  EXPECT_NEAR(agreement.median_error, (0.02 + 1.0 - 1000.0 / 1020.0) / 2.0, 1e-12);  // median of 5, 2, 1.96 and 1%
   EXPECT_NEAR(agreement.worst_error, 0.05, 1e-12);
   EXPECT_EQ(agreement.worst, 0U);
   EXPECT_EQ(agreement.predicted_winner, 2U);
   EXPECT_EQ(agreement.measured_winner, 3U);
   EXPECT_NEAR(agreement.predicted_gap, 0.02, 1e-12);
-  EXPECT_EQ(agreement.pairs, 5U);  // all except the two that are 2 % apart
+  EXPECT_EQ(agreement.pairs, 5U);  // all except the two that are 2% apart
   EXPECT_EQ(agreement.in_order, 5U);
 }
 

@@ -20,7 +20,7 @@ const CudaPlugin& plugin() {
   return loaded;
 }
 
-TEST(CudaPluginFile, AMissingOneIsReportedWithWhatTheBuildFound) {
+TEST(CudaPluginFile, AMissingOneIsReportedWithTheLibrariesTheBuildFound) {
   const CudaPlugin none = load_cuda_plugin("/nowhere/libcommfuse_cuda.so");
   EXPECT_EQ(none.module, nullptr);
   EXPECT_FALSE(none.usable());

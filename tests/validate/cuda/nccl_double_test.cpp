@@ -287,7 +287,7 @@ TEST_F(OldNcclDoubleTest, FunctionsThatAVersionLacksAreNotCalled) {
   EXPECT_EQ(facts().launches[0].operations, (std::vector<std::string>{"send", "recv", "send", "recv"}));
 }
 
-TEST(NcclAbsence, IsNamedByWhatNeedsNccl) {
+TEST(NcclAbsence, IsNamedByEveryUserOfNccl) {
   const NcclLibrary none(SharedLibrary({.product = "NCCL", .sonames = {"libno_nccl.so.2"}, .remedy = "install NCCL"},
                                        {.root = testing::TempDir()}));
   EXPECT_EQ(none.version(), 0);

@@ -24,7 +24,7 @@ const ProbeRow& row_named(const std::vector<ProbeRow>& rows, std::string_view pr
   return *std::ranges::find(rows, probe, &ProbeRow::probe);
 }
 
-TEST(Probes, AChainOfKernelsTakesWhatItsLinksTake) {
+TEST(Probes, AChainOfKernelsTakesTheSumOfItsLinks) {
   FakeCluster cluster;
   Device device(cluster.device(0));
   const std::vector<ProbeRow> rows = stage_named("launch").ask(device, {.repetitions = 3});

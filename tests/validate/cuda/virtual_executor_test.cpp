@@ -213,7 +213,7 @@ std::multiset<std::string> issued_by_middle(const std::shared_ptr<const Program>
   return {issued.begin() + static_cast<std::ptrdiff_t>(before), issued.end()};
 }
 
-TEST(VirtualExecutor, ARankInTheMiddleDoesItsOwnShareAndMovesWhatItReceives) {
+TEST(VirtualExecutor, AMiddleRankDoesItsOwnShareAndMovesTheDataItReceives) {
   const auto issued = issued_by_middle(program_named("ag_gemm", "commfuse", 4), 1);
   EXPECT_EQ(issued.count("product"), 4U);
   EXPECT_EQ(issued.count("move"), 3U);

@@ -161,7 +161,7 @@ TEST(Verdicts, ADcgmPassSaysNothingAboutRates) {
       << verdict.why;
 }
 
-// 14 % is inside the errors of the shipped file; no other node of nine is as slow.
+// 14% is inside the errors of the shipped file; no other node of nine is as slow.
 TEST(Verdicts, AFleetShowsNodesSlowerThanTheirNeighbours) {
   const Machine machine = load_machine("h100-sxm");
   std::vector<NodeLog> logs = fleet_of(machine, 9);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches, and other code that depends on the compiler of device code: nvcc, or the compiler of the software GPU
+// Kernel launches and other code that depends on the device compiler: nvcc, or the compiler of the software GPU
 // (tests/software_gpu), which compiles these sources for the host.
 #pragma once
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The plugin lib/commfuse/libcommfuse_cuda.so. It is linked with no library of NVIDIA except the static runtime: NCCL,
+# The plugin lib/commfuse/libcommfuse_cuda.so. The only NVIDIA library that it links is the static runtime: NCCL,
 # CUPTI, cuBLASLt, cuDNN, libcuda and NVML are loaded at run time, so that it loads without them and reports what is
 # missing.
 file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/cuda/module/*.cpp"

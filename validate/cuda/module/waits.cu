@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels of one thread that wait: for some time, or for the host.
+// Single-thread kernels that wait for a given time, or for the host.
 #include "validate/cuda/module/clocks.cuh"
 #include "validate/cuda/module/failures.h"
 #include "validate/cuda/module/kernels.h"
