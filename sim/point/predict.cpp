@@ -244,7 +244,7 @@ Duration Predictor::slowed(const Point& point, const Strategy& strategy, const S
 }
 
 std::vector<Duration> Predictor::makespans(const Point& point, const Prediction& prediction, double slowdown) {
-  check(point.monte_carlo.jitter != nullptr, "samples are of a point that strays");
+  check(point.monte_carlo.jitter != nullptr, "only a point with jitter has samples");
   const Structure& structure = *prediction.structure;
   Priced priced;
   price_into(priced, point, structure, prediction.sizes);

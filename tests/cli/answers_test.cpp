@@ -131,7 +131,7 @@ TEST(KnownAnswers, TheBoundOfAttentionIsBelowEverySchedule) {
   EXPECT_EQ(table.out.find("fused_kernel (bound") != std::string::npos, is_below) << table.out;
 }
 
-TEST(KnownAnswers, CuttingAProductDoesNotMakeItCheaper) {
+TEST(KnownAnswers, CuttingAGemmDoesNotMakeItCheaper) {
   const json rows = rows_of(
       "--model mistral-7b --hardware a100-100g-x2 --scope down --ranks 4 --batch 2 --interference dynamic --launch "
       "graph --seq 512");

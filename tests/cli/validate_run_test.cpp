@@ -80,7 +80,7 @@ TEST(ValidateRun, WritesARecordThatCompareReads) {
   EXPECT_NE(over.out.find("Noise floor: 1 ms took "), std::string::npos);
 }
 
-TEST(ValidateRun, MeasuresRealProductsOverPacedLinks) {
+TEST(ValidateRun, MeasuresRealGemmsOverPacedLinks) {
   const Outcome run = run_program(
       "commfuse-validate run --compute real --link-bandwidth '1 GB/s' --link-latency '10 us' --model gpt-2-xl --ranks "
       "2 "

@@ -125,7 +125,7 @@ TEST(Distribution, FewSamplesGiveNoHighPercentiles) {
   EXPECT_EQ(figure.data.rows.back()[1], "90");  // one in ten
 }
 
-TEST(RooflineFigure, AProductIsAtItsIntensityAndRate) {
+TEST(RooflineFigure, AGemmIsAtItsIntensityAndRate) {
   const Roofline roofline{.accelerator = "h100-sxm",
                           .dtype = "bf16",
                           .peak = {1e15},

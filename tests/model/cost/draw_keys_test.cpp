@@ -36,7 +36,7 @@ struct Keyed {
 
 DrawKey essential(std::uint32_t work, std::uint32_t step) { return {.step = step, .purpose = 4 * work}; }
 
-TEST(DrawKeys, TheOneProductOfSerialAndTheFirstPartOfOthersShareADraw) {
+TEST(DrawKeys, TheOneGemmOfSerialAndTheFirstPartOfOthersShareADraw) {
   // The unfused works of an MLP: gate_up, activation, down.
   const std::vector<DrawKey> whole{essential(0, 0), essential(1, 0), essential(2, 0)};
   EXPECT_EQ(Keyed("serial").of(Purpose::essential), whole);

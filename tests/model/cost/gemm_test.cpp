@@ -116,7 +116,7 @@ TEST(EstimateGemm, PowerJoinsTheLoopsAsTheRootOfFourthPowers) {
               std::pow(1.0 + std::pow(2.0 / 0.75, 4), 0.25) * 67.108864, 1e-6);
 }
 
-TEST(EstimateGemm, CuttingAProductDoesNotCoolTheChip) {
+TEST(EstimateGemm, CuttingAGemmDoesNotCoolTheChip) {
   const Accelerator accelerator = h100();
   for (const std::int64_t rows : {8192, 32768, 262144}) {
     const GemmSize whole{.m = rows, .n = 8192, .k = 8192};
@@ -338,7 +338,7 @@ struct Measured {
 };
 
 // The rows are copied from the public table gemm_h100_bf16_aic.csv: cuBLAS in a CUDA graph, weights from HBM.
-TEST(EstimateGemm, ComesNearToProductsMeasuredOnAnH100) {
+TEST(EstimateGemm, ComesNearToGemmsMeasuredOnAnH100) {
   const Accelerator accelerator = h100();
   double sum = 0.0;
   for (const Measured& row : {Measured{{.m = 128, .n = 8192, .k = 7168}, 46.581},

@@ -210,7 +210,7 @@ TEST(JitterSampler, AMeasuredSampleReplacesTheLognormal) {
   EXPECT_NEAR(mean(times) / 1e9, 1.25, 0.02);
 }
 
-TEST(JitterSampler, StrategiesSeeTheSameRanksAndTheSameFirstProduct) {
+TEST(JitterSampler, StrategiesSeeTheSameRanksAndTheSameFirstGemm) {
   const Jitter jitter = spread(0.05, 0.05, 0.03);
   const Program serial = fuse_rs(4, "serial");
   const Program fused = fuse_rs(4);

@@ -59,7 +59,7 @@ TEST(Price, SerialOpsHaveTheMachineToThemselves) {
   EXPECT_EQ(priced.costs.issue[1], h100.accelerator.launch_cost.value + h100.accelerator.event_cost.value);
 }
 
-TEST(Price, AProductBesideAnExchangeLosesItsSmsButNotAfterTheLastOne) {
+TEST(Price, AGemmBesideAnExchangeLosesItsSmsButNotAfterTheLastOne) {
   const Machine h100 = machine("hardware/h100-sxm.yaml");
   const Priced priced(Scope::gate_up, 8, "commfuse", h100);
   GemmSize part{.m = 32768 / 8, .n = 2 * 28672 / 8, .k = 8192};
@@ -72,7 +72,7 @@ TEST(Price, AProductBesideAnExchangeLosesItsSmsButNotAfterTheLastOne) {
   EXPECT_EQ(alone.costs.duration, alone.costs.undisturbed);
 }
 
-TEST(Price, CopyEnginesTakeNoSmsFromProducts) {
+TEST(Price, CopyEnginesTakeNoSmsFromGemms) {
   const Machine h100 = machine("hardware/h100-sxm.yaml");
   for (const char* strategy : {"async_tp", "ring_exchange"}) {
     const Priced priced(Scope::mlp, 8, strategy, h100);

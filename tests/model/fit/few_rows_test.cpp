@@ -56,7 +56,7 @@ MeasuredGemm product(const Accelerator& machine, std::int64_t m, std::int64_t n,
   return row;
 }
 
-TEST(FewRows, OneProductMovesAnEfficiencyAndNothingElse) {
+TEST(FewRows, OneGemmMovesAnEfficiencyAndNothingElse) {
   Accelerator machine = h100();
   gemm_of(machine).burst_efficiency.value *= 0.7;
   const std::vector<MeasuredGemm> rows{product(machine, 8192, 8192, 8192)};
@@ -82,7 +82,7 @@ TEST(FewRows, OneProductMovesAnEfficiencyAndNothingElse) {
   EXPECT_EQ(yaml.find("hbm_efficiency"), std::string::npos) << yaml;
 }
 
-TEST(FewRows, CorrectlyPricedProductsMoveNothing) {
+TEST(FewRows, CorrectlyPricedGemmsMoveNothing) {
   std::vector<MeasuredGemm> rows;
   for (const std::int64_t m : {128, 1024, 4096}) {
     rows.push_back(product(h100(), m, 4096, 4096));
@@ -233,7 +233,7 @@ void expect_law(const std::string& name, std::size_t count, const Law& law) {
   }
 }
 
-TEST(FewRows, UnseenProductsArePricedNoWorse) {
+TEST(FewRows, UnseenGemmsArePricedNoWorse) {
   std::vector<MeasuredGemm> shapes;
   for (const std::int64_t n : {1024, 4096, 14336}) {
     for (const std::int64_t k : {1024, 4096, 14336}) {

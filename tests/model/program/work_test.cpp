@@ -109,7 +109,7 @@ TEST(Work, IsStillTextForAThousandNestedTensors) {
   EXPECT_EQ(std::count(work.begin(), work.end(), '\n'), 5 + 1000 + 1 + 2);
 }
 
-TEST(ProductDtypes, IncludeOnlyProductsAndAttention) {
+TEST(ProductDtypes, IncludeOnlyGemmsAndAttention) {
   EXPECT_EQ(product_dtypes(generated(Scope::layer, true, 2, "serial")), std::vector{DType::bf16});
   EXPECT_EQ(product_dtypes(generated(Scope::layer, true, 2, "serial", {.dtype = DType::fp8})), std::vector{DType::fp8});
   Program mixed = generated(Scope::mlp, true, 2, "serial");

@@ -154,7 +154,7 @@ TEST(StepTables, FuseRsInNestedRingsCrossesOutOfEveryNodeOnce) {
   expect_table("fuse_rs_nested.txt", Scope::down, {.inner = 2});
 }
 
-TEST(StepTables, SlicedGathersTheNextSliceUnderTheProductOfThisOne) {
+TEST(StepTables, SlicedGathersTheNextSliceUnderTheGemmOfThisOne) {
   StrategyOptions options;
   options.slices = 2;
   EXPECT_EQ(table_of(Scope::qkv, "sliced", options, 2),

@@ -61,12 +61,12 @@ TEST(Backward, ColumnDirectGathersFirstAndScattersUnderTheGradient) {
   EXPECT_EQ(table, golden_text("fuse_ag_gemm_backward_direct.txt", table));
 }
 
-TEST(Backward, RowRingGathersUnderTheProductsAndTakesTheGradientAtTheEnd) {
+TEST(Backward, RowRingGathersUnderTheGemmsAndTakesTheGradientAtTheEnd) {
   const std::string table = fused(Scope::down_backward, {});
   EXPECT_EQ(table, golden_text("fuse_gemm_rs_backward_ring.txt", table));
 }
 
-TEST(Backward, RowRingFeedsTwoProductsWithEveryShardThatComes) {
+TEST(Backward, RowRingFeedsTwoGemmsWithEveryShardThatComes) {
   const std::string table = fused(Scope::down_backward, {.sum = Sum::arrival});
   EXPECT_EQ(table, golden_text("fuse_gemm_rs_backward_ring_by_shard.txt", table));
 }

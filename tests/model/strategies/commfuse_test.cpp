@@ -154,7 +154,7 @@ TEST(CommfuseOps, GrowWithRanksAndPartsInDirectForms) {
   }
 }
 
-TEST(CommfuseOps, AreFewerProductsInGroups) {
+TEST(CommfuseOps, AreFewerGemmsInGroups) {
   const auto products = [](std::int32_t n, std::int32_t g) { return 1 + (n - 1 + g - 1) / g; };
   for (const std::int32_t n : {2, 3, 8, 64, 100}) {
     for (const std::int32_t g : {2, 3, 7}) {
@@ -182,7 +182,7 @@ TEST(CommfuseOps, CrossOncePerNodeInNestedRings) {
   }
 }
 
-TEST(CommfuseOps, AreOneProductOnOneRank) {
+TEST(CommfuseOps, AreOneGemmOnOneRank) {
   for (const StrategyOptions& options : schedules_to_prove(commfuse(), both, 1)) {
     EXPECT_EQ(gather(1, options), (Counts{1, 0, 0}));
     EXPECT_EQ(scatter(1, options), (Counts{1, 0, 0}));

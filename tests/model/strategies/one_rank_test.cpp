@@ -26,7 +26,7 @@ TEST(OneRank, ExchangesNothingInAnySchedule) {
   }
 }
 
-TEST(OneRank, DoesTheWorkOfTheProductsAlone) {
+TEST(OneRank, DoesTheWorkOfTheGemmsAlone) {
   // Nothing is cut or copied for a transfer that does not exist.
   for (const Scope scope : {Scope::qkv, Scope::down, Scope::qkv_backward, Scope::down_backward, Scope::fsdp_gate_up}) {
     for (const char* name : {"serial", "sliced"}) {

@@ -51,7 +51,7 @@ TEST(Scope, EveryRankMultipliesAllTokensByItsShareOfTheWeights) {
 /// Returns the FLOPs of causal attention of all heads: half of 4 x tokens x seq x 8192.
 double attention_flops(Scope scope) { return has_attention(scope) ? 2.0 * 4096 * 4096 * 8192 : 0.0; }
 
-TEST(Scope, FlopsCountProductsOnAllRanksAndCausalAttention) {
+TEST(Scope, FlopsCountGemmsOnAllRanksAndCausalAttention) {
   // 2 x 4096 x 8192 x 57344 + 2 x 4096 x 28672 x 8192 = 3.848e12 + 1.924e12.
   EXPECT_EQ(flops_of(Scope::mlp, llama, {.seq = 4096}).count, 2.0 * 4096 * 8192 * 57344 + 2.0 * 4096 * 28672 * 8192);
   for (const Scope scope : all_scopes) {

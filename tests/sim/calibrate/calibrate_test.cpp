@@ -278,7 +278,7 @@ TEST_F(Calibrate, AFrameworkWithTooFewRowsIsRefused) {
   }
 }
 
-TEST_F(Calibrate, ProductsAreFittedFromATable) {
+TEST_F(Calibrate, GemmsAreFittedFromATable) {
   Accelerator truth = base().accelerator;
   GemmParameters& gemm = truth.matrix_units[index_of(DType::bf16)]->gemm;
   gemm.ramp.value = gemm.ramp.value * 3 / 2;
@@ -416,7 +416,7 @@ TEST_F(Calibrate, AnImpossibleTimeIsAFaultOfItsRow) {
   EXPECT_EQ(seen.gemm[index_of(DType::bf16)].rows[1].time, Duration{1});
 }
 
-TEST_F(Calibrate, AProductFasterThanThePeakOfTheBaseIsAFaultOfItsRow) {
+TEST_F(Calibrate, AGemmFasterThanThePeakOfTheBaseIsAFaultOfItsRow) {
   // 1024^3 takes 2.17 us at 989 TFLOP/s.
   const fs::path table = write("fast.csv",
                                "hw,dtype,m,n,k,time_us\nA,bf16,1024,1024,1024,2.1\nA,bf16,1024,1024,1024,2.0\n"
@@ -465,9 +465,8 @@ TEST_F(Calibrate, AFileOfUnknownFormatListsTheKnownOnes) {
   const std::string remedy =
       "; give what nccl-tests printed, a CSV of GEMMs, attention, layers or messages with the columns that "
       "commfuse-sim "
-      "score knows, a record of commfuse-validate bench, a trace of PyTorch's profiler, an export of Nsight Systems, "
-      "or "
-      "a Chakra trace";
+      "score knows, a record of commfuse-validate bench, a trace of PyTorch's profiler, a Nsight Systems export, "
+      "or a Chakra trace";
   const std::string file = write("file.txt", "").string();
   EXPECT_EQ(why(""), file + ": it is empty" + remedy);
   EXPECT_EQ(why("hello\n"), file + ": its format is not recognised" + remedy);

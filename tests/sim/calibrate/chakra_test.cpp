@@ -83,7 +83,7 @@ std::string why(const std::string& bytes) {
   return "";
 }
 
-TEST(Chakra, AProductIsAnOperatorsShapesAndItsKernelsTime) {
+TEST(Chakra, AGemmIsAnOperatorsShapesAndItsKernelsTime) {
   const OwnFolder folder;
   const Profile profile = read(metadata() + mm(3) + kernel(4, 3, 150) + mm(5) + kernel(6, 5, 20) +
                                message(node(7, "aten::relu", proto::COMP_NODE, true)) + kernel(8, 7, 30));

@@ -97,7 +97,7 @@ TEST(KinetoJoin, KernelsOfHipAreJoinedAlike) {
   }
 }
 
-TEST(KinetoJoin, ACopyInsideAProductIsNotTheProduct) {
+TEST(KinetoJoin, ACopyInsideAGemmIsNotTheGemm) {
   const OwnFolder folder;
   const Profile read_back = read(
       {mm(1, 100.0, 64), op("aten::copy_", 101.0, 3.0, R"("External id": 2, "Input Dims": [[64, 512], [64, 512]])"),
@@ -141,7 +141,7 @@ TEST(KinetoJoin, SkipsKernelsThatRunBesideOthersOfTheirDevice) {
             1U);
 }
 
-TEST(KinetoJoin, TwoProductsOfTwoStreamsSlowEachOther) {
+TEST(KinetoJoin, TwoGemmsOfTwoStreamsSlowEachOther) {
   const OwnFolder folder;
   const Profile both =
       read({mm(1, 100.0, 64), mm(2, 200.0, 128), launch("cudaLaunchKernel", 3, 102.0),
@@ -396,7 +396,7 @@ TEST(KinetoJoin, AttentionAndKernelsOfMemoryAreRows) {
                 {"attention calls with fewer queries than keys (decoding), which no fit takes", 1}}));
 }
 
-TEST(KinetoJoin, ScaledProductsAreFp8AndBatchesAreNamed) {
+TEST(KinetoJoin, ScaledGemmsAreFp8AndBatchesAreNamed) {
   const OwnFolder folder;
   const Profile read_back = read({op("aten::_scaled_mm", 0.0, 10.0,
                                      R"("Input Dims": [[64, 512], [512, 256], []], "External id": 1,

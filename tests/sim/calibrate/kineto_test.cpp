@@ -80,7 +80,7 @@ void expect_that_trace(const Profile& read) {
                                                 {"GEMMs without sizes: profile with record_shapes=True", 1}}));
 }
 
-TEST(Kineto, ProductsAndCollectivesHaveTheSizesBesideThem) {
+TEST(Kineto, GemmsAndCollectivesHaveTheSizesBesideThem) {
   const OwnFolder folder;
   std::ofstream("a.json") << trace;
   EXPECT_TRUE(is_kineto_trace("a.json"));
@@ -142,7 +142,7 @@ TEST(Kineto, IgnoresASizeThatIsNotAWholeNumber) {
   }
 }
 
-TEST(Kineto, SkipsAProductWithAnImpossibleTime) {
+TEST(Kineto, SkipsAGemmWithAnImpossibleTime) {
   const OwnFolder folder;
   for (const char* time : {"1e300", "0", "1e-9"}) {
     std::string other = trace;
@@ -155,7 +155,7 @@ TEST(Kineto, SkipsAProductWithAnImpossibleTime) {
   }
 }
 
-TEST(Kineto, AProductWithoutRowsOrWithTooManyIsSkipped) {
+TEST(Kineto, AGemmWithoutRowsOrWithTooManyIsSkipped) {
   const OwnFolder folder;
   for (const char* size : {"0", "-1", "9223372036854775807"}) {
     std::string other = trace;

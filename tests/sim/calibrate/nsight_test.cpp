@@ -57,7 +57,7 @@ std::string launched(int correlation, int at, int begin, int end, int name, int 
 
 const std::string mm = "'aten::mm, op_id = 12, sizes = [[4096, 8192], [8192, 1024]]'";
 
-TEST(Nsight, RangesOfEmitNvtxGiveProductsTheirSizes) {
+TEST(Nsight, RangesOfEmitNvtxGiveGemmsTheirSizes) {
   const OwnFolder folder;
   write("a.sqlite",
         range(100, 120, mm) + launched(1, 110, 400, 500, 1) +
@@ -92,7 +92,7 @@ TEST(Nsight, KernelsWithoutSizesAreNamedWithTheirShareOfTheTime) {
                 1}}));
 }
 
-TEST(Nsight, NamesWhateverSlowsOrHidesAProduct) {
+TEST(Nsight, NamesWhateverSlowsOrHidesAGemm) {
   const OwnFolder folder;
   write("a.sqlite", range(100, 120, mm) + launched(1, 110, 400, 500, 1) + launched(2, 130, 450, 600, 5) +
                         range(200, 220, mm) + launched(3, 210, 700, 800, 7) +  // Triton names no type.

@@ -114,7 +114,7 @@ TEST(Megatron, OutputIsReadByOurLoaders) {
   EXPECT_EQ(settings.count("batch"), 64);
 }
 
-TEST(Megatron, OverlapNamesTheStrategyOfEveryProduct) {
+TEST(Megatron, OverlapNamesTheStrategyOfEveryGemm) {
   const OwnFolder folder;
   std::ofstream("cfg.yaml") << "qkv_fprop: {method: pipeline, num_sm: 24, num_splits: 2, aggregate: 0}\n"
                                "proj_fprop:\n  method: pipeline\n  num_splits: 4\n  num_sm: 24\n  set_sm_margin: 1\n"

@@ -38,7 +38,7 @@ Program program_of(Scope scope, const char* strategy, std::int32_t ranks, const 
 /// takes N - 1 steps.
 Duration steps(std::int32_t ranks, Duration part, Duration p) { return part + (ranks - 1) * std::max(part, p); }
 
-TEST(AttentionForms, ByQueryInDirectFormHidesTransfersUnderCoreAndProduct) {
+TEST(AttentionForms, ByQueryInDirectFormHidesTransfersUnderCoreAndGemm) {
   for_all_ranks_and_transfers([](std::int32_t ranks, Duration p) {
     const Duration sum = ranks == 1 ? Duration{} : a * (ranks + 1) / 3;
     for (const AttentionCut cut : {AttentionCut::by_query, AttentionCut::zigzag}) {
@@ -49,7 +49,7 @@ TEST(AttentionForms, ByQueryInDirectFormHidesTransfersUnderCoreAndProduct) {
   });
 }
 
-TEST(AttentionForms, ByQueryInRingFormHidesTransfersUnderCoreAndProduct) {
+TEST(AttentionForms, ByQueryInRingFormHidesTransfersUnderCoreAndGemm) {
   for_all_ranks_and_transfers([](std::int32_t ranks, Duration p) {
     const Played played(program_of(Scope::attention, "commfuse", ranks, {.attention = AttentionCut::by_query}),
                         {.gemm = c, .attention = e, .exchange = p, .elementwise = a});
@@ -57,7 +57,7 @@ TEST(AttentionForms, ByQueryInRingFormHidesTransfersUnderCoreAndProduct) {
   });
 }
 
-TEST(AttentionForms, ByQuerySlicedHidesScattersUnderCoreAndProduct) {
+TEST(AttentionForms, ByQuerySlicedHidesScattersUnderCoreAndGemm) {
   for_all_ranks_and_transfers([](std::int32_t ranks, Duration r) {
     for (const std::int32_t k : {1, 2, 4, 8}) {
       const Played played(
@@ -113,7 +113,7 @@ TEST(UlyssesForms, FuseAllToAllAddsUpHeadGroupsAsTheyArrive) {
   });
 }
 
-TEST(UlyssesForms, FuseAllToAllExposesNothingWhileAStepIsNoLongerThanAProduct) {
+TEST(UlyssesForms, FuseAllToAllExposesNothingWhileAStepIsNoLongerThanAGemm) {
   for (std::int32_t ranks = 2; ranks <= 9; ++ranks) {
     const Played played(program_of(Scope::ulysses, "commfuse", ranks, {.attention = AttentionCut::by_query}),
                         {.gemm = c, .attention = e, .exchange = c});

@@ -52,7 +52,7 @@ TEST(BackwardClosedForms, SerialIsTheSumOfItsParts) {
   });
 }
 
-TEST(BackwardClosedForms, TheColumnProductsHideOneCollectiveEach) {
+TEST(BackwardClosedForms, TheColumnGemmsHideOneCollectiveEach) {
   for_all([](std::int32_t ranks, Duration transfer, Duration w) {
     const Duration g = ranks == 1 ? Duration{} : transfer;
     const OpCosts costs{.gemm = c, .collective = transfer, .gradient = w};

@@ -43,7 +43,7 @@ TEST(Bound, NoScheduleTakesLessTime) {
 
 // A GEMM of 512 rows needs slightly more tiles than one wave of an A100's 108 SMs holds, so it takes two waves. A
 // quarter of the rows takes one wave, so cut GEMMs are faster.
-TEST(Bound, NoScheduleTakesLessTimeIfCuttingMakesAProductFaster) {
+TEST(Bound, NoScheduleTakesLessTimeIfCuttingMakesAGemmFaster) {
   StructureCache structures;
   Predictor predictor(structures);
   for (const Scope scope : {Scope::gate_up, Scope::down, Scope::mlp}) {

@@ -188,7 +188,7 @@ TEST(ClosedForms, FuseRsDirectSummedOnArrivalLeavesOneAddOfThreeAtTheEnd) {
   });
 }
 
-TEST(ClosedForms, FuseRsDirectInGroupsSendsTheShardsOfAProductOneByOne) {
+TEST(ClosedForms, FuseRsDirectInGroupsSendsTheShardsOfAGemmOneByOne) {
   for_all_ranks_and_transfers(2, [](std::int32_t ranks, Duration p) {
     for (const std::int32_t g : {1, 2, 3, 9}) {
       // The sizes are g, g, ..., then the rest, then the rank's own shard.
@@ -247,7 +247,7 @@ TEST(ClosedForms, FuseRsInWholeShardsBothWaysAddsUpTwoChains) {
   });
 }
 
-TEST(ClosedForms, FuseRsRingInGroupsAddsTheShardsOfAProductOneByOne) {
+TEST(ClosedForms, FuseRsRingInGroupsAddsTheShardsOfAGemmOneByOne) {
   for_all_ranks_and_transfers(2, [](std::int32_t ranks, Duration p) {
     for (const std::int32_t g : {1, 2, 3, 9}) {
       std::vector<std::int32_t> sizes = groups_of(ranks, std::min(g, ranks - 1));

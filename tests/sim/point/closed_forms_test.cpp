@@ -84,7 +84,7 @@ TEST(ClosedForms, FuseRsRingWithAddsOnTheirOwnLaneFollowsItsRecurrence) {
   });
 }
 
-TEST(ClosedForms, SerialIsCollectivePlusProductOrTheProductOfOneRank) {
+TEST(ClosedForms, SerialIsCollectivePlusGemmOrTheGemmOfOneRank) {
   for_all_ranks_and_transfers([](std::int32_t ranks, Duration collective) {
     for (const SiteKind kind : {SiteKind::ag_gemm, SiteKind::gemm_rs}) {
       const Played played(one_site("serial", kind, ranks), {.gemm = c, .collective = collective});
@@ -228,7 +228,7 @@ TEST(ClosedForms, TokenWeaveHidesAllButTheLastAllReduce) {
   });
 }
 
-TEST(ClosedForms, AnAllReducedMlpIsSerialOrSlicesItsSecondProduct) {
+TEST(ClosedForms, AnAllReducedMlpIsSerialOrSlicesItsSecondGemm) {
   for_all_ranks_and_transfers([](std::int32_t ranks, Duration r) {
     const Duration alone = c + a + c + a + a;
     const Played serial(one_site("serial", SiteKind::mlp_ar, ranks), {.gemm = c, .collective = r, .elementwise = a});

@@ -140,7 +140,7 @@ TEST(DataParallelClosedForms, TheFusedDirectFormAddsUpOnAux) {
   });
 }
 
-TEST(DataParallelClosedForms, NothingIsExposedWhileTransfersAreShorterThanProducts) {
+TEST(DataParallelClosedForms, NothingIsExposedWhileTransfersAreShorterThanGemms) {
   for_all([](std::int32_t ranks, Duration p) {
     for (const StrategyOptions& options :
          {StrategyOptions{.add_lane = LaneKind::aux}, StrategyOptions{.form = Form::direct}}) {

@@ -209,7 +209,7 @@ TEST_F(HandWrittenTest, SizesThatCannotBePricedAreRefused) {
             "mine.yaml is for a gated MLP, which gpt-3-175b does not have; choose another model");
 }
 
-TEST_F(HandWrittenTest, ProductsInSeveralDtypesAndAttentionOfSomeQueriesAreRefused) {
+TEST_F(HandWrittenTest, GemmsInSeveralDtypesAndAttentionOfSomeQueriesAreRefused) {
   Program mixed = generated(Scope::mlp, 2);
   std::get<GemmShape>(mixed.unfused.front()).dtype = DType::fp8;
   EXPECT_EQ(message_of([&] { written(mixed); }),

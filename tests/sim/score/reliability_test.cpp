@@ -309,7 +309,7 @@ TEST(Variability, OthersAreSkippedWithTheirReasonAndFaultyUnitsNamed) {
   EXPECT_EQ(score.faults[0].reason, "unit is 'apples'; write pct or x, as in \"x p50; 1.09 p90\"");
 }
 
-TEST(InterferenceScore, AProductOfOneWaveLosesTheSmsOfACollective) {
+TEST(InterferenceScore, AGemmOfOneWaveLosesTheSmsOfACollective) {
   const TableScore score = score_text(
       "what,hardware,value,unit,source,trust\n"
       "GEMM of exactly 132 CTAs next to a 24-CTA NCCL all-gather: MFU 80 to 47,H100,1.7,x GEMM time,here,seen\n"

@@ -189,7 +189,7 @@ TEST(Score, TheSlicingPenaltyIsComparedWithNoPenalty) {
   EXPECT_NEAR(penalty.of_no_penalty[0], std::abs(1.0 / measured - 1.0), 1e-6);
 }
 
-TEST(Score, PenaltiesCountOnlyProductsThatASchedulerWouldCut) {
+TEST(Score, PenaltiesCountOnlyGemmsThatASchedulerWouldCut) {
   const std::string narrow = std::string(gemm_header) + gemm_row(8192, 512, 4096, 1.0) + gemm_row(2048, 512, 4096, 1.0);
   EXPECT_TRUE(score_text(narrow, "x.csv", {}).penalties.empty());
   const std::string few = std::string(gemm_header) + gemm_row(1024, 4096, 4096, 1.0) + gemm_row(256, 4096, 4096, 1.0);
@@ -214,7 +214,7 @@ TEST(Score, CollectivesAreOnTheMachineThatTheCommentsName) {
   EXPECT_EQ(score_text(rows, "mine.csv", {}).scored, 0);
 }
 
-TEST(Score, MemoryBoundOpsTakeTheirWidthsFromTheProductsBeside) {
+TEST(Score, MemoryBoundOpsTakeTheirWidthsFromTheGemmsBeside) {
   const std::string text =
       "# software: PyTorch "
       "fp16\nhw,op,tp,m,n,k,median_us\nh100,add,2,4096,,,40\nh100,attn_pre_proj,2,4096,6144,4096,300\n"

@@ -33,7 +33,7 @@ TEST(MicroProgram, AGapIsFromAnEndToTheNextStart) {
   EXPECT_EQ(samples_in(micro, spans), (Durations{1ms, 0ms, 5ms}));
 }
 
-TEST(MicroProgram, ExchangesCountOnlyWhileAProductRuns) {
+TEST(MicroProgram, ExchangesCountOnlyWhileAGemmRuns) {
   const GemmSize size{.m = 4, .n = 4, .k = 4};
   const Timeline spans{span(0, 0, 1ms, 9ms), span(0, 1, 0ms, 2ms), span(0, 2, 2ms, 5ms), span(0, 3, 8ms, 10ms)};
   const MicroProgram exchange = beside_each_other(2, size, {1024}, 3, Watched::exchange);
@@ -141,7 +141,7 @@ TEST(Bench, EveryOpOfAGpusPlanFitsBehindAGate) {
   }
 }
 
-TEST(Bench, ThePlanHasEnoughProductsAndMessagesToFit) {
+TEST(Bench, ThePlanHasEnoughGemmsAndMessagesToFit) {
   const auto count = [](const std::vector<MicroProgram>& programs, const std::string& op) {
     return std::ranges::count_if(
         programs, [&](const MicroProgram& program) { return program.what.op == op && program.what.beside.empty(); });

@@ -100,7 +100,7 @@ TEST(Links, LinksBetweenHostsAreComparedWithTheirLike) {
   EXPECT_EQ(findings.groups[1].parts.size(), 8U);
 }
 
-TEST(Links, ASlowRankIsNamedByItsProducts) {
+TEST(Links, ASlowRankIsNamedByItsGemms) {
   std::vector<MicroBenchmark> products;
   for (const std::int64_t rank : {0, 1, 2, 3}) {
     products.push_back(product(rank, around(rank == 3 ? 13ms : 10ms)));

@@ -102,7 +102,7 @@ TEST_F(CudaDevice, AGraphOfTwoStreamsRunsTheIssuedWork) {
   EXPECT_GE(driver().elapsed(forked, joined), std::chrono::milliseconds(1));
 }
 
-TEST_F(CudaDevice, LibraryProductsOfIntegersAreExact) {
+TEST_F(CudaDevice, LibraryGemmsOfIntegersAreExact) {
   for (unsigned how = 0; how < 8; ++how) {
     ProductCall call{.transpose_a = (how & 1U) != 0,
                      .transpose_b = (how & 2U) != 0,
@@ -122,7 +122,7 @@ TEST_F(CudaDevice, LibraryProductsOfIntegersAreExact) {
   }
 }
 
-TEST_F(CudaDevice, AWholeProductByTheAlgorithmOfItsShardsHasTheirBits) {
+TEST_F(CudaDevice, AWholeGemmByTheAlgorithmOfItsShardsHasTheirBits) {
   constexpr std::int64_t rows = 512;
   constexpr std::int64_t shard = 128;
   const Panel a = put(some_values(rows, 256, DType::bf16, 6), DType::bf16);

@@ -30,7 +30,7 @@ std::vector<MicroBenchmark> expected(const MicroProgram& micro, Duration sample)
   return {benchmark};
 }
 
-TEST(OpSamples, AProductOrKernelCountsByItsSlowestRank) {
+TEST(OpSamples, AGemmOrKernelCountsByItsSlowestRank) {
   const Timeline spans{span(0, 0, 1ms, 3ms), span(1, 0, 2ms, 5ms)};
   const MicroProgram product = product_alone(2, {.m = 6, .n = 5, .k = 4, .dtype = DType::fp16});
   EXPECT_EQ(samples(product, spans), expected(product, 3ms));

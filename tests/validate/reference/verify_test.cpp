@@ -78,7 +78,7 @@ INSTANTIATE_TEST_SUITE_P(OneToSixteen, SomeRankCount,
                          testing::ValuesIn(slow_build ? std::vector{1, 2, 3, 4}
                                                       : std::vector{1, 2, 3, 4, 5, 7, 8, 16}));
 
-TEST_P(SomeRankCount, EveryProvedScheduleOfAProductSiteIsRight) {
+TEST_P(SomeRankCount, EveryProvedScheduleOfAGemmSiteIsRight) {
   for (const CheckedOperation& operation : checked_operations().first(2)) {
     for (const CheckPoint& point : all_points_of(operation, GetParam())) {
       expect_right(point);
@@ -100,7 +100,7 @@ const CheckedOperation& operation_named(std::string_view name) {
   return *std::ranges::find(checked_operations(), name, &CheckedOperation::name);
 }
 
-TEST_P(EveryRankCount, AllGatherAndProductIsBitwiseTheUnfusedProductOnRandomData) {
+TEST_P(EveryRankCount, AllGatherAndGemmIsBitwiseTheUnfusedGemmOnRandomData) {
   for (const DType dtype : {DType::bf16, DType::fp32}) {
     for (const CheckPoint& point : points_of(checked_operations()[0], GetParam(), dtype)) {
       const Verdict verdict = check_point(point).verdict;
