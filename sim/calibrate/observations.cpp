@@ -145,8 +145,8 @@ class Reader {
       }
       throw ConfigError(fmt::format(
           "{}: {}; give what nccl-tests printed, a CSV of GEMMs, attention, layers or messages with the columns that "
-          "commfuse-sim score knows, a record of commfuse-validate bench, a trace of PyTorch's profiler, an export of "
-          "Nsight Systems, or a Chakra trace",
+          "commfuse-sim score knows, a record of commfuse-validate bench, a trace of PyTorch's profiler, a Nsight "
+          "Systems export, or a Chakra trace",
           path_.string(),
           table.header().empty() ? "it is empty"
           : is_timed             ? "its columns match no known table"

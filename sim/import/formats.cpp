@@ -49,7 +49,7 @@ constexpr std::array all_formats{
            .is = is_nemo},
     Format{.name = "torchtitan",
            .summary = "A training step from torchtitan's TOML",
-           .file = "A TOML file of torchtitan",
+           .file = "A torchtitan TOML file",
            .about = "The model is that flavor's file in configs/models; --model chooses another.",
            .example = "  commfuse-sim import torchtitan llama3_70b.toml --gpus 256 --name mine",
            .options = torchtitan_options,

@@ -89,7 +89,7 @@ void refuse_odd_keys(std::string_view text, const std::string& path) {
     dots = letter == '.' ? dots + 1 : std::string_view("\n=,{}[]").find(letter) == std::string_view::npos ? dots : 0;
     if (dots >= deepest_key) {
       throw ConfigError(
-          fmt::format("{}:{}:1: a key of more than {} levels; give a file of torchtitan", path, line, deepest_key));
+          fmt::format("{}:{}:1: a key of more than {} levels; give a torchtitan file", path, line, deepest_key));
     }
     ++i;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Converts a TOML file of torchtitan to the settings of a training step.
+// Converts a torchtitan TOML file to the settings of a training step.
 #pragma once
 
 #include "sim/import/imported.h"
@@ -12,7 +12,7 @@ namespace commfuse::import {
 /// remedy`).
 Imported read_torchtitan(const Source& source);
 
-/// Returns true only if the text is unmistakably a TOML file of torchtitan.
+/// Returns true only if the text is unmistakably a torchtitan TOML file.
 bool is_torchtitan(std::string_view text);
 
 }  // namespace commfuse::import

@@ -35,7 +35,7 @@ struct ProgressState {
   [[nodiscard]] std::chrono::duration<double> left() const;
 };
 
-/// Returns "12 of 24 points (50%), 120 points/s, 1 s left, 3 infeasible".
+/// Returns "12 of 24 points (50%), 1 s left, 120 points/s, 3 infeasible".
 std::string in_words(const ProgressState& state);
 /// Returns `{"done":12,"total":24,"infeasible":3,"rate_per_s":120.0,"left_s":0.1}`; left_s is null before the first
 /// point.

@@ -114,7 +114,7 @@ Lines unchecked_code(const std::string& page) {
   return code;
 }
 
-TEST(DocWords, CommandsAndFlagsInProseAndSkippedStepsExist) {
+TEST(DocWords, CommandsAndFlagsThatNoTestRunsExist) {
   const std::set<std::string> others{"--oversubscribe",
                                      "--mca",
                                      "--mpi",

@@ -37,7 +37,7 @@ INSTANTIATE_TEST_SUITE_P(
                       "commfuse-sim sweep \"" COMMFUSE_SOURCE_DIR "/configs/sweeps/demo.yaml\" --out demo",
                       "commfuse-sim pages man", "commfuse-validate doctor", "commfuse-validate --help"));
 
-TEST(Faults, ASweepWhoseTableNobodyReadsStillLeavesItsFolder) {
+TEST(Faults, ASweepThatCannotPrintItsTableStillWritesItsFolder) {
   const OwnFolder folder;
   in_shell("commfuse-sim sweep \"" COMMFUSE_SOURCE_DIR "/configs/sweeps/demo.yaml\" --out demo > /dev/full");
   EXPECT_TRUE(std::filesystem::exists("demo/results.csv"));

@@ -72,7 +72,7 @@ TEST(House, ArrowsThatAreAllowed) {
   EXPECT_EQ(files_read(tree.root()), 12U);
 }
 
-TEST(House, ModelIncludesNoOtherFolder) {
+TEST(House, ModelIncludesNoOtherTopFolder) {
   const Tree tree;
   tree.write_including("model/a.h", "\"sim/engine/engine.h\"");
   tree.write_including("model/b.h", "<validate/executor.h>");

@@ -203,7 +203,7 @@ TEST(Comparison, SizesBeyondTheFitAreReportedOncePerPoint) {
       << table;
 }
 
-TEST(Comparison, NobodyWinsByTwoPercentOrLess) {
+TEST(Comparison, NoStrategyWinsByTwoPercentOrLess) {
   const std::vector rows{row("serial", "", 2000us), row("sliced", "k=4", 1019us), row("commfuse", "ring", 1000us)};
   EXPECT_EQ(verdict(rows), "Tie: commfuse and sliced are within 1.9%.");
   const std::vector apart{row("sliced", "k=4", 1021us), row("commfuse", "ring", 1000us)};

@@ -27,7 +27,7 @@ TEST(DecodeAttention, QueriesThatShareKeysCostNoMoreThanTheirOwnBytes) {
 }
 
 // DeepSeek-V3 has 128 heads and narrow keys of 512 and 64, of which the first 512 are also the values.
-TEST(DecodeAttention, OverNarrowKeysReadsThemOnceForAllHeadsOrIsBoundByProducts) {
+TEST(DecodeAttention, OverNarrowKeysReadsThemOnceForAllHeadsOrIsBoundByGemms) {
   const Accelerator h100 = load_machine(COMMFUSE_SOURCE_DIR "/configs/hardware/h100-sxm.yaml").accelerator;
   LatentDecodeSize size{.batch = 64, .seq = 4096, .heads = 8};
   const Bytes read{64LL * (4096 * 576 + 8 * (576 + 512)) * 2};

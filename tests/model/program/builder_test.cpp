@@ -133,7 +133,7 @@ TEST(Builder, TensorsFollowFromTheirInputs) {
   EXPECT_EQ(builder.tensor(activated).dtype, DType::fp16);
 }
 
-TEST(Builder, AProductOfTransposedFactorsSumsOverTheirOtherSide) {
+TEST(Builder, AGemmOfTransposedFactorsSumsOverTheirOtherSide) {
   Bench bench;
   ProgramBuilder& builder = bench.builder;
   const TensorId x = builder.input_tensor("x", {bench.tokens, 4}, {bench.hidden, 1}, DType::bf16);

@@ -101,7 +101,7 @@ TEST(Matching, KeepsAxesApart) {
   EXPECT_EQ(match(sketch.build()).problems.size(), 2U);
 }
 
-TEST(Matching, HalvesThatMeetCarryTheSame) {
+TEST(Matching, HalvesThatMeetCarryTheSameRows) {
   Sketch sketch(four);
   sketch.exchange({.receives = false, .rows = 1});
   sketch.exchange({.sends = false, .rows = 2});

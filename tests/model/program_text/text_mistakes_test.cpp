@@ -349,7 +349,7 @@ TEST(ScheduleTextMistakes, AreFoundInConditions) {
   });
 }
 
-TEST(ScheduleTextMistakes, AreFoundInProducts) {
+TEST(ScheduleTextMistakes, AreFoundInGemms) {
   expect_messages({
       {"op: gemm,", "op: gemm, accumulate: yes,",
        "ring.yaml:24:35: 'yes' is neither true nor false; write true or false"},
@@ -603,7 +603,7 @@ TEST(ScheduleTextMistakes, AFewOpsOnVeryManyBlocksAreRefusedBeforeTheProof) {
   EXPECT_EQ(message_of(copies(8'000'000, 3)), "no mistake found");
 }
 
-TEST(ScheduleTextMistakes, AProductOfVeryManyBlocksIsRefusedBeforeTheProof) {
+TEST(ScheduleTextMistakes, AGemmOfVeryManyBlocksIsRefusedBeforeTheProof) {
   std::string text = with(ring, "tokens: 4, hidden: 1, ffn: 4", "tokens: 4, hidden: 1, ffn: 4, m: 512, n: 512, k: 512");
   text = with(text, "  wide:",
               "  p: {rows: m*512, columns: k*512}\n  q: {rows: k*512, columns: n*512}\n"

@@ -164,8 +164,8 @@ TEST(CheckProgram, PassesAnAllGatherInPlaceFromTheRanksOwnPart) {
   EXPECT_EQ(sentences(small.build()), Sentences{});
 }
 
-TEST(CheckProgram, PassesAProductThatAccumulatesOntoReceivedData) {
-  // The product of this ring adds to the sum that the rank has just received: slow, but correct.
+TEST(CheckProgram, PassesAGemmThatAccumulatesOntoReceivedData) {
+  // The product of this ring adds to the sum that the rank has just received (method.md 1.6): slow, but correct.
   Small small;
   const OpId first = small.multiply(along(small.builder.mesh(), 0, 1), small.row(small.room, 0));
   const OpId moved = small.exchange({small.row(small.room, 0)}, {small.row(small.room, 1)}, {first});
@@ -516,7 +516,7 @@ TEST(CheckProgram, FindsFactorsOfDifferentContractionBlocks) {
                                                 "different blocks of the contraction"});
 }
 
-TEST(CheckProgram, FindsAProductThatTheOperationDoesNotHave) {
+TEST(CheckProgram, FindsAGemmThatTheOperationDoesNotHave) {
   Small small;
   const TensorId c = small.builder.input_tensor("c", {small.inner, 2}, {small.hidden, 1}, DType::bf16);
   const BufferId other =
@@ -856,7 +856,7 @@ TEST(CheckProgram, FindsAGradientThatMissesTokensOrCountsThemTwice) {
                        "contents: rank 0 ends with a wrong value in row 0 of out, where dw[0] belongs"}));
 }
 
-TEST(CheckProgram, FindsTheTransposeOfAProduct) {
+TEST(CheckProgram, FindsTheTransposeOfAGemm) {
   Gradient turned;
   turned.multiply({turned.builder.whole(turned.x)}, {turned.builder.whole(turned.dy)}, turned.out);
   EXPECT_EQ(

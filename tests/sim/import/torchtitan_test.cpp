@@ -194,7 +194,7 @@ TEST_F(Torchtitan, KeysOfManyLevelsAreRefused) {
   for (int i = 0; i < 100'000; ++i) {
     deep += ".a";
   }
-  const std::string sentence = ":1: a key of more than 32 levels; give a file of torchtitan";
+  const std::string sentence = ":1: a key of more than 32 levels; give a torchtitan file";
   EXPECT_EQ(refusal(deep + " = 1"), "a.toml:1" + sentence);
   EXPECT_EQ(
       refusal("x = \"....................................................\" # .......................\n[" + deep + "]"),

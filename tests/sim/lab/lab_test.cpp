@@ -89,10 +89,10 @@ TEST(Lab, RefusesMoreOpsThanFitInMemory) {
       refusal_of(lab("faj", 1 << 14), {}),
       "'faj': tiles of random length over 16384 ranks keep the time of each of 536854528 ops, 4.3 GB, and the limit "
       "is 1 GB; choose fewer ranks");
-  LabOptions strays;
-  strays.monte_carlo.jitter = std::make_shared<const JitterTables>(load_jitter("default"));
-  strays.monte_carlo.samples = 1;
-  EXPECT_EQ(refusal_of(lab("ag", 1 << 13), strays),
+  LabOptions jittered;
+  jittered.monte_carlo.jitter = std::make_shared<const JitterTables>(load_jitter("default"));
+  jittered.monte_carlo.samples = 1;
+  EXPECT_EQ(refusal_of(lab("ag", 1 << 13), jittered),
             "'ag': jitter over 8192 ranks keeps the times of each of 67100672 ops, 5.4 GB, and the limit is 1 GB; "
             "choose fewer ranks");
 }

@@ -84,7 +84,7 @@ TEST(ClosedForms, FuseRsRingWithAddsOnTheirOwnLaneFollowsItsRecurrence) {
   });
 }
 
-TEST(ClosedForms, SerialIsCollectivePlusGemmAndOneRankIsTheGemmAlone) {
+TEST(ClosedForms, SerialIsCollectivePlusGemmOrTheGemmOfOneRank) {
   for_all_ranks_and_transfers([](std::int32_t ranks, Duration collective) {
     for (const SiteKind kind : {SiteKind::ag_gemm, SiteKind::gemm_rs}) {
       const Played played(one_site("serial", kind, ranks), {.gemm = c, .collective = collective});

@@ -62,7 +62,7 @@ TEST_P(LateTransfer, ARingGatherCatchesUpByOneStepPerEarlierShard) {
 }
 
 TEST_P(LateTransfer, AGatherWithALanePerPeerDelaysOnlyOneGemm) {
-  // All shards arrive at p; the GEMM of shard s + 1 starts at (s + 1) c.
+  // All shards arrive at p; the product of shard s + 1 starts at (s + 1) c.
   const std::vector<Duration> later = later_by(SiteKind::ag_gemm, {.form = Form::direct, .lanes = ranks - 1}, delay);
   for (std::int32_t step = 0; step + 1 < ranks; ++step) {
     EXPECT_EQ(later[static_cast<std::size_t>(step)], std::max(Duration{}, p + delay - (step + 1) * c)) << step;

@@ -252,7 +252,7 @@ TEST(Pace, LanesOfARankShareItsBucket) {
   EXPECT_EQ(bucket.take(Bytes{1000}, start + 10us, {1e9}), start + 11us);
 }
 
-TEST(CpuExecutor, FastProductsGiveTheInterpretersBitsToo) {
+TEST(CpuExecutor, FastGemmsGiveTheInterpretersBitsToo) {
   const auto program = shared(program_named("gemm_rs", "commfuse", 4));
   Sizes sizes;
   for (std::size_t i = 0; i < program->dimensions.size(); ++i) {
@@ -290,7 +290,7 @@ Matrix<float> random_matrix(Random& random, std::int64_t rows, std::int64_t colu
   return matrix;
 }
 
-TEST(Products, ABlockOfRowsHasTheBitsOfTheWholeProduct) {
+TEST(Products, ABlockOfRowsHasTheBitsOfTheWholeGemm) {
   Random random(1);
   for (const auto& [rows, k, columns] :
        {std::array{64, 37, 48}, std::array{96, 300, 33}, std::array{80, 64, 64}, std::array{256, 1024, 256}}) {

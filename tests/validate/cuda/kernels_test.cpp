@@ -40,7 +40,7 @@ Matrix<float> expected_product(const Matrix<float>& a, const Matrix<float>& b, c
   return stored_as(call.out.dtype, std::move(out));
 }
 
-TEST_F(CudaKernels, ExactProductsHaveTheInterpretersBits) {
+TEST_F(CudaKernels, ExactGemmsHaveTheInterpretersBits) {
   std::uint64_t seed = 0;
   for (const Extents& is : {Extents{1, 1, 1}, Extents{3, 5, 7}, Extents{64, 64, 16}, Extents{65, 67, 33}}) {
     for (unsigned how = 0; how < 8; ++how) {
@@ -156,7 +156,7 @@ TEST_F(CudaKernels, FunctionsConvertBetweenDtypes) {
   }
 }
 
-TEST_F(CudaKernels, ProductsOfTwoDtypesHaveTheInterpretersBits) {
+TEST_F(CudaKernels, GemmsOfTwoDtypesHaveTheInterpretersBits) {
   const Matrix<float> a = some_values(5, 9, DType::bf16, 1);
   const Matrix<float> b = some_values(9, 6, DType::fp32, 2);
   ProductCall call{.a = put(a, DType::bf16), .b = put(b, DType::fp32), .out = room(5, 6, DType::fp16)};
@@ -269,7 +269,7 @@ TEST_F(CudaAttention, InDoubleHasTheBitsOfTheReference) {
   }
 }
 
-TEST_F(CudaAttention, ByProductsIsCloseToTheReference) {
+TEST_F(CudaAttention, ByGemmsIsCloseToTheReference) {
   for (const AttentionCase& tested : attention_cases) {
     expect_close(tested, AttentionKernel::cublaslt);
   }
@@ -277,7 +277,7 @@ TEST_F(CudaAttention, ByProductsIsCloseToTheReference) {
 }
 
 // A thread of the softmax keeps 8, 16 or 32 of a row's keys, or none if the row is longer.
-TEST_F(CudaAttention, ByProductsRowsOfAnyLengthAreCloseToTheReference) {
+TEST_F(CudaAttention, ByGemmsRowsOfAnyLengthAreCloseToTheReference) {
   for (const std::int64_t keys : {31, 2100, 4500, 8200}) {
     for (const bool causal : {false, true}) {
       expect_close({{.qkv = 24, .out = 8, .head = 8, .batch = 1, .causal = causal}, 1, keys, keys - 3, 2},

@@ -37,7 +37,7 @@ TEST(Product, SumsInAscendingOrderOfK) {
   EXPECT_EQ(product(matrix({{1e8F, -1e8F, 1}}), matrix({{1}, {1}, {1}})), matrix({{1}}));
 }
 
-TEST(Product, ABlockOfRowsHasTheBitsOfTheWholeProduct) {
+TEST(Product, ABlockOfRowsHasTheBitsOfTheWholeGemm) {
   const Matrix<float> a = random_matrix(12, 40, 1);
   const Matrix<float> b = random_matrix(40, 9, 2);
   EXPECT_EQ(rows_of(product(a, b), 5, 4), product(rows_of(a, 5, 4), b));

@@ -234,7 +234,7 @@ TEST(Interpreter, UnwrittenDataSpoilsTheResult) {
   }
 }
 
-TEST(Interpreter, AProductThatAccumulatesAddsItsWholeSum) {
+TEST(Interpreter, AGemmThatAccumulatesAddsItsWholeSum) {
   ProgramBuilder builder("by hand", Mesh{{{"tp", 1}}});
   const Extent one_element{builder.dimension("one", 1), 1};
   const TensorId x = builder.input_tensor("x", one_element, one_element, DType::fp32);
@@ -252,7 +252,7 @@ TEST(Interpreter, AProductThatAccumulatesAddsItsWholeSum) {
   EXPECT_EQ(interpreter.fetch(0, out), matrix({{3, 12}, {0, 3}}));
 }
 
-TEST(Interpreter, AProductTransposesAFactorThatLiesTheOtherWayRound) {
+TEST(Interpreter, AGemmTransposesAFactorThatLiesTheOtherWayRound) {
   ProgramBuilder builder("by hand", Mesh{{{"tp", 1}}});
   const Extent one_element{builder.dimension("one", 1), 1};
   const TensorId x = builder.input_tensor("x", one_element, one_element, DType::fp32);

@@ -33,13 +33,13 @@ Program chain(std::int32_t parts, DType dtype, std::optional<Function> function 
 
 const Sizes ones{{1, 1, 1}};
 
-TEST(Unfused, AProductIsStoredInItsDtype) {
+TEST(Unfused, AGemmIsStoredInItsDtype) {
   const std::vector inputs{matrix({{16, 1}}), matrix({{16}, {1}}), Matrix<float>{}};
   EXPECT_EQ(unfused(chain(2, DType::fp32), ones, inputs, Functions::real)[2], matrix({{257}}));
   EXPECT_EQ(unfused(chain(2, DType::bf16), ones, inputs, Functions::real)[2], matrix({{256}}));
 }
 
-TEST(Unfused, AFunctionTakesTheStoredProduct) {
+TEST(Unfused, AFunctionTakesTheStoredGemmOutput) {
   const std::vector inputs{matrix({{1}}), matrix({{3, -1}}), Matrix<float>{}, Matrix<float>{}};
   EXPECT_EQ(unfused(chain(1, DType::fp32, Function::swiglu, 2), ones, inputs, Functions::integer)[3], matrix({{-2}}));
 }
