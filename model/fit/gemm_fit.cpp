@@ -180,7 +180,7 @@ GemmFit fit_few_products(const Accelerator& accelerator, DType dtype, std::span<
       std::any_of(rows.begin(), rows.end(), [](const auto& row) { return row.size.weight_copies > 0; });
   const std::vector<GemmKnob> knobs =
       knobs_of({.has_power_ceiling = true,
-                .has_conversion = true,
+                .has_conversion = unit.gemm.conversion_passes.value > 0.0,
                 .has_resident_weights = has_copies && unit.gemm.resident_share.value > 0.0,
                 .has_resident_output = unit.gemm.resident_output_share.value > 0.0});
   PriorFit fit =

@@ -87,7 +87,7 @@ std::int32_t integer_of(const Node& node, std::int64_t least, std::int64_t great
 bool boolean_of(const Node& node) {
   const std::string& text = scalar_of(node);
   if (text != "true" && text != "false") {
-    throw Wrong{node.place, fmt::format("{} is neither true nor false; write one of them", in_quotes(text))};
+    throw Wrong{node.place, fmt::format("{} is neither true nor false; write true or false", in_quotes(text))};
   }
   return text == "true";
 }

@@ -166,7 +166,7 @@ void require_countable(const Transformer& model, const TrainingPlan& plan) {
   constexpr std::int64_t most_passes = std::int64_t{1} << 26;
   constexpr double most_bytes = 4e18;
   if (plan.micro_batch > most_tokens / plan.seq) {
-    throw ConfigError(fmt::format("micro-batch {} times seq {} is too large; the most is {} tokens", plan.micro_batch,
+    throw ConfigError(fmt::format("micro-batch {} times seq {} is too large; the limit is {} tokens", plan.micro_batch,
                                   plan.seq, most_tokens));
   }
   const TokenBytes token = token_bytes(model, plan);
@@ -179,7 +179,7 @@ void require_countable(const Transformer& model, const TrainingPlan& plan) {
   }
   if (plan.micro_batches() > most_passes / (plan.pipeline * plan.interleave)) {
     throw ConfigError(
-        fmt::format("{} micro-batches through {} pieces of the model are too many passes; the most is "
+        fmt::format("{} micro-batches through {} pieces of the model are too many passes; the limit is "
                     "{}, so choose a larger micro-batch, or a smaller batch",
                     plan.micro_batches(), plan.pipeline * plan.interleave, most_passes));
   }

@@ -739,7 +739,7 @@ TEST(MeasuredPage, EscapesHostileTextAndReportsMissingMeasurements) {
   EXPECT_EQ(html.find("<img"), std::string::npos);
   report.schedules.clear();
   EXPECT_EQ(Xml(without_doctype(html_report(report))).mistake(), "");
-  EXPECT_NE(html_report(report).find("Nothing was traced"), std::string::npos);
+  EXPECT_NE(html_report(report).find("No iteration was traced"), std::string::npos);
 }
 
 }  // namespace

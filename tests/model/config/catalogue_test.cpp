@@ -165,7 +165,7 @@ TEST_F(CatalogueTest, AnUnknownNameIsAnsweredWithTheNearestAndAll) {
   EXPECT_EQ(
       refusal([] { find_config(Catalogue::schedules, "no-such"); }),
       "unknown schedule 'no-such'; " + known(Catalogue::schedules) + "; a path contains '/' or ends in .yaml or .json");
-  EXPECT_EQ(refusal([] { load_machine(""); }), "the hardware has no name; " + known(Catalogue::hardware));
+  EXPECT_EQ(refusal([] { load_machine(""); }), "the hardware name is empty; " + known(Catalogue::hardware));
 }
 
 TEST_F(CatalogueTest, ANameThatEndsInJsonIsAPath) {

@@ -188,7 +188,7 @@ TEST_F(LoadMachineTest, ImpossibleWiresAreRefusedWithTheirPlace) {
   const std::string box = "hardware/pcie-rtx-pro-6000.yaml";
   const auto place = [&](const std::string& line) { return "machine.yaml:" + std::to_string(line_of(box, line)); };
   EXPECT_EQ(refusal(mesh, "kind: full_mesh", "kind: torus"),
-            "machine.yaml:73:9: unknown topology 'torus'; choose nvswitch, full_mesh, pcie_tree or ring");
+            "machine.yaml:74:9: unknown topology 'torus'; choose nvswitch, full_mesh, pcie_tree or ring");
   EXPECT_EQ(refusal(mesh, "    rate: {value: 18.5 GB/s", "    rate: {value: 78 GB/s"),
             "machine.yaml:55:11: 78 GB/s exceeds one wire of the mesh, 28 GB/s (nominal_rate over 7 peers); "
             "give the rate to a single peer");

@@ -89,9 +89,7 @@ TEST_F(ResolverTest, EveryMistakeIsReportedWithItsPlaceEvenIfOverridden) {
             "--set seq=y: 'y' is not a whole number; write one, such as 4K\n"
             "--set sqe=8K: unknown setting 'sqe'; did you mean 'seq'?\n"
             "--set seq: '=' is missing; write a setting and its value, as in --set seq=8K\n"
-            "--set strategy=sliced: 'strategy' is a group of settings; name one, as in sqe'; did you mean 'seq'?\n"
-            "--set seq: '=' is missing; write a setting and its value, as in --set seq=8K\n"
-            "--set strategy=sliced: 'strategy.name\n"
+            "--set strategy=sliced: 'strategy' is a group of settings; name one, as in strategy.name\n"
             "--set colour=red: unknown setting 'colour'; known settings: " +
                 test::known_settings() +
                 "\n"

@@ -540,7 +540,7 @@ TEST(ScheduleTextMistakes, AreLimitedToTwenty) {
   const std::string message = message_of(text);
   EXPECT_EQ(std::count(message.begin(), message.end(), '\n'), 20);
   // The snippet occupies lines 28 to 47.
-  EXPECT_NE(message.find("ring.yaml:47:18: 'gem' is none"), std::string::npos);
+  EXPECT_NE(message.find("ring.yaml:47:18: 'gem' is not one"), std::string::npos);
   EXPECT_EQ(message.find("ring.yaml:48"), std::string::npos);
   EXPECT_TRUE(message.ends_with("\nring.yaml: there may be more mistakes; correct these first"));
 }

@@ -557,7 +557,7 @@ TEST_F(Calibrate, MistakesOfAnExtendedBaseAreReported) {
     return std::string("accepted");
   };
   EXPECT_EQ(refusal("schema: commfuse.hardware/1\nname: bad\nextends: bad.yaml\n"),
-            "'extends' is cyclic over :3:10: 8 files; name a file that extends none");
+            ":3:10: 'extends' is cyclic over 8 files; name a file that extends none");
   EXPECT_EQ(refusal("schema: commfuse.hardware/1\nname: bad\nextends: h100-sxm\naccelerator: {sms: 8}\n"),
             ":3:10: 16 CTAs leave none of the 8 SMs to compute; choose 0 to 7\n" + (folder_ / "bad.yaml").string() +
                 ":3:10: 24 CTAs leave none of the 8 SMs to compute; choose 0 to 7");

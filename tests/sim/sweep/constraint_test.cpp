@@ -80,7 +80,7 @@ TEST(Constraint, MistakesNameTheirColumn) {
   EXPECT_EQ(refusal("seq % (ranks - 8) == 4"), "4: '%' divides by 0 at a point; change the divisor");
   EXPECT_EQ(refusal("4KB == 4"), "0: '4KB' is not a whole number; write one, such as 4K");
   EXPECT_EQ(refusal("(seq == 4"), "5: ')' is missing; close the parenthesis");
-  EXPECT_EQ(refusal(std::string(100, '(')).substr(0, 24), "64: more than 64 parenth");
+  EXPECT_EQ(refusal(std::string(100, '(')).substr(0, 24), "64: more than 64 nested ");
 }
 
 TEST(Constraint, NoTextBreaksTheParser) {

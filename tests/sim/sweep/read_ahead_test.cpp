@@ -56,9 +56,11 @@ TEST(ReadAhead, GivesAllRowsInTheirOrder) {
 TEST(ReadAhead, ReportsDamageAndErrorsOfItsCaller) {
   const OwnFolder folder;
   fill("a.sqlite");
-  StoreReader store("a.sqlite");
-  const auto refuse = [](const StoreRow&) { throw std::runtime_error("enough"); };
-  EXPECT_THROW(read_ahead(store, refuse), std::runtime_error);
+  {
+    StoreReader store("a.sqlite");
+    const auto refuse = [](const StoreRow&) { throw std::runtime_error("enough"); };
+    EXPECT_THROW(read_ahead(store, refuse), std::runtime_error);
+  }
   Database("a.sqlite", Database::Access::write).run("UPDATE rows SET seq = 7 WHERE id = 2500 * 4096");
   std::string sentence;
   try {

@@ -181,11 +181,11 @@ TEST(StoreRow, RefusesInvalidValuesWhateverTheirChecksum) {
             "results.db: a row was not written by a sweep (ranks is not a whole number); run the sweep again");
   EXPECT_NE(told("dtype", std::string("bf17")).find("(dtype is 'bf17', an unknown value)"), std::string::npos);
   EXPECT_NE(told("dtype", {}).find("(the row has no dtype)"), std::string::npos);
-  EXPECT_NE(told("form", std::string("zigzag")).find("(form is 'zigzag', which is none"), std::string::npos);
+  EXPECT_NE(told("form", std::string("zigzag")).find("(form is 'zigzag', an unknown value)"), std::string::npos);
   EXPECT_NE(told("slices", std::int64_t{1} << 40U).find("(slices is 1099511627776, which is out"), std::string::npos);
   EXPECT_NE(told("ranks", std::int64_t{0}).find("(ranks is 0, which is out"), std::string::npos);
   EXPECT_NE(told("seq", std::int64_t{1} << 62U).find("(seq is 4611686018427387904, which is out"), std::string::npos);
-  EXPECT_NE(told("network_bandwidth", std::string("x")).find("(network_bandwidth is 'x', which is none"),
+  EXPECT_NE(told("network_bandwidth", std::string("x")).find("(network_bandwidth is 'x', an unknown value)"),
             std::string::npos);
   EXPECT_NE(told("makespan_us", 1e300).find("(makespan_us is 1e+300, which is out of range)"), std::string::npos);
   EXPECT_NE(told("mfu", 1e9).find("(mfu is 1000000000, which is out of range)"), std::string::npos);
