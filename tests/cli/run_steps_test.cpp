@@ -255,7 +255,7 @@ TEST(CommfuseSimRunStep, RefusesSettingsOfTrainingWhereNothingIsTrained) {
       const Outcome run = run_program(fmt::format("commfuse-sim run --scope {} {}", scope, setting));
       EXPECT_EQ(run.code, 2) << scope << " " << setting;
       const std::string flag = setting.substr(0, setting.find(' '));
-      EXPECT_EQ(run.err.rfind(fmt::format("{}: scope {} does not use ", flag, scope), 0), 0U) << run.err;
+      EXPECT_EQ(run.err.rfind(fmt::format("{}: scope {} does not support ", flag, scope), 0), 0U) << run.err;
     }
   }
   EXPECT_EQ(
@@ -286,7 +286,7 @@ TEST(CommfuseSimRunStep, NamesTheTwoSettingsThatClash) {
             "the number of heads 96 is not a multiple of tensor parallelism 64; choose tensor ranks that divide it"},
         Mistake{gpt + "--data-parallel 3",
                 "global batch 64 is not a multiple of data parallelism x micro-batch 3; choose a multiple of it"},
-        Mistake{"commfuse-sim run --scope decode --context 2", "scope decode has one token a sequence"},
+        Mistake{"commfuse-sim run --scope decode --context 2", "scope decode has one token per sequence"},
         Mistake{"commfuse-sim run --scope decode --seq 512M --batch 512M",
                 "batch 512M times seq 512M is too large; the limit is 1G tokens\n"},
         Mistake{"commfuse-sim run --scope prefill --seq 1G --batch 1G",
@@ -298,14 +298,14 @@ TEST(CommfuseSimRunStep, NamesTheTwoSettingsThatClash) {
         Mistake{"commfuse-sim run --scope step --hardware dgx-h100-x2 --ranks 1M --pipeline 1K --data-parallel 1M "
                 "--context 1K --ulysses 1K",
                 "tensor x pipeline x data x context x ulysses is more than 1073741824 GPUs; choose fewer\n"},
-        Mistake{gpt + "--slices 4", "does not use strategy.slices"},
+        Mistake{gpt + "--slices 4", "does not support 'strategy.slices'"},
         Mistake{"commfuse-sim run --scope step --pipeline 4 --batch 4",
                 "tensor x pipeline x data x context is 32 GPUs, and h100-sxm is one node of 8; choose a cluster"},
         Mistake{"commfuse-sim run --scope step --faults slow-rank",
                 "--faults: scope step does not support 'faults'; remove it, or choose a layer's scope\n"},
-        Mistake{"commfuse-sim run --scope prefill --faults slow-rank", "--faults: scope prefill does not use faults"},
-        Mistake{"commfuse-sim run --scope decode --faults late-start", "--faults: scope decode does not use faults"},
-        Mistake{"commfuse-sim run --scope mlp --pipeline 4", "scope mlp does not use parallel.pipeline"},
+        Mistake{"commfuse-sim run --scope prefill --faults slow-rank", "--faults: scope prefill does not support 'faults'"},
+        Mistake{"commfuse-sim run --scope decode --faults late-start", "--faults: scope decode does not support 'faults'"},
+        Mistake{"commfuse-sim run --scope mlp --pipeline 4", "scope mlp does not support 'parallel.pipeline'"},
         Mistake{gpt + "--trace t.json", "--trace: not available for scopes step, prefill and decode; remove it"}}) {
     const Outcome run = run_program(mistake.arguments);
     EXPECT_EQ(run.code, 2) << mistake.arguments;

@@ -259,7 +259,7 @@ TEST_F(SweepTest, DoesNotChangeTheTargetOfALinkInItsFolder) {
 TEST_F(SweepTest, RefusesSettingsThatAreNotARegularFile) {
   fs::create_directories(path("out"));
   const std::string sentence =
-      "--out: " + path("out/settings.yaml") + " is not a plain file; remove it, or choose another folder\n";
+      "--out: " + path("out/settings.yaml") + " is not a regular file; remove it, or choose another folder\n";
   for (const char* made : {"ln -s /dev/zero", "mkfifo"}) {
     ASSERT_EQ(run_program(std::string(made) + " " + path("out/settings.yaml")).code, 0);
     for (const char* force : {"", "--force"}) {
@@ -311,7 +311,7 @@ TEST_F(SweepTest, AFolderThatCannotBeMadeIsRefusedBeforeAnythingRuns) {
   std::ofstream(path("plain")) << "x";
   const Outcome outcome = run_program("commfuse-sim sweep " + file(small) + " --out " + path("plain") + "/out");
   EXPECT_EQ(outcome.code, 2);
-  EXPECT_NE(outcome.err.find("cannot be made: " + path("plain") + " is not a folder; choose another"),
+  EXPECT_NE(outcome.err.find("cannot be created: " + path("plain") + " is not a folder; choose another"),
             std::string::npos)
       << outcome.err;
 }

@@ -191,7 +191,7 @@ TEST(CommfuseSimTune, RefusesSettingsThatWouldChangeNoPlan) {
     const Outcome outcome = run_program("commfuse-sim tune --model llama-3.1-8b --set " + setting);
     EXPECT_EQ(outcome.code, 2) << setting;
     EXPECT_EQ(outcome.err,
-              "--set " + setting + ": tune does not use " + setting.substr(0, setting.find('=')) + "; remove it\n");
+              "--set " + setting + ": tune does not use '" + setting.substr(0, setting.find('=')) + "'; remove it\n");
   }
 }
 

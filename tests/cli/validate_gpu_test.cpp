@@ -51,7 +51,7 @@ TEST(ValidateGpu, FlagsThatMakeNoSenseAreNamedBeforeAnythingIsLoaded) {
     return outcome.err;
   };
   EXPECT_NE(refusal("--issue later").find("--issue"), std::string::npos);
-  EXPECT_NE(refusal("--link bounce --link-bandwidth '1 GB/s'").find("leave out --link-bandwidth"), std::string::npos);
+  EXPECT_NE(refusal("--link bounce --link-bandwidth '1 GB/s'").find("remove --link-bandwidth"), std::string::npos);
   EXPECT_NE(refusal("--device x").find("--device: 'x' is not a whole number"), std::string::npos);
   EXPECT_EQ(refusal("--partition 0"),
             "--partition: '0' is not a whole number from 1 to 1024; write one, as in --partition 1\n");
@@ -73,7 +73,7 @@ TEST(ValidateGpu, FlagsThatAnExecutorDoesNotUseAreNamed) {
     const std::string name(flag, std::string_view(flag).find(' '));
     for (const char* executor : {"cuda-peer", "cuda-virtual"}) {
       EXPECT_EQ(refusal(std::string("links --executor ") + executor + " " + flag),
-                name + " sets NCCL, which " + executor + " does not use; add --executor nccl, or remove it\n");
+                name + " configures NCCL, which " + executor + " does not use; add --executor nccl, or remove it\n");
     }
   }
   for (const char* flag : {"--view all-ranks", "--link bounce", "--link-ctas 8"}) {
