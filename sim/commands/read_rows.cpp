@@ -12,7 +12,6 @@
 #include "model/config_error.h"
 #include "reports/atomic_file.h"
 #include "sim/commands/sweep_folder.h"
-#include "sim/sweep/read_ahead.h"
 #include "sim/sweep/result_store.h"
 #include "sim/sweep/rows_of_json.h"
 
@@ -46,9 +45,10 @@ ReadRows rows_of_store(const fs::path& path) {
   LayerRowReader reader;
   const std::string name = path.string();
   const bool is_of_layers = store.identity().kind == StoreKind::layers;
-  read_ahead(store, [&](const StoreRow& row) {
+  while (store.next_point([&](std::size_t, const StoreRow& row) {
     is_of_layers ? read.rows.push_back(reader.read(row, name)) : read.models.push_back(model_row(row, name));
-  });
+  })) {
+  }
   return read;
 }
 

@@ -303,8 +303,10 @@ TEST(CommfuseSimRunStep, NamesTheTwoSettingsThatClash) {
                 "tensor x pipeline x data x context is 32 GPUs, and h100-sxm is one node of 8; choose a cluster"},
         Mistake{"commfuse-sim run --scope step --faults slow-rank",
                 "--faults: scope step does not support 'faults'; remove it, or choose a layer's scope\n"},
-        Mistake{"commfuse-sim run --scope prefill --faults slow-rank", "--faults: scope prefill does not support 'faults'"},
-        Mistake{"commfuse-sim run --scope decode --faults late-start", "--faults: scope decode does not support 'faults'"},
+        Mistake{"commfuse-sim run --scope prefill --faults slow-rank",
+                "--faults: scope prefill does not support 'faults'"},
+        Mistake{"commfuse-sim run --scope decode --faults late-start",
+                "--faults: scope decode does not support 'faults'"},
         Mistake{"commfuse-sim run --scope mlp --pipeline 4", "scope mlp does not support 'parallel.pipeline'"},
         Mistake{gpt + "--trace t.json", "--trace: not available for scopes step, prefill and decode; remove it"}}) {
     const Outcome run = run_program(mistake.arguments);

@@ -285,8 +285,7 @@ TEST(ExpectCommand, CanBeAskedForAnotherNcclAndAPartOfEachNode) {
   EXPECT_LT(floor("--nccl 2.23"), floor(""));
   EXPECT_NE(
       run_program(ask + "--nccl 2.23")
-          .out.find(
-              "\nNCCL 2.23; times were fitted to 2.29.2: ranges have 3% more error, 7% for small\n  messages\n"),
+          .out.find("\nNCCL 2.23; times were fitted to 2.29.2: ranges have 3% more error, 7% for small\n  messages\n"),
       std::string::npos);
   EXPECT_EQ(run_program(ask + "--nccl new").err, "--nccl: 'new' is not a version of NCCL; write one, as in 2.28.9\n");
   const auto part = nlohmann::json::parse(

@@ -118,7 +118,7 @@ TEST_F(NodeLogsTest, ReportsFilesThatAreNotJudged) {
   EXPECT_NE(logs.passed_over[0].find("the model has no broadcast (2 rows)"), std::string::npos);
   EXPECT_NE(logs.passed_over[1].find("send_recv of 3 GPUs, which share wires; only pairs are judged (2 rows)"),
             std::string::npos);
-  EXPECT_NE(logs.passed_over[2].find("2 GPUs on 2 nodes, which h100-sxm has not (2 rows)"), std::string::npos);
+  EXPECT_NE(logs.passed_over[2].find("2 GPUs on 2 nodes, which h100-sxm does not have (2 rows)"), std::string::npos);
 }
 
 TEST_F(NodeLogsTest, WrongElementsAreKeptAsSuch) {
