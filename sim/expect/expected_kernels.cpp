@@ -24,11 +24,14 @@ GemmSize parse_gemm_size(std::string_view text, DType dtype) {
   bool is_good = true;
   for (std::size_t i = 0; i < extents.size(); ++i) {
     const std::size_t end = i + 1 < extents.size() ? rest.find('x') : rest.size();
-    const std::optional<std::int64_t> extent =
-        end == std::string_view::npos ? std::nullopt : parse_count(rest.substr(0, end));
+    if (end == std::string_view::npos) {
+      is_good = false;
+      break;
+    }
+    const auto extent = parse_count(rest.substr(0, end));
     is_good = is_good && extent && *extent >= 1 && *extent <= limit;
-    extents[i] = extent.value_or(1);
-    rest.remove_prefix(end == std::string_view::npos ? rest.size() : std::min(end + 1, rest.size()));
+    extents[i] = is_good ? *extent : 1;
+    rest.remove_prefix(std::min(end + 1, rest.size()));
   }
   if (!is_good) {
     throw ConfigError(
