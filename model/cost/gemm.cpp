@@ -44,7 +44,7 @@ constexpr std::int64_t least_split_depth = 128;  // a part of a split k loop is 
 constexpr std::int64_t deep_part = 2560;         // parts this deep are split even when tiles already fill the SMs
 constexpr int most_split_shift = 6;              // at most 64 parts
 constexpr double cached_share_of_l2 = 0.6;       // prior: the part of L2 that still holds what the previous op wrote
-constexpr double spill = 0.1;                    // no weights stay once the excess reaches this share of the space
+constexpr double spill = 0.1;                    // nothing stays once the excess reaches this share of the space
 constexpr double accumulator_bytes = 4.0;
 constexpr double overhead_cells = 128.0 * 128.0;  // cells of the tile to which `wave_overhead` refers
 

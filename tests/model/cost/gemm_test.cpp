@@ -129,33 +129,31 @@ TEST(EstimateGemm, CuttingAGemmDoesNotCoolTheChip) {
   }
 }
 
-TEST(EstimateGemm, ConvertingTheActivationsComesFirst) {
+constexpr GemmSize converted{.m = 1280, .n = 256, .k = 1024};
+constexpr std::int64_t converted_bytes = 2 * 1280 * 1024;
+
+/// Returns the time that conversion adds to `converted`, at one byte per picosecond. L2 holds `l2` bytes.
+Duration conversion_time(double passes, double cached_cost, std::int64_t l2) {
   Accelerator accelerator = ten_sms();
   accelerator.hbm_bandwidth.value = BytesPerSecond{1e12};
-  const GemmSize size{.m = 1280, .n = 256, .k = 1024};
-  const Duration without = estimate_gemm(accelerator, size, 10).time;
-  bf16_of(accelerator).conversion_passes.value = 3.0;
-  // Three times 2 x 1280 x 1024 bytes, at one byte per picosecond.
-  EXPECT_EQ(estimate_gemm(accelerator, size, 10).time, without + Duration{3 * 2 * 1280 * 1024});
+  accelerator.l2_capacity = Bytes{l2};
+  const Duration without = estimate_gemm(accelerator, converted, 10).time;
+  bf16_of(accelerator).conversion_passes.value = passes;
+  bf16_of(accelerator).cached_conversion_cost.value = cached_cost;
+  return estimate_gemm(accelerator, converted, 10).time - without;
+}
+
+TEST(EstimateGemm, ConvertingTheActivationsComesFirst) {
+  EXPECT_EQ(conversion_time(3.0, 1.0, 0), Duration{3 * converted_bytes});
 }
 
 TEST(EstimateGemm, ActivationsInL2AreConvertedFaster) {
-  Accelerator accelerator = ten_sms();
-  accelerator.hbm_bandwidth.value = BytesPerSecond{1e12};
-  const GemmSize size{.m = 1280, .n = 256, .k = 1024};
-  const Duration without = estimate_gemm(accelerator, size, 10).time;
-  bf16_of(accelerator).conversion_passes.value = 4.0;
-  bf16_of(accelerator).cached_conversion_cost.value = 0.25;
-  // Four passes over 2 x 1280 x 1024 bytes, one byte per picosecond. As many again are read, and 0.6 of the L2 holds
-  // what lies between two uses: all of it, then half of it, of which a quarter stays.
-  constexpr std::int64_t bytes = 2 * 1280 * 1024;
-  accelerator.l2_capacity = Bytes{4 * bytes};
-  EXPECT_EQ(estimate_gemm(accelerator, size, 10).time, without + Duration{bytes});
-  accelerator.l2_capacity = Bytes{bytes / 3 * 5};
-  EXPECT_NEAR(to_microseconds(estimate_gemm(accelerator, size, 10).time - without),
-              static_cast<double>(4 * bytes) * (0.25 * 0.25 + 0.75) * 1e-6, 1e-4);
-  accelerator.l2_capacity = Bytes{0};
-  EXPECT_EQ(estimate_gemm(accelerator, size, 10).time, without + Duration{4 * bytes});
+  // As many bytes are read as converted, and 0.6 of the L2 holds what lies between two uses: all of it, then half of
+  // it, of which a quarter stays, then nothing.
+  EXPECT_EQ(conversion_time(4.0, 0.25, 4 * converted_bytes), Duration{converted_bytes});
+  EXPECT_NEAR(to_microseconds(conversion_time(4.0, 0.25, converted_bytes / 3 * 5)),
+              static_cast<double>(4 * converted_bytes) * (0.25 * 0.25 + 0.75) * 1e-6, 1e-4);
+  EXPECT_EQ(conversion_time(4.0, 0.25, 0), Duration{4 * converted_bytes});
 }
 
 TEST(EstimateGemm, RampComesOnceAndTheFloorHolds) {
