@@ -287,6 +287,8 @@ TEST(ExpectCommand, CanBeAskedForAnotherNcclAndAPartOfEachNode) {
       run_program(ask + "--nccl 2.23")
           .out.find("\nNCCL 2.23; times were fitted to 2.29.2: ranges have 3% more error, 7% for small\n  messages\n"),
       std::string::npos);
+  EXPECT_EQ(run_program("commfuse-sim expect --cluster dgx-h100-x4 --nodes 0").err,
+            "--nodes: 0 is below 1; use 1 or more\n");
   EXPECT_EQ(run_program(ask + "--nccl new").err, "--nccl: 'new' is not a version of NCCL; write one, as in 2.28.9\n");
   const auto part = nlohmann::json::parse(
       run_program(

@@ -148,8 +148,8 @@ TEST(EstimateGemm, ConvertingTheActivationsComesFirst) {
 }
 
 TEST(EstimateGemm, ActivationsInL2AreConvertedFaster) {
-  // As many bytes are read as converted, and 0.6 of the L2 holds what lies between two uses: all of it, then half of
-  // it, of which a quarter stays, then nothing.
+  // The copies before and after conversion together have twice these bytes. Of the L2, 0.6 can hold them: all of them,
+  // then half of them, of which a quarter stays, then none.
   EXPECT_EQ(conversion_time(4.0, 0.25, 4 * converted_bytes), Duration{converted_bytes});
   EXPECT_NEAR(to_microseconds(conversion_time(4.0, 0.25, converted_bytes / 3 * 5)),
               static_cast<double>(4 * converted_bytes) * (0.25 * 0.25 + 0.75) * 1e-6, 1e-4);
