@@ -16,13 +16,13 @@
 namespace commfuse::bench {
 namespace {
 
-struct Played {
+struct SweepCost {
   double seconds = 0.0;  // wall-clock time
   double mib = 0.0;
 };
 
 /// Runs this many of the file's 125 sequence lengths, with 8,000 points each.
-Played play(std::int64_t lengths, int threads, const std::string& uncertainty = "off") {
+SweepCost run_sweep(std::int64_t lengths, int threads, const std::string& uncertainty = "off") {
   const std::filesystem::path out =
       std::filesystem::temp_directory_path() / fmt::format("commfuse-bench-sweep-{}", ::getpid());
   const std::string program = COMMFUSE_BIN_DIR "/commfuse-sim";
@@ -37,37 +37,37 @@ Played play(std::int64_t lengths, int threads, const std::string& uncertainty = 
 }
 
 void sweep(benchmark::State& state) {
-  Played played;
+  SweepCost simulated;
   for (auto _ : state) {
-    played = play(state.range(0), 2);
-    state.SetIterationTime(played.seconds);
+    simulated = run_sweep(state.range(0), 2);
+    state.SetIterationTime(simulated.seconds);
   }
   const double points = 8000.0 * static_cast<double>(state.range(0));
   state.counters["P"] = points;
-  state.counters["points/s"] = points / played.seconds;
-  state.counters["peak_MiB"] = played.mib;
+  state.counters["points/s"] = points / simulated.seconds;
+  state.counters["peak_MiB"] = simulated.mib;
   if (state.range(0) == 125) {
-    state.SetLabel(at_most(played.seconds, 3.0, "s") + ", " + at_most(played.mib, 300.0, "MiB"));
+    state.SetLabel(at_most(simulated.seconds, 3.0, "s") + ", " + at_most(simulated.mib, 300.0, "MiB"));
   }
 }
 BENCHMARK(sweep)->Arg(5)->Arg(25)->Arg(125)->UseManualTime()->Unit(benchmark::kSecond)->Iterations(1);
 
 void sweep_with_uncertainty(benchmark::State& state) {
-  Played played;
+  SweepCost simulated;
   for (auto _ : state) {
-    played = play(125, 2, "on");
-    state.SetIterationTime(played.seconds);
+    simulated = run_sweep(125, 2, "on");
+    state.SetIterationTime(simulated.seconds);
   }
-  state.counters["peak_MiB"] = played.mib;
-  state.SetLabel(at_most(played.seconds, 20.0, "s") + ", " + at_most(played.mib, 150.0, "MiB"));
+  state.counters["peak_MiB"] = simulated.mib;
+  state.SetLabel(at_most(simulated.seconds, 20.0, "s") + ", " + at_most(simulated.mib, 150.0, "MiB"));
 }
 BENCHMARK(sweep_with_uncertainty)->UseManualTime()->Unit(benchmark::kSecond)->Iterations(1);
 
 void sweep_on_two_cores(benchmark::State& state) {
   double best = 0.0;
   for (auto _ : state) {
-    const double alone = play(25, 1).seconds;
-    const double together = play(25, 2).seconds;
+    const double alone = run_sweep(25, 1).seconds;
+    const double together = run_sweep(25, 2).seconds;
     best = std::max(best, alone / together);
     state.SetIterationTime(together);
   }

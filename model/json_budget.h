@@ -18,7 +18,7 @@ namespace commfuse {
 class JsonBudget {
  public:
   static constexpr int deepest = 100;
-  static constexpr std::size_t most_bytes = std::size_t{400} << 20U;
+  static constexpr std::size_t max_bytes = std::size_t{400} << 20U;
 
   /// The counts so far.
   struct Taken {
@@ -75,7 +75,7 @@ class JsonBudget {
   }
   void take(std::size_t bytes) {
     taken_.bytes += bytes;
-    if (taken_.bytes > most_bytes) {
+    if (taken_.bytes > max_bytes) {
       refuse_size();
     }
   }
@@ -93,7 +93,7 @@ class JsonBudget {
 /// Limit on the keys of one object. The ordered kind of JSON stores an object as a list and searches it from the front
 /// for every key, so it needs a limit.
 template <class Json>
-constexpr std::size_t most_keys = requires(typename Json::object_t object) {
+constexpr std::size_t max_keys = requires(typename Json::object_t object) {
   object.capacity();
 }
 ? 1000 : JsonBudget::unlimited;
@@ -122,10 +122,10 @@ template <class Json, class Take>
 class TakeAndForget {
  public:
   using Event = typename Json::parse_event_t;
-  static constexpr std::size_t most_objects = 1000;
+  static constexpr std::size_t max_objects = 1000;
 
   TakeAndForget(std::string place, int depth, Take take)
-      : budget_(std::move(place), {.objects = most_objects, .keys = most_keys<Json>}),
+      : budget_(std::move(place), {.objects = max_objects, .keys = max_keys<Json>}),
         depth_(depth),
         take_(std::move(take)) {}
 
@@ -163,7 +163,7 @@ void take_and_forget(const std::string& place, int depth, const Take& take, cons
 template <class Json>
 class JsonCounter {
  public:
-  explicit JsonCounter(const std::string& place) : budget_(place, {.keys = most_keys<Json>}) {}
+  explicit JsonCounter(const std::string& place) : budget_(place, {.keys = max_keys<Json>}) {}
 
   bool null() { return value(); }
   bool boolean(bool /*is*/) { return value(); }
@@ -209,7 +209,7 @@ class JsonCounter {
 };
 
 /// Returns the parsed `text`. Throws a ConfigError that begins with `place` when the text is nested deeper than 100,
-/// takes more than about 400 MiB in memory, or has an object of more than most_keys<Json> keys; also throws whatever
+/// takes more than about 400 MiB in memory, or has an object of more than max_keys<Json> keys; also throws whatever
 /// the parser throws.
 template <class Json, class Text>
 Json parse_json(const Text& text, const std::string& place) {

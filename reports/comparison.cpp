@@ -53,11 +53,11 @@ std::string bound_in_words(Rows rows, const ResultRow& fastest) {
 
 /// Formats the winner and its lead over up to three others; of more, over the next two and the slowest.
 std::string lead_in_words(const PointVerdict& point, Rows rows) {
-  constexpr std::size_t most_named = 3;
+  constexpr std::size_t max_named = 3;
   const std::vector<const ResultRow*>& order = point.ranking;
   std::string text = fmt::format("{} wins{}: ", short_label(*order[0], rows), sure_in_words(point.probability));
   for (std::size_t i = 1; i < order.size(); ++i) {
-    if (order.size() > most_named + 1 && i == most_named) {
+    if (order.size() > max_named + 1 && i == max_named) {
       return text + fmt::format(" and {}.", saved(*order.back(), *order[0],
                                                   fmt::format("the slowest, {}", short_label(*order.back(), rows))));
     }
@@ -132,7 +132,7 @@ std::string reach_in_words(const ResultRow& have, Rows rows) {
   return have.held_back.empty() ? text : text + fmt::format(" {} loses time to {}.", have.strategy, have.held_back);
 }
 
-constexpr std::size_t most_ties = 4;  // kinds that are named
+constexpr std::size_t max_ties = 4;  // kinds that are named
 
 }  // namespace
 
@@ -185,8 +185,8 @@ std::string VerdictCount::in_words() const {
   std::string names;
   for (std::size_t i = 0; i < ties.size(); ++i) {
     ties_in_total += ties[i].second;
-    i < most_ties ? void(names += fmt::format("{}{} {}", i == 0 ? "" : "; ", ties[i].first, ties[i].second))
-                  : void(others += ties[i].second);
+    i < max_ties ? void(names += fmt::format("{}{} {}", i == 0 ? "" : "; ", ties[i].first, ties[i].second))
+                 : void(others += ties[i].second);
   }
   names += others > 0 ? fmt::format("; others {}", others) : "";
   return fmt::format("{}{}{} tie{}", text, text.empty() ? "" : ", ", ties_in_total,

@@ -56,12 +56,12 @@ std::string kind_in_words(const Scaling& scaling) {
   return scaling.kind == ScalingKind::strong
              ? fmt::format(
                    "Strong scaling: the work is fixed. From {} to {} ranks, 100% is {:.3g} times the speed:",
-                   scaling.fewest_ranks.ranks, scaling.most_ranks.ranks,
-                   static_cast<double>(scaling.most_ranks.ranks) / static_cast<double>(scaling.fewest_ranks.ranks))
+                   scaling.fewest_ranks.ranks, scaling.max_ranks.ranks,
+                   static_cast<double>(scaling.max_ranks.ranks) / static_cast<double>(scaling.fewest_ranks.ranks))
              : fmt::format(
                    "Weak scaling: {} tokens per rank. From {} to {} ranks, 100% is the same time:",
                    format_count(scaling.fewest_ranks.batch * scaling.fewest_ranks.seq / scaling.fewest_ranks.ranks),
-                   scaling.fewest_ranks.ranks, scaling.most_ranks.ranks);
+                   scaling.fewest_ranks.ranks, scaling.max_ranks.ranks);
 }
 
 /// Formats the common work, "seq 8K "; weak scaling has none.
@@ -240,7 +240,7 @@ std::vector<std::string> short_names(const CrossoverMap& map) {
 std::string scaling_text(std::span<const Scaling> scalings) {
   const auto is_like = [](const Scaling& a, const Scaling& b) {
     return a.kind == b.kind && a.setting == b.setting && a.fewest_ranks.ranks == b.fewest_ranks.ranks &&
-           a.most_ranks.ranks == b.most_ranks.ranks;
+           a.max_ranks.ranks == b.max_ranks.ranks;
   };
   std::string text;
   std::string above;

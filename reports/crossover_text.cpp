@@ -19,10 +19,10 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t label_width = 14;
 constexpr std::size_t cell_width = 11;
-constexpr std::size_t most_changes = 24;
+constexpr std::size_t max_changes = 24;
 
 /// Returns how many sequence lengths fit side by side.
-std::size_t most_columns() { return (terminal_width() - label_width) / cell_width; }
+std::size_t max_columns() { return (terminal_width() - label_width) / cell_width; }
 
 std::size_t index_of(MapAxis axis) { return static_cast<std::size_t>(axis); }
 
@@ -51,11 +51,11 @@ MapAxis row_axis(const CrossoverMap& map) {
   return MapAxis::ranks;
 }
 
-/// Returns a table of at most most_columns() sequence lengths, from `first` on.
+/// Returns a table of at most max_columns() sequence lengths, from `first` on.
 std::string table(const CrossoverMap& map, MapPlace place, std::size_t first) {
   const std::vector<std::string> names = short_names(map);
   const MapAxis down = row_axis(map);
-  const std::size_t end = std::min(first + most_columns(), map.values(MapAxis::seq).size());
+  const std::size_t end = std::min(first + max_columns(), map.values(MapAxis::seq).size());
   place[index_of(down)] = 0;
   std::string heading;
   for (const MapAxis axis : {MapAxis::ranks, MapAxis::network}) {
@@ -87,7 +87,7 @@ std::string tables(const CrossoverMap& map) {
   std::string text;
   for (std::size_t ranks = 0; ranks < extent(MapAxis::ranks); ++ranks) {
     for (std::size_t network = 0; network < extent(MapAxis::network); ++network) {
-      for (std::size_t first = 0; first < map.values(MapAxis::seq).size(); first += most_columns()) {
+      for (std::size_t first = 0; first < map.values(MapAxis::seq).size(); first += max_columns()) {
         MapPlace place{};
         place[index_of(MapAxis::ranks)] = ranks;
         place[index_of(MapAxis::network)] = network;
@@ -129,7 +129,7 @@ std::string changes(const CrossoverMap& map) {
   for (const Crossing& crossing : map.crossings) {
     if (!crossing.clear) {
       ++close;
-    } else if (shown == most_changes) {
+    } else if (shown == max_changes) {
       ++left;
     } else {
       ++shown;
@@ -262,10 +262,10 @@ std::string map_json(std::span<const CrossoverMap> maps, std::span<const Scaling
     json["scaling"].push_back(
         {{"setting", scaling.setting},
          {"kind", scaling.kind == ScalingKind::strong ? "strong" : "weak"},
-         {"ranks", {scaling.fewest_ranks.ranks, scaling.most_ranks.ranks}},
-         {"batch", {scaling.fewest_ranks.batch, scaling.most_ranks.batch}},
-         {"seq", {scaling.fewest_ranks.seq, scaling.most_ranks.seq}},
-         {"time_us", {to_microseconds(scaling.fewest_ranks.time), to_microseconds(scaling.most_ranks.time)}},
+         {"ranks", {scaling.fewest_ranks.ranks, scaling.max_ranks.ranks}},
+         {"batch", {scaling.fewest_ranks.batch, scaling.max_ranks.batch}},
+         {"seq", {scaling.fewest_ranks.seq, scaling.max_ranks.seq}},
+         {"time_us", {to_microseconds(scaling.fewest_ranks.time), to_microseconds(scaling.max_ranks.time)}},
          {"efficiency", scaling.efficiency}});
   }
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

@@ -37,8 +37,8 @@ ErrorSummary errors_of(std::span<const TableScore> scores, bool serial) {
   return summary_of(std::move(errors));
 }
 
-std::string share(std::int64_t told, std::int64_t total) {
-  return total == 0 ? "none of 0" : fmt::format("{} of {}", told, total);
+std::string share(std::int64_t right, std::int64_t total) {
+  return total == 0 ? "none of 0" : fmt::format("{} of {}", right, total);
 }
 
 std::string sentences(const PayScore& pays, const ErrorSummary& serial, const ErrorSummary& overlapped) {
@@ -47,9 +47,9 @@ std::string sentences(const PayScore& pays, const ErrorSummary& serial, const Er
       "wins and {} losses: balanced accuracy {:.0f}%. Of predictions that were at least {:.0f}% sure, {} came true. "
       "Errors of overlapped "
       "kernels: median {:.1f}%, p90 {:.1f}%, {} times; of serial pairs: median {:.1f}%, p90 {:.1f}%, {} times.",
-      100.0 * PayScore::least_difference, pays.wins, pays.losses, share(pays.wins_told, pays.wins),
-      share(pays.losses_told, pays.losses), 100.0 * pays.balanced_accuracy(), 100.0 * PayScore::is_sure,
-      share(pays.sure_told, pays.sure), 100.0 * overlapped.median, 100.0 * overlapped.p90, overlapped.n,
+      100.0 * PayScore::least_difference, pays.wins, pays.losses, share(pays.wins_predicted, pays.wins),
+      share(pays.losses_predicted, pays.losses), 100.0 * pays.balanced_accuracy(), 100.0 * PayScore::is_sure,
+      share(pays.sure_predicted, pays.sure), 100.0 * overlapped.median, 100.0 * overlapped.p90, overlapped.n,
       100.0 * serial.median, 100.0 * serial.p90, serial.n);
 }
 
@@ -84,13 +84,13 @@ std::string pairs_table(std::span<const TableScore> scores) {
   for (const TableScore& score : scores) {
     for (const OverlapPair& pair : score.pairs) {
       const bool pays = pair.measured_us < pair.serial_measured_us;
-      const bool told = (pair.predicted_us < pair.serial_predicted_us) == pays;
+      const bool right = (pair.predicted_us < pair.serial_predicted_us) == pays;
       const std::string sentence = fmt::format(
           "{}:{} {} {:.0f} us, predicted {:.0f} ({}); serial {:.0f}, predicted {:.0f} ({}); {}, {} ({:.0f}% sure)",
           score.table, pair.line, pair.implementation, pair.measured_us, pair.predicted_us,
           percent(pair.predicted_us, pair.measured_us), pair.serial_measured_us, pair.serial_predicted_us,
           percent(pair.serial_predicted_us, pair.serial_measured_us), pays ? "wins" : "loses",
-          told ? "predicted so" : "predicted otherwise", 100.0 * pair.sure);
+          right ? "predicted so" : "predicted otherwise", 100.0 * pair.sure);
       text += wrapped(sentence, "", "  ") + command_below(pair.command);
     }
   }
@@ -102,12 +102,12 @@ void add_pays(nlohmann::ordered_json& object, std::span<const TableScore> scores
   object["overlap_pays"] = nullptr;
   if (pays) {
     object["overlap_pays"] = {{"wins", pays->wins},
-                              {"wins_told", pays->wins_told},
+                              {"wins_told", pays->wins_predicted},
                               {"losses", pays->losses},
-                              {"losses_told", pays->losses_told},
+                              {"losses_told", pays->losses_predicted},
                               {"balanced_accuracy", pays->balanced_accuracy()},
                               {"sure", pays->sure},
-                              {"sure_told", pays->sure_told}};
+                              {"sure_told", pays->sure_predicted}};
   }
 }
 

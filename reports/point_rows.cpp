@@ -203,9 +203,9 @@ std::vector<std::string> unusual(const ResultRow& row) {
     words.push_back(fmt::format("all-reduce of {}", row.all_reduce_kernel));
   }
   for (const PriceSetting& setting : price_settings) {
-    const bool is_told = setting.told == &PricedAs::interference || setting.told == &PricedAs::launch;
-    const std::string& word = row.*setting.told;
-    if (!is_told && !word.empty() && word != setting.preset) {
+    const bool is_already_named = setting.member == &PricedAs::interference || setting.member == &PricedAs::launch;
+    const std::string& word = row.*setting.member;
+    if (!is_already_named && !word.empty() && word != setting.preset) {
       words.push_back(fmt::format("{} {}", key_in_words(setting.key), word));
     }
   }

@@ -394,13 +394,13 @@ std::string best_plan(std::span<const StepRow> rows, const VerdictRule& rule) {
   }
   const Verdict verdict = verdict_of(contenders, rule);
   const StepRow& best = *able[verdict.front.front()];
-  constexpr std::size_t most_named = 3;
+  constexpr std::size_t max_named = 3;
   std::vector<std::string> ties;
-  for (std::size_t i = 1; i < verdict.front.size() && ties.size() < most_named; ++i) {
+  for (std::size_t i = 1; i < verdict.front.size() && ties.size() < max_named; ++i) {
     ties.push_back(plan_in_words(*able[verdict.front[i]]));
   }
-  if (verdict.front.size() - 1 > most_named) {
-    ties.push_back(fmt::format("{} more", verdict.front.size() - 1 - most_named));
+  if (verdict.front.size() - 1 > max_named) {
+    ties.push_back(fmt::format("{} more", verdict.front.size() - 1 - max_named));
   }
   return fmt::format(
       "Most tokens per second and GPU among plans that fit: {:.0f}, by {}, batch {}, seq {}{}",

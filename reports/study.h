@@ -67,7 +67,7 @@ struct MeasuredPair {
 struct FitResidual {
   double measured_us = 0.0;
   double predicted_us = 0.0;
-  bool held_back = false;
+  bool held_out = false;
 };
 struct FitCheck {
   std::string name;  // "products in bf16"

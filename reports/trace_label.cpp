@@ -9,7 +9,7 @@ namespace commfuse::reports {
 
 namespace {
 
-constexpr std::size_t most_regions = 3;  // regions of a stacked operand that are named; an ellipsis replaces the rest
+constexpr std::size_t max_regions = 3;  // regions of a stacked operand that are named; an ellipsis replaces the rest
 
 /// Returns one word for what the op does.
 std::string_view verb(const Program& program, const Op& op) {
@@ -78,11 +78,11 @@ std::vector<LabelPiece> label_pieces(const Program& program, const Op& op) {
     add_region(program, regions.front(), true, pieces);
     return std::move(pieces).take();
   }
-  for (std::size_t i = 0; i < regions.size() && i < most_regions; ++i) {
+  for (std::size_t i = 0; i < regions.size() && i < max_regions; ++i) {
     pieces.text(i == 0 ? "[" : "; ");
     add_region(program, regions[i], false, pieces);
   }
-  pieces.text(regions.size() > most_regions ? "; \u2026]" : "]");
+  pieces.text(regions.size() > max_regions ? "; \u2026]" : "]");
   return std::move(pieces).take();
 }
 

@@ -107,7 +107,7 @@ std::string hold_line(const Hold& hold) {
                      cut(op_in_words(std::string{short_name(hold.name)}), name_width));
 }
 
-std::string holds(const Explanation& explanation, std::size_t most_shown) {
+std::string holds(const Explanation& explanation, std::size_t max_shown) {
   constexpr double a_percent = 0.01;
   std::string text = "\nSensitivity: a parameter 1% higher, or higher by its standard error\n";
   text += fmt::format("  {:>7}  {:>6}  {:>6}  {:<9}  {}\n", "+1%", "error", "effect", "from", "parameter");
@@ -115,7 +115,7 @@ std::string holds(const Explanation& explanation, std::size_t most_shown) {
   for (const Hold& hold : explanation.holds) {
     const bool felt = std::abs(hold.effect) >= smallest_shown ||
                       std::abs(hold.elasticity.value_or(0.0)) * a_percent >= smallest_shown;
-    if (felt && shown < most_shown) {
+    if (felt && shown < max_shown) {
       text += hold_line(hold);
       ++shown;
     }
@@ -162,14 +162,14 @@ nlohmann::ordered_json hold_json(const Hold& hold) {
 
 }  // namespace
 
-std::string why_text(const Explanation& explanation, std::size_t most_shown) {
+std::string why_text(const Explanation& explanation, std::size_t max_shown) {
   const Rows rows(&explanation.row, 1);
   const Unit unit(rows);
   const std::string full = memory_sentence(rows);
   std::string text = full.empty() ? full : wrapped(full, "", "  ");
   text += head(explanation, unit) + parts(explanation, unit) + ops(explanation, unit);
   if (!explanation.holds.empty()) {
-    text += holds(explanation, most_shown) + "\n" + priors(explanation);
+    text += holds(explanation, max_shown) + "\n" + priors(explanation);
   }
   if (const std::vector<std::string> warnings = warnings_of(rows); !warnings.empty()) {
     text += wrapped(fmt::format("Beyond the fit: {}.", fmt::join(warnings, "; ")), "", "  ");

@@ -31,9 +31,9 @@ struct Scaling {
   std::string setting;
   ScalingKind kind = ScalingKind::strong;
   ScalingPoint fewest_ranks;
-  ScalingPoint most_ranks;
+  ScalingPoint max_ranks;
   /// Fraction of the ideal: 1 is perfect. Strong: time × ranks of `fewest_ranks` divided by time × ranks of
-  /// `most_ranks`. Weak: the time of `fewest_ranks` divided by the time of `most_ranks`.
+  /// `max_ranks`. Weak: the time of `fewest_ranks` divided by the time of `max_ranks`.
   double efficiency = 1.0;
 };
 

@@ -17,9 +17,9 @@ namespace commfuse {
 
 namespace {
 
-constexpr double most_times = 1000.0;
+constexpr double max_times = 1000.0;
 
-bool is_in_range(double times) { return times >= 1.0 / most_times && times <= most_times; }
+bool is_in_range(double times) { return times >= 1.0 / max_times && times <= max_times; }
 
 /// Returns the chosen bandwidth as a multiple of the link's own. Throws ConfigError that names the setting.
 double times_of(const Settings& settings, std::string_view key, const Link& link) {
@@ -32,7 +32,7 @@ double times_of(const Settings& settings, std::string_view key, const Link& link
   if (!is_in_range(times)) {
     throw ConfigError(
         fmt::format("{} is {}, and {} has {}: links may be at most {} times as fast or as slow; choose a closer rate",
-                    key, settings.text(key), link.name, format_bandwidth(link.nominal_rate.value), most_times));
+                    key, settings.text(key), link.name, format_bandwidth(link.nominal_rate.value), max_times));
   }
   return times;
 }

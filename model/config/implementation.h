@@ -31,8 +31,8 @@ struct Implementation {
   OptionSet fixed;
   std::vector<SiteKind> sites;
   std::vector<DType> dtypes;
-  std::int32_t most_ranks = 0;
-  int most_nodes = 1;
+  std::int32_t max_ranks = 0;
+  int max_nodes = 1;
   std::vector<NcclGeneration> generations;  ///< Generations of GPUs that it runs on.
   ImplementationCosts costs;
   /// Parameters of the costs that `score --implementations` fits: "per_call" (for both kinds of sites) or

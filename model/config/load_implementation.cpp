@@ -124,15 +124,15 @@ ImplementationCosts read_costs(YamlMap map, const std::string& name, Transport t
 void read_support(YamlMap map, Implementation& into) {
   into.sites = list_of<SiteKind>(map, "sites", covered);
   into.dtypes = list_of<DType>(map, "dtypes", all_dtypes);
-  into.most_ranks = static_cast<std::int32_t>(map.count("ranks", rank_range));
-  into.most_nodes = map.optional_value("nodes") ? static_cast<int>(map.count("nodes", node_range)) : 1;
+  into.max_ranks = static_cast<std::int32_t>(map.count("ranks", rank_range));
+  into.max_nodes = map.optional_value("nodes") ? static_cast<int>(map.count("nodes", node_range)) : 1;
   into.generations = list_of<NcclGeneration>(map, "generations", all_nccl_generations);
 }
 
 constexpr std::array<std::string_view, 6> fittable{"per_call", "per_step",   "product_time",
                                                    "cut_cost", "rate_share", "rate"};
 
-constexpr std::size_t most_fitted = 4;
+constexpr std::size_t max_fitted = 4;
 
 void read_fitted(YamlMap map, Implementation& into) {
   for (const std::string& name : texts_of(map, "fit")) {
@@ -149,9 +149,9 @@ void read_fitted(YamlMap map, Implementation& into) {
     }
     into.fitted.push_back(name);
   }
-  if (into.fitted.size() > most_fitted) {
+  if (into.fitted.size() > max_fitted) {
     map.mistake("fit", fmt::format("{} parameters are too many for the few rows there are; keep {} at most",
-                                   into.fitted.size(), most_fitted));
+                                   into.fitted.size(), max_fitted));
   }
 }
 
@@ -258,11 +258,10 @@ std::string refusal_of(const Implementation& implementation, const Machine& mach
     return fmt::format("{} does not run on {}; it is for {}", implementation.name, machine.name,
                        names_of(implementation.generations, [](auto generation) { return name_of(generation); }));
   }
-  if (ranks > implementation.most_ranks || ranks > implementation.most_nodes * machine.gpus_per_node) {
-    return fmt::format(
-        "{} joins up to {} ranks on {}; choose fewer ranks", implementation.name,
-        std::min(implementation.most_ranks, implementation.most_nodes * machine.gpus_per_node),
-        implementation.most_nodes == 1 ? "one node" : fmt::format("{} nodes", implementation.most_nodes));
+  if (ranks > implementation.max_ranks || ranks > implementation.max_nodes * machine.gpus_per_node) {
+    return fmt::format("{} joins up to {} ranks on {}; choose fewer ranks", implementation.name,
+                       std::min(implementation.max_ranks, implementation.max_nodes * machine.gpus_per_node),
+                       implementation.max_nodes == 1 ? "one node" : fmt::format("{} nodes", implementation.max_nodes));
   }
   if (!has(implementation.dtypes, dtype)) {
     return fmt::format("{} has no kernels for {}; choose {}", implementation.name, name_of(dtype),

@@ -25,7 +25,7 @@ namespace {
 constexpr Range<std::int64_t> node_size_range{1, 1024};
 constexpr Range<std::int64_t> node_range{1, 4096};
 constexpr Range<std::int64_t> nic_range{1, 1024};
-constexpr int most_gpus = 32768;
+constexpr int max_gpus = 32768;
 constexpr std::string_view hardware_schema = "commfuse.hardware/1";
 constexpr std::string_view cluster_schema = "commfuse.cluster/1";
 
@@ -230,9 +230,9 @@ void join_nodes(YamlMap root, const Network& network, Machine& machine, Topology
         "groups", fmt::format("{} has {} GPUs per node; groups must have fewer; for all, give collective", machine.name,
                               machine.gpus_per_node));
   }
-  if (total_gpus(machine) > most_gpus) {
+  if (total_gpus(machine) > max_gpus) {
     root.mistake("nodes", fmt::format("{} nodes of {} GPUs are {}; choose at most {} GPUs in all", machine.nodes,
-                                      machine.gpus_per_node, total_gpus(machine), most_gpus));
+                                      machine.gpus_per_node, total_gpus(machine), max_gpus));
   }
   if (const int used = plan.wires ? nics_of(*plan.wires) : 0; used > 0 && used != network.nics_per_node) {
     root.map("network").mistake(

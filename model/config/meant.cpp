@@ -153,10 +153,10 @@ GpuWords gpu_words(std::string_view text) {
 }
 
 bool has_memory(const std::string& node, std::int64_t gigabytes) {
-  constexpr double most_off = 0.1;  // 80 GiB are sold as 80 GB
+  constexpr double max_off = 0.1;  // 80 GiB are sold as 80 GB
   const auto said = 1e9 * static_cast<double>(gigabytes);
   const auto capacity = static_cast<double>(load_machine(node).accelerator.hbm_capacity.count);
-  return gigabytes == 0 || std::abs(capacity - said) <= most_off * said;
+  return gigabytes == 0 || std::abs(capacity - said) <= max_off * said;
 }
 
 /// Returns the machine whose file lists the measured name under known_as.

@@ -13,7 +13,7 @@ namespace commfuse {
 
 namespace {
 
-constexpr double most_gpus = 1 << 20;
+constexpr double max_gpus = 1 << 20;
 
 constexpr std::array fields{
     PlanField{.key = "title", .doc = "Title of the report", .example = "Llama 3.1 70B by June"},
@@ -144,7 +144,7 @@ constexpr std::array fields{
               .type = PlanType::count,
               .example = "4096",
               .required = true,
-              .range = {1.0, most_gpus}},
+              .range = {1.0, max_gpus}},
     PlanField{.key = "gpus.NAME.power",
               .doc = "Power of one GPU with its share of the node",
               .type = PlanType::power,

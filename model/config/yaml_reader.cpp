@@ -24,11 +24,11 @@ namespace commfuse {
 
 namespace {
 
-constexpr std::size_t most_mistakes = 100;  // A file can hold a hundred thousand; readers stop early.
+constexpr std::size_t max_mistakes = 100;  // A file can hold a hundred thousand; readers stop early.
 // One per second. Like the upper limit, it is far beyond any machine and keeps times in range.
 constexpr double least_rate = 1.0;
-constexpr double most_bandwidth = 1e18;
-constexpr double most_compute_rate = 1e24;
+constexpr double max_bandwidth = 1e18;
+constexpr double max_compute_rate = 1e24;
 constexpr Duration longest_parameter = std::chrono::seconds(1);  // A longer latency is a mistake in the unit.
 
 /// Forgets the "missing" half of a misspelt key, so that it counts as one mistake and not also as an unknown key.
@@ -38,7 +38,7 @@ void forget_missing(YamlDocument& document, int map, std::string_view key) {
                           document.mistakes.end());
 }
 
-/// Adds one mistake for each key that no reader requested, up to `most_mistakes`; returns how many more there are.
+/// Adds one mistake for each key that no reader requested, up to `max_mistakes`; returns how many more there are.
 std::size_t note_unknown_keys(YamlDocument& document) {
   std::size_t unknown = 0;
   for (const YamlNode& node : document.nodes) {
@@ -47,7 +47,7 @@ std::size_t note_unknown_keys(YamlDocument& document) {
       continue;  // No reader entered this map, or it is not a map.
     }
     for (const YamlField& field : node.fields) {
-      if (!field.asked && ++unknown <= most_mistakes) {
+      if (!field.asked && ++unknown <= max_mistakes) {
         if (const std::optional<std::string> near = nearest(field.key, known)) {
           forget_missing(document, static_cast<int>(&node - document.nodes.data()), *near);
         }
@@ -56,7 +56,7 @@ std::size_t note_unknown_keys(YamlDocument& document) {
       }
     }
   }
-  return unknown - std::min(unknown, most_mistakes);
+  return unknown - std::min(unknown, max_mistakes);
 }
 
 std::string example_of(std::string_view key, std::string_view value) {
@@ -97,7 +97,7 @@ void YamlFile::extend(const YamlFile& base, YamlPlace place, std::span<const std
 
 bool YamlFile::has_mistakes() const { return !document_->mistakes.empty(); }
 
-bool YamlFile::is_full() const { return document_->mistakes.size() >= most_mistakes; }
+bool YamlFile::is_full() const { return document_->mistakes.size() >= max_mistakes; }
 
 void YamlFile::finish() {
   const std::size_t left_out = note_unknown_keys(*document_);
@@ -118,7 +118,7 @@ void YamlFile::finish() {
   }
   mistakes = std::move(each);
   std::vector<std::string> lines;
-  for (const YamlMistake& mistake : std::span(mistakes).first(std::min(mistakes.size(), most_mistakes))) {
+  for (const YamlMistake& mistake : std::span(mistakes).first(std::min(mistakes.size(), max_mistakes))) {
     lines.push_back(at_place(document_->path, mistake.place, mistake.message));
   }
   if (const std::size_t more = mistakes.size() - lines.size() + left_out; more > 0) {
@@ -332,8 +332,8 @@ BytesPerSecond YamlMap::bandwidth(std::string_view key) {
   const BytesPerSecond rate = quantity<BytesPerSecond>(key, "a bandwidth", "450 GB/s", {1.0}, &parse_bandwidth);
   if (rate.value <= 0.0) {
     mistake(key, fmt::format("'{}' is 0 B/s; choose a bandwidth above 0", key));
-  } else if (rate.value < least_rate || rate.value > most_bandwidth) {
-    mistake(key, fmt::format("'{}' is {:g} B/s; choose {} to {:g} B/s", key, rate.value, least_rate, most_bandwidth));
+  } else if (rate.value < least_rate || rate.value > max_bandwidth) {
+    mistake(key, fmt::format("'{}' is {:g} B/s; choose {} to {:g} B/s", key, rate.value, least_rate, max_bandwidth));
   }
   return rate;
 }
@@ -343,9 +343,9 @@ FlopsPerSecond YamlMap::compute_rate(std::string_view key) {
       quantity<FlopsPerSecond>(key, "a compute rate", "989 TFLOP/s", {1.0}, &parse_compute_rate);
   if (rate.value <= 0.0) {
     mistake(key, fmt::format("'{}' is 0 FLOP/s; choose a compute rate above 0", key));
-  } else if (rate.value < least_rate || rate.value > most_compute_rate) {
+  } else if (rate.value < least_rate || rate.value > max_compute_rate) {
     mistake(key, fmt::format("'{}' is {:g} FLOP/s; choose {} to {:g} FLOP/s", key, rate.value, least_rate,
-                             most_compute_rate));
+                             max_compute_rate));
   }
   return rate;
 }

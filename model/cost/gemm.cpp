@@ -42,7 +42,7 @@ using TileCounts = std::array<std::int64_t, tiles.size()>;
 constexpr int loop_step_shift = 6;               // a k loop runs in whole steps of 64 columns
 constexpr std::int64_t least_split_depth = 128;  // a part of a split k loop is at least this deep
 constexpr std::int64_t deep_part = 2560;         // parts this deep are split even when tiles already fill the SMs
-constexpr int most_split_shift = 6;              // at most 64 parts
+constexpr int max_split_shift = 6;               // at most 64 parts
 constexpr double cached_share_of_l2 = 0.6;       // prior: the part of L2 that still holds what the previous op wrote
 constexpr double spill = 0.1;                    // nothing stays once the excess reaches this share of the space
 constexpr double accumulator_bytes = 4.0;
@@ -261,7 +261,7 @@ GemmEstimate estimate_gemm(const Accelerator& accelerator, const GemmSize& size,
 
   double shortest = std::numeric_limits<double>::infinity();
   GemmEstimate estimate;
-  for (int shift = 0; shift <= most_split_shift; ++shift) {
+  for (int shift = 0; shift <= max_split_shift; ++shift) {
     const std::int64_t splits = std::int64_t{1} << shift;
     const bool fits = splits * fewest <= sms || (size.k >> shift) >= deep_part;
     if (shift > 0 && (size.k < splits * least_split_depth || !fits)) {

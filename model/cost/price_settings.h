@@ -81,7 +81,7 @@ struct PriceSetting {
   std::string_view preset;  ///< default
   std::string_view example;
   Uses uses;
-  std::string PricedAs::*told;
+  std::string PricedAs::*member;
   PriceWord value;
 };
 
@@ -94,7 +94,7 @@ inline constexpr std::array price_settings{
                  .preset = "static",
                  .example = "none",
                  .uses = {Use::layer, Use::measure, Use::price},
-                 .told = &PricedAs::interference,
+                 .member = &PricedAs::interference,
                  .value = price_word<interference_choices, &PriceOptions::interference>},
     PriceSetting{.key = "launch",
                  .flag = "launch",
@@ -103,7 +103,7 @@ inline constexpr std::array price_settings{
                  .preset = "stream",
                  .example = "graph",
                  .uses = {Use::layer, Use::step, Use::prefill, Use::decode, Use::measure, Use::price},
-                 .told = &PricedAs::launch,
+                 .member = &PricedAs::launch,
                  .value = price_word<launch_choices, &PriceOptions::launch>},
     PriceSetting{.key = "attention_kernel",
                  .flag = "attention-kernel",
@@ -112,13 +112,13 @@ inline constexpr std::array price_settings{
                  .preset = "fused",
                  .example = "unfused",
                  .uses = {Use::layer, Use::step, Use::tune, Use::plan, Use::measure, Use::price},
-                 .told = &PricedAs::attention_kernel,
+                 .member = &PricedAs::attention_kernel,
                  .value = price_word<attention_choices, &PriceOptions::attention>}};
 
 /// Returns the index of a member's entry in price_settings.
-consteval std::size_t price_place(std::string PricedAs::*told) {
+consteval std::size_t price_place(std::string PricedAs::*member) {
   std::size_t place = 0;
-  while (price_settings[place].told != told) {
+  while (price_settings[place].member != member) {
     ++place;
   }
   return place;
@@ -128,7 +128,7 @@ consteval std::size_t price_place(std::string PricedAs::*told) {
 inline PricedAs priced_as(const PriceOptions& options) {
   PricedAs words;
   for (const PriceSetting& setting : price_settings) {
-    words.*setting.told = setting.value.word(options);
+    words.*setting.member = setting.value.word(options);
   }
   return words;
 }

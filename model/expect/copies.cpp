@@ -189,8 +189,8 @@ std::vector<Part> parts_of(const std::vector<Cell>& cells) {
 }
 
 const Fault* fault_of(const Machine& machine, const Part& part, bool of_host, double share) {
-  constexpr double most_through_host = 0.45;
-  const bool all_through_host = !of_host && part.kind == Part::Kind::every_gpu && share < most_through_host;
+  constexpr double max_through_host = 0.45;
+  const bool all_through_host = !of_host && part.kind == Part::Kind::every_gpu && share < max_through_host;
   return fault_named(all_through_host ? "host_path" : of_host || is_pcie(machine) ? "pcie_generation" : "slow_link");
 }
 

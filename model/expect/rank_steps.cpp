@@ -206,7 +206,7 @@ LateSteps late_steps(const RankSeries& rank, double from) {
 
 void add_jitter(const Series& series, std::vector<Candidate>& candidates) {
   constexpr std::array times{3.0, 10.0, 30.0};
-  constexpr double most_share = 0.9;
+  constexpr double max_share = 0.9;
   const double from = std::max(late_from, late_noise * series.noise);
   std::vector<LateSteps> ranks;
   LateSteps job;
@@ -220,7 +220,7 @@ void add_jitter(const Series& series, std::vector<Candidate>& candidates) {
     const double usual =
         std::max(least_late_share, (job.late - counted.late + 1.0) / (job.steps - counted.steps + 2.0));
     const auto log_ratio = [&](double time) {
-      const double share = std::max(usual, std::min(most_share, time * usual));
+      const double share = std::max(usual, std::min(max_share, time * usual));
       return counted.late * math::log(share / usual) +
              (counted.steps - counted.late) * math::log((1.0 - share) / (1.0 - usual));
     };

@@ -76,7 +76,7 @@ AttentionFit fit_few_calls(const Accelerator& accelerator, std::span<const Measu
           .has_few = true,
           .medians = rows,
           .fitted = quality_on(tried, rows),
-          .held_back = {}};
+          .held_out = {}};
 }
 
 }  // namespace
@@ -87,11 +87,11 @@ AttentionFit fit_attention(const Accelerator& accelerator, std::span<const Measu
   std::vector<MeasuredAttention> kept;
   std::vector<MeasuredAttention> held_out;
   std::map<std::string, int> groups;
-  FitOptions options{.most_iterations = 80, .tolerance = 1e-6, .difference_step = 1e-3};
+  FitOptions options{.max_iterations = 80, .tolerance = 1e-6, .difference_step = 1e-3};
   for (const MeasuredAttention& row : rows) {
     check(row.time > Duration{0}, "a measured call took time");
     const std::string group = attention_group("attention", machine, row.size);
-    if (held_back(group)) {
+    if (is_held_out(group)) {
       held_out.push_back(row);
       continue;
     }
@@ -115,7 +115,7 @@ AttentionFit fit_attention(const Accelerator& accelerator, std::span<const Measu
   result.fitted_parameters = std::move(fit.parameters);
   result.parameters = tried.attention;
   result.fitted = quality_on(tried, kept);
-  result.held_back = quality_on(tried, held_out);
+  result.held_out = quality_on(tried, held_out);
   return result;
 }
 

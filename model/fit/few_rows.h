@@ -34,7 +34,7 @@ inline constexpr double decided_by_few = 0.9;
 
 /// Limit on the distance from the start, in spreads: one row that is off by a large factor must not move a parameter to
 /// an implausible value, because other sizes also depend on that parameter.
-inline constexpr double most_spreads_of_few = 2.0;
+inline constexpr double max_spreads_of_few = 2.0;
 
 /// Returns the possible distances of a machine from its base, common to all parameters, as standard deviations of
 /// logarithms.
@@ -77,10 +77,10 @@ PriorFit fit_few(std::span<const Knob<Parameters>> knobs, Parameters& parameters
       {.count = rows.count, .put = put, .log_ratio = rows.log_ratio, .weight = [](std::size_t) { return 1.0; }},
       {.decided = decided_by_few,
        .noise = tails * std::max(rows.residual, residual_of_a_row),
-       .most_spreads = most_spreads_of_few,
+       .max_spreads = max_spreads_of_few,
        .is_noise_known = true,
        .distances = distances_from_base(),
-       .fit = {.most_iterations = 80, .tolerance = 1e-6, .difference_step = 1e-3}});
+       .fit = {.max_iterations = 80, .tolerance = 1e-6, .difference_step = 1e-3}});
   parameters = base;
   fit.left.clear();
   for (std::size_t place = 0; place < present.size(); ++place) {

@@ -15,8 +15,8 @@ void widen(FitScope& scope, FitSize size, std::int64_t value) {
   range = range ? SeenRange{std::min(range->least, value), std::max(range->most, value)} : SeenRange{value, value};
 }
 
-double residual_of(const FitQuality& fitted, const FitQuality& held_back) {
-  return std::min(1.0, held_back.rows > 0 ? held_back.p68 : fitted.p68);
+double residual_of(const FitQuality& fitted, const FitQuality& held_out) {
+  return std::min(1.0, held_out.rows > 0 ? held_out.p68 : fitted.p68);
 }
 
 double residual_of_few(double of_rows, const FitScope& base, double distance) {

@@ -15,7 +15,7 @@ namespace commfuse {
 void widen(FitScope& scope, FitSize size, std::int64_t value);
 
 /// Returns the residual: the p68 of the held-out rows, or of the fitted rows if none were held out.
-double residual_of(const FitQuality& fitted, const FitQuality& held_back);
+double residual_of(const FitQuality& fitted, const FitQuality& held_out);
 
 /// Returns the residual to write for a fit to few rows, which are closer to the fit than other rows: at least the
 /// residual of the base's formula, combined with half of the machine's distance from the base (prior_fit.h), because

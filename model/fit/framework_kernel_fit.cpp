@@ -80,7 +80,7 @@ FrameworkKernelFit fit_few_kernels(const Accelerator& accelerator, std::span<con
           .has_few = true,
           .medians = rows,
           .fitted = fitted,
-          .held_back = {}};
+          .held_out = {}};
 }
 
 }  // namespace
@@ -91,11 +91,11 @@ FrameworkKernelFit fit_framework_kernels(const Accelerator& accelerator, std::sp
   std::vector<MeasuredFrameworkKernel> kept;
   std::vector<MeasuredFrameworkKernel> held_out;
   std::map<std::string, int> groups;
-  FitOptions options{.most_iterations = 80, .tolerance = 1e-6, .difference_step = 1e-3};
+  FitOptions options{.max_iterations = 80, .tolerance = 1e-6, .difference_step = 1e-3};
   for (const MeasuredFrameworkKernel& row : rows) {
     check(row.time > Duration{0}, "a measured kernel took time");
     const std::string group = framework_kernel_group(machine, row.op, row.size.width);
-    if (held_back(group)) {
+    if (is_held_out(group)) {
       held_out.push_back(row);
       continue;
     }
@@ -118,7 +118,7 @@ FrameworkKernelFit fit_framework_kernels(const Accelerator& accelerator, std::sp
   set_fitted<P>(knobs, fit, source, parameters);
   result.fitted_parameters = std::move(fit.parameters);
   result.fitted = quality_on(tried, kept);
-  result.held_back = quality_on(tried, held_out);
+  result.held_out = quality_on(tried, held_out);
   result.accelerator = std::move(tried);
   return result;
 }

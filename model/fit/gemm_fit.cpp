@@ -87,7 +87,7 @@ std::vector<FitParameter> parameters_of(std::span<const GemmKnob> knobs, double 
 /// Returns the best of the fits from all starts, by the sum of |residual|.
 RobustFit fit_from_all_starts(std::span<const GemmKnob> knobs, const std::vector<int>& groups,
                               const Residuals& residuals) {
-  const FitOptions options{.most_iterations = 60, .tolerance = 1e-5, .difference_step = 1e-3, .groups = groups};
+  const FitOptions options{.max_iterations = 60, .tolerance = 1e-5, .difference_step = 1e-3, .groups = groups};
   const auto loss = [](const RobustFit& fit) {
     return std::accumulate(fit.residuals.begin(), fit.residuals.end(), 0.0,
                            [](double sum, double residual) { return sum + std::abs(residual); });
@@ -154,7 +154,7 @@ Parted part(std::span<const MeasuredGemm> rows, DType dtype, const std::string& 
   std::map<std::pair<std::int64_t, std::int64_t>, int> groups;
   for (const MeasuredGemm& row : rows) {
     check(row.size.dtype == dtype && row.time > Duration{0}, "rows of one fit share their dtype and took time");
-    if (held_back(gemm_group("gemm", machine, name_of(dtype), row.size))) {
+    if (is_held_out(gemm_group("gemm", machine, name_of(dtype), row.size))) {
       parted.held_out.push_back(row);
       continue;
     }
@@ -196,7 +196,7 @@ GemmFit fit_few_products(const Accelerator& accelerator, DType dtype, std::span<
           .has_few = true,
           .medians = rows,
           .fitted = quality_on(tried, rows),
-          .held_back = {}};
+          .held_out = {}};
 }
 
 }  // namespace
@@ -234,7 +234,7 @@ GemmFit fit_gemm(const Accelerator& accelerator, DType dtype, std::span<const Me
   result.fitted_parameters = std::move(fit.parameters);
   result.parameters = parameters;
   result.fitted = quality_on(tried, parted.kept);
-  result.held_back = quality_on(tried, parted.held_out);
+  result.held_out = quality_on(tried, parted.held_out);
   return result;
 }
 

@@ -14,7 +14,7 @@ std::uint64_t fnv1a(std::string_view text) {
   return hash;
 }
 
-bool held_back(std::string_view key) { return fnv1a(key) % 5 == 0; }
+bool is_held_out(std::string_view key) { return fnv1a(key) % 5 == 0; }
 
 std::string gemm_group(std::string_view kind, std::string_view machine, std::string_view dtype, const GemmSize& size) {
   return fmt::format("{}|{}|{}|{}|{}", kind, machine, dtype, size.n, size.k);

@@ -17,7 +17,7 @@ std::uint64_t fnv1a(std::string_view text);
 
 /// Returns true for one group in five. The result depends only on the text of the key, so it is the same on every
 /// machine and in every order of rows.
-bool held_back(std::string_view key);
+bool is_held_out(std::string_view key);
 
 // The keys. `kind` is the word that `commfuse-sim score` uses: gemm, gemm_layer, attention, collective, p2p. `machine`
 // is the value of the table's own column (hw, device), unchanged; without such a column, the name of this project's

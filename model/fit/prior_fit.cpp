@@ -101,7 +101,7 @@ class Problem {
     std::vector<FitParameter> parameters;
     for (std::size_t i = 0; i < size(); ++i) {
       const PriorParameter& prior = parameter(i);
-      const double farthest = math::exp(options_.most_spreads * prior.spread);
+      const double farthest = math::exp(options_.max_spreads * prior.spread);
       parameters.push_back({.name = prior.name,
                             .start = prior.start,
                             .lower = std::max(prior.lower, prior.start / farthest),

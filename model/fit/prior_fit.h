@@ -41,7 +41,7 @@ struct PriorFitOptions {
   bool has_few = true;
   double decided = 0.5;
   double noise = residual_of_a_row;  ///< standard deviation of a row around the formula
-  double most_spreads = 10.0;        ///< largest move of a parameter from its start, in spreads
+  double max_spreads = 10.0;         ///< largest move of a parameter from its start, in spreads
   /// If true, `noise` defines outliers. Otherwise the scatter of the residuals defines them, which needs more rows than
   /// parameters.
   bool is_noise_known = false;

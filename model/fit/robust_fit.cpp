@@ -21,7 +21,7 @@ using Eigen::VectorXd;
 constexpr double normal_spread = 1.4826;  // standard deviation / median absolute deviation, for normal errors
 constexpr double least_spread = 1e-12;    // in an exact fit, rounding must not look like outliers
 constexpr double first_damping = 1e-3;
-constexpr double most_damping = 1e12;
+constexpr double max_damping = 1e12;
 
 double spread_of(const VectorXd& residuals) {
   std::vector<double> sizes(static_cast<std::size_t>(residuals.size()));
@@ -150,7 +150,7 @@ double improve(const Problem& problem, double threshold, double& damping, State&
   state.stuck = stuck_of(problem, state.logs, slopes, gradient);
   leave_out(normal, gradient, state.stuck);
   const double before = loss(state.residuals, threshold);
-  while (damping < most_damping) {
+  while (damping < max_damping) {
     MatrixXd damped = normal;
     damped.diagonal() *= 1.0 + damping;
     const VectorXd logs = problem.inside(state.logs - damped.ldlt().solve(gradient));
@@ -172,7 +172,7 @@ State descend(const Problem& problem, const FitOptions& options) {
   State state{.logs = problem.inside(problem.start())};
   state.residuals = problem.residuals(state.logs);
   double damping = first_damping;
-  for (; state.iterations < options.most_iterations && !state.converged; ++state.iterations) {
+  for (; state.iterations < options.max_iterations && !state.converged; ++state.iterations) {
     const double threshold = threshold_of(state.residuals, options);
     state.converged = improve(problem, threshold, damping, state) < options.tolerance;
   }

@@ -23,7 +23,7 @@ struct FitOptions {
   /// if errors are normal. Infinity means plain least squares.
   double huber = 1.345;
   double spread = 0.0;  ///< spread of the residuals if known; 0: estimated from the residuals, like RobustFit::spread
-  int most_iterations = 200;
+  int max_iterations = 200;
   double tolerance = 1e-9;        ///< Stop when a step improves the objective by less than this share.
   double difference_step = 1e-4;  ///< step of a logarithm, for the derivatives
   /// Group of each residual: rows of a group have correlated errors; empty: every row is its own group.

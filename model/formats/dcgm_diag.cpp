@@ -22,7 +22,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::string_view program = "dcgmi diag -j";
-constexpr std::int64_t most_id = 1 << 20;
+constexpr std::int64_t max_id = 1 << 20;
 
 std::string lower(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(), [](unsigned char letter) {
@@ -63,9 +63,9 @@ DcgmWarning warning_of(const ToolValue& value, ReadingNotes& notes) {
     return member ? std::optional(static_cast<int>(member->whole(largest))) : std::nullopt;
   };
   DcgmWarning warning{.text = value.text_at("warning"),
-                      .error = number("error_id", most_id),
-                      .category = number("error_category", most_id)};
-  if (const std::optional<int> severity = number("error_severity", most_id)) {
+                      .error = number("error_id", max_id),
+                      .category = number("error_category", max_id)};
+  if (const std::optional<int> severity = number("error_severity", max_id)) {
     const bool is_known = *severity <= static_cast<int>(DcgmSeverity::reset);
     warning.severity = is_known ? static_cast<DcgmSeverity>(*severity) : DcgmSeverity::unknown;
     if (!is_known) {
@@ -104,12 +104,12 @@ DcgmResult result_of(const ToolValue& value, const std::string& category, const 
 std::vector<int> gpus_of(const ToolValue& value) {
   std::vector<int> gpus;
   if (!value.json.is_string()) {
-    return {static_cast<int>(value.whole(most_id))};
+    return {static_cast<int>(value.whole(max_id))};
   }
   const std::string text = value.text();
   for (const std::string_view word : split_list(text)) {
     const std::optional<std::int64_t> gpu = parse_integer(word);
-    if (!gpu || *gpu < 0 || *gpu > most_id) {
+    if (!gpu || *gpu < 0 || *gpu > max_id) {
       value.refuse(fmt::format("{} is not a list of GPUs; give the whole file as it was printed", in_quotes(text)));
     }
     gpus.push_back(static_cast<int>(*gpu));
@@ -124,7 +124,7 @@ void add_results(const ToolValue& value, DcgmResult result, std::vector<DcgmResu
     if (result.entity.empty()) {
       value.refuse("has an entity without its group; give the whole file as it was printed");
     }
-    result.id = static_cast<int>(id->whole(most_id));
+    result.id = static_cast<int>(id->whole(max_id));
     results.push_back(std::move(result));
     return;
   }

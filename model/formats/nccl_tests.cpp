@@ -29,12 +29,12 @@ constexpr std::string_view program_suffix = "_perf";
 // elements, first out of place and then in place. With -I, four figures about the iterations follow each of these two
 // groups.
 constexpr std::size_t least_lead = 3;
-constexpr std::size_t most_lead = 5;
+constexpr std::size_t max_lead = 5;
 constexpr std::size_t body_columns = 4;
 constexpr std::size_t iteration_columns = 4;
-constexpr std::size_t plain_columns = most_lead + 2 * body_columns;
-constexpr std::int64_t most_bytes = std::int64_t{1} << 46;  // Largest message, so that sums of sizes stay in range.
-constexpr std::int64_t most_ranks = std::int64_t{1} << 20;
+constexpr std::size_t plain_columns = max_lead + 2 * body_columns;
+constexpr std::int64_t max_bytes = std::int64_t{1} << 46;  // Largest message, so that sums of sizes stay in range.
+constexpr std::int64_t max_ranks = std::int64_t{1} << 20;
 
 [[noreturn]] void refuse(const std::string& path, std::string_view sentence) {
   throw ConfigError(fmt::format("{}: {}", path, sentence));
@@ -87,7 +87,7 @@ class Reading {
  public:
   void add_device(Device device) { devices_.push_back(std::move(device)); }
   /// Sets the number of ranks that each line of the list of devices stands for.
-  void name_ranks_a_device(std::int64_t ranks) { ranks_a_device_ = std::clamp<std::int64_t>(ranks, 1, most_ranks); }
+  void name_ranks_a_device(std::int64_t ranks) { ranks_a_device_ = std::clamp<std::int64_t>(ranks, 1, max_ranks); }
   void name_op(std::string op) { run_.op = std::move(op); }
   void leave_out_devices() { lacks_devices_ = true; }
   void name_version(std::string version) { run_.nccl_version = std::move(version); }
@@ -99,8 +99,8 @@ class Reading {
   };
   void add_row(std::string place, std::int64_t bytes, const RowTimes& times) {
     std::string reason;
-    if (bytes > most_bytes) {
-      add_mistake(std::move(place), fmt::format("the size is {} bytes, above {}", bytes, most_bytes));
+    if (bytes > max_bytes) {
+      add_mistake(std::move(place), fmt::format("the size is {} bytes, above {}", bytes, max_bytes));
     } else if (const std::optional<double> good = time_in(times.out_of_place, reason)) {
       run_.rows.push_back({.bytes = bytes,
                            .time_us = *good,
@@ -136,14 +136,14 @@ class Reading {
   /// Throws ConfigError if several processes name the same rank: without MPI, every process counts as rank 0.
   void refuse_lone_processes(const std::string& path) const {
     std::map<std::pair<std::int64_t, std::int64_t>, int> times;
-    int most_times = 0;
+    int max_times = 0;
     for (const Device& device : devices_) {
-      most_times = std::max(most_times, ++times[{device.group, device.rank}]);
+      max_times = std::max(max_times, ++times[{device.group, device.rank}]);
     }
-    if (most_times > 1) {
+    if (max_times > 1) {
       refuse(path, fmt::format("names rank {} {} times, so every process ran alone and nothing was sent between them; "
                                "build nccl-tests with MPI=1, or run one process with -g",
-                               devices_.front().rank, most_times));
+                               devices_.front().rank, max_times));
     }
   }
 
@@ -247,7 +247,7 @@ std::optional<std::string_view> word_behind(const std::vector<std::string_view>&
 std::optional<std::int64_t> number_behind(const std::vector<std::string_view>& words, std::string_view before) {
   const std::optional<std::string_view> word = word_behind(words, before);
   const std::optional<std::int64_t> number = word ? parse_integer(*word) : std::nullopt;
-  return number && *number < most_ranks ? number : std::nullopt;
+  return number && *number < max_ranks ? number : std::nullopt;
 }
 
 /// Returns "2.28.9" for 22809, and "2.8.4" for 2804, the form of codes before 2.9; empty for other numbers.
@@ -350,7 +350,7 @@ void read_row(std::string place, std::vector<std::string_view> words, Reading& r
     words.pop_back();
   }
   const auto has_lead_of = [&](std::size_t body) {
-    return words.size() >= least_lead + 2 * body && words.size() <= most_lead + 2 * body;
+    return words.size() >= least_lead + 2 * body && words.size() <= max_lead + 2 * body;
   };
   const bool has_iterations = has_lead_of(body_columns + iteration_columns);
   if (!has_iterations && !has_lead_of(body_columns)) {
@@ -430,9 +430,9 @@ std::optional<std::size_t> begin_of_ours(std::string_view line) {
       return at;
     }
   }
-  constexpr std::size_t most_before = 8;  // longest prefix, in words
+  constexpr std::size_t max_before = 8;  // longest prefix, in words
   const std::vector<std::string_view> words = words_of(line);
-  for (std::size_t i = 0; i < std::min(words.size(), most_before); ++i) {
+  for (std::size_t i = 0; i < std::min(words.size(), max_before); ++i) {
     const std::vector<std::string_view> rest(words.begin() + static_cast<std::ptrdiff_t>(i), words.end());
     if (parse_integer(words[i]) && is_row(rest)) {
       return static_cast<std::size_t>(words[i].data() - line.data());
@@ -511,7 +511,7 @@ std::optional<double> time_of(const Json& row, const char* placing) {
 
 void read_result(std::string place, const Json& row, const std::string& path, Reading& reading) {
   const std::optional<double> bytes = row.is_object() ? number_at(row, "size") : std::nullopt;
-  if (!bytes || *bytes < 0.0 || *bytes > static_cast<double>(most_bytes)) {
+  if (!bytes || *bytes < 0.0 || *bytes > static_cast<double>(max_bytes)) {
     reading.add_mistake(std::move(place), "the size is not a number of bytes");
     return;
   }
@@ -562,8 +562,8 @@ void read_json(std::string_view text, const std::string& path, Reading& reading)
     const auto host = device.is_object() ? device.find("hostname") : device.end();
     const auto whole = [&](const char* key, std::int64_t fallback) {
       const std::optional<double> number = device.is_object() ? number_at(device, key) : std::nullopt;
-      return number && *number >= 0.0 && *number < static_cast<double>(most_ranks) ? static_cast<std::int64_t>(*number)
-                                                                                   : fallback;
+      return number && *number >= 0.0 && *number < static_cast<double>(max_ranks) ? static_cast<std::int64_t>(*number)
+                                                                                  : fallback;
     };
     reading.add_device({.rank = whole("rank", place),
                         .group = whole("group", 0),
@@ -574,7 +574,7 @@ void read_json(std::string_view text, const std::string& path, Reading& reading)
   // nccl-tests lists only the first device of each process (src/util.cu, writeDeviceReport).
   const auto in_config = [&](const char* key) {
     const double number = settings.is_object() ? number_at(settings, key).value_or(1.0) : 1.0;
-    return std::clamp<std::int64_t>(static_cast<std::int64_t>(std::clamp(number, 1.0, 1e6)), 1, most_ranks);
+    return std::clamp<std::int64_t>(static_cast<std::int64_t>(std::clamp(number, 1.0, 1e6)), 1, max_ranks);
   };
   reading.name_ranks_a_device(in_config("nthreads") * in_config("ngpus"));
   const Json& results = list(json, "results");

@@ -34,7 +34,7 @@ namespace {
 
 constexpr std::string_view how_made = "let NCCL write the file, with NCCL_TOPO_DUMP_FILE";
 
-constexpr std::size_t most_cpus = 64;
+constexpr std::size_t max_cpus = 64;
 constexpr std::size_t deepest_bus = 32;
 constexpr int deepest_element = 64;  // below a CPU, including elements other than switches
 
@@ -220,9 +220,9 @@ class Reader {
     if (by_device.empty()) {
       refuse(system, fmt::format("there is no <gpu>; {}", how_made));
     }
-    if (by_device.size() > most_gpus_of_a_file) {
+    if (by_device.size() > max_gpus_of_a_file) {
       refuse(system, fmt::format("{} GPUs are too many; give the file of one node, of at most {} GPUs",
-                                 by_device.size(), most_gpus_of_a_file));
+                                 by_device.size(), max_gpus_of_a_file));
     }
     for (const auto& [device, element] : by_device) {
       const std::string bus = element.parent().attribute("busid").value();
@@ -357,8 +357,8 @@ class Reader {
   }
 
   void add_cpu(const pugi::xml_node& cpu) {
-    if (roots_.size() == most_cpus) {
-      refuse(cpu, fmt::format("more than {} CPUs are too many; give the file of one node", most_cpus));
+    if (roots_.size() == max_cpus) {
+      refuse(cpu, fmt::format("more than {} CPUs are too many; give the file of one node", max_cpus));
     }
     const int root = add(VertexKind::root);
     for (const int other : roots_) {

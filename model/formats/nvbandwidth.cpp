@@ -22,8 +22,8 @@ using Json = nlohmann::json;
 using Values = std::vector<std::vector<std::optional<double>>>;
 
 constexpr std::string_view program = "nvbandwidth -j";
-constexpr std::size_t most_devices = 1 << 14;
-constexpr double most_value = 1e9;  // GB/s or ns
+constexpr std::size_t max_devices = 1 << 14;
+constexpr double max_value = 1e9;  // GB/s or ns
 
 /// Returns the word before `mark`: "GPU" before "(row)".
 std::string word_before(std::string_view description, std::string_view mark) {
@@ -61,7 +61,7 @@ std::optional<double> cell(const ToolValue& value) {
   const std::optional<double> number = value.json.is_string()   ? parse_number(value.text())
                                        : value.json.is_number() ? std::optional(value.json.get<double>())
                                                                 : std::nullopt;
-  if (!number || !std::isfinite(*number) || *number < 0.0 || *number > most_value) {
+  if (!number || !std::isfinite(*number) || *number < 0.0 || *number > max_value) {
     value.refuse(fmt::format("{} is not a rate or time; run nvbandwidth again",
                              in_quotes(value.json.is_string() ? value.text() : std::string("a value"))));
   }
@@ -75,12 +75,12 @@ Values cells(const ToolValue& matrix) {
     for (const ToolValue& column : row.items()) {
       cells.push_back(cell(column));
     }
-    if (cells.empty() || cells.size() > most_devices || cells.size() != values.front().size()) {
+    if (cells.empty() || cells.size() > max_devices || cells.size() != values.front().size()) {
       row.refuse(fmt::format("has {} columns, the first row has {}; give the whole file", cells.size(),
                              values.front().size()));
     }
   }
-  if (values.empty() || values.size() > 3 * most_devices) {
+  if (values.empty() || values.size() > 3 * max_devices) {
     matrix.refuse(fmt::format("has {} rows; give the whole file", values.size()));
   }
   return values;
@@ -99,17 +99,17 @@ double sum_of(const Values& values) {
 /// Refuses values that do not add up to the file's sum, apart from rounding: cells are printed with six digits.
 void require_sum(const ToolValue& test, const Values& values) {
   constexpr double rounding = 1e-4;
-  const std::optional<ToolValue> told = test.find("sum");
-  if (!told) {
+  const std::optional<ToolValue> stated = test.find("sum");
+  if (!stated) {
     return;  // versions before 0.5 print no sum
   }
-  if (!told->json.is_number()) {
-    told->refuse("is not a number; give the whole file as it was printed");
+  if (!stated->json.is_number()) {
+    stated->refuse("is not a number; give the whole file as it was printed");
   }
   const double sum = sum_of(values);
-  const double expected = told->json.get<double>();
+  const double expected = stated->json.get<double>();
   if (!(std::abs(sum - expected) <= rounding * std::max(1.0, std::abs(expected)))) {
-    told->refuse(fmt::format("is {:g}, but the values add up to {:g}; give the whole file", expected, sum));
+    stated->refuse(fmt::format("is {:g}, but the values add up to {:g}; give the whole file", expected, sum));
   }
 }
 

@@ -155,9 +155,9 @@ class RocmReader {
     for (const TextWord& word : head) {
       names.emplace_back(word.text);
     }
-    if (names.size() > most_gpus_of_a_file) {
+    if (names.size() > max_gpus_of_a_file) {
       refuse(head.front().place,
-             fmt::format("more than {} GPUs are too many; give the table of one node", most_gpus_of_a_file));
+             fmt::format("more than {} GPUs are too many; give the table of one node", max_gpus_of_a_file));
     }
     if (!table_.names.empty() && names != table_.names) {
       refuse(head.front().place, fmt::format("these are not the GPUs of the table before; {}", how_made));
@@ -302,9 +302,9 @@ class RocmReader {
     const std::optional<std::int64_t> least = parse_integer(word.text.substr(0, dash));
     const std::optional<std::int64_t> largest = parse_integer(word.text.substr(std::min(dash + 1, word.text.size())));
     if (!least || !largest || *least < 1 || *largest < *least || *largest % *least != 0 ||
-        *largest / *least > most_nvlinks) {
+        *largest / *least > max_nvlinks) {
       refuse(word.place, fmt::format("{} is not the bandwidth of one link and of 1 to {} of them; {}",
-                                     in_quotes(word.text), most_nvlinks, how_made));
+                                     in_quotes(word.text), max_nvlinks, how_made));
     }
     return static_cast<int>(*largest / *least);
   }

@@ -22,9 +22,9 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t most_rows = 10'000'000;
-constexpr std::size_t most_columns = 1000;
-constexpr std::int64_t most_number = std::int64_t{1} << 40U;
+constexpr std::size_t max_rows = 10'000'000;
+constexpr std::size_t max_columns = 1000;
+constexpr std::int64_t max_number = std::int64_t{1} << 40U;
 constexpr std::string_view blanks = " \t\r";
 
 struct Unit {
@@ -77,7 +77,7 @@ std::string_view trimmed(std::string_view text) {
 
 std::vector<std::string_view> cells_of(std::string_view line) {
   std::vector<std::string_view> cells;
-  for (bool more = true; more && cells.size() <= most_columns;) {
+  for (bool more = true; more && cells.size() <= max_columns;) {
     const std::size_t comma = line.find(',');
     std::string_view cell = trimmed(line.substr(0, comma));
     if (cell.size() >= 2 && cell.front() == '"' && cell.back() == '"') {
@@ -127,8 +127,8 @@ class StepBuilder {
       throw ConfigError(
           fmt::format("{}: rank {} is twice in step {}; give each rank once a step", place, step_.rank, step_.step));
     }
-    if (job_.steps.size() >= most_rows) {
-      throw ConfigError(fmt::format("{}: more than {} rows; give fewer steps", place, most_rows));
+    if (job_.steps.size() >= max_rows) {
+      throw ConfigError(fmt::format("{}: more than {} rows; give fewer steps", place, max_rows));
     }
     job_.steps.push_back(step_);
     if (!host_.empty()) {
@@ -139,7 +139,7 @@ class StepBuilder {
  private:
   static std::int64_t whole(std::string_view text, const std::string& place) {
     const std::optional<std::int64_t> number = parse_integer(text);
-    if (!number || *number < 0 || *number > most_number) {
+    if (!number || *number < 0 || *number > max_number) {
       throw ConfigError(fmt::format("{}: {} is not a whole number of 0 or more", place, in_quotes(text)));
     }
     return *number;

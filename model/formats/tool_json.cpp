@@ -19,7 +19,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t most_notes = 100;
+constexpr std::size_t max_notes = 100;
 
 std::string below(const std::string& place, std::string_view key) {
   return place.empty() ? std::string(key) : fmt::format("{}.{}", place, key);
@@ -28,7 +28,7 @@ std::string below(const std::string& place, std::string_view key) {
 }  // namespace
 
 void ReadingNotes::add(std::string sentence) {
-  if (notes_.size() < most_notes) {
+  if (notes_.size() < max_notes) {
     notes_.push_back(std::move(sentence));
   } else {
     ++left_out_;

@@ -21,7 +21,7 @@ struct WireRates {
 };
 
 /// Largest number of GPUs in a file.
-inline constexpr int most_gpus_of_a_file = 64;
+inline constexpr int max_gpus_of_a_file = 64;
 
 /// Reads a file in any of these formats, which it detects from the contents. Throws ConfigError `path:line:col:
 /// sentence; remedy`.

@@ -115,7 +115,7 @@ class Wiring {
     });
     std::set<int> switched;  // groups
     for (int gpu = 0; gpu < table_.gpus; ++gpu) {
-      if (table_.may_have_crossbar && links[static_cast<std::size_t>(gpu)] > most_nvlinks) {
+      if (table_.may_have_crossbar && links[static_cast<std::size_t>(gpu)] > max_nvlinks) {
         switched.insert(groups.of(gpu));
       }
     }

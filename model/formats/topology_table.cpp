@@ -122,9 +122,9 @@ class TableReader {
       refuse(path_, word.place,
              fmt::format("{} stands after {}; {}", word.text, table.names.back(), how_a_table_is_made));
     }
-    if (table.gpus == most_gpus_of_a_file) {
+    if (table.gpus == max_gpus_of_a_file) {
       refuse(path_, word.place,
-             fmt::format("more than {} GPUs are too many; give the table of one node", most_gpus_of_a_file));
+             fmt::format("more than {} GPUs are too many; give the table of one node", max_gpus_of_a_file));
     }
   }
 
@@ -158,9 +158,9 @@ class TableReader {
   [[nodiscard]] Cell cell_of(const Word& word) const {
     if (word.text.substr(0, 2) == "NV") {
       const std::optional<std::int64_t> links = parse_integer(word.text.substr(2));
-      if (!links || *links < 1 || *links > most_nvlinks) {
+      if (!links || *links < 1 || *links > max_nvlinks) {
         refuse(path_, word.place,
-               fmt::format("{} is not a number of NVLinks; a GPU has NV1 to NV{}", in_quotes(word.text), most_nvlinks));
+               fmt::format("{} is not a number of NVLinks; a GPU has NV1 to NV{}", in_quotes(word.text), max_nvlinks));
       }
       return {Level::nvlink, static_cast<int>(*links), word.place};
     }
@@ -175,7 +175,7 @@ class TableReader {
     if (level == level_names.end()) {
       refuse(path_, word.place,
              fmt::format("unknown connection {}; known connections: X, NV1 to NV{}, PIX, PXB, PHB, NODE, SYS",
-                         in_quotes(word.text), most_nvlinks));
+                         in_quotes(word.text), max_nvlinks));
     }
     return {level->level, 0, word.place};
   }

@@ -45,7 +45,7 @@ struct TopologyTable {
 };
 
 /// Largest number of NVLinks of any GPU (H100 and B200).
-inline constexpr int most_nvlinks = 18;
+inline constexpr int max_nvlinks = 18;
 
 /// Reads the table of `nvidia-smi topo -m`. Throws ConfigError `path:line:col: sentence; remedy`.
 TopologyTable read_topology_table(const std::string& path, std::string_view text);

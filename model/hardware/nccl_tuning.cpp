@@ -41,7 +41,7 @@ constexpr std::array<Limits, 4> limits{{{39.0, 20.0, 0.0, {18.5, 10.0}},
 constexpr std::array<double, 2> ll_among_intel_hosts{39.0, 20.4};
 constexpr std::array<double, 2> ll_among_amd_hosts{22.5, 19.0};
 
-double most_of_ll(const NcclTuning& tuning, int nodes) {
+double max_of_ll(const NcclTuning& tuning, int nodes) {
   if (tuning.wire != NcclWire::network) {
     return 1e9 * limits[static_cast<std::size_t>(tuning.generation)].ll;
   }
@@ -102,7 +102,7 @@ double rate_of(const NcclTuning& tuning, NcclKernel kernel, int nodes) {
   const bool is_nvlink = tuning.wire == NcclWire::nvlink;
   const bool is_network = tuning.wire == NcclWire::network;
   switch (kernel) {
-    case NcclKernel::ll: return std::min(most_of_ll(tuning, nodes), ring_share_of_ll * ring);
+    case NcclKernel::ll: return std::min(max_of_ll(tuning, nodes), ring_share_of_ll * ring);
     case NcclKernel::ll128:
       return is_nvlink || (is_network && tuning.ll128_across)
                  ? std::min(ring_share_of_ll128 * ring, 1e9 * tuning.channels * limit.ll128_channel)
@@ -120,7 +120,7 @@ double tree_rate_of(const NcclTuning& tuning, NcclKernel kernel, const NcclTask&
   const double channels = std::min(tree_share * tuning.channel_rate.value, channel) * tuning.tree_channels;
   double rate = channels;
   if (kernel == NcclKernel::tree_ll) {
-    rate = std::min(channels * tree_share_of_ll, most_of_ll(tuning, task.nodes));
+    rate = std::min(channels * tree_share_of_ll, max_of_ll(tuning, task.nodes));
   } else if (kernel == NcclKernel::tree_ll128) {
     rate = tuning.ll128_across
                ? std::min(channels * tree_share_of_ll128, 1e9 * tuning.tree_channels * limit.ll128_channel)

@@ -155,9 +155,9 @@ class Builder {
   /// Returns the NIC of GPU i: i x nics / GPUs, rounded down. So each GPU has its own NIC if there are as many NICs as
   /// GPUs; otherwise neighbours share one.
   [[nodiscard]] int nic_of(int i) const {
-    const bool is_told = plan_.wires && !plan_.wires->nic_of_gpu.empty();
-    return is_told ? plan_.wires->nic_of_gpu[static_cast<std::size_t>(i)]
-                   : i * plan_.nics_per_node / plan_.gpus_per_node;
+    const bool is_given = plan_.wires && !plan_.wires->nic_of_gpu.empty();
+    return is_given ? plan_.wires->nic_of_gpu[static_cast<std::size_t>(i)]
+                    : i * plan_.nics_per_node / plan_.gpus_per_node;
   }
 
   const TopologyPlan& plan_;

@@ -170,10 +170,10 @@ Slice ProgramBuilder::store(const Operand& operand) {
   if (operand.size() == 1) {
     return store(operand.front());
   }
-  constexpr std::size_t most_regions = std::size_t{1} << 21U;  // about 100 MB
-  if (program_.regions.size() + operand.size() > most_regions) {
+  constexpr std::size_t max_regions = std::size_t{1} << 21U;  // about 100 MB
+  if (program_.regions.size() + operand.size() > max_regions) {
     throw ConfigError(fmt::format("{} on {} ranks takes more than {} pieces of buffers; choose fewer ranks",
-                                  program_.name, program_.mesh.ranks(), most_regions));
+                                  program_.name, program_.mesh.ranks(), max_regions));
   }
   const Slice slice{static_cast<std::uint32_t>(program_.regions.size()), static_cast<std::uint32_t>(operand.size())};
   program_.regions.insert(program_.regions.end(), operand.begin(), operand.end());

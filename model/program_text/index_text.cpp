@@ -50,8 +50,8 @@ class IndexReader {
     std::optional<int> next;
     do {
       constant += item(next.value_or(sign));
-      if (std::abs(constant) > most_distance) {
-        throw TextError{begin, fmt::format("this index is too large; stay within {}", most_distance)};
+      if (std::abs(constant) > max_distance) {
+        throw TextError{begin, fmt::format("this index is too large; stay within {}", max_distance)};
       }
       next = take_sign();
     } while (next);
@@ -92,9 +92,9 @@ class IndexReader {
       throw TextError{begin, fmt::format("axis '{0}' is here a second time; an index has one term with '{0}'",
                                          mesh_.axes[read.axis].name)};
     }
-    if (scale == 0 || scale * (extent - 1) > most_distance) {
+    if (scale == 0 || scale * (extent - 1) > max_distance) {
       throw TextError{begin, fmt::format("a factor of {} is not allowed here; write one from 1 to {}", scale,
-                                         most_distance / std::max(extent - 1, 1))};
+                                         max_distance / std::max(extent - 1, 1))};
     }
     kept = {sign * static_cast<std::int32_t>(scale),
             static_cast<std::int32_t>((read.offset % extent + extent) % extent), read.sign};
@@ -233,7 +233,7 @@ void require_stackable(const Region& first, const Region& region, std::size_t at
 }  // namespace
 
 std::string remedy_for_name(std::string_view wrong, const Names& names, std::string_view what) {
-  constexpr std::size_t most_listed = 12;
+  constexpr std::size_t max_listed = 12;
   std::vector<std::string_view> known;
   for (const auto& [name, place] : names) {
     known.push_back(name);
@@ -242,7 +242,7 @@ std::string remedy_for_name(std::string_view wrong, const Names& names, std::str
   if (known.empty()) {
     return fmt::format("declare it under '{}'", what);
   }
-  if (known.size() <= most_listed) {
+  if (known.size() <= max_listed) {
     return remedy_for(word, known, what);
   }
   const std::optional<std::string> meant = nearest(word, known);
@@ -270,8 +270,8 @@ Extent parse_extent(std::string_view text, const Names& dimensions) {
   cursor.expect("*", fmt::format("say how many blocks, as in {}*4", *name));
   const std::size_t at = cursor.at();
   const std::optional<std::int64_t> blocks = cursor.number();
-  if (!blocks || *blocks < 1 || *blocks > most_blocks) {
-    throw TextError{at, fmt::format("this is not a number of blocks; write one from 1 to {}", most_blocks)};
+  if (!blocks || *blocks < 1 || *blocks > max_blocks) {
+    throw TextError{at, fmt::format("this is not a number of blocks; write one from 1 to {}", max_blocks)};
   }
   cursor.expect_end(fmt::format("write an extent as in {}*4", *name));
   return {DimensionId{dimension->second}, static_cast<std::int32_t>(*blocks)};
@@ -319,10 +319,10 @@ Lane parse_lane(std::string_view text) {
   if (digits < text.size()) {
     Cursor cursor(text.substr(digits));
     const std::optional<std::int64_t> number = cursor.number();
-    if (!cursor.ended() || text[digits] == '0' || *number > most_lane_number) {
+    if (!cursor.ended() || text[digits] == '0' || *number > max_lane_number) {
       throw TextError{
           digits, fmt::format("{} is not a number of a lane; write {} or {}1 to {}{}", in_quotes(text.substr(digits)),
-                              name_of(*kind), name_of(*kind), name_of(*kind), most_lane_number)};
+                              name_of(*kind), name_of(*kind), name_of(*kind), max_lane_number)};
     }
     lane.number = static_cast<std::uint16_t>(*number);
   }
@@ -345,8 +345,8 @@ Operand parse_operand(std::string_view text, const Surroundings& around) {
     operand.push_back(read_region(cursor, around));
     require_stackable(operand.front(), operand.back(), begin, around);
     rows += operand.back().rows;
-    if (rows > most_blocks) {
-      throw TextError{begin, fmt::format("the stack grows above {} block rows; cut it into fewer", most_blocks)};
+    if (rows > max_blocks) {
+      throw TextError{begin, fmt::format("the stack grows above {} block rows; cut it into fewer", max_blocks)};
     }
   } while (cursor.take(";"));
   cursor.expect_end("separate stacked regions by ';'");

@@ -21,10 +21,10 @@ struct TextError {
 };
 
 // Limits that keep every position, sum and product of a valid text inside 32 bits.
-inline constexpr std::int64_t most_blocks = std::int64_t{1} << 24;
-inline constexpr std::int64_t most_ranks = std::int64_t{1} << 20;
-inline constexpr std::int64_t most_distance = std::int64_t{1} << 28;  // limit of an index's constant, and of each term
-inline constexpr std::uint16_t most_lane_number = 255;
+inline constexpr std::int64_t max_blocks = std::int64_t{1} << 24;
+inline constexpr std::int64_t max_ranks = std::int64_t{1} << 20;
+inline constexpr std::int64_t max_distance = std::int64_t{1} << 28;  // limit of an index's constant, and of each term
+inline constexpr std::uint16_t max_lane_number = 255;
 
 /// Declared names and their indices in the program.
 using Names = std::map<std::string, std::int32_t, std::less<>>;
@@ -55,7 +55,7 @@ struct Surroundings {
 /// Parses "x", "y[(tp+3)%4]" or "y[2*tp +: 2, 0]". Positions that are equal on all ranks must lie inside the buffer.
 Region parse_region(std::string_view text, const Surroundings& around);
 /// Parses "y[0]; y[4]": one or more regions of equal width, over the same dimensions, with a total of at most
-/// most_blocks rows.
+/// max_blocks rows.
 Operand parse_operand(std::string_view text, const Surroundings& around);
 
 }  // namespace commfuse::text

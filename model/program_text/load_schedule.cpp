@@ -21,7 +21,7 @@ ScheduleFile load_schedule(std::string_view name_or_path) {
   if (!std::filesystem::exists(path, error) || std::filesystem::is_directory(path, error)) {
     throw ConfigError(fmt::format("{}: this file cannot be read; give the path of a schedule in YAML", path.string()));
   }
-  const std::string text = read_file(path.string(), text::most_bytes);  // parse_program reports files that are longer
+  const std::string text = read_file(path.string(), text::max_bytes);  // parse_program reports files that are longer
   return {path, parse_program(text, path.string())};
 }
 

@@ -25,8 +25,8 @@ namespace commfuse::text {
 
 namespace {
 
-constexpr std::size_t most_dimensions = 1000;
-constexpr std::int64_t most_cells = std::int64_t{1} << 24;  // total blocks of all buffers of a rank
+constexpr std::size_t max_dimensions = 1000;
+constexpr std::int64_t max_cells = std::int64_t{1} << 24;  // total blocks of all buffers of a rank
 constexpr std::size_t longest_title = 200;
 constexpr std::string_view earlier = "tensors above";
 
@@ -74,12 +74,12 @@ Mesh mesh_of(const Node& node, Mistakes& mistakes) {
   std::int64_t ranks = 1;
   for (std::size_t i = 0; i < node.keys.size(); ++i) {
     mistakes.attempt([&] {
-      mesh.axes.push_back({name_of(node.keys[i]), integer_of(node.items[i], 1, most_ranks)});
+      mesh.axes.push_back({name_of(node.keys[i]), integer_of(node.items[i], 1, max_ranks)});
       ranks *= mesh.axes.back().extent;
     });
   }
-  if (ranks > most_ranks) {
-    throw Wrong{node.place, fmt::format("the mesh has {} ranks; choose at most {}", ranks, most_ranks)};
+  if (ranks > max_ranks) {
+    throw Wrong{node.place, fmt::format("the mesh has {} ranks; choose at most {}", ranks, max_ranks)};
   }
   return mesh;
 }
@@ -107,13 +107,13 @@ class DeclarationReader {
 
   void read_dimensions(const Node& node) {
     require_map(node);
-    if (node.keys.size() > most_dimensions) {
+    if (node.keys.size() > max_dimensions) {
       throw Wrong{node.place,
-                  fmt::format("{} dimensions are too many; declare at most {}", node.keys.size(), most_dimensions)};
+                  fmt::format("{} dimensions are too many; declare at most {}", node.keys.size(), max_dimensions)};
     }
     for (std::size_t i = 0; i < node.keys.size(); ++i) {
       mistakes_.attempt([&] {
-        const Dimension read{name_of(node.keys[i]), integer_of(node.items[i], 1, most_blocks)};
+        const Dimension read{name_of(node.keys[i]), integer_of(node.items[i], 1, max_blocks)};
         dimensions_.emplace(read.name, static_cast<std::int32_t>(position(builder_.dimension(read.name, read.blocks))));
         declared_dimensions_.push_back(read);
       });
@@ -137,9 +137,9 @@ class DeclarationReader {
       mistakes_.attempt([&] {
         const Buffer buffer = buffer_of(name_of(node.keys[i]), node.items[i]);
         cells += std::int64_t{buffer.rows.blocks} * buffer.columns.blocks;
-        if (cells > most_cells) {
+        if (cells > max_cells) {
           throw Wrong{node.keys[i].place,
-                      fmt::format("with this buffer a rank holds {} blocks; stay within {}", cells, most_cells)};
+                      fmt::format("with this buffer a rank holds {} blocks; stay within {}", cells, max_cells)};
         }
         const BufferId id = builder_.buffer(buffer.name, buffer.role, buffer.rows, buffer.columns, buffer.dtype);
         buffers_.emplace(buffer.name, static_cast<std::int32_t>(position(id)));
@@ -412,16 +412,15 @@ class DeclarationReader {
     constexpr std::array<std::string_view, 4> keys{"rows", "columns", "dtype", "inputs"};
     const Fields fields(node, keys, mistakes_);
     const Node* inputs = fields.find("inputs");
-    return {
-        .function = function,
-        .inputs =
-            inputs == nullptr
-                ? 1
-                : integer_of(*inputs, static_cast<std::int32_t>(function == Function::add ? 1 : inputs_of(function)),
-                             function == Function::add ? most_ranks : static_cast<std::int32_t>(inputs_of(function))),
-        .rows = extent(fields.at("rows", "tokens*4")),
-        .columns = extent(fields.at("columns", "ffn*1")),
-        .dtype = dtype_or_usual(fields)};
+    return {.function = function,
+            .inputs = inputs == nullptr
+                          ? 1
+                          : integer_of(
+                                *inputs, static_cast<std::int32_t>(function == Function::add ? 1 : inputs_of(function)),
+                                function == Function::add ? max_ranks : static_cast<std::int32_t>(inputs_of(function))),
+            .rows = extent(fields.at("rows", "tokens*4")),
+            .columns = extent(fields.at("columns", "ffn*1")),
+            .dtype = dtype_or_usual(fields)};
   }
 
   const Mesh& mesh_;
@@ -458,11 +457,11 @@ Program read_program(const Node& root, Mistakes& mistakes) {
       [&] { read_ops(section("ops"), declarations.around(), declarations.dimensions(), builder, mistakes); });
   mistakes.report();
   Program program = std::move(builder).build();
-  if (effort_of(program, Ranks::first) > most_effort) {
+  if (effort_of(program, Ranks::first) > max_effort) {
     throw Wrong{section("ops").place,
                 fmt::format("a rank goes through more than {} blocks, counted again for every op and by what it "
                             "multiplies; cut the dimensions into fewer, or take fewer ops",
-                            most_effort)};
+                            max_effort)};
   }
   return program;
 }

@@ -71,7 +71,7 @@ class OpReader {
     const std::vector<std::string_view> keys = keys_of(kind);
     const Fields fields(node, keys, mistakes_);
     const Node& written = fields.at("id", std::to_string(id));
-    if (integer_of(written, 0, most_distance) != id) {
+    if (integer_of(written, 0, max_distance) != id) {
       throw Wrong{written.place, fmt::format("the ids of ops count 0, 1, 2 and so on; write id: {}", id)};
     }
     switch (kind) {
@@ -222,7 +222,7 @@ class OpReader {
     purpose(fields, OpKind::exchange);
     const Predicate where = predicate(fields);
     spec.axis = axis(fields);
-    spec.shift = integer_of(fields.at("shift", "1"), -most_distance, most_distance);
+    spec.shift = integer_of(fields.at("shift", "1"), -max_distance, max_distance);
     const Node* sent = fields.find("send");
     const Node* received = fields.find("receive");
     if (const Node* credit = fields.find("credit")) {
@@ -353,7 +353,7 @@ class OpReader {
     }
     require_list(*list);
     for (const Node& item : list->items) {
-      const std::int32_t earlier = integer_of(item, 0, most_distance);
+      const std::int32_t earlier = integer_of(item, 0, max_distance);
       if (earlier >= id) {
         throw Wrong{item.place, id == 0 ? std::string{"op 0 is the first and can wait for none; remove waits"}
                                         : fmt::format("op {} waits for op {}, which is not earlier; wait for ops 0 to "

@@ -51,7 +51,7 @@ class Cursor {
     return run(continues_name);
   }
 
-  /// Reads a whole number of at most most_distance. Returns nullopt if no digit is next.
+  /// Reads a whole number of at most max_distance. Returns nullopt if no digit is next.
   std::optional<std::int64_t> number() {
     if (ended() || !is_digit(text_[at_])) {
       return std::nullopt;
@@ -60,8 +60,8 @@ class Cursor {
     std::int64_t value = 0;
     for (const char digit : run(is_digit)) {
       value = value * 10 + (digit - '0');
-      if (value > most_distance) {
-        throw TextError{begin, fmt::format("this number is too large; stay within {}", most_distance)};
+      if (value > max_distance) {
+        throw TextError{begin, fmt::format("this number is too large; stay within {}", max_distance)};
       }
     }
     return value;

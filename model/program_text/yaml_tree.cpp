@@ -92,8 +92,8 @@ void refuse_control_characters(const std::string& text) {
 }
 
 void refuse_size(const std::string& text) {
-  if (text.size() > most_bytes) {
-    throw Wrong{{}, fmt::format("{} bytes are too many; a schedule has at most 1 MiB ({})", text.size(), most_bytes)};
+  if (text.size() > max_bytes) {
+    throw Wrong{{}, fmt::format("{} bytes are too many; a schedule has at most 1 MiB ({})", text.size(), max_bytes)};
   }
 }
 

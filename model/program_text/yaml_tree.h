@@ -35,7 +35,7 @@ struct Node {
   }
 };
 
-inline constexpr std::size_t most_bytes = std::size_t{1} << 20;
+inline constexpr std::size_t max_bytes = std::size_t{1} << 20;
 
 /// Reads one document of at most 1 MiB without anchors, aliases, tags, duplicate keys or control characters. Throws
 /// ConfigError `path:line:col: sentence; remedy`.

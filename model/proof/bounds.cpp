@@ -53,9 +53,9 @@ class Bounds {
     const auto& axes = program_.mesh.axes;
     std::int64_t ranks = 1;
     for (const Axis& axis : axes) {
-      ranks = axis.extent >= 1 && ranks <= most_cells ? ranks * axis.extent : 0;
+      ranks = axis.extent >= 1 && ranks <= max_cells ? ranks * axis.extent : 0;
     }
-    if (axes.empty() || axes.size() > max_axes || ranks < 1 || ranks > most_cells) {
+    if (axes.empty() || axes.size() > max_axes || ranks < 1 || ranks > max_cells) {
       require(false, "the mesh needs one to three axes of at least one rank");
       return;
     }
@@ -67,11 +67,10 @@ class Bounds {
     std::int64_t cells = 0;
     for (const Buffer& buffer : program_.buffers) {
       require(fits(buffer.rows) && fits(buffer.columns), fmt::format("buffer {} has no extent", buffer.name));
-      cells = std::min(most_cells + 1, cells + std::int64_t{buffer.rows.blocks} * buffer.columns.blocks);
+      cells = std::min(max_cells + 1, cells + std::int64_t{buffer.rows.blocks} * buffer.columns.blocks);
     }
-    require(
-        !findings_.empty() || cells * (looked_at == Ranks::all ? ranks : 1) <= most_cells,
-        fmt::format("the buffers of all ranks have more than {} blocks; cut the dimensions into fewer", most_cells));
+    require(!findings_.empty() || cells * (looked_at == Ranks::all ? ranks : 1) <= max_cells,
+            fmt::format("the buffers of all ranks have more than {} blocks; cut the dimensions into fewer", max_cells));
     for (const auto* contents : {&program_.initial, &program_.final}) {
       for (const Content& content : *contents) {
         require(region_refers(content.here) && names(content.tensor, program_.tensors),
@@ -226,7 +225,7 @@ class Bounds {
 
   [[nodiscard]] bool region_refers(const Region& region) const {
     return names(region.buffer, program_.buffers) && region.rows >= 1 && region.columns >= 1 &&
-           region.rows <= most_cells && region.columns <= most_cells;
+           region.rows <= max_cells && region.columns <= max_cells;
   }
 
   [[nodiscard]] bool axis_there(std::int8_t axis) const { return axis >= 0 && static_cast<std::size_t>(axis) < axes_; }
@@ -369,7 +368,7 @@ class Bounds {
     if (shape.inputs < (shape.function == Function::zero ? 0 : 1) ||
         static_cast<std::size_t>(shape.inputs) > program_.operands.size() ||
         (shape.function != Function::add && static_cast<std::size_t>(shape.inputs) != inputs_of(shape.function)) ||
-        shape.columns.blocks > most_cells) {
+        shape.columns.blocks > max_cells) {
       return std::nullopt;
     }
     Extent columns = shape.columns;
@@ -442,16 +441,16 @@ void check_places(const Program& program, OpId op, Findings& findings) {
 bool all_ranks_fit(const Program& program) {
   Findings findings;
   Bounds(program, findings).tables(Ranks::all);
-  return findings.empty() && all_ranks_within(program, most_effort);
+  return findings.empty() && all_ranks_within(program, max_effort);
 }
 
 void check_bounds(const Program& program, Findings& findings) {
   check_references(program, Ranks::all, findings);
-  if (findings.empty() && !all_ranks_within(program, most_effort)) {
+  if (findings.empty() && !all_ranks_within(program, max_effort)) {
     findings.add(FindingKind::bounds, no_op, [] {
       return fmt::format(
           "the ops of all ranks go through more than {} blocks; cut the dimensions into fewer, or take fewer ranks",
-          most_effort);
+          max_effort);
     });
   }
   if (!findings.empty()) {

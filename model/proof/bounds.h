@@ -11,7 +11,7 @@
 namespace commfuse {
 
 /// Number of blocks that a check can hold in memory.
-inline constexpr std::int64_t most_cells = std::int64_t{1} << 27U;
+inline constexpr std::int64_t max_cells = std::int64_t{1} << 27U;
 
 /// Checks that ids and pools, shapes and operands fit each other, that ops wait only for earlier ops, and that on every
 /// rank every region lies inside its buffer and every content inside its tensor. Also checks that the proof of all

@@ -161,11 +161,11 @@ bool is_only_too_large(const Program& program, const CheckReport& report) {
 }  // namespace
 
 Proof prove_generated(const Program& program) {
-  const bool small = effort_of(program, Ranks::first) <= most_effort_generated;
+  const bool small = effort_of(program, Ranks::first) <= max_effort_generated;
   std::optional<Proof> proof = small ? std::optional(prove(program)) : std::nullopt;
   if (!proof || (!proof->report.ok() && is_only_too_large(program, proof->report))) {
     throw ConfigError(fmt::format("{} on {} ranks is too much to prove, more than {} blocks; choose fewer ranks",
-                                  program.name, program.mesh.ranks(), small ? most_effort : most_effort_generated));
+                                  program.name, program.mesh.ranks(), small ? max_effort : max_effort_generated));
   }
   return *std::move(proof);
 }

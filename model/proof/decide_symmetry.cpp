@@ -338,7 +338,7 @@ class Symmetry::Decision {
     const bool takes_apart = shape.kind == CollectiveKind::reduce_scatter || shape.kind == CollectiveKind::all_to_all;
     const bool puts_together = shape.kind == CollectiveKind::all_gather || shape.kind == CollectiveKind::all_to_all;
     const std::int64_t cells = std::int64_t{shape.rows.blocks} * shape.columns.blocks;
-    if (!takes_apart && !puts_together && cells * ranks > most_cells) {
+    if (!takes_apart && !puts_together && cells * ranks > max_cells) {
       return false;  // rank 0 would receive too much data to prove
     }
     if ((takes_apart && !counts_ranks(in, static_cast<std::size_t>(shape.axis), part)) ||

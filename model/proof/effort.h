@@ -11,16 +11,16 @@ namespace commfuse {
 
 /// Largest number of blocks that a proof examines, each in under 10 ns: the limit for one rank of a file or for all
 /// ranks.
-inline constexpr std::int64_t most_effort = std::int64_t{1} << 27U;
+inline constexpr std::int64_t max_effort = std::int64_t{1} << 27U;
 
 /// Limit for one rank of a generated schedule, whose regular slices make its proof faster.
-inline constexpr std::int64_t most_effort_generated = std::int64_t{1} << 29U;
+inline constexpr std::int64_t max_effort_generated = std::int64_t{1} << 29U;
 
 /// Limit for all ranks when every value is kept to compare two programs: about 64 bytes per block.
-inline constexpr std::int64_t most_effort_kept = std::int64_t{1} << 24U;
+inline constexpr std::int64_t max_effort_kept = std::int64_t{1} << 24U;
 
 /// Limit for all ranks when they are shown step by step, with a line per rank and step.
-inline constexpr std::int64_t most_effort_shown = std::int64_t{1} << 26U;
+inline constexpr std::int64_t max_effort_shown = std::int64_t{1} << 26U;
 
 /// Returns the approximate number of blocks of one rank that check_program() examines: blocks of contents and operands,
 /// of GEMMs and attention by their factors, and of memory by the lanes that may hold it. With Ranks::first, the rank

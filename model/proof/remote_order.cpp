@@ -11,7 +11,7 @@ namespace {
 
 constexpr OpId nobody{-1};
 constexpr std::size_t iterations = 2;
-constexpr std::size_t most_entries = std::size_t{1} << 26;
+constexpr std::size_t max_entries = std::size_t{1} << 26;
 
 std::size_t entries(const Program& program, Ranks which) {
   const auto ranks = static_cast<std::size_t>(program.mesh.ranks());
@@ -20,7 +20,7 @@ std::size_t entries(const Program& program, Ranks which) {
 
 }  // namespace
 
-bool RemoteOrder::fits(const Program& program, Ranks which) { return entries(program, which) <= most_entries; }
+bool RemoteOrder::fits(const Program& program, Ranks which) { return entries(program, which) <= max_entries; }
 
 RemoteOrder::RemoteOrder(const Program& program, const Matching& matching, std::span<const Post> posts, Ranks which)
     : program_(program),

@@ -416,7 +416,7 @@ constexpr ResultColumn outcome_column() {
 /// Returns the column of price_settings[place].
 template <std::size_t place>
 constexpr ResultColumn price_column() {
-  constexpr auto member = price_settings[place].told;
+  constexpr auto member = price_settings[place].member;
   return {price_settings[place].key,
           price_settings[place].column,
           ColumnType::text,

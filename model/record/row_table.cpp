@@ -50,7 +50,7 @@ void for_each_setting(Columns& columns, Row& row, const Visit& visit) {
     visit(columns.repeated[place], row.*repeated_settings[place].member);
   }
   for (std::size_t place = 0; place < price_settings.size(); ++place) {
-    visit(columns.priced_as[place], row.*price_settings[place].told);
+    visit(columns.priced_as[place], row.*price_settings[place].member);
   }
   visit(columns.ranks, row.ranks);
   visit(columns.batch, row.batch);

@@ -289,7 +289,7 @@ MicroBenchmark micro_benchmark_in(const Reader& reader) {
                            .n = reader.at("n").count(),
                            .k = reader.at("k").count(),
                            .bytes = reader.at("bytes").count(),
-                           .ranks = reader.at("ranks").count(1, text::most_ranks),
+                           .ranks = reader.at("ranks").count(1, text::max_ranks),
                            .samples = reader.at("samples_ps").durations()};
   if (reader.has("rank")) {
     benchmark.rank = reader.at("rank").count(0, benchmark.ranks - 1);
@@ -304,7 +304,7 @@ MicroBenchmark micro_benchmark_in(const Reader& reader) {
 
 DeviceReading device_reading_in(const Reader& reader) {
   DeviceReading reading{.when = reader.at("when").text(),
-                        .rank = reader.at("rank").count(0, text::most_ranks - 1),
+                        .rank = reader.at("rank").count(0, text::max_ranks - 1),
                         .gpu = reader.at("gpu").text()};
   const auto count = [&](const char* name, std::optional<std::int64_t>& to) {
     if (reader.has(name)) {

@@ -21,11 +21,11 @@ double percentile_of(const std::vector<double>& sorted, double share) {
 
 PayScore& PayScore::operator+=(const PayScore& other) {
   wins += other.wins;
-  wins_told += other.wins_told;
+  wins_predicted += other.wins_predicted;
   losses += other.losses;
-  losses_told += other.losses_told;
+  losses_predicted += other.losses_predicted;
   sure += other.sure;
-  sure_told += other.sure_told;
+  sure_predicted += other.sure_predicted;
   return *this;
 }
 
@@ -35,9 +35,9 @@ double PayScore::balanced_accuracy() const {
     return static_cast<double>(predicted) / static_cast<double>(actual);
   };
   if (wins == 0 || losses == 0) {
-    return wins == 0 ? share(losses_told, losses) : share(wins_told, wins);
+    return wins == 0 ? share(losses_predicted, losses) : share(wins_predicted, wins);
   }
-  return (share(wins_told, wins) + share(losses_told, losses)) / 2.0;
+  return (share(wins_predicted, wins) + share(losses_predicted, losses)) / 2.0;
 }
 
 ErrorSummary summary_of(std::vector<double> errors) {

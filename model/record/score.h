@@ -67,10 +67,10 @@ struct VariantScore {
 struct PayScore {
   static constexpr double least_difference = 0.05;
   static constexpr double is_sure = 0.9;
-  std::int64_t wins = 0, wins_told = 0;      ///< Pairs where overlap is faster; number of these predicted.
-  std::int64_t losses = 0, losses_told = 0;  ///< Pairs where serial is faster; number of these predicted.
+  std::int64_t wins = 0, wins_predicted = 0;      ///< Pairs where overlap is faster; number of these predicted.
+  std::int64_t losses = 0, losses_predicted = 0;  ///< Pairs where serial is faster; number of these predicted.
   std::int64_t sure = 0,
-               sure_told = 0;  ///< Predictions with a probability of at least `is_sure`; number that were right.
+               sure_predicted = 0;  ///< Predictions with a probability of at least `is_sure`; number that were right.
 
   PayScore& operator+=(const PayScore& other);
   /// Returns the mean of the shares of wins and of losses that were predicted; a share without pairs is ignored.

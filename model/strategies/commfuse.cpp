@@ -227,7 +227,7 @@ StrategyOptions capped(StrategyOptions options, std::int32_t ranks) {
   options.group = std::min(options.group, peers);
   options.inner = options.inner == ranks ? 1 : options.inner;
   const std::int32_t useful = options.form == Form::direct ? peers : chains(options);
-  options.lanes = std::min({options.lanes, useful, most_lanes});
+  options.lanes = std::min({options.lanes, useful, max_lanes});
   return options;
 }
 

@@ -15,7 +15,7 @@ namespace commfuse::fused {
 /// One lane per peer, when the number of ranks is unknown; larger than any schedule needs.
 inline constexpr std::int32_t all_lanes = 1024;
 /// Lanes have numbers up to 255 in the schedule text.
-inline constexpr std::int32_t most_lanes = 256;
+inline constexpr std::int32_t max_lanes = 256;
 
 inline constexpr OptionSet uses{Option::sub_slices, Option::form,       Option::add_lane, Option::sum,
                                 Option::lanes,      Option::directions, Option::group,    Option::inner};

@@ -37,7 +37,7 @@ enum class AttentionCut : std::uint8_t { whole, by_query, zigzag };
 enum class Regather : std::uint8_t { again, saved };
 
 /// Largest total number of options that single strategies have.
-inline constexpr std::size_t most_own_options = 8;
+inline constexpr std::size_t max_own_options = 8;
 
 /// Fields that a strategy does not use keep their defaults.
 struct StrategyOptions {
@@ -52,7 +52,7 @@ struct StrategyOptions {
   std::int32_t inner = 1;  // ranks of the inner ring of nested rings; 1: the ring is flat
   AttentionCut attention = AttentionCut::whole;
   /// Values of options that only one strategy has; 0 is the default.
-  std::array<std::int16_t, most_own_options> own_values{};
+  std::array<std::int16_t, max_own_options> own_values{};
   Regather regather = Regather::again;
   DType dtype = DType::bf16;  // dtype of tensors and of the wire
   friend auto operator<=>(const StrategyOptions&, const StrategyOptions&) = default;
@@ -230,7 +230,7 @@ inline constexpr std::array shared_options{
 };
 
 /// Options are numbered below this.
-inline constexpr std::size_t most_options = shared_options.size() + most_own_options;
+inline constexpr std::size_t max_options = shared_options.size() + max_own_options;
 static_assert(
     [] {
       for (std::size_t i = 0; i < shared_options.size(); ++i) {
@@ -258,11 +258,11 @@ std::vector<Entry> with_options(const std::array<Entry, entries_before>& before,
 }
 /// Returns make.template operator()<option>() for every option number: an array of function pointers.
 template <class Function>
-constexpr std::array<Function, most_options> by_option(auto make) {
+constexpr std::array<Function, max_options> by_option(auto make) {
   return [&]<std::size_t... place>(std::index_sequence<place...>) {
-    return std::array<Function, most_options>{make.template operator()<static_cast<Option>(place)>()...};
+    return std::array<Function, max_options>{make.template operator()<static_cast<Option>(place)>()...};
   }
-  (std::make_index_sequence<most_options>{});
+  (std::make_index_sequence<max_options>{});
 }
 /// Returns the option of an entry of some Strategy::own_options.
 Option own_option(const DescribedOption& entry);

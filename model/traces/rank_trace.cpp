@@ -21,7 +21,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t most_kept = std::size_t{1} << 23U;  // about a gigabyte; a step has 1e5 kernels
+constexpr std::size_t max_kept = std::size_t{1} << 23U;  // about a gigabyte; a step has 1e5 kernels
 
 struct Span {
   double begin = 0.0;
@@ -136,8 +136,8 @@ class Collector {
 
  private:
   void keep(Kernel kernel) {
-    if (kernels_.size() >= most_kept) {
-      throw ConfigError(fmt::format("{}: more than {} kernels; trace fewer steps", path_, most_kept));
+    if (kernels_.size() >= max_kept) {
+      throw ConfigError(fmt::format("{}: more than {} kernels; trace fewer steps", path_, max_kept));
     }
     kernels_.push_back(std::move(kernel));
   }

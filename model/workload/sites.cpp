@@ -14,14 +14,14 @@ namespace commfuse {
 
 namespace {
 
-constexpr std::int64_t most_tokens = std::int64_t{1} << 30;
-constexpr std::int64_t most_listed_ranks = 1024;
+constexpr std::int64_t max_tokens = std::int64_t{1} << 30;
+constexpr std::int64_t max_listed_ranks = 1024;
 
 /// Lists, for a message, the divisors of `size` that `allowed` accepts.
 template <class Allowed>
 std::string divisors(std::int64_t size, const Allowed& allowed) {
   std::string list;
-  for (std::int64_t ranks = 1; ranks <= std::min(size, most_listed_ranks); ++ranks) {
+  for (std::int64_t ranks = 1; ranks <= std::min(size, max_listed_ranks); ++ranks) {
     if (size % ranks == 0 && allowed(ranks)) {
       list += fmt::format("{}{}", list.empty() ? "" : ", ", ranks);
     }
@@ -60,8 +60,8 @@ void require_heads(const Transformer& model, int ranks, KeyHeads key_heads) {
 }
 
 void require_tokens(std::int64_t tokens, int ranks) {
-  if (tokens < 1 || tokens > most_tokens) {
-    throw ConfigError(fmt::format("batch x sequence is {} tokens; choose 1 to {}", tokens, most_tokens));
+  if (tokens < 1 || tokens > max_tokens) {
+    throw ConfigError(fmt::format("batch x sequence is {} tokens; choose 1 to {}", tokens, max_tokens));
   }
   if (tokens % ranks != 0) {
     const std::int64_t below = tokens / ranks * ranks;

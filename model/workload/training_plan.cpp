@@ -162,26 +162,26 @@ TokenBytes token_bytes(const Transformer& model, const TrainingPlan& plan) {
 
 /// Ensures that all products of these numbers fit into 64 bits.
 void require_countable(const Transformer& model, const TrainingPlan& plan) {
-  constexpr std::int64_t most_tokens = std::int64_t{1} << 30;
-  constexpr std::int64_t most_passes = std::int64_t{1} << 26;
-  constexpr double most_bytes = 4e18;
-  if (plan.micro_batch > most_tokens / plan.seq) {
+  constexpr std::int64_t max_tokens = std::int64_t{1} << 30;
+  constexpr std::int64_t max_passes = std::int64_t{1} << 26;
+  constexpr double max_bytes = 4e18;
+  if (plan.micro_batch > max_tokens / plan.seq) {
     throw ConfigError(fmt::format("micro-batch {} times seq {} is too large; the limit is {} tokens", plan.micro_batch,
-                                  plan.seq, most_tokens));
+                                  plan.seq, max_tokens));
   }
   const TokenBytes token = token_bytes(model, plan);
   const double bytes = static_cast<double>(plan.micro_batch * plan.seq) * std::max(token.kept, token.widest);
-  if (bytes > most_bytes) {
+  if (bytes > max_bytes) {
     throw ConfigError(
         fmt::format("micro-batch {} times seq {} is too large for {}, whose activations would take "
                     "{:.1g} bytes; choose a smaller batch or sequence",
                     plan.micro_batch, plan.seq, model.name, bytes));
   }
-  if (plan.micro_batches() > most_passes / (plan.pipeline * plan.interleave)) {
+  if (plan.micro_batches() > max_passes / (plan.pipeline * plan.interleave)) {
     throw ConfigError(
         fmt::format("{} micro-batches through {} pieces of the model are too many passes; the limit is "
                     "{}, so choose a larger micro-batch, or a smaller batch",
-                    plan.micro_batches(), plan.pipeline * plan.interleave, most_passes));
+                    plan.micro_batches(), plan.pipeline * plan.interleave, max_passes));
   }
 }
 

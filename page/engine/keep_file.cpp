@@ -14,7 +14,7 @@ namespace commfuse::page {
 
 namespace {
 
-constexpr std::size_t most_bytes = 16 << 20;  ///< Enough for a config.json, the largest file that the programs read.
+constexpr std::size_t max_bytes = 16 << 20;  ///< Enough for a config.json, the largest file that the programs read.
 
 /// Returns true if the text names a schema such as "commfuse.hardware/1" or "commfuse.cluster/1".
 bool is_machine(const std::string& text) {
@@ -35,7 +35,7 @@ std::string file_name_of(const std::string& name) {
 nlohmann::json keep_file(const nlohmann::json& request) {
   const std::string name = file_name_of(request.at("name").get<std::string>());
   const auto& text = request.at("text").get_ref<const std::string&>();
-  if (text.size() > most_bytes) {
+  if (text.size() > max_bytes) {
     throw ConfigError(fmt::format("{}: over 16 MiB; choose a YAML file or a config.json", name));
   }
   std::filesystem::path folder;

@@ -81,10 +81,10 @@ json timeline_of(const reports::TracedRun& run, std::size_t row) {
 }
 
 json timelines_of(const Point& point, const std::vector<ResultRow>& rows, Implementations implementations,
-                  sim::Player player) {
+                  sim::TracingTools tools) {
   json timelines = json::array();
   std::size_t row = 0;
-  for (const reports::TracedRun& run : sim::traced(point, rows, {{}, implementations}, player)) {
+  for (const reports::TracedRun& run : sim::traced(point, rows, {{}, implementations}, tools)) {
     while (!rows[row].feasible()) {
       ++row;
     }

@@ -247,9 +247,9 @@ class Result:
         return self.text
 
     def _is_large(self) -> bool:
-        most_rows_shown = 200
+        max_rows_shown = 200
         rows = self._rows() if self._answer is not None and self._answer.has_rows else []
-        return len(rows) > most_rows_shown
+        return len(rows) > max_rows_shown
 
     def __repr__(self) -> str:
         if self._is_large():

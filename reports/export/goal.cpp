@@ -12,7 +12,7 @@ namespace commfuse::reports {
 
 namespace {
 
-constexpr std::size_t most_lanes = 255;  // CPU numbers have one byte, and the host uses one.
+constexpr std::size_t max_lanes = 255;  // CPU numbers have one byte, and the host uses one.
 
 /// Returns for each lane the number of lanes before it that communicate.
 std::vector<std::size_t> nics_of(const Program& program) {
@@ -36,9 +36,9 @@ std::int64_t nanoseconds(Duration time) { return (time.count() + 500) / 1000; }
 
 std::string goal_head(const ExportInput& input) {
   const Program& program = input.program();
-  if (program.lanes.size() > most_lanes) {
+  if (program.lanes.size() > max_lanes) {
     throw ConfigError(fmt::format("{} has {} lanes, but GOAL counts CPUs only up to {}; use fewer lanes",
-                                  in_quotes(program.name), program.lanes.size(), most_lanes));
+                                  in_quotes(program.name), program.lanes.size(), max_lanes));
   }
   return fmt::format("// {}: a schedule of commfuse\nnum_ranks {}\n", in_quotes(program.name), program.mesh.ranks());
 }

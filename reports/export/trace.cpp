@@ -323,7 +323,7 @@ std::filesystem::path trace_path(std::span<const TracedRun> runs, const std::fil
   for (const TracedRun& run : runs) {
     slices += run.timeline.size();
   }
-  return path.string() + (slices > most_json_slices ? ".pftrace" : ".json");
+  return path.string() + (slices > max_json_slices ? ".pftrace" : ".json");
 }
 
 void write_trace(std::span<const TracedRun> runs, const std::filesystem::path& path) {

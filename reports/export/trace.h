@@ -12,7 +12,7 @@ namespace commfuse::reports {
 
 /// Traces with more slices are written as protobuf if the name has no ending, because viewers read it several times as
 /// fast.
-inline constexpr std::size_t most_json_slices = 200'000;
+inline constexpr std::size_t max_json_slices = 200'000;
 
 /// Returns the path if it ends in .json, .gz or .pftrace or is not a regular file; else the path with .json or .pftrace
 /// added.

@@ -95,8 +95,8 @@ class RunWriter {
   [[nodiscard]] const Program& program() const { return *run_.program; }
   /// Returns the id of a track of a process: lane 0 is the process, then come its lanes, and last its counter.
   [[nodiscard]] std::uint64_t track(Rank rank, std::size_t lane) const {
-    constexpr std::uint64_t most_lanes = 4096;
-    return static_cast<std::uint64_t>(first_pid_ + rank) * most_lanes + lane;
+    constexpr std::uint64_t max_lanes = 4096;
+    return static_cast<std::uint64_t>(first_pid_ + rank) * max_lanes + lane;
   }
   [[nodiscard]] std::uint64_t counter_track(Rank rank) const { return track(rank, program().lanes.size() + 1); }
 

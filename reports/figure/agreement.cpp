@@ -114,8 +114,8 @@ Figure agreement_figure(std::span<const MeasuredPair> pairs, std::string id) {
 
 namespace {
 
-constexpr double farthest = 0.5;          // larger residuals are drawn at the edge
-constexpr std::size_t most_marks = 1500;  // marks per fit; the data have every row
+constexpr double farthest = 0.5;         // larger residuals are drawn at the edge
+constexpr std::size_t max_marks = 1500;  // marks per fit; the data have every row
 
 double residual_of(const FitResidual& residual) { return residual.predicted_us / residual.measured_us - 1.0; }
 
@@ -123,7 +123,7 @@ std::string residual_title(const FitCheck& fit) {
   std::vector<double> seen;
   std::vector<double> held;
   for (const FitResidual& residual : fit.residuals) {
-    (residual.held_back ? held : seen).push_back(std::abs(residual_of(residual)));
+    (residual.held_out ? held : seen).push_back(std::abs(residual_of(residual)));
   }
   std::string text = seen.empty() ? fmt::format("{}:", fit.name)
                                   : fmt::format("{0}: median error of the fit over {2} rows: {1}", fit.name,
@@ -134,19 +134,19 @@ std::string residual_title(const FitCheck& fit) {
   return text;
 }
 
-PointsMark residual_points(const FitCheck& fit, bool held_back) {
-  PointsMark mark{.role = held_back ? Role::second : Role::first,
-                  .symbol = held_back ? Symbol::diamond : Symbol::circle,
+PointsMark residual_points(const FitCheck& fit, bool held_out) {
+  PointsMark mark{.role = held_out ? Role::second : Role::first,
+                  .symbol = held_out ? Symbol::diamond : Symbol::circle,
                   .size = 3.5,
-                  .name = held_back ? "held out" : "fitted"};
-  for (const std::size_t place : spread({.count = fit.residuals.size(), .kept = most_marks})) {
+                  .name = held_out ? "held out" : "fitted"};
+  for (const std::size_t place : spread({.count = fit.residuals.size(), .kept = max_marks})) {
     const FitResidual& residual = fit.residuals[place];
-    if (residual.held_back == held_back) {
+    if (residual.held_out == held_out) {
       const double error = std::clamp(residual_of(residual), -farthest, farthest);
       mark.points.push_back({residual.measured_us, 100.0 * error});
       mark.tips.push_back(fmt::format("measured {:.1f} \u00b5s, fitted {:.1f} \u00b5s, {}{}", residual.measured_us,
                                       residual.predicted_us, signed_percent(residual_of(residual)),
-                                      held_back ? ", held out" : ""));
+                                      held_out ? ", held out" : ""));
     }
   }
   return mark;
@@ -165,7 +165,7 @@ Figure residual_figure(const FitCheck& fit, std::string id) {
     high = std::max(high, residual.measured_us);
     widest = std::max(widest, std::min(std::abs(residual_of(residual)), farthest));
     figure.data.rows.push_back({fmt::format("{}", residual.measured_us), fmt::format("{}", residual.predicted_us),
-                                residual.held_back ? "1" : "0"});
+                                residual.held_out ? "1" : "0"});
   }
   figure.id = std::move(id);
   figure.height = 200.0;
@@ -183,8 +183,8 @@ Figure residual_figure(const FitCheck& fit, std::string id) {
       .label = "fitted / measured \u2212 1", .unit = "%", .low = -110.0 * widest, .high = 110.0 * widest, .grid = true};
   figure.y.ticks = round_ticks(figure.y.low, figure.y.high, 5);
   figure.marks.emplace_back(LineMark{.points = {{figure.x.low, 0.0}, {figure.x.high, 0.0}}, .role = Role::muted});
-  for (const bool held_back : {false, true}) {
-    if (PointsMark mark = residual_points(fit, held_back); !mark.points.empty()) {
+  for (const bool held_out : {false, true}) {
+    if (PointsMark mark = residual_points(fit, held_out); !mark.points.empty()) {
       figure.legend.push_back({mark.name, mark.role});
       figure.marks.emplace_back(std::move(mark));
     }

@@ -31,7 +31,7 @@ std::size_t index_of(MapAxis axis) { return static_cast<std::size_t>(axis); }
 class ShownAxis {
  public:
   explicit ShownAxis(const std::vector<MapValue>& values)
-      : values_(values), places_(spread({.count = values.size(), .kept = most_map_values})) {}
+      : values_(values), places_(spread({.count = values.size(), .kept = max_map_values})) {}
 
   [[nodiscard]] double size() const { return static_cast<double>(places_.size()); }
   [[nodiscard]] std::optional<double> at(std::size_t place) const {
@@ -157,8 +157,8 @@ std::map<std::int64_t, Lead> leads_of(std::span<const ResultRow> rows, std::stri
 }
 
 template <class Map>
-void thin(Map& lines, std::size_t most_kept) {
-  const std::vector<std::size_t> kept = spread({.count = lines.size(), .kept = most_kept});
+void thin(Map& lines, std::size_t max_kept) {
+  const std::vector<std::size_t> kept = spread({.count = lines.size(), .kept = max_kept});
   std::size_t place = 0;
   auto next = kept.begin();
   std::erase_if(lines, [&](const auto&) {
@@ -358,11 +358,11 @@ std::optional<Figure> lead_figure(std::span<const ResultRow> rows, std::string_v
   figure.height = 280.0;
   figure.title = lead_title(leads, strategy);
   figure.data.columns = {"ranks", "seq", "times_as_fast"};
-  constexpr std::size_t most_points = 200;
+  constexpr std::size_t max_points = 200;
   thin(leads, series_roles.size());
   set_lead_axes(leads, rule.difference, figure);
   for (auto& [ranks, lead] : leads) {
-    thin(lead, most_points);
+    thin(lead, max_points);
     add_lead(ranks, lead, strategy, figure);
   }
   figure.legend.push_back({fmt::format("within {:.3g}%: a tie", 100.0 * rule.difference), Role::muted});

@@ -56,7 +56,7 @@ std::vector<std::int64_t> values_of(std::span<const ResultRow> rows, std::int64_
 /// Limits columns and rows to a number that readers can distinguish.
 std::vector<std::int64_t> thinned(const std::vector<std::int64_t>& values) {
   std::vector<std::int64_t> kept;
-  for (const std::size_t place : spread({.count = values.size(), .kept = most_map_values})) {
+  for (const std::size_t place : spread({.count = values.size(), .kept = max_map_values})) {
     kept.push_back(values[place]);
   }
   return kept;
@@ -114,13 +114,13 @@ Figure frame_of(const Map& map, std::string id) {
 /// only in the data.
 void add_cells(const Map& map, Figure& figure, const std::function<CellMark(const Cell&)>& draw,
                const std::function<std::string(const Cell&)>& value) {
-  constexpr std::size_t most_described = 100;
+  constexpr std::size_t max_described = 100;
   for (std::size_t rank = 0; rank < map.ranks.size(); ++rank) {
     for (std::size_t sequence = 0; sequence < map.sequences.size(); ++sequence) {
       CellMark mark = draw(map.at(rank, sequence));
       mark.at = {static_cast<double>(sequence), static_cast<double>(rank)};
       mark.tip = fmt::format("ranks {}, seq {}: {}", map.ranks[rank], format_count(map.sequences[sequence]), mark.tip);
-      if (map.cells.size() <= most_described) {
+      if (map.cells.size() <= max_described) {
         figure.description += mark.tip + ". ";
       }
       figure.data.rows.push_back({fmt::format("{}", map.ranks[rank]), fmt::format("{}", map.sequences[sequence]),

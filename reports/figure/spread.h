@@ -24,6 +24,6 @@ inline std::vector<std::size_t> spread(const SpreadOver& over) {
 }
 
 /// Largest number of columns and rows of a map.
-inline constexpr std::size_t most_map_values = 64;
+inline constexpr std::size_t max_map_values = 64;
 
 }  // namespace commfuse::reports

@@ -24,7 +24,7 @@ constexpr double mark_size = 11.0;
 constexpr double title_size = 15.0;
 constexpr double margin = 12.0;
 // A line with more points shows no dots.
-constexpr std::size_t most_dots = 40;
+constexpr std::size_t max_dots = 40;
 
 double width_of(std::string_view text, double size) {
   return static_cast<double>(characters(text)) * size * character_width;
@@ -304,7 +304,7 @@ void Writer::operator()(const LineMark& mark) {
   add(R"(<path d="{}" class="cf-line cf-line-{}"{}/>)"
       "\n",
       path, name_of(mark.role), dash_array(mark.dashes, mark.dashed));
-  if (mark.tips.empty() || mark.points.size() > most_dots) {
+  if (mark.tips.empty() || mark.points.size() > max_dots) {
     return;
   }
   for (std::size_t i = 0; i < mark.points.size(); ++i) {

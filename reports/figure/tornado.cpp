@@ -18,7 +18,7 @@ namespace commfuse::reports {
 
 namespace {
 
-constexpr std::size_t most_rows = 12;
+constexpr std::size_t max_rows = 12;
 
 std::string kind_of(const Hold& hold) {
   return hold.provenance ? std::string{name_of(*hold.provenance)} : std::string{"residual of its fit"};
@@ -67,7 +67,7 @@ Figure tornado_figure(const Explanation& explanation, std::string id) {
   double widest = 0.0;
   std::size_t rows = 0;
   for (const Hold& hold : explanation.holds) {
-    if (hold.effect != 0.0 && rows < most_rows) {
+    if (hold.effect != 0.0 && rows < max_rows) {
       add_bar(hold, static_cast<double>(rows++), figure);
       widest = std::max({widest, std::abs(change(hold.effect)), std::abs(change(-hold.effect))});
     }

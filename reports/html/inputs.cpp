@@ -24,8 +24,8 @@ namespace commfuse::reports {
 
 namespace {
 
-constexpr std::size_t most_values = 24;
-constexpr std::size_t most_digests = 60;
+constexpr std::size_t max_values = 24;
+constexpr std::size_t max_digests = 60;
 
 /// Returns each different text once, in order of first appearance; `columns` are the columns that the text depends on.
 std::vector<std::string> distinct(const RowTable& rows, const RowTable::Columns& columns,
@@ -53,9 +53,9 @@ std::string joined(std::span<const std::string> values, std::size_t limit) {
 
 /// Formats "2, 4, 8"; many counts as the smallest and the largest: "1K to 128K (8 values)".
 std::string ends_of(std::span<const std::string> values) {
-  constexpr std::size_t most_listed = 5;
-  if (values.size() <= most_listed) {
-    return joined(values, most_listed);
+  constexpr std::size_t max_listed = 5;
+  if (values.size() <= max_listed) {
+    return joined(values, max_listed);
   }
   const auto count = [](const std::string& value) { return parse_count(value).value_or(0); };
   return fmt::format("{} to {} ({} values)", *std::ranges::min_element(values, {}, count),
@@ -68,8 +68,8 @@ std::string counted(std::size_t count, std::string_view noun) {
 
 /// Formats "llama-3.1-8b and llama-3.1-70b"; more than three as "20 models".
 std::string named_or_counted(const std::vector<std::string>& values, std::string_view noun) {
-  constexpr std::size_t most_named = 3;
-  return values.size() <= most_named ? names_in_words(values) : counted(values.size(), noun);
+  constexpr std::size_t max_named = 3;
+  return values.size() <= max_named ? names_in_words(values) : counted(values.size(), noun);
 }
 
 /// Describes each strategy; implementations and strategies of other versions have no entry.
@@ -166,7 +166,7 @@ std::string subject_in_words(const std::vector<StepRow>& models) {
 std::string asked_html(const AskedSettings& asked) {
   std::string html = "<dl class=\"words\">\n";
   for (const auto& [name, values] : asked.fields) {
-    html += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>\n", name, escaped(joined(values, most_values)));
+    html += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>\n", name, escaped(joined(values, max_values)));
   }
   return html + "</dl>\n" + strategies_html(asked.values("Strategies"));
 }
@@ -192,11 +192,11 @@ std::string digests_html(const RowTable& rows) {
                  return fmt::format("{}, {} ranks: {}", label_of(row), row.ranks, row.schedule_sha256);
                });
   std::string html = fmt::format("<details><summary>SHA-256 of the schedules ({})</summary>\n<ul>\n", digests.size());
-  for (std::size_t i = 0; i < digests.size() && i < most_digests; ++i) {
+  for (std::size_t i = 0; i < digests.size() && i < max_digests; ++i) {
     html += fmt::format("<li><code>{}</code></li>\n", escaped(digests[i]));
   }
-  return html + (digests.size() > most_digests ? "<li>the rest are in the CSV and JSON</li>\n</ul></details>\n"
-                                               : "</ul></details>\n");
+  return html + (digests.size() > max_digests ? "<li>the rest are in the CSV and JSON</li>\n</ul></details>\n"
+                                              : "</ul></details>\n");
 }
 
 }  // namespace commfuse::reports

@@ -25,9 +25,9 @@ namespace commfuse::reports {
 
 namespace {
 
-constexpr std::size_t most_figures = 4;  // figures of each kind; the table has the numbers of all plans
-constexpr std::size_t most_rows = 400;
-constexpr std::size_t most_rows_on_paper = 30;
+constexpr std::size_t max_figures = 4;  // figures of each kind; the table has the numbers of all plans
+constexpr std::size_t max_rows = 400;
+constexpr std::size_t max_rows_on_paper = 30;
 
 using Plan = std::vector<const StepRow*>;
 
@@ -141,14 +141,14 @@ std::string table_html(std::span<const StepRow> rows, const VerdictRule& rule) {
                      header(shown);
   std::size_t count = 0;
   for (const Plan& plan : plans_of(rows)) {
-    if (count > 0 && count + plan.size() > most_rows) {
+    if (count > 0 && count + plan.size() > max_rows) {
       break;
     }
     const PlanVerdict verdict(plan, rule);
     html += fmt::format(
         "<tbody{}>\n<tr class=\"point\"><th colspan=\"{}\" scope=\"rowgroup\"><span class=\"which\">{} <span "
         "class=\"verdict\">{}</span></span></th></tr>\n",
-        count == 0 || count + plan.size() <= most_rows_on_paper ? "" : " class=\"screen\"", shown.size() + 2,
+        count == 0 || count + plan.size() <= max_rows_on_paper ? "" : " class=\"screen\"", shown.size() + 2,
         escaped(plan_heading(*plan.front())), escaped(plan_sentence(plan, verdict)));
     const StepRow* const serial = serial_of(plan);
     for (const StepRow* row : plan) {
@@ -158,7 +158,7 @@ std::string table_html(std::span<const StepRow> rows, const VerdictRule& rule) {
     count += plan.size();
   }
   html += "</table>\n</div>\n";
-  html += count > most_rows_on_paper ? "<p class=\"note paper\">In print, only the first plans are shown.</p>\n" : "";
+  html += count > max_rows_on_paper ? "<p class=\"note paper\">In print, only the first plans are shown.</p>\n" : "";
   return count == rows.size()
              ? html
              : html + fmt::format(
@@ -177,24 +177,24 @@ std::string times_html(std::span<const StepRow> rows, Charts& charts, const Verd
     std::rotate(plans.begin(), place, place + 1);
   }
   for (const Plan& plan : plans) {
-    if (std::ranges::none_of(plan, &StepRow::feasible) || ++number > most_figures) {
+    if (std::ranges::none_of(plan, &StepRow::feasible) || ++number > max_figures) {
       continue;
     }
     const std::string heading = plan_heading(*plan.front());
     html += fmt::format("<div{}>\n<h3>{}</h3>\n{}</div>\n", number > 2 ? " class=\"screen\"" : "", escaped(heading),
                         charts.add(model_time_figure(plan, fmt::format("model-time-{}", number), rule), heading));
   }
-  return number <= most_figures
+  return number <= max_figures
              ? html
-             : html + fmt::format("<p class=\"note\">{} of {} plans are drawn; the table lists all.</p>\n",
-                                  most_figures, number);
+             : html + fmt::format("<p class=\"note\">{} of {} plans are drawn; the table lists all.</p>\n", max_figures,
+                                  number);
 }
 
 /// Draws savings of overlap, and winners if several strategies win.
 std::string maps_html(std::span<const StepRow> rows, Charts& charts, const VerdictRule& rule) {
   const std::vector<CrossoverMap> maps = maps_of(rows, rule);
   std::string html;
-  for (std::size_t i = 0; i < std::min(maps.size(), most_figures); ++i) {
+  for (std::size_t i = 0; i < std::min(maps.size(), max_figures); ++i) {
     const std::string heading = heading_of(maps[i]);
     html +=
         fmt::format("<div{}>\n<h3>{}</h3>\n<div class=\"maps\">\n", i > 1 ? " class=\"screen\"" : "", escaped(heading));
@@ -205,10 +205,9 @@ std::string maps_html(std::span<const StepRow> rows, Charts& charts, const Verdi
     }
     html += "</div>\n</div>\n";
   }
-  return maps.size() <= most_figures
-             ? html
-             : html + fmt::format("<p class=\"note\">Maps of the first {} settings of {}.</p>\n", most_figures,
-                                  maps.size());
+  return maps.size() <= max_figures ? html
+                                    : html + fmt::format("<p class=\"note\">Maps of the first {} settings of {}.</p>\n",
+                                                         max_figures, maps.size());
 }
 
 /// "overlap saves 20.1% of serial's time"

@@ -34,7 +34,7 @@ std::string page_hash(const ResultRow& row, std::string_view implementations) {
   add("network_bandwidth", row.network_bandwidth, "x1");
   add("all_reduce_kernel", row.all_reduce_kernel, "nccl");
   for (const PriceSetting& setting : price_settings) {
-    add(setting.key, row.*setting.told, setting.preset);
+    add(setting.key, row.*setting.member, setting.preset);
   }
   return hash;
 }

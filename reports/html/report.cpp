@@ -46,9 +46,9 @@ namespace commfuse::reports {
 namespace {
 
 // Limits for the page without scripts and on paper; the table that scripts make has every row.
-constexpr std::size_t most_rows = 400;
-constexpr std::size_t most_rows_on_paper = 42;
-constexpr std::size_t most_settings = 4;
+constexpr std::size_t max_rows = 400;
+constexpr std::size_t max_rows_on_paper = 42;
+constexpr std::size_t max_settings = 4;
 
 class Page {
  public:
@@ -554,7 +554,7 @@ std::vector<const Overview::Setting*> Page::shown_settings() const {
   std::ranges::stable_sort(sorted, std::ranges::greater{},
                            [](const Overview::Setting* setting) { return setting->savings.median; });
   std::vector<const Overview::Setting*> shown;
-  for (const std::size_t place : spread({.count = sorted.size(), .kept = most_settings})) {
+  for (const std::size_t place : spread({.count = sorted.size(), .kept = max_settings})) {
     shown.push_back(sorted[place]);
   }
   std::ranges::sort(shown, {}, [](const Overview::Setting* setting) { return setting->rows.first; });
@@ -654,7 +654,7 @@ void Page::add_more(std::vector<Figure>& figures) const {
 std::vector<std::size_t> Page::points_on_paper() const {
   const RowTable::Groups points = input_.rows.runs(input_.rows.point_columns());
   std::vector<std::size_t> able;
-  for (std::size_t i = 0; i + 1 < points.size() && (i == 0 || points[i + 1] <= most_rows); ++i) {
+  for (std::size_t i = 0; i + 1 < points.size() && (i == 0 || points[i + 1] <= max_rows); ++i) {
     able.push_back(points[i]);
   }
   if (able.empty()) {
@@ -663,7 +663,7 @@ std::vector<std::size_t> Page::points_on_paper() const {
   const std::size_t rows_of_point = std::max<std::size_t>(1, points[1] - points[0]);
   std::vector<std::size_t> chosen;
   for (const std::size_t place :
-       spread({.count = able.size(), .kept = std::max<std::size_t>(1, most_rows_on_paper / rows_of_point)})) {
+       spread({.count = able.size(), .kept = std::max<std::size_t>(1, max_rows_on_paper / rows_of_point)})) {
     chosen.push_back(able[place]);
   }
   if (overview_.decisive && std::ranges::find(able, overview_.decisive->first) != able.end() &&
@@ -687,7 +687,7 @@ void Page::table_section() {
         number(page_rows_.all_points));
   }
   html_ += "<div id=\"all-rows\"></div>\n<div id=\"first-rows\">\n";
-  RowLimits left{.on_screen = most_rows, .on_paper = points_on_paper()};
+  RowLimits left{.on_screen = max_rows, .on_paper = points_on_paper()};
   std::size_t shown = 0;
   for (const Overview::Setting& setting : overview_.settings) {
     if (left.on_screen == 0) {
@@ -698,7 +698,7 @@ void Page::table_section() {
     left.on_screen -= std::min(left.on_screen, setting.rows.count);
     ++shown;
   }
-  if (input_.rows.size() > most_rows_on_paper) {
+  if (input_.rows.size() > max_rows_on_paper) {
     html_ += "<p class=\"note paper\">In print, only some evenly spaced points are shown; the page has more.</p>\n";
   }
   if (shown < overview_.settings.size()) {

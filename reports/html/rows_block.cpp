@@ -190,7 +190,7 @@ void add_numbers(const NumbersOfPage& column, const std::vector<std::size_t>& ke
 
 PageRows page_rows(const RowTable& rows) {
   PageRows page;
-  if (rows.size() <= most_page_rows) {
+  if (rows.size() <= max_page_rows) {
     page.rows.resize(rows.size());
     std::iota(page.rows.begin(), page.rows.end(), std::size_t{0});
     return page;
@@ -198,13 +198,13 @@ PageRows page_rows(const RowTable& rows) {
   const RowTable::Groups points = rows.runs(rows.point_columns());
   page.all_points = points.size() - 1;
   // At least the first and the last point remain; a point with more rows than a page holds is cut.
-  const std::size_t most_points = std::max<std::size_t>(2, most_page_rows * page.all_points / rows.size());
-  for (const std::size_t point : spread({.count = page.all_points, .kept = most_points})) {
-    for (std::size_t row = points[point]; row < points[point + 1] && page.rows.size() < most_page_rows; ++row) {
+  const std::size_t max_points = std::max<std::size_t>(2, max_page_rows * page.all_points / rows.size());
+  for (const std::size_t point : spread({.count = page.all_points, .kept = max_points})) {
+    for (std::size_t row = points[point]; row < points[point + 1] && page.rows.size() < max_page_rows; ++row) {
       page.rows.push_back(row);
     }
   }
-  page.points = std::min(most_points, page.all_points);
+  page.points = std::min(max_points, page.all_points);
   return page;
 }
 

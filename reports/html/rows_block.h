@@ -12,7 +12,7 @@
 namespace commfuse::reports {
 
 /// Largest number of rows in a page, so that it stays below 5 MB and opens within a second.
-inline constexpr std::size_t most_page_rows = 40'000;
+inline constexpr std::size_t max_page_rows = 40'000;
 
 /// Rows that a page holds: all rows, or all rows of evenly spread points.
 struct PageRows {

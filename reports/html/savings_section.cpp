@@ -17,7 +17,7 @@ namespace commfuse::reports {
 
 namespace {
 
-constexpr std::size_t most_lines = 24;
+constexpr std::size_t max_lines = 24;
 
 struct Line {
   std::string name;
@@ -53,15 +53,15 @@ std::string table_html(std::string_view title, std::string_view first, const std
     html += head != "Points" || has_points ? fmt::format("<th scope=\"col\">{}</th>", head) : "";
   }
   html += "</tr></thead>\n<tbody>\n";
-  for (const std::size_t place : spread({.count = lines.size(), .kept = most_lines})) {
+  for (const std::size_t place : spread({.count = lines.size(), .kept = max_lines})) {
     html += line_html(lines[place], has_points);
   }
   html += "</tbody>\n</table>\n</div>\n";
-  return lines.size() <= most_lines
+  return lines.size() <= max_lines
              ? html
              : html + fmt::format(
                           "<p class=\"note\">{} of {}, evenly spaced from the largest saving to the smallest.</p>\n",
-                          most_lines, lines.size());
+                          max_lines, lines.size());
 }
 
 }  // namespace

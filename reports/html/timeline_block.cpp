@@ -200,7 +200,7 @@ std::string timeline_block(std::span<const TracedRun> runs, const std::string& i
   }
   Timelines timelines;
   for (const TracedRun& run : runs) {
-    timelines.add(run, bars > most_bars);
+    timelines.add(run, bars > max_bars);
   }
   return timelines.bytes(id, title);
 }

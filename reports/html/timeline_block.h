@@ -11,7 +11,7 @@ namespace commfuse::reports {
 
 /// Largest number of bars in a page; if there are more, bars of ranks other than the critical one are omitted first,
 /// then the shortest bars.
-inline constexpr std::size_t most_bars = 400'000;
+inline constexpr std::size_t max_bars = 400'000;
 
 /// Returns the bytes of a ColumnBlock: every op of every rank with its start and length in picoseconds, its bytes and
 /// operations, and whether it lies on the critical path; for each rank its exposed times. Requires at least one run.

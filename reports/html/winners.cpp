@@ -21,9 +21,9 @@ namespace commfuse::reports {
 namespace {
 
 // limits of a map and of its changes; map.csv has everything
-constexpr std::size_t most_lines = 40;
-constexpr std::size_t most_columns = 16;
-constexpr std::size_t most_maps = 4;
+constexpr std::size_t max_lines = 40;
+constexpr std::size_t max_columns = 16;
+constexpr std::size_t max_maps = 4;
 
 std::size_t index_of(MapAxis axis) { return static_cast<std::size_t>(axis); }
 
@@ -42,7 +42,7 @@ std::string cell_html(const MapCell* cell) {
 
 /// Columns are sequence lengths, at most as many as are readable; rows are named by all other axes that vary.
 std::string table_html(const CrossoverMap& map) {
-  const std::vector<std::size_t> columns = spread({.count = map.values(MapAxis::seq).size(), .kept = most_columns});
+  const std::vector<std::size_t> columns = spread({.count = map.values(MapAxis::seq).size(), .kept = max_columns});
   std::string html = fmt::format(
       "<div class=\"scroll\" role=\"region\" aria-label=\"Winners, {0}\" tabindex=\"0\">\n<table>\n"
       "<caption>{0}</caption>\n<thead><tr><th scope=\"col\"></th>",
@@ -52,7 +52,7 @@ std::string table_html(const CrossoverMap& map) {
   }
   html += "</tr></thead>\n<tbody>\n";
   std::size_t lines = 0;
-  for (auto cell = map.cells.begin(); cell != map.cells.end() && lines < most_lines; ++lines) {
+  for (auto cell = map.cells.begin(); cell != map.cells.end() && lines < max_lines; ++lines) {
     MapPlace place = cell->place;
     html +=
         fmt::format("<tr><th class=\"where\" scope=\"row\">{}</th>", escaped(place_in_words(map, place, MapAxis::seq)));
@@ -68,16 +68,16 @@ std::string table_html(const CrossoverMap& map) {
     });
   }
   html += "</tbody>\n</table>\n</div>\n";
-  return lines < most_lines
+  return lines < max_lines
              ? html
-             : html + fmt::format("<p class=\"note\">Only {} lines are shown; map.csv has all.</p>\n", most_lines);
+             : html + fmt::format("<p class=\"note\">Only {} lines are shown; map.csv has all.</p>\n", max_lines);
 }
 
 std::string changes_html(const CrossoverMap& map) {
   std::string items;
   std::size_t lines = 0;
   for (const Crossing& crossing : map.crossings) {
-    if (crossing.clear && lines++ < most_lines) {
+    if (crossing.clear && lines++ < max_lines) {
       const std::string where = place_in_words(map, crossing.place, crossing.axis);
       items += fmt::format("<li>along {}{}{}: {}</li>\n", name_of(crossing.axis), where.empty() ? "" : ", ",
                            escaped(where), escaped(crossing_in_words(map, crossing)));
@@ -178,13 +178,13 @@ std::string winners_section(const RowTable& rows, const Overview& overview, cons
       "<p class=\"quiet\">Each cell: the fastest strategy, and the share of time that it saves against the next best; "
       "\xe2\x89\x88 a tie. Hover over a cell for its saving against serial and its ties.</p>\n",
       escaped(words));
-  for (std::size_t i = 0; i < std::min(maps.size(), most_maps); ++i) {
+  for (std::size_t i = 0; i < std::min(maps.size(), max_maps); ++i) {
     const CrossoverMap map = map_of(rows, maps[i], rule);
     html += table_html(map) + changes_html(map);
   }
-  if (maps.size() > most_maps) {
+  if (maps.size() > max_maps) {
     return html + fmt::format("<p class=\"note\">The first {} settings of {}; map.csv has all.</p>\n</details>\n",
-                              most_maps, maps.size());
+                              max_maps, maps.size());
   }
   return html + scaling_html(rows) + "</details>\n";
 }

@@ -108,7 +108,7 @@ std::string ties_sentence(const CapacityPlan& plan, const CapacityRun& run) {
   if (plan.ties.empty()) {
     return {};
   }
-  constexpr std::size_t most_named = 4;
+  constexpr std::size_t max_named = 4;
   const auto sought = [&](const CapacityRun& candidate) {
     return plan.deadline_days ? candidate.cost.value : candidate.days.value;
   };
@@ -119,12 +119,12 @@ std::string ties_sentence(const CapacityPlan& plan, const CapacityRun& run) {
     const CapacityRun& other = plan.kinds[place.kind].runs[place.run];
     least = std::min(least, sought(other));
     largest = std::max(largest, sought(other));
-    if (names.size() < most_named) {
+    if (names.size() < max_named) {
       names.push_back(fmt::format("{} {}", other.gpus, other.kind));
     }
   }
-  if (plan.ties.size() > most_named) {
-    names.push_back(fmt::format("{} more", plan.ties.size() - most_named));
+  if (plan.ties.size() > max_named) {
+    names.push_back(fmt::format("{} more", plan.ties.size() - max_named));
   }
   return fmt::format(" This plan ties in {} with {} (all within {:.1f}%); the tie is broken by {}.",
                      plan.deadline_days ? "cost" : "days", names_in_words(names), 100.0 * (largest / least - 1.0),

@@ -40,10 +40,10 @@ constexpr std::size_t least_exchanges = 4;
 constexpr std::size_t few_collectives = 40;
 constexpr std::size_t few_exchanges = 12;
 
-FitQuality quality_of(const std::vector<Residual>& residuals, bool held_back) {
+FitQuality quality_of(const std::vector<Residual>& residuals, bool held_out) {
   std::vector<double> errors;
   for (const Residual& residual : residuals) {
-    if (residual.held_back == held_back) {
+    if (residual.held_out == held_out) {
       errors.push_back(std::abs(residual.predicted_us / residual.measured_us - 1.0));
     }
   }
@@ -53,18 +53,18 @@ FitQuality quality_of(const std::vector<Residual>& residuals, bool held_back) {
 /// Marks which messages are held back, and has the rows of the other messages.
 template <class Row>
 struct Split {
-  std::vector<bool> held_back;
+  std::vector<bool> held_out;
   std::vector<Row> to_fit;
 };
 template <class Row, class Observed, class KeyOf>
 Split<Row> split(const std::vector<Observed>& observed, std::size_t few, const KeyOf& key_of) {
   Split<Row> split;
   const auto back =
-      std::count_if(observed.begin(), observed.end(), [&](const auto& row) { return held_back(key_of(row)); });
+      std::count_if(observed.begin(), observed.end(), [&](const auto& row) { return is_held_out(key_of(row)); });
   const bool has_many = observed.size() - static_cast<std::size_t>(back) >= few;
   for (const Observed& row : observed) {
-    split.held_back.push_back(has_many && held_back(key_of(row)));
-    if (!split.held_back.back()) {
+    split.held_out.push_back(has_many && is_held_out(key_of(row)));
+    if (!split.held_out.back()) {
       split.to_fit.push_back(row.row);
     }
   }
@@ -81,7 +81,7 @@ double seconds_of(const Measured& row) {
 
 /// Returns the reason why there is nothing to fit.
 std::string nothing_fitted(const Observations& observations, std::vector<std::string> why) {
-  constexpr std::size_t most_told = 5;
+  constexpr std::size_t max_listed = 5;
   if (!observations.faults.empty()) {
     why.push_back(
         fmt::format("{} (the first of {} faulty rows)", observations.faults.front(), observations.faults.size()));
@@ -92,7 +92,7 @@ std::string nothing_fitted(const Observations& observations, std::vector<std::st
                                                         : "; give rows of this machine, in dtypes and of ops that the "
                                                           "model has";
   if (!passed_over.empty()) {
-    const std::span shown = std::span(passed_over).first(std::min(passed_over.size(), most_told));
+    const std::span shown = std::span(passed_over).first(std::min(passed_over.size(), max_listed));
     const std::size_t more = passed_over.size() - shown.size();
     why.push_back(fmt::format("skipped: {}{}", fmt::join(shown, ", "),
                               more > 0 ? fmt::format(" and {} more such reasons", more) : ""));
@@ -186,7 +186,7 @@ class Calibrator {
     FittedPart& part = add_part(name, source, fit);
     for (const auto& [size, time] : fit.has_few ? fit.medians : rows) {
       part.residuals.push_back({to_microseconds(time), to_microseconds(estimate_gemm(fitted, size, fitted.sms).time),
-                                !fit.has_few && held_back(gemm_group("gemm", machine_, name_of(dtype), size))});
+                                !fit.has_few && is_held_out(gemm_group("gemm", machine_, name_of(dtype), size))});
       widen(part.scope, FitSize::m, size.m);
       widen(part.scope, FitSize::n, size.n);
       widen(part.scope, FitSize::k, size.k);
@@ -207,7 +207,7 @@ class Calibrator {
     FittedPart& part = add_part("attention", source, fit);
     for (const auto& [size, time] : fit.has_few ? fit.medians : rows) {
       part.residuals.push_back({to_microseconds(time), to_microseconds(attention_time(fitted, size, fitted.sms)),
-                                !fit.has_few && held_back(attention_group("attention", machine_, size))});
+                                !fit.has_few && is_held_out(attention_group("attention", machine_, size))});
       widen(part.scope, FitSize::seq, size.seq);
     }
     conclude(part, attention_yaml(fit, 4), 4, base_.accelerator.attention_fit);
@@ -228,14 +228,14 @@ class Calibrator {
     FittedPart& part = add_part("memory-bound kernels", source, fit);
     for (const auto& [op, size, time] : fit.has_few ? fit.medians : rows) {
       part.residuals.push_back({to_microseconds(time), to_microseconds(framework_kernel_time(fit.accelerator, size)),
-                                !fit.has_few && held_back(framework_kernel_group(machine_, op, size.width))});
+                                !fit.has_few && is_held_out(framework_kernel_group(machine_, op, size.width))});
     }
     add_kernels(fit, part);
   }
 
   /// Returns the highest rate at which a collective over nodes can use the wires: the rate of all NICs of a node, but
   /// at most the rate of a GPU's port.
-  [[nodiscard]] BytesPerSecond most_over_nodes() const {
+  [[nodiscard]] BytesPerSecond max_over_nodes() const {
     const double nics = std::min(base_.nics_per_node, base_.gpus_per_node);
     return {std::min(nics * base_.network->capacity.value, base_.link.capacity.value)};
   }
@@ -283,7 +283,7 @@ class Calibrator {
   }
   void network_collectives() {
     if (base_.network) {
-      collectives("collectives over nodes", seen_.network_collectives, *base_.network, most_over_nodes(), network_);
+      collectives("collectives over nodes", seen_.network_collectives, *base_.network, max_over_nodes(), network_);
     }
   }
 
@@ -425,14 +425,14 @@ class Calibrator {
 
   static void conclude(FittedPart& part, std::string yaml) {
     part.fitted = quality_of(part.residuals, false);
-    part.held_back = quality_of(part.residuals, true);
+    part.held_out = quality_of(part.residuals, true);
     part.yaml = std::move(yaml);
   }
 
   /// `indent` is the indentation of the map `fit`.
   static void conclude(FittedPart& part, std::string yaml, int indent, const FitScope& base) {
     conclude(part, std::move(yaml));
-    const double residual = residual_of(part.fitted, part.held_back);
+    const double residual = residual_of(part.fitted, part.held_out);
     part.scope.residual = part.has_few ? residual_of_few(residual, base, part.distance) : residual;
     if (part.has_few) {
       part.scope.by_limit = base.by_limit;
@@ -441,7 +441,7 @@ class Calibrator {
   }
 
   static std::string comment(const FittedPart& part, int indent) {
-    const FitQuality& unseen = part.held_back;
+    const FitQuality& unseen = part.held_out;
     if (unseen.rows == 0) {
       return fmt::format("{:{}}# Fitted to {} rows{}: the error is {:.1f}% median and {:.1f}% p90.\n", "", indent,
                          part.fitted.rows, part.has_few ? ", with the base as the prior" : "",

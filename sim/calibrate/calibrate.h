@@ -16,7 +16,7 @@ namespace commfuse::calibrate {
 struct Residual {
   double measured_us = 0.0;
   double predicted_us = 0.0;
-  bool held_back = false;  ///< The fit did not use it.
+  bool held_out = false;  ///< The fit did not use it.
 };
 
 /// One map of the hardware file and the quality of its fit.
@@ -29,10 +29,10 @@ struct FittedPart {
   bool has_few = false;             ///< Few rows: none is held back, and the base is the prior.
   double distance = 0.0;            ///< With few sizes of kernels: distance of the machine from its base.
   std::vector<Residual> residuals;
-  FitQuality fitted;     ///< Quality on the rows of the fit.
-  FitQuality held_back;  ///< Quality on the rows that model/fit/holdout.h keeps back.
-  FitScope scope;        ///< Parameters left open, and the sizes covered.
-  std::string yaml;      ///< The lines of the map, indented for their place in the file.
+  FitQuality fitted;    ///< Quality on the rows of the fit.
+  FitQuality held_out;  ///< Quality on the rows that model/fit/holdout.h keeps back.
+  FitScope scope;       ///< Parameters left open, and the sizes covered.
+  std::string yaml;     ///< The lines of the map, indented for their place in the file.
 };
 
 struct Calibration {

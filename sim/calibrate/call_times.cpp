@@ -91,7 +91,7 @@ Profile CallTimes::profile() && {
     }
     add(calls_[i], first, next);
   }
-  say_others();
+  note_others();
   return std::move(profile_);
 }
 
@@ -187,14 +187,14 @@ std::string CallTimes::share(double duration) const {
   return percent < 1.0 ? "less than 1% of the kernel time" : fmt::format("{:.0f}% of the kernel time", percent);
 }
 
-void CallTimes::say_others() {
+void CallTimes::note_others() {
   for (const auto& [why, lost] : lost_) {
     profile_.skipped[fmt::format("{} ({})", why, share(lost.duration))] += lost.count;
   }
   if (others_.empty()) {
     return;
   }
-  constexpr std::size_t most_named = 3;
+  constexpr std::size_t max_named = 3;
   std::vector<std::pair<double, std::string_view>> longest;
   Lost total;
   for (const auto& [op, lost] : others_) {
@@ -204,10 +204,10 @@ void CallTimes::say_others() {
   }
   std::sort(longest.begin(), longest.end());
   std::string names;
-  for (std::size_t i = 0; i < std::min(most_named, longest.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(max_named, longest.size()); ++i) {
     names += (i > 0 ? ", " : "") + std::string(longest[i].second);
   }
-  const std::size_t more = longest.size() - std::min(most_named, longest.size());
+  const std::size_t more = longest.size() - std::min(max_named, longest.size());
   profile_.skipped[fmt::format("kernels of operators without a fit: {}{} ({})", names,
                                more > 0 ? fmt::format(" and {} more", more) : "", share(total.duration))] +=
       total.count;

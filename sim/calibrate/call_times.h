@@ -82,7 +82,7 @@ class CallTimes {
   void add(const Call& call, const Kernel* first, const Kernel* last);
   [[nodiscard]] bool is_slowed(const KernelSpan& span) const;
   [[nodiscard]] std::string share(double duration) const;
-  void say_others();
+  void note_others();
 
   std::vector<Call> calls_;
   std::vector<Kernel> kernels_;

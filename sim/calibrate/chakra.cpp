@@ -34,7 +34,7 @@ namespace fs = std::filesystem;
 namespace proto = ChakraProtoMsg;
 using google::protobuf::io::CodedInputStream;
 
-constexpr std::size_t most_bytes = std::size_t{512} << 20U;
+constexpr std::size_t max_bytes = std::size_t{512} << 20U;
 /// Times are whole microseconds, so the time of a shorter kernel may be off by more than one percent.
 constexpr std::uint64_t least_microseconds = 100;
 
@@ -54,7 +54,7 @@ CodedInputStream stream_of(std::string_view bytes) {
 /// Reads a length, then a message of that length. Returns false at the end of the stream.
 bool read_message(CodedInputStream& in, google::protobuf::MessageLite& message) {
   std::uint32_t length = 0;
-  if (!in.ReadVarint32(&length) || length > most_bytes) {
+  if (!in.ReadVarint32(&length) || length > max_bytes) {
     return false;
   }
   const CodedInputStream::Limit limit = in.PushLimit(static_cast<int>(length));
@@ -201,8 +201,8 @@ Profile read_chakra(const fs::path& path) {
                     "profiler of the same run, or the .et that chakra_trace_link and chakra_converter make of both",
                     path.string()));
   }
-  const std::string bytes = read_file(path.string(), most_bytes);
-  if (bytes.size() > most_bytes) {
+  const std::string bytes = read_file(path.string(), max_bytes);
+  if (bytes.size() > max_bytes) {
     throw ConfigError(fmt::format("{}: is larger than 512 MiB; trace fewer steps", path.string()));
   }
   CodedInputStream in = stream_of(bytes);

@@ -139,7 +139,7 @@ std::vector<std::int64_t> numbers_in(std::string_view list) {
        at = list.find_first_of("0123456789", at)) {
     std::int64_t number = 0;
     const auto [end, error] = std::from_chars(list.data() + at, list.data() + list.size(), number);
-    if (error != std::errc{} || number > score::most_gpus) {
+    if (error != std::errc{} || number > score::max_gpus) {
       return {};
     }
     numbers.push_back(number);
@@ -242,7 +242,7 @@ bool has_its_sizes(const CollectiveCall& call) {
 
 class Collector {
  public:
-  static constexpr std::size_t most_kept = std::size_t{1} << 23U;  // About a gigabyte; a step has 1e5.
+  static constexpr std::size_t max_kept = std::size_t{1} << 23U;  // About a gigabyte; a step has 1e5.
 
   explicit Collector(std::string path) : path_(std::move(path)) {}
 
@@ -261,9 +261,9 @@ class Collector {
       return;
     }
     ++events_;
-    if (hosts_.size() + kernels_.size() + launches_.size() > most_kept) {
+    if (hosts_.size() + kernels_.size() + launches_.size() > max_kept) {
       throw ConfigError(
-          fmt::format("{}: more than {} operators, launches and kernels; trace fewer steps", path_, most_kept));
+          fmt::format("{}: more than {} operators, launches and kernels; trace fewer steps", path_, max_kept));
     }
     static const json nothing = json::object();
     const auto arguments = event.find("args");
@@ -394,11 +394,11 @@ class Collector {
   }
 
   void keep_text(std::size_t letters) {
-    constexpr std::size_t most_text = std::size_t{256} << 20U;
+    constexpr std::size_t max_text = std::size_t{256} << 20U;
     text_ += letters;
-    if (text_ > most_text) {
+    if (text_ > max_text) {
       throw ConfigError(fmt::format("{}: names of operators and groups take more than {} MiB; trace fewer steps", path_,
-                                    most_text >> 20U));
+                                    max_text >> 20U));
     }
   }
 
@@ -434,7 +434,7 @@ class Collector {
   void take_flow(const json& event) {
     const std::optional<std::int64_t> id = whole_in(event, "id");
     const std::optional<double> time = number_in(event, "ts");
-    if (id && time && launches_.size() < most_kept) {
+    if (id && time && launches_.size() < max_kept) {
       launches_.push_back({.correlation = *id,
                            .time = *time,
                            .thread = hosts_.thread(thread_of(event)),
@@ -535,7 +535,7 @@ class Collector {
       ++skipped_["all-to-alls whose splits are uneven, or too many to be listed"];
     } else if (bytes == 0 || call.ranks < 2 || call.sent < 1 || call.received < 1) {
       ++skipped_["collectives without type, size or ranks"];
-    } else if (call.ranks > score::most_gpus || largest > score::most_bytes / bytes || !is_measured_time(time)) {
+    } else if (call.ranks > score::max_gpus || largest > score::max_bytes / bytes || !is_measured_time(time)) {
       ++skipped_["collectives whose size, ranks or time is out of range"];
     } else if (!has_its_sizes(call)) {
       ++skipped_[fmt::format("{} whose elements in and out do not agree with its ranks", collective_named(call.name))];

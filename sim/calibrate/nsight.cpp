@@ -142,7 +142,7 @@ class DatabaseReader {
 
  private:
   static constexpr std::size_t none = HostRanges::none;
-  static constexpr std::size_t most_kept = std::size_t{1} << 22U;  // about a gigabyte
+  static constexpr std::size_t max_kept = std::size_t{1} << 22U;  // about a gigabyte
 
   struct Launch {
     std::int64_t process = 0;
@@ -159,9 +159,9 @@ class DatabaseReader {
   };
 
   void count_row() {
-    if (++rows_ > most_kept) {
+    if (++rows_ > max_kept) {
       throw ConfigError(
-          fmt::format("{}: more than {} ranges, launches and kernels; profile fewer steps", path_.string(), most_kept));
+          fmt::format("{}: more than {} ranges, launches and kernels; profile fewer steps", path_.string(), max_kept));
     }
   }
 
@@ -229,9 +229,9 @@ class DatabaseReader {
     for (const Launch& launch : launches_) {
       processes_.insert(launch.process);
     }
-    constexpr std::size_t most_processes = 1000;  // each process is searched for kernels that do not name theirs
-    if (processes_.size() > most_processes) {
-      throw ConfigError(fmt::format("{}: more than {} processes; profile fewer", path_.string(), most_processes));
+    constexpr std::size_t max_processes = 1000;  // each process is searched for kernels that do not name theirs
+    if (processes_.size() > max_processes) {
+      throw ConfigError(fmt::format("{}: more than {} processes; profile fewer", path_.string(), max_processes));
     }
   }
 

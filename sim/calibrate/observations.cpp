@@ -40,9 +40,9 @@ using score::Row;
 using score::Table;
 
 /// Clocks may rise a little above the clock for which a peak is stated.
-constexpr double most_of_peak = 1.05;
+constexpr double max_of_peak = 1.05;
 /// A sender finishes while buffers on the way are still being emptied, and timers have errors.
-constexpr double most_of_link = 1.25;
+constexpr double max_of_link = 1.25;
 
 class Reader {
  public:
@@ -228,7 +228,7 @@ class Reader {
     const double rate = flops_of(product.size).count / to_seconds(product.time);
     if (base_ != nullptr && base_->accelerator.matrix_units[index]) {
       const FlopsPerSecond peak = base_->accelerator.matrix_units[index]->dense_peak.value;
-      if (rate > most_of_peak * peak.value) {
+      if (rate > max_of_peak * peak.value) {
         seen_.faults.push_back(fmt::format(
             "{}: a GEMM of {} x {} x {} ran at {}, above the peak of {} in {}, {}; check its time, or name another "
             "--base",
@@ -271,8 +271,8 @@ class Reader {
   void read_collective(Row& row, const Table& table) {
     const Column nodes = table.column("nodes");
     const Message message{.op = std::string(row.text(table.column("op"))),
-                          .ranks = row.count(table.column("ngpus"), score::most_gpus),
-                          .nodes = row.has(nodes) ? row.count(nodes, score::most_gpus) : 1,
+                          .ranks = row.count(table.column("ngpus"), score::max_gpus),
+                          .nodes = row.has(nodes) ? row.count(nodes, score::max_gpus) : 1,
                           .bytes = row.size(table.column("bytes")),
                           .time_us = row.microseconds(table.column("time_us")),
                           .place = fmt::format("{}:{}", path_.string(), row.line())};
@@ -285,7 +285,7 @@ class Reader {
     const std::string kernel(row.text(table.column("kernel")));
     const std::optional<AllReduceKernel> framework = score::framework_named(kernel);
     const Message message{.op = std::string(name_of(LinkOp::all_reduce)),
-                          .ranks = row.count(table.column("ngpus"), score::most_gpus),
+                          .ranks = row.count(table.column("ngpus"), score::max_gpus),
                           .bytes = row.size(table.column("bytes")),
                           .time_us = row.microseconds(table.column("time_us")),
                           .place = fmt::format("{}:{}", path_.string(), row.line())};
@@ -297,8 +297,8 @@ class Reader {
   }
 
   void read_exchange(Row& row, const Table& table) {
-    const std::int64_t ranks = row.count(table.column("ngpus"), score::most_gpus);
-    const std::int64_t in_a_node = row.count(table.column("devices_per_node"), score::most_gpus);
+    const std::int64_t ranks = row.count(table.column("ngpus"), score::max_gpus);
+    const std::int64_t in_a_node = row.count(table.column("devices_per_node"), score::max_gpus);
     const Message message{.op = std::string(row.text(table.column("op"))),
                           .ranks = ranks,
                           .nodes = (ranks + in_a_node - 1) / in_a_node,
@@ -419,7 +419,7 @@ class Reader {
   bool is_too_fast(const Message& message, double moved, BytesPerSecond nominal, int links, std::string_view what) {
     const BytesPerSecond rate{moved / (1e-6 * message.time_us)};
     const BytesPerSecond bandwidth_limit{nominal.value * links};
-    if (rate.value <= most_of_link * bandwidth_limit.value) {
+    if (rate.value <= max_of_link * bandwidth_limit.value) {
       return false;
     }
     if (beyond_++ == 0) {
@@ -427,7 +427,7 @@ class Reader {
     }
     seen_.faults.push_back(fmt::format(
         "{}: {} of {} bytes on {} GPUs ran at {}, above {:g} times {} {}, {}; check its time, or name another --base",
-        message.place, message.op, message.bytes, message.ranks, parameter_text(rate), most_of_link, what, base_->name,
+        message.place, message.op, message.bytes, message.ranks, parameter_text(rate), max_of_link, what, base_->name,
         parameter_text(bandwidth_limit)));
     return true;
   }
@@ -443,8 +443,8 @@ class Reader {
 
   /// Returns the number of nodes of a message. A rack whose GPUs share one switch is a single node with many hosts.
   [[nodiscard]] std::int64_t nodes_of(const Message& message) const {
-    constexpr int most_of_a_host = 16;
-    return base_ != nullptr && base_->gpus_per_node > most_of_a_host
+    constexpr int max_of_a_host = 16;
+    return base_ != nullptr && base_->gpus_per_node > max_of_a_host
                ? (message.ranks + base_->gpus_per_node - 1) / base_->gpus_per_node
                : message.nodes;
   }

@@ -92,7 +92,7 @@ const KnownOperator* find_operator(std::string_view name) {
   return match == operators.end() ? nullptr : match;
 }
 
-bool is_extent(std::int64_t size) { return size >= 1 && size <= score::most_extent; }
+bool is_extent(std::int64_t size) { return size >= 1 && size <= score::max_extent; }
 
 /// Returns the product of all dimensions except the last `kept`; 0 if a dimension is missing or out of range.
 std::int64_t rows_of(const Dims& dims, std::size_t kept = 1) {

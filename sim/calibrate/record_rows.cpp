@@ -107,9 +107,9 @@ class RecordRows {
     return *match;
   }
 
-  [[nodiscard]] std::int64_t extent(std::int64_t size) const { return in_range(size, score::most_extent); }
+  [[nodiscard]] std::int64_t extent(std::int64_t size) const { return in_range(size, score::max_extent); }
   [[nodiscard]] Bytes bytes_of(const MicroBenchmark& benchmark) const {
-    return {in_range(benchmark.bytes, score::most_bytes)};
+    return {in_range(benchmark.bytes, score::max_bytes)};
   }
 
   [[nodiscard]] std::int64_t in_range(std::int64_t size, std::int64_t limit) const {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "model/config/choices.h"
-#include "sim/sweep/play_sweep.h"
+#include "sim/sweep/simulate_points.h"
 
 namespace commfuse::sim {
 
@@ -25,7 +25,7 @@ struct Sample {
 /// Returns points spread evenly over the shard. sample_of() simulates them twice and times only the second pass,
 /// because the first pass generates schedules that many points then share.
 std::vector<std::size_t> some_points(const StoreIdentity& identity) {
-  constexpr std::size_t most_points = 64;
+  constexpr std::size_t max_points = 64;
   std::vector<std::size_t> shard_points;
   for (std::size_t point = 0; point < identity.points; ++point) {
     if (belongs_to(identity.shard, point, identity.points)) {
@@ -33,7 +33,7 @@ std::vector<std::size_t> some_points(const StoreIdentity& identity) {
     }
   }
   std::vector<std::size_t> sample;
-  const std::size_t taken = std::min(shard_points.size(), most_points);
+  const std::size_t taken = std::min(shard_points.size(), max_points);
   for (std::size_t i = 0; i < taken; ++i) {
     sample.push_back(shard_points[(2 * i + 1) * shard_points.size() / (2 * taken)]);
   }
@@ -41,12 +41,14 @@ std::vector<std::size_t> some_points(const StoreIdentity& identity) {
 }
 
 Sample sample_of(const PreparedSweep& prepared, const std::vector<std::size_t>& points) {
-  Players players(prepared.library, prepared.identity.kind);
+  SimulatorFactory factory(prepared.library, prepared.identity.kind);
   Sample sample{.points = points.size()};
   StoreWriter store(":memory:", prepared.identity);
   const double empty = static_cast<double>(store.size());
-  const auto play = [&](const TakePoint& take) { play_points(prepared.list, points, players, take, {.threads = 1}); };
-  play([&](const StoredPoint& point) {
+  const auto simulate = [&](const TakePoint& take) {
+    simulate_points(prepared.list, points, factory, take, {.threads = 1});
+  };
+  simulate([&](const StoredPoint& point) {
     store.add(point.point, point.rows);
     for (const StoreRow& row : point.rows) {
       ++sample.rows;
@@ -55,7 +57,7 @@ Sample sample_of(const PreparedSweep& prepared, const std::vector<std::size_t>& 
   });
   sample.bytes = static_cast<double>(store.size()) - empty;
   const auto begun = std::chrono::steady_clock::now();
-  play([](const StoredPoint&) {});
+  simulate([](const StoredPoint&) {});
   sample.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
   return sample;
 }

@@ -99,8 +99,8 @@ std::vector<fs::path> write(const import::Imported& read, const ImportRequest& r
 /// GPUs than a machine may have.
 std::optional<std::string> machine_for(std::int64_t gpus) {
   constexpr std::int64_t gpus_in_node = 8;
-  constexpr std::int64_t most_gpus = 32768;
-  if (gpus > most_gpus) {
+  constexpr std::int64_t max_gpus = 32768;
+  if (gpus > max_gpus) {
     return std::nullopt;
   }
   return fmt::format("dgx-h100-x{}", std::max<std::int64_t>((gpus + gpus_in_node - 1) / gpus_in_node, 2));

@@ -50,7 +50,7 @@ std::string few_rows_of(const calibrate::FittedPart& part) {
 
 std::string summary_of(const calibrate::FittedPart& part) {
   std::string text = fmt::format("{}, from {}\n", part.name, part.source);
-  for (const auto& [words, quality] : {std::pair("fitted", part.fitted), std::pair("held out", part.held_back)}) {
+  for (const auto& [words, quality] : {std::pair("fitted", part.fitted), std::pair("held out", part.held_out)}) {
     if (quality.rows == 0) {
       continue;
     }

@@ -106,8 +106,8 @@ void require_complete(const Readers& readers, const std::string& folder) {
     if (is_there && reader->second->counts().points == reader->second->points_wanted()) {
       continue;
     }
-    constexpr int most_told = 100;
-    if (++count <= most_told) {
+    constexpr int max_listed = 100;
+    if (++count <= max_listed) {
       missing += fmt::format("\n  {}{}", command_for({part, parts}, folder),
                              is_there ? fmt::format("  # has {} of {} points", reader->second->counts().points,
                                                     reader->second->points_wanted())

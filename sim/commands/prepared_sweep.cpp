@@ -29,7 +29,7 @@ Sweep sweep_of(const SweepRequest& request) {
 }  // namespace
 
 PreparedSweep::PreparedSweep(const SweepRequest& request)
-    : sweep(sweep_of(request)), library(library_of(sweep.grid)), list(sweep.grid, most_sweep_points) {
+    : sweep(sweep_of(request)), library(library_of(sweep.grid)), list(sweep.grid, max_sweep_points) {
   if (list.size() == 0) {
     throw ConfigError(fmt::format("{}: no point meets the constraints; loosen one or widen an axis", request.file));
   }

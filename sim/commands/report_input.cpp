@@ -209,7 +209,7 @@ std::vector<reports::FitCheck> fits_of(const std::vector<std::string>& files, co
   for (const calibrate::FittedPart& part : calibration.parts) {
     reports::FitCheck fit{part.name, part.source, {}};
     for (const calibrate::Residual& residual : part.residuals) {
-      fit.residuals.push_back({residual.measured_us, residual.predicted_us, residual.held_back});
+      fit.residuals.push_back({residual.measured_us, residual.predicted_us, residual.held_out});
     }
     if (!fit.residuals.empty()) {
       fits.push_back(std::move(fit));

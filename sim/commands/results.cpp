@@ -40,7 +40,7 @@ using reports::TableNotes;
 
 TableNotes how_to_see_more() { return {.below = "; choose with --columns, or use -o csv"}; }
 
-constexpr std::int64_t most_limit = 1'000'000'000'000;
+constexpr std::int64_t max_limit = 1'000'000'000'000;
 
 struct ResultsRequest {
   std::string file;
@@ -304,7 +304,7 @@ void add_query_flags(CLI::App& command, ResultsRequest& request) {
   command.add_option("--sort-by", request.sort_by, "Columns to sort by; -mfu sorts mfu descending")->type_name("NAMES");
   command.add_option("--limit", request.limit, "Maximum number of rows")
       ->type_name("COUNT")
-      ->check(CLI::Range(std::int64_t{0}, most_limit));
+      ->check(CLI::Range(std::int64_t{0}, max_limit));
   add_output_flags(command, request);
 }
 

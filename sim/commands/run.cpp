@@ -75,7 +75,7 @@ bool is_quick(const Grid& grid) {
 }
 
 /// Simulates the points. Throws ConfigError if a point cannot run, because the user named each of them. Points that
-/// take long are all checked before the first is simulated.
+/// take long are all checked before the first point is simulated.
 RowTable rows_of(const PointList& points, const Library& library, Caller& caller) {
   if (!is_quick(points.grid())) {
     require_all_runnable(points, library);
@@ -168,7 +168,7 @@ class LayerRun {
   LayerRun(Grid grid, Library library, Caller& caller)
       : grid_(std::move(grid)),
         library_(std::move(library)),
-        points_(grid_, most_run_points),
+        points_(grid_, max_run_points),
         rule_(verdict_rule_of(grid_.settings)),
         rows_(rows_of(points_, library_, caller)) {}
   LayerRun(const LayerRun&) = delete;
@@ -246,7 +246,7 @@ Answer run(const RunRequest& request, Caller& caller) {
   }
   fit(grid, *schedules, names_strategies(grid));
   Library library = library_of(grid);
-  const std::size_t count = PointList(grid, most_run_points).size();
+  const std::size_t count = PointList(grid, max_run_points).size();
   if (plays_whole_models(grid)) {
     require_no_drawing(request);
     const std::vector<Settings> points = points_of(grid);
@@ -263,14 +263,14 @@ Answer run(const RunRequest& request, Caller& caller) {
           fmt::format("{}: requires a single point, but there are {}; choose one point, or remove it", flag, count));
     }
   }
-  const auto played = std::make_shared<const LayerRun>(std::move(grid), std::move(library), caller);
-  if (const std::string uncovered = played->uncovered(); !uncovered.empty()) {
+  const auto layer_run = std::make_shared<const LayerRun>(std::move(grid), std::move(library), caller);
+  if (const std::string uncovered = layer_run->uncovered(); !uncovered.empty()) {
     caller.note(for_stderr(uncovered));
   }
   if (!request.trace.empty() || !request.figure.empty()) {
-    draw(request, played->runs(), played->rule(), caller);
+    draw(request, layer_run->runs(), layer_run->rule(), caller);
   }
-  Answer answer = answer_of(played, request);
+  Answer answer = answer_of(layer_run, request);
   for (const std::string& file : {request.trace, request.figure}) {
     if (!file.empty()) {
       answer.files.push_back(file);

@@ -107,11 +107,11 @@ Answer run_lab_file(const std::string& path, const SettingArguments& arguments, 
   options.monte_carlo = monte_carlo_of(run, load_jitter_tables(run.jitter).tables);
   options.faults = load_faults(run.faults);
   options.for_each = for_each_index;
-  LabRun played = run_lab(lab, options);
+  LabRun lab_run = run_lab(lab, options);
   return {.format = std::string(format),
-          .write = [lab = std::move(lab), played = std::move(played)](std::string_view as, const Sink& sink) {
+          .write = [lab = std::move(lab), lab_run = std::move(lab_run)](std::string_view as, const Sink& sink) {
             require_word("--output", as, formats, "format");
-            sink(as == "json" ? json(lab, played) : table(lab, played));
+            sink(as == "json" ? json(lab, lab_run) : table(lab, lab_run));
           }};
 }
 

@@ -27,7 +27,7 @@ namespace commfuse::sim {
 namespace {
 
 /// Larger than the upper limit of any parameter.
-constexpr std::int32_t most_ranks = 1 << 20;
+constexpr std::int32_t max_ranks = 1 << 20;
 
 /// Returns the scopes for which a strategy has schedules.
 std::vector<Scope> scopes_of(const Strategy& strategy) {
@@ -53,7 +53,7 @@ std::string memory_in_words(const Strategy& strategy, const Transformer& model, 
 std::string schedules_in_words(const Strategy& strategy) {
   std::vector<std::string> schedules;
   constexpr std::array products{SiteKind::ag_gemm, SiteKind::gemm_rs};
-  for (const StrategyOptions& options : distinct(strategy, products, strategy.variants({}), most_ranks)) {
+  for (const StrategyOptions& options : distinct(strategy, products, strategy.variants({}), max_ranks)) {
     if (std::string parameters = parameters_of(strategy, products, options); !parameters.empty()) {
       schedules.push_back(std::move(parameters));
     }
@@ -92,16 +92,16 @@ void list() {
 bool selects_a_schedule(const Field& field) { return field.uses.has(Use::schedule); }
 
 void require_few_ranks(std::int32_t ranks, std::string_view use) {
-  constexpr std::int32_t most_ranks = 4096;  // Keeps the tags of exports within 31 bits.
-  if (ranks > most_ranks) {
-    throw ConfigError(fmt::format("{} ranks are too many {}; choose at most {} ranks", ranks, use, most_ranks));
+  constexpr std::int32_t max_ranks = 4096;  // Keeps the tags of exports within 31 bits.
+  if (ranks > max_ranks) {
+    throw ConfigError(fmt::format("{} ranks are too many {}; choose at most {} ranks", ranks, use, max_ranks));
   }
 }
 
-void require_small(const Program& program, std::int64_t most_blocks, std::string_view use) {
-  if (!all_ranks_within(program, most_blocks)) {
+void require_small(const Program& program, std::int64_t max_blocks, std::string_view use) {
+  if (!all_ranks_within(program, max_blocks)) {
     throw ConfigError(fmt::format("{} on {} ranks goes through more than {} blocks, too many {}; choose fewer ranks",
-                                  program.name, program.mesh.ranks(), most_blocks, use));
+                                  program.name, program.mesh.ranks(), max_blocks, use));
   }
 }
 

@@ -25,9 +25,9 @@ bool selects_a_schedule(const Field& field);
 /// Throws ConfigError if there are too many ranks to `use`, as in "to show", because each rank has a separate listing.
 void require_few_ranks(std::int32_t ranks, std::string_view use);
 
-/// Throws ConfigError if the ops of all ranks access more than `most_blocks` blocks. `use` names the action in the
+/// Throws ConfigError if the ops of all ranks access more than `max_blocks` blocks. `use` names the action in the
 /// message, as in "to mutate".
-void require_small(const Program& program, std::int64_t most_blocks, std::string_view use);
+void require_small(const Program& program, std::int64_t max_blocks, std::string_view use);
 
 /// Returns a generated schedule on a mesh of `ranks` ranks.
 Program program_of(Scope scope, bool gated_mlp, std::int32_t ranks, const Strategy& strategy,

@@ -31,8 +31,8 @@ namespace commfuse::sim {
 
 namespace {
 
-constexpr std::int32_t most_ranks_drawn = 8;
-constexpr std::int64_t most_time_scale = 1'000'000;
+constexpr std::int32_t max_ranks_drawn = 8;
+constexpr std::int64_t max_time_scale = 1'000'000;
 
 struct ExportRequest {
   OneScheduleArguments schedule;
@@ -78,9 +78,9 @@ std::int64_t time_scale(const ExportRequest& request) {
     return 1;
   }
   const std::optional<std::int64_t> scale = parse_integer(request.time_scale);
-  if (!scale || *scale < 1 || *scale > most_time_scale) {
+  if (!scale || *scale < 1 || *scale > max_time_scale) {
     throw ConfigError(fmt::format("--time-scale: {} is not a whole number from 1 to {}; write one, such as 1000",
-                                  in_quotes(request.time_scale), most_time_scale));
+                                  in_quotes(request.time_scale), max_time_scale));
   }
   return *scale;
 }
@@ -89,9 +89,9 @@ std::vector<Rank> ranks_shown(const ExportRequest& request, Rank ranks) {
   if (!request.ranks_shown.empty()) {
     return parse_whole_numbers(request.ranks_shown, {.flag = "--ranks-shown", .lowest = 0, .highest = ranks - 1});
   }
-  if (ranks > most_ranks_drawn) {
+  if (ranks > max_ranks_drawn) {
     throw ConfigError(fmt::format("{} ranks are too many for one picture; choose some with --ranks-shown 0..{}", ranks,
-                                  most_ranks_drawn - 1));
+                                  max_ranks_drawn - 1));
   }
   std::vector<Rank> every_rank(static_cast<std::size_t>(ranks));
   std::iota(every_rank.begin(), every_rank.end(), 0);

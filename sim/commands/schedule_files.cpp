@@ -16,7 +16,7 @@ namespace commfuse::sim {
 
 namespace {
 
-constexpr std::int64_t most_elements = std::int64_t{1} << 30;  // Limit of one dimension.
+constexpr std::int64_t max_elements = std::int64_t{1} << 30;  // Limit of one dimension.
 constexpr const char* file_flags = "Schedules from files";
 
 OwnSizes sizes_of(const std::vector<std::string>& texts) {
@@ -26,10 +26,10 @@ OwnSizes sizes_of(const std::vector<std::string>& texts) {
     const std::string name = text.substr(0, equals);
     const std::optional<std::int64_t> elements =
         equals == std::string::npos ? std::nullopt : parse_count(text.substr(equals + 1));
-    if (name.empty() || !elements || *elements < 1 || *elements > most_elements) {
+    if (name.empty() || !elements || *elements < 1 || *elements > max_elements) {
       throw ConfigError(
           fmt::format("--size: {} is not DIMENSION=ELEMENTS with 1 to {} elements; write one, as in experts=64",
-                      in_quotes(text), format_count(most_elements)));
+                      in_quotes(text), format_count(max_elements)));
     }
     if (!sizes.emplace(name, *elements).second) {
       throw ConfigError(fmt::format("--size: {} is given twice; keep one of them", in_quotes(name)));

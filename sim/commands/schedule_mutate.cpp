@@ -68,11 +68,11 @@ class Line {
 /// Throws ConfigError for a file whose ranks together have too many values to keep. The proof of the file may not have
 /// noticed, because a proof for rank 0 can hold for all ranks.
 void require_small_file(const ScheduleFile& file) {
-  if (!all_ranks_within(file.program, most_effort_kept)) {
+  if (!all_ranks_within(file.program, max_effort_kept)) {
     throw ConfigError(
         fmt::format("{}: the ops of all ranks go through more than {} blocks, too many to mutate; cut the dimensions "
                     "into fewer, or use fewer ranks",
-                    file.path.string(), most_effort_kept));
+                    file.path.string(), max_effort_kept));
   }
 }
 
@@ -82,7 +82,7 @@ std::optional<std::vector<Program>> programs_of(const MutateRequest& request) {
   std::vector<Program> programs;
   if (request.files.empty()) {
     for_each_generated(request.choice, [&](Program program) {
-      require_small(program, most_effort_kept, "to mutate");
+      require_small(program, max_effort_kept, "to mutate");
       programs.push_back(std::move(program));
     });
     return programs;

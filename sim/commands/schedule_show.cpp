@@ -42,7 +42,7 @@ struct ShowRequest {
 void print(const Program& program, const std::string& form) {
   if (form == "steps") {
     require_few_ranks(program.mesh.ranks(), "to show step by step");
-    require_small(program, most_effort_shown, "to show step by step");
+    require_small(program, max_effort_shown, "to show step by step");
   }
   fmt::print("{}", form == "yaml" ? to_text(program) : broken_lines(step_table(program) + "\n", terminal_width()));
 }

@@ -21,7 +21,7 @@ namespace commfuse::sim {
 
 namespace {
 
-constexpr std::int64_t most_gpus = std::int64_t{1} << 20;
+constexpr std::int64_t max_gpus = std::int64_t{1} << 20;
 
 bool is_given(const Settings& settings, std::string_view key) {
   return settings.at(*find_field(key)).origin.source != Source::preset;
@@ -33,9 +33,9 @@ void put(Settings& settings, std::string_view key, std::string text) {
 
 std::int64_t count_of(const std::string& text) {
   const std::optional<std::int64_t> gpus = parse_count(text);
-  if (!gpus || *gpus < 1 || *gpus > most_gpus) {
+  if (!gpus || *gpus < 1 || *gpus > max_gpus) {
     throw ConfigError(fmt::format("--gpus: '{}' is not a whole number from 1 to {}; write one, such as 64", text,
-                                  format_count(most_gpus)));
+                                  format_count(max_gpus)));
   }
   return *gpus;
 }

@@ -32,9 +32,9 @@ struct Again {
   Prediction prediction;
 };
 
-std::vector<Again> played_again(const Point& point, std::span<const ResultRow> rows, Implementations implementations,
-                                Predictor& predictor) {
-  std::vector<Again> played;
+std::vector<Again> simulated_again(const Point& point, std::span<const ResultRow> rows, Implementations implementations,
+                                   Predictor& predictor) {
+  std::vector<Again> simulated;
   const auto ideal = std::make_shared<const Point>(point);
   for (const ResultRow& row : rows) {
     const Implementation* implementation = implementation_of(row, implementations);
@@ -49,21 +49,21 @@ std::vector<Again> played_again(const Point& point, std::span<const ResultRow> r
     Prediction prediction = predictor.predict(*priced, *strategy, row.options);
     if (prediction.structure->digest == row.schedule_sha256 &&
         prediction.analysis.critical.makespan == row.analysis.critical.makespan) {
-      played.push_back({&row, priced, std::move(prediction)});
+      simulated.push_back({&row, priced, std::move(prediction)});
     }
   }
-  return played;
+  return simulated;
 }
 
 Duration makespan_of(const Again& again) { return again.prediction.analysis.critical.makespan; }
 
 /// Returns as many rows as a figure has room for, in their order: serial and the fastest rows. Together with
 /// implementations, only the fastest ideal schedule is shown.
-std::vector<ResultRow> shown_rows(const std::vector<Again>& played) {
+std::vector<ResultRow> shown_rows(const std::vector<Again>& simulated) {
   const bool has_implementations =
-      std::ranges::any_of(played, [](const Again& again) { return !again.row->implements.empty(); });
+      std::ranges::any_of(simulated, [](const Again& again) { return !again.row->implements.empty(); });
   std::vector<const Again*> order;
-  for (const Again& again : played) {
+  for (const Again& again : simulated) {
     order.push_back(&again);
   }
   std::ranges::stable_sort(order, {}, [](const Again* again) { return makespan_of(*again); });
@@ -90,7 +90,7 @@ std::vector<ResultRow> shown_rows(const std::vector<Again>& played) {
     }
   }
   std::vector<ResultRow> rows;
-  for (const Again& again : played) {
+  for (const Again& again : simulated) {
     if (std::ranges::find(kept, &again) != kept.end()) {
       rows.push_back(*again.row);
     }
@@ -202,10 +202,10 @@ reports::Roofline roofline_of(const Point& point, const std::vector<const Again*
 reports::PointStudy study_of(const Point& point, std::span<const ResultRow> rows, Implementations implementations) {
   StructureCache structures;
   Predictor predictor(structures);
-  const std::vector<Again> played = played_again(point, rows, implementations, predictor);
-  const std::vector<const Again*> ranking = ranking_of(played, rows);
+  const std::vector<Again> simulated = simulated_again(point, rows, implementations, predictor);
+  const std::vector<const Again*> ranking = ranking_of(simulated, rows);
   reports::PointStudy study{
-      .runs = traced(point, shown_rows(played), {.implementations = implementations}, {structures, predictor})};
+      .runs = traced(point, shown_rows(simulated), {.implementations = implementations}, {structures, predictor})};
   if (ranking.empty()) {
     return study;
   }

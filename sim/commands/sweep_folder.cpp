@@ -51,8 +51,8 @@ fs::path nearest_existing(fs::path path) {
   return path;
 }
 
-/// Returns up to `most_bytes` bytes from the beginning of a file; nothing if the file does not exist.
-std::optional<std::string> beginning_of(const fs::path& path, std::size_t most_bytes) {
+/// Returns up to `max_bytes` bytes from the beginning of a file; nothing if the file does not exist.
+std::optional<std::string> beginning_of(const fs::path& path, std::size_t max_bytes) {
   std::error_code ignored;
   const fs::file_status status = fs::status(path, ignored);
   if (!fs::exists(status)) {
@@ -62,7 +62,7 @@ std::optional<std::string> beginning_of(const fs::path& path, std::size_t most_b
     throw ConfigError(
         fmt::format("--out: {} is not a regular file; remove it, or choose another folder", path.string()));
   }
-  std::string text(most_bytes, '\0');
+  std::string text(max_bytes, '\0');
   std::ifstream in(path, std::ios::binary);
   in.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(in.gcount()));

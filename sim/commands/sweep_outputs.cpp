@@ -89,7 +89,7 @@ std::vector<StepRow> step_results(StoreReader& store) {
 }
 
 std::string report_of(const Sweep& sweep, const LayerResults& results) {
-  const PointList list(sweep.grid, most_sweep_points);
+  const PointList list(sweep.grid, max_sweep_points);
   PointCursor cursor(list);
   return reports::html_report(report_input(sweep.title, RowTable(results.rows),
                                            fmt::format("commfuse-sim sweep {} --out FOLDER", settings_file),
@@ -132,20 +132,20 @@ std::vector<OutputFile> tables_of(const Sweep& sweep, StoreReader& store) {
 }
 
 /// Notes how to make the report. A report of some hundred thousand rows takes seconds, so it is made only on request.
-void say_report_is_missing(const StoreReader& store, Caller& caller) {
+void note_missing_report(const StoreReader& store, Caller& caller) {
   const std::filesystem::path folder = store.path().parent_path();
   caller.note(
       fmt::format("no report.html: {} rows exceed the limit of {}; write it with commfuse-sim report {} --out {}\n",
-                  store.counts().rows, most_rows_shown, folder.string(), (folder / "report.html").string()));
+                  store.counts().rows, max_rows_shown, folder.string(), (folder / "report.html").string()));
 }
 
 void report_missing_outputs(const Sweep& sweep, const StoreReader& store, Caller& caller) {
   const std::size_t rows = store.counts().rows;
   if (sweep.writes("report")) {
-    say_report_is_missing(store, caller);
+    note_missing_report(store, caller);
   }
   if (sweep.writes("map")) {
-    caller.note(fmt::format("no map: {1} rows exceed the limit of {0}; narrow the sweep\n", most_rows_shown, rows));
+    caller.note(fmt::format("no map: {1} rows exceed the limit of {0}; narrow the sweep\n", max_rows_shown, rows));
   }
 }
 
@@ -193,7 +193,7 @@ reports::ModelWords words_on(std::span<const Row> rows, const NameOf& name_of) {
 Answer outputs_of_layers(const Sweep& sweep, StoreReader& store, const SweepFolder& folder, Caller& caller) {
   std::vector<OutputFile> files = tables_of(sweep, store);
   Answer answer{.code = code_of(store), .layers = layers_in(store)};
-  if (store.counts().rows > most_rows_shown) {
+  if (store.counts().rows > max_rows_shown) {
     folder.write(files);
     report_missing_outputs(sweep, store, caller);
     answer.write = layer_writer(store, [text = summary_of(store)](std::string_view /*format*/) { return text; });
@@ -222,7 +222,7 @@ Answer outputs_of_models(const Sweep& sweep, StoreReader& store, const SweepFold
   const auto results = std::make_shared<const std::vector<StepRow>>(step_results(store));
   const std::vector<StepRow>& rows = *results;
   std::vector<OutputFile> files = tables_of(sweep, store);
-  const bool is_small = rows.size() <= most_rows_shown;
+  const bool is_small = rows.size() <= max_rows_shown;
   if (sweep.writes("report") && is_small) {
     files.push_back(file_of("report.html", report_of(sweep, rows)));
   }
@@ -231,7 +231,7 @@ Answer outputs_of_models(const Sweep& sweep, StoreReader& store, const SweepFold
   }
   folder.write(files);
   if (sweep.writes("report") && !is_small) {
-    say_report_is_missing(store, caller);
+    note_missing_report(store, caller);
   }
   if (const std::string warnings = warnings_once(rows); !warnings.empty()) {
     caller.note(warnings);

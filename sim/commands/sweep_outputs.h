@@ -14,7 +14,7 @@ namespace commfuse::sim {
 
 /// Largest number of rows for which a sweep makes a table, a report or a map by default. These outputs are for people,
 /// and are built in memory.
-inline constexpr std::size_t most_rows_shown = 20'000;
+inline constexpr std::size_t max_rows_shown = 20'000;
 
 /// Throws ConfigError for a format that a sweep of this kind does not support.
 void require_format(StoreKind kind, std::string_view format);

@@ -23,9 +23,9 @@
 #include "sim/commands/sweep_outputs.h"
 #include "sim/commands/uncovered.h"
 #include "sim/sweep/handout.h"
-#include "sim/sweep/play_sweep.h"
 #include "sim/sweep/point_team.h"
 #include "sim/sweep/progress.h"
+#include "sim/sweep/simulate_points.h"
 
 namespace commfuse::sim {
 
@@ -88,7 +88,7 @@ StoreCounts fill(const PreparedSweep& prepared, const SweepRequest& request, Sto
   const std::vector<std::size_t> points = points_left(prepared.identity, store);
   Progress progress(progress_form(request.progress, watched.caller.shows_bars()), points.size(), clock_from_now(),
                     [&](const std::string& text) { watched.caller.progress(text); });
-  Players players(prepared.library, prepared.identity.kind);
+  SimulatorFactory factory(prepared.library, prepared.identity.kind);
   StoreFiller filler(store);
   const TakePoint take = [&](const StoredPoint& point) {
     filler.take(point);
@@ -100,10 +100,10 @@ StoreCounts fill(const PreparedSweep& prepared, const SweepRequest& request, Sto
     if (const std::string warning = warning_of_bound_threads(threads, cores_of_this_process()); !warning.empty()) {
       watched.caller.note(warning);
     }
-    lead(*world, {prepared.identity.digest, &prepared.list, &players, threads}, points, take, &watched.stop);
+    lead(*world, {prepared.identity.digest, &prepared.list, &factory, threads}, points, take, &watched.stop);
   } else {
-    play_points(prepared.list, points, players, take,
-                {.threads = choices_of(prepared.sweep.grid.settings).threads, .stop = &watched.stop});
+    simulate_points(prepared.list, points, factory, take,
+                    {.threads = choices_of(prepared.sweep.grid.settings).threads, .stop = &watched.stop});
   }
   filler.finish();
   progress.end();
@@ -195,13 +195,13 @@ Answer run_leader(const SweepRequest& request, World& world, const Watched& watc
 
 Answer run_follower(const SweepRequest& request, World& world, const Watched& watched) {
   std::optional<PreparedSweep> prepared;
-  std::optional<Players> players;
+  std::optional<SimulatorFactory> factory;
   follow(
       world,
       [&] {
         prepared.emplace(request);
-        players.emplace(prepared->library, prepared->identity.kind);
-        return SharedSweep{prepared->identity.digest, &prepared->list, &*players, threads_among_processes(*prepared)};
+        factory.emplace(prepared->library, prepared->identity.kind);
+        return SharedSweep{prepared->identity.digest, &prepared->list, &*factory, threads_among_processes(*prepared)};
       },
       &watched.stop);
   world.close();

@@ -9,8 +9,8 @@ namespace commfuse::sim {
 
 namespace {
 
-reports::TracedRun play(const Point& point, const ResultRow& row, const Structure& structure, const Sizes& sizes,
-                        Predictor& predictor) {
+reports::TracedRun traced_run(const Point& point, const ResultRow& row, const Structure& structure, const Sizes& sizes,
+                              Predictor& predictor) {
   reports::TracedRun run{.row = row,
                          .program = structure.plan.lowered.program,
                          .timeline = predictor.timeline(point, structure, sizes),
@@ -25,7 +25,7 @@ reports::TracedRun play(const Point& point, const ResultRow& row, const Structur
 }  // namespace
 
 std::vector<reports::TracedRun> traced(const Point& point, std::span<const ResultRow> rows, const Beside& beside,
-                                       Player player) {
+                                       TracingTools tools) {
   std::vector<reports::TracedRun> runs;
   for (const ResultRow& row : rows) {
     const Implementation* implementation = implementation_of(row, beside.implementations);
@@ -36,15 +36,15 @@ std::vector<reports::TracedRun> traced(const Point& point, std::span<const Resul
       return hand_written.structure.digest == row.schedule_sha256;
     });
     if (implementation == nullptr && file != beside.files.end()) {
-      runs.push_back(play(point, row, file->structure, sizes_at(*file, point), player.predictor));
+      runs.push_back(traced_run(point, row, file->structure, sizes_at(*file, point), tools.predictor));
       continue;
     }
     const Strategy* strategy = implementation == nullptr ? find_strategy(row.strategy) : implementation->strategy;
     const Structure& structure =
-        player.structures.get({point.scope, point.model.gated_mlp, point.ranks, strategy, row.options});
+        tools.structures.get({point.scope, point.model.gated_mlp, point.ranks, strategy, row.options});
     const Sizes sizes = bind_sizes(structure.program(), quantities_of(point.model, point.load(), point.ranks));
-    runs.push_back(play(implementation == nullptr ? point : priced_as(point, *implementation), row, structure, sizes,
-                        player.predictor));
+    runs.push_back(traced_run(implementation == nullptr ? point : priced_as(point, *implementation), row, structure,
+                              sizes, tools.predictor));
   }
   return runs;
 }

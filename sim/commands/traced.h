@@ -11,7 +11,7 @@
 namespace commfuse::sim {
 
 /// Simulates rows again. `predictor` takes its schedules from `structures`.
-struct Player {
+struct TracingTools {
   StructureCache& structures;
   Predictor& predictor;
 };
@@ -24,7 +24,7 @@ struct Beside {
 
 /// Returns one run for each row with a result. `rows` must be the rows of `point`.
 std::vector<reports::TracedRun> traced(const Point& point, std::span<const ResultRow> rows, const Beside& beside,
-                                       Player player);
+                                       TracingTools tools);
 /// Same as above, with a new cache and predictor.
 std::vector<reports::TracedRun> traced(const Point& point, std::span<const ResultRow> rows, const Beside& beside = {});
 

@@ -35,7 +35,7 @@ namespace commfuse::sim {
 namespace {
 
 constexpr std::size_t usual_samples = 10'000;  // Per site; a p99 needs more samples than the 1,000 of `run`.
-constexpr std::int64_t most_gpus = std::int64_t{1} << 20;
+constexpr std::int64_t max_gpus = std::int64_t{1} << 20;
 
 struct TuneRequest {
   SettingArguments settings;
@@ -81,9 +81,9 @@ std::int64_t gpus_of(const TuneRequest& request, const Machine& machine) {
     return total_gpus(machine);
   }
   const std::optional<std::int64_t> gpus = parse_count(request.gpus);
-  if (!gpus || *gpus < 1 || *gpus > most_gpus) {
+  if (!gpus || *gpus < 1 || *gpus > max_gpus) {
     throw ConfigError(fmt::format("--gpus: '{}' is not a whole number from 1 to {}; write one, such as 1024",
-                                  request.gpus, format_count(most_gpus)));
+                                  request.gpus, format_count(max_gpus)));
   }
   return *gpus;
 }
@@ -109,7 +109,7 @@ std::optional<StepEvidence> evidence_for(const TuneRequest& request, const Setti
         "--measured-step requires --uncertainty on, to know how far it applies to other settings; remove one of them");
   }
   StepEvidence evidence = evidence_of(*measured);
-  require_told_of(hardware, evidence);
+  require_matching_evidence(hardware, evidence);
   return evidence;
 }
 

@@ -36,7 +36,7 @@ namespace {
 struct WhyRequest {
   SettingArguments settings;
   std::string format = "text";
-  std::string most_parameters = "12";
+  std::string max_parameters = "12";
 };
 
 /// Returns the number of parameters to print.
@@ -77,7 +77,7 @@ const ResultRow& fastest(const std::vector<ResultRow>& rows) {
 int why(const WhyRequest& request) {
   constexpr std::array<std::string_view, 2> formats{"text", "json"};
   require_word("--output", request.format, formats, "format");
-  const std::size_t most_parameters = parameter_count_of(request.most_parameters);
+  const std::size_t max_parameters = parameter_count_of(request.max_parameters);
   const Settings settings = settings_of(request.settings);
   Library library;
   library.load(settings);
@@ -94,8 +94,8 @@ int why(const WhyRequest& request) {
   explanation.row = row;
   explanation.verdict = rows.size() > 1 ? reports::verdict(rows, verdict_rule_of(settings)) : std::string{};
   fmt::print(stderr, "{}", for_stderr(uncovered_in_words(settings, library)));
-  fmt::print("{}", request.format == "json" ? reports::why_json(explanation)
-                                            : reports::why_text(explanation, most_parameters));
+  fmt::print(
+      "{}", request.format == "json" ? reports::why_json(explanation) : reports::why_text(explanation, max_parameters));
   return exit_code::done;
 }
 
@@ -112,7 +112,7 @@ void add_why(CLI::App& app, int& status) {
                            ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast),
                        {"text", "json"}));
     usual(command
-              .add_option("--most", request->most_parameters,
+              .add_option("--most", request->max_parameters,
                           "text: number of parameters to list, largest sensitivity first")
               ->group("Grid and output")
               ->type_name("COUNT")

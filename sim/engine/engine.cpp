@@ -36,7 +36,7 @@ void Engine::run(const Plan& plan, const Costs& costs, Recorder& recorder, const
     fluid_.start(*options.fluid, faults_, lanes_, slots_.size());
   }
   prepare();
-  fluid_on_ ? play_fluid() : play();
+  fluid_on_ ? run_fluid() : run_static();
   require_all_ended();
 }
 
@@ -50,7 +50,7 @@ void Engine::fold(const EngineOptions& options) {
   mesh_ = *fold;
 }
 
-void Engine::play() {
+void Engine::run_static() {
   TimedEvent event;
   while (queue_.pop(event)) {
     now_ = event.when;
@@ -59,7 +59,7 @@ void Engine::play() {
 }
 
 /// Speeds change once everything that happens at one instant is done.
-void Engine::play_fluid() {
+void Engine::run_fluid() {
   fluid_.settle(now_, queue_);
   while (const std::optional<std::int64_t> next = queue_.next()) {
     now_ = *next;
@@ -80,7 +80,7 @@ void Engine::play_fluid() {
 void Engine::prepare() {
   const auto ranks = static_cast<std::size_t>(mesh_.ranks);
   check(belongs(*costs_, *program_, ranks), "costs belong to the program");
-  check(program_->lanes.size() * ranks < EventQueue::most_slots, "a run has fewer than 2^29 lanes over all ranks");
+  check(program_->lanes.size() * ranks < EventQueue::max_slots, "a run has fewer than 2^29 lanes over all ranks");
   now_ = 0;
   add_up_issue_costs();
   recorder_->start(mesh_.ranks);

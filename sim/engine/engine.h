@@ -65,8 +65,8 @@ class Engine {
 
   void fold(const EngineOptions& options);
   void prepare();
-  void play();
-  void play_fluid();
+  void run_static();
+  void run_fluid();
   void add_up_issue_costs();
   void handle(const TimedEvent& event);
   void try_head(std::uint32_t slot);

@@ -65,7 +65,7 @@ class EventRun {
 /// order of time are kept in the run of their lane, the rest in a heap.
 class EventQueue {
  public:
-  static constexpr std::uint32_t most_slots = 1U << 29;
+  static constexpr std::uint32_t max_slots = 1U << 29;
 
   /// Removes all events and keeps the memory.
   void start(std::optional<std::uint64_t> shuffle_ties) {

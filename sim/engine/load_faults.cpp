@@ -15,11 +15,11 @@ namespace commfuse {
 namespace {
 
 constexpr Range<double> factor_range{1.0, 1e6};
-constexpr std::int64_t most_rank = 1 << 20;
+constexpr std::int64_t max_rank = 1 << 20;
 
 std::optional<Rank> parse_rank(std::string_view text) {
   const std::optional<std::int64_t> rank = parse_count(text);
-  return rank && *rank >= 0 && *rank < most_rank ? std::optional(static_cast<Rank>(*rank)) : std::nullopt;
+  return rank && *rank >= 0 && *rank < max_rank ? std::optional(static_cast<Rank>(*rank)) : std::nullopt;
 }
 
 std::optional<RankPair> parse_pair(std::string_view text) {

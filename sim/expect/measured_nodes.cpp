@@ -71,10 +71,10 @@ void read_rows(const score::Table& table, const std::string& stem, score::KnownM
     score::Row row(table, i);
     const std::optional<LinkOp> what = link_op_named(row.text(op));
     Message message{
-        .op = what.value_or(LinkOp::all_gather), .gpus = row.count(gpus, score::most_gpus), .bytes = {row.size(bytes)}};
+        .op = what.value_or(LinkOp::all_gather), .gpus = row.count(gpus, score::max_gpus), .bytes = {row.size(bytes)}};
     const double us = row.microseconds(time);
     const std::int64_t in_a_node = known.machine->gpus_per_node;
-    message.nodes = row.has(nodes) ? row.count(nodes, score::most_gpus) : (message.gpus + in_a_node - 1) / in_a_node;
+    message.nodes = row.has(nodes) ? row.count(nodes, score::max_gpus) : (message.gpus + in_a_node - 1) / in_a_node;
     const score::FoundMachine machine =
         machines.over_nodes(*known.machine, static_cast<int>(message.nodes), table.comment("hardware"));
     if (!row.is_sound() || !what || machine.machine == nullptr || message.bytes.count == 0 ||

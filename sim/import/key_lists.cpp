@@ -84,7 +84,7 @@ void note_unknown(const std::vector<std::string>& unknown, std::vector<std::stri
 void note_unread(const KeyedFile& file, const KeyLists& lists, std::vector<std::string>& notes,
                  std::string_view (*name_of)(std::string_view key)) {
   std::vector<std::string> unknown;
-  constexpr std::size_t most_compared = 200;  // A hostile file may have a hundred thousand keys.
+  constexpr std::size_t max_compared = 200;  // A hostile file may have a hundred thousand keys.
   for (const auto& [key, entry] : file.entries()) {
     const std::string_view name = name_of(key);
     if (file.is_asked(key) || entry.kind == EntryKind::null) {
@@ -100,7 +100,7 @@ void note_unread(const KeyedFile& file, const KeyLists& lists, std::vector<std::
     if (!why_irrelevant(lists.irrelevant, name).empty()) {
       continue;
     }
-    const std::optional<std::string> meant = unknown.size() < most_compared ? slip_of(file, key) : std::nullopt;
+    const std::optional<std::string> meant = unknown.size() < max_compared ? slip_of(file, key) : std::nullopt;
     if (meant) {
       notes.push_back(
           fmt::format("{}: {} is unknown and ignored; did you mean '{}'?", entry.where, in_quotes(key), *meant));

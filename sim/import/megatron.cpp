@@ -395,9 +395,9 @@ std::vector<std::string> flags_in_branches(const std::vector<ShellWord>& words) 
 }
 
 void remember(const std::string& flag, const std::string& value, Repeats& repeats) {
-  constexpr std::size_t most_values = 8;
+  constexpr std::size_t max_values = 8;
   std::vector<std::string>& values = repeats[flag];
-  if (values.size() < most_values && std::ranges::find(values, value) == values.end()) {
+  if (values.size() < max_values && std::ranges::find(values, value) == values.end()) {
     values.push_back(value);
   }
 }

@@ -118,7 +118,7 @@ class Splitter {
 };
 
 /// Each level reads its input once, so a small number of levels keeps the work proportional to the size of the text.
-constexpr int most_levels = 8;
+constexpr int max_levels = 8;
 
 /// A text to split, and the line on which it begins.
 struct TextAtLine {
@@ -131,9 +131,9 @@ void add_words(const TextAtLine& from, int level, std::vector<ShellWord>& words)
   for (const ShellWord& word : splitter.words()) {
     const Assigned said = assigned(word.text);
     const bool is_pair = word.text.starts_with("--") && word.text.find_first_of(" \t\n") != std::string::npos;
-    if (level < most_levels && is_pair) {  // "--flag value" in an array that is expanded without quotes
+    if (level < max_levels && is_pair) {  // "--flag value" in an array that is expanded without quotes
       add_words({word.text, word.line}, level + 1, words);
-    } else if (level < most_levels && !said.name.empty() && said.value.find("--") != std::string_view::npos) {
+    } else if (level < max_levels && !said.name.empty() && said.value.find("--") != std::string_view::npos) {
       add_words({said.value, word.line}, level + 1, words);
     } else {
       words.push_back(word);
@@ -284,8 +284,8 @@ Variables assignments(const std::vector<ShellWord>& words) {
 }
 
 std::vector<Reassigned> reassigned(std::string_view text) {
-  constexpr std::size_t most_values = 8;
-  constexpr std::size_t most_names = 50;  // bounds the work: the whole text is searched for each name
+  constexpr std::size_t max_values = 8;
+  constexpr std::size_t max_names = 50;  // bounds the work: the whole text is searched for each name
   Splitter splitter(text, 1);
   const std::vector<ShellWord>& words = splitter.words();
   std::map<std::string_view, std::vector<std::string>> values;
@@ -298,14 +298,14 @@ std::vector<Reassigned> reassigned(std::string_view text) {
       continue;
     }
     std::vector<std::string>& known = values[said.name];
-    if (known.size() < most_values && std::ranges::find(known, value) == known.end()) {
+    if (known.size() < max_values && std::ranges::find(known, value) == known.end()) {
       known.push_back(value);
     }
   }
   std::vector<Reassigned> reassigned_names;
   std::size_t looked_for = 0;
   for (auto& [name, known] : values) {
-    if (known.size() > 1 && looked_for++ < most_names && uses(text, name)) {
+    if (known.size() > 1 && looked_for++ < max_names && uses(text, name)) {
       const bool holds_flags = std::ranges::any_of(known, &has_flag);
       reassigned_names.push_back({std::string(name), std::move(known), holds_flags});
     }

@@ -120,20 +120,20 @@ void require_in_range(const LabWorkload& lab) {
 
 /// Refuses runs whose times per op and rank would not fit in memory.
 void require_kept(const LabWorkload& lab, double ops, bool jitter) {
-  constexpr double most_bytes = 1e9;
+  constexpr double max_bytes = 1e9;
   constexpr double sampled_bytes = 80.0;  // per op and rank: its draw, its time, and the path through it
   const double bytes = ops * (jitter ? sampled_bytes : static_cast<double>(sizeof(Duration)));
-  if (bytes > most_bytes) {
+  if (bytes > max_bytes) {
     throw ConfigError(fmt::format(
         "{}: {} over {} ranks {} of each of {:.0f} ops, {:.1f} GB, and the limit is {:.0f} GB; choose fewer ranks",
         in_quotes(lab.name), jitter ? "jitter" : "tiles of random length", lab.ranks,
-        jitter ? "keeps the times" : "keep the time", ops, bytes / 1e9, most_bytes / 1e9));
+        jitter ? "keeps the times" : "keep the time", ops, bytes / 1e9, max_bytes / 1e9));
   }
 }
 
 /// Limits the number of ops. With symmetry, only one rank is simulated, which is cheap at any number of ranks.
 void require_few_ops(const LabWorkload& lab, const LabOptions& options, const Program& program) {
-  constexpr double most_played = 17179869184.0;  // 2^34 ops take some minutes
+  constexpr double max_simulated = 17179869184.0;  // 2^34 ops take some minutes
   const double ops = static_cast<double>(program.ops.size()) * lab.ranks;
   const bool jitter = options.monte_carlo.jitter != nullptr;
   const bool random = lab.longest_tile > lab.shortest_tile;
@@ -141,11 +141,11 @@ void require_few_ops(const LabWorkload& lab, const LabOptions& options, const Pr
     require_kept(lab, ops, jitter);
   }
   const bool by_engine = options.simulation.evaluator == Evaluator::engine || options.faults;
-  if ((by_engine || !options.simulation.symmetry) && ops > most_played) {
+  if ((by_engine || !options.simulation.symmetry) && ops > max_simulated) {
     throw ConfigError(
         fmt::format("{}: {} ranks simulated individually have more than {:.0f} ops; choose fewer ranks, or simulate "
                     "one rank for all",
-                    in_quotes(lab.name), lab.ranks, most_played));
+                    in_quotes(lab.name), lab.ranks, max_simulated));
   }
 }
 

@@ -17,7 +17,7 @@
 namespace commfuse {
 
 inline constexpr std::string_view lab_schema = "commfuse.lab/1";
-inline constexpr std::int32_t most_lab_ranks = 1 << 20;
+inline constexpr std::int32_t max_lab_ranks = 1 << 20;
 
 enum class LabPattern : std::uint8_t {
   all_gather,  ///< P - 1 steps: each rank passes the chunk that it received last on to the next rank

@@ -49,7 +49,7 @@ LabWorkload load_lab(const std::string& path) {
   LabWorkload lab;
   lab.name = map.text("name");
   lab.pattern = read_pattern(map);
-  lab.ranks = static_cast<std::int32_t>(map.count("ranks", {1, most_lab_ranks}));
+  lab.ranks = static_cast<std::int32_t>(map.count("ranks", {1, max_lab_ranks}));
   lab.chunk = map.size("chunk");
   lab.rate = map.bandwidth("rate");
   lab.latency = map.duration("latency");

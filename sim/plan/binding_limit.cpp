@@ -100,9 +100,9 @@ std::vector<CapacityRun> those(const std::vector<CapacityRun>& runs, const Keeps
 }  // namespace
 
 std::string binding_limit(const PlanFile& file, const CapacityKind& kind, const LayoutSearch& search,
-                          std::int64_t most_gpus) {
+                          std::int64_t max_gpus) {
   if (kind.runs.empty()) {
-    return no_layout(file, kind, search, most_gpus);
+    return no_layout(file, kind, search, max_gpus);
   }
   if (const CapacityRun& shortest = least(kind.runs, days_of); shortest.goodput.value < least_goodput) {
     return failures_bind(file, shortest);
@@ -124,7 +124,7 @@ std::string binding_limit(const PlanFile& file, const CapacityKind& kind, const 
     const CapacityRun shortest = least(left, days_of);
     left = those(left, [&](const CapacityRun& run) { return days_of(run) <= allowed; });
     if (left.empty()) {
-      return deadline_binds(file, kind, shortest, most_gpus);
+      return deadline_binds(file, kind, shortest, max_gpus);
     }
   }
   if (file.budget) {

@@ -18,9 +18,9 @@ namespace commfuse {
 
 namespace {
 
-constexpr std::size_t most_doubts = 6;
+constexpr std::size_t max_doubts = 6;
 
-std::int64_t most_gpus(const PlanFile& file, const GpuOffer& offer) {
+std::int64_t max_gpus(const PlanFile& file, const GpuOffer& offer) {
   if (!file.power || !offer.power) {
     return offer.available;
   }
@@ -129,13 +129,13 @@ KindPlanner::KindPlanner(const PlanFile& file, const GpuOffer& offer, const Tran
       offer_(offer),
       structures_(structures),
       model_error_(model_error_of(file, model, terms)),
-      most_gpus_(most_gpus(file, offer)),
+      max_gpus_(max_gpus(file, offer)),
       machine_(machine_for(offer)),
       search_(model, machine_, structures, terms) {}
 
 void KindPlanner::look_at_counts() {
   const std::vector<const Strategy*> strategies = search_.terms().strategies();
-  for (const std::int64_t gpus : search_.counts(most_gpus_)) {
+  for (const std::int64_t gpus : search_.counts(max_gpus_)) {
     if (const std::optional<FoundLayout> layout = search_.fastest(gpus, strategies)) {
       layouts_.push_back(*layout);
     }
@@ -273,7 +273,7 @@ CapacityKind KindPlanner::plan(const StepEvidence* evidence) {
     } else {
       add_errors(kind);
     }
-    kind.doubts.resize(std::min(kind.doubts.size(), most_doubts));
+    kind.doubts.resize(std::min(kind.doubts.size(), max_doubts));
   }
   const SearchTally& tally = search_.tally();
   kind.layouts = tally.layouts;
@@ -282,7 +282,7 @@ CapacityKind KindPlanner::plan(const StepEvidence* evidence) {
   if (!kind.answer) {
     kind.sites.clear();
     kind.single.clear();
-    kind.reason = binding_limit(file_, kind, search_, most_gpus_);
+    kind.reason = binding_limit(file_, kind, search_, max_gpus_);
   }
   return kind;
 }

@@ -50,7 +50,7 @@ class KindPlanner {
   [[nodiscard]] const PlanFile& file() const { return file_; }
   [[nodiscard]] const GpuOffer& offer() const { return offer_; }
   [[nodiscard]] StructureCache& structures() const { return structures_; }
-  [[nodiscard]] std::int64_t gpu_limit() const { return most_gpus_; }
+  [[nodiscard]] std::int64_t gpu_limit() const { return max_gpus_; }
 
  private:
   [[nodiscard]] CapacityKind offered() const;
@@ -63,8 +63,8 @@ class KindPlanner {
   const PlanFile& file_;
   const GpuOffer& offer_;
   StructureCache& structures_;
-  double model_error_;      ///< Relative error of a step without the errors of the machine's parameters.
-  std::int64_t most_gpus_;  ///< GPUs that are available and within the power limit.
+  double model_error_;     ///< Relative error of a step without the errors of the machine's parameters.
+  std::int64_t max_gpus_;  ///< GPUs that are available and within the power limit.
   Machine machine_;
   LayoutSearch search_;
   std::vector<FoundLayout> layouts_;            ///< In ascending order of GPUs.

@@ -18,7 +18,7 @@ namespace commfuse {
 
 namespace {
 
-constexpr std::size_t most_values = 10'000;
+constexpr std::size_t max_values = 10'000;
 constexpr std::string_view how_to_write = "write a list or a range, as in 2,4,8 or 1K..128K or 4K..16K+4K";
 
 /// A range first..last that steps by addition or multiplication.
@@ -66,8 +66,8 @@ std::vector<std::string> expand(std::string_view text, const NumberRange& range)
   std::vector<std::string> values;
   for (std::int64_t value = range.first; value <= range.last;
        value = range.multiplies ? value * range.step : value + range.step) {
-    if (values.size() == most_values) {
-      refuse(text, fmt::format("has more than {} values; take larger steps", most_values));
+    if (values.size() == max_values) {
+      refuse(text, fmt::format("has more than {} values; take larger steps", max_values));
     }
     values.push_back(format_count(value));
     if (range.multiplies && value > range.last / range.step) {

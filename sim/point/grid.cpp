@@ -143,7 +143,7 @@ bool plays_whole_models(const Grid& grid) {
 }
 
 std::vector<Settings> points_of(const Grid& grid) {
-  const PointList list(grid, most_run_points);
+  const PointList list(grid, max_run_points);
   PointCursor cursor(list);
   std::vector<Settings> points;
   points.reserve(list.size());

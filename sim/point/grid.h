@@ -38,9 +38,9 @@ bool plays_whole_models(const Grid& grid);
 void require_whole_models(const std::vector<Settings>& points);
 
 /// Largest number of points, before constraints, of a grid that is kept in memory.
-inline constexpr std::size_t most_run_points = 1'000'000;
+inline constexpr std::size_t max_run_points = 1'000'000;
 
-/// Returns the points, in order. Throws ConfigError if the grid has more than most_run_points before constraints, or if
+/// Returns the points, in order. Throws ConfigError if the grid has more than max_run_points before constraints, or if
 /// a constraint cannot be evaluated.
 std::vector<Settings> points_of(const Grid& grid);
 

@@ -21,7 +21,7 @@ namespace commfuse {
 
 namespace {
 
-constexpr double most_elements = 0x1p40;  // per matrix, so that bytes and FLOPs stay within 64 bits
+constexpr double max_elements = 0x1p40;  // per matrix, so that bytes and FLOPs stay within 64 bits
 
 /// Returns the dimensions whose sizes come from the model and the load.
 std::vector<std::string_view> model_dimensions() {
@@ -197,12 +197,12 @@ void require_comparable(const Grid& grid, std::span<const HandWritten> files, bo
 void require_countable(const HandWritten& schedule, const Sizes& sizes) {
   const auto require = [&](Extent rows, Extent columns) {
     const double elements = static_cast<double>(sizes.elements(rows)) * static_cast<double>(sizes.elements(columns));
-    if (elements > most_elements) {
+    if (elements > max_elements) {
       const auto& dimensions = schedule.program().dimensions;
       throw ConfigError(fmt::format("{}: {}*{} times {}*{} is {:.3g} elements, more than {:.3g}; choose smaller sizes",
                                     schedule.file, dimensions[position(rows.dimension)].name, rows.blocks,
                                     dimensions[position(columns.dimension)].name, columns.blocks, elements,
-                                    most_elements));
+                                    max_elements));
     }
   };
   for (const Buffer& buffer : schedule.program().buffers) {

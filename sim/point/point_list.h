@@ -11,7 +11,7 @@
 namespace commfuse {
 
 /// Largest number of points of a sweep, before constraints.
-inline constexpr std::size_t most_sweep_points = 100'000'000;
+inline constexpr std::size_t max_sweep_points = 100'000'000;
 
 /// Numbers the points from 0 in the order of the nested loop, without points that a constraint excludes. The grid must
 /// outlive the list.

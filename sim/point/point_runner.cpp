@@ -100,7 +100,7 @@ ResultRow infeasible_row(const Point& point, const Candidates& candidate, const 
 }
 
 /// A row and the uncertainty of its time, which is empty unless requested.
-struct PlayedRow {
+struct SimulatedRow {
   ResultRow row;
   Uncertainty uncertainty{};
 };
@@ -121,24 +121,24 @@ std::string warnings_of(const Point& point, const Prediction& prediction) {
 }
 
 /// Returns a row with everything in the prediction.
-PlayedRow played_row(const Point& point, Prediction& prediction, Predictor& predictor) {
+SimulatedRow simulated_row(const Point& point, Prediction& prediction, Predictor& predictor) {
   predictor.add_tails(point, prediction);
-  PlayedRow played{row_of(point, prediction)};
-  played.row.warnings = warnings_of(point, prediction);
+  SimulatedRow simulated{row_of(point, prediction)};
+  simulated.row.warnings = warnings_of(point, prediction);
   if (point.raised != nullptr) {
-    played.uncertainty = predictor.uncertainty(point, prediction);
-    played.row.makespan_error = error_of(played.uncertainty);
+    simulated.uncertainty = predictor.uncertainty(point, prediction);
+    simulated.row.makespan_error = error_of(simulated.uncertainty);
   }
-  return played;
+  return simulated;
 }
 
-PlayedRow run_candidate(const Point& point, const Candidates& candidate, Predictor& predictor) {
+SimulatedRow run_candidate(const Point& point, const Candidates& candidate, Predictor& predictor) {
   try {
     require_runnable(point);
     Prediction best = predictor.predict_best(point, *candidate.strategy, candidate.options);
-    PlayedRow played = played_row(point, best, predictor);
-    put_schedule(played.row, predictor.kinds(point.scope), *best.strategy, best.options);
-    return played;
+    SimulatedRow simulated = simulated_row(point, best, predictor);
+    put_schedule(simulated.row, predictor.kinds(point.scope), *best.strategy, best.options);
+    return simulated;
   } catch (const ConfigError& error) {
     return {infeasible_row(point, candidate, predictor.kinds(point.scope), error.what())};
   }
@@ -168,14 +168,14 @@ std::string held_back(const Point& point, const Candidates& candidate, const Res
 }
 
 /// Runs an implementation under its own name, beside the strategy whose schedule it has.
-PlayedRow run_implementation(const Point& point, const Candidates& candidate, Predictor& predictor) {
+SimulatedRow run_implementation(const Point& point, const Candidates& candidate, Predictor& predictor) {
   const Implementation& implementation = *candidate.implementation;
   const std::string refusal = refusal_of(implementation, point.machine, point.ranks, point.dtype);
   const Point priced = priced_as(point, implementation);
-  PlayedRow played = refusal.empty()
-                         ? run_candidate(priced, candidate, predictor)
-                         : PlayedRow{infeasible_row(point, candidate, predictor.kinds(point.scope), refusal)};
-  ResultRow& row = played.row;
+  SimulatedRow simulated = refusal.empty()
+                               ? run_candidate(priced, candidate, predictor)
+                               : SimulatedRow{infeasible_row(point, candidate, predictor.kinds(point.scope), refusal)};
+  ResultRow& row = simulated.row;
   if (row.feasible()) {
     row.held_back = held_back(priced, candidate, row, predictor);
   }
@@ -188,31 +188,31 @@ PlayedRow run_implementation(const Point& point, const Candidates& candidate, Pr
     row.warnings += fmt::format("{}nobody measured {} on GPUs such as {}", row.warnings.empty() ? "" : "; ",
                                 implementation.name, point.machine.accelerator.name);
   }
-  return played;
+  return simulated;
 }
 
 /// Marks ideal schedules as bounds beside implementations: only serial is available to everybody.
-void call_ideals_bounds(std::vector<PlayedRow>& played) {
-  for (PlayedRow& candidate : played) {
+void call_ideals_bounds(std::vector<SimulatedRow>& simulated) {
+  for (SimulatedRow& candidate : simulated) {
     candidate.row.bound =
         candidate.row.bound || (candidate.row.implements.empty() && candidate.row.strategy != serial_strategy.name);
   }
 }
 
-PlayedRow run_file(const Point& point, const HandWritten& schedule, Predictor& predictor) {
-  PlayedRow played{row_of(point)};
+SimulatedRow run_file(const Point& point, const HandWritten& schedule, Predictor& predictor) {
+  SimulatedRow simulated{row_of(point)};
   try {
     require_playable(point);
     Prediction prediction = predictor.predict(point, schedule);
-    played = played_row(point, prediction, predictor);
+    simulated = simulated_row(point, prediction, predictor);
   } catch (const ConfigError& error) {
-    played.row.reason = error.what();
+    simulated.row.reason = error.what();
   }
-  ResultRow& row = played.row;
+  ResultRow& row = simulated.row;
   row.scope = schedule.scope ? name_of(*schedule.scope) : own_work;
   row.strategy = schedule.program().name;
   row.parameters = schedule.file;
-  return played;
+  return simulated;
 }
 
 /// Returns whether a row competes: its schedule is available, so it can win.
@@ -222,11 +222,11 @@ bool competes(const ResultRow& row) {
 
 /// Sets each competing row's probability of being faster than the row that is predicted to be the fastest of the
 /// others.
-void add_win_probabilities(std::vector<PlayedRow>& played) {
-  const auto makespan = [](const PlayedRow& candidate) { return candidate.row.analysis.critical.makespan; };
-  for (PlayedRow& candidate : played) {
-    const PlayedRow* other = nullptr;
-    for (const PlayedRow& rival : played) {
+void add_win_probabilities(std::vector<SimulatedRow>& simulated) {
+  const auto makespan = [](const SimulatedRow& candidate) { return candidate.row.analysis.critical.makespan; };
+  for (SimulatedRow& candidate : simulated) {
+    const SimulatedRow* other = nullptr;
+    for (const SimulatedRow& rival : simulated) {
       if (&rival != &candidate && competes(rival.row) && (other == nullptr || makespan(rival) < makespan(*other))) {
         other = &rival;
       }
@@ -238,14 +238,14 @@ void add_win_probabilities(std::vector<PlayedRow>& played) {
   }
 }
 
-void add_beats_serial(std::vector<PlayedRow>& played) {
-  const auto serial = std::ranges::find_if(played, [](const PlayedRow& candidate) {
+void add_beats_serial(std::vector<SimulatedRow>& simulated) {
+  const auto serial = std::ranges::find_if(simulated, [](const SimulatedRow& candidate) {
     return candidate.row.strategy == serial_strategy.name && candidate.row.makespan_error && competes(candidate.row);
   });
-  if (serial == played.end()) {
+  if (serial == simulated.end()) {
     return;
   }
-  for (PlayedRow& candidate : played) {
+  for (SimulatedRow& candidate : simulated) {
     if (!candidate.row.implements.empty() && candidate.row.makespan_error && competes(candidate.row)) {
       candidate.row.beats_serial = probability_shorter(candidate.row.analysis.critical.makespan, candidate.uncertainty,
                                                        serial->row.analysis.critical.makespan, serial->uncertainty);
@@ -254,8 +254,8 @@ void add_beats_serial(std::vector<PlayedRow>& played) {
   }
 }
 
-std::vector<PlayedRow> run_files(const Point& point, const Library& library, Predictor& predictor) {
-  std::vector<PlayedRow> rows;
+std::vector<SimulatedRow> run_files(const Point& point, const Library& library, Predictor& predictor) {
+  std::vector<SimulatedRow> rows;
   for (const HandWritten& schedule : library.schedules()) {
     if (belongs(schedule, point)) {
       rows.push_back(run_file(point, schedule, predictor));
@@ -296,7 +296,7 @@ const Point& PointRunner::point_at(const Settings& settings) {
 }
 
 const std::vector<Candidates>& PointRunner::candidates_at(const Settings& settings) {
-  constexpr std::size_t most_kept = 4096;
+  constexpr std::size_t max_kept = 4096;
   std::string key;
   for (const Field& field : run_fields()) {
     if (is_of_strategies(field) || field.key == "ranks" || field.key == "scope" || field.key == "dtype") {
@@ -308,7 +308,7 @@ const std::vector<Candidates>& PointRunner::candidates_at(const Settings& settin
   if (known != candidates_.end()) {
     return known->second;
   }
-  if (candidates_.size() >= most_kept) {
+  if (candidates_.size() >= max_kept) {
     candidates_.clear();
   }
   return candidates_.emplace(std::move(key), candidates_of(settings)).first->second;
@@ -323,35 +323,35 @@ void PointRunner::require_runnable(const Settings& settings) {
 
 std::vector<ResultRow> PointRunner::rows(const Settings& settings) {
   const Point& point = point_at(settings);
-  std::vector<PlayedRow> played;
+  std::vector<SimulatedRow> simulated;
   const std::vector<Candidates> implemented = implementations_of(settings, library_);
   if (runs_generated(settings, library_)) {
     try {
       for (const Candidates& candidate : candidates_at(settings)) {
-        played.push_back(run_candidate(point, candidate, predictor_));
+        simulated.push_back(run_candidate(point, candidate, predictor_));
       }
     } catch (const ConfigError& error) {  // no schedule runs: the settings clash
-      played.assign(1, {row_of(point)});
-      played.back().row.strategy = settings.text("strategy.name");
-      played.back().row.reason = error.what();
+      simulated.assign(1, {row_of(point)});
+      simulated.back().row.strategy = settings.text("strategy.name");
+      simulated.back().row.reason = error.what();
     }
   }
   const bool wants_all = settings.text("as") == "all";
   for (const Candidates& candidate : implemented) {
     if (!wants_all || refusal_of(*candidate.implementation, point.machine, point.ranks, point.dtype).empty()) {
-      played.push_back(run_implementation(point, candidate, predictor_));
+      simulated.push_back(run_implementation(point, candidate, predictor_));
     }
   }
   if (!implemented.empty()) {
-    call_ideals_bounds(played);
-    add_beats_serial(played);
+    call_ideals_bounds(simulated);
+    add_beats_serial(simulated);
   }
-  std::vector<PlayedRow> of_files = run_files(point, library_, predictor_);
-  std::move(of_files.begin(), of_files.end(), std::back_inserter(played));
-  add_win_probabilities(played);
+  std::vector<SimulatedRow> of_files = run_files(point, library_, predictor_);
+  std::move(of_files.begin(), of_files.end(), std::back_inserter(simulated));
+  add_win_probabilities(simulated);
   std::vector<ResultRow> rows;
-  rows.reserve(played.size());
-  for (PlayedRow& candidate : played) {
+  rows.reserve(simulated.size());
+  for (SimulatedRow& candidate : simulated) {
     rows.push_back(std::move(candidate.row));
   }
   return rows;

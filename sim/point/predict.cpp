@@ -17,7 +17,7 @@ namespace commfuse {
 
 namespace {
 
-constexpr std::size_t most_cut_bounds = 16'384;  // sweeps over link rates have different wires at each rate
+constexpr std::size_t max_cut_bounds = 16'384;  // sweeps over link rates have different wires at each rate
 
 /// Copies the timeline of the first ranks to all ranks that they represent.
 Timeline repeated(Timeline timeline, Rank first_ranks, Rank ranks) {
@@ -70,7 +70,7 @@ Prediction Predictor::predict(const Point& point, const Strategy& strategy, cons
   }
   const Structure& structure = structures_.get({point.scope, point.model.gated_mlp, point.ranks, &strategy, options});
   const Sizes sizes = bind_sizes(structure.program(), quantities_of(point.model, point.load(), point.ranks));
-  Prediction prediction = play(point, structure, sizes, flops_of(point.scope, point.model, point.load()));
+  Prediction prediction = simulate(point, structure, sizes, flops_of(point.scope, point.model, point.load()));
   prediction.strategy = &strategy;
   prediction.options = options;
   return prediction;
@@ -78,7 +78,7 @@ Prediction Predictor::predict(const Point& point, const Strategy& strategy, cons
 
 Prediction Predictor::predict(const Point& point, const HandWritten& schedule) {
   const Sizes sizes = sizes_at(schedule, point);
-  return play(point, schedule.structure, sizes, flops_of(schedule, point, sizes));
+  return simulate(point, schedule.structure, sizes, flops_of(schedule, point, sizes));
 }
 
 void Predictor::forget_schedules() {
@@ -128,7 +128,7 @@ const CutBound& Predictor::cut_bound(const Point& point, const Structure& struct
     known = cut_bounds_.end();
   }
   if (known == cut_bounds_.end()) {
-    if (cut_bounds_.size() >= most_cut_bounds) {
+    if (cut_bounds_.size() >= max_cut_bounds) {
       forget_schedules();
     }
     Kept<CutBound> kept{structure.digest, CutBound(structure.program(), point.machine)};
@@ -185,14 +185,14 @@ void Predictor::fold(Priced& priced, const Point& point, const Structure& struct
   priced.options.first_ranks = ranks;
 }
 
-Prediction Predictor::play(const Point& point, const Structure& structure, const Sizes& sizes, Flops flops) {
+Prediction Predictor::simulate(const Point& point, const Structure& structure, const Sizes& sizes, Flops flops) {
   const Program& program = structure.program();
   Priced priced;
   price_into(priced, point, structure, sizes);
   const Costs& costs = priced.costs;
   const Replay::Ranks ranks = point.simulation.symmetry ? Replay::Ranks::distinct : Replay::Ranks::all;
   Prediction prediction;
-  prediction.evaluator = point.player();
+  prediction.evaluator = point.chosen_evaluator();
   const bool replays = prediction.evaluator == Evaluator::replay;
   const Makespans bounds = replay_.run(program, structure.tape, costs, ranks, replays ? &recorder_ : nullptr);
   if (!replays) {

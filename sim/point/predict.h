@@ -50,7 +50,7 @@ struct Point {
 
   /// Returns whether rates change at run time, which only the engine can simulate.
   [[nodiscard]] bool needs_engine() const { return faults != nullptr || price.interference == Interference::dynamic; }
-  [[nodiscard]] Evaluator player() const {
+  [[nodiscard]] Evaluator chosen_evaluator() const {
     return needs_engine() || simulation.evaluator == Evaluator::engine ? Evaluator::engine : Evaluator::replay;
   }
   [[nodiscard]] Load load() const { return {batch, seq}; }
@@ -168,7 +168,7 @@ class Predictor {
   const CutBound& cut_bound(const Point& point, const Structure& structure);
   /// Aborts if the run, or the run without compute, is faster than the wires allow.
   void hold_to_wires(const Point& point, const Structure& structure, const Sizes& sizes, Prediction& prediction);
-  Prediction play(const Point& point, const Structure& structure, const Sizes& sizes, Flops flops);
+  Prediction simulate(const Point& point, const Structure& structure, const Sizes& sizes, Flops flops);
   StructureCache& structures_;
   std::map<Scope, std::vector<SiteKind>> kinds_;
   Replay replay_;

@@ -43,7 +43,7 @@ void require_layer(const Settings& settings, const RunChoices& run) {
   require_used_by_scope(settings);
 }
 
-constexpr std::int64_t most_tokens = std::int64_t{1} << 30;
+constexpr std::int64_t max_tokens = std::int64_t{1} << 30;
 
 std::vector<const Strategy*> strategies_of(const ScheduleChoice& choice) {
   std::vector<const Strategy*> candidates = choice.named;
@@ -223,9 +223,9 @@ Point point_of(const Settings& settings, const Library& library) {
 }
 
 void require_playable(const Point& point) {
-  if (point.batch > most_tokens / point.seq) {
+  if (point.batch > max_tokens / point.seq) {
     throw ConfigError(fmt::format("batch {} times seq {} is too large; the limit is {} tokens",
-                                  format_count(point.batch), format_count(point.seq), format_count(most_tokens)));
+                                  format_count(point.batch), format_count(point.seq), format_count(max_tokens)));
   }
   require_machine(point);
 }

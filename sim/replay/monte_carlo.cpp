@@ -11,7 +11,7 @@ namespace {
 
 /// Number of runs near the p99 that are examined: enough for shares accurate to a few percent. Examining a run takes
 /// far longer than sampling it.
-constexpr std::size_t most_near = 400;
+constexpr std::size_t max_near = 400;
 
 JitterDraws draws_of(const PricedSchedule& schedule, const MonteCarloOptions& options) {
   return {.tables = options.jitter, .seed = options.seed, .keys = schedule.keys};
@@ -34,9 +34,9 @@ std::size_t parts_of(std::size_t count, std::size_t part) { return (count + part
 /// Returns how many runs of `count` one thread examines after the other. A run keeps about 80 bytes per op and rank,
 /// and all threads together keep at most a gigabyte at once.
 std::size_t examined_per_part(std::size_t count, const Program& program) {
-  constexpr double most_bytes = 1e9;
+  constexpr double max_bytes = 1e9;
   const double bytes = 80.0 * static_cast<double>(program.ops.size()) * static_cast<double>(program.mesh.ranks());
-  const auto at_once = static_cast<std::size_t>(std::max(1.0, most_bytes / bytes));
+  const auto at_once = static_cast<std::size_t>(std::max(1.0, max_bytes / bytes));
   return std::max(runs_per_part, parts_of(count, at_once));
 }
 
@@ -102,7 +102,7 @@ P99Causes MonteCarlo::causes(const PricedSchedule& schedule, const MonteCarloOpt
     CriticalPath path;
   };
   const JitterDraws draws = draws_of(schedule, options);
-  const std::vector<std::size_t> samples = near_p99(makespans_, most_near);
+  const std::vector<std::size_t> samples = near_p99(makespans_, max_near);
   std::vector<Examined> examined(samples.size());
   const std::size_t part = examined_per_part(samples.size(), schedule.program());
   spread(parts_of(samples.size(), part), [&](std::size_t which) {

@@ -181,7 +181,7 @@ class Replay::Pass {
   }
 
   /// `recorder` is null when nothing is recorded.
-  void play(Recorder* recorder) {
+  void run(Recorder* recorder) {
     const bool single = width_ == 1 && recorder == nullptr;
     for (const Tape::Instruction& instruction : tape_.instructions) {
       if (single && run_single(instruction)) {
@@ -472,18 +472,18 @@ class Replay::Pass {
 };
 
 Makespans Replay::run(const Program& program, const Tape& tape, const Costs& costs, Ranks ranks, Recorder* recorder) {
-  const Rank played = ranks_of(program, tape, costs, ranks);
+  const Rank rank_count = ranks_of(program, tape, costs, ranks);
   if (recorder != nullptr) {
-    recorder->start(played);
+    recorder->start(rank_count);
   }
-  Pass pass(*this, program, tape, costs, played, Priced(program, tape, costs, played, all_lanes));
-  pass.play(recorder);
+  Pass pass(*this, program, tape, costs, rank_count, Priced(program, tape, costs, rank_count, all_lanes));
+  pass.run(recorder);
   return {duration(last_end_[actual]), duration(last_end_[ideal]), duration(last_end_[link])};
 }
 
 Duration Replay::makespan(const Program& program, const Tape& tape, const Costs& costs, Ranks ranks) {
-  const Rank played = ranks_of(program, tape, costs, ranks);
-  Pass(*this, program, tape, costs, played, Priced(program, tape, costs, played, 1)).play(nullptr);
+  const Rank rank_count = ranks_of(program, tape, costs, ranks);
+  Pass(*this, program, tape, costs, rank_count, Priced(program, tape, costs, rank_count, 1)).run(nullptr);
   return duration(last_end_[actual]);
 }
 
@@ -497,13 +497,13 @@ void Replay::makespans(const Program& program, const Tape& tape, std::span<const
     check(other.by_rank.size() == first.by_rank.size() && other.issue == first.issue,
           "costs that are replayed together are issued alike");
   }
-  const Rank played = ranks_of(program, tape, first, ranks);
+  const Rank rank_count = ranks_of(program, tape, first, ranks);
   constexpr std::size_t cached_values = 32'768;  // 256 KiB: registers of a pass then stay in a second-level cache.
-  const std::size_t values = tape.registers * (tape.all_ranks ? static_cast<std::size_t>(played) : 1);
+  const std::size_t values = tape.registers * (tape.all_ranks ? static_cast<std::size_t>(rank_count) : 1);
   const std::size_t lanes = std::clamp<std::size_t>(cached_values / std::max<std::size_t>(values, 1), 4, 32);
   for (std::size_t at = 0; at < costs.size(); at += lanes) {
     const std::span<const Costs> batch = costs.subspan(at, std::min(lanes, costs.size() - at));
-    Pass(*this, program, tape, first, played, SideBySide(tape, batch, played)).play(nullptr);
+    Pass(*this, program, tape, first, rank_count, SideBySide(tape, batch, rank_count)).run(nullptr);
     for (const double end : last_end_) {
       makespans.push_back(duration(end));
     }
@@ -512,7 +512,7 @@ void Replay::makespans(const Program& program, const Tape& tape, std::span<const
 
 std::span<const double> Replay::sample(const Program& program, const Tape& tape, const Costs& costs,
                                        JitterSampler& sampler) {
-  Pass(*this, program, tape, costs, tape.ranks, Sampled(tape, costs, sampler)).play(nullptr);
+  Pass(*this, program, tape, costs, tape.ranks, Sampled(tape, costs, sampler)).run(nullptr);
   duration(*std::max_element(last_end_.begin(), last_end_.end()));
   return last_end_;
 }

@@ -46,7 +46,7 @@ Shape faults_shape() {
 Shape lab_shape() {
   return map({{"name", text()},
               {"pattern", word({"all_gather", "all_reduce", "fuse_ag"})},
-              {"ranks", count(1, most_lab_ranks)},
+              {"ranks", count(1, max_lab_ranks)},
               {"chunk", size(), "Bytes of one message"},
               {"rate", bandwidth(), "Bandwidth of a link"},
               {"latency", duration(), "Latency of a message"},

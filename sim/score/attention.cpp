@@ -20,8 +20,8 @@ void score_attention(const Table& table, Context& context, Tally& tally) {
     const AttentionSize size = columns.size(row);
     const bool has_dtype = !row.has(columns.dtype) || dtype_in_table(row.text(columns.dtype));
     const double measured = row.amount(time);
-    const bool back = held_back(attention_group("attention", row.text(columns.hw), size));
-    if (!tally.takes(row, back)) {
+    const bool held_out = is_held_out(attention_group("attention", row.text(columns.hw), size));
+    if (!tally.takes(row, held_out)) {
       continue;
     }
     const FoundMachine& known = machines.of(row.text(columns.hw));
@@ -33,12 +33,12 @@ void score_attention(const Table& table, Context& context, Tally& tally) {
       const Accelerator& accelerator = known.machine->accelerator;
       const std::string_view part = size.seq >= 1024 ? "sequence >= 1K" : "sequence < 1K";
       const double predicted = to_microseconds(attention_time(accelerator, size, accelerator.sms));
-      if (tally.score(row, *known.machine, back, {{measured, predicted, std::span(&part, 1)}})) {
+      if (tally.score(row, *known.machine, held_out, {{measured, predicted, std::span(&part, 1)}})) {
         check_interval(*known.machine,
                        {.shape = shape_of(size),
                         .kind = size.seq >= 1024 ? "attention >= 1K" : "attention < 1K",
                         .key = {size.heads, size.kv_heads, size.head_dim},
-                        .held_back = back},
+                        .held_out = held_out},
                        {measured, predicted}, context, tally, [&](const Machine& other) {
                          return to_microseconds(attention_time(other.accelerator, size, other.accelerator.sms));
                        });

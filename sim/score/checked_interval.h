@@ -11,10 +11,10 @@ namespace commfuse::score {
 /// A measured op, with the values that determine the error of its price.
 struct CheckedOp {
   PricedShape shape;
-  std::string_view kind;   ///< "GEMM bf16".
-  ShapeKey key{};          ///< Sizes; rows with equal sizes have the same error.
-  bool held_back = false;  ///< The op's group is held back from every fit.
-  int ranks = 1;           ///< GPUs that take part; they determine which fit applies.
+  std::string_view kind;  ///< "GEMM bf16".
+  ShapeKey key{};         ///< Sizes; rows with equal sizes have the same error.
+  bool held_out = false;  ///< The op's group is held back from every fit.
+  int ranks = 1;          ///< GPUs that take part; they determine which fit applies.
 };
 
 constexpr std::string_view gemm_kind(DType dtype) {
@@ -27,8 +27,8 @@ constexpr std::string_view gemm_kind(DType dtype) {
 }
 
 /// Returns whether no fit of the machine has seen the row.
-inline bool is_unseen(const Machine& machine, bool held_back, Context& context) {
-  return held_back || !context.doubts.is_fitted(machine, context.file_name);
+inline bool is_unseen(const Machine& machine, bool held_out, Context& context) {
+  return held_out || !context.doubts.is_fitted(machine, context.file_name);
 }
 
 /// Checks the interval of a row that no fit has seen and, with `context.residuals`, collects the row for the residual
@@ -37,7 +37,7 @@ template <class PriceUs>
 void check_interval(const Machine& machine, const CheckedOp& op, const Compared& time, Context& context, Tally& tally,
                     const PriceUs& price_us) {
   const bool fitted = context.doubts.is_fitted(machine, context.file_name);
-  const bool unseen = op.held_back || !fitted;
+  const bool unseen = op.held_out || !fitted;
   if ((!unseen && !context.residuals) || time.predicted_us > longest_checked_us) {
     return;
   }
@@ -55,7 +55,7 @@ void check_interval(const Machine& machine, const CheckedOp& op, const Compared&
                     {.distance = distance,
                      .parameters = error_of(parameters),
                      .shape = op.key,
-                     .held_out = op.held_back,
+                     .held_out = op.held_out,
                      .limit = limit_of(op.shape, machine, op.ranks)});
   }
 }

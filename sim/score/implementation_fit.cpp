@@ -124,9 +124,9 @@ class ImplementationFit {
     const PriorFit fit = prior_fit(priors, rows,
                                    {.decided = 0.98,
                                     .noise = noise,
-                                    .most_spreads = 4.0,
+                                    .max_spreads = 4.0,
                                     .is_noise_known = true,
-                                    .fit = {.most_iterations = 60, .tolerance = 1e-5, .difference_step = 1e-3}});
+                                    .fit = {.max_iterations = 60, .tolerance = 1e-5, .difference_step = 1e-3}});
     std::set<std::string> tables;
     for (const Sample* sample : samples) {
       tables.insert(sample->thread);

@@ -126,7 +126,7 @@ double mean_in_layers(const Setting& setting) {
   return sum / static_cast<double>(factors.size());
 }
 
-double most_in_layers(const Setting& setting) {
+double max_in_layers(const Setting& setting) {
   const std::vector<double> factors = slowdowns_in_layers(setting);
   return *std::max_element(factors.begin(), factors.end());
 }
@@ -134,7 +134,7 @@ double most_in_layers(const Setting& setting) {
 const std::vector<Ours>& ours() {
   static const std::vector<Ours> list{
       {"average compute slowdown while overlapped", "A100/H100", {"A100-SXM4-80GB", "H100"}, mean_in_layers},
-      {"maximum compute slowdown while overlapped", "A100/H100", {"A100-SXM4-80GB", "H100"}, most_in_layers},
+      {"maximum compute slowdown while overlapped", "A100/H100", {"A100-SXM4-80GB", "H100"}, max_in_layers},
       {"GEMM of exactly 132 CTAs next to a 24-CTA NCCL all-gather", "H100", {"H100"}, one_wave},
       {"all-reduce slow-down when overlapped with GEMM", "Ascend 910B", {"910B"}, collective_beside_product},
       {"GEMM slow-down when overlapped", "Ascend 910B", {"910B"}, product_of_pto}};

@@ -68,17 +68,17 @@ class Layers {
     const std::string_view hw = row.text(columns_.hw);
     if (row.has(columns_.n) || row.has(columns_.k)) {
       const GemmSize size{.m = m, .n = row.count(columns_.n), .k = row.count(columns_.k), .dtype = dtype_};
-      const bool back = held_back(gemm_group("gemm_layer", hw, name_of(dtype_), size));
-      if (const Machine* machine = machine_of(row, hw, back)) {
-        score_product(row, *machine, back, size, measured);
+      const bool held_out = is_held_out(gemm_group("gemm_layer", hw, name_of(dtype_), size));
+      if (const Machine* machine = machine_of(row, hw, held_out)) {
+        score_product(row, *machine, held_out, size, measured);
       }
       return;
     }
     const auto known = widths_.find(tp);
     const std::optional<FrameworkKernelSize> size =
         known == widths_.end() ? std::nullopt : framework_kernel_of(op, m, known->second, dtype_);
-    const bool back = size && held_back(framework_kernel_group(hw, op, size->width));
-    const Machine* machine = machine_of(row, hw, back);
+    const bool held_out = size && is_held_out(framework_kernel_group(hw, op, size->width));
+    const Machine* machine = machine_of(row, hw, held_out);
     if (machine != nullptr && !size) {
       tally_.skip(fmt::format("the table does not tell what {} moves", op));
     } else if (machine != nullptr) {
@@ -87,12 +87,12 @@ class Layers {
         return to_microseconds(framework_kernel_time(other.accelerator, *size));
       };
       const Compared time{measured, price(*machine), std::span(&part, 1)};
-      if (tally_.score(row, *machine, back, {time})) {
+      if (tally_.score(row, *machine, held_out, {time})) {
         check_interval(*machine,
                        {.shape = shape_of(PricedKind::memory_bound, size->traffic),
                         .kind = "memory-bound kernels",
                         .key = {static_cast<std::int64_t>(size->kernel), size->width},
-                        .held_back = back},
+                        .held_out = held_out},
                        time, context_, tally_, price);
       }
     }
@@ -100,8 +100,8 @@ class Layers {
 
  private:
   /// Returns the machine of a row to score. Otherwise counts the row and returns null.
-  const Machine* machine_of(const Row& row, std::string_view hw, bool back) {
-    if (!tally_.takes(row, back)) {
+  const Machine* machine_of(const Row& row, std::string_view hw, bool held_out) {
+    if (!tally_.takes(row, held_out)) {
       return nullptr;
     }
     const FoundMachine& known = machines_.of(hw);
@@ -111,7 +111,7 @@ class Layers {
     return known.machine;
   }
 
-  void score_product(Row& row, const Machine& machine, bool back, const GemmSize& size, double measured) {
+  void score_product(Row& row, const Machine& machine, bool held_out, const GemmSize& size, double measured) {
     constexpr std::string_view part = "products";
     const bool is_early = is_early_ && machine.name == cublas_of_sarathi.machine;
     if (!machine.accelerator.supports(dtype_)) {
@@ -123,12 +123,13 @@ class Layers {
       const Duration price = estimate_gemm(accelerator, size, accelerator.sms).time;
       const Compared time{measured, to_microseconds(price), std::span(&part, 1)};
       // Intervals of GEMMs in an early library are not checked, because no run prices such GEMMs.
-      if (tally_.score(row, machine, back, {time}) && !is_early) {
-        check_interval(machine,
-                       {.shape = shape_of(size), .kind = gemm_kind(dtype_), .key = {size.n, size.k}, .held_back = back},
-                       time, context_, tally_, [&](const Machine& other) {
-                         return to_microseconds(estimate_gemm(other.accelerator, size, other.accelerator.sms).time);
-                       });
+      if (tally_.score(row, machine, held_out, {time}) && !is_early) {
+        check_interval(
+            machine,
+            {.shape = shape_of(size), .kind = gemm_kind(dtype_), .key = {size.n, size.k}, .held_out = held_out}, time,
+            context_, tally_, [&](const Machine& other) {
+              return to_microseconds(estimate_gemm(other.accelerator, size, other.accelerator.sms).time);
+            });
       }
     }
   }

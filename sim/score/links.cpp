@@ -97,7 +97,7 @@ struct LinkRow {
   std::string_view op;  ///< The op's name in the table.
   Message message;      ///< The message without its op.
   double measured_us = 1.0;
-  bool held_back = false;
+  bool held_out = false;
   FoundMachine node;
   std::string_view prose = {};  ///< Text that may name the cluster if there are several nodes.
 };
@@ -110,7 +110,7 @@ class LinkScorer {
   void score(const Row& row, LinkRow read) {
     const std::optional<LinkOp> op = link_op_named(read.op);
     if (!op || !row.is_sound()) {
-      if (tally_.takes(row, read.held_back)) {
+      if (tally_.takes(row, read.held_out)) {
         tally_.skip(fmt::format("the model has no {}", read.op));
       }
       return;
@@ -140,7 +140,7 @@ class LinkScorer {
     const FoundMachine known = machine_of(read);
     const std::string why_not = reason_to_skip(read, known);
     // A row is also unseen if the rates of its network are priors.
-    const bool unseen = read.held_back || (why_not.empty() && rests_on_priors(*known.machine, read.message));
+    const bool unseen = read.held_out || (why_not.empty() && rests_on_priors(*known.machine, read.message));
     if (!tally_.takes(row, unseen)) {
       return;
     }
@@ -156,16 +156,16 @@ class LinkScorer {
     }
   }
 
-  void check(const Machine& machine, const Message& message, bool held_back, const Compared& time) {
+  void check(const Machine& machine, const Message& message, bool held_out, const Compared& time) {
     const auto price = [&](const Machine& other) { return to_microseconds(message_time(other, message)); };
     check_interval(machine,
                    {.shape = shape_of(message),
                     .kind = kind_of(machine, message),
                     .key = {static_cast<std::int64_t>(message.op), message.bytes.count},
-                    .held_back = held_back,
+                    .held_out = held_out,
                     .ranks = ranks_for_fit(machine, message)},
                    time, context_, tally_, price);
-    if (is_unseen(machine, held_back, context_) && time.predicted_us < longest_checked_us) {
+    if (is_unseen(machine, held_out, context_) && time.predicted_us < longest_checked_us) {
       times_.try_emplace({&machine, message.gpus, message.nodes, message.bytes.count, message.op}, time.measured_us,
                          time.predicted_us);
     }
@@ -262,7 +262,7 @@ void score_collectives(const Table& table, Context& context, Tally& tally) {
   for (std::size_t i = 0; i < table.rows(); ++i) {
     Row row(table, i);
     LinkRow read{.op = row.text(op),
-                 .message = {.gpus = row.count(gpus, most_gpus), .bytes = {row.size(bytes)}},
+                 .message = {.gpus = row.count(gpus, max_gpus), .bytes = {row.size(bytes)}},
                  .measured_us = row.amount(time),
                  .node = hw.exists() ? machines.of(row.text(hw)) : whole_table,
                  .prose = table.comment("hardware")};
@@ -272,10 +272,10 @@ void score_collectives(const Table& table, Context& context, Tally& tally) {
     }
     const Machine* node = read.node.machine;
     const std::int64_t in_one = node == nullptr ? message.gpus : node->gpus_per_node;
-    message.nodes = row.has(nodes) ? row.count(nodes, most_gpus) : (message.gpus + in_one - 1) / in_one;
+    message.nodes = row.has(nodes) ? row.count(nodes, max_gpus) : (message.gpus + in_one - 1) / in_one;
     const std::string_view ours = node == nullptr ? std::string_view() : node->name;
     const std::string_view said = hw.exists() ? row.text(hw) : ours;
-    read.held_back = held_back(link_group("collective", said, read.op, message.bytes.count));
+    read.held_out = is_held_out(link_group("collective", said, read.op, message.bytes.count));
     scorer.score(row, read);
   }
   scorer.judge_sums();
@@ -305,15 +305,15 @@ void score_framework_all_reduces(const Table& table, Context& context, Tally& ta
     Row row(table, i);
     const std::string_view cell = row.text(kernel);
     LinkRow read{.op = name_of(LinkOp::all_reduce),
-                 .message = {.gpus = row.count(gpus, most_gpus), .nodes = 1, .bytes = {row.size(bytes)}},
+                 .message = {.gpus = row.count(gpus, max_gpus), .nodes = 1, .bytes = {row.size(bytes)}},
                  .measured_us = row.amount(time),
                  .node = machines.of(row.text(hw))};
-    read.held_back = held_back(link_group(custom_all_reduce_kind, row.text(hw), cell, read.message.bytes.count));
+    read.held_out = is_held_out(link_group(custom_all_reduce_kind, row.text(hw), cell, read.message.bytes.count));
     if (const std::optional<AllReduceKernel> framework = framework_named(cell); !framework) {
       read.node = {nullptr, std::string(why_not_a_framework)};
     } else if (read.node.machine != nullptr) {
       read.node = context.machines.with_all_reduce(*read.node.machine, *framework);
-      read.held_back = read.held_back || !is_fitted(read.node.machine, *framework);
+      read.held_out = read.held_out || !is_fitted(read.node.machine, *framework);
     }
     scorer.score(row, read);
   }
@@ -330,10 +330,10 @@ void score_bus_rates(const Table& table, Context& context, Tally& tally) {
   for (std::size_t i = 0; i < table.rows(); ++i) {
     Row row(table, i);
     LinkRow read{.op = row.text(op),
-                 .message = {.gpus = row.count(gpus, most_gpus), .bytes = {row.size(bytes)}},
+                 .message = {.gpus = row.count(gpus, max_gpus), .bytes = {row.size(bytes)}},
                  .node = machines.of(row.text(hw))};
     read.measured_us = microseconds_at(row.amount(rate), read.op, read.message);
-    read.held_back = held_back(link_group("collective_rate", row.text(hw), read.op, read.message.bytes.count));
+    read.held_out = is_held_out(link_group("collective_rate", row.text(hw), read.op, read.message.bytes.count));
     scorer.score(row, read);
   }
 }
@@ -350,13 +350,13 @@ void score_exchanges(const Table& table, Context& context, Tally& tally) {
   for (std::size_t i = 0; i < table.rows(); ++i) {
     Row row(table, i);
     LinkRow read{.op = row.text(op),
-                 .message = {.gpus = row.count(gpus, most_gpus), .bytes = {row.size(bytes)}},
+                 .message = {.gpus = row.count(gpus, max_gpus), .bytes = {row.size(bytes)}},
                  .measured_us = row.amount(time),
                  .node = machines.of(row.text(device)),
                  .prose = row.text(device)};
-    const std::int64_t share = row.count(in_a_node, most_gpus);
+    const std::int64_t share = row.count(in_a_node, max_gpus);
     read.message.nodes = (read.message.gpus + share - 1) / share;
-    read.held_back = held_back(link_group("p2p", row.text(device), read.op, read.message.bytes.count));
+    read.held_out = is_held_out(link_group("p2p", row.text(device), read.op, read.message.bytes.count));
     scorer.score(row, read);
   }
 }

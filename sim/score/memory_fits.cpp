@@ -49,12 +49,12 @@ struct FitColumns {
       recompute, kernel, dropout, dtype, gradient_dtype, fits;
 
   [[nodiscard]] TrainingPlan read(Row& row) const {
-    TrainingPlan plan{.tensor = row.count(tensor, most_gpus),
+    TrainingPlan plan{.tensor = row.count(tensor, max_gpus),
                       .sequence_parallel = word(row, shares_tokens, "on", "off"),
-                      .pipeline = row.count(pipeline, most_gpus),
+                      .pipeline = row.count(pipeline, max_gpus),
                       .interleave = row.count(interleave),
-                      .data = row.count(data, most_gpus),
-                      .context = row.count(context, most_gpus),
+                      .data = row.count(data, max_gpus),
+                      .context = row.count(context, max_gpus),
                       .global_batch = row.count(global_batch),
                       .micro_batch = row.count(micro_batch),
                       .seq = row.count(seq)};

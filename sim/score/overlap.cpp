@@ -46,7 +46,7 @@ void score_gemm_ar(const Table& table, Context& context, Tally& tally) {
                         .n = padded(row.count(columns), pto_tile_n),
                         .k = row.count(contraction),
                         .dtype = DType::fp16};
-    const auto degree = static_cast<int>(row.count(ranks, most_gpus));
+    const auto degree = static_cast<int>(row.count(ranks, max_gpus));
     const double product_us = row.amount(product);
     const double serial_us = row.amount(serial);
     const double pipelined_us = row.amount(pipelined);

@@ -136,7 +136,7 @@ OverlapRow overlap_row(Row& row, const OverlapColumns& columns) {
   if (columns.op.exists() && !read.scatters && !read.reduces_all && op != "ag" && op != "AG+GEMM" && op != "ag_gemm") {
     row.fault(fmt::format("op is {}; it is ag or rs", op));
   }
-  read.ranks = static_cast<std::int32_t>(row.count(columns.ranks, most_gpus));
+  read.ranks = static_cast<std::int32_t>(row.count(columns.ranks, max_gpus));
   read.m = row.count(columns.m);
   read.n = columns.n_of_rank.exists() ? row.count(columns.n_of_rank) * read.ranks : row.count(columns.n);
   read.k = columns.k_of_rank.exists() ? row.count(columns.k_of_rank) * read.ranks : row.count(columns.k);

@@ -197,7 +197,7 @@ void score_prefill(const Table& table, Context& context, Tally& tally) {
   constexpr std::array<std::string_view, 3> parts{"serial", "compute only", "overlapped"};
   for (std::size_t i = 0; i < table.rows(); ++i) {
     Row row(table, i);
-    const std::int64_t degree = row.count(ranks, most_gpus);
+    const std::int64_t degree = row.count(ranks, max_gpus);
     const std::int64_t prompt = row.count(tokens);
     const double measured_serial = row.amount(serial_ms);
     const double measured_compute = row.amount(compute_ms);

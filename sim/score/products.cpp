@@ -24,7 +24,7 @@ namespace {
 struct ProductRow {
   GemmSize size;
   const Machine* machine = nullptr;
-  bool held_back = false;
+  bool held_out = false;
 };
 
 /// Reads a row. If the row cannot be scored, counts it and leaves `machine` null.
@@ -35,8 +35,8 @@ ProductRow read_product(Row& row, const ProductColumns& columns, MachineColumn& 
   const std::string_view word = row.text(columns.dtype);
   const std::optional<DType> dtype = dtype_in_table(word);
   const std::string_view said = dtype ? name_of(*dtype) : word;
-  ProductRow read{.size = size, .machine = nullptr, .held_back = held_back(gemm_group(kind, hw, said, size))};
-  if (!tally.takes(row, read.held_back)) {
+  ProductRow read{.size = size, .machine = nullptr, .held_out = is_held_out(gemm_group(kind, hw, said, size))};
+  if (!tally.takes(row, read.held_out)) {
     return read;
   }
   const FoundMachine& known = machines.of(hw);
@@ -106,14 +106,14 @@ void score_products(const Table& table, Context& context, Tally& tally) {
     }
     const double predicted = predicted_us(*read.machine, read.size);
     const std::string_view part = name_of(read.size.dtype);
-    if (tally.score(row, *read.machine, read.held_back, {{measured, predicted, std::span(&part, 1)}})) {
+    if (tally.score(row, *read.machine, read.held_out, {{measured, predicted, std::span(&part, 1)}})) {
       products.push_back({read.machine, read.size.n, read.size.k, static_cast<int>(read.size.dtype), read.size.m,
-                          measured, predicted, read.held_back, is_unseen(*read.machine, read.held_back, context)});
+                          measured, predicted, read.held_out, is_unseen(*read.machine, read.held_out, context)});
       check_interval(*read.machine,
                      {.shape = shape_of(read.size),
                       .kind = gemm_kind(read.size.dtype),
                       .key = {read.size.n, read.size.k},
-                      .held_back = read.held_back},
+                      .held_out = read.held_out},
                      {measured, predicted}, context, tally,
                      [&](const Machine& machine) { return predicted_us(machine, read.size); });
     }
@@ -139,7 +139,7 @@ void score_best_products(const Table& table, Context& context, Tally& tally) {
       continue;
     }
     const double flops = flops_of(read.size).count;
-    tally.score(row, *read.machine, read.held_back,
+    tally.score(row, *read.machine, read.held_out,
                 {{flops / tflops / 1e6, flops / best.of(*read.machine, read.size.dtype) / 1e6}});
   }
 }

@@ -59,7 +59,7 @@ std::int64_t Row::whole(const Column& column, std::int64_t least, std::int64_t l
 
 std::int64_t Row::count(const Column& column, std::int64_t limit) { return whole(column, 1, limit); }
 
-std::int64_t Row::size(const Column& column) { return whole(column, 0, most_bytes); }
+std::int64_t Row::size(const Column& column) { return whole(column, 0, max_bytes); }
 
 double Row::amount(const Column& column) {
   const std::string_view cell = text(column);

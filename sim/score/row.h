@@ -11,9 +11,9 @@
 namespace commfuse::score {
 
 /// Largest sizes of a GEMM, an attention or a message. They keep FLOPs and bytes in the range of the arithmetic.
-inline constexpr std::int64_t most_extent = std::int64_t{1} << 24;
-inline constexpr std::int64_t most_bytes = std::int64_t{1} << 46;
-inline constexpr std::int64_t most_gpus = 32768;
+inline constexpr std::int64_t max_extent = std::int64_t{1} << 24;
+inline constexpr std::int64_t max_bytes = std::int64_t{1} << 46;
+inline constexpr std::int64_t max_gpus = 32768;
 
 /// A wrong cell reads as 1 and gives the row a fault. A row with fewer or more cells than the header is faulty from the
 /// start, and all its cells read as missing.
@@ -25,8 +25,8 @@ class Row {
   [[nodiscard]] std::string_view text(const Column& column) const;
   [[nodiscard]] bool has(const Column& column) const { return !text(column).empty(); }
   /// Reads a whole number from 1 to `limit`.
-  std::int64_t count(const Column& column, std::int64_t limit = most_extent);
-  /// Reads a whole number from 0 to most_bytes.
+  std::int64_t count(const Column& column, std::int64_t limit = max_extent);
+  /// Reads a whole number from 0 to max_bytes.
   std::int64_t size(const Column& column);
   /// Reads an amount of any unit, above 0 and finite.
   double amount(const Column& column);

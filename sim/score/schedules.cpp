@@ -120,7 +120,7 @@ void score_schedules(const Table& table, Context& context, Tally& tally) {
     Row row(table, i);
     const std::string_view scope_word = row.text(columns.scope);
     Point point;
-    point.ranks = static_cast<std::int32_t>(row.count(columns.ranks, most_gpus));
+    point.ranks = static_cast<std::int32_t>(row.count(columns.ranks, max_gpus));
     point.batch = row.count(columns.batch);
     point.seq = row.count(columns.seq);
     const double measured = row.amount(columns.time);

@@ -11,7 +11,7 @@ namespace commfuse::score {
 
 namespace {
 
-constexpr int most_copies = 5;
+constexpr int max_copies = 5;
 
 template <class Ours, std::size_t n>
 std::optional<Ours> among(const std::array<std::pair<std::string_view, Ours>, n>& words, std::string_view word) {
@@ -40,7 +40,7 @@ ProductColumns::ProductColumns(const Table& table)
       m(table.column("m")),
       n(table.column("n")),
       k(table.column("k")),
-      weight_copies(table.comment("software").find("weight copies") != std::string_view::npos ? most_copies : 0) {}
+      weight_copies(table.comment("software").find("weight copies") != std::string_view::npos ? max_copies : 0) {}
 
 GemmSize ProductColumns::size(Row& row) const {
   GemmSize size{.m = row.count(m),

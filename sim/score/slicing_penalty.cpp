@@ -25,7 +25,7 @@ void compare(PenaltyScore& score, const TimedProduct& whole, const TimedProduct&
   const double of_none = std::abs(1.0 / measured - 1.0);
   score.errors.push_back(error);
   score.of_no_penalty.push_back(of_none);
-  if (whole.held_back) {
+  if (whole.held_out) {
     score.held_out.push_back(error);
     score.held_out_of_no_penalty.push_back(of_none);
   }

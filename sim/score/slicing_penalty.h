@@ -23,7 +23,7 @@ struct TimedProduct {
   std::int64_t m = 0;
   double measured_us = 0.0;
   double predicted_us = 0.0;
-  bool held_back = false;
+  bool held_out = false;
   bool unseen = false;  ///< Held back, or in a table that no fit of the machine read.
 };
 

@@ -98,9 +98,9 @@ struct GptColumns {
                       .heads = row.count(heads),
                       .vocab = vtrain_vocab,
                       .seq = length});
-    step.plan = {.tensor = row.count(tensor, most_gpus),
-                 .pipeline = row.count(pipeline, most_gpus),
-                 .data = row.count(data, most_gpus),
+    step.plan = {.tensor = row.count(tensor, max_gpus),
+                 .pipeline = row.count(pipeline, max_gpus),
+                 .data = row.count(data, max_gpus),
                  .global_batch = row.count(global_batch),
                  .micro_batch = row.count(micro_batch),
                  .seq = length,
@@ -229,8 +229,8 @@ void score_recomputed_steps(const Table& table, Context& context, Tally& tally) 
     StepCase step;
     const std::int64_t seq = row.count(table.column("seq_len"));
     step.model = gpt_of(table, row, 51200, seq);
-    step.plan = {.tensor = row.count(table.column("tp"), most_gpus),
-                 .pipeline = row.count(table.column("pp"), most_gpus),
+    step.plan = {.tensor = row.count(table.column("tp"), max_gpus),
+                 .pipeline = row.count(table.column("pp"), max_gpus),
                  .interleave = row.count(table.column("interleave")),
                  .global_batch = row.count(table.column("gbs")),
                  .micro_batch = row.count(table.column("mbs")),
@@ -279,9 +279,9 @@ void score_weak_scaling(const Table& table, Context& context, Tally& tally) {
     StepCase step;
     const std::int64_t seq = row.count(table.column("seq"));
     step.model = gpt_of(table, row, row.count(table.column("vocab")), seq);
-    step.plan = megatron_core_plan(row.count(table.column("tp"), most_gpus));
-    step.plan.pipeline = row.count(table.column("pp"), most_gpus);
-    step.plan.data = row.count(table.column("dp"), most_gpus);
+    step.plan = megatron_core_plan(row.count(table.column("tp"), max_gpus));
+    step.plan.pipeline = row.count(table.column("pp"), max_gpus);
+    step.plan.data = row.count(table.column("dp"), max_gpus);
     step.plan.global_batch = row.count(table.column("batch"));
     step.plan.seq = seq;
     step.run_by(framework);
@@ -312,10 +312,10 @@ void score_llama_steps(const Table& table, Context& context, Tally& tally) {
     Row row(table, i);
     const Transformer* model = models.of("llama-3.1-" + std::string(row.text(table.column("model"))));
     StepCase step;
-    const std::int64_t gpus = row.count(table.column("gpus"), most_gpus);
-    step.plan = megatron_core_plan(row.count(table.column("tp"), most_gpus));
-    step.plan.context = row.count(table.column("cp"), most_gpus);
-    step.plan.pipeline = row.count(table.column("pp"), most_gpus);
+    const std::int64_t gpus = row.count(table.column("gpus"), max_gpus);
+    step.plan = megatron_core_plan(row.count(table.column("tp"), max_gpus));
+    step.plan.context = row.count(table.column("cp"), max_gpus);
+    step.plan.pipeline = row.count(table.column("pp"), max_gpus);
     step.plan.zero = Zero::gradients;
     step.framework.fuses_accumulation = false;
     step.plan.data = std::max<std::int64_t>(1, gpus / (step.plan.tensor * step.plan.context * step.plan.pipeline));
@@ -429,7 +429,7 @@ class Recipes {
   void read_plan(Row& row, TrainingPlan& plan) const {
     const auto count = [&](const char* name) {
       const std::optional<double> first = first_of_two(row.text(table_.column(name)));
-      return first ? static_cast<std::int64_t>(*first) : row.count(table_.column(name), most_gpus);
+      return first ? static_cast<std::int64_t>(*first) : row.count(table_.column(name), max_gpus);
     };
     const auto count_or_one = [&](const char* name) {
       const std::string_view text = row.text(table_.column(name));
@@ -508,7 +508,7 @@ void score_layer_passes(const Table& table, Context& context, Tally& tally) {
     const std::int64_t seq = row.count(table.column("seq"));
     step.model =
         gpt({.layers = 48, .hidden = row.count(table.column("hidden")), .heads = 64, .vocab = 51200, .seq = seq});
-    step.plan = {.tensor = row.count(table.column("tp"), most_gpus),
+    step.plan = {.tensor = row.count(table.column("tp"), max_gpus),
                  .sequence_parallel = says("sequence"),
                  .global_batch = row.count(table.column("micro_batch")),
                  .micro_batch = row.count(table.column("micro_batch")),

@@ -14,8 +14,8 @@ namespace commfuse::score {
 namespace {
 
 constexpr std::size_t largest_table = std::size_t{256} << 20;
-constexpr std::size_t most_columns = 1000;
-constexpr std::size_t most_cells = 10'000'000;  // 16 bytes each, and twice that while the list grows
+constexpr std::size_t max_columns = 1000;
+constexpr std::size_t max_cells = 10'000'000;  // 16 bytes each, and twice that while the list grows
 
 std::string_view trimmed(std::string_view text) {
   constexpr std::string_view blanks = " \t\r";
@@ -72,9 +72,9 @@ void Table::read_line(std::string_view line, std::int64_t number) {
   std::vector<std::string_view>& into = is_header ? header_ : cells_;
   for (bool more = true; more;) {
     into.push_back(next_cell(line, more));
-    if (into.size() > (is_header ? most_columns : most_cells)) {
-      throw ConfigError(is_header ? fmt::format("the header has more than {} columns; give a table", most_columns)
-                                  : fmt::format("the table has more than {} cells; split it into several", most_cells));
+    if (into.size() > (is_header ? max_columns : max_cells)) {
+      throw ConfigError(is_header ? fmt::format("the header has more than {} columns; give a table", max_columns)
+                                  : fmt::format("the table has more than {} cells; split it into several", max_cells));
     }
   }
   if (is_header) {

@@ -10,7 +10,7 @@ namespace commfuse::score {
 
 namespace {
 
-constexpr std::size_t most_faults = 100;
+constexpr std::size_t max_faults = 100;
 /// Ratio beyond which a time is probably in another unit. Units (ns, us, ms) differ by factors of 1000, while model
 /// errors stay below a factor of 300.
 constexpr double other_unit = 300.0;
@@ -31,17 +31,17 @@ void Tally::skip(std::string_view reason) {
 void Tally::fault(const Row& row, std::string_view reason) {
   ++into_.rows;
   ++into_.fault_count;
-  if (into_.faults.size() < most_faults) {
+  if (into_.faults.size() < max_faults) {
     into_.faults.push_back({row.line(), std::string(reason)});
   }
 }
 
-bool Tally::takes(const Row& row, bool held_back) {
+bool Tally::takes(const Row& row, bool held_out) {
   if (!row.is_sound()) {
     fault(row, row.fault());
     return false;
   }
-  if (held_out_only_ && !held_back) {
+  if (held_out_only_ && !held_out) {
     skip("a fit may have seen it, and only rows held out are asked for");
     return false;
   }
@@ -66,7 +66,7 @@ std::size_t Tally::place_of(const Machine& machine) {
   return place;
 }
 
-bool Tally::score(const Row& row, const Machine& machine, bool held_back, std::span<const Compared> times) {
+bool Tally::score(const Row& row, const Machine& machine, bool held_out, std::span<const Compared> times) {
   for (const Compared& time : times) {
     const double ratio = time.predicted_us / time.measured_us;
     if (!(ratio < other_unit && ratio > 1.0 / other_unit)) {
@@ -83,13 +83,13 @@ bool Tally::score(const Row& row, const Machine& machine, bool held_back, std::s
                            time.measured_us, time.predicted_us});
     const double error = std::abs(time.predicted_us / time.measured_us - 1.0);
     into_.errors.push_back(error);
-    if (held_back) {
+    if (held_out) {
       into_.held_out.push_back(error);
     }
     for (const std::string_view name : time.parts) {
       ScoredPart& scored = part(machine.name, name);
       scored.errors.push_back(error);
-      if (held_back) {
+      if (held_out) {
         scored.held_out.push_back(error);
       }
     }
@@ -122,10 +122,10 @@ void Tally::pays(const Pays& pair) {
   const bool wins = pair.measured < 1.0;
   const bool agrees = (pair.predicted < 1.0) == wins;
   (wins ? pays.wins : pays.losses) += 1;
-  (wins ? pays.wins_told : pays.losses_told) += agrees ? 1 : 0;
+  (wins ? pays.wins_predicted : pays.losses_predicted) += agrees ? 1 : 0;
   if (pair.sure >= PayScore::is_sure) {
     pays.sure += 1;
-    pays.sure_told += agrees ? 1 : 0;
+    pays.sure_predicted += agrees ? 1 : 0;
   }
 }
 

@@ -26,14 +26,14 @@ class Tally {
 
   /// Returns whether the caller should score the row. Otherwise counts the row: as a fault if it is invalid, or as
   /// skipped if only held-out rows are scored and the row is not held back.
-  bool takes(const Row& row, bool held_back);
+  bool takes(const Row& row, bool held_out);
   void skip(std::string_view reason);
   void fault(const Row& row, std::string_view reason);
   /// Records the times of a row and returns whether they were scored. If a prediction is off by a factor that no model
   /// error explains, the time is probably in another unit, and the row is faulty.
-  bool score(const Row& row, const Machine& machine, bool held_back, std::span<const Compared> times);
-  bool score(const Row& row, const Machine& machine, bool held_back, std::initializer_list<Compared> times) {
-    return score(row, machine, held_back, std::span(times.begin(), times.size()));
+  bool score(const Row& row, const Machine& machine, bool held_out, std::span<const Compared> times);
+  bool score(const Row& row, const Machine& machine, bool held_out, std::initializer_list<Compared> times) {
+    return score(row, machine, held_out, std::span(times.begin(), times.size()));
   }
 
   /// Records the time of a variant divided by the time of the first variant of the same work. winner() records whether

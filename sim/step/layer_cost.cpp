@@ -332,7 +332,7 @@ void LayerCost::ulysses_block(Stream& stream) {
   block.tokens = plan_.micro_batch * plan_.seq;
   block.batch = plan_.micro_batch;
   block.window = window_of(kind_);
-  play(stream, block);
+  add_site(stream, block);
 }
 
 void LayerCost::attention_forward(Stream& stream) {

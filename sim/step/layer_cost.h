@@ -157,8 +157,8 @@ class LayerCost {
   void site(Stream& stream, const Projection& projection, Direction direction);
   [[nodiscard]] bool plays_schedules() const { return shares_tokens() && !point_.strategies.empty(); }
   [[nodiscard]] bool shares_tokens() const { return plan_.sequence_parallel && plan_.tensor > 1; }
-  void play(Stream& stream, const SitePoint& site);
-  void play(Stream& stream, const SitePoint& site, const SiteTime& time);
+  void add_site(Stream& stream, const SitePoint& site);
+  void add_site(Stream& stream, const SitePoint& site, const SiteTime& time);
   [[nodiscard]] SitePoint point_of(const Transformer& shape, Scope scope) const;
   void site_forward(Stream& stream, const Projection& projection);
   [[nodiscard]] Stream exposed_forward(const Projection& projection) const;

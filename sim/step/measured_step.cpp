@@ -29,7 +29,7 @@ StepEvidence step_evidence(std::string hardware, Duration measured, Duration pre
           .error = error};
 }
 
-void require_told_of(const std::string& hardware, const StepEvidence& evidence) {
+void require_matching_evidence(const std::string& hardware, const StepEvidence& evidence) {
   if (hardware != evidence.hardware) {
     throw ConfigError(
         fmt::format("--measured-step: measured on {}, which does not apply to {}; choose the same machine",

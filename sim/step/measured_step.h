@@ -36,7 +36,7 @@ struct StepEvidence {
 StepEvidence step_evidence(std::string hardware, Duration measured, Duration predicted, Uncertainty doubts);
 
 /// Throws ConfigError unless the evidence is from this machine.
-void require_told_of(const std::string& hardware, const StepEvidence& evidence);
+void require_matching_evidence(const std::string& hardware, const StepEvidence& evidence);
 
 /// Returns the step with every time multiplied by `factor` and the rates adapted. Requires a factor above 0.
 StepPrediction longer(StepPrediction step, double factor);

@@ -147,9 +147,9 @@ struct Work {
 };
 
 template <class Order>
-class Player {
+class PipelineRun {
  public:
-  explicit Player(const Pipeline& pipeline)
+  explicit PipelineRun(const Pipeline& pipeline)
       : pipeline_(pipeline),
         forward_(pipeline.pieces.size() * static_cast<std::size_t>(pipeline.micro_batches), not_yet),
         backward_(forward_.size(), not_yet) {
@@ -283,13 +283,13 @@ class Player {
 
 }  // namespace
 
-std::vector<StageTimes> play(const Pipeline& pipeline) {
+std::vector<StageTimes> simulate(const Pipeline& pipeline) {
   check(std::ssize(pipeline.pieces) == pipeline.stages * pipeline.interleave, "every stage has its pieces");
   check(pipeline.interleave == 1 || pipeline.micro_batches % pipeline.stages == 0,
         "the number of interleaved micro-batches is a multiple of the stages");
   check(pipeline.stages == 1 || std::ssize(pipeline.sends) == pipeline.stages, "every stage has a send time");
   check(pipeline.interleave == 1 || !pipeline.splits_backward, "ZB-H1 has one piece per stage");
-  return pipeline.splits_backward ? Player<SplitOrder>(pipeline).run() : Player<WholeOrder>(pipeline).run();
+  return pipeline.splits_backward ? PipelineRun<SplitOrder>(pipeline).run() : PipelineRun<WholeOrder>(pipeline).run();
 }
 
 }  // namespace commfuse

@@ -58,6 +58,6 @@ struct StageTimes {
 /// there are stages, as the first stage does in 1F1B, and these gradients fill the bubble at the end. With forward f,
 /// backward b to the inputs and w to the weights, w no longer than f and b, and at least as many micro-batches as
 /// stages, the bubble is (stages - 1) (f + b - w), where 1F1B has (stages - 1) (f + b + w).
-std::vector<StageTimes> play(const Pipeline& pipeline);
+std::vector<StageTimes> simulate(const Pipeline& pipeline);
 
 }  // namespace commfuse

@@ -108,10 +108,10 @@ void require_one_replica(const ScopeChoice& scope, const TrainingPlan& plan) {
 
 /// Limits the tokens that inference reads or has in its cache to the limit of a layer.
 void require_few_tokens(const RunChoices& run) {
-  constexpr std::int64_t most_tokens = std::int64_t{1} << 30;
-  if (run.scope.is_inference() && run.batch > most_tokens / run.seq) {
+  constexpr std::int64_t max_tokens = std::int64_t{1} << 30;
+  if (run.scope.is_inference() && run.batch > max_tokens / run.seq) {
     throw ConfigError(fmt::format("batch {} times seq {} is too large; the limit is {} tokens", format_count(run.batch),
-                                  format_count(run.seq), format_count(most_tokens)));
+                                  format_count(run.seq), format_count(max_tokens)));
   }
 }
 
@@ -441,7 +441,7 @@ std::vector<StepRow> StepPoints::rows(const Settings& wanted) {
   Prepared prepared = this->prepared(wanted);
   const auto& [settings, run, site, unused_point, unused_raised] = prepared;
   if (evidence_) {
-    require_told_of(settings.text("hardware"), *evidence_);
+    require_matching_evidence(settings.text("hardware"), *evidence_);
     require_correctable(run);
   }
   StepPoint& point = prepared.point;

@@ -16,11 +16,11 @@ SitePoint LayerCost::point_of(const Transformer& shape, Scope scope) const {
   return point;
 }
 
-void LayerCost::play(Stream& stream, const SitePoint& site) {
-  play(stream, site, sites_.fastest(site, point_.strategies));
+void LayerCost::add_site(Stream& stream, const SitePoint& site) {
+  add_site(stream, site, sites_.fastest(site, point_.strategies));
 }
 
-void LayerCost::play(Stream& stream, const SitePoint& site, const SiteTime& time) {
+void LayerCost::add_site(Stream& stream, const SitePoint& site, const SiteTime& time) {
   const double fewer_sms = static_cast<double>(machine_.accelerator.sms) / sms_;
   const Slowdown slowdown{.kernels = point_.slowdown * fewer_sms,
                           .collectives = slowest_of(site.ranks, point_.communication_sigma),
@@ -36,7 +36,7 @@ void LayerCost::site(Stream& stream, const Projection& projection, Direction dir
     return;
   }
   if (plays_schedules()) {
-    play(stream, point_of(*projection.shape, scope_of(projection.name, backward)));
+    add_site(stream, point_of(*projection.shape, scope_of(projection.name, backward)));
     return;
   }
   if (!backward) {
@@ -72,7 +72,7 @@ std::optional<Stream> LayerCost::implemented_forward(const Projection& projectio
   site.implementation = implementation;
   site.strategy = implementation->strategy;
   Stream stream;
-  play(stream, site, sites_.of(site));
+  add_site(stream, site, sites_.of(site));
   return stream;
 }
 
@@ -142,7 +142,7 @@ void LayerCost::site_backward(Stream& stream, const Product& forward, bool colum
 void LayerCost::site_backward_split(Stream& stream, const Projection& projection) {
   const Site whole = site_of(*projection.shape, projection.name, tokens_);
   const LayerSite gradient = input_gradient(projection);
-  play(stream, point_of(gradient.shape, gradient.scope));
+  add_site(stream, point_of(gradient.shape, gradient.scope));
   if (gathers(projection.name)) {
     collective(*weights_, tensor_group().all_gather(Bytes{width * tokens_ * model_.hidden}));
     weight_kernel(stream, product_time(whole.contraction, whole.columns / plan_.tensor, tokens_, true));

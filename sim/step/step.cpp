@@ -87,7 +87,7 @@ class Step {
             costs_.group_at({.stride = plan_.tensor * plan_.expert, .ranks = plan_.replicas() / plan_.expert})) {}
 
   StepPrediction predict() {
-    const std::vector<StageTimes> stages = play(pipeline());
+    const std::vector<StageTimes> stages = simulate(pipeline());
     std::vector<StepBreakdown> breakdowns;
     for (std::int64_t stage = 0; stage < plan_.pipeline; ++stage) {
       breakdowns.push_back(breakdown(stage, stages[static_cast<std::size_t>(stage)]));
@@ -411,9 +411,9 @@ std::string_view degrees_of(const TrainingPlan& plan) {
 }  // namespace
 
 Machine resized(Machine machine, const TrainingPlan& plan) {
-  constexpr std::int64_t most_gpus = std::int64_t{1} << 30;  // the range of ranks
-  if (plan.gpus() > most_gpus) {
-    throw ConfigError(fmt::format("{} is more than {} GPUs; choose fewer", degrees_of(plan), most_gpus));
+  constexpr std::int64_t max_gpus = std::int64_t{1} << 30;  // the range of ranks
+  if (plan.gpus() > max_gpus) {
+    throw ConfigError(fmt::format("{} is more than {} GPUs; choose fewer", degrees_of(plan), max_gpus));
   }
   const std::int64_t nodes = (plan.gpus() + machine.gpus_per_node - 1) / machine.gpus_per_node;
   if (machine.network) {

@@ -18,17 +18,17 @@ namespace commfuse {
 namespace {
 
 enum class Word : unsigned char {
-  begin,   // from the leader: with its digest
-  points,  // from the leader: run these
-  end,     // from the leader: exit
-  played,  // with rows; requests more points
-  failed,  // with the reason
+  begin,      // from the leader: with its digest
+  points,     // from the leader: run these
+  end,        // from the leader: exit
+  simulated,  // with rows; requests more points
+  failed,     // with the reason
 };
 
 /// Chunks that a process holds in advance, so that it never waits for the leader.
 constexpr std::size_t chunks_ahead = 2;
 /// Largest number of points per thread.
-constexpr std::size_t most_in_a_chunk = 128;
+constexpr std::size_t max_in_a_chunk = 128;
 /// Points per thread that the leader runs between two looks at its messages.
 constexpr std::size_t leader_chunk = 8;
 
@@ -36,7 +36,7 @@ constexpr std::size_t leader_chunk = 8;
 /// then get nothing.
 std::size_t chunk_of(std::size_t points, std::size_t processes, std::size_t threads) {
   const std::size_t least = std::clamp<std::size_t>(points / (processes * chunks_ahead), 1, threads);
-  return std::clamp<std::size_t>(points / (processes * 16), least, most_in_a_chunk * threads);
+  return std::clamp<std::size_t>(points / (processes * 16), least, max_in_a_chunk * threads);
 }
 
 Payload parcel_of(Word word, std::string_view text = {}) {
@@ -100,11 +100,11 @@ bool is_set(const std::atomic<bool>* flag) { return flag != nullptr && flag->loa
 void pause() { std::this_thread::sleep_for(std::chrono::microseconds(100)); }
 
 /// Runs one process's points on its threads.
-class Player : public PointTeam {
+class SimulatingTeam : public PointTeam {
  public:
-  explicit Player(const SharedSweep& sweep)
+  explicit SimulatingTeam(const SharedSweep& sweep)
       : PointTeam(
-            *sweep.list, [players = sweep.players] { return players->player(); }, sweep.threads) {}
+            *sweep.list, [factory = sweep.factory] { return factory->make(); }, sweep.threads) {}
 };
 
 class Leader {
@@ -126,13 +126,13 @@ class Leader {
         hand_out(other);
       }
     }
-    Player player(sweep_);
+    SimulatingTeam team(sweep_);
     while (at_hand_ > 0 || !left_.empty()) {
       if (is_set(stop_)) {
         left_ = {};
       }
       if (!take_mail()) {
-        left_.empty() ? pause() : play(player);
+        left_.empty() ? pause() : simulate(team);
       }
     }
   }
@@ -150,8 +150,9 @@ class Leader {
     ++at_hand_;
   }
 
-  void play(Player& player) {
-    for (const StoredPoint& point : player.play(next(leader_chunk * static_cast<std::size_t>(sweep_.threads)), stop_)) {
+  void simulate(SimulatingTeam& team) {
+    for (const StoredPoint& point :
+         team.simulate(next(leader_chunk * static_cast<std::size_t>(sweep_.threads)), stop_)) {
       take_(point);
     }
   }
@@ -234,7 +235,7 @@ void lead(World& world, const SharedSweep& sweep, const std::vector<std::size_t>
 }
 
 void follow(World& world, const std::function<SharedSweep()>& prepare, const std::atomic<bool>* stop) {
-  std::optional<Player> player;
+  std::optional<SimulatingTeam> team;
   for (;;) {
     const Parcel parcel = wait_for(world);
     if (word_of(parcel.bytes) == Word::end) {
@@ -242,12 +243,13 @@ void follow(World& world, const std::function<SharedSweep()>& prepare, const std
     }
     try {
       if (word_of(parcel.bytes) == Word::begin) {
-        player.emplace(prepared_as(text_of(parcel.bytes), prepare));
-      } else if (player) {
-        world.send(0, parcel_of(Word::played, packed_points(player->play(numbers_in(text_of(parcel.bytes)), stop))));
+        team.emplace(prepared_as(text_of(parcel.bytes), prepare));
+      } else if (team) {
+        world.send(0,
+                   parcel_of(Word::simulated, packed_points(team->simulate(numbers_in(text_of(parcel.bytes)), stop))));
       }
     } catch (const std::exception& error) {
-      player.reset();
+      team.reset();
       world.send(0, parcel_of(Word::failed, error.what()));
     }
   }

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "model/process/world.h"
-#include "sim/sweep/play_sweep.h"
+#include "sim/sweep/simulate_points.h"
 
 namespace commfuse {
 
@@ -18,7 +18,7 @@ namespace commfuse {
 struct SharedSweep {
   std::string digest;  ///< Must be equal on all processes; files may differ between machines.
   const PointList* list = nullptr;
-  Players* players = nullptr;
+  SimulatorFactory* factory = nullptr;
   int threads = 1;  ///< Number of threads of this process; other processes may use other numbers.
 };
 

@@ -20,7 +20,7 @@ bool is_set(const std::atomic<bool>* flag) { return flag != nullptr && flag->loa
 
 struct Simulator {
   PointCursor cursor;
-  PlayPoint play;
+  SimulatePoint simulate;
 };
 
 /// A point's rows, and whether it was begun. Threads write to neighbouring elements, so it is not a vector<bool>.
@@ -32,35 +32,35 @@ struct Slot {
 }  // namespace
 
 struct PointTeam::Threads {
-  Threads(const PointList& list, std::function<PlayPoint()> make, int count)
-      : make_player(std::move(make)),
+  Threads(const PointList& list, std::function<SimulatePoint()> make, int count)
+      : make_simulator(std::move(make)),
         limit(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(count)),
         arena(count),
         simulators([this, &list] {
-          return Simulator{PointCursor(list), make_player()};
+          return Simulator{PointCursor(list), make_simulator()};
         }),
         is_alone(count == 1) {}
 
-  std::function<PlayPoint()> make_player;
+  std::function<SimulatePoint()> make_simulator;
   tbb::global_control limit;
   tbb::task_arena arena;  // oneTBB's own is as wide as the cores that the process may use
   tbb::enumerable_thread_specific<Simulator> simulators;
   bool is_alone;
 };
 
-PointTeam::PointTeam(const PointList& list, std::function<PlayPoint()> make_player, int threads)
-    : threads_(std::make_unique<Threads>(list, std::move(make_player), threads)) {}
+PointTeam::PointTeam(const PointList& list, std::function<SimulatePoint()> make_simulator, int threads)
+    : threads_(std::make_unique<Threads>(list, std::move(make_simulator), threads)) {}
 
 PointTeam::~PointTeam() = default;
 
-std::vector<StoredPoint> PointTeam::play(std::span<const std::size_t> points, const std::atomic<bool>* stop) {
+std::vector<StoredPoint> PointTeam::simulate(std::span<const std::size_t> points, const std::atomic<bool>* stop) {
   std::vector<Slot> slots(points.size());
   const auto simulate = [&](std::size_t i) {
     if (is_set(stop)) {
       return;
     }
     Simulator& simulator = threads_->simulators.local();
-    slots[i] = {.point = {points[i], simulator.play(simulator.cursor.at(points[i]))}, .is_done = true};
+    slots[i] = {.point = {points[i], simulator.simulate(simulator.cursor.at(points[i]))}, .is_done = true};
   };
   if (threads_->is_alone) {
     for (std::size_t i = 0; i < points.size(); ++i) {
@@ -69,14 +69,14 @@ std::vector<StoredPoint> PointTeam::play(std::span<const std::size_t> points, co
   } else {
     threads_->arena.execute([&] { for_each_index(points.size(), simulate); });
   }
-  std::vector<StoredPoint> played;
-  played.reserve(slots.size());
+  std::vector<StoredPoint> simulated;
+  simulated.reserve(slots.size());
   for (Slot& slot : slots) {
     if (slot.is_done) {
-      played.push_back(std::move(slot.point));
+      simulated.push_back(std::move(slot.point));
     }
   }
-  return played;
+  return simulated;
 }
 
 std::string warning_of_bound_threads(int threads, const Cores& cores) {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "sim/point/point_list.h"
-#include "sim/sweep/play_sweep.h"
+#include "sim/sweep/simulate_points.h"
 #include "sim/sweep/store_row.h"
 
 namespace commfuse {
@@ -19,17 +19,17 @@ namespace commfuse {
 /// Keeps one point simulator per thread from chunk to chunk, so that a thread can reuse what it has computed.
 class PointTeam {
  public:
-  /// `make_player` is called once on every thread. Requires threads >= 1, and that the list and what `make_player`
-  /// refers to outlive the team. With one thread, points run on the calling thread; otherwise on oneTBB's threads,
-  /// which no call leaves running.
-  PointTeam(const PointList& list, std::function<PlayPoint()> make_player, int threads);
+  /// `make_simulator` is called once on every thread. Requires threads >= 1, and that the list and what
+  /// `make_simulator` refers to outlive the team. With one thread, points run on the calling thread; otherwise on
+  /// oneTBB's threads, which no call leaves running.
+  PointTeam(const PointList& list, std::function<SimulatePoint()> make_simulator, int threads);
   PointTeam(const PointTeam&) = delete;
   PointTeam& operator=(const PointTeam&) = delete;
   ~PointTeam();
 
   /// Returns the rows of `points` in their order, without points not begun before `stop` was set (null: never). Not
   /// thread-safe. Throws what a simulation throws.
-  std::vector<StoredPoint> play(std::span<const std::size_t> points, const std::atomic<bool>* stop);
+  std::vector<StoredPoint> simulate(std::span<const std::size_t> points, const std::atomic<bool>* stop);
 
  private:
   struct Threads;

@@ -114,7 +114,7 @@ StoreIdentity identity_in(const Database& database, StoreKind kind) {
   if (text("kind") != word_of(kind)) {
     damaged(database.path(), fmt::format("its tables are of {}, which contradicts its metadata", word_of(kind)));
   }
-  const std::int64_t shards = count("shards", 1, most_shards);
+  const std::int64_t shards = count("shards", 1, max_shards);
   return {
       .kind = kind,
       .settings = text("settings"),

@@ -45,7 +45,7 @@ void put_range(std::string_view column, Rule& rule) {
     rule.shortest = -longest_us;
   } else if (column.starts_with("mfu")) {
     rule.shortest = 0.0;
-    rule.longest = most_mfu;
+    rule.longest = max_mfu;
   } else if (column == "win_probability" || column.ends_with("_share") || column.starts_with("p99_path_")) {
     rule.shortest = 0.0;
     rule.longest = 1.0;

@@ -117,7 +117,7 @@ class RowStream {
     }
     const auto count = static_cast<std::size_t>(in_.gcount());
     total_ += count;
-    if (total_ > most_json_bytes) {
+    if (total_ > max_json_bytes) {
       throw ConfigError(fmt::format("{} is larger than 2 GiB; give the store of the sweep", file_));
     }
     return count;
@@ -160,7 +160,7 @@ std::ifstream opened(const std::string& file) {
   std::error_code error;
   const std::uintmax_t size = fs::is_regular_file(file, error) ? fs::file_size(file, error) : 0;
   std::ifstream in(file, std::ios::binary);
-  if (in && !error && size > most_json_bytes) {
+  if (in && !error && size > max_json_bytes) {
     throw ConfigError(fmt::format("{} is larger than 2 GiB; give the store of the sweep", file));
   }
   if (!in || error) {

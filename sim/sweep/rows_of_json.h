@@ -15,7 +15,7 @@
 namespace commfuse {
 
 /// Largest total size of all rows of a text.
-inline constexpr std::size_t most_json_bytes = std::size_t{2} << 30U;
+inline constexpr std::size_t max_json_bytes = std::size_t{2} << 30U;
 
 /// Callbacks that take rows, one by one.
 struct JsonRows {

@@ -76,8 +76,8 @@ std::optional<Task> task_of(const Variable& variable) {
 [[noreturn]] void refuse(const std::string& sentence) { throw ConfigError("--shard: " + sentence); }
 
 Shard checked(std::int64_t part, std::int64_t parts) {
-  if (parts < 1 || parts > most_shards || part < 1 || part > parts) {
-    refuse(fmt::format("part {} of {} does not exist; choose 1/N to N/N, N up to {}", part, parts, most_shards));
+  if (parts < 1 || parts > max_shards || part < 1 || part > parts) {
+    refuse(fmt::format("part {} of {} does not exist; choose 1/N to N/N, N up to {}", part, parts, max_shards));
   }
   return {static_cast<int>(part), static_cast<int>(parts)};
 }

@@ -16,7 +16,7 @@ struct Shard {
   friend bool operator==(const Shard&, const Shard&) = default;
 };
 
-inline constexpr int most_shards = 100'000;
+inline constexpr int max_shards = 100'000;
 
 /// Reads "3/7"; "auto" takes the task's place from a scheduler: a Slurm or PBS array, a Kubernetes Indexed Job
 /// ("auto/N" states the count where the scheduler does not), MPI processes, GNU parallel. `variable` is getenv().

@@ -20,7 +20,7 @@ namespace {
 /// Largest number of milliseconds that fits in a Duration.
 constexpr double longest_ms = 9e9;
 /// Largest value of a setting, so that the tokens of a step, a product of two settings, do not overflow.
-constexpr std::int64_t most_chosen = std::int64_t{1} << 30U;
+constexpr std::int64_t max_chosen = std::int64_t{1} << 30U;
 
 constexpr std::array<std::string_view, 8> texts{"model", "hardware",  "scope",     "pipeline_schedule",
                                                 "dtype", "recompute", "optimizer", "strategy"};
@@ -69,7 +69,7 @@ void require_count(const StepRow& row, std::string_view name, std::int64_t least
 void require_number(const StepRow& row, std::string_view name) {
   const double number = needed<double>(row, name, type_in_words(ColumnType::number));
   if (!std::isfinite(number) || number < 0.0 || (name.ends_with("_ms") && number > longest_ms) ||
-      (name.ends_with("fu") && number > most_mfu)) {
+      (name.ends_with("fu") && number > max_mfu)) {
     throw RowMisfit(fmt::format("{} is {}, which is out of range", name, number));
   }
 }
@@ -99,7 +99,7 @@ void require_settings(const StepRow& row) {
   require_bandwidth(row, "link_bandwidth");
   require_bandwidth(row, "network_bandwidth");
   for (const std::string_view name : counts) {
-    require_count(row, name, 1, most_chosen);
+    require_count(row, name, 1, max_chosen);
   }
   require_count(row, "gpus", 1, std::numeric_limits<std::int64_t>::max());
   require_count(row, "zero", 0, 3);

@@ -107,7 +107,7 @@ std::string sql_of(const Database& database, std::string_view name) {
   return entry.step() ? std::string(entry.text(0)) : std::string();
 }
 
-constexpr std::size_t most_columns = 1000;
+constexpr std::size_t max_columns = 1000;
 
 /// Returns the columns of `rows`: `, "name" TYPE` repeated. has_just() checks the rest of the text.
 std::vector<HeldColumn> columns_in(std::string_view rows, std::string_view view) {
@@ -116,7 +116,7 @@ std::vector<HeldColumn> columns_in(std::string_view rows, std::string_view view)
     return columns;
   }
   rows.remove_prefix(rows_begin.size());
-  while (rows.starts_with(", \"") && columns.size() < most_columns) {
+  while (rows.starts_with(", \"") && columns.size() < max_columns) {
     rows.remove_prefix(3);
     const std::string name(rows.substr(0, rows.find('"')));
     rows.remove_prefix(std::min(rows.size(), name.size() + 2));

@@ -71,7 +71,7 @@ class Chooser {
       const Duration still = times_.slowed(point, sampled.schedule, slowdown);
       candidates.push_back({sampled,
                             {.runs = layers * passes_of(point_.plan) * (again ? 2 : 1),
-                             .strays = to_seconds(in_step.mean) - to_seconds(still),
+                             .excess = to_seconds(in_step.mean) - to_seconds(still),
                              .deviation = in_step.deviation},
                             still});
     }
@@ -101,7 +101,7 @@ class Chooser {
     for (std::size_t site = 0; site < sites_.size(); ++site) {
       const Candidate& candidate = at(site, choice);
       const auto runs = static_cast<double>(candidate.runs.runs);
-      time += runs * (to_seconds(candidate.still) + candidate.runs.strays);
+      time += runs * (to_seconds(candidate.still) + candidate.runs.excess);
       variance += runs * candidate.runs.deviation * candidate.runs.deviation;
     }
     return time + deviations_at_p99(groups_) * std::sqrt(variance);

@@ -19,7 +19,7 @@ class Distribution {
     deviation_ = std::sqrt(spread.variance);
     for (int i = 0; i < machines; ++i) {
       const double factor = slowest_of(spread.gpus, spread.rank_sigma, Probability{(i + 0.5) / machines});
-      times_.push_back(to_seconds(spread.alike) + (factor - 1.0) * spread.per_slowdown + spread.strays);
+      times_.push_back(to_seconds(spread.alike) + (factor - 1.0) * spread.per_slowdown + spread.excess);
     }
   }
 
@@ -63,7 +63,7 @@ class Distribution {
 }  // namespace
 
 void StepSpread::add(const SiteRuns& site) {
-  strays += static_cast<double>(site.runs) * site.strays;
+  excess += static_cast<double>(site.runs) * site.excess;
   variance += static_cast<double>(site.runs) * site.deviation * site.deviation;
 }
 

@@ -30,7 +30,7 @@ struct StepTail {
 /// The runs of a site in one step.
 struct SiteRuns {
   std::int64_t runs = 0;
-  double strays = 0.0;     ///< Seconds by which the mean run exceeds the run in the step's time.
+  double excess = 0.0;     ///< Seconds by which the mean run exceeds the run in the step's time.
   double deviation = 0.0;  ///< Standard deviation of one run, seconds.
 };
 
@@ -40,7 +40,7 @@ struct StepSpread {
   std::int64_t groups = 1;    ///< Groups of tensor ranks.
   Duration alike{};           ///< T(1).
   double per_slowdown = 0.0;  ///< Seconds that the step takes longer if kernels take twice as long: the slope of T.
-  double strays = 0.0;        ///< Mean of S, seconds.
+  double excess = 0.0;        ///< Mean of S, seconds.
   double variance = 0.0;      ///< Variance of S in one group, seconds squared.
 
   void add(const SiteRuns& site);

@@ -19,7 +19,7 @@ namespace commfuse::test {
 namespace {
 
 constexpr std::size_t hostile_bytes = 100'000'000;
-constexpr std::int64_t most_kib = 1 << 20;
+constexpr std::int64_t max_kib = 1 << 20;
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool own_memory_only = false;
@@ -85,7 +85,7 @@ TEST_P(HostileFiles, AreRefusedWithinAGibibyte) {
   EXPECT_NE(said.find(GetParam().file), std::string::npos) << said.substr(0, 400);
   EXPECT_LT(said.size(), 2000U) << "a sentence, not the file";
   if (own_memory_only) {
-    EXPECT_LT(ended.peak_kib, most_kib);
+    EXPECT_LT(ended.peak_kib, max_kib);
   }
 }
 

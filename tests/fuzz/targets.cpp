@@ -160,7 +160,7 @@ void implementation(std::string_view bytes) {
   tolerate([&] {
     const auto read = load_implementation(input_file("input.yaml", bytes).string());
     check(read->strategy != nullptr && !read->sites.empty() && !read->dtypes.empty() && !read->generations.empty() &&
-              read->most_ranks > 1 && read->most_nodes > 0,
+              read->max_ranks > 1 && read->max_nodes > 0,
           "an implementation runs somewhere");
     for (const ImplementedSites& sites : read->costs.generations) {
       for (const ImplementedSite& site : {sites.ag_gemm, sites.gemm_rs}) {

@@ -105,9 +105,9 @@ std::optional<double> step_percentiles_rise(const Outcome& outcome, const Outcom
 }
 
 std::optional<Setting> other_evaluator(const Setting& setting, Draws&) {
-  const bool plays = !is_whole_model(setting) && setting.text("evaluator") != "engine" &&
-                     setting.text("interference") != "dynamic" && setting.text("faults") == "none";
-  return plays ? std::optional(setting.with("evaluator", "engine")) : std::nullopt;
+  const bool can_simulate = !is_whole_model(setting) && setting.text("evaluator") != "engine" &&
+                            setting.text("interference") != "dynamic" && setting.text("faults") == "none";
+  return can_simulate ? std::optional(setting.with("evaluator", "engine")) : std::nullopt;
 }
 
 std::optional<Setting> without_symmetry(const Setting& setting, Draws&) {

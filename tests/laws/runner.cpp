@@ -74,8 +74,8 @@ std::optional<Runnable> runnable_at(const Trial& trial, std::uint32_t index, con
 }
 
 void note(Report& report, LawTally& tally, Violation violation, Simulator& simulator) {
-  constexpr std::size_t most_shown = 25;  // Minimising each takes many runs.
-  if (++tally.violated > most_shown) {
+  constexpr std::size_t max_shown = 25;  // Minimising each takes many runs.
+  if (++tally.violated > max_shown) {
     return;
   }
   violation = minimised(std::move(violation), simulator);

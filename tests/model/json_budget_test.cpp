@@ -82,8 +82,8 @@ TEST(JsonBudget, DoesNotCountDiscardedValues) {
 
 TEST(JsonBudget, BytesAreCounted) {
   JsonBudget budget("a.json", {});
-  budget.text(JsonBudget::most_bytes / 2);
-  EXPECT_THROW(budget.key(JsonBudget::most_bytes / 2), ConfigError);
+  budget.text(JsonBudget::max_bytes / 2);
+  EXPECT_THROW(budget.key(JsonBudget::max_bytes / 2), ConfigError);
 }
 
 TEST(JsonBudget, PlacesAreLinesAndColumnsFrom1) {

@@ -18,9 +18,9 @@ tree=$(cd "$here/../.." && pwd)
 
 kit=${1:-$tree/out/first_run_kit}
 double=${REHEARSAL_DOUBLE:-$tree/build/first_run/lib/libcommfuse_cuda_double.so}
-most_mib_of_kit=64
-most_files=8
-most_bytes_of_file=$((16 * 1024 * 1024))
+max_mib_of_kit=64
+max_files=8
+max_bytes_of_file=$((16 * 1024 * 1024))
 seconds_of_call=600
 # The double computes on this machine's cores, so it exceeds the time budgets for a GPU.
 patience=5
@@ -169,9 +169,9 @@ bundle_is_small() {
   local file count=0
   while IFS= read -r file; do
     count=$((count + 1))
-    (($(stat -c %s "$file") <= most_bytes_of_file)) || return 1
+    (($(stat -c %s "$file") <= max_bytes_of_file)) || return 1
   done < <(find "$root/machine/out" -type f)
-  ((count >= 1 && count <= most_files))
+  ((count >= 1 && count <= max_files))
 }
 
 # Prints the names of the stages that failed, from the lines on stdin.
@@ -235,12 +235,12 @@ exit_code_is_right() {
   [[ $code == 0 && -z $failed || $code == 1 && $failed == tests ]]
 }
 
-kit_is_small() { (($(du -sm "$kit" | cut -f1) < most_mib_of_kit)); }
+kit_is_small() { (($(du -sm "$kit" | cut -f1) < max_mib_of_kit)); }
 kit_contains_no_nvidia_library() { ! find "$kit" -name 'lib*.so*' | grep -E '/lib(cu|nv|nccl)'; }
 
 rehearse() {
   fresh_machine
-  expect "the kit is smaller than $most_mib_of_kit MiB" kit_is_small
+  expect "the kit is smaller than $max_mib_of_kit MiB" kit_is_small
   expect "the kit contains no NVIDIA library" kit_contains_no_nvidia_library
 
   call without
@@ -252,7 +252,7 @@ rehearse() {
   call first COMMFUSE_CUDA_PLUGIN=/machine/double.so
   expect "first call: exit code 0, or 1 for the tests of the device alone" exit_code_is_right first
   expect "first call: each stage has its exit code, time and budget" stages_are_told first
-  expect "first call: at most $most_files files of 16 MiB" bundle_is_small
+  expect "first call: at most $max_files files of 16 MiB" bundle_is_small
   expect "first call: NVIDIA's libraries are found in Python's packages" libraries_of_python_are_found
   [[ -n ${REHEARSAL_FAKES:-} ]] || expect "all libraries are found, and none is MPI's" libraries_are_found
 
@@ -263,7 +263,7 @@ rehearse() {
   call resumed COMMFUSE_CUDA_PLUGIN=/machine/double.so
   expect "resumed: exit code 0, or 1 for the tests of the device alone" exit_code_is_right resumed
   expect "resumed: no stage that was done is done again" nothing_is_done_twice
-  expect "resumed: at most $most_files files of 16 MiB" bundle_is_small
+  expect "resumed: at most $max_files files of 16 MiB" bundle_is_small
 }
 
 require_debootstrap

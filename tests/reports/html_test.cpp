@@ -637,15 +637,15 @@ TEST(Overview, UsesTheLargestLeadWithoutSerial) {
 TEST(PageRows, KeepEvenlySpreadPointsWholeBeyondOnePage) {
   const std::vector<ResultRow> point = small_rows();
   RowTable rows;
-  for (std::int64_t seq = 1; rows.size() < 3 * most_page_rows; ++seq) {
+  for (std::int64_t seq = 1; rows.size() < 3 * max_page_rows; ++seq) {
     for (ResultRow row : {point[0], point[1]}) {
       row.seq = seq;
       rows.push_back(row);
     }
   }
   const PageRows page = page_rows(rows);
-  EXPECT_LE(page.rows.size(), most_page_rows);
-  EXPECT_GT(page.rows.size(), most_page_rows * 9 / 10);
+  EXPECT_LE(page.rows.size(), max_page_rows);
+  EXPECT_GT(page.rows.size(), max_page_rows * 9 / 10);
   EXPECT_EQ(page.all_points, rows.size() / 2);
   EXPECT_EQ(page.points, page.rows.size() / 2);
   EXPECT_EQ(page.rows.front(), 0U);

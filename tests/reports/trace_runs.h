@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "reports/traced_run.h"
-#include "tests/sim/played.h"
+#include "tests/sim/simulated.h"
 
 namespace commfuse::test {
 
@@ -23,10 +23,10 @@ inline OpCosts made_up(const std::string& strategy, std::int32_t ranks) {
 
 inline reports::TracedRun traced(const std::string& strategy, SiteKind kind, std::int32_t ranks,
                                  const StrategyOptions& options = {}) {
-  const Played played(one_site(strategy.c_str(), kind, ranks, options), made_up(strategy, ranks));
+  const Simulated simulated(one_site(strategy.c_str(), kind, ranks, options), made_up(strategy, ranks));
   reports::TracedRun run;
-  run.program = played.program;
-  run.timeline = played.recorder.timeline();
+  run.program = simulated.program;
+  run.timeline = simulated.recorder.timeline();
   run.row.model = "llama-3.1-70b";
   run.row.hardware = "h100-sxm";
   run.row.scope = "gate_up";
@@ -36,10 +36,10 @@ inline reports::TracedRun traced(const std::string& strategy, SiteKind kind, std
   run.row.dtype = "bf16";
   run.row.strategy = strategy;
   run.row.parameters = find_strategy(strategy)->describe(options);
-  run.row.analysis = analyse(*played.program, played.costs, played.recorder);
+  run.row.analysis = analyse(*simulated.program, simulated.costs, simulated.recorder);
   run.row.ideal = std::chrono::microseconds(80);
   run.row.link = std::chrono::microseconds(50);
-  run.row.mfu = 40e-6 / to_seconds(played.makespan());
+  run.row.mfu = 40e-6 / to_seconds(simulated.makespan());
   run.row.evaluator = "engine";
   run.row.interference = "static";
   run.row.launch = "stream";

@@ -355,7 +355,7 @@ TEST_F(TraceFiles, ANameWithoutAnExtensionGetsOneBySize) {
   TracedRun run = traced("serial", SiteKind::ag_gemm, 2);
   EXPECT_EQ(trace_path({&run, 1}, folder_ / "mine"), folder_ / "mine.json");
   EXPECT_EQ(trace_path({&run, 1}, folder_ / "mine.json.gz"), folder_ / "mine.json.gz");
-  run.timeline.resize(most_json_slices + 1);
+  run.timeline.resize(max_json_slices + 1);
   EXPECT_EQ(trace_path({&run, 1}, folder_ / "mine"), folder_ / "mine.pftrace");
   EXPECT_EQ(trace_path({&run, 1}, folder_ / "mine.json"), folder_ / "mine.json");
 }

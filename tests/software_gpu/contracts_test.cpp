@@ -224,10 +224,10 @@ TEST(SoftwareGpuNumbers, ThreadsOfAGridVisitEveryElementOnce) {
   constexpr unsigned threads = 64;
   for (const auto& [rows, columns] : {std::pair{1, 5}, std::pair{3, 8}, std::pair{70, 33}, std::pair{2, 5000}}) {
     const commfuse::validate::Tiles tiles = commfuse::validate::tiles_of(rows, columns, threads);
-    for (const std::int64_t most_blocks : {1, 3, 1000}) {
+    for (const std::int64_t max_blocks : {1, 3, 1000}) {
       std::vector<int> visits(static_cast<std::size_t>(rows * columns));
-      const dim3 grid = commfuse::validate::grid_of(tiles, threads, most_blocks);
-      EXPECT_LE(grid.x * grid.y, most_blocks);
+      const dim3 grid = commfuse::validate::grid_of(tiles, threads, max_blocks);
+      EXPECT_LE(grid.x * grid.y, max_blocks);
       EXPECT_EQ(run(stream, {.grid = grid, .block = threads},
                     [&, width = columns] {
                       tiles.for_each(commfuse::validate::blocks_of_grid(), threads,
@@ -239,7 +239,7 @@ TEST(SoftwareGpuNumbers, ThreadsOfAGridVisitEveryElementOnce) {
                                      });
                     }),
                 cudaSuccess);
-      EXPECT_EQ(visits, std::vector<int>(visits.size(), 1)) << rows << " x " << columns << ", " << most_blocks;
+      EXPECT_EQ(visits, std::vector<int>(visits.size(), 1)) << rows << " x " << columns << ", " << max_blocks;
     }
   }
 }

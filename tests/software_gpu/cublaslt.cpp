@@ -347,7 +347,7 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t w
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t what,
                                               cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
                                               cublasLtMatrixLayout_t /*c*/, cublasLtMatrixLayout_t d,
-                                              cublasLtMatmulPreference_t preference, int most_results,
+                                              cublasLtMatmulPreference_t preference, int max_results,
                                               cublasLtMatmulHeuristicResult_t* results, int* count) {
   *count = 0;
   if (handle == nullptr || !handle->alive) {
@@ -362,7 +362,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
   const auto offer = [&](const Algorithm& algorithm, cublasStatus_t state) {
     const bool allowed =
         algorithm.reduction == CUBLASLT_REDUCTION_SCHEME_NONE || (wish.reductions & algorithm.reduction) != 0;
-    if (*count == most_results || !allowed || algorithm.alignment > alignment || !strides_fit(product, algorithm) ||
+    if (*count == max_results || !allowed || algorithm.alignment > alignment || !strides_fit(product, algorithm) ||
         workspace_of(product, algorithm) > wish.workspace) {
       return;
     }

@@ -17,10 +17,10 @@ namespace commfuse::validate::test {
 namespace {
 
 /// Calls with more FLOPs or bytes than this compute nothing.
-constexpr double most_work = 4e6;
+constexpr double max_work = 4e6;
 
 /// Tests of one process load the plugin with several counts, and its GPUs last as long as the process.
-constexpr int most_devices = 8;
+constexpr int max_devices = 8;
 
 int devices_here() {
   const char* count = std::getenv("SOFTWARE_GPU_DEVICES");  // NOLINT(concurrency-mt-unsafe): nobody changes it
@@ -86,8 +86,8 @@ class LentDriver final : public Driver {
 class ModuleDouble final : public CudaModule {
  public:
   ModuleDouble()
-      : cluster_(FakeOptions{.devices = std::max(devices_here(), most_devices),
-                             .most_work = most_work,
+      : cluster_(FakeOptions{.devices = std::max(devices_here(), max_devices),
+                             .max_work = max_work,
                              .stated_times = true,
                              .name = "NVIDIA H100 80GB HBM3, a double without hardware"}),
         machine_(cluster_.devices()) {}
@@ -110,12 +110,12 @@ class ModuleDouble final : public CudaModule {
   /// Gives rank r device r of this process.
   [[nodiscard]] std::unique_ptr<Network> connect(Driver& driver, const NetworkKey& key, int rank, int ranks,
                                                  const NetworkOptions& options) const override {
-    constexpr std::size_t most_communicators = 1000;  // communicators of a network
+    constexpr std::size_t max_communicators = 1000;  // communicators of a network
     if (&static_cast<LentDriver&>(driver).fake() != &cluster_.device(rank)) {
       throw std::runtime_error("a rank of the double has the device of its own number");
     }
     return std::make_unique<FakeNetwork>(cluster_, rank, ranks, options,
-                                         most_communicators * static_cast<std::size_t>(key.front()));
+                                         max_communicators * static_cast<std::size_t>(key.front()));
   }
 
  private:

@@ -165,8 +165,8 @@ class Tracing final : public software_gpu::Watcher {
         buffer = nullptr;
       }
       if (buffer == nullptr) {
-        std::size_t most_records = 0;
-        request_(&buffer, &bytes, &most_records);
+        std::size_t max_records = 0;
+        request_(&buffer, &bytes, &max_records);
         used = 0;
         software_gpu::check(bytes >= record.size(), "CUPTI is given a buffer that holds no record");
       }

@@ -15,7 +15,7 @@
 
 namespace software_gpu {
 
-constexpr int most_multiprocessors = 132;
+constexpr int max_multiprocessors = 132;
 constexpr int multiprocessors_in_group = 8;  // the unit of green contexts
 
 /// Settings from the environment; read once.
@@ -25,11 +25,11 @@ struct Settings {
   std::size_t memory = 0;    ///< SOFTWARE_GPU_MEMORY: bytes of each device
   std::size_t queue = 1000;  ///< SOFTWARE_GPU_QUEUE: work items that a stream takes before its host waits
   /// SOFTWARE_GPU_MULTIPROCESSORS: number of each device; fewer have smaller kernels
-  int multiprocessors = most_multiprocessors;
+  int multiprocessors = max_multiprocessors;
   /// SOFTWARE_GPU_PATIENCE_MS: longest time without progress of a device for which an allocation waits
   int patience_ms = 1500;
   /// SOFTWARE_GPU_MOST_WORK: FLOPs up to which a kernel computes; larger ones only take their time. 0: all compute
-  double most_work = 0.0;
+  double max_work = 0.0;
   /// SOFTWARE_GPU_KERNEL_NS: shortest time of a kernel by the stated clock; 0: the clock is the processor's
   std::int64_t kernel_ns = 0;
   double flops_per_second = 1e13;  ///< SOFTWARE_GPU_FLOPS: rate of GEMMs by the stated clock

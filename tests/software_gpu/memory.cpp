@@ -26,7 +26,7 @@ namespace {
 constexpr std::uintptr_t page = 4096;
 constexpr std::uintptr_t alignment = 256;
 // bytes at either end, because pages inside large blocks should stay unused
-constexpr std::size_t most_poison = std::size_t{4} << 20U;
+constexpr std::size_t max_poison = std::size_t{4} << 20U;
 constexpr int of_host = -1;
 
 std::uintptr_t up(std::uintptr_t value, std::uintptr_t to) { return (value + to - 1) / to * to; }
@@ -61,8 +61,8 @@ class Memory {
     std::byte* const end = begin + mapped - page;
     ::mprotect(end, page, PROT_NONE);
     begin = end - room;
-    std::memset(begin, 0xff, std::min(room, most_poison));
-    std::memset(end - std::min(room, most_poison), 0xff, std::min(room, most_poison));
+    std::memset(begin, 0xff, std::min(room, max_poison));
+    std::memset(end - std::min(room, max_poison), 0xff, std::min(room, max_poison));
     blocks_[number_of(begin)] = {bytes, device, false};
     used_[device] += room;
     return begin;

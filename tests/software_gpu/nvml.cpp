@@ -36,16 +36,16 @@ struct Utilization {
   unsigned gpu = 0;
   unsigned memory = 0;
 };
-constexpr std::size_t most_devices = 64;
+constexpr std::size_t max_devices = 64;
 
 std::atomic<int>& started() {
   static std::atomic<int> times = 0;
   return times;
 }
 
-const std::array<nvmlDevice_st, most_devices>& devices() {
-  static const std::array<nvmlDevice_st, most_devices> numbered = [] {
-    std::array<nvmlDevice_st, most_devices> made{};
+const std::array<nvmlDevice_st, max_devices>& devices() {
+  static const std::array<nvmlDevice_st, max_devices> numbered = [] {
+    std::array<nvmlDevice_st, max_devices> made{};
     for (std::size_t i = 0; i < made.size(); ++i) {
       made[i].number = static_cast<int>(i);
     }

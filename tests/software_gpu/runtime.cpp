@@ -32,10 +32,10 @@ namespace {
 
 constexpr const char* name = "software GPU (a program on a processor; times are not a GPU's)";
 constexpr int clock_khz = 1'000'000;
-constexpr int most_shared_bytes = 227 * 1024;
+constexpr int max_shared_bytes = 227 * 1024;
 constexpr std::size_t shared_bytes_without_asking = 48 * 1024;
-constexpr unsigned most_threads = 1024;
-constexpr unsigned most_blocks = 65535;  // blocks along y and z
+constexpr unsigned max_threads = 1024;
+constexpr unsigned max_blocks = 65535;  // blocks along y and z
 
 thread_local int current = 0;
 
@@ -93,8 +93,8 @@ cudaError_t refusal(const void* kernel, const KernelShape& shape, cudaStream_t s
   }
   const auto threads = std::uint64_t{shape.block.x} * shape.block.y * shape.block.z;
   const auto blocks = std::uint64_t{shape.grid.x} * shape.grid.y * shape.grid.z;
-  if (threads == 0 || threads > most_threads || blocks == 0 || shape.grid.x > INT32_MAX || shape.grid.y > most_blocks ||
-      shape.grid.z > most_blocks) {
+  if (threads == 0 || threads > max_threads || blocks == 0 || shape.grid.x > INT32_MAX || shape.grid.y > max_blocks ||
+      shape.grid.z > max_blocks) {
     return cudaErrorInvalidConfiguration;
   }
   return shape.shared_bytes > shared_limit(kernel) ? cudaErrorInvalidValue : cudaSuccess;
@@ -185,7 +185,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, int device)
     case cudaDevAttrClockRate:
     case cudaDevAttrMemoryClockRate: *value = clock_khz; return cudaSuccess;
     case cudaDevAttrMultiProcessorCount: *value = settings().multiprocessors; return cudaSuccess;
-    case cudaDevAttrMaxSharedMemoryPerBlockOptin: *value = most_shared_bytes; return cudaSuccess;
+    case cudaDevAttrMaxSharedMemoryPerBlockOptin: *value = max_shared_bytes; return cudaSuccess;
     case cudaDevAttrCanFlushRemoteWrites: *value = 1; return cudaSuccess;
   }
   return said(cudaErrorInvalidValue);
@@ -248,7 +248,7 @@ const char* cudaGetErrorString(cudaError_t error) {
 }
 
 cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribute, int value) {
-  if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize || value < 0 || value > most_shared_bytes) {
+  if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize || value < 0 || value > max_shared_bytes) {
     return said(cudaErrorInvalidValue);
   }
   const std::lock_guard lock(attributes_mutex());

@@ -13,11 +13,11 @@
 
 namespace software_gpu {
 
-constexpr std::size_t most_openers = 64;
+constexpr std::size_t max_openers = 64;
 
 struct Ledger {
   std::atomic<int> freed = 0;
-  std::array<std::atomic<pid_t>, most_openers> openers{};  // 0: free
+  std::array<std::atomic<pid_t>, max_openers> openers{};  // 0: free
 };
 
 /// The whole pages of a block.

@@ -19,7 +19,7 @@ std::uint64_t number_in(const char* name, std::uint64_t otherwise) {
   return text == nullptr || *text == '\0' ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
-constexpr int most_devices = 64;
+constexpr int max_devices = 64;
 
 /// Registry of valid handles, which every use checks.
 template <class Handle>
@@ -61,13 +61,13 @@ thread_local cudaError_t last_error = cudaSuccess;
 const Settings& settings() {
   static const Settings read{
       .seed = number_in("SOFTWARE_GPU_SEED", 1),
-      .devices = static_cast<int>(std::min<std::uint64_t>(number_in("SOFTWARE_GPU_DEVICES", 1), most_devices)),
+      .devices = static_cast<int>(std::min<std::uint64_t>(number_in("SOFTWARE_GPU_DEVICES", 1), max_devices)),
       .memory = number_in("SOFTWARE_GPU_MEMORY", std::uint64_t{16} << 30U),
       .queue = std::max<std::size_t>(number_in("SOFTWARE_GPU_QUEUE", 1000), 1),
       .multiprocessors = static_cast<int>(std::clamp<std::uint64_t>(
-          number_in("SOFTWARE_GPU_MULTIPROCESSORS", most_multiprocessors), 1, most_multiprocessors)),
+          number_in("SOFTWARE_GPU_MULTIPROCESSORS", max_multiprocessors), 1, max_multiprocessors)),
       .patience_ms = static_cast<int>(number_in("SOFTWARE_GPU_PATIENCE_MS", 1500)),
-      .most_work = static_cast<double>(number_in("SOFTWARE_GPU_MOST_WORK", 0)),
+      .max_work = static_cast<double>(number_in("SOFTWARE_GPU_MOST_WORK", 0)),
       .kernel_ns = static_cast<std::int64_t>(number_in("SOFTWARE_GPU_KERNEL_NS", 0)),
       .flops_per_second =
           static_cast<double>(std::max<std::uint64_t>(number_in("SOFTWARE_GPU_FLOPS", 10'000'000'000'000), 1))};
@@ -105,7 +105,7 @@ std::atomic<std::uint64_t>& beats() {
 
 void beat() { beats().fetch_add(1, std::memory_order_relaxed); }
 
-bool computes(double flops) { return settings().most_work == 0.0 || flops <= settings().most_work; }
+bool computes(double flops) { return settings().max_work == 0.0 || flops <= settings().max_work; }
 
 void take_time(double flops) {
   if (time_is_stated()) {
@@ -178,7 +178,7 @@ std::int64_t Record::time() {
 }
 
 Device& device(int which) {
-  static auto& devices = *new std::array<Device, most_devices>;
+  static auto& devices = *new std::array<Device, max_devices>;
   return devices.at(static_cast<std::size_t>(which));
 }
 

@@ -60,13 +60,13 @@ constexpr std::array<std::int64_t, 2> quick_gpu_heights{512, 4096};
 
 constexpr std::int64_t least_message = 8 << 10;
 /// Returns the size of the largest message.
-std::int64_t most_message(const BenchPlan& plan) { return std::int64_t{plan.gpu ? 256 : 16} << 20U; }
+std::int64_t max_message(const BenchPlan& plan) { return std::int64_t{plan.gpu ? 256 : 16} << 20U; }
 constexpr std::array all_collectives{CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
                                      CollectiveKind::all_reduce, CollectiveKind::all_to_all};
 
 /// Returns the powers of two from the smallest to the largest, and one and a half times each.
 std::vector<Bytes> message_sizes(const BenchPlan& plan) {
-  const std::int64_t limit = most_message(plan);
+  const std::int64_t limit = max_message(plan);
   std::vector<Bytes> sizes;
   for (std::int64_t size = least_message; size <= limit; size *= plan.quick ? 16 : 2) {
     sizes.push_back({size});
@@ -93,7 +93,7 @@ void add_products(const BenchPlan& plan, DType dtype, std::vector<MicroProgram>&
 
 void add_kernels(const BenchPlan& plan, DType dtype, std::vector<MicroProgram>& to) {
   for (const Function function : {Function::copy, Function::add, Function::gelu, Function::swiglu, Function::norm}) {
-    for (std::int64_t traffic = 64 << 10; traffic <= most_message(plan); traffic *= plan.quick ? 16 : 4) {
+    for (std::int64_t traffic = 64 << 10; traffic <= max_message(plan); traffic *= plan.quick ? 16 : 4) {
       to.push_back(kernel_alone(plan.ranks, function, dtype, {traffic}));
     }
   }
@@ -110,18 +110,18 @@ void add_messages(const BenchPlan& plan, DType wire, std::vector<MicroProgram>& 
 }
 
 /// Largest number of consecutive exchanges beside a GEMM.
-constexpr int most_exchanges = 512;
-/// On a GPU two iterations have to fit behind a gate, which accepts most_behind_gate (launch_mode.h) commands per
+constexpr int max_exchanges = 512;
+/// On a GPU two iterations have to fit behind a gate, which accepts max_behind_gate (launch_mode.h) commands per
 /// stream. An exchange of virtual ranks is a copy, a record and two waits; an exchange of peers is a copy and four
 /// flags.
-constexpr int most_gpu_exchanges = 84;
+constexpr int max_gpu_exchanges = 84;
 
 void add_neighbours(const BenchPlan& plan, DType dtype, std::vector<MicroProgram>& to) {
   const GemmSize size = plan.gpu ? GemmSize{.m = 4096, .n = 7168, .k = 8192, .dtype = dtype}
                                  : GemmSize{.m = 256, .n = 1600, .k = 800, .dtype = dtype};
   for (const std::int64_t bytes : {std::int64_t{256} << 10U, std::int64_t{4} << 20U}) {
     constexpr std::int64_t moved = std::int64_t{512} << 20U;  // takes longer than the GEMM
-    const int limit = plan.gpu ? most_gpu_exchanges : most_exchanges;
+    const int limit = plan.gpu ? max_gpu_exchanges : max_exchanges;
     const int exchanges = static_cast<int>(std::min<std::int64_t>(moved / bytes, limit));
     for (const Watched watched : {Watched::product, Watched::exchange}) {
       to.push_back(beside_each_other(plan.ranks, size, {bytes}, exchanges, watched));

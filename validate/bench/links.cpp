@@ -357,12 +357,12 @@ LinksBelow below_expectation(const LinkFindings& findings, const Machine& machin
 }
 
 std::string to_table(const LinkFindings& findings, std::int32_t ranks, double tolerance) {
-  constexpr std::int32_t most_columns = 10;
+  constexpr std::int32_t max_columns = 10;
   std::string text;
   for (const PartGroup& group : findings.groups) {
-    text += !has_pairs(group)      ? values_by_rank(group)
-            : ranks > most_columns ? lines_by_rank(group, ranks)
-                                   : matrix(group, ranks);
+    text += !has_pairs(group)     ? values_by_rank(group)
+            : ranks > max_columns ? lines_by_rank(group, ranks)
+                                  : matrix(group, ranks);
   }
   if (findings.off.empty()) {
     return text + fmt::format("Nothing takes more than {:g}% longer than usual.\n", 100.0 * tolerance);

@@ -19,7 +19,7 @@ namespace {
 /// Consecutive transfers of a pair in one run of its program.
 constexpr int transfers = 4;
 constexpr std::int64_t row_elements = 256;
-constexpr std::int64_t most_columns = 9;
+constexpr std::int64_t max_columns = 9;
 constexpr std::array collectives{CollectiveKind::all_gather, CollectiveKind::reduce_scatter, CollectiveKind::all_reduce,
                                  CollectiveKind::all_to_all};
 
@@ -43,7 +43,7 @@ using TableKey = std::pair<std::string, std::int64_t>;
 
 std::string matrix(const TableKey& table, std::int64_t ranks, const std::map<Pair, double>& rates) {
   std::string text = fmt::format("{}, {} bytes each, GB/s of both together\n", table.first, table.second);
-  if (ranks > most_columns) {
+  if (ranks > max_columns) {
     for (const auto& [pair, rate] : rates) {
       text += fmt::format("  {:>4} and {:>4} {:>10.2f}\n", pair.first, pair.second, rate);
     }

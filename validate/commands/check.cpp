@@ -199,7 +199,7 @@ Render renderer_of(const std::string& format) {
 
 std::vector<CheckPoint> points_of(const CheckRequest& request) {
   const std::vector<std::int32_t> all_ranks =
-      parse_whole_numbers(request.ranks, {.flag = "--ranks", .lowest = 1, .highest = most_ranks});
+      parse_whole_numbers(request.ranks, {.flag = "--ranks", .lowest = 1, .highest = max_ranks});
   const std::vector<const Strategy*> all_strategies = strategies_of(request.strategy);
   const StrategyOptions fixed{.dtype = dtype_of(request.dtype)};
   const std::uint64_t seed = seed_of("--seed", request.seed, 0);

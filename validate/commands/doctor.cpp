@@ -79,8 +79,8 @@ void require_root(const DoctorRequest& request) {
 
 ExpectedNode expected_of(const std::string& name) {
   const Machine machine = load_machine(meant_name(Catalogue::hardware, name));
-  constexpr int most_of_a_host = 16;  // The GPUs of a rack belong to many hosts.
-  const bool is_rack = machine.gpus_per_node > most_of_a_host;
+  constexpr int max_of_a_host = 16;  // The GPUs of a rack belong to many hosts.
+  const bool is_rack = machine.gpus_per_node > max_of_a_host;
   ExpectedNode expected{.machine = machine.name, .gpus = is_rack ? 0 : machine.gpus_per_node};
   expected.gpu = machine.accelerator.name.substr(0, machine.accelerator.name.find(' '));
   expected.has_nvlink = machine.link.name.starts_with("NVLink") && machine.link.name.find("PCIe") == std::string::npos;

@@ -81,7 +81,7 @@ NetworkOptions network_options_of(const GpuArguments& arguments) {
   NetworkOptions options{.nvls = arguments.nvls == "on",
                          .cta_policy = chosen("--cta-policy", arguments.cta_policy, cta_policies, "value")};
   if (arguments.nccl_ctas != "auto") {
-    options.most_ctas = whole_number("--nccl-ctas", arguments.nccl_ctas, 1, 64);
+    options.max_ctas = whole_number("--nccl-ctas", arguments.nccl_ctas, 1, 64);
   }
   if (arguments.nccl_p2p_channels != "auto") {
     options.least_p2p_channels = whole_number("--nccl-p2p-channels", arguments.nccl_p2p_channels, 1, 64);
@@ -297,7 +297,7 @@ Gpu::Gpu(const GpuArguments& arguments, const std::optional<Pace>& pace)
   }
   open(arguments, device);
   leave_sms_to_copies(arguments);
-  say_software();
+  note_software();
 }
 
 Gpu::Gpu(const GpuArguments& arguments, CudaPlugin plugin, int device)
@@ -345,7 +345,7 @@ DeviceReading device_reading(const std::string& uuid, const std::string& when, i
     reading.memory_clock_mhz = state->memory_clock_mhz;
     reading.power_w = state->watts;
     reading.temperature_c = state->celsius;
-    reading.throttle_reasons = state->held_back ? reasons_in_words(*state->held_back) : "";
+    reading.throttle_reasons = state->throttled_by ? reasons_in_words(*state->throttled_by) : "";
   }
   return reading;
 }
@@ -382,17 +382,17 @@ std::string Gpu::in_words() const { return validate::in_words(driver_->facts());
 
 std::string Gpu::attention_by() const { return driver_->attention_by(); }
 
-void Gpu::say_software() const {
+void Gpu::note_software() const {
   if (is_software()) {
-    say_software_gpu();
+    note_software_gpu();
   }
 }
 
-void say_software_gpu() {
+void note_software_gpu() {
   fmt::print(stderr, "software GPU: a program on this machine's processor; times are not those of a GPU\n");
 }
 
-void Gpu::say_attention() const {
+void Gpu::note_attention() const {
   if (const std::string by = driver_->attention_by(); !by.empty()) {
     fmt::print(stderr, "attention by {}\n", by);
   }
@@ -518,7 +518,7 @@ GpuCrew::GpuCrew(const GpuArguments& arguments, Crew& crew, int ranks, CrewLinks
   network_options_.graphs = gpu_->options().mode == LaunchMode::graph;
   links == CrewLinks::nccl ? connect_by_nccl() : open_peers();
   if (crew.leads()) {
-    gpu_->say_software();
+    gpu_->note_software();
   }
 }
 

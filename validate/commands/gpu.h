@@ -95,11 +95,11 @@ class Gpu {
   /// True if the GPU is software, so that its times are not those of a GPU.
   [[nodiscard]] bool is_software() const { return driver_->facts().is_software(); }
   /// Prints a line on stderr if the GPU is software.
-  void say_software() const;
+  void note_software() const;
   /// Returns the libraries that have computed attention so far; empty: none.
   [[nodiscard]] std::string attention_by() const;
   /// Prints on stderr which library computed attention, if the program has attention.
-  void say_attention() const;
+  void note_attention() const;
 
  private:
   void open(const GpuArguments& arguments, int device);
@@ -149,7 +149,7 @@ class GpuCrew {
   /// Returns "NVIDIA H200, ...; 8 GPUs; NVLS on".
   [[nodiscard]] std::string in_words() const;
   [[nodiscard]] std::string attention_by() const { return gpu_->attention_by(); }
-  void say_attention() const { gpu_->say_attention(); }
+  void note_attention() const { gpu_->note_attention(); }
 
  private:
   void connect_by_nccl();
@@ -170,7 +170,7 @@ class GpuCrew {
 /// Returns clocks, power and temperature of the GPU with this UUID, now.
 DeviceReading device_reading(const std::string& uuid, const std::string& when, int rank);
 /// Prints on stderr that the measured times are not those of a GPU.
-void say_software_gpu();
+void note_software_gpu();
 
 /// Returns the NCCL_*, CUDA_* and NVIDIA_* variables of the environment as they are now, sorted by name.
 Words gpu_variables();

@@ -83,7 +83,7 @@ MicroRecord copies_measured(const CopyRequest& request) {
     facts.push_back(plugin.module->open(gpu)->facts());
   }
   if (facts.front().is_software()) {
-    say_software_gpu();
+    note_software_gpu();
   }
   RunRecord record{.executor = "cuda",
                    .compute = "real",

@@ -64,10 +64,10 @@ double tolerance_of(const LinksRequest& request) {
 
 /// All measurements are repeated in three passes, so that drift affects all of them alike.
 BenchOptions options_of(const LinksRequest& request) {
-  constexpr std::int64_t most_iterations = 10'000;
+  constexpr std::int64_t max_iterations = 10'000;
   constexpr int passes = 3;
   const std::optional<std::int64_t> iterations = parse_integer(request.iterations);
-  if (!iterations || *iterations < passes || *iterations > most_iterations || *iterations % passes != 0) {
+  if (!iterations || *iterations < passes || *iterations > max_iterations || *iterations % passes != 0) {
     throw ConfigError(fmt::format("--iterations: {} is not a multiple of 3 up to 9999; write one, as in --iterations 9",
                                   in_quotes(request.iterations)));
   }

@@ -35,7 +35,7 @@ constexpr Duration shortest_step = std::chrono::milliseconds(2);
 /// has no price.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 4> real_point{
     {{"model", "gpt-2-xl"}, {"ranks", "2"}, {"seq", "256"}, {"scope", "gate_up"}}};
-constexpr std::int64_t most_bytes = std::int64_t{4} << 30U;
+constexpr std::int64_t max_bytes = std::int64_t{4} << 30U;
 
 /// True for settings that become flags. --link-bandwidth is the bandwidth of emulated links; machines with other links
 /// are for predictions only.
@@ -110,11 +110,11 @@ void require_memory(const Point& point, const Prediction& prediction) {
   for (const Tensor& tensor : prediction.structure->program().tensors) {
     bytes += 4 * prediction.sizes.elements(tensor.rows) * prediction.sizes.elements(tensor.columns);
   }
-  if (bytes > most_bytes) {
+  if (bytes > max_bytes) {
     throw ConfigError(
         fmt::format("--compute real: the matrices take {:.1f} GiB, and the limit is {} GiB; choose a smaller seq or "
                     "model, or --compute emulated",
-                    static_cast<double>(bytes) / static_cast<double>(1 << 30), most_bytes >> 30U));
+                    static_cast<double>(bytes) / static_cast<double>(1 << 30), max_bytes >> 30U));
   }
 }
 
@@ -345,9 +345,9 @@ struct Ground {
   [[nodiscard]] std::string attention_by() const {
     return gpu ? gpu->attention_by() : gpus ? gpus->attention_by() : std::string();
   }
-  void say_attention() const {
+  void note_attention() const {
     if (on_gpus()) {
-      gpu ? gpu->say_attention() : gpus->say_attention();
+      gpu ? gpu->note_attention() : gpus->note_attention();
     }
   }
   /// Adds clocks, power and temperature of all GPUs. All ranks call it.
@@ -432,7 +432,7 @@ Measured measured(PredictedPoint& point, std::span<const Prediction> predictions
   record.environment.attention = ground.attention_by();
   record.environment.variables = ground.on_gpus() ? gpu_variables() : Words{};
   if (speaks) {
-    ground.say_attention();
+    ground.note_attention();
   }
   for (Variant& variant : variants) {
     if (how.is_real()) {

@@ -31,7 +31,7 @@ namespace {
 
 constexpr std::array<std::string_view, 5> executors{"cpu", "cuda-virtual", "cuda-peer", "mpi", "nccl"};
 constexpr std::int64_t usual_threads = 2;
-constexpr std::int64_t most_threads = 16;
+constexpr std::int64_t max_threads = 16;
 
 MakeExecutor maker_of(const MicroWhere& where) {
   if (where.gpus) {
@@ -50,14 +50,14 @@ MakeExecutor maker_of(const MicroWhere& where) {
   };
 }
 
-std::int32_t ranks_of(const std::string& text, std::int64_t usual, std::int64_t fewest, std::int64_t most_ranks) {
+std::int32_t ranks_of(const std::string& text, std::int64_t usual, std::int64_t fewest, std::int64_t max_ranks) {
   if (text.empty()) {
     return static_cast<std::int32_t>(std::max(usual, fewest));
   }
   const std::optional<std::int64_t> ranks = parse_integer(text);
-  if (!ranks || *ranks < fewest || *ranks > most_ranks) {
+  if (!ranks || *ranks < fewest || *ranks > max_ranks) {
     throw ConfigError(fmt::format("--ranks: {} is not a whole number from {} to {}; write one, as in --ranks 2",
-                                  in_quotes(text), fewest, most_ranks));
+                                  in_quotes(text), fewest, max_ranks));
   }
   return static_cast<std::int32_t>(*ranks);
 }
@@ -166,7 +166,7 @@ MicroWhere where_of(const MicroArguments& arguments, Launch& launch, std::int64_
       where.gpus = std::make_shared<GpuCrew>(arguments.gpu, *where.crew, where.ranks, *links);
     }
   } else {
-    where.ranks = ranks_of(arguments.ranks, usual_threads, fewest, most_threads);
+    where.ranks = ranks_of(arguments.ranks, usual_threads, fewest, max_threads);
     if (arguments.executor == "cuda-virtual") {
       where.gpu = std::make_shared<Gpu>(arguments.gpu, where.pace);
     }
@@ -190,7 +190,7 @@ void note_gpus(const MicroWhere& where, bool all_finished, Environment& environm
     }
   }
   if (where.leads()) {
-    where.gpu ? where.gpu->say_attention() : where.gpus->say_attention();
+    where.gpu ? where.gpu->note_attention() : where.gpus->note_attention();
   }
 }
 

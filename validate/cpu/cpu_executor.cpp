@@ -60,7 +60,7 @@ void run_thread(LaneRun& lane, Board& board, std::latch& ready, std::latch& gate
 }
 
 /// Runs all lanes at once, from a common release on. Throws Stuck.
-void play(RunShared& shared, std::span<const std::vector<Command>> commands) {
+void execute(RunShared& shared, std::span<const std::vector<Command>> commands) {
   std::vector<LaneRun> lanes = lanes_of(shared, commands);
   std::latch ready(static_cast<std::ptrdiff_t>(lanes.size()));
   std::latch gate(1);
@@ -132,7 +132,7 @@ Execution CpuExecutor::run(const RunOptions& options) {
                    .memory = memory_ ? &*memory_ : nullptr,
                    .board = board,
                    .buckets = buckets};
-  play(shared, commands_);
+  execute(shared, commands_);
   return execution_of(shared, commands_);
 }
 

@@ -260,7 +260,7 @@ struct Message {
 
 /// Requested behaviour of NCCL; notes() lists the options that its version lacks.
 struct NetworkOptions {
-  int most_ctas = 0;  ///< Limit for collectives; 0: NCCL's choice.
+  int max_ctas = 0;  ///< Limit for collectives; 0: NCCL's choice.
   int least_p2p_channels = 0;
   bool nvls = true;
   int cta_policy = 0;  ///< 0 default, 1 efficiency, 2 zero

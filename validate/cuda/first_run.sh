@@ -50,13 +50,13 @@ ratios=(0.25 0.5 0.9 1.1 2)
 latency_us=5
 # Largest rate planned for one CTA of a copying kernel, and largest number of CTAs of such a kernel.
 gb_s_per_cta=15
-most_link_ctas=32
+max_link_ctas=32
 kit=out/first_run_kit
 limit=${FIRST_RUN_LIMIT:-570}
 patience=${FIRST_RUN_PATIENCE:-2}
-most_mib_of_kit=64
-most_mib_of_file=16
-most_seconds_to_count=120
+max_mib_of_kit=64
+max_mib_of_file=16
+max_seconds_to_count=120
 # Assumed seconds in which a command creates a context and loads cuBLASLt, which a dry run does not do.
 seconds_to_start=3
 # File that collects the last lines of dry runs; empty: the stages run for real.
@@ -197,7 +197,7 @@ run_pinned() { probe pinned; }
 # Prints the number of CTAs with which a copying kernel reaches a bandwidth in GB/s: a power of two. Fails if that is
 # too many.
 link_ctas_of() {
-  awk -v bandwidth="$1" -v each="$gb_s_per_cta" -v most="$most_link_ctas" '
+  awk -v bandwidth="$1" -v each="$gb_s_per_cta" -v most="$max_link_ctas" '
     BEGIN {
       for (ctas = 1; ctas * each < bandwidth; ) ctas *= 2
       if (ctas > most) exit 1
@@ -239,7 +239,7 @@ middle_pace() {
   local scope=$1 seq=$2 ratio=$3 bandwidth=$4 folder=$out/records/$1-$2-$3 ctas
   if ! ctas=$(link_ctas_of "$bandwidth"); then
     printf -- '-- %s, %s tokens, transfer %s of a GEMM: left out, as %s GB/s need more than %s CTAs\n' \
-      "$scope" "$seq" "$ratio" "$bandwidth" "$most_link_ctas"
+      "$scope" "$seq" "$ratio" "$bandwidth" "$max_link_ctas"
     return
   fi
   [[ -s $folder/record.json ]] || measure_pace "$scope" "$seq" "$ratio" "$bandwidth" "$ctas" "$folder" || return

@@ -179,7 +179,7 @@ count_stage() {
   local name=$1 folder code=0
   folder=$(mktemp -d)
   FIRST_RUN_HARDWARE=$hardware FIRST_RUN_MULTIPROCESSORS=132 FIRST_RUN_DRY=$folder/dry_run.txt \
-    timeout -k 5 "$most_seconds_to_count" "$script" --stage "$name" "$folder" >/dev/null 2>&1 || code=$?
+    timeout -k 5 "$max_seconds_to_count" "$script" --stage "$name" "$folder" >/dev/null 2>&1 || code=$?
   [[ $code != 0 || -s $folder/dry_run.txt ]] || code=1
   [[ $code != 0 ]] || awk -v name="$name" '
     /^dry run: / { gsub(",", ""); launches += $3; device += $5; host += $10; lines++; next }
@@ -222,7 +222,7 @@ budget_of() {
 # fit FILE: compresses a file that is too large to carry. A log that is still too large loses its middle. A data file is
 # never cut: if it is still too large, it is omitted and named, and 1 is returned.
 fit() {
-  local file=$1 most=$((most_mib_of_file * 1024 * 1024)) half
+  local file=$1 most=$((max_mib_of_file * 1024 * 1024)) half
   (($(stat -c %s "$file") > most)) || return 0
   gzip -9 -f "$file"
   (($(stat -c %s "$file.gz") > most)) || return 0
@@ -327,8 +327,8 @@ pack() {
   count_stages
   size=$(du -sm "$into" | cut -f1)
   say "$into: $size MiB"
-  if ((size >= most_mib_of_kit)); then
-    say "too large to carry: $most_mib_of_kit MiB at most"
+  if ((size >= max_mib_of_kit)); then
+    say "too large to carry: $max_mib_of_kit MiB at most"
     exit 1
   fi
 }

@@ -8,11 +8,11 @@
 namespace commfuse::validate {
 
 void require_room_behind_gate(std::size_t commands) {
-  if (commands > most_behind_gate) {
+  if (commands > max_behind_gate) {
     throw std::runtime_error(
         fmt::format("{} commands of one stream would wait behind the gate, which holds {}; issue by stream or graph, "
                     "or run fewer iterations",
-                    commands, most_behind_gate));
+                    commands, max_behind_gate));
   }
 }
 

@@ -14,7 +14,7 @@ enum class LaunchMode : std::uint8_t {
 };
 
 /// A stream accepts some 1,000 commands before its host has to wait; behind a closed gate the host would wait for ever.
-inline constexpr std::size_t most_behind_gate = 900;
+inline constexpr std::size_t max_behind_gate = 900;
 
 /// Throws std::runtime_error if `commands` of one stream are more than may wait behind the gate.
 void require_room_behind_gate(std::size_t commands);

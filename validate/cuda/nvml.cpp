@@ -17,7 +17,7 @@ using Device = ManagementLibrary::Device;
 constexpr int clock_of_multiprocessors = 1;
 constexpr int clock_of_memory = 2;
 constexpr int sensor_of_the_die = 0;
-constexpr unsigned most_links = 18;
+constexpr unsigned max_links = 18;
 
 /// The library, which is started during the object's lifetime.
 class Library {
@@ -51,7 +51,7 @@ std::optional<int> whole(std::optional<unsigned> value) {
 
 std::optional<int> links_of(const Library& library, Device device) {
   std::optional<int> links;
-  for (unsigned link = 0; link < most_links; ++link) {
+  for (unsigned link = 0; link < max_links; ++link) {
     if (const std::optional<unsigned> up = library.ask<unsigned>("nvmlDeviceGetNvLinkState", device, link)) {
       links = links.value_or(0) + (*up != 0 ? 1 : 0);
     }
@@ -82,9 +82,9 @@ std::optional<DeviceState> device_state(const std::string& uuid) {
     return std::nullopt;
   }
   using Bits = unsigned long long;
-  std::optional<Bits> held_back = library.ask<Bits>("nvmlDeviceGetCurrentClocksEventReasons", *device);
-  if (!held_back) {  // the function's name until CUDA 12.2
-    held_back = library.ask<Bits>("nvmlDeviceGetCurrentClocksThrottleReasons", *device);
+  std::optional<Bits> throttled_by = library.ask<Bits>("nvmlDeviceGetCurrentClocksEventReasons", *device);
+  if (!throttled_by) {  // the function's name until CUDA 12.2
+    throttled_by = library.ask<Bits>("nvmlDeviceGetCurrentClocksThrottleReasons", *device);
   }
   const std::optional<unsigned> milliwatts = library.ask<unsigned>("nvmlDeviceGetPowerUsage", *device);
   return DeviceState{
@@ -93,19 +93,19 @@ std::optional<DeviceState> device_state(const std::string& uuid) {
       .watts = milliwatts ? std::optional(*milliwatts / 1e3) : std::nullopt,
       .celsius = whole(library.ask<unsigned>("nvmlDeviceGetTemperature", *device, sensor_of_the_die)),
       .nvlinks = links_of(library, *device),
-      .held_back = held_back ? std::optional(std::uint64_t{*held_back}) : std::nullopt};
+      .throttled_by = throttled_by ? std::optional(std::uint64_t{*throttled_by}) : std::nullopt};
 }
 
-std::string reasons_in_words(std::uint64_t held_back) {
+std::string reasons_in_words(std::uint64_t throttled_by) {
   std::vector<std::string> words;
   for (const Reason& reason : reasons) {
-    if ((held_back & reason.bit) != 0) {
+    if ((throttled_by & reason.bit) != 0) {
       words.emplace_back(reason.words);
-      held_back &= ~reason.bit;
+      throttled_by &= ~reason.bit;
     }
   }
-  if (held_back != 0) {
-    words.push_back(fmt::format("reasons {:#x}", held_back));
+  if (throttled_by != 0) {
+    words.push_back(fmt::format("reasons {:#x}", throttled_by));
   }
   return words.empty() ? "nothing" : fmt::format("{}", fmt::join(words, ", "));
 }
@@ -127,8 +127,8 @@ std::string in_words(const DeviceState& state) {
   if (state.nvlinks) {
     words.push_back(fmt::format("{} NVLinks up", *state.nvlinks));
   }
-  if (state.held_back) {
-    words.push_back(fmt::format("held back by {}", reasons_in_words(*state.held_back)));
+  if (state.throttled_by) {
+    words.push_back(fmt::format("throttled by {}", reasons_in_words(*state.throttled_by)));
   }
   return fmt::format("{}", fmt::join(words, ", "));
 }

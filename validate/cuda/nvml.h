@@ -15,8 +15,8 @@ struct DeviceState {
   std::optional<int> memory_clock_mhz{};
   std::optional<double> watts{};
   std::optional<int> celsius{};
-  std::optional<int> nvlinks{};              ///< Number of links that are up.
-  std::optional<std::uint64_t> held_back{};  ///< Reasons for reduced clocks, as bits.
+  std::optional<int> nvlinks{};                 ///< Number of links that are up.
+  std::optional<std::uint64_t> throttled_by{};  ///< Reasons for reduced clocks, as bits.
 };
 
 /// Returns the state of the device with this UUID, "GPU-..."; nothing if there is no such library, or if the library
@@ -24,8 +24,8 @@ struct DeviceState {
 std::optional<DeviceState> device_state(const std::string& uuid);
 
 /// Returns a text such as "idling, the power cap", or "nothing".
-std::string reasons_in_words(std::uint64_t held_back);
-/// Returns a text such as "1980 MHz, memory 3201 MHz, 112 W, 41 C, 18 NVLinks up, held back by nothing".
+std::string reasons_in_words(std::uint64_t throttled_by);
+/// Returns a text such as "1980 MHz, memory 3201 MHz, 112 W, 41 C, 18 NVLinks up, not throttled".
 std::string in_words(const DeviceState& state);
 
 }  // namespace commfuse::validate

@@ -60,7 +60,7 @@ void look_at_links(const ExpectedNode& expected, const NodeFacts& node, CheckLis
     double speed = expected.pcie_speed;
     int width = expected.pcie_width;
     for (const PciFunction& step : path.steps) {
-      speed = std::min(speed, step.most_speed.value_or(speed));
+      speed = std::min(speed, step.max_speed.value_or(speed));
       width = std::min(width, step.width.value_or(width));
     }
     if (speed < expected.pcie_speed || width < expected.pcie_width) {

@@ -123,15 +123,15 @@ constexpr std::uint64_t hot = 0x8 | 0x20 | 0x40 | 0x80;  // hardware slowdown, h
 /// Returns true if enough kernels run that the clocks are those under load.
 bool is_loaded(const GpuFacts& gpu) {
   constexpr int much = 50;  // percent
-  return gpu.busy_percent.value_or(0) >= much && (gpu.held_back.value_or(0) & idle) == 0;
+  return gpu.busy_percent.value_or(0) >= much && (gpu.throttled_by.value_or(0) & idle) == 0;
 }
 
 /// Returns "1410 of 1980 MHz, 98% busy, 690 of 700 W, 61 C", or as much of it as is known.
 std::string load_in_words(const GpuFacts& gpu) {
   std::vector<std::string> words;
   if (gpu.clock_mhz) {
-    words.push_back(gpu.most_clock_mhz ? fmt::format("{} of {} MHz", *gpu.clock_mhz, *gpu.most_clock_mhz)
-                                       : fmt::format("{} MHz", *gpu.clock_mhz));
+    words.push_back(gpu.max_clock_mhz ? fmt::format("{} of {} MHz", *gpu.clock_mhz, *gpu.max_clock_mhz)
+                                      : fmt::format("{} MHz", *gpu.clock_mhz));
   }
   if (gpu.busy_percent) {
     words.push_back(fmt::format("{}% busy", *gpu.busy_percent));
@@ -149,18 +149,18 @@ std::string load_in_words(const GpuFacts& gpu) {
 /// Judges the reasons that the driver gives for low clocks, except the power cap, which applies to every loaded GPU.
 /// Returns true if there are other reasons.
 bool look_at_reasons(const GpuFacts& gpu, CheckList& list) {
-  if ((gpu.held_back.value_or(0) & ~(idle | power_cap)) == 0) {
+  if ((gpu.throttled_by.value_or(0) & ~(idle | power_cap)) == 0) {
     return false;
   }
   const std::string load = load_in_words(gpu);
   const std::string clocks =
-      fmt::format("held back by {}{}{}", reasons_in_words(*gpu.held_back), load.empty() ? "" : ": ", load);
-  if ((*gpu.held_back & hot) != 0) {
+      fmt::format("throttled by {}{}{}", reasons_in_words(*gpu.throttled_by), load.empty() ? "" : ": ", load);
+  if ((*gpu.throttled_by & hot) != 0) {
     list.bad({.subject = subject_of(gpu),
               .found = clocks,
               .wrong = "heat or a missing power supply lowers the clocks",
               .remedy = "check fans, air inlets and power supplies of the node (ipmitool sdr), then run this again"});
-  } else if ((*gpu.held_back & set_clocks) != 0) {
+  } else if ((*gpu.throttled_by & set_clocks) != 0) {
     list.warn({.subject = subject_of(gpu),
                .found = clocks,
                .wrong = "lower clocks were set",
@@ -211,7 +211,7 @@ void look_at_loaded_clock(const GpuFacts& gpu, std::optional<int> usual, CheckLi
                .wrong = "under load this GPU is slower than the others, and they wait for it",
                .remedy = "compare power limits and heat (nvidia-smi -q -d POWER,PERFORMANCE,TEMPERATURE); check its "
                          "heat sink and power cables"});
-  } else if (gpu.most_clock_mhz && *gpu.clock_mhz < of_most * *gpu.most_clock_mhz) {
+  } else if (gpu.max_clock_mhz && *gpu.clock_mhz < of_most * *gpu.max_clock_mhz) {
     list.warn(
         {.subject = subject_of(gpu),
          .found = load_in_words(gpu),
@@ -279,14 +279,14 @@ void look_at_amd_errors(const NodeFacts& node, CheckList& list) {
 }
 
 void look_at_links(const ManagementFacts& management, CheckList& list) {
-  int most_links_up = 0;
+  int max_links_up = 0;
   for (const GpuFacts& gpu : management.gpus) {
-    most_links_up = std::max(most_links_up, gpu.links_up);
+    max_links_up = std::max(max_links_up, gpu.links_up);
   }
   for (const GpuFacts& gpu : management.gpus) {
-    if (gpu.links_up < most_links_up) {
+    if (gpu.links_up < max_links_up) {
       list.bad({.subject = subject_of(gpu),
-                .found = fmt::format("{} of {} NVLinks up, {} on other GPUs", gpu.links_up, gpu.links, most_links_up),
+                .found = fmt::format("{} of {} NVLinks up, {} on other GPUs", gpu.links_up, gpu.links, max_links_up),
                 .wrong = "NVLinks of this GPU are down",
                 .remedy = "drain the node, reset all GPUs together or reboot; if it comes back, look at nvidia-smi "
                           "nvlink -e and replace the GPU or its board"});
@@ -445,8 +445,8 @@ void look_at_clocks(const NodeFacts& node, const ManagementFacts& management, Ch
     look_at_clocks_of(gpu, usual, list);
     loaded += is_loaded(gpu) ? 1 : 0;
     if (gpu.clock_mhz) {
-      clocks.insert(fmt::format("{}{} MHz", *gpu.clock_mhz,
-                                gpu.most_clock_mhz ? fmt::format(" of {}", *gpu.most_clock_mhz) : ""));
+      clocks.insert(
+          fmt::format("{}{} MHz", *gpu.clock_mhz, gpu.max_clock_mhz ? fmt::format(" of {}", *gpu.max_clock_mhz) : ""));
     }
   }
   const bool is_known =
@@ -454,7 +454,7 @@ void look_at_clocks(const NodeFacts& node, const ManagementFacts& management, Ch
   const std::string load = !is_known     ? ""
                            : loaded == 0 ? "; idle, so check again during a job for clocks under load"
                                          : fmt::format("; {} under load", counted(loaded, "GPU"));
-  list.otherwise_ok(fmt::format("{}{}not held back{}", fmt::join(clocks, "; "), clocks.empty() ? "" : ", ", load));
+  list.otherwise_ok(fmt::format("{}{}not throttled{}", fmt::join(clocks, "; "), clocks.empty() ? "" : ", ", load));
 }
 
 }  // namespace commfuse::validate

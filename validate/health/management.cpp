@@ -20,8 +20,8 @@ constexpr unsigned uncorrected_errors = 1;
 constexpr unsigned since_the_driver_was_loaded = 0;
 constexpr unsigned read_capability = 0;
 constexpr unsigned write_capability = 1;
-constexpr unsigned most_links = 18;
-constexpr unsigned most_gpus = 64;
+constexpr unsigned max_links = 18;
+constexpr unsigned max_gpus = 64;
 
 struct PciInfo {
   std::array<char, 16> legacy_address{};
@@ -90,7 +90,7 @@ void add_memory(const ManagementLibrary& library, Device device, GpuFacts& gpu) 
 }
 
 void add_links(const ManagementLibrary& library, Device device, GpuFacts& gpu) {
-  for (unsigned link = 0; link < most_links; ++link) {
+  for (unsigned link = 0; link < max_links; ++link) {
     if (const std::optional<unsigned> up = library.ask<unsigned>("nvmlDeviceGetNvLinkState", device, link)) {
       ++gpu.links;
       gpu.links_up += *up != 0 ? 1 : 0;
@@ -131,14 +131,14 @@ GpuFacts gpu_facts(const ManagementLibrary& library, Device device) {
       .name = library.text("nvmlDeviceGetName", device),
       .address = address_of(library.ask<PciInfo>("nvmlDeviceGetPciInfo_v3", device).value_or(PciInfo{})),
       .clock_mhz = whole(library.ask<unsigned>("nvmlDeviceGetClockInfo", device, clock_of_multiprocessors)),
-      .most_clock_mhz = whole(library.ask<unsigned>("nvmlDeviceGetMaxClockInfo", device, clock_of_multiprocessors)),
+      .max_clock_mhz = whole(library.ask<unsigned>("nvmlDeviceGetMaxClockInfo", device, clock_of_multiprocessors)),
       .celsius = whole(library.ask<unsigned>("nvmlDeviceGetTemperature", device, sensor_of_the_die))};
   using Bits = unsigned long long;
-  std::optional<Bits> held_back = library.ask<Bits>("nvmlDeviceGetCurrentClocksEventReasons", device);
-  if (!held_back) {  // the function's name until CUDA 12.2
-    held_back = library.ask<Bits>("nvmlDeviceGetCurrentClocksThrottleReasons", device);
+  std::optional<Bits> throttled_by = library.ask<Bits>("nvmlDeviceGetCurrentClocksEventReasons", device);
+  if (!throttled_by) {  // the function's name until CUDA 12.2
+    throttled_by = library.ask<Bits>("nvmlDeviceGetCurrentClocksThrottleReasons", device);
   }
-  gpu.held_back = held_back ? std::optional(std::uint64_t{*held_back}) : std::nullopt;
+  gpu.throttled_by = throttled_by ? std::optional(std::uint64_t{*throttled_by}) : std::nullopt;
   add_load(library, device, gpu);
   add_memory(library, device, gpu);
   add_links(library, device, gpu);
@@ -171,7 +171,7 @@ ManagementFacts facts_of(const ManagementLibrary& library) {
     return facts;
   }
   facts.driver = library.text("nvmlSystemGetDriverVersion");
-  const unsigned count = std::min(most_gpus, library.ask<unsigned>("nvmlDeviceGetCount_v2").value_or(0));
+  const unsigned count = std::min(max_gpus, library.ask<unsigned>("nvmlDeviceGetCount_v2").value_or(0));
   std::vector<Device> devices;
   for (unsigned index = 0; index < count; ++index) {
     if (const std::optional<Device> device = library.ask<Device>("nvmlDeviceGetHandleByIndex_v2", index)) {

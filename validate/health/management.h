@@ -18,8 +18,8 @@ enum class FabricState : std::uint8_t { not_supported, not_started, in_progress,
 struct GpuFacts {
   std::string name;
   std::string address;  ///< "0000:1b:00.0", as in /sys.
-  std::optional<int> clock_mhz, most_clock_mhz, celsius;
-  std::optional<std::uint64_t> held_back;                   ///< NVML's bit mask of reasons for lower clocks.
+  std::optional<int> clock_mhz, max_clock_mhz, celsius;
+  std::optional<std::uint64_t> throttled_by;                ///< NVML's bit mask of reasons for lower clocks.
   std::optional<int> busy_percent;                          ///< Recent GPU utilisation.
   std::optional<double> watts, limit_watts, default_watts;  ///< Current draw, current limit, default limit.
   std::optional<bool> has_ecc;

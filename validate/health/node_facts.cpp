@@ -17,9 +17,9 @@ namespace fs = std::filesystem;
 
 const fs::path pci_folder = "sys/bus/pci/devices";
 const fs::path rdma_folder = "sys/class/infiniband";
-constexpr std::size_t most_log = std::size_t{4} << 20U;
+constexpr std::size_t max_log = std::size_t{4} << 20U;
 constexpr std::size_t deepest_path = 32;
-constexpr std::int64_t most_gids = 4096;
+constexpr std::int64_t max_gids = 4096;
 
 /// Returns the number before the first blank: "16.0" of "16.0 GT/s PCIe", "400" of "400 Gb/sec (4X NDR)".
 std::optional<double> leading_number(const std::string& text) {
@@ -40,9 +40,9 @@ std::optional<int> whole_in(const NodeFiles& files, const fs::path& path) {
 
 /// Returns nothing for 0 and 255, which mean that there is no link.
 std::optional<int> width_in(const NodeFiles& files, const fs::path& path) {
-  constexpr int most_lanes = 32;
+  constexpr int max_lanes = 32;
   const std::optional<int> width = whole_in(files, path);
-  return width && *width > 0 && *width <= most_lanes ? width : std::nullopt;
+  return width && *width > 0 && *width <= max_lanes ? width : std::nullopt;
 }
 
 /// Returns the kind by class and vendor, such as "0x030200" and "0x10de".
@@ -102,9 +102,9 @@ PciFunction function_at(const NodeFiles& files, const fs::path& folder) {
                        .is_nvidia = vendor == "0x10de",
                        .is_amd = vendor == "0x1002",
                        .speed = speed_in(files, folder / "current_link_speed"),
-                       .most_speed = speed_in(files, folder / "max_link_speed"),
+                       .max_speed = speed_in(files, folder / "max_link_speed"),
                        .width = width_in(files, folder / "current_link_width"),
-                       .most_width = width_in(files, folder / "max_link_width"),
+                       .max_width = width_in(files, folder / "max_link_width"),
                        .numa_node = whole_in(files, folder / "numa_node"),  // -1 if the firmware does not say
                        .driver = files.link_name(folder / "driver").value_or(""),
                        .translation = files.text(folder / "iommu_group" / "type").value_or("")};
@@ -186,7 +186,7 @@ std::vector<Gid> gids_in(const NodeFiles& files, const fs::path& port) {
     const std::optional<std::int64_t> index = parse_integer(name);
     const std::string address = files.text(port / "gids" / name).value_or("");
     const bool is_used = address.find_first_not_of("0:") != std::string::npos;
-    if (index && *index >= 0 && *index <= most_gids && is_used) {
+    if (index && *index >= 0 && *index <= max_gids && is_used) {
       gids.push_back({.index = static_cast<int>(*index),
                       .address = address,
                       .type = files.text(port / "gid_attrs/types" / name).value_or("")});
@@ -248,7 +248,7 @@ std::optional<int> gid_index_in(const std::string& text) {
     if (line.starts_with(key)) {  // The first line wins: NCCL sets no variable twice.
       const std::string value = line.substr(key.size());
       const std::optional<std::int64_t> number = parse_integer(value.substr(0, value.find_last_not_of(" \t\r") + 1));
-      return number && *number >= 0 && *number <= most_gids ? std::optional(static_cast<int>(*number)) : std::nullopt;
+      return number && *number >= 0 && *number <= max_gids ? std::optional(static_cast<int>(*number)) : std::nullopt;
     }
     at = end + 1;
   }
@@ -289,7 +289,7 @@ void add_ports(const NodeFiles& files, NodeFacts& facts) {
 
 /// Returns the number of nodes that "0", "0-1" or "0,2-3" name.
 int counted(const std::string& list) {
-  constexpr int most_nodes = 4096;
+  constexpr int max_nodes = 4096;
   int count = 0;
   for (std::size_t at = 0; at < list.size();) {
     const std::size_t end = std::min(list.find(',', at), list.size());
@@ -297,8 +297,8 @@ int counted(const std::string& list) {
     const std::size_t dash = part.find('-');
     const std::optional<std::int64_t> first = parse_integer(part.substr(0, dash));
     const std::optional<std::int64_t> last = dash == std::string::npos ? first : parse_integer(part.substr(dash + 1));
-    if (first && last && *first >= 0 && *last >= *first && *last - *first < most_nodes) {
-      count = std::min(most_nodes, count + static_cast<int>(*last - *first) + 1);
+    if (first && last && *first >= 0 && *last >= *first && *last - *first < max_nodes) {
+      count = std::min(max_nodes, count + static_cast<int>(*last - *first) + 1);
     }
     at = end + 1;
   }
@@ -353,7 +353,7 @@ NodeFacts node_facts(const NodeFiles& files) {
   add_amd_errors(files, facts);
   add_ports(files, facts);
   facts.gid_index = gid_index_in(files.text("etc/nccl.conf").value_or(""));
-  if (const std::optional<std::string> text = files.kernel_log(most_log)) {
+  if (const std::optional<std::string> text = files.kernel_log(max_log)) {
     facts.xids = xids_in(*text);
   }
   return facts;

@@ -22,9 +22,9 @@ struct PciFunction {
   bool is_nvidia = false;
   bool is_amd = false;
   std::optional<double> speed;  ///< Current speed of its link, in GT/s.
-  std::optional<double> most_speed;
+  std::optional<double> max_speed;
   std::optional<int> width;  ///< In lanes.
-  std::optional<int> most_width;
+  std::optional<int> max_width;
   std::optional<int> numa_node;
   std::string driver;                   ///< The driver bound to it; empty if none is.
   std::string translation;              ///< The type of its IOMMU group: "identity", "DMA", "DMA-FQ".

@@ -13,7 +13,7 @@ namespace commfuse::validate {
 
 namespace {
 
-constexpr std::size_t most_text = std::size_t{64} << 10U;
+constexpr std::size_t max_text = std::size_t{64} << 10U;
 constexpr std::string_view blanks = " \t\r\n";
 
 class OpenFile {
@@ -33,12 +33,12 @@ class OpenFile {
   int descriptor_;
 };
 
-/// Returns at most `most_bytes` bytes, without waiting for more; nothing if it cannot be read.
-std::optional<std::string> content_of(const OpenFile& file, std::size_t most_bytes) {
+/// Returns at most `max_bytes` bytes, without waiting for more; nothing if it cannot be read.
+std::optional<std::string> content_of(const OpenFile& file, std::size_t max_bytes) {
   std::string text;
   std::array<char, 8192> piece{};  // has room for a whole record of /dev/kmsg
-  while (text.size() < most_bytes) {
-    const ssize_t count = ::read(file.descriptor(), piece.data(), std::min(piece.size(), most_bytes - text.size()));
+  while (text.size() < max_bytes) {
+    const ssize_t count = ::read(file.descriptor(), piece.data(), std::min(piece.size(), max_bytes - text.size()));
     if (count > 0) {
       text.append(piece.data(), static_cast<std::size_t>(count));
     } else if (count < 0 && (errno == EINTR || errno == EPIPE)) {
@@ -54,23 +54,23 @@ std::optional<std::string> content_of(const OpenFile& file, std::size_t most_byt
 
 }  // namespace
 
-std::optional<std::string> NodeFiles::bytes(const std::filesystem::path& path, std::size_t most_bytes) const {
+std::optional<std::string> NodeFiles::bytes(const std::filesystem::path& path, std::size_t max_bytes) const {
   const OpenFile file(root_ / path);
-  return file.descriptor() < 0 ? std::nullopt : content_of(file, most_bytes);
+  return file.descriptor() < 0 ? std::nullopt : content_of(file, max_bytes);
 }
 
-std::optional<std::string> NodeFiles::kernel_log(std::size_t most_bytes) const {
+std::optional<std::string> NodeFiles::kernel_log(std::size_t max_bytes) const {
   const OpenFile file(root_ / "dev/kmsg");
   if (file.descriptor() < 0) {
     return std::nullopt;
   }
   // SEEK_DATA is the position at which the device was cleared, or the beginning of a file.
   static_cast<void>(::lseek(file.descriptor(), 0, SEEK_DATA));
-  return content_of(file, most_bytes);
+  return content_of(file, max_bytes);
 }
 
 std::optional<std::string> NodeFiles::text(const std::filesystem::path& path) const {
-  std::optional<std::string> content = bytes(path, most_text);
+  std::optional<std::string> content = bytes(path, max_text);
   if (!content) {
     return std::nullopt;
   }

@@ -17,11 +17,11 @@ class NodeFiles {
  public:
   explicit NodeFiles(std::filesystem::path root = "/") : root_(std::move(root)) {}
 
-  /// Returns at most the first `most_bytes` bytes.
-  [[nodiscard]] std::optional<std::string> bytes(const std::filesystem::path& path, std::size_t most_bytes) const;
-  /// Returns up to `most_bytes` of the kernel's log since it was cleared (dmesg --clear); nothing if the log is not
+  /// Returns at most the first `max_bytes` bytes.
+  [[nodiscard]] std::optional<std::string> bytes(const std::filesystem::path& path, std::size_t max_bytes) const;
+  /// Returns up to `max_bytes` of the kernel's log since it was cleared (dmesg --clear); nothing if the log is not
   /// readable.
-  [[nodiscard]] std::optional<std::string> kernel_log(std::size_t most_bytes) const;
+  [[nodiscard]] std::optional<std::string> kernel_log(std::size_t max_bytes) const;
   /// Returns at most 64 KiB, without surrounding blanks and line ends.
   [[nodiscard]] std::optional<std::string> text(const std::filesystem::path& path) const;
   /// Returns the names in a folder, sorted; none if it is not a folder.

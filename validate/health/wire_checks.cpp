@@ -44,10 +44,10 @@ struct PciLink {
   const PciFunction* above;  ///< Null where Linux shows no port.
 
   [[nodiscard]] std::optional<double> possible_speed() const {
-    return above == nullptr ? below.most_speed : lesser(below.most_speed, above->most_speed);
+    return above == nullptr ? below.max_speed : lesser(below.max_speed, above->max_speed);
   }
   [[nodiscard]] std::optional<int> possible_width() const {
-    return above == nullptr ? below.most_width : lesser(below.most_width, above->most_width);
+    return above == nullptr ? below.max_width : lesser(below.max_width, above->max_width);
   }
 };
 
@@ -87,12 +87,12 @@ void look_at_link(const PciLink& link, CheckList& list) {
 
 /// Reports a slot that is slower than the card in it.
 void look_at_slot(const PciLink& link, CheckList& list) {
-  const bool is_slow = link.below.most_speed && *link.possible_speed() < *link.below.most_speed;
-  const bool is_narrow = link.below.most_width && *link.possible_width() < *link.below.most_width;
+  const bool is_slow = link.below.max_speed && *link.possible_speed() < *link.below.max_speed;
+  const bool is_narrow = link.below.max_width && *link.possible_width() < *link.below.max_width;
   if (is_slow || is_narrow) {
     list.warn({.subject = link.below.address,
                .found = fmt::format("{} for {} in a slot of {}", kind_in_words(link.below),
-                                    link_in_words(link.below.most_speed, link.below.most_width),
+                                    link_in_words(link.below.max_speed, link.below.max_width),
                                     link_in_words(link.possible_speed(), link.possible_width())),
                .wrong = "the slot limits the card",
                .remedy =

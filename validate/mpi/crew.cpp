@@ -27,7 +27,7 @@ constexpr nanoseconds wakeful = std::chrono::milliseconds(2);
 constexpr nanoseconds nap = std::chrono::microseconds(100);
 
 /// Largest number of notes that are read before the run continues.
-constexpr int most_notes = 4096;
+constexpr int max_notes = 4096;
 
 /// Reads a sentence of another process, which may contain anything.
 std::string sentence_in(PayloadReader& body) { return with_escapes(body.get_text(), "\t\n"); }
@@ -85,7 +85,7 @@ void Crew::pause() {
   }
 }
 
-std::vector<Payload> Crew::play(int members, Activity& activity) {
+std::vector<Payload> Crew::perform(int members, Activity& activity) {
   check(members >= 1 && members <= processes() && process() < members,
         "this process is a member, and all members exist");
   if (reason_) {
@@ -132,7 +132,7 @@ std::vector<Payload> Crew::gather(int members, Payload mine) {
     Payload mine_;
   };
   Telling telling(std::move(mine));
-  return play(members, telling);
+  return perform(members, telling);
 }
 
 Payload Crew::scatter(int members, std::vector<Payload> by_process) {
@@ -160,7 +160,7 @@ Payload Crew::scatter(int members, std::vector<Payload> by_process) {
     std::optional<Payload> heard_;
   };
   Hearing hearing(*this, leads() ? std::move(by_process) : std::vector<Payload>{});
-  play(members, hearing);
+  perform(members, hearing);
   return hearing.heard();
 }
 
@@ -205,7 +205,7 @@ std::optional<Crew::Agreement> Crew::agree(int code, const std::string& message)
 
 bool Crew::take_notes(Activity* activity) {
   bool any = false;
-  for (int notes = 0; notes < most_notes; ++notes) {
+  for (int notes = 0; notes < max_notes; ++notes) {
     const std::optional<Parcel> parcel = world_.receive();
     if (!parcel) {
       break;

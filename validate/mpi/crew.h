@@ -13,7 +13,7 @@
 
 namespace commfuse::validate {
 
-/// The work of a process in a run. All calls come from Crew::play().
+/// The work of a process in a run. All calls come from Crew::perform().
 class Activity {
  public:
   Activity() = default;
@@ -64,11 +64,11 @@ class Crew {
   /// Runs the activity on the first `members` processes, each of which calls this, from a common start until all are
   /// done. Returns their reports by process on the leader, and nothing on the others. Throws Stuck on all processes
   /// when the run is given up, and std::runtime_error when an earlier run was given up.
-  std::vector<Payload> play(int members, Activity& activity);
-  /// Returns the payloads of all processes, by process, on the leader. Throws as play() does.
+  std::vector<Payload> perform(int members, Activity& activity);
+  /// Returns the payloads of all processes, by process, on the leader. Throws as perform() does.
   std::vector<Payload> gather(int members, Payload mine);
   /// Returns the leader's payload for this process. All of the first `members` processes call it; only the leader's
-  /// argument is used, which has a payload for each of them. Throws as play() does.
+  /// argument is used, which has a payload for each of them. Throws as perform() does.
   Payload scatter(int members, std::vector<Payload> by_process);
 
   /// The end of the program on all processes. The leader learns how all processes ended, and all take one exit code:

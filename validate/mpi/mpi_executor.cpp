@@ -21,7 +21,7 @@ void MpiExecutor::prepare(std::span<const Matrix<float>> tensors) { fill(program
 
 Execution MpiExecutor::run(const RunOptions& options) {
   RankRun rank(program(), sizes_, commands_, options, memory_, crew_);
-  return reported_in(crew_.play(program().mesh.ranks(), rank));
+  return reported_in(crew_.perform(program().mesh.ranks(), rank));
 }
 
 Matrix<float> MpiExecutor::fetch(Rank rank, const Rectangle& area) const { return memory_.read(rank, {&area, 1}); }

@@ -19,8 +19,8 @@ namespace commfuse::validate {
 
 namespace {
 
-constexpr double most_elements = 0x1p24;    // in all tensors, and in the buffers of all ranks
-constexpr double most_multiplied = 0x1p32;  // by all ranks together
+constexpr double max_elements = 0x1p24;    // in all tensors, and in the buffers of all ranks
+constexpr double max_multiplied = 0x1p32;  // by all ranks together
 
 [[noreturn]] void refuse(const ScheduleFile& file, const std::string& sentence) {
   throw ConfigError(fmt::format("{}: {}", file.name(), sentence));
@@ -118,7 +118,7 @@ void require_small(const ScheduleFile& file, const Sizes& sizes) {
           program.mesh.ranks() * elements_of(sizes, gemm->m, gemm->n) * static_cast<double>(sizes.elements(gemm->k));
     }
   }
-  if (tensors > most_elements || buffers > most_elements || multiplied > most_multiplied) {
+  if (tensors > max_elements || buffers > max_elements || multiplied > max_multiplied) {
     refuse(file, "its matrices are too large to be run element by element; cut its dimensions into fewer blocks");
   }
 }
@@ -157,9 +157,9 @@ bool shorten(const Program& program, Sizes& sizes) {
 }  // namespace
 
 void require_runnable(const ScheduleFile& file) {
-  if (file.program.mesh.ranks() > most_ranks) {
+  if (file.program.mesh.ranks() > max_ranks) {
     refuse(file, fmt::format("it has {} ranks, and the reference runs up to {}; make the mesh smaller",
-                             file.program.mesh.ranks(), most_ranks));
+                             file.program.mesh.ranks(), max_ranks));
   }
   if (file.program.final.empty()) {
     refuse(file,

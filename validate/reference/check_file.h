@@ -11,7 +11,7 @@
 namespace commfuse::validate {
 
 /// Throws ConfigError for a schedule that the reference cannot run: one that has nothing to compare, more than
-/// most_ranks ranks, dtypes that the reference does not store or for which no error bound is derived, attention of only
+/// max_ranks ranks, dtypes that the reference does not store or for which no error bound is derived, attention of only
 /// some of the queries, or matrices that are too large.
 void require_runnable(const ScheduleFile& file);
 

@@ -28,7 +28,7 @@ constexpr std::array block_sizes{BlockSizes{3, 5, 2}, BlockSizes{8, 24, 6}};
 /// then sum to at most 256, up to which bf16 is exact; so do integers up to 1 over gate and up. Sums over tokens are
 /// gradients in fp32, which is exact up to 2^24.
 constexpr std::int64_t longest_exact_sum = 128;  // integer_data() thins out two GEMMs in a row
-static_assert(most_ranks * block_sizes[0].other <= longest_exact_sum);
+static_assert(max_ranks * block_sizes[0].other <= longest_exact_sum);
 
 /// Each rank has two query heads and one kv head of two elements each, or a single query head where two would not sum
 /// exactly.
@@ -125,7 +125,7 @@ std::vector<Sizes> checked_sizes(const Program& program) {
 CheckResult check_point(const CheckPoint& point) { return check_point(point, {}); }
 
 CheckResult check_point(const CheckPoint& point, const CheckHow& how, References* references) {
-  check(point.ranks <= most_ranks, "a point has at most most_ranks ranks");
+  check(point.ranks <= max_ranks, "a point has at most max_ranks ranks");
   const auto program = std::make_shared<const Program>(program_of(point));
   CheckResult result{.point = point,
                      .executor = how.name,

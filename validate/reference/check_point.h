@@ -29,9 +29,9 @@ struct CheckedOperation {
 std::span<const CheckedOperation> checked_operations();
 
 /// With more ranks, integer data would not be exact in bf16.
-inline constexpr std::int32_t most_ranks = 64;
+inline constexpr std::int32_t max_ranks = 64;
 
-/// Requires ranks <= most_ranks.
+/// Requires ranks <= max_ranks.
 struct CheckPoint {
   const CheckedOperation* operation = nullptr;  // null: from a file
   const Strategy* strategy = nullptr;           // null: from a file

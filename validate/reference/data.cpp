@@ -73,7 +73,7 @@ float element(Random& random, DType dtype, DataKind kind, unsigned thinning) {
   return 0.0F;
 }
 
-constexpr unsigned most_thinning = 8;
+constexpr unsigned max_thinning = 8;
 
 }  // namespace
 
@@ -96,7 +96,7 @@ std::vector<Matrix<float>> input_data(const Program& program, const Sizes& sizes
 }
 
 IntegerData integer_data(const Program& program, const Sizes& sizes, std::uint64_t seed) {
-  for (unsigned thinning = 0; thinning <= most_thinning; ++thinning) {
+  for (unsigned thinning = 0; thinning <= max_thinning; ++thinning) {
     IntegerData data{.inputs = input_data(program, sizes, DataKind::integers, seed, thinning), .unfused = {}};
     data.unfused = unfused(program, sizes, data.inputs, Functions::integer);
     if (sums_are_exact(program, data.unfused)) {

@@ -11,7 +11,7 @@ namespace commfuse::validate {
 
 namespace {
 
-constexpr std::size_t most_kept = 16;  // Neighbouring points of a list share few results, and each may take megabytes.
+constexpr std::size_t max_kept = 16;  // Neighbouring points of a list share few results, and each may take megabytes.
 
 }  // namespace
 
@@ -22,7 +22,7 @@ References::Kept& References::kept(const Program& program, const Sizes& sizes, s
     kept_.splice(kept_.begin(), kept_, known);
     return kept_.front();
   }
-  if (kept_.size() == most_kept) {
+  if (kept_.size() == max_kept) {
     kept_.pop_back();
   }
   return kept_.emplace_front(Kept{std::move(problem)});

@@ -36,9 +36,9 @@ constexpr std::size_t longest_frame = std::size_t{64} << 20U;
 constexpr std::size_t sip = std::size_t{64} << 10U;
 /// Limits the bytes of incomplete frames on all connections, and the frames from one process that were not yet
 /// received.
-constexpr std::size_t most_held = 4 * longest_frame;
+constexpr std::size_t max_held = 4 * longest_frame;
 /// Limits the connections that have not yet identified themselves, and their time to do so.
-constexpr std::size_t most_guests = 256;
+constexpr std::size_t max_guests = 256;
 constexpr std::chrono::seconds longest_greeting{2};
 
 struct Hello {
@@ -126,13 +126,13 @@ void await_any(int door, const std::deque<Guest>& guests, Clock::time_point dead
 /// Accepts some of the waiting connections. If there is no room, closes the guest that has waited longest, because our
 /// own processes identify themselves at once.
 void let_in(int door, std::deque<Guest>& guests) {
-  for (std::size_t times = 0; times < most_guests / 4; ++times) {
+  for (std::size_t times = 0; times < max_guests / 4; ++times) {
     Socket socket(::accept4(door, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     const bool is_short = socket.get() < 0 && (errno == EMFILE || errno == ENFILE);
     if (is_short && guests.empty()) {
       fail("cannot accept another process; raise ulimit -n");
     }
-    const bool is_full = socket.get() >= 0 && guests.size() == most_guests;
+    const bool is_full = socket.get() >= 0 && guests.size() == max_guests;
     if (is_short || is_full) {
       guests.pop_front();
     }
@@ -270,7 +270,7 @@ void TcpWorld::put(int from, int to, const Payload& bytes) {
   if (peer.closed) {
     return;
   }
-  if (peer.out.size() + bytes.size() > most_held) {
+  if (peer.out.size() + bytes.size() > max_held) {
     throw std::runtime_error(fmt::format("process {} does not receive what it is sent", to));
   }
   append(peer.out, Header{.from = from, .to = to, .length = bytes.size()});
@@ -369,7 +369,7 @@ void TcpWorld::pump() {
     }
     const bool is_first = !is_behind && !peer.in.empty();
     is_behind = is_behind || is_first;
-    if (held_bytes < most_held || is_first) {
+    if (held_bytes < max_held || is_first) {
       held_bytes -= peer.in.size();
       pull(peer);
       take_frames(peer, static_cast<int>(i));

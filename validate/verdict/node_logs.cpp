@@ -24,9 +24,9 @@ namespace commfuse::validate {
 
 namespace {
 
-constexpr std::size_t most_bytes = std::size_t{64} << 20U;
+constexpr std::size_t max_bytes = std::size_t{64} << 20U;
 /// Limit for a node: five collectives of 2, 4 and 8 ranks over all sizes, run a hundred times, have fewer.
-constexpr std::size_t most_rows = 50'000;
+constexpr std::size_t max_rows = 50'000;
 
 struct ReadRun {
   std::string file;
@@ -67,7 +67,7 @@ struct ReadFile {
 /// Reads the collectives that `commfuse-validate bench` measured over all ranks, out of place and with nothing beside
 /// them, and the copies that `links --copies` measured.
 ReadFile read_record(const std::string& file) {
-  constexpr std::int64_t most_ranks = 1 << 20;
+  constexpr std::int64_t max_ranks = 1 << 20;
   const RunRecord record = load_run_record(file);
   if (record.links == "emulated") {
     throw ConfigError(fmt::format("{}: its links were emulated at predicted times; give measurements", file));
@@ -76,7 +76,7 @@ ReadFile read_record(const std::string& file) {
   for (const MicroBenchmark& benchmark : record.micro_benchmarks) {
     const bool is_collective =
         link_op_named(benchmark.op) && benchmark.rank < 0 && benchmark.beside.empty() && !benchmark.in_place;
-    if (is_collective && benchmark.ranks >= 2 && benchmark.ranks <= most_ranks && benchmark.bytes > 0 &&
+    if (is_collective && benchmark.ranks >= 2 && benchmark.ranks <= max_ranks && benchmark.bytes > 0 &&
         !benchmark.samples.empty()) {
       runs.push_back(run_of(benchmark, record));
     }
@@ -109,8 +109,8 @@ ReadFile with_notes(std::string file, ToolResults results, const std::vector<std
 }
 
 ReadFile read_one(const std::string& file) {
-  std::string text = read_file(file, most_bytes);
-  if (text.size() > most_bytes) {
+  std::string text = read_file(file, max_bytes);
+  if (text.size() > max_bytes) {
     throw ConfigError(fmt::format("{}: is larger than 64 MiB; remove everything but output of nccl-tests", file));
   }
   if (is_run_record(text)) {
@@ -147,9 +147,9 @@ std::optional<std::string> host_in_path(const std::string& file, const std::set<
 
 /// A rack whose GPUs share one switch counts as one node, although it has many hosts.
 std::int64_t nodes_of(const NcclTestsRun& run, const Machine& machine) {
-  constexpr int most_of_a_host = 16;
-  return machine.gpus_per_node > most_of_a_host ? (run.ranks + machine.gpus_per_node - 1) / machine.gpus_per_node
-                                                : run.nodes;
+  constexpr int max_of_a_host = 16;
+  return machine.gpus_per_node > max_of_a_host ? (run.ranks + machine.gpus_per_node - 1) / machine.gpus_per_node
+                                               : run.nodes;
 }
 
 class ByNode {
@@ -243,8 +243,8 @@ class ByNode {
       } else if (!fits(machine_, message)) {
         pass_row_over(fmt::format("{}: {} GPUs on {} {}, which {} does not have", read.file, run.ranks, message.nodes,
                                   message.nodes == 1 ? "node" : "nodes", machine_.name));
-      } else if (node.rows.size() >= most_rows) {
-        pass_row_over(fmt::format("{}: rows beyond {} of {}", read.file, most_rows, node.name));
+      } else if (node.rows.size() >= max_rows) {
+        pass_row_over(fmt::format("{}: rows beyond {} of {}", read.file, max_rows, node.name));
       } else {
         node.rows.push_back({message, row.time_us});
       }

@@ -119,8 +119,8 @@ const DcgmCause& cause_of(const DcgmResult& result) {
   return plugin_name(result.category) == "deployment" ? dcgm_causes.back() : other_cause;
 }
 
-Severity severity_of(DcgmSeverity told, Severity otherwise) {
-  switch (told) {
+Severity severity_of(DcgmSeverity reported, Severity otherwise) {
+  switch (reported) {
     case DcgmSeverity::none:
     case DcgmSeverity::monitor:
     case DcgmSeverity::config: return Severity::minor;
@@ -143,14 +143,14 @@ ToolFinding finding_of(const DcgmResult& result) {
   if (result.id) {
     finding.subject = with_escapes(fmt::format("{} {}", result.entity, *result.id));
   }
-  std::optional<Severity> told;
+  std::optional<Severity> reported;
   for (const DcgmWarning& warning : result.warnings) {
     finding.text += (finding.text.empty() ? "" : "; ") + with_escapes(warning.text);
     if (warning.severity) {
-      told = std::max(told.value_or(Severity::none), severity_of(*warning.severity, cause.severity));
+      reported = std::max(reported.value_or(Severity::none), severity_of(*warning.severity, cause.severity));
     }
   }
-  finding.severity = told.value_or(finding.severity);
+  finding.severity = reported.value_or(finding.severity);
   return finding;
 }
 
@@ -230,12 +230,12 @@ ToolResults results_of(const DcgmDiagnostic& diagnostic) {
   }
   for (const DcgmResult& result : diagnostic.results) {
     // The result of the whole test repeats what its entities report.
-    const bool is_told =
+    const bool is_repeated =
         !result.id && std::any_of(diagnostic.results.begin(), diagnostic.results.end(), [&](const DcgmResult& other) {
           return other.id && other.test == result.test && other.status == result.status;
         });
     const bool is_finding = result.status == DcgmStatus::fail || result.status == DcgmStatus::warn;
-    if (is_finding && !is_told) {
+    if (is_finding && !is_repeated) {
       results.findings.push_back(finding_of(result));
     }
     results.has_passed_tests = results.has_passed_tests || result.status == DcgmStatus::pass;

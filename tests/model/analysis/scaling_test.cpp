@@ -18,7 +18,7 @@ TEST(Scaling, IsStrongWhereTheSameWorkHasSeveralCountsOfRanks) {
   ASSERT_EQ(scalings.size(), 1U);
   EXPECT_EQ(scalings[0].kind, ScalingKind::strong);
   EXPECT_EQ(scalings[0].fewest_ranks.ranks, 2);
-  EXPECT_EQ(scalings[0].most_ranks.ranks, 8);
+  EXPECT_EQ(scalings[0].max_ranks.ranks, 8);
   EXPECT_DOUBLE_EQ(scalings[0].efficiency, 0.75);
 }
 

@@ -122,8 +122,8 @@ TEST_F(LoadImplementationTest, AnExampleInFull) {
   EXPECT_FALSE(loom->fixed.has(Option::form));
   EXPECT_EQ(loom->sites, (std::vector{SiteKind::ag_gemm, SiteKind::gemm_rs}));
   EXPECT_EQ(loom->dtypes, (std::vector{DType::bf16, DType::fp8}));
-  EXPECT_EQ(loom->most_ranks, 16);
-  EXPECT_EQ(loom->most_nodes, 2);
+  EXPECT_EQ(loom->max_ranks, 16);
+  EXPECT_EQ(loom->max_nodes, 2);
   EXPECT_EQ(loom->generations, (std::vector{NcclGeneration::hopper, NcclGeneration::blackwell}));
   EXPECT_EQ(loom->fitted, (std::vector<std::string>{"per_call", "gemm_rs.rate"}));
 
@@ -153,7 +153,7 @@ TEST_F(LoadImplementationTest, OmittedKeysHaveTheValuesOfIdealKernels) {
   EXPECT_EQ(on(loaded(with("  residual: {value: 0.11, provenance: \"prior: a\"}\n", ""))->costs, NcclGeneration::hopper)
                 .residual.value,
             0.25);
-  EXPECT_EQ(loaded(with("  nodes: 2\n", ""))->most_nodes, 1);
+  EXPECT_EQ(loaded(with("  nodes: 2\n", ""))->max_nodes, 1);
   EXPECT_TRUE(loaded(with("known_as: [weaver, loom_v2]\n", ""))->known_as.empty());
   EXPECT_TRUE(loaded(with("fit: [per_call, gemm_rs.rate]\n", ""))->fitted.empty());
 }

@@ -42,9 +42,9 @@ TEST(FitAttention, FindsTheParametersThatMadeTheRows) {
   machine.attention.masked_width.value = 100.0;
   machine.attention.narrow_overhead.value = 1.3;
   const AttentionFit fit = fit_attention(h100(), measured_on(machine, 0.02), "mine", "mine.csv");
-  EXPECT_GT(fit.held_back.rows, 30);
-  EXPECT_LT(fit.held_back.median, 0.02);
-  EXPECT_LT(fit.held_back.p90, 0.04);
+  EXPECT_GT(fit.held_out.rows, 30);
+  EXPECT_LT(fit.held_out.median, 0.02);
+  EXPECT_LT(fit.held_out.p90, 0.04);
   EXPECT_NEAR(fit.parameters.loop_efficiency.value, 0.6, 3.0 * 0.6 * fit.parameters.loop_efficiency.standard_error);
   EXPECT_NEAR(to_microseconds(fit.parameters.overhead.value), 5.0, 0.2);
   EXPECT_NEAR(fit.parameters.narrow_overhead.value, 1.3, 0.05);
@@ -59,7 +59,7 @@ TEST(FitAttention, FindsTheCostOfSplitKeysIfTheBaseHasSuchAKernel) {
   Accelerator base = h100();
   base.attention.split_cost.value = 1.2;
   const AttentionFit fit = fit_attention(base, measured_on(machine, 0.02), "mine", "mine.csv");
-  EXPECT_LT(fit.held_back.median, 0.02);
+  EXPECT_LT(fit.held_out.median, 0.02);
   EXPECT_NEAR(fit.parameters.split_cost.value, 1.6, 0.1);
   EXPECT_NE(attention_yaml(fit, 4).find("    split_cost: {value: 1."), std::string::npos);
 }

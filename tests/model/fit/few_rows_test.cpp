@@ -63,7 +63,7 @@ TEST(FewRows, OneGemmMovesAnEfficiencyAndNothingElse) {
   const GemmFit fit = fit_gemm(h100(), DType::bf16, rows, {.machine = "mine", .source = "mine.csv"});
   EXPECT_TRUE(fit.has_few);
   EXPECT_GE(fit.distance, 0.2);
-  EXPECT_EQ(fit.held_back.rows, 0U);
+  EXPECT_EQ(fit.held_out.rows, 0U);
   EXPECT_LT(fit.fitted.max, 0.05);
   ASSERT_FALSE(fit.fitted_parameters.empty());
   EXPECT_LE(fit.fitted_parameters.size(), 3U);

@@ -43,8 +43,8 @@ TEST(FitFrameworkKernels, FindsTheParametersThatMadeTheRows) {
   made.norm_efficiency.value = 0.35;
   made.activation_step.value = from_seconds(0.8e-6);
   const FrameworkKernelFit fit = fit_framework_kernels(h100(), measured_on(machine, 0.02), "mine", "mine.csv");
-  EXPECT_GT(fit.held_back.rows, 30);
-  EXPECT_LT(fit.held_back.median, 0.02);
+  EXPECT_GT(fit.held_out.rows, 30);
+  EXPECT_LT(fit.held_out.median, 0.02);
   const FrameworkKernels& kernels = *fit.accelerator.framework_kernels;
   EXPECT_NEAR(to_microseconds(kernels.floor.value), 2.0, 0.1);
   EXPECT_NEAR(kernels.norm_efficiency.value, 0.35, 0.01);

@@ -41,9 +41,9 @@ TEST(FitGemm, FindsTheParametersThatMadeTheRows) {
   made.split_overhead.value = from_seconds(4e-6);
   const GemmFit fit =
       fit_gemm(h100(), DType::bf16, measured_on(machine, 0.02), {.machine = "mine", .source = "mine.csv"});
-  EXPECT_GT(fit.held_back.rows, 60);
-  EXPECT_LT(fit.held_back.median, 0.02);
-  EXPECT_LT(fit.held_back.p90, 0.05);
+  EXPECT_GT(fit.held_out.rows, 60);
+  EXPECT_LT(fit.held_out.median, 0.02);
+  EXPECT_LT(fit.held_out.p90, 0.05);
   const auto is_inside = [](double fitted, double error, double truth) {
     return std::abs(std::log(fitted / truth)) < 3.0 * error + 0.01;
   };

@@ -16,12 +16,12 @@ TEST(Holdout, HashesAsTheAuthorsOfFnv1aDo) {
 }
 
 TEST(Holdout, KeepsBackOneGroupInFive) {
-  int back = 0;
+  int held_out = 0;
   constexpr int groups = 20000;
   for (std::int64_t i = 0; i < groups; ++i) {
-    back += held_back(gemm_group("gemm", "h100", "bf16", {.n = 64 * (i / 100), .k = 64 * (i % 100)})) ? 1 : 0;
+    held_out += is_held_out(gemm_group("gemm", "h100", "bf16", {.n = 64 * (i / 100), .k = 64 * (i % 100)})) ? 1 : 0;
   }
-  EXPECT_NEAR(static_cast<double>(back) / groups, 0.2, 0.01);
+  EXPECT_NEAR(static_cast<double>(held_out) / groups, 0.2, 0.01);
 }
 
 TEST(Holdout, AGroupIsKindMachineDtypeAndShapeButNotRowsOrRanks) {

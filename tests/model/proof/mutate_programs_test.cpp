@@ -36,9 +36,9 @@ std::vector<StrategyOptions> schedules_of(const Strategy& strategy, Scope scope,
 }
 
 /// Counts the fates of mutations by kind. A mutation that survives fails the test.
-std::string fates_of(const std::vector<Scope>& scopes, std::int32_t most_ranks) {
+std::string fates_of(const std::vector<Scope>& scopes, std::int32_t max_ranks) {
   MutationReport report;
-  for (std::int32_t ranks = 2; ranks <= most_ranks; ++ranks) {
+  for (std::int32_t ranks = 2; ranks <= max_ranks; ++ranks) {
     for (const Scope scope : scopes) {
       for (const Strategy& strategy : strategies()) {
         for (const StrategyOptions& options : schedules_of(strategy, scope, ranks)) {

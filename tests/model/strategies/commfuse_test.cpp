@@ -42,7 +42,7 @@ TEST(CommfuseOptions, AreResetWhereTheyMakeNoDifference) {
 TEST(CommfuseOptions, CountsAreNoLargerThanTheRanksCanUse) {
   EXPECT_EQ(settled({.form = Form::direct, .lanes = fused::all_lanes}, 8).lanes, 7);
   EXPECT_EQ(settled({.form = Form::direct, .lanes = fused::all_lanes}, 2).lanes, 1);
-  EXPECT_EQ(settled({.form = Form::direct, .lanes = fused::all_lanes}, 512).lanes, fused::most_lanes);
+  EXPECT_EQ(settled({.form = Form::direct, .lanes = fused::all_lanes}, 512).lanes, fused::max_lanes);
   EXPECT_EQ(settled({.sub_slices = 2, .lanes = 9, .directions = Directions::halves}, 8).lanes, 4);
   EXPECT_EQ(settled({.group = 9}, 4).group, 3);
   EXPECT_EQ(settled({.group = 9}, 1).group, 1);

@@ -9,7 +9,7 @@
 #include "model/program/builder.h"
 #include "model/strategies/scope.h"
 #include "reports/export/tasks.h"
-#include "tests/sim/played.h"
+#include "tests/sim/simulated.h"
 
 namespace commfuse::test {
 

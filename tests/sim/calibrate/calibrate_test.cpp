@@ -107,8 +107,8 @@ TEST_F(Calibrate, RecoversASyntheticMachineFromOutputOfNcclTests) {
   EXPECT_TRUE(seen.faults.empty());
   const Calibration calibration = calibrate(base(), "h100-sxm", "made-up", seen);
   ASSERT_EQ(calibration.parts.size(), 1U);
-  EXPECT_LT(calibration.parts[0].held_back.median, 0.02);
-  EXPECT_GT(calibration.parts[0].held_back.rows, 20U);
+  EXPECT_LT(calibration.parts[0].held_out.median, 0.02);
+  EXPECT_GT(calibration.parts[0].held_out.rows, 20U);
 
   // The machine is loaded from the file, as a user would load it.
   const Machine machine = load_machine(write("made-up.yaml", calibration.yaml).string());
@@ -183,13 +183,13 @@ TEST_F(Calibrate, KernelsOfFrameworksAreFittedFromATable) {
   ASSERT_EQ(calibration.parts.size(), 1U);
   const FittedPart& part = calibration.parts.front();
   EXPECT_EQ(part.name, "all-reduce of vllm");
-  EXPECT_LT(part.held_back.median, 0.02);
-  std::size_t kept_back = 0;
+  EXPECT_LT(part.held_out.median, 0.02);
+  std::size_t held_out_count = 0;
   for (std::int64_t bytes = 256; bytes <= std::int64_t{8} << 20; bytes *= 2) {
-    kept_back += held_back(link_group("custom_all_reduce", "box", "vLLM_custom_graph", bytes)) ? 3 : 0;
+    held_out_count += is_held_out(link_group("custom_all_reduce", "box", "vLLM_custom_graph", bytes)) ? 3 : 0;
   }
-  EXPECT_EQ(part.held_back.rows, kept_back);
-  EXPECT_EQ(part.fitted.rows, 48U - kept_back);
+  EXPECT_EQ(part.held_out.rows, held_out_count);
+  EXPECT_EQ(part.fitted.rows, 48U - held_out_count);
 
   const Machine machine = load_machine(write("box.yaml", calibration.yaml).string());
   const CustomAllReduce& fitted = machine.link.collective.custom_all_reduce->vllm.value();
@@ -299,7 +299,7 @@ TEST_F(Calibrate, GemmsAreFittedFromATable) {
   const Calibration calibration = calibrate(base(), "h100-sxm", "mine", seen);
   ASSERT_EQ(calibration.parts.size(), 1U);
   EXPECT_EQ(calibration.parts[0].name, "GEMMs in bf16");
-  EXPECT_LT(calibration.parts[0].held_back.median, 0.02);
+  EXPECT_LT(calibration.parts[0].held_out.median, 0.02);
   const Machine machine = load_machine(write("mine.yaml", calibration.yaml).string());
   const GemmParameters& fitted = machine.accelerator.matrix_units[index_of(DType::bf16)]->gemm;
   EXPECT_LT(off(fitted.ramp, gemm.ramp), 3.0);
@@ -337,8 +337,8 @@ TEST_F(Calibrate, MemoryBoundKernelsAreFittedFromATableOfLayers) {
       calibrate(base(), "h100-sxm", "mine", read_observations({write("layer.csv", text)}, std::nullopt));
   ASSERT_EQ(calibration.parts.size(), 1U);
   EXPECT_EQ(calibration.parts[0].name, "memory-bound kernels");
-  EXPECT_GT(calibration.parts[0].held_back.rows, 0U);
-  EXPECT_LT(calibration.parts[0].held_back.median, 0.02);
+  EXPECT_GT(calibration.parts[0].held_out.rows, 0U);
+  EXPECT_LT(calibration.parts[0].held_out.median, 0.02);
   const Machine machine = load_machine(write("mine.yaml", calibration.yaml).string());
   const FrameworkKernels& fitted = machine.accelerator.framework_kernels.value();
   EXPECT_NEAR(to_seconds(fitted.norm_step.value) / to_seconds(kernels.norm_step.value), 1.0, 0.05);
@@ -347,15 +347,15 @@ TEST_F(Calibrate, MemoryBoundKernelsAreFittedFromATableOfLayers) {
 
 TEST_F(Calibrate, HoldsOutTheSameGroupsAsScore) {
   std::string text = "hw,op,ngpus,bytes,time_us\n";
-  std::size_t kept_back = 0;
+  std::size_t held_out_count = 0;
   for (std::int64_t bytes = 1 << 10; bytes <= std::int64_t{1} << 30; bytes = bytes * 5 / 4) {
     text += fmt::format("box,alltoall,8,{},{}\n", bytes, 20.0 + static_cast<double>(bytes) / 200e3);
-    kept_back += held_back(link_group("collective", "box", "alltoall", bytes)) ? 1 : 0;
+    held_out_count += is_held_out(link_group("collective", "box", "alltoall", bytes)) ? 1 : 0;
   }
   const Calibration calibration =
       calibrate(base(), "h100-sxm", "box", read_observations({write("a2a.csv", text)}, std::nullopt));
-  EXPECT_GT(kept_back, 0U);
-  EXPECT_EQ(calibration.parts.at(0).held_back.rows, kept_back);
+  EXPECT_GT(held_out_count, 0U);
+  EXPECT_EQ(calibration.parts.at(0).held_out.rows, held_out_count);
 }
 
 TEST_F(Calibrate, SkipsAndCountsRowsOutsideTheFormulasOfOneNode) {
@@ -739,7 +739,7 @@ TEST_F(Calibrate, TenSizesMoveOnlyTheParametersTheyDetermine) {
   const FittedPart& part = calibration.parts[0];
   EXPECT_TRUE(part.has_few);
   EXPECT_EQ(part.fitted.rows, 10U);
-  EXPECT_EQ(part.held_back.rows, 0U);
+  EXPECT_EQ(part.held_out.rows, 0U);
   EXPECT_LT(part.fitted.median, 0.03);
   EXPECT_EQ(part.parameters.size() + part.left.size(), 17U);
   EXPECT_NE(std::find(part.left.begin(), part.left.end(), "split_overhead"), part.left.end());

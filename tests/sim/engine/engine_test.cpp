@@ -6,7 +6,7 @@
 #include <chrono>
 
 #include "tests/sim/engine/hand.h"
-#include "tests/sim/played.h"
+#include "tests/sim/simulated.h"
 
 namespace commfuse::test {
 namespace {
@@ -20,9 +20,9 @@ TEST(Engine, OpsOfOneLaneRunOneAfterAnother) {
   Hand hand(1);
   hand.work(0);
   hand.work(1);
-  const Played played(std::move(hand.builder).build(), {.elementwise = 5us});
-  EXPECT_EQ(played.span(0, 0), (Span{0, 5 * us}));
-  EXPECT_EQ(played.span(0, 1), (Span{5 * us, 10 * us}));
+  const Simulated simulated(std::move(hand.builder).build(), {.elementwise = 5us});
+  EXPECT_EQ(simulated.span(0, 0), (Span{0, 5 * us}));
+  EXPECT_EQ(simulated.span(0, 1), (Span{5 * us, 10 * us}));
 }
 
 TEST(Engine, OpsOfTwoLanesRunSideBySideUnlessOneWaits) {
@@ -30,9 +30,9 @@ TEST(Engine, OpsOfTwoLanesRunSideBySideUnlessOneWaits) {
   const OpId first = hand.work(0);
   hand.work(1, {}, {LaneKind::aux, 0});
   hand.work(2, {first}, {LaneKind::aux, 1});
-  const Played played(std::move(hand.builder).build(), {.elementwise = 5us});
-  EXPECT_EQ(played.span(0, 1), (Span{0, 5 * us}));
-  EXPECT_EQ(played.span(0, 2), (Span{5 * us, 10 * us}));
+  const Simulated simulated(std::move(hand.builder).build(), {.elementwise = 5us});
+  EXPECT_EQ(simulated.span(0, 1), (Span{0, 5 * us}));
+  EXPECT_EQ(simulated.span(0, 2), (Span{5 * us, 10 * us}));
 }
 
 TEST(Engine, TheHostIssuesInProgramOrderWhateverTheLane) {
@@ -41,10 +41,10 @@ TEST(Engine, TheHostIssuesInProgramOrderWhateverTheLane) {
   hand.work(0);
   hand.work(1, {}, {LaneKind::aux, 0});
   hand.work(2, {}, {LaneKind::copy, 0});
-  const Played played(std::move(hand.builder).build(), {.elementwise = 1us, .issue = 3us});
-  EXPECT_EQ(played.span(0, 0), (Span{3 * us, 4 * us}));
-  EXPECT_EQ(played.span(0, 1), (Span{6 * us, 7 * us}));
-  EXPECT_EQ(played.span(0, 2), (Span{9 * us, 10 * us}));
+  const Simulated simulated(std::move(hand.builder).build(), {.elementwise = 1us, .issue = 3us});
+  EXPECT_EQ(simulated.span(0, 0), (Span{3 * us, 4 * us}));
+  EXPECT_EQ(simulated.span(0, 1), (Span{6 * us, 7 * us}));
+  EXPECT_EQ(simulated.span(0, 2), (Span{9 * us, 10 * us}));
 }
 
 TEST(Engine, AHalfStartsWhenBothItsEndsArePosted) {
@@ -55,9 +55,9 @@ TEST(Engine, AHalfStartsWhenBothItsEndsArePosted) {
   hand.pass_on(0, 1, {slow});
   Program program = std::move(hand.builder).build();
   program.ops[0].where = {Relation::equal, 0, 1};  // Only rank 1 works.
-  const Played played(std::move(program), {.exchange = 2us, .elementwise = 5us});
-  EXPECT_EQ(played.span(0, 1), (Span{5 * us, 7 * us}));
-  EXPECT_EQ(played.span(1, 1), (Span{5 * us, 7 * us}));
+  const Simulated simulated(std::move(program), {.exchange = 2us, .elementwise = 5us});
+  EXPECT_EQ(simulated.span(0, 1), (Span{5 * us, 7 * us}));
+  EXPECT_EQ(simulated.span(1, 1), (Span{5 * us, 7 * us}));
 }
 
 TEST(Engine, AnExchangeHoldsItsLaneUntilBothHalvesHaveEnded) {
@@ -69,18 +69,18 @@ TEST(Engine, AnExchangeHoldsItsLaneUntilBothHalvesHaveEnded) {
   hand.pass_on(1, 2);
   Program program = std::move(hand.builder).build();
   program.ops[0].where = {Relation::equal, 0, 1};
-  const Played played(std::move(program), {.exchange = 2us, .elementwise = 5us});
-  EXPECT_EQ(played.span(0, 1), (Span{0, 7 * us}));  // receives 0..2, sends 5..7
-  EXPECT_EQ(played.span(2, 1), (Span{0, 7 * us}));  // sends 0..2, receives 5..7
-  EXPECT_EQ(played.span(0, 2), (Span{7 * us, 9 * us}));
-  EXPECT_EQ(played.makespan(), Duration{9us});
+  const Simulated simulated(std::move(program), {.exchange = 2us, .elementwise = 5us});
+  EXPECT_EQ(simulated.span(0, 1), (Span{0, 7 * us}));  // receives 0..2, sends 5..7
+  EXPECT_EQ(simulated.span(2, 1), (Span{0, 7 * us}));  // sends 0..2, receives 5..7
+  EXPECT_EQ(simulated.span(0, 2), (Span{7 * us, 9 * us}));
+  EXPECT_EQ(simulated.makespan(), Duration{9us});
 }
 
 TEST(Engine, ASendToTheOwnRankIsAnExchangeToo) {
   Hand hand(1);
   hand.pass_on(0, 1);
-  const Played played(std::move(hand.builder).build(), {.exchange = 2us});
-  EXPECT_EQ(played.span(0, 0), (Span{0, 2 * us}));
+  const Simulated simulated(std::move(hand.builder).build(), {.exchange = 2us});
+  EXPECT_EQ(simulated.span(0, 0), (Span{0, 2 * us}));
 }
 
 TEST(Engine, ACollectiveStartsAtTheLastArrivalAndEndsOnAllTogether) {
@@ -90,9 +90,9 @@ TEST(Engine, ACollectiveStartsAtTheLastArrivalAndEndsOnAllTogether) {
       {.kind = CollectiveKind::all_reduce, .in = hand.slot(1), .out = hand.slot(2), .waits = {late}});
   Program program = std::move(hand.builder).build();
   program.ops[0].where = {Relation::equal, 0, 2};
-  const Played played(std::move(program), {.collective = 4us, .elementwise = 3us});
+  const Simulated simulated(std::move(program), {.collective = 4us, .elementwise = 3us});
   for (Rank rank = 0; rank < 4; ++rank) {
-    EXPECT_EQ(played.span(rank, 1), (Span{3 * us, 7 * us})) << rank;
+    EXPECT_EQ(simulated.span(rank, 1), (Span{3 * us, 7 * us})) << rank;
   }
 }
 
@@ -135,17 +135,17 @@ TEST(Engine, GroupsOfACollectiveAreTheRanksThatDifferOnItsAxisOnly) {
                       .waits = {late}});
   Program program = std::move(builder).build();
   program.ops[0].where = {Relation::equal, 0, 1};
-  const Played played(std::move(program), {.collective = 4us, .elementwise = 3us});
-  EXPECT_EQ(played.span(0, 1), (Span{0, 4 * us}));
-  EXPECT_EQ(played.span(1, 1), (Span{0, 4 * us}));
-  EXPECT_EQ(played.span(2, 1), (Span{3 * us, 7 * us}));
-  EXPECT_EQ(played.span(3, 1), (Span{3 * us, 7 * us}));
+  const Simulated simulated(std::move(program), {.collective = 4us, .elementwise = 3us});
+  EXPECT_EQ(simulated.span(0, 1), (Span{0, 4 * us}));
+  EXPECT_EQ(simulated.span(1, 1), (Span{0, 4 * us}));
+  EXPECT_EQ(simulated.span(2, 1), (Span{3 * us, 7 * us}));
+  EXPECT_EQ(simulated.span(3, 1), (Span{3 * us, 7 * us}));
 }
 
 TEST(Engine, TheSameRunTwiceGivesTheSameTimeline) {
   const OpCosts costs{.gemm = 10us, .exchange = 7us, .elementwise = 1us, .issue = 2us};
-  const Played once(one_site("commfuse", SiteKind::gemm_rs, 7), costs);
-  const Played again(one_site("commfuse", SiteKind::gemm_rs, 7), costs);
+  const Simulated once(one_site("commfuse", SiteKind::gemm_rs, 7), costs);
+  const Simulated again(one_site("commfuse", SiteKind::gemm_rs, 7), costs);
   EXPECT_EQ(once.recorder.timeline(), again.recorder.timeline());
 }
 

@@ -10,8 +10,8 @@
 #include "model/config_error.h"
 #include "sim/engine/engine.h"
 #include "tests/sim/engine/hand.h"
-#include "tests/sim/played.h"
 #include "tests/sim/random_program.h"
+#include "tests/sim/simulated.h"
 
 namespace commfuse::test {
 namespace {

@@ -29,7 +29,7 @@ constexpr std::int64_t rows_of_block = 4096;  // With 1024 columns of 4 bytes a 
 constexpr Bytes block{rows_of_block * 1024 * 4};
 
 /// Runs the program without host costs.
-Timeline play(const std::shared_ptr<const Program>& program, const Machine& on, Recorder& recorder) {
+Timeline simulate(const std::shared_ptr<const Program>& program, const Machine& on, Recorder& recorder) {
   const std::array<Quantity, 2> quantities{{{"rows", 4 * rows_of_block}, {"columns", 1024}}};
   const Sizes sizes = bind_sizes(*program, quantities);
   Fluid fluid = price_fluid(*program, meetings_of(*program, Order(*program, 0)), sizes, on, {},
@@ -52,7 +52,7 @@ std::vector<Duration> all_at_once(const Machine& on, std::int32_t ranks, const s
   }
   Recorder recorder(Recorder::Keep::timeline);
   std::vector<Duration> times;
-  for (const OpSpan& span : play(std::make_shared<const Program>(std::move(hand.builder).build()), on, recorder)) {
+  for (const OpSpan& span : simulate(std::make_shared<const Program>(std::move(hand.builder).build()), on, recorder)) {
     times.push_back(span.end - span.start);
   }
   return times;
@@ -101,7 +101,7 @@ TEST(FluidMachine, ALoneTransferIsNotSlowedByLanesThatSeldomMeet) {
                          .wire = DType::fp32,
                          .waits = {first}});
   Recorder recorder;
-  play(std::make_shared<const Program>(std::move(hand.builder).build()), h100, recorder);
+  simulate(std::make_shared<const Program>(std::move(hand.builder).build()), h100, recorder);
   EXPECT_EQ(recorder.makespan().time_since_epoch(), 2 * p2p_time(h100.link.peer, block));
 }
 

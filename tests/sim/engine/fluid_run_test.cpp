@@ -57,7 +57,7 @@ Costs each(std::vector<Duration> durations) {
   return costs;
 }
 
-Timeline play(const std::shared_ptr<const Program>& program, const Fluid& fluid, const EngineOptions& more = {}) {
+Timeline simulate(const std::shared_ptr<const Program>& program, const Fluid& fluid, const EngineOptions& more = {}) {
   Recorder recorder(Recorder::Keep::timeline);
   EngineOptions options = more;
   options.fluid = &fluid;
@@ -87,7 +87,7 @@ TEST(FluidRun, TwoTransfersOnOneLinkTakeTwiceAsLong) {
   hand.pass_on(0, 1);
   pass_on_beside(hand);
   const auto program = built(std::move(hand));
-  EXPECT_EQ(spans_of(play(program, fluid_of(*program, each({10us, 10us})))), std::vector<Span>(4, {0, 20 * us}));
+  EXPECT_EQ(spans_of(simulate(program, fluid_of(*program, each({10us, 10us})))), std::vector<Span>(4, {0, 20 * us}));
 }
 
 TEST(FluidRun, LatencyIsNotShared) {
@@ -97,7 +97,7 @@ TEST(FluidRun, LatencyIsNotShared) {
   pass_on_beside(hand);
   const auto program = built(std::move(hand));
   const Fluid fluid = fluid_of(*program, each({10us, 10us}), {.latency = 2us});
-  EXPECT_EQ(spans_of(play(program, fluid)), std::vector<Span>(4, {0, 18 * us}));
+  EXPECT_EQ(spans_of(simulate(program, fluid)), std::vector<Span>(4, {0, 18 * us}));
 }
 
 TEST(FluidRun, ATransferThatComesLaterSlowsTheFirstFromThenOn) {
@@ -108,7 +108,7 @@ TEST(FluidRun, ATransferThatComesLaterSlowsTheFirstFromThenOn) {
   hand.pass_on(0, 1);
   pass_on_beside(hand, {late});
   const auto program = built(std::move(hand));
-  const std::vector<Span> spans = spans_of(play(program, fluid_of(*program, each({4us, 10us, 10us}))));
+  const std::vector<Span> spans = spans_of(simulate(program, fluid_of(*program, each({4us, 10us, 10us}))));
   EXPECT_EQ(spans, (std::vector<Span>{
                        {0, 4 * us}, {0, 16 * us}, {4 * us, 20 * us}, {0, 4 * us}, {0, 16 * us}, {4 * us, 20 * us}}));
 }
@@ -119,7 +119,8 @@ TEST(FluidRun, TransfersThatTogetherFitTheLinkDoNotDisturbEachOther) {
   pass_on_beside(hand);
   const auto program = built(std::move(hand));
   const Fluid fluid = fluid_of(*program, each({10us, 7us}), {.cap = 0.5});
-  EXPECT_EQ(spans_of(play(program, fluid)), (std::vector<Span>{{0, 10 * us}, {0, 7 * us}, {0, 10 * us}, {0, 7 * us}}));
+  EXPECT_EQ(spans_of(simulate(program, fluid)),
+            (std::vector<Span>{{0, 10 * us}, {0, 7 * us}, {0, 10 * us}, {0, 7 * us}}));
 }
 
 TEST(FluidRun, ThreeTransfersGetAThirdOfALinkEach) {
@@ -130,7 +131,7 @@ TEST(FluidRun, ThreeTransfersGetAThirdOfALinkEach) {
   pass_on_beside(hand);
   hand.builder.exchange({.lane = {LaneKind::comm, 2}, .send = hand.slot(2), .receive = hand.slot(3)});
   const auto program = built(std::move(hand));
-  const std::vector<Span> spans = spans_of(play(program, fluid_of(*program, each({3us, 6us, 9us}))));
+  const std::vector<Span> spans = spans_of(simulate(program, fluid_of(*program, each({3us, 6us, 9us}))));
   EXPECT_EQ(spans,
             (std::vector<Span>{{0, 9 * us}, {0, 15 * us}, {0, 18 * us}, {0, 9 * us}, {0, 15 * us}, {0, 18 * us}}));
 }
@@ -142,13 +143,13 @@ TEST(FluidRun, StagesFollowEachOther) {
   alone.pass_on(0, 1);
   const auto one_transfer = built(std::move(alone));
   const PortsOf hops{.latency = 1us, .stages = 2};
-  EXPECT_EQ(spans_of(play(one_transfer, fluid_of(*one_transfer, each({7us}), hops))),
+  EXPECT_EQ(spans_of(simulate(one_transfer, fluid_of(*one_transfer, each({7us}), hops))),
             std::vector<Span>(2, {0, 7 * us}));
   Hand both(2);
   both.pass_on(0, 1);
   pass_on_beside(both);
   const auto two = built(std::move(both));
-  EXPECT_EQ(spans_of(play(two, fluid_of(*two, each({7us, 7us}), hops))), std::vector<Span>(4, {0, 13 * us}));
+  EXPECT_EQ(spans_of(simulate(two, fluid_of(*two, each({7us, 7us}), hops))), std::vector<Span>(4, {0, 13 * us}));
 }
 
 TEST(FluidRun, ATransferMakesRoomForOneOnAnotherLink) {
@@ -175,7 +176,7 @@ TEST(FluidRun, ATransferMakesRoomForOneOnAnotherLink) {
   costs.by_rank.insert(costs.by_rank.end(), 9, Duration{1us});
   const Fluid fluid{
       .costs = std::move(costs), .speeds = {}, .wiring = std::make_shared<const Wiring>(std::move(wiring))};
-  const std::vector<Span> spans = spans_of(play(program, fluid));
+  const std::vector<Span> spans = spans_of(simulate(program, fluid));
   EXPECT_EQ((std::vector<Span>{spans[0], spans[1], spans[2]}),
             (std::vector<Span>{{0, 8 * us}, {0, 24 * us}, {0, 16 * us}}));
 }
@@ -194,7 +195,7 @@ TEST(FluidRun, AKernelIsSlowWhileAnExchangeHoldsSms) {
   hand.work(0);
   hand.pass_on(2, 3);
   const auto program = built(std::move(hand));
-  const std::vector<Span> spans = spans_of(play(program, slowing(*program, each({10us, 4us}))));
+  const std::vector<Span> spans = spans_of(simulate(program, slowing(*program, each({10us, 4us}))));
   EXPECT_EQ(spans, (std::vector<Span>{{0, 12 * us}, {0, 4 * us}, {0, 12 * us}, {0, 4 * us}}));
 }
 
@@ -203,7 +204,7 @@ TEST(FluidRun, ACopyEngineTakesNoSms) {
   hand.work(0);
   hand.builder.exchange({.lane = {LaneKind::copy, 0}, .send = hand.slot(2), .receive = hand.slot(3)});
   const auto program = built(std::move(hand));
-  const std::vector<Span> spans = spans_of(play(program, slowing(*program, each({10us, 4us}))));
+  const std::vector<Span> spans = spans_of(simulate(program, slowing(*program, each({10us, 4us}))));
   EXPECT_EQ(spans, (std::vector<Span>{{0, 10 * us}, {0, 4 * us}, {0, 10 * us}, {0, 4 * us}}));
 }
 
@@ -218,7 +219,7 @@ TEST(FluidRun, AnExchangeThatWaitsForItsPeerHoldsSmsToo) {
   program.ops[0].where = {Relation::equal, 0, 1};
   program.ops[1].where = {Relation::equal, 0, 0};
   const auto shared = std::make_shared<const Program>(std::move(program));
-  const std::vector<Span> spans = spans_of(play(shared, slowing(*shared, each({6us, 10us, 4us}))));
+  const std::vector<Span> spans = spans_of(simulate(shared, slowing(*shared, each({6us, 10us, 4us}))));
   EXPECT_EQ(spans, (std::vector<Span>{{0, 15 * us}, {6 * us, 10 * us}, {0, 6 * us}, {6 * us, 10 * us}}));
 }
 
@@ -230,7 +231,7 @@ TEST(FluidRun, ACollectiveSlowsMoreAndBothMost) {
   hand.builder.collective(
       {.lane = second_comm, .kind = CollectiveKind::all_reduce, .in = hand.slot(1), .out = hand.slot(1)});
   const auto program = built(std::move(hand));
-  const std::vector<Span> spans = spans_of(play(program, slowing(*program, each({10us, 4us, 20us}))));
+  const std::vector<Span> spans = spans_of(simulate(program, slowing(*program, each({10us, 4us, 20us}))));
   EXPECT_EQ(spans[0], (Span{0, 26'400'000}));
   EXPECT_EQ(spans[2], (Span{0, 20 * us}));
 }
@@ -240,7 +241,7 @@ TEST(FluidRun, FreeCommunicationSlowsNothing) {
   hand.work(0);
   hand.pass_on(2, 3);
   const auto program = built(std::move(hand));
-  const std::vector<Span> spans = spans_of(play(program, slowing(*program, each({10us, 0us}))));
+  const std::vector<Span> spans = spans_of(simulate(program, slowing(*program, each({10us, 0us}))));
   EXPECT_EQ(spans[0], (Span{0, 10 * us}));
   EXPECT_EQ(spans[1], (Span{0, 0}));
 }
@@ -260,7 +261,7 @@ TEST(FluidRun, WithoutSharingEqualsThePlainRunToThePicosecond) {
     wide.capacity = 8.0;
     const Fluid fluid = fluid_of(*program, random_costs(*program, random), wide);
     engine.run(plan_of(lower(program)), fluid.costs, plain);
-    ASSERT_EQ(play(program, fluid), plain.timeline()) << "program " << i;
+    ASSERT_EQ(simulate(program, fluid), plain.timeline()) << "program " << i;
   }
 }
 
@@ -300,9 +301,9 @@ TEST(FluidRun, ShufflingSimultaneousEventsChangesNothing) {
   for (int i = 0; i < 1'000; ++i) {
     const auto program = std::make_shared<const Program>(random_program(random));
     const Fluid fluid = random_fluid(*program, random);
-    const Timeline timeline = play(program, fluid);
+    const Timeline timeline = simulate(program, fluid);
     for (int seed = 0; seed < 3; ++seed) {
-      ASSERT_EQ(play(program, fluid, {.shuffle_ties = random()}), timeline) << "program " << i;
+      ASSERT_EQ(simulate(program, fluid, {.shuffle_ties = random()}), timeline) << "program " << i;
     }
   }
 }
@@ -316,7 +317,7 @@ TEST(FluidRun, NoOpIsFasterThanItIsAlone) {
     const auto program = std::make_shared<const Program>(random_program(random));
     const Fluid fluid = random_fluid(*program, random);
     std::int64_t last = 0;
-    for (const OpSpan& span : play(program, fluid)) {
+    for (const OpSpan& span : simulate(program, fluid)) {
       const auto op = position(span.op);
       if (program->ops[op].kind == OpKind::elementwise) {
         EXPECT_GE(span.end - span.start, fluid.costs.of(span.rank, op));

@@ -8,8 +8,8 @@
 #include "model/analysis/critical_path.h"
 #include "model/config_error.h"
 #include "tests/sim/engine/hand.h"
-#include "tests/sim/played.h"
 #include "tests/sim/random_program.h"
+#include "tests/sim/simulated.h"
 
 namespace commfuse::test {
 namespace {
@@ -38,27 +38,27 @@ struct OneWay {
 };
 
 TEST(OneSided, APushDoesNotWaitForItsReceiver) {
-  const Played late_receiver(OneWay(Protocol::push, false).program, {.exchange = 2us, .elementwise = 5us});
+  const Simulated late_receiver(OneWay(Protocol::push, false).program, {.exchange = 2us, .elementwise = 5us});
   EXPECT_EQ(late_receiver.span(0, 2), (Span{0, 2 * us}));
   EXPECT_EQ(late_receiver.span(1, 3), (Span{5 * us, 5 * us}));  // The message arrives at 2 us.
-  const Played late_sender(OneWay(Protocol::push, true).program, {.exchange = 2us, .elementwise = 5us});
+  const Simulated late_sender(OneWay(Protocol::push, true).program, {.exchange = 2us, .elementwise = 5us});
   EXPECT_EQ(late_sender.span(0, 2), (Span{5 * us, 7 * us}));
   EXPECT_EQ(late_sender.span(1, 3), (Span{0, 7 * us}));
 }
 
 TEST(OneSided, APullFreesItsSenderAtOnceAndHoldsTheReceiversLane) {
-  const Played late_receiver(OneWay(Protocol::pull, false).program, {.exchange = 2us, .elementwise = 5us});
+  const Simulated late_receiver(OneWay(Protocol::pull, false).program, {.exchange = 2us, .elementwise = 5us});
   EXPECT_EQ(late_receiver.span(0, 2), (Span{0, 0}));
   EXPECT_EQ(late_receiver.span(1, 3), (Span{5 * us, 7 * us}));
-  const Played late_sender(OneWay(Protocol::pull, true).program, {.exchange = 2us, .elementwise = 5us});
+  const Simulated late_sender(OneWay(Protocol::pull, true).program, {.exchange = 2us, .elementwise = 5us});
   EXPECT_EQ(late_sender.span(0, 2), (Span{5 * us, 5 * us}));
   EXPECT_EQ(late_sender.span(1, 3), (Span{0, 7 * us}));
 }
 
 TEST(OneSided, ARendezvousHoldsBoth) {
-  const Played played(OneWay(Protocol::rendezvous, false).program, {.exchange = 2us, .elementwise = 5us});
-  EXPECT_EQ(played.span(0, 2), (Span{5 * us, 7 * us}));
-  EXPECT_EQ(played.span(1, 3), (Span{5 * us, 7 * us}));
+  const Simulated simulated(OneWay(Protocol::rendezvous, false).program, {.exchange = 2us, .elementwise = 5us});
+  EXPECT_EQ(simulated.span(0, 2), (Span{5 * us, 7 * us}));
+  EXPECT_EQ(simulated.span(1, 3), (Span{5 * us, 7 * us}));
 }
 
 TEST(OneSided, PushesRunAheadOfALateReceiverWhereRendezvousWaits) {
@@ -76,8 +76,8 @@ TEST(OneSided, PushesRunAheadOfALateReceiverWhereRendezvousWaits) {
     for (std::size_t op = 1; op < program.ops.size(); ++op) {
       program.ops[op].where = {Relation::equal, 0, op % 2 == 1 ? 0 : 1};
     }
-    const Played played(std::move(program), {.exchange = 2us, .elementwise = 5us});
-    EXPECT_EQ(played.span(1, 6).second, end * us);
+    const Simulated simulated(std::move(program), {.exchange = 2us, .elementwise = 5us});
+    EXPECT_EQ(simulated.span(1, 6).second, end * us);
   }
 }
 
@@ -92,10 +92,10 @@ TEST(OneSided, TwoReceiversPullFromOneSenderAtTheSameTime) {
   for (std::size_t op = 0; op < program.ops.size(); ++op) {
     program.ops[op].where = {Relation::equal, 0, op % 2 == 0 ? 0 : static_cast<std::int32_t>(op + 1) / 2};
   }
-  const Played played(std::move(program), {.exchange = 4us});
-  EXPECT_EQ(played.span(0, 2), (Span{0, 0}));
-  EXPECT_EQ(played.span(1, 1), (Span{0, 4 * us}));
-  EXPECT_EQ(played.span(2, 3), (Span{0, 4 * us}));
+  const Simulated simulated(std::move(program), {.exchange = 4us});
+  EXPECT_EQ(simulated.span(0, 2), (Span{0, 0}));
+  EXPECT_EQ(simulated.span(1, 1), (Span{0, 4 * us}));
+  EXPECT_EQ(simulated.span(2, 3), (Span{0, 4 * us}));
 }
 
 TEST(OneSided, ACreditHoldsAPushBackForItsOwnLatency) {

@@ -42,7 +42,7 @@ class RunPointsOfAList : public testing::TestWithParam<int> {};
 TEST_P(RunPointsOfAList, HandsOverTheRowsOfPointsInOrder) {
   const Grid grid = some_grid();
   const Library library = library_of(grid);
-  const PointList list(grid, most_run_points);
+  const PointList list(grid, max_run_points);
   std::vector<std::vector<ResultRow>> rows;
   std::size_t feasible = 0;
   run_points(list, library, {.threads = GetParam(), .finished = [&](bool is_feasible) { feasible += is_feasible; }},
@@ -55,7 +55,7 @@ TEST_P(RunPointsOfAList, HandsOverTheRowsOfPointsInOrder) {
 TEST_P(RunPointsOfAList, StopsOnRequest) {
   const Grid grid = some_grid();
   const Library library = library_of(grid);
-  const PointList list(grid, most_run_points);
+  const PointList list(grid, max_run_points);
   std::atomic<bool> stop{false};
   std::size_t taken = 0;
   const auto run = [&] {
@@ -72,7 +72,7 @@ TEST_P(RunPointsOfAList, StopsOnRequest) {
 TEST_P(RunPointsOfAList, RethrowsExceptionsOfTheConsumer) {
   const Grid grid = some_grid();
   const Library library = library_of(grid);
-  const PointList list(grid, most_run_points);
+  const PointList list(grid, max_run_points);
   const auto run = [&] {
     run_points(list, library, {.threads = GetParam()},
                [](std::span<const ResultRow> /*rows*/) { throw std::runtime_error("full"); });
@@ -94,7 +94,7 @@ TEST(RequireAllRunnable, ReportsTheFirstImpossiblePointAsRunDoes) {
     }
     return std::string();
   };
-  const std::string by_list = message_of([&] { require_all_runnable(PointList(grid, most_run_points), library); });
+  const std::string by_list = message_of([&] { require_all_runnable(PointList(grid, max_run_points), library); });
   EXPECT_FALSE(by_list.empty());
   EXPECT_EQ(by_list, message_of([&] { require_all_runnable(points_of(grid), library); }));
 }

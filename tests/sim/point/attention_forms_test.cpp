@@ -7,7 +7,7 @@
 #include <chrono>
 
 #include "model/strategies/scope.h"
-#include "tests/sim/played.h"
+#include "tests/sim/simulated.h"
 
 namespace commfuse::test {
 namespace {
@@ -42,36 +42,38 @@ TEST(AttentionForms, ByQueryInDirectFormHidesTransfersUnderCoreAndGemm) {
   for_all_ranks_and_transfers([](std::int32_t ranks, Duration p) {
     const Duration sum = ranks == 1 ? Duration{} : a * (ranks + 1) / 3;
     for (const AttentionCut cut : {AttentionCut::by_query, AttentionCut::zigzag}) {
-      const Played played(program_of(Scope::attention, "commfuse", ranks, {.form = Form::direct, .attention = cut}),
-                          {.gemm = c, .attention = e, .exchange = p, .elementwise = sum});
-      EXPECT_EQ(played.makespan(), steps(ranks, c, p) + steps(ranks, e + c, p) + sum);
+      const Simulated simulated(
+          program_of(Scope::attention, "commfuse", ranks, {.form = Form::direct, .attention = cut}),
+          {.gemm = c, .attention = e, .exchange = p, .elementwise = sum});
+      EXPECT_EQ(simulated.makespan(), steps(ranks, c, p) + steps(ranks, e + c, p) + sum);
     }
   });
 }
 
 TEST(AttentionForms, ByQueryInRingFormHidesTransfersUnderCoreAndGemm) {
   for_all_ranks_and_transfers([](std::int32_t ranks, Duration p) {
-    const Played played(program_of(Scope::attention, "commfuse", ranks, {.attention = AttentionCut::by_query}),
-                        {.gemm = c, .attention = e, .exchange = p, .elementwise = a});
-    EXPECT_EQ(played.makespan(), steps(ranks, c, p) + e + c + (ranks - 1) * (std::max(e + c, p) + a));
+    const Simulated simulated(program_of(Scope::attention, "commfuse", ranks, {.attention = AttentionCut::by_query}),
+                              {.gemm = c, .attention = e, .exchange = p, .elementwise = a});
+    EXPECT_EQ(simulated.makespan(), steps(ranks, c, p) + e + c + (ranks - 1) * (std::max(e + c, p) + a));
   });
 }
 
 TEST(AttentionForms, ByQuerySlicedHidesScattersUnderCoreAndGemm) {
   for_all_ranks_and_transfers([](std::int32_t ranks, Duration r) {
     for (const std::int32_t k : {1, 2, 4, 8}) {
-      const Played played(
+      const Simulated simulated(
           program_of(Scope::attention, "sliced", ranks, {.slices = k, .attention = AttentionCut::by_query}),
           {.gemm = c, .attention = e, .collective = r});
-      EXPECT_EQ(played.makespan(), ranks == 1 ? c + e + c : steps(k, c, r) + r + steps(k, e + c, r) + r);
+      EXPECT_EQ(simulated.makespan(), ranks == 1 ? c + e + c : steps(k, c, r) + r + steps(k, e + c, r) + r);
     }
   });
 }
 
 TEST(UlyssesForms, SerialIsTheSumOfAllItsParts) {
   for_all_ranks_and_transfers([](std::int32_t ranks, Duration r) {
-    const Played played(program_of(Scope::ulysses, "serial", ranks, {}), {.gemm = c, .attention = e, .collective = r});
-    EXPECT_EQ(played.makespan(), ranks == 1 ? c + e + c : c + r + e + r + c);
+    const Simulated simulated(program_of(Scope::ulysses, "serial", ranks, {}),
+                              {.gemm = c, .attention = e, .collective = r});
+    EXPECT_EQ(simulated.makespan(), ranks == 1 ? c + e + c : c + r + e + r + c);
   });
 }
 
@@ -87,9 +89,9 @@ TEST(UlyssesForms, SlicedHidesAllButTheFirstAndTheLastAllToAll) {
           arrived = std::max(arrived, begin + (whole ? e : (i + 1) * e)) + r;
           end = std::max(end, arrived) + c;
         }
-        const Played played(program_of(Scope::ulysses, "sliced", ranks, {.slices = k, .attention = cut}),
-                            {.gemm = c, .attention = e, .collective = r});
-        EXPECT_EQ(played.makespan(), ranks == 1 ? c + e + c : end) << k;
+        const Simulated simulated(program_of(Scope::ulysses, "sliced", ranks, {.slices = k, .attention = cut}),
+                                  {.gemm = c, .attention = e, .collective = r});
+        EXPECT_EQ(simulated.makespan(), ranks == 1 ? c + e + c : end) << k;
       }
     }
   });
@@ -106,18 +108,18 @@ TEST(UlyssesForms, FuseAllToAllAddsUpHeadGroupsAsTheyArrive) {
         arrived = std::max(arrived, begin + (whole ? e : i * e)) + p;
         end = std::max(end, arrived) + c;
       }
-      const Played played(program_of(Scope::ulysses, "commfuse", ranks, {.attention = cut}),
-                          {.gemm = c, .attention = e, .exchange = p});
-      EXPECT_EQ(played.makespan(), end);
+      const Simulated simulated(program_of(Scope::ulysses, "commfuse", ranks, {.attention = cut}),
+                                {.gemm = c, .attention = e, .exchange = p});
+      EXPECT_EQ(simulated.makespan(), end);
     }
   });
 }
 
 TEST(UlyssesForms, FuseAllToAllExposesNothingWhileAStepIsNoLongerThanAGemm) {
   for (std::int32_t ranks = 2; ranks <= 9; ++ranks) {
-    const Played played(program_of(Scope::ulysses, "commfuse", ranks, {.attention = AttentionCut::by_query}),
-                        {.gemm = c, .attention = e, .exchange = c});
-    EXPECT_EQ(played.breakdown().exposed, Duration{});
+    const Simulated simulated(program_of(Scope::ulysses, "commfuse", ranks, {.attention = AttentionCut::by_query}),
+                              {.gemm = c, .attention = e, .exchange = c});
+    EXPECT_EQ(simulated.breakdown().exposed, Duration{});
   }
 }
 

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "tests/sim/played.h"
+#include "tests/sim/simulated.h"
 
 namespace commfuse::test {
 namespace {
@@ -44,11 +44,11 @@ TEST(BackwardClosedForms, SerialIsTheSumOfItsParts) {
   for_all([](std::int32_t ranks, Duration transfer, Duration w) {
     const Duration g = ranks == 1 ? Duration{} : transfer;
     const OpCosts costs{.gemm = c, .collective = transfer, .gradient = w};
-    EXPECT_EQ(Played(one_site("serial", SiteKind::ag_gemm_backward, ranks), costs).makespan(), g + c + g + w);
-    EXPECT_EQ(
-        Played(one_site("serial", SiteKind::ag_gemm_backward, ranks, {.regather = Regather::saved}), costs).makespan(),
-        c + g + w);
-    EXPECT_EQ(Played(one_site("serial", SiteKind::gemm_rs_backward, ranks), costs).makespan(), g + c + w);
+    EXPECT_EQ(Simulated(one_site("serial", SiteKind::ag_gemm_backward, ranks), costs).makespan(), g + c + g + w);
+    EXPECT_EQ(Simulated(one_site("serial", SiteKind::ag_gemm_backward, ranks, {.regather = Regather::saved}), costs)
+                  .makespan(),
+              c + g + w);
+    EXPECT_EQ(Simulated(one_site("serial", SiteKind::gemm_rs_backward, ranks), costs).makespan(), g + c + w);
   });
 }
 
@@ -56,20 +56,20 @@ TEST(BackwardClosedForms, TheColumnGemmsHideOneCollectiveEach) {
   for_all([](std::int32_t ranks, Duration transfer, Duration w) {
     const Duration g = ranks == 1 ? Duration{} : transfer;
     const OpCosts costs{.gemm = c, .collective = transfer, .gradient = w};
-    EXPECT_EQ(Played(one_site("sliced", SiteKind::ag_gemm_backward, ranks), costs).makespan(),
+    EXPECT_EQ(Simulated(one_site("sliced", SiteKind::ag_gemm_backward, ranks), costs).makespan(),
               std::max(c, g) + std::max(w, g));
-    EXPECT_EQ(
-        Played(one_site("sliced", SiteKind::ag_gemm_backward, ranks, {.regather = Regather::saved}), costs).makespan(),
-        c + std::max(w, g));
+    EXPECT_EQ(Simulated(one_site("sliced", SiteKind::ag_gemm_backward, ranks, {.regather = Regather::saved}), costs)
+                  .makespan(),
+              c + std::max(w, g));
   });
 }
 
 TEST(BackwardClosedForms, TheRowGatherIsSlicedAndTheGradientFollows) {
   for_all([](std::int32_t ranks, Duration r, Duration w) {
     for (const std::int32_t slices : {1, 2, 4, 8}) {
-      const Played played(one_site("sliced", SiteKind::gemm_rs_backward, ranks, {.slices = slices}),
-                          {.gemm = c, .collective = r, .gradient = w});
-      EXPECT_EQ(played.makespan(), ranks == 1 ? c + w : c + (slices - 1) * std::max(c, r) + r + w);
+      const Simulated simulated(one_site("sliced", SiteKind::gemm_rs_backward, ranks, {.slices = slices}),
+                                {.gemm = c, .collective = r, .gradient = w});
+      EXPECT_EQ(simulated.makespan(), ranks == 1 ? c + w : c + (slices - 1) * std::max(c, r) + r + w);
     }
   });
 }
@@ -78,10 +78,10 @@ TEST(BackwardClosedForms, TheFusedRowTakesTheGradientAtTheEndOrWithEveryShard) {
   for_all([](std::int32_t ranks, Duration p, Duration w) {
     for (const Form form : {Form::ring, Form::direct}) {
       const OpCosts costs{.gemm = c, .exchange = p, .gradient = w};
-      EXPECT_EQ(Played(one_site("commfuse", SiteKind::gemm_rs_backward, ranks, {.form = form}), costs).makespan(),
+      EXPECT_EQ(Simulated(one_site("commfuse", SiteKind::gemm_rs_backward, ranks, {.form = form}), costs).makespan(),
                 c + (ranks - 1) * std::max(c, p) + w);
       EXPECT_EQ(
-          Played(one_site("commfuse", SiteKind::gemm_rs_backward, ranks, {.form = form, .sum = Sum::arrival}), costs)
+          Simulated(one_site("commfuse", SiteKind::gemm_rs_backward, ranks, {.form = form, .sum = Sum::arrival}), costs)
               .makespan(),
           c + w + (ranks - 1) * std::max(c + w, p));
     }
@@ -97,10 +97,10 @@ TEST(BackwardClosedForms, TheFusedColumnDirectGathersFirstAndScattersUnderTheGra
       for (std::int32_t i = 1; i < ranks; ++i) {
         e = std::max(e, i * c) + p;
       }
-      const Played played(
+      const Simulated simulated(
           one_site("commfuse", SiteKind::ag_gemm_backward, ranks, with(Form::direct, LaneKind::compute, regather)),
           {.gemm = c, .exchange = p, .elementwise = sum, .gradient = w, .copy = Duration{}});
-      EXPECT_EQ(played.makespan(), std::max(std::max(ranks * c, gathered) + w, e) + sum);
+      EXPECT_EQ(simulated.makespan(), std::max(std::max(ranks * c, gathered) + w, e) + sum);
     }
   });
 }
@@ -113,10 +113,10 @@ TEST(BackwardClosedForms, TheFusedColumnRingWithAddsOnAuxFollowsItsRecurrence) {
       for (std::int32_t i = 1; i < ranks; ++i) {
         e = std::max(e + p, (i + 1) * c) + a;
       }
-      const Played played(
+      const Simulated simulated(
           one_site("commfuse", SiteKind::ag_gemm_backward, ranks, with(Form::ring, LaneKind::aux, regather)),
           {.gemm = c, .exchange = p, .elementwise = a, .gradient = w, .copy = Duration{}});
-      EXPECT_EQ(played.makespan(), std::max(std::max(ranks * c, gathered) + w, e));
+      EXPECT_EQ(simulated.makespan(), std::max(std::max(ranks * c, gathered) + w, e));
     }
   });
 }
@@ -142,10 +142,10 @@ TEST(BackwardClosedForms, TheFusedColumnRingWithAddsOnComputeHidesItsLastStep) {
       }
       const Duration gradient = std::max(compute, regather == Regather::saved ? Duration{} : arrival) + w;
       const Duration end = ranks == 1 ? gradient : std::max(gradient, scattered) + a;
-      const Played played(
+      const Simulated simulated(
           one_site("commfuse", SiteKind::ag_gemm_backward, ranks, with(Form::ring, LaneKind::compute, regather)),
           {.gemm = c, .exchange = p, .elementwise = a, .gradient = w, .copy = Duration{}});
-      EXPECT_EQ(played.makespan(), end);
+      EXPECT_EQ(simulated.makespan(), end);
     }
   });
 }
@@ -153,8 +153,8 @@ TEST(BackwardClosedForms, TheFusedColumnRingWithAddsOnComputeHidesItsLastStep) {
 TEST(BackwardClosedForms, LoopedEinsumRunsALoopForEachGradientOfAColumn) {
   for_all([](std::int32_t ranks, Duration p, Duration w) {
     const auto makespan = [&](SiteKind kind, Regather regather) {
-      return Played(one_site("looped_einsum", kind, ranks, {.regather = regather}),
-                    {.gemm = c, .exchange = p, .elementwise = a, .gradient = w, .copy = Duration{}})
+      return Simulated(one_site("looped_einsum", kind, ranks, {.regather = regather}),
+                       {.gemm = c, .exchange = p, .elementwise = a, .gradient = w, .copy = Duration{}})
           .makespan();
     };
     // Zeroing costs as much as an add. One rank has no loop.
@@ -173,7 +173,7 @@ TEST(BackwardClosedForms, AsyncTpHidesNothingUnderTheGradient) {
     const Duration gap = !alone && ranks % 2 == 1 ? std::min(c, p) : Duration{};
     const Duration scattered = c + (ranks - 1) * std::max(c, p) + gap + (alone ? Duration{} : a);
     const auto makespan = [&](SiteKind kind, Regather regather) {
-      return Played(one_site("async_tp", kind, ranks, {.regather = regather}), costs).makespan();
+      return Simulated(one_site("async_tp", kind, ranks, {.regather = regather}), costs).makespan();
     };
     EXPECT_EQ(makespan(SiteKind::ag_gemm_backward, Regather::again), scattered + (alone ? Duration{} : all_gather) + w);
     EXPECT_EQ(makespan(SiteKind::ag_gemm_backward, Regather::saved), scattered + w);
@@ -190,7 +190,7 @@ TEST(BackwardClosedForms, RingExchangeGathersBesideItsScatterAndSumsFirst) {
     const bool alone = ranks == 1;
     const Duration scattered = c + (ranks - 1) * std::max(c, p) + (alone ? Duration{} : a);
     const auto makespan = [&](SiteKind kind, Regather regather) {
-      return Played(one_site("ring_exchange", kind, ranks, {.regather = regather}), costs).makespan();
+      return Simulated(one_site("ring_exchange", kind, ranks, {.regather = regather}), costs).makespan();
     };
     EXPECT_EQ(makespan(SiteKind::ag_gemm_backward, Regather::again),
               std::max(scattered, alone ? Duration{} : all_gather) + w);
@@ -205,8 +205,8 @@ TEST(BackwardClosedForms, NothingIsExposedWhileTransfersAreAsShortAsTheFilesSay)
   for_all([](std::int32_t ranks, Duration p, Duration) {
     const Duration w = ranks * c;
     const auto exposed = [&](SiteKind kind, const StrategyOptions& options) {
-      return Played(one_site("commfuse", kind, ranks, options),
-                    {.gemm = c, .exchange = p, .elementwise = a, .gradient = w, .copy = Duration{}})
+      return Simulated(one_site("commfuse", kind, ranks, options),
+                       {.gemm = c, .exchange = p, .elementwise = a, .gradient = w, .copy = Duration{}})
                  .breakdown()
                  .exposed != Duration{};
     };

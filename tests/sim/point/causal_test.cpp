@@ -11,7 +11,7 @@
 #include "model/cost/communication.h"
 #include "model/program/lower.h"
 #include "sim/point/predict.h"
-#include "tests/sim/played.h"
+#include "tests/sim/simulated.h"
 
 namespace commfuse::test {
 namespace {

@@ -8,7 +8,7 @@
 #include <array>
 #include <chrono>
 
-#include "tests/sim/played.h"
+#include "tests/sim/simulated.h"
 
 namespace commfuse::test {
 namespace {
@@ -31,10 +31,10 @@ void for_all_ranks_and_transfers(std::int32_t from, Check check) {
 }
 
 Duration gathered(std::int32_t ranks, const StrategyOptions& options, Duration p) {
-  return Played(one_site_of(SiteKind::ag_gemm, ranks, options), ShardCosts{.product = c, .transfer = p}).makespan();
+  return Simulated(one_site_of(SiteKind::ag_gemm, ranks, options), ShardCosts{.product = c, .transfer = p}).makespan();
 }
 Duration scattered(std::int32_t ranks, const StrategyOptions& options, Duration p) {
-  return Played(one_site_of(SiteKind::gemm_rs, ranks, options), ShardCosts{.product = c, .transfer = p, .add = a})
+  return Simulated(one_site_of(SiteKind::gemm_rs, ranks, options), ShardCosts{.product = c, .transfer = p, .add = a})
       .makespan();
 }
 
@@ -125,9 +125,9 @@ TEST(ClosedForms, FuseAgInNestedRingsRunsTheSlowTransfersUnderTheInnerRings) {
           }
           e = std::max(e, arrival) + c;
         }
-        const Played played(one_site_of(SiteKind::ag_gemm, nodes * inner, {.inner = inner}),
-                            ShardCosts{.product = c, .transfer = p, .crossing = crossing});
-        EXPECT_EQ(played.makespan(), e);
+        const Simulated simulated(one_site_of(SiteKind::ag_gemm, nodes * inner, {.inner = inner}),
+                                  ShardCosts{.product = c, .transfer = p, .crossing = crossing});
+        EXPECT_EQ(simulated.makespan(), e);
         if (p <= c && crossing <= inner * c) {
           EXPECT_EQ(e, nodes * inner * c);
         }
@@ -271,11 +271,11 @@ TEST(ClosedForms, FuseRsInNestedRingsPaysItsAddsAndHidesTheSlowTransfers) {
     for (const Duration p : {Duration{1us}, Duration{12us}}) {
       const Duration longest_hidden = inner * c + (inner - 2) * a;
       for (const Duration crossing : {Duration{10us}, longest_hidden, longest_hidden + 5us}) {
-        const Played played(one_site_of(SiteKind::gemm_rs, nodes * inner, {.inner = inner}),
-                            ShardCosts{.product = c, .transfer = p, .crossing = crossing, .add = a});
+        const Simulated simulated(one_site_of(SiteKind::gemm_rs, nodes * inner, {.inner = inner}),
+                                  ShardCosts{.product = c, .transfer = p, .crossing = crossing, .add = a});
         const Duration adds = (nodes * (inner - 1) - (nodes - 1)) * a + (nodes - 1) * (4 * a / 3);
         const Duration late = std::max(Duration{}, crossing - longest_hidden);
-        EXPECT_EQ(played.makespan(), nodes * inner * c + adds + (nodes - 1) * late);
+        EXPECT_EQ(simulated.makespan(), nodes * inner * c + adds + (nodes - 1) * late);
       }
     }
   }

@@ -7,7 +7,7 @@
 #include <chrono>
 
 #include "model/strategies/scope.h"
-#include "tests/sim/played.h"
+#include "tests/sim/simulated.h"
 
 namespace commfuse::test {
 namespace {
@@ -39,9 +39,9 @@ StrategyOptions form(Form form, LaneKind add_lane = LaneKind::compute) {
 TEST(ClosedForms, FuseAgTakesOneGemmThenTheLongerOfGemmAndTransferPerStep) {
   for_all_ranks_and_transfers([](std::int32_t ranks, Duration p) {
     for (const Form ring_or_direct : {Form::ring, Form::direct}) {
-      const Played played(one_site("commfuse", SiteKind::ag_gemm, ranks, form(ring_or_direct)),
-                          {.gemm = c, .exchange = p});
-      EXPECT_EQ(played.makespan(), c + (ranks - 1) * std::max(c, p));
+      const Simulated simulated(one_site("commfuse", SiteKind::ag_gemm, ranks, form(ring_or_direct)),
+                                {.gemm = c, .exchange = p});
+      EXPECT_EQ(simulated.makespan(), c + (ranks - 1) * std::max(c, p));
     }
   });
 }
@@ -51,25 +51,25 @@ TEST(ClosedForms, FuseRsDirectAddsTheSumOfItsBuffersAtTheEnd) {
     // The sum has N reads and one write, while an add of two has two reads and one write: a (N+1)/3. One rank has
     // nothing to sum.
     const Duration sum = ranks == 1 ? Duration{} : a * (ranks + 1) / 3;
-    const Played played(one_site("commfuse", SiteKind::gemm_rs, ranks, form(Form::direct)),
-                        {.gemm = c, .exchange = p, .elementwise = sum});
-    EXPECT_EQ(played.makespan(), c + (ranks - 1) * std::max(c, p) + sum);
+    const Simulated simulated(one_site("commfuse", SiteKind::gemm_rs, ranks, form(Form::direct)),
+                              {.gemm = c, .exchange = p, .elementwise = sum});
+    EXPECT_EQ(simulated.makespan(), c + (ranks - 1) * std::max(c, p) + sum);
   });
 }
 
 TEST(ClosedForms, FuseRsRingWithAddsOnTheComputeLanePaysOneAddPerStep) {
   for_all_ranks_and_transfers([](std::int32_t ranks, Duration p) {
-    const Played played(one_site("commfuse", SiteKind::gemm_rs, ranks, form(Form::ring)),
-                        {.gemm = c, .exchange = p, .elementwise = a});
-    EXPECT_EQ(played.makespan(), c + (ranks - 1) * (std::max(c, p) + a));
+    const Simulated simulated(one_site("commfuse", SiteKind::gemm_rs, ranks, form(Form::ring)),
+                              {.gemm = c, .exchange = p, .elementwise = a});
+    EXPECT_EQ(simulated.makespan(), c + (ranks - 1) * (std::max(c, p) + a));
   });
 }
 
 TEST(ClosedForms, FuseRsRingOfFourRanksTakes46) {
   // c = 10, p = 6, a = 2: 10 + 3 x (10 + 2) = 46.
-  const Played played(one_site("commfuse", SiteKind::gemm_rs, 4, form(Form::ring)),
-                      {.gemm = 10us, .exchange = 6us, .elementwise = 2us});
-  EXPECT_EQ(played.makespan(), Duration{46us});
+  const Simulated simulated(one_site("commfuse", SiteKind::gemm_rs, 4, form(Form::ring)),
+                            {.gemm = 10us, .exchange = 6us, .elementwise = 2us});
+  EXPECT_EQ(simulated.makespan(), Duration{46us});
 }
 
 TEST(ClosedForms, FuseRsRingWithAddsOnTheirOwnLaneFollowsItsRecurrence) {
@@ -78,17 +78,17 @@ TEST(ClosedForms, FuseRsRingWithAddsOnTheirOwnLaneFollowsItsRecurrence) {
     for (std::int32_t step = 1; step < ranks; ++step) {
       e = std::max((step + 1) * c, e + p) + a;
     }
-    const Played played(one_site("commfuse", SiteKind::gemm_rs, ranks, form(Form::ring, LaneKind::aux)),
-                        {.gemm = c, .exchange = p, .elementwise = a});
-    EXPECT_EQ(played.makespan(), e);
+    const Simulated simulated(one_site("commfuse", SiteKind::gemm_rs, ranks, form(Form::ring, LaneKind::aux)),
+                              {.gemm = c, .exchange = p, .elementwise = a});
+    EXPECT_EQ(simulated.makespan(), e);
   });
 }
 
 TEST(ClosedForms, SerialIsCollectivePlusGemmOrTheGemmOfOneRank) {
   for_all_ranks_and_transfers([](std::int32_t ranks, Duration collective) {
     for (const SiteKind kind : {SiteKind::ag_gemm, SiteKind::gemm_rs}) {
-      const Played played(one_site("serial", kind, ranks), {.gemm = c, .collective = collective});
-      EXPECT_EQ(played.makespan(), ranks == 1 ? c : c + collective);
+      const Simulated simulated(one_site("serial", kind, ranks), {.gemm = c, .collective = collective});
+      EXPECT_EQ(simulated.makespan(), ranks == 1 ? c : c + collective);
     }
   });
 }
@@ -99,8 +99,8 @@ TEST(ClosedForms, SlicingTakesGemmAndCollectiveThenTheLongerPerFurtherSlice) {
       StrategyOptions options;
       options.slices = slices;
       for (const SiteKind kind : {SiteKind::ag_gemm, SiteKind::gemm_rs}) {
-        const Played played(one_site("sliced", kind, ranks, options), {.gemm = c, .collective = r});
-        EXPECT_EQ(played.makespan(), ranks == 1 ? c : c + (slices - 1) * std::max(c, r) + r);
+        const Simulated simulated(one_site("sliced", kind, ranks, options), {.gemm = c, .collective = r});
+        EXPECT_EQ(simulated.makespan(), ranks == 1 ? c : c + (slices - 1) * std::max(c, r) + r);
       }
     }
   });
@@ -114,9 +114,10 @@ TEST(ClosedForms, CopiedSlicesPayOneCopyOfTheWholeInputOrOutput) {
       put(*option_named("shuffles"), "copied", options);
       const Duration copy = slices == 1 || ranks == 1 ? Duration{} : a;  // a single slice has nothing to shuffle
       for (const SiteKind kind : {SiteKind::ag_gemm, SiteKind::gemm_rs}) {
-        const Played played(one_site("sliced", kind, ranks, options), {.gemm = c, .collective = r, .elementwise = a});
-        EXPECT_EQ(played.makespan(), ranks == 1 ? c : c + (slices - 1) * std::max(c, r) + r + copy);
-        EXPECT_EQ(played.breakdown().local, copy);
+        const Simulated simulated(one_site("sliced", kind, ranks, options),
+                                  {.gemm = c, .collective = r, .elementwise = a});
+        EXPECT_EQ(simulated.makespan(), ranks == 1 ? c : c + (slices - 1) * std::max(c, r) + r + copy);
+        EXPECT_EQ(simulated.breakdown().local, copy);
       }
     }
   });
@@ -124,8 +125,8 @@ TEST(ClosedForms, CopiedSlicesPayOneCopyOfTheWholeInputOrOutput) {
 
 TEST(ClosedForms, LoopedEinsumGathersAsFuseAgDoes) {
   for_all_ranks_and_transfers([](std::int32_t ranks, Duration p) {
-    const Played played(one_site("looped_einsum", SiteKind::ag_gemm, ranks), {.gemm = c, .exchange = p});
-    EXPECT_EQ(played.makespan(), c + (ranks - 1) * std::max(c, p));
+    const Simulated simulated(one_site("looped_einsum", SiteKind::ag_gemm, ranks), {.gemm = c, .exchange = p});
+    EXPECT_EQ(simulated.makespan(), c + (ranks - 1) * std::max(c, p));
   });
 }
 
@@ -133,17 +134,17 @@ TEST(ClosedForms, LoopedEinsumScattersInOneIterationPerRank) {
   for_all_ranks_and_transfers([](std::int32_t ranks, Duration p) {
     // Zeroing costs as much as an add: a + N (max(c, p) + a). One rank has nothing to send.
     const Duration expected = ranks == 1 ? c : a + ranks * (std::max(c, p) + a);
-    const Played played(one_site("looped_einsum", SiteKind::gemm_rs, ranks),
-                        {.gemm = c, .exchange = p, .elementwise = a});
-    EXPECT_EQ(played.makespan(), expected);
+    const Simulated simulated(one_site("looped_einsum", SiteKind::gemm_rs, ranks),
+                              {.gemm = c, .exchange = p, .elementwise = a});
+    EXPECT_EQ(simulated.makespan(), expected);
   });
 }
 
 TEST(ClosedForms, LoopedEinsumWaitsEveryIterationAndFuseAgDoesNot) {
   // 4 ranks, c = 10 except for the first GEMM's 25, p = 15.
   const auto slow_first = [](const char* strategy) {
-    return Played(one_site(strategy, SiteKind::ag_gemm, 4), {.gemm = 10us, .exchange = 15us},
-                  [](Costs& costs) { costs.duration[1] = 25us; });
+    return Simulated(one_site(strategy, SiteKind::ag_gemm, 4), {.gemm = 10us, .exchange = 15us},
+                     [](Costs& costs) { costs.duration[1] = 25us; });
   };
   // FuseAG: transfers end at 15, 30, 45; GEMMs 0-25, 25-35, 35-45, 45-55.
   EXPECT_EQ(slow_first("commfuse").makespan(), Duration{55us});
@@ -153,8 +154,9 @@ TEST(ClosedForms, LoopedEinsumWaitsEveryIterationAndFuseAgDoesNot) {
 
 TEST(ClosedForms, AsyncTpGathersAsFuseAgDoesAfterItsCopyIntoSymmetricMemory) {
   for_all_ranks_and_transfers([](std::int32_t ranks, Duration p) {
-    const Played played(one_site("async_tp", SiteKind::ag_gemm, ranks), {.gemm = c, .exchange = p, .elementwise = a});
-    EXPECT_EQ(played.makespan(), (ranks == 1 ? Duration{} : a) + c + (ranks - 1) * std::max(c, p));
+    const Simulated simulated(one_site("async_tp", SiteKind::ag_gemm, ranks),
+                              {.gemm = c, .exchange = p, .elementwise = a});
+    EXPECT_EQ(simulated.makespan(), (ranks == 1 ? Duration{} : a) + c + (ranks - 1) * std::max(c, p));
   });
 }
 
@@ -162,17 +164,18 @@ TEST(ClosedForms, AsyncTpScattersWithOneMoreGapForAnOddNumberOfRanks) {
   for_all_ranks_and_transfers([](std::int32_t ranks, Duration p) {
     const Duration sum = ranks == 1 ? Duration{} : a;
     const Duration gap = ranks > 1 && ranks % 2 == 1 ? std::min(c, p) : Duration{};
-    const Played played(one_site("async_tp", SiteKind::gemm_rs, ranks), {.gemm = c, .exchange = p, .elementwise = a});
-    EXPECT_EQ(played.makespan(), c + (ranks - 1) * std::max(c, p) + gap + sum);
+    const Simulated simulated(one_site("async_tp", SiteKind::gemm_rs, ranks),
+                              {.gemm = c, .exchange = p, .elementwise = a});
+    EXPECT_EQ(simulated.makespan(), c + (ranks - 1) * std::max(c, p) + gap + sum);
   });
 }
 
 TEST(ClosedForms, RingExchangeIsFuseAgsRingAndFuseRsDirect) {
   for_all_ranks_and_transfers([](std::int32_t ranks, Duration p) {
-    const Played gather(one_site("ring_exchange", SiteKind::ag_gemm, ranks), {.gemm = c, .exchange = p});
+    const Simulated gather(one_site("ring_exchange", SiteKind::ag_gemm, ranks), {.gemm = c, .exchange = p});
     EXPECT_EQ(gather.makespan(), c + (ranks - 1) * std::max(c, p));
-    const Played scatter(one_site("ring_exchange", SiteKind::gemm_rs, ranks),
-                         {.gemm = c, .exchange = p, .elementwise = a});
+    const Simulated scatter(one_site("ring_exchange", SiteKind::gemm_rs, ranks),
+                            {.gemm = c, .exchange = p, .elementwise = a});
     EXPECT_EQ(scatter.makespan(), c + (ranks - 1) * std::max(c, p) + (ranks == 1 ? Duration{} : a));
   });
 }
@@ -182,19 +185,20 @@ TEST(ClosedForms, RingExchangeInPairsExposesItsFirstTransferOnly) {
     StrategyOptions options;
     options.group = 2;
     // Every op is scaled by its number of shards: c and p are those of one shard.
-    Played played(one_site("ring_exchange", SiteKind::ag_gemm, ranks, options), OpCosts{});
-    for (std::size_t op = 0; op < played.program->ops.size(); ++op) {
-      const Shape& shape = played.program->shapes[played.program->ops[op].shape];
+    Simulated simulated(one_site("ring_exchange", SiteKind::ag_gemm, ranks, options), OpCosts{});
+    for (std::size_t op = 0; op < simulated.program->ops.size(); ++op) {
+      const Shape& shape = simulated.program->shapes[simulated.program->ops[op].shape];
       const auto* gemm = std::get_if<GemmShape>(&shape);
-      played.costs.duration[op] = gemm != nullptr ? gemm->m.blocks * c : std::get<ExchangeShape>(shape).rows.blocks * p;
+      simulated.costs.duration[op] =
+          gemm != nullptr ? gemm->m.blocks * c : std::get<ExchangeShape>(shape).rows.blocks * p;
     }
-    played.play();
+    simulated.run();
     const std::int32_t pairs = ranks / 2;
     Duration expected = ranks == 1 ? c : p + 2 * c + (pairs - 1) * std::max(2 * c, 2 * p);
     if (ranks > 1 && ranks % 2 == 1) {  // The remaining shard moves under the last pair's GEMM.
       expected = p + (pairs - 1) * std::max(2 * c, 2 * p) + std::max(2 * c, p) + c;
     }
-    EXPECT_EQ(played.makespan(), expected);
+    EXPECT_EQ(simulated.makespan(), expected);
   });
 }
 
@@ -206,8 +210,8 @@ TEST(ClosedForms, FusedKernelIsTheLongerOfKernelAndTransfersPlusOneBlock) {
       const Duration kernel = ranks * blocks * c;  // c and p are those of one block
       const Duration moving = (ranks - 1) * blocks * p;
       for (const SiteKind kind : {SiteKind::ag_gemm, SiteKind::gemm_rs}) {
-        const Played played(one_site("fused_kernel", kind, ranks, options), {.gemm = c, .exchange = p});
-        EXPECT_EQ(played.makespan(), std::max(kernel, moving + c));
+        const Simulated simulated(one_site("fused_kernel", kind, ranks, options), {.gemm = c, .exchange = p});
+        EXPECT_EQ(simulated.makespan(), std::max(kernel, moving + c));
       }
     }
   });
@@ -218,12 +222,12 @@ TEST(ClosedForms, TokenWeaveHidesAllButTheLastAllReduce) {
     // Two MLPs of two halves: m = two GEMMs and an activation; f = two collectives, residual and norm.
     const Duration m = c + a + c;
     const Duration f = r + a + a + r;
-    const Played played(one_site("tokenweave", SiteKind::mlp_ar, ranks),
-                        {.gemm = c, .collective = r, .elementwise = a});
+    const Simulated simulated(one_site("tokenweave", SiteKind::mlp_ar, ranks),
+                              {.gemm = c, .collective = r, .elementwise = a});
     const Duration alone = m + a + a;
-    EXPECT_EQ(played.makespan(), ranks == 1 ? alone : m + std::max(m, f) + f);
-    const Played chain(generate(operation_of(Scope::mlp_ar, true), ranks, tokenweave_strategy, {}),
-                       {.gemm = c, .collective = r, .elementwise = a});
+    EXPECT_EQ(simulated.makespan(), ranks == 1 ? alone : m + std::max(m, f) + f);
+    const Simulated chain(generate(operation_of(Scope::mlp_ar, true), ranks, tokenweave_strategy, {}),
+                          {.gemm = c, .collective = r, .elementwise = a});
     EXPECT_EQ(chain.makespan(), ranks == 1 ? 2 * alone : m + 3 * std::max(m, f) + f);
   });
 }
@@ -231,13 +235,13 @@ TEST(ClosedForms, TokenWeaveHidesAllButTheLastAllReduce) {
 TEST(ClosedForms, AnAllReducedMlpIsSerialOrSlicesItsSecondGemm) {
   for_all_ranks_and_transfers([](std::int32_t ranks, Duration r) {
     const Duration alone = c + a + c + a + a;
-    const Played serial(one_site("serial", SiteKind::mlp_ar, ranks), {.gemm = c, .collective = r, .elementwise = a});
+    const Simulated serial(one_site("serial", SiteKind::mlp_ar, ranks), {.gemm = c, .collective = r, .elementwise = a});
     EXPECT_EQ(serial.makespan(), ranks == 1 ? alone : alone + r);
     for (const std::int32_t slices : {1, 2, 4, 8}) {
       StrategyOptions options;
       options.slices = slices;
-      const Played sliced(one_site("sliced", SiteKind::mlp_ar, ranks, options),
-                          {.gemm = c, .collective = r, .elementwise = a});
+      const Simulated sliced(one_site("sliced", SiteKind::mlp_ar, ranks, options),
+                             {.gemm = c, .collective = r, .elementwise = a});
       EXPECT_EQ(sliced.makespan(), ranks == 1 ? alone : alone + (slices - 1) * std::max(c, r) + r);
     }
   });
@@ -246,13 +250,14 @@ TEST(ClosedForms, AnAllReducedMlpIsSerialOrSlicesItsSecondGemm) {
 TEST(ClosedForms, CommFuseExposesNothingIffATransferIsNoLongerThanAGemm) {
   for_all_ranks_and_transfers([](std::int32_t ranks, Duration p) {
     const bool hidden = ranks == 1 || p <= c;
-    const Played gather(one_site("commfuse", SiteKind::ag_gemm, ranks), {.gemm = c, .exchange = p});
+    const Simulated gather(one_site("commfuse", SiteKind::ag_gemm, ranks), {.gemm = c, .exchange = p});
     EXPECT_EQ(gather.breakdown().exposed == Duration{}, hidden);
-    const Played scatter(one_site("commfuse", SiteKind::gemm_rs, ranks), {.gemm = c, .exchange = p, .elementwise = a});
+    const Simulated scatter(one_site("commfuse", SiteKind::gemm_rs, ranks),
+                            {.gemm = c, .exchange = p, .elementwise = a});
     EXPECT_EQ(scatter.breakdown().exposed == Duration{}, hidden);
     const bool hidden_aux = ranks <= 2 ? hidden : p + a <= c;
-    const Played aux(one_site("commfuse", SiteKind::gemm_rs, ranks, form(Form::ring, LaneKind::aux)),
-                     {.gemm = c, .exchange = p, .elementwise = a});
+    const Simulated aux(one_site("commfuse", SiteKind::gemm_rs, ranks, form(Form::ring, LaneKind::aux)),
+                        {.gemm = c, .exchange = p, .elementwise = a});
     EXPECT_EQ(aux.breakdown().exposed == Duration{}, hidden_aux);
   });
 }
@@ -262,7 +267,7 @@ TEST(ClosedForms, SlicedGatherShowsItsFirstSliceAsHeadAndTheRestAsBubble) {
   StrategyOptions options;
   options.slices = 4;
   const Breakdown parts =
-      Played(one_site("sliced", SiteKind::ag_gemm, 4, options), {.gemm = 10us, .collective = 25us, .compute = 40us})
+      Simulated(one_site("sliced", SiteKind::ag_gemm, 4, options), {.gemm = 10us, .collective = 25us, .compute = 40us})
           .breakdown();
   EXPECT_EQ(parts.head, Duration{25us});
   EXPECT_EQ(parts.bubble, Duration{45us});
@@ -275,7 +280,7 @@ TEST(ClosedForms, SlicedScatterShowsEverythingAsTail) {
   StrategyOptions options;
   options.slices = 4;
   const Breakdown parts =
-      Played(one_site("sliced", SiteKind::gemm_rs, 4, options), {.gemm = 10us, .collective = 25us, .compute = 40us})
+      Simulated(one_site("sliced", SiteKind::gemm_rs, 4, options), {.gemm = 10us, .collective = 25us, .compute = 40us})
           .breakdown();
   EXPECT_EQ(parts.head, Duration{0us});
   EXPECT_EQ(parts.bubble, Duration{0us});

@@ -22,7 +22,7 @@ struct Run {
   Instant makespan;
 };
 
-Run play(const Plan& plan, const Costs& costs) {
+Run simulate(const Plan& plan, const Costs& costs) {
   Recorder recorder(Recorder::Keep::timeline);
   Engine().run(plan, costs, recorder);
   return {critical_path(plan.lowered, costs, recorder.timeline()), recorder.makespan()};
@@ -46,7 +46,7 @@ Costs some_costs(const Program& program, Duration communication, Duration issue)
 
 void expect_binding(const Plan& plan, const Costs& costs) {
   const Program& program = *plan.lowered.program;
-  const Run run = play(plan, costs);
+  const Run run = simulate(plan, costs);
   Instant reached;
   for (const PathStep& step : run.path) {
     ASSERT_EQ(step.from, reached) << program.name;
@@ -56,7 +56,7 @@ void expect_binding(const Plan& plan, const Costs& costs) {
       ASSERT_EQ(step.to - step.from, costs.of(step.rank, op)) << program.name;
       Costs longer = costs;
       longer.by_rank[static_cast<std::size_t>(step.rank) * program.ops.size() + op] += Duration{1};
-      ASSERT_GT(play(plan, longer).makespan, run.makespan) << program.name << " op " << op;
+      ASSERT_GT(simulate(plan, longer).makespan, run.makespan) << program.name << " op " << op;
     }
   }
   ASSERT_EQ(reached, run.makespan) << program.name;

@@ -8,7 +8,7 @@
 #include <chrono>
 
 #include "model/strategies/scope.h"
-#include "tests/sim/played.h"
+#include "tests/sim/simulated.h"
 
 namespace commfuse::test {
 namespace {
@@ -38,13 +38,13 @@ Program two_layers(const char* strategy, std::int32_t ranks, const StrategyOptio
 TEST(DataParallelClosedForms, AGatheredWeightIsAsAGatheredInput) {
   for_all([](std::int32_t ranks, Duration p) {
     const OpCosts costs{.gemm = c, .exchange = p, .collective = p};
-    EXPECT_EQ(Played(one_site("serial", SiteKind::weight_ag_gemm, ranks), costs).makespan(), ranks == 1 ? c : p + c);
+    EXPECT_EQ(Simulated(one_site("serial", SiteKind::weight_ag_gemm, ranks), costs).makespan(), ranks == 1 ? c : p + c);
     for (const std::int32_t slices : {1, 2, 4, 8}) {
-      const Played sliced(one_site("sliced", SiteKind::weight_ag_gemm, ranks, {.slices = slices}), costs);
+      const Simulated sliced(one_site("sliced", SiteKind::weight_ag_gemm, ranks, {.slices = slices}), costs);
       EXPECT_EQ(sliced.makespan(), ranks == 1 ? c : c + (slices - 1) * std::max(c, p) + p);
     }
     for (const Form form : {Form::ring, Form::direct}) {
-      const Played fused(one_site("commfuse", SiteKind::weight_ag_gemm, ranks, {.form = form}), costs);
+      const Simulated fused(one_site("commfuse", SiteKind::weight_ag_gemm, ranks, {.form = form}), costs);
       EXPECT_EQ(fused.makespan(), c + (ranks - 1) * std::max(c, p));
     }
   });
@@ -52,8 +52,8 @@ TEST(DataParallelClosedForms, AGatheredWeightIsAsAGatheredInput) {
 
 TEST(DataParallelClosedForms, SerialIsTheSumOfAll) {
   for_all([](std::int32_t ranks, Duration g) {
-    const Played played(two_layers("serial", ranks, {}), {.gemm = c, .collective = g, .gradient = w});
-    EXPECT_EQ(played.makespan(), 4 * c + 2 * w + (ranks == 1 ? 0 : 4) * g);
+    const Simulated simulated(two_layers("serial", ranks, {}), {.gemm = c, .collective = g, .gradient = w});
+    EXPECT_EQ(simulated.makespan(), 4 * c + 2 * w + (ranks == 1 ? 0 : 4) * g);
   });
 }
 
@@ -72,8 +72,9 @@ TEST(DataParallelClosedForms, SlicesAreGatheredAndScatteredUnderTheNeighbouringL
           comm = std::max(comm, compute) + r;
         }
       }
-      const Played played(two_layers("sliced", ranks, {.slices = slices}), {.gemm = c, .collective = r, .gradient = w});
-      EXPECT_EQ(played.makespan(), ranks == 1 ? 4 * c + 2 * w : std::max(compute, comm));
+      const Simulated simulated(two_layers("sliced", ranks, {.slices = slices}),
+                                {.gemm = c, .collective = r, .gradient = w});
+      EXPECT_EQ(simulated.makespan(), ranks == 1 ? 4 * c + 2 * w : std::max(compute, comm));
     }
   });
 }
@@ -110,9 +111,9 @@ TEST(DataParallelClosedForms, TheFusedRingWithAddsOnAuxFollowsItsRecurrence) {
       }
       compute += c;  // dx
     }
-    const Played played(two_layers("commfuse", ranks, {.add_lane = LaneKind::aux}),
-                        {.gemm = c, .exchange = p, .elementwise = a, .gradient = w});
-    EXPECT_EQ(played.makespan(), std::max(compute, aux));
+    const Simulated simulated(two_layers("commfuse", ranks, {.add_lane = LaneKind::aux}),
+                              {.gemm = c, .exchange = p, .elementwise = a, .gradient = w});
+    EXPECT_EQ(simulated.makespan(), std::max(compute, aux));
   });
 }
 
@@ -134,9 +135,9 @@ TEST(DataParallelClosedForms, TheFusedDirectFormAddsUpOnAux) {
       }
       compute += c;  // dx
     }
-    const Played played(two_layers("commfuse", ranks, {.form = Form::direct}),
-                        {.gemm = c, .exchange = p, .elementwise = a, .gradient = w});
-    EXPECT_EQ(played.makespan(), std::max(compute, aux));
+    const Simulated simulated(two_layers("commfuse", ranks, {.form = Form::direct}),
+                              {.gemm = c, .exchange = p, .elementwise = a, .gradient = w});
+    EXPECT_EQ(simulated.makespan(), std::max(compute, aux));
   });
 }
 
@@ -144,12 +145,12 @@ TEST(DataParallelClosedForms, NothingIsExposedWhileTransfersAreShorterThanGemms)
   for_all([](std::int32_t ranks, Duration p) {
     for (const StrategyOptions& options :
          {StrategyOptions{.add_lane = LaneKind::aux}, StrategyOptions{.form = Form::direct}}) {
-      const Played played(two_layers("commfuse", ranks, options),
-                          {.gemm = c, .exchange = p, .elementwise = a, .gradient = w});
+      const Simulated simulated(two_layers("commfuse", ranks, options),
+                                {.gemm = c, .exchange = p, .elementwise = a, .gradient = w});
       if (p + a <= c) {
-        EXPECT_EQ(played.breakdown().exposed, Duration{});
+        EXPECT_EQ(simulated.breakdown().exposed, Duration{});
       } else if (ranks > 1 && p > w) {
-        EXPECT_GT(played.breakdown().exposed, Duration{});
+        EXPECT_GT(simulated.breakdown().exposed, Duration{});
       }
     }
   });

@@ -7,7 +7,7 @@
 #include <chrono>
 
 #include "sim/replay/replay.h"
-#include "tests/sim/played.h"
+#include "tests/sim/simulated.h"
 
 namespace commfuse::test {
 namespace {
@@ -21,24 +21,24 @@ constexpr Duration p = 8us;
 /// Returns, by step of the schedule, how much later it ends when that step's transfer of rank 0 takes `delay` longer.
 /// Fails unless replay and engine agree.
 std::vector<Duration> later_by(SiteKind site, const StrategyOptions& options, Duration delay) {
-  Played played(one_site("commfuse", site, ranks, options), {.gemm = c, .exchange = p});
-  const Duration before = played.makespan();
-  const Tape tape = tape_of(lower(played.program));
-  const std::size_t ops = played.program->ops.size();
+  Simulated simulated(one_site("commfuse", site, ranks, options), {.gemm = c, .exchange = p});
+  const Duration before = simulated.makespan();
+  const Tape tape = tape_of(lower(simulated.program));
+  const std::size_t ops = simulated.program->ops.size();
   std::vector<Duration> later;
   for (std::size_t late = 0; late < ops; ++late) {
-    if (played.program->ops[late].kind != OpKind::exchange) {
+    if (simulated.program->ops[late].kind != OpKind::exchange) {
       continue;
     }
-    played.costs.by_rank.clear();
+    simulated.costs.by_rank.clear();
     for (std::int32_t rank = 0; rank < ranks; ++rank) {
-      played.costs.by_rank.insert(played.costs.by_rank.end(), played.costs.duration.begin(),
-                                  played.costs.duration.end());
+      simulated.costs.by_rank.insert(simulated.costs.by_rank.end(), simulated.costs.duration.begin(),
+                                     simulated.costs.duration.end());
     }
-    played.costs.by_rank[late] += delay;
-    played.play();
-    later.push_back(played.makespan() - before);
-    EXPECT_EQ(Replay{}.makespan(*played.program, tape, played.costs, Replay::Ranks::all), played.makespan());
+    simulated.costs.by_rank[late] += delay;
+    simulated.run();
+    later.push_back(simulated.makespan() - before);
+    EXPECT_EQ(Replay{}.makespan(*simulated.program, tape, simulated.costs, Replay::Ranks::all), simulated.makespan());
   }
   return later;
 }

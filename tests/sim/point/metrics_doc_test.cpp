@@ -12,7 +12,7 @@
 #include "model/analysis/percentiles.h"
 #include "model/record/columns.h"
 #include "model/record/result.h"
-#include "tests/sim/played.h"
+#include "tests/sim/simulated.h"
 
 namespace commfuse::test {
 namespace {
@@ -26,7 +26,7 @@ std::string page() {
 
 /// Returns FuseRS, ring, adds on aux, four ranks: a part is priced at 9 us and takes 10, a transfer takes 12, an add 2,
 /// and issuing 1.
-Played example() {
+Simulated example() {
   StrategyOptions options;
   options.add_lane = LaneKind::aux;
   return {one_site("commfuse", SiteKind::gemm_rs, 4, options),
@@ -40,18 +40,18 @@ Played example() {
 }
 
 ResultRow example_row() {
-  const Played played = example();
+  const Simulated simulated = example();
   ResultRow row;
-  row.analysis = analyse(*played.program, played.costs, played.recorder);
+  row.analysis = analyse(*simulated.program, simulated.costs, simulated.recorder);
   const auto makespan = [&](const Costs& costs) {
     Recorder recorder;
-    Engine{}.run(plan_of(lower(played.program)), costs, recorder);
+    Engine{}.run(plan_of(lower(simulated.program)), costs, recorder);
     return recorder.makespan().time_since_epoch();
   };
-  row.ideal = makespan(with_free_communication(*played.program, played.costs));
-  row.link = makespan(with_free_compute(*played.program, played.costs));
+  row.ideal = makespan(with_free_communication(*simulated.program, simulated.costs));
+  row.link = makespan(with_free_compute(*simulated.program, simulated.costs));
   // Four ranks of 1 PFLOP/s each do 108 GFLOP in total.
-  row.mfu = 108e9 / (to_seconds(played.makespan()) * 4 * 1e15);
+  row.mfu = 108e9 / (to_seconds(simulated.makespan()) * 4 * 1e15);
   return row;
 }
 
@@ -87,9 +87,9 @@ TEST(MetricsPage, ShowsTheNumbersOfItsExample) {
 }
 
 TEST(MetricsPage, DrawsTheTimelineOfItsExample) {
-  const Played played = example();
+  const Simulated simulated = example();
   const std::string text = page();
-  for (const OpSpan& span : played.recorder.timeline()) {
+  for (const OpSpan& span : simulated.recorder.timeline()) {
     if (span.rank == 0) {
       const auto us = [](Instant instant) { return to_microseconds(instant.time_since_epoch()); };
       const std::string expected = fmt::format(" {}-{}", us(span.start), us(span.end));
@@ -121,10 +121,10 @@ TEST(MetricsPage, AgreesWithTenRuns) {
 }
 
 TEST(MetricsPage, AddsUpTheCriticalPathOfItsExample) {
-  const Played played = example();
-  const CriticalPath path = critical_path(lower(played.program), played.costs, played.recorder.timeline());
+  const Simulated simulated = example();
+  const CriticalPath path = critical_path(lower(simulated.program), simulated.costs, simulated.recorder.timeline());
   const PathShares shares = shares_of(path, 4);
-  EXPECT_EQ(shares.by_rank.front(), played.makespan());
+  EXPECT_EQ(shares.by_rank.front(), simulated.makespan());
   const std::string text = page();
   for (const PathKind kind : {PathKind::essential, PathKind::local, PathKind::communication, PathKind::issue}) {
     const std::string expected =

@@ -49,7 +49,7 @@ TEST_F(PaperTable1, CommFuseIsWithinThreePercent) {
 /// All rows of Table 3 have the same number of tokens, in sequences of 1K to 16K, so they share one prediction.
 class PaperTable3 : public PaperTable1, public testing::WithParamInterface<std::int64_t> {
  protected:
-  Analysis played(const char* name) {
+  Analysis simulated(const char* name) {
     Point paper_point = point();
     paper_point.seq = GetParam();
     paper_point.batch = 131072 / paper_point.seq;
@@ -62,16 +62,16 @@ class PaperTable3 : public PaperTable1, public testing::WithParamInterface<std::
 };
 
 TEST_P(PaperTable3, CommunicationIsHiddenInThePublishedRanges) {
-  const Duration serial = played("serial").critical.exposed;
-  EXPECT_GE(reduction(played("commfuse").critical.exposed, serial), 99.0);
-  EXPECT_GE(reduction(played("sliced").critical.exposed, serial), 74.0);
-  EXPECT_LE(reduction(played("sliced").critical.exposed, serial), 88.0);
+  const Duration serial = simulated("serial").critical.exposed;
+  EXPECT_GE(reduction(simulated("commfuse").critical.exposed, serial), 99.0);
+  EXPECT_GE(reduction(simulated("sliced").critical.exposed, serial), 74.0);
+  EXPECT_LE(reduction(simulated("sliced").critical.exposed, serial), 88.0);
 }
 
 TEST_P(PaperTable3, EndToEndIsInThePublishedRanges) {
-  const Duration serial = played("serial").critical.makespan;
-  const double commfuse = reduction(played("commfuse").critical.makespan, serial);
-  const double sliced = reduction(played("sliced").critical.makespan, serial);
+  const Duration serial = simulated("serial").critical.makespan;
+  const double commfuse = reduction(simulated("commfuse").critical.makespan, serial);
+  const double sliced = reduction(simulated("sliced").critical.makespan, serial);
   EXPECT_GE(commfuse, 35.0);
   EXPECT_LE(commfuse, 40.2);
   EXPECT_GE(sliced, 29.5);

@@ -33,8 +33,8 @@ Point point_in_doubt(const char* parameter) {
   return point;
 }
 
-struct Played {
-  Played(const Point& point, const char* strategy)
+struct Simulated {
+  Simulated(const Point& point, const char* strategy)
       : predictor(structures), prediction(predictor.predict(point, *find_strategy(strategy), {})) {}
   StructureCache structures;
   Predictor predictor;
@@ -46,7 +46,7 @@ bool is_parameter(const Doubt& doubt) { return std::holds_alternative<std::size_
 
 TEST(Uncertainty, PropagatesTheErrorOfAParameter) {
   const Point point = point_in_doubt("link.collective.rate");
-  Played serial(point, "serial");
+  Simulated serial(point, "serial");
   const Uncertainty uncertainty = serial.predictor.uncertainty(point, serial.prediction);
   ASSERT_TRUE(is_parameter(uncertainty.doubts.front()));
   EXPECT_EQ(std::get<std::size_t>(uncertainty.doubts.front().of), 7U);
@@ -115,7 +115,7 @@ TEST(Uncertainty, EqualsThatOfPricingEveryParameterAgain) {
 
 TEST(Uncertainty, IgnoresParametersThatAScheduleDoesNotUse) {
   const Point point = point_in_doubt("link.collective.rate");
-  Played ring(point, "commfuse");
+  Simulated ring(point, "commfuse");
   for (const Doubt& doubt : ring.predictor.uncertainty(point, ring.prediction).doubts) {
     EXPECT_FALSE(is_parameter(doubt));
   }
@@ -123,7 +123,7 @@ TEST(Uncertainty, IgnoresParametersThatAScheduleDoesNotUse) {
 
 /// Returns the part of the serial schedule's makespan that depends on the shapes of GEMMs.
 double share_of_products(const Point& point) {
-  Played serial(point, "serial");
+  Simulated serial(point, "serial");
   double products = 0.0;
   for (const Doubt& doubt : serial.predictor.uncertainty(point, serial.prediction).doubts) {
     const auto* shape = std::get_if<PricedShape>(&doubt.of);
@@ -139,7 +139,7 @@ TEST(Uncertainty, TheResidualOfAShapeLengthensAllItsOps) {
   fit.residual = 0.1;
   fit.by_limit = alike_by_limit;
   // Serial has two GEMMs with one activation between them; each GEMM becomes longer by a tenth of its time.
-  Played serial(point, "serial");
+  Simulated serial(point, "serial");
   const Structure& structure = *serial.prediction.structure;
   const Costs costs = static_costs(point, point.machine, structure, serial.prediction.sizes);
   double expected = 0.0;
@@ -158,16 +158,16 @@ TEST(Uncertainty, TheResidualOfAShapeLengthensAllItsOps) {
 TEST(Uncertainty, IsAbsentUnlessRequested) {
   Point point = point_in_doubt("link.peer.rate");
   point.raised = nullptr;
-  Played serial(point, "serial");
+  Simulated serial(point, "serial");
   EXPECT_TRUE(serial.predictor.uncertainty(point, serial.prediction).doubts.empty());
 }
 
 TEST(Uncertainty, DynamicInterferenceHasTheErrorAtFixedPrices) {
   Point point = point_in_doubt("link.peer.rate");
-  Played fixed(point, "commfuse");
+  Simulated fixed(point, "commfuse");
   const Uncertainty expected = fixed.predictor.uncertainty(point, fixed.prediction);
   point.price.interference = Interference::dynamic;
-  Played dynamic(point, "commfuse");
+  Simulated dynamic(point, "commfuse");
   EXPECT_EQ(error_of(dynamic.predictor.uncertainty(point, dynamic.prediction)), error_of(expected));
 }
 
@@ -209,24 +209,24 @@ TEST(Why, ThePathFillsTheMakespanWithTheOpsOfTheRank) {
   Point point = point_in_doubt("link.collective.rate");
   point.price.interference = Interference::none;
   for (const char* strategy : {"serial", "commfuse", "sliced"}) {
-    Played played(point, strategy);
-    const Explanation explanation = explain(point, played.prediction, played.predictor);
+    Simulated simulated(point, strategy);
+    const Explanation explanation = explain(point, simulated.prediction, simulated.predictor);
     Duration path{};
     for (const Duration time : explanation.on_path) {
       path += time;
     }
-    EXPECT_EQ(path, played.prediction.analysis.critical.makespan) << strategy;
+    EXPECT_EQ(path, simulated.prediction.analysis.critical.makespan) << strategy;
     std::size_t ops = 0;
     for (const ExplainedOp& op : explanation.ops) {
       ops += op.count;
     }
-    EXPECT_EQ(ops, played.prediction.structure->program().ops.size()) << strategy;
+    EXPECT_EQ(ops, simulated.prediction.structure->program().ops.size()) << strategy;
   }
 }
 
 TEST(Why, TheRateOfTheWireSerialWaitsForHasANegativeElasticity) {
   const Point point = point_in_doubt("link.collective.rate");
-  Played serial(point, "serial");
+  Simulated serial(point, "serial");
   const Explanation explanation = explain(point, serial.prediction, serial.predictor);
   const auto find = [&](const std::string& name) {
     return std::find_if(explanation.holds.begin(), explanation.holds.end(),

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "model/config/catalogue.h"
-#include "tests/sim/played.h"
 #include "tests/sim/random_program.h"
+#include "tests/sim/simulated.h"
 
 namespace commfuse::test {
 namespace {

@@ -8,8 +8,8 @@
 #include <memory>
 
 #include "model/config_error.h"
-#include "tests/sim/played.h"
 #include "tests/sim/random_program.h"
+#include "tests/sim/simulated.h"
 
 namespace commfuse::test {
 namespace {
@@ -49,32 +49,32 @@ TEST(Replay, GivesThePicosecondsOfTheEngineOnTenThousandRandomPrograms) {
   int together = 0;
   int in_order = 0;
   for (int i = 0; i < 10'000; ++i) {
-    const Replayed played(random_program(random));
-    const Costs costs = random_costs(*played.program, random);
+    const Replayed simulated(random_program(random));
+    const Costs costs = random_costs(*simulated.program, random);
     Recorder by_engine(Recorder::Keep::timeline);
     Recorder by_replay(Recorder::Keep::timeline);
-    const Duration makespan = played.engine(costs, by_engine);
-    ASSERT_EQ(played.run(costs, by_replay).actual, makespan) << "program " << i;
+    const Duration makespan = simulated.engine(costs, by_engine);
+    ASSERT_EQ(simulated.run(costs, by_replay).actual, makespan) << "program " << i;
     ASSERT_EQ(by_replay.timeline(), by_engine.timeline()) << "program " << i;
-    single_ranks += played.tape.all_ranks ? 0 : 1;
-    if (has_exchange_in_one(played.tape)) {
-      (played.tape.instructions.size() == played.program->ops.size() ? in_order : together) += 1;
+    single_ranks += simulated.tape.all_ranks ? 0 : 1;
+    if (has_exchange_in_one(simulated.tape)) {
+      (simulated.tape.instructions.size() == simulated.program->ops.size() ? in_order : together) += 1;
     }
 
     Recorder summaries;
-    const Makespans bounds = played.run(costs, summaries);
+    const Makespans bounds = simulated.run(costs, summaries);
     for (Rank rank = 0; rank < summaries.ranks(); ++rank) {
       ASSERT_TRUE(same_summary(summaries.summary(rank), by_engine.summary(rank))) << "program " << i;
     }
-    ASSERT_EQ(Replay{}.makespan(*played.program, played.tape, costs, Replay::Ranks::all), makespan);
-    ASSERT_EQ(bounds.ideal, played.engine(with_free_communication(*played.program, costs), by_engine));
-    ASSERT_EQ(bounds.link, played.engine(with_free_compute(*played.program, costs), by_engine));
+    ASSERT_EQ(Replay{}.makespan(*simulated.program, simulated.tape, costs, Replay::Ranks::all), makespan);
+    ASSERT_EQ(bounds.ideal, simulated.engine(with_free_communication(*simulated.program, costs), by_engine));
+    ASSERT_EQ(bounds.link, simulated.engine(with_free_compute(*simulated.program, costs), by_engine));
 
-    if (alike(played.tape, costs)) {
+    if (alike(simulated.tape, costs)) {
       Recorder first;
-      ASSERT_EQ(played.run(costs, first, Replay::Ranks::distinct).actual, makespan) << "program " << i;
+      ASSERT_EQ(simulated.run(costs, first, Replay::Ranks::distinct).actual, makespan) << "program " << i;
       ASSERT_EQ(first.ranks(), 1);
-      ASSERT_EQ(Replay{}.makespan(*played.program, played.tape, costs, Replay::Ranks::distinct), makespan);
+      ASSERT_EQ(Replay{}.makespan(*simulated.program, simulated.tape, costs, Replay::Ranks::distinct), makespan);
       for (Rank rank = 0; rank < summaries.ranks(); ++rank) {
         ASSERT_TRUE(same_summary(first.summary(0), summaries.summary(rank))) << "program " << i;
       }
@@ -103,19 +103,20 @@ TEST(Replay, SeveralCostsTogetherEqualEachAlone) {
   std::mt19937_64 random(12);
   for (int i = 0; i < 3'000; ++i) {
     const RandomFold fold = random_fold(random);
-    const Replayed played(i % 2 == 0 ? random_program(random, fold.mesh) : random_program(random));
-    std::vector<Costs> costs{i % 2 == 0 ? random_costs(*played.program, random, fold.ranks)
-                                        : random_costs(*played.program, random)};
+    const Replayed simulated(i % 2 == 0 ? random_program(random, fold.mesh) : random_program(random));
+    std::vector<Costs> costs{i % 2 == 0 ? random_costs(*simulated.program, random, fold.ranks)
+                                        : random_costs(*simulated.program, random)};
     while (costs.size() < 1 + static_cast<std::size_t>(i % 9)) {
       costs.push_back(stretched_at_random(costs.front(), random));
     }
     for (const Replay::Ranks ranks : {Replay::Ranks::all, Replay::Ranks::distinct}) {
       std::vector<Duration> together{Duration{7}};  // The first entry keeps its value.
-      Replay{}.makespans(*played.program, played.tape, costs, ranks, together);
+      Replay{}.makespans(*simulated.program, simulated.tape, costs, ranks, together);
       ASSERT_EQ(together.size(), costs.size() + 1);
       EXPECT_EQ(together.front(), Duration{7});
       for (std::size_t k = 0; k < costs.size(); ++k) {
-        ASSERT_EQ(together[k + 1], Replay{}.makespan(*played.program, played.tape, costs[k], ranks)) << "program " << i;
+        ASSERT_EQ(together[k + 1], Replay{}.makespan(*simulated.program, simulated.tape, costs[k], ranks))
+            << "program " << i;
       }
     }
   }
@@ -133,21 +134,21 @@ TEST(Replay, TheFirstRanksRepresentAllWhereCostsRepeat) {
   int folded_runs = 0;
   for (int i = 0; i < 5'000; ++i) {
     const RandomFold fold = random_fold(random);
-    const Replayed played(random_program(random, fold.mesh));
-    const Costs costs = random_costs(*played.program, random, fold.ranks);
+    const Replayed simulated(random_program(random, fold.mesh));
+    const Costs costs = random_costs(*simulated.program, random, fold.ranks);
     Recorder every_rank;
     Recorder few;
-    const Makespans of_all = played.run(costs, every_rank);
-    const Makespans of_few = played.run(costs, few, Replay::Ranks::distinct);
+    const Makespans of_all = simulated.run(costs, every_rank);
+    const Makespans of_few = simulated.run(costs, few, Replay::Ranks::distinct);
     ASSERT_EQ(every_rank.ranks(), fold.mesh.ranks());
     ASSERT_EQ(few.ranks(), costs.by_rank.empty() ? 1 : fold.ranks);
     ASSERT_EQ(of_few.actual, of_all.actual) << "program " << i;
     ASSERT_EQ(of_few.ideal, of_all.ideal) << "program " << i;
     ASSERT_EQ(of_few.link, of_all.link) << "program " << i;
-    ASSERT_EQ(Replay{}.makespan(*played.program, played.tape, costs, Replay::Ranks::distinct), of_all.actual);
+    ASSERT_EQ(Replay{}.makespan(*simulated.program, simulated.tape, costs, Replay::Ranks::distinct), of_all.actual);
     expect_repeated(every_rank, few, i);
-    const Analysis a = analyse(*played.program, costs, every_rank);
-    const Analysis b = analyse(*played.program, costs, few);
+    const Analysis a = analyse(*simulated.program, costs, every_rank);
+    const Analysis b = analyse(*simulated.program, costs, few);
     ASSERT_EQ(a.critical_rank, b.critical_rank) << "program " << i;
     ASSERT_EQ(a.mean_exposed, b.mean_exposed) << "program " << i;
     ASSERT_EQ(a.max_exposed, b.max_exposed) << "program " << i;
@@ -157,22 +158,22 @@ TEST(Replay, TheFirstRanksRepresentAllWhereCostsRepeat) {
 }
 
 TEST(Replay, ReplaysAllRanksWhereCostsDoNotFoldTheMesh) {
-  const Replayed played(one_site("commfuse", SiteKind::ag_gemm, 8));
-  Costs costs = costs_of(*played.program, OpCosts{.gemm = 10us, .exchange = 5us});
+  const Replayed simulated(one_site("commfuse", SiteKind::ag_gemm, 8));
+  Costs costs = costs_of(*simulated.program, OpCosts{.gemm = 10us, .exchange = 5us});
   costs.by_rank = costs.duration;
-  EXPECT_EQ(distinct_ranks(*played.program, played.tape, costs), 1);
+  EXPECT_EQ(distinct_ranks(*simulated.program, simulated.tape, costs), 1);
   costs.by_rank.resize(3 * costs.duration.size(), 7us);
-  EXPECT_EQ(distinct_ranks(*played.program, played.tape, costs), 8);
+  EXPECT_EQ(distinct_ranks(*simulated.program, simulated.tape, costs), 8);
   costs.by_rank.resize(4 * costs.duration.size(), 7us);
-  EXPECT_EQ(distinct_ranks(*played.program, played.tape, costs), 4);
+  EXPECT_EQ(distinct_ranks(*simulated.program, simulated.tape, costs), 4);
   spread_rows(costs, 8);
-  EXPECT_EQ(distinct_ranks(*played.program, played.tape, costs), 8);
+  EXPECT_EQ(distinct_ranks(*simulated.program, simulated.tape, costs), 8);
 }
 
 TEST(Replay, ReportsARunThatExceedsDoubles) {
-  const Replayed played(one_site("commfuse", SiteKind::ag_gemm, 2));
+  const Replayed simulated(one_site("commfuse", SiteKind::ag_gemm, 2));
   Recorder recorder;
-  EXPECT_THROW(played.run(costs_of(*played.program, {.gemm = 10000s}), recorder), ConfigError);
+  EXPECT_THROW(simulated.run(costs_of(*simulated.program, {.gemm = 10000s}), recorder), ConfigError);
 }
 
 TEST(Tape, NeedsTheSameRegistersForManyRanksOfARing) {

@@ -186,18 +186,18 @@ TEST(PayScore, CountsPairsThatDiffer) {
   ASSERT_TRUE(score.pays);
   PayScore pays = *score.pays;
   EXPECT_EQ(pays.wins, 3);
-  EXPECT_EQ(pays.wins_told, 2);
+  EXPECT_EQ(pays.wins_predicted, 2);
   EXPECT_EQ(pays.losses, 2);
-  EXPECT_EQ(pays.losses_told, 1);
+  EXPECT_EQ(pays.losses_predicted, 1);
   EXPECT_EQ(pays.sure, 3);
-  EXPECT_EQ(pays.sure_told, 2);
+  EXPECT_EQ(pays.sure_predicted, 2);
   EXPECT_DOUBLE_EQ(pays.balanced_accuracy(), (2.0 / 3.0 + 1.0 / 2.0) / 2.0);
-  pays += PayScore{.wins = 1, .wins_told = 1, .losses = 0, .losses_told = 0, .sure = 1, .sure_told = 1};
+  pays += PayScore{.wins = 1, .wins_predicted = 1, .losses = 0, .losses_predicted = 0, .sure = 1, .sure_predicted = 1};
   EXPECT_EQ(pays.wins, 4);
-  EXPECT_EQ(pays.wins_told, 3);
+  EXPECT_EQ(pays.wins_predicted, 3);
   EXPECT_EQ(pays.losses, 2);
-  EXPECT_EQ(pays.sure_told, 3);
-  EXPECT_DOUBLE_EQ((PayScore{.wins = 4, .wins_told = 3}.balanced_accuracy()), 0.75);
+  EXPECT_EQ(pays.sure_predicted, 3);
+  EXPECT_DOUBLE_EQ((PayScore{.wins = 4, .wins_predicted = 3}.balanced_accuracy()), 0.75);
 }
 
 /// Returns the number after a key of a site in a printed fit: "per_call" of "gemm_rs".

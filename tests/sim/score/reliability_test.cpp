@@ -65,16 +65,16 @@ TEST(Intervals, ARowHasTheErrorThatARunWouldState) {
 
 TEST(Intervals, OnlyHeldBackRowsOfAFittedTableAreChecked) {
   std::string text(gemm_header);
-  std::size_t kept_back = 0;
+  std::size_t held_out_count = 0;
   for (std::int64_t n = 64; n <= 3200; n += 64) {
     text += gemm_row({.m = 128, .n = n, .k = 4096}, 1.0);
-    kept_back += held_back(gemm_group("gemm", "H100-SXM5-80GB", "bf16", {.n = n, .k = 4096})) ? 1 : 0;
+    held_out_count += is_held_out(gemm_group("gemm", "H100-SXM5-80GB", "bf16", {.n = n, .k = 4096})) ? 1 : 0;
   }
   const TableScore fitted = score_text(text, "gemm_h100_bf16_aic.csv", {});
   ASSERT_EQ(fitted.checked.size(), 1U);
   EXPECT_TRUE(fitted.checked.front().fitted);
-  EXPECT_EQ(fitted.checked.front().times.size(), kept_back);
-  EXPECT_GT(kept_back, 0U);
+  EXPECT_EQ(fitted.checked.front().times.size(), held_out_count);
+  EXPECT_GT(held_out_count, 0U);
   EXPECT_EQ(score_text(text, "x.csv", {}).checked.front().times.size(), 50U);
 }
 
@@ -93,7 +93,7 @@ TEST(Intervals, RowsThatAFitReadAreCollectedForResidualsOnly) {
   EXPECT_NEAR(row.distance, std::log(1.1), 1e-9);
   const double residual = std::log(1.0 + residual_of(GemmSize{.m = 128, .n = 64, .k = 4096}));
   EXPECT_NEAR(std::hypot(row.parameters, residual), error_of_product({.m = 128, .n = 64, .k = 4096}), 1e-9);
-  EXPECT_EQ(row.held_out, held_back(gemm_group("gemm", "H100-SXM5-80GB", "bf16", {.n = 64, .k = 4096})));
+  EXPECT_EQ(row.held_out, is_held_out(gemm_group("gemm", "H100-SXM5-80GB", "bf16", {.n = 64, .k = 4096})));
 }
 
 TEST(Intervals, TheErrorOfAnOpIsThatOfAScheduleOfThisOp) {

@@ -131,31 +131,31 @@ TEST(Score, SkipsAndCountsUnsupportedRows) {
 
 TEST(Score, HeldOutRowsBelongToGroupsThatNoFitSaw) {
   std::string text(gemm_header);
-  std::int64_t kept_back = 0;
+  std::int64_t held_out_count = 0;
   for (std::int64_t n = 64; n <= 3200; n += 64) {
     text += gemm_row(128, n, 4096, 1.0);
-    kept_back += held_back(gemm_group("gemm", "H100-SXM5-80GB", "bf16", {.n = n, .k = 4096})) ? 1 : 0;
+    held_out_count += is_held_out(gemm_group("gemm", "H100-SXM5-80GB", "bf16", {.n = n, .k = 4096})) ? 1 : 0;
   }
-  ASSERT_GT(kept_back, 0);
+  ASSERT_GT(held_out_count, 0);
   EXPECT_EQ(score_text(text, "x.csv", {}).scored, 50);
-  EXPECT_EQ(score_text(text, "x.csv", {}).held_out.size(), static_cast<std::size_t>(kept_back));
+  EXPECT_EQ(score_text(text, "x.csv", {}).held_out.size(), static_cast<std::size_t>(held_out_count));
   const TableScore held = score_text(text, "x.csv", {.held_out = true});
-  EXPECT_EQ(held.scored, kept_back);
-  EXPECT_EQ(held.skipped_rows(), 50 - kept_back);
+  EXPECT_EQ(held.scored, held_out_count);
+  EXPECT_EQ(held.skipped_rows(), 50 - held_out_count);
 }
 
 TEST(Score, WithoutAColumnOfMachinesTheFileOfTheHardwareNamesTheGroups) {
   // The name is too long to lie inside a std::string.
   std::string text = "# hardware: RTX PRO 6000\nop,ngpus,bytes,time_us\n";
-  std::int64_t kept_back = 0;
+  std::int64_t held_out_count = 0;
   for (std::int64_t bytes = 1 << 10; bytes <= std::int64_t{1} << 30; bytes *= 2) {
     text += fmt::format("all_gather,8,{},{}\n", bytes, 100.0 + static_cast<double>(bytes) / 2e4);
-    kept_back += held_back(link_group("collective", "pcie-rtx-pro-6000", "all_gather", bytes)) ? 1 : 0;
+    held_out_count += is_held_out(link_group("collective", "pcie-rtx-pro-6000", "all_gather", bytes)) ? 1 : 0;
   }
-  ASSERT_GT(kept_back, 0);
+  ASSERT_GT(held_out_count, 0);
   const TableScore score = score_text(text, "x.csv", {.held_out = true});
   EXPECT_EQ(score.machines, std::vector<std::string>{"pcie-rtx-pro-6000"});
-  EXPECT_EQ(score.scored, kept_back);
+  EXPECT_EQ(score.scored, held_out_count);
 }
 
 TEST(Score, NoFitSawRowsOfANetworkWithPriorsAlone) {

@@ -30,7 +30,7 @@ Pipeline even(std::int64_t stages, std::int64_t interleave, std::int64_t micro_b
 
 Duration last_end(const Pipeline& pipeline) {
   Duration last{};
-  for (const StageTimes& stage : play(pipeline)) {
+  for (const StageTimes& stage : simulate(pipeline)) {
     last = std::max(last, stage.end);
   }
   return last;
@@ -76,7 +76,7 @@ TEST(Pipeline, IsAsFastAsItsSlowestStage) {
 }
 
 TEST(Pipeline, ReportsTheLastBackwardPassOfEveryPiece) {
-  const std::vector<StageTimes> stages = play(even(2, 2, 2));
+  const std::vector<StageTimes> stages = simulate(even(2, 2, 2));
   ASSERT_EQ(stages[0].last_backward.size(), 2U);
   EXPECT_EQ(stages[0].last_backward[0].piece, 2);
   EXPECT_EQ(stages[0].last_backward[1].piece, 0);
@@ -116,7 +116,7 @@ TEST(Pipeline, ZbH1OfTwoStagesAndTwoMicroBatchesByHand) {
   // weight gradients one micro-batch later: W0 51-61, W1 61-71.
   Pipeline pipeline = split(2, 2, 10us, 10us, 10us);
   pipeline.sends.assign(pipeline.sends.size(), 1us);
-  const std::vector<StageTimes> stages = play(pipeline);
+  const std::vector<StageTimes> stages = simulate(pipeline);
   EXPECT_EQ(stages[0].end, Duration(72us));
   EXPECT_EQ(stages[1].end, Duration(71us));
   EXPECT_EQ(stages[0].busy, Duration(60us));
@@ -126,7 +126,7 @@ TEST(Pipeline, ZbH1OfTwoStagesAndTwoMicroBatchesByHand) {
 }
 
 /// Returns the end of kernels that run one after the other.
-StreamState played(StreamState state, const std::vector<std::array<Duration, 2>>& kernels) {
+StreamState simulated(StreamState state, const std::vector<std::array<Duration, 2>>& kernels) {
   for (const auto& [issue, time] : kernels) {
     state.host += issue;
     state.device = std::max(state.host, state.device) + time;
@@ -144,7 +144,7 @@ TEST(Stream, RepeatedLayersEndLikeTheirKernelsOneByOne) {
     StreamState kernel_by_kernel{0us, device};
     Stream joined;
     for (int i = 0; i < 12; ++i) {
-      kernel_by_kernel = played(kernel_by_kernel, layer);
+      kernel_by_kernel = simulated(kernel_by_kernel, layer);
       joined = joined.then(stream);
     }
     const StreamState at_once = joined.after({0us, device}, Duration::zero());

@@ -573,7 +573,7 @@ TEST_F(StepTest, UlyssesSimulatesTheAttentionBlockWithAllWeights) {
   SiteTimes sites(structures_, machine);
   const TrainingPlan plan{.ulysses = 8, .global_batch = 2, .micro_batch = 2, .seq = 8192};
   StepPoint point{.model = &small, .machine = &machine, .plan = plan, .strategies = {&commfuse_strategy}};
-  const Duration played = predict_step(point, sites).time;
+  const Duration simulated = predict_step(point, sites).time;
   EXPECT_EQ(sites.simulated(), 1);
   const SitePoint block{.model = &small,
                         .scope = Scope::ulysses,
@@ -584,7 +584,7 @@ TEST_F(StepTest, UlyssesSimulatesTheAttentionBlockWithAllWeights) {
   EXPECT_GT(sites.of(block).time, Duration::zero());
   EXPECT_EQ(sites.simulated(), 1);  // The step has already simulated this site.
   point.strategies = strategies_for_steps();
-  EXPECT_LE(predict_step(point, sites).time, played);
+  EXPECT_LE(predict_step(point, sites).time, simulated);
 }
 
 TEST_F(StepTest, TakesInputGradientsApartWhereThePipelineDoes) {

@@ -41,7 +41,7 @@ void read_whole_sweep(const std::string& path) {
   points_of(sweep.grid);
 }
 
-std::string told_about(const fs::path& path) {
+std::string mistakes_in(const fs::path& path) {
   const std::string name = path.filename().string();
   const std::string kind = name.substr(0, name.find('-'));
   const std::string short_path = "./" + name;
@@ -103,7 +103,7 @@ TEST(BadConfigs, EachHasItsExactMessage) {
     const std::string name = entry.path().filename().string();
     ++kinds[name.substr(0, name.find('-'))];
     EXPECT_NE(expected_of(entry.path()), "") << name;
-    EXPECT_EQ(told_about(entry.path()), expected_of(entry.path())) << name;
+    EXPECT_EQ(mistakes_in(entry.path()), expected_of(entry.path())) << name;
   }
   fs::current_path(before);
   EXPECT_GE(kinds["run"], 40);

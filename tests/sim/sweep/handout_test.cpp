@@ -39,12 +39,12 @@ class Handout : public testing::Test {
   }
 
   /// Runs points on `processes` processes; `digest` is indexed by process.
-  std::vector<std::string> play(
+  std::vector<std::string> simulate(
       int processes, const TakePoint& take, const std::atomic<bool>* stop,
       const std::function<std::string(int)>& digest = [](int) { return "d"; }, int threads = 1) {
     return on_processes(processes, [&](World& world) {
-      Players players(library_, StoreKind::layers);
-      SharedSweep sweep{digest(world.process()), &list_, &players, threads};
+      SimulatorFactory factory(library_, StoreKind::layers);
+      SharedSweep sweep{digest(world.process()), &list_, &factory, threads};
       world.process() == 0 ? lead(world, sweep, all_points(), take, stop)
                            : follow(
                                  world, [&] { return sweep; }, stop);
@@ -57,17 +57,17 @@ class Handout : public testing::Test {
 };
 
 TEST_F(Handout, EveryPointIsTakenOnceAndMatchesASingleProcess) {
-  Players alone(library_, StoreKind::layers);
-  const PlayPoint player = alone.player();
+  SimulatorFactory alone(library_, StoreKind::layers);
+  const SimulatePoint simulator = alone.make();
   PointCursor cursor(list_);
   for (const int processes : {1, 2, 4}) {
     for (const int threads : {1, 3, 64}) {
       std::set<std::size_t> taken;
-      const auto thrown = play(
+      const auto thrown = simulate(
           processes,
           [&](const StoredPoint& point) {
             EXPECT_TRUE(taken.insert(point.point).second);
-            EXPECT_EQ(point.rows, player(cursor.at(point.point)));
+            EXPECT_EQ(point.rows, simulator(cursor.at(point.point)));
           },
           nullptr, [](int) { return "d"; }, threads);
       EXPECT_EQ(thrown, std::vector<std::string>(static_cast<std::size_t>(processes)));
@@ -79,7 +79,7 @@ TEST_F(Handout, EveryPointIsTakenOnceAndMatchesASingleProcess) {
 TEST_F(Handout, AStopEndsTheRunningPointsAndAllProcesses) {
   std::atomic<bool> stop{false};
   std::size_t taken = 0;
-  const auto thrown = play(
+  const auto thrown = simulate(
       3, [&](const StoredPoint&) { stop = ++taken >= 5; }, &stop);
   EXPECT_EQ(thrown, std::vector<std::string>(3));
   EXPECT_GE(taken, 5U);
@@ -87,7 +87,7 @@ TEST_F(Handout, AStopEndsTheRunningPointsAndAllProcesses) {
 }
 
 TEST_F(Handout, AProcessWithOtherFilesEndsTheSweep) {
-  const auto thrown = play(
+  const auto thrown = simulate(
       3, [](const StoredPoint&) {}, nullptr, [](int process) { return process == 2 ? "other" : "d"; });
   EXPECT_EQ(thrown[0],
             "process 2: the sweep or a file that it names is not the same here as on process 0; give all machines the "
@@ -97,7 +97,7 @@ TEST_F(Handout, AProcessWithOtherFilesEndsTheSweep) {
 }
 
 TEST_F(Handout, AFailedStoreEndsTheOtherProcesses) {
-  const auto thrown = play(
+  const auto thrown = simulate(
       3, [](const StoredPoint&) { throw std::runtime_error("the disk is full"); }, nullptr);
   EXPECT_EQ(thrown, (std::vector<std::string>{"the disk is full", "", ""}));
 }

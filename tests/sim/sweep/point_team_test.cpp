@@ -40,10 +40,10 @@ class PointTeamTest : public testing::Test {
   }
 
   std::vector<StoredPoint> play_on(int threads) {
-    Players players(library_, StoreKind::layers);
+    SimulatorFactory factory(library_, StoreKind::layers);
     PointTeam team(
-        list_, [&] { return players.player(); }, threads);
-    return team.play(points(), nullptr);
+        list_, [&] { return factory.make(); }, threads);
+    return team.simulate(points(), nullptr);
   }
 
   Grid grid_;
@@ -90,14 +90,14 @@ TEST_F(PointTeamTest, SimulatesWithTheRequestedNumberOfThreads) {
   Gate gate(5);
   PointTeam team(
       list_,
-      [&]() -> PlayPoint {
+      [&]() -> SimulatePoint {
         return [&](const Settings&) {
           gate.enter();
           return std::vector<StoreRow>();
         };
       },
       5);
-  EXPECT_EQ(team.play(points(), nullptr).size(), 100U);
+  EXPECT_EQ(team.simulate(points(), nullptr).size(), 100U);
   EXPECT_EQ(gate.threads(), 5U);
 }
 
@@ -105,14 +105,14 @@ TEST_F(PointTeamTest, OneThreadIsThatOfTheCaller) {
   std::set<std::thread::id> ids;
   PointTeam team(
       list_,
-      [&]() -> PlayPoint {
+      [&]() -> SimulatePoint {
         return [&](const Settings&) {
           ids.insert(std::this_thread::get_id());
           return std::vector<StoreRow>();
         };
       },
       1);
-  team.play(points(), nullptr);
+  team.simulate(points(), nullptr);
   EXPECT_EQ(ids, std::set<std::thread::id>{std::this_thread::get_id()});
 }
 
@@ -121,27 +121,27 @@ TEST_F(PointTeamTest, AStopKeepsStartedPoints) {
   std::atomic<std::size_t> begun{0};
   PointTeam team(
       list_,
-      [&]() -> PlayPoint {
+      [&]() -> SimulatePoint {
         return [&](const Settings&) {
           stop = ++begun >= 7;
           return std::vector<StoreRow>();
         };
       },
       3);
-  const std::vector<StoredPoint> played = team.play(points(), &stop);
-  EXPECT_EQ(played.size(), begun.load());
-  EXPECT_GE(played.size(), 7U);
-  EXPECT_LT(played.size(), 100U);
+  const std::vector<StoredPoint> simulated = team.simulate(points(), &stop);
+  EXPECT_EQ(simulated.size(), begun.load());
+  EXPECT_GE(simulated.size(), 7U);
+  EXPECT_LT(simulated.size(), 100U);
 }
 
 TEST_F(PointTeamTest, RethrowsExceptionsOfSimulations) {
   PointTeam team(
       list_,
-      []() -> PlayPoint {
+      []() -> SimulatePoint {
         return [](const Settings&) -> std::vector<StoreRow> { throw std::runtime_error("no memory"); };
       },
       4);
-  EXPECT_THROW(team.play(points(), nullptr), std::runtime_error);
+  EXPECT_THROW(team.simulate(points(), nullptr), std::runtime_error);
 }
 
 TEST(BoundThreads, AreReportedWhereTheMachineHasMoreCores) {

@@ -46,7 +46,7 @@ void load(const std::string& path) {
     sweep.grid.axes = merged_axes(std::move(sweep.grid.axes), {}, resolver);
     sweep.grid.settings = resolver.finish();
     library_of(sweep.grid);
-    EXPECT_GT(PointList(sweep.grid, most_sweep_points).size(), 0U) << path;
+    EXPECT_GT(PointList(sweep.grid, max_sweep_points).size(), 0U) << path;
   } else if (schema == "commfuse.schedule/1") {
     EXPECT_TRUE(check_program(load_schedule(path).program).ok()) << path;
   } else if (schema == lab_schema) {

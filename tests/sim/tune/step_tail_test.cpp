@@ -37,7 +37,7 @@ TEST(StepTail, IsTheStepOnThePercentilesMachineWhereOnlyGpusDiffer) {
 
 TEST(StepTail, IsThatOfTheSlowestGroupWhereOnlyKernelsVary) {
   StepSpread spread{.groups = 1, .alike = 100ms};
-  spread.add({.runs = 100, .strays = 1e-6, .deviation = 1e-5});  // The mean is 0.1 ms, with 0.1 ms of deviation.
+  spread.add({.runs = 100, .excess = 1e-6, .deviation = 1e-5});  // The mean is 0.1 ms, with 0.1 ms of deviation.
   EXPECT_NEAR(to_seconds(tail_of(spread).p50), 0.1001, 1e-8);
   EXPECT_NEAR(to_seconds(tail_of(spread).p99), 0.1001 + 2.32635 * 1e-4, 1e-8);
   EXPECT_NEAR(deviations_at_p99(1), 2.32635, 1e-4);
@@ -111,11 +111,11 @@ class DirectStep {
       double sum = 0.0;
       double squares = 0.0;
       for (std::uint64_t sample = 0; sample < samples; ++sample) {
-        const double strays = to_seconds(makespan(site, drawn(site, slowest, kernels_, sample)) - expected);
-        sum += strays / samples;
-        squares += strays * strays / samples;
+        const double excess = to_seconds(makespan(site, drawn(site, slowest, kernels_, sample)) - expected);
+        sum += excess / samples;
+        squares += excess * excess / samples;
       }
-      spread.add({.runs = runs, .strays = sum, .deviation = std::sqrt(squares - sum * sum)});
+      spread.add({.runs = runs, .excess = sum, .deviation = std::sqrt(squares - sum * sum)});
     }
     return spread;
   }

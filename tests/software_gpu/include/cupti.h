@@ -91,7 +91,7 @@ struct alignas(8) CUpti_ActivityMemcpy6 {
 };
 
 using CUpti_CallbackFunc = void (*)(void* userdata, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data);
-using CUpti_BuffersCallbackRequestFunc = void (*)(std::uint8_t** buffer, std::size_t* bytes, std::size_t* most_records);
+using CUpti_BuffersCallbackRequestFunc = void (*)(std::uint8_t** buffer, std::size_t* bytes, std::size_t* max_records);
 using CUpti_BuffersCallbackCompleteFunc = void (*)(CUcontext context, std::uint32_t stream, std::uint8_t* buffer,
                                                    std::size_t bytes, std::size_t valid_bytes);
 using CUpti_TimestampCallbackFunc = std::uint64_t (*)();

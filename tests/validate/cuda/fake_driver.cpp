@@ -464,9 +464,9 @@ void FakeDriver::fill(StreamId stream, Address at, Bytes bytes, std::uint8_t byt
        {.work = [at, bytes, byte] { std::fill_n(bytes_at(at), bytes.count, std::byte{byte}); }, .name = "fill"});
 }
 void FakeDriver::randomize(StreamId stream, const Panel& panel, std::uint64_t seed) {
-  const double most_work = cluster_.options().most_work;
-  const auto work = [panel, seed, most_work] {
-    if (static_cast<double>(panel.bytes().count) > most_work) {
+  const double max_work = cluster_.options().max_work;
+  const auto work = [panel, seed, max_work] {
+    if (static_cast<double>(panel.bytes().count) > max_work) {
       return;
     }
     Random random(seed);
@@ -490,7 +490,7 @@ void FakeDriver::product(StreamId stream, const ProductCall& call) {
                     call.accumulate, call.multiprocessors, call.algorithm_rows));
   }
   const std::int64_t k = call.transpose_a ? call.a.rows : call.a.columns;
-  const bool is_done = 2.0 * static_cast<double>(call.out.rows * call.out.columns * k) <= cluster_.options().most_work;
+  const bool is_done = 2.0 * static_cast<double>(call.out.rows * call.out.columns * k) <= cluster_.options().max_work;
   give(stream, {.work =
                     [call, is_done] {
                       if (is_done) {
@@ -501,7 +501,7 @@ void FakeDriver::product(StreamId stream, const ProductCall& call) {
                 .time = time_of(call)});
 }
 void FakeDriver::function(StreamId stream, const FunctionCall& call) {
-  const bool is_done = static_cast<double>(call.out.bytes().count) <= cluster_.options().most_work;
+  const bool is_done = static_cast<double>(call.out.bytes().count) <= cluster_.options().max_work;
   give(stream, {.work =
                     [call, is_done] {
                       if (is_done) {
@@ -525,7 +525,7 @@ void FakeDriver::attend(StreamId stream, const AttentionCall& call) {
   AttentionCall done = call;
   done.layout.causal = call.layout.causal && !(fused && wrong_);
   const double scores = static_cast<double>(call.keys.rows) * static_cast<double>(call.parts.front().queries.rows);
-  const bool is_done = scores * static_cast<double>(call.keys.columns) <= cluster_.options().most_work;
+  const bool is_done = scores * static_cast<double>(call.keys.columns) <= cluster_.options().max_work;
   give(stream, {.work =
                     [done, is_done] {
                       if (is_done) {
@@ -540,7 +540,7 @@ void FakeDriver::move(StreamId stream, const MoveCall& call) {
   for (const MoveCall::Part& part : call.parts) {
     bytes += static_cast<double>(part.from.bytes().count);
   }
-  const bool is_done = bytes <= cluster_.options().most_work;
+  const bool is_done = bytes <= cluster_.options().max_work;
   give(stream, {.work =
                     [call, is_done] {
                       if (is_done) {

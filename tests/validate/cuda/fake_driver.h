@@ -34,7 +34,7 @@ struct FakeOptions {
   std::uint64_t seed = 1;
   /// Calls of more FLOPs or bytes than this leave memory unchanged: no test looks at the values, and a processor would
   /// take too long.
-  double most_work = 1e18;
+  double max_work = 1e18;
   /// Calls take the times that stated_costs.h gives; otherwise every call takes a microsecond.
   bool stated_times = false;
   std::string name = "a device that is not there";

@@ -69,7 +69,7 @@ TEST(NcclFeatures, WindowsAreRegisteredOnRequest) {
 
 TEST(NcclFeatures, NothingIsNotedWhereAllOptionsHaveTheirEffect) {
   const NetworkOptions every_option{
-      .most_ctas = 8, .least_p2p_channels = 32, .nvls = false, .cta_policy = 2, .registered = true};
+      .max_ctas = 8, .least_p2p_channels = 32, .nvls = false, .cta_policy = 2, .registered = true};
   EXPECT_EQ(notes_on(every_option, both(2, 28, 9)), std::vector<std::string>{});
 }
 

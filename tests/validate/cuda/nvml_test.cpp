@@ -15,10 +15,13 @@ TEST(Nvml, ReasonsAreNamedByTheirBits) {
 }
 
 TEST(Nvml, AStateIsReportedAsFarAsItIsKnown) {
-  EXPECT_EQ(
-      in_words(
-          {.clock_mhz = 1980, .memory_clock_mhz = 3201, .watts = 111.6, .celsius = 41, .nvlinks = 18, .held_back = 0}),
-      "1980 MHz, memory 3201 MHz, 112 W, 41 C, 18 NVLinks up, held back by nothing");
+  EXPECT_EQ(in_words({.clock_mhz = 1980,
+                      .memory_clock_mhz = 3201,
+                      .watts = 111.6,
+                      .celsius = 41,
+                      .nvlinks = 18,
+                      .throttled_by = 0}),
+            "1980 MHz, memory 3201 MHz, 112 W, 41 C, 18 NVLinks up, not throttled");
   EXPECT_EQ(in_words({.celsius = 35}), "35 C");
 }
 

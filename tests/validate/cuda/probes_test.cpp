@@ -61,7 +61,7 @@ TEST(Probes, ReportsADeviceWithoutPartitions) {
 }
 
 TEST(Probes, HalfAndMostOfAnH100AreReservedInSequence) {
-  FakeCluster cluster(test::FakeOptions{.most_work = 0.0});  // with 132 multiprocessors, in groups of eight
+  FakeCluster cluster(test::FakeOptions{.max_work = 0.0});  // with 132 multiprocessors, in groups of eight
   Device device(cluster.device(0));
   const std::vector<ProbeRow> rows = stage_named("partitions").ask(device, {.repetitions = 1});
   ASSERT_EQ(rows.size(), 4U);
@@ -76,7 +76,7 @@ TEST(Probes, HalfAndMostOfAnH100AreReservedInSequence) {
 
 TEST(Probes, NoStageRunsAnythingForTheFirstTimeBehindAGate) {
   for (const ProbeStage& stage : probe_stages()) {
-    FakeCluster cluster(test::FakeOptions{.most_work = 0.0});  // throws if that happens
+    FakeCluster cluster(test::FakeOptions{.max_work = 0.0});  // throws if that happens
     cluster.device(0).find_cudnn();
     Device device(cluster.device(0));
     ProbeOptions options{.repetitions = 1, .quick = true, .lengths = {16}};

@@ -23,9 +23,9 @@ ManagementFacts two_gpus() {
     return GpuFacts{.name = "NVIDIA H100 80GB HBM3",
                     .address = address,
                     .clock_mhz = 1980,
-                    .most_clock_mhz = 1980,
+                    .max_clock_mhz = 1980,
                     .celsius = 40,
-                    .held_back = 0,
+                    .throttled_by = 0,
                     .has_ecc = true,
                     .uncorrected = 0,
                     .remap_pending = false,
@@ -68,7 +68,7 @@ TEST_F(HealthChecks, AHealthyNodeIsOkEverywhere) {
                        "fabric ok: completed on 2 GPUs",
                        "ecc ok: no uncorrected memory error, no row to remap on 2 GPUs",
                        "xid ok: no Xid or SXid in the kernel's log",
-                       "clocks ok: 1980 of 1980 MHz, not held back",
+                       "clocks ok: 1980 of 1980 MHz, not throttled",
                        "pcie ok: 2 GPUs at PCIe generation 5 x16, 2 NICs at PCIe generation 5 x16",
                        "numa ok: 2 GPUs on 2 NUMA nodes, a NIC near each",
                        "rdma ok: active: 2 ports at 400 Gb/sec (4X NDR)",
@@ -227,7 +227,7 @@ TEST_F(HealthChecks, ValuesOfTheDriversLibraryAreJudged) {
   gpu.links_up = 16;
   gpu.fabric = FabricState::in_progress;
   gpu.remap_pending = true;
-  gpu.held_back = 0x40;
+  gpu.throttled_by = 0x40;
   gpu.celsius = 91;
   management.peers[0].write = 4;
   std::vector<std::string> reported;
@@ -240,9 +240,9 @@ TEST_F(HealthChecks, ValuesOfTheDriversLibraryAreJudged) {
                           "peers, GPU 0 to 1: peer access is disabled by a registry key of the driver",
                           "fabric, 0000:31:00.0: the GPU's registration with the NVSwitches is in progress",
                           "ecc, 0000:31:00.0: a memory row waits for its replacement",
-                          "clocks, 0000:31:00.0: held back by heat, by the hardware: 1980 of 1980 MHz, 91 C",
+                          "clocks, 0000:31:00.0: throttled by heat, by the hardware: 1980 of 1980 MHz, 91 C",
                       }));
-  gpu.held_back = 0x4 | 0x1;  // the power cap and idling are normal for a GPU
+  gpu.throttled_by = 0x4 | 0x1;  // the power cap and idling are normal for a GPU
   gpu.uncorrected = 2;
   gpu.remap_pending = false;
   const std::vector<HealthCheck> rest = complaints_of(node, management);
@@ -259,13 +259,13 @@ TEST_F(HealthChecks, ALibraryThatDoesNotStartIsBad) {
 TEST_F(HealthChecks, MemoryWithoutEccAndFixedClocksAreWarnings) {
   ManagementFacts management = two_gpus();
   management.gpus[0].has_ecc = false;
-  management.gpus[1].held_back = 0x2;
+  management.gpus[1].throttled_by = 0x2;
   management.gpus[1].clock_mhz = 1200;
   const std::vector<HealthCheck> reported = complaints_of(node, management);
   ASSERT_EQ(reported.size(), 2U);
   EXPECT_EQ(reported[0].found, "ECC is off");
   EXPECT_EQ(reported[0].status, HealthStatus::warn);
-  EXPECT_EQ(reported[1].found, "held back by clocks that were set: 1200 of 1980 MHz, 40 C");
+  EXPECT_EQ(reported[1].found, "throttled by clocks that were set: 1200 of 1980 MHz, 40 C");
   EXPECT_EQ(reported[1].remedy, "undo it with nvidia-smi --reset-gpu-clocks and --reset-applications-clocks");
   management.gpus[0].remap_failed = true;
   EXPECT_EQ(complaints_of(node, management).at(0).remedy, "replace the GPU");
@@ -276,7 +276,7 @@ ManagementFacts four_busy_gpus() {
   ManagementFacts management = two_gpus();
   for (GpuFacts& gpu : management.gpus) {
     gpu.clock_mhz = 1410;
-    gpu.held_back = 0x4;
+    gpu.throttled_by = 0x4;
     gpu.busy_percent = 98;
     gpu.watts = 690.4;
     gpu.limit_watts = gpu.default_watts = 700.0;
@@ -294,7 +294,7 @@ std::vector<HealthCheck> clock_checks(const PlantedNode& node, const ManagementF
 
 TEST_F(HealthChecks, ClocksUnderLoadAreComparedWithOthersAndTheMaximum) {
   ManagementFacts management = four_busy_gpus();
-  EXPECT_EQ(clock_checks(node, management).at(0).found, "1410 of 1980 MHz, not held back; 4 GPUs under load");
+  EXPECT_EQ(clock_checks(node, management).at(0).found, "1410 of 1980 MHz, not throttled; 4 GPUs under load");
   management.gpus[1].clock_mhz = 1198;  // 0.8496 of the others' clock
   std::vector<HealthCheck> reported = clock_checks(node, management);
   ASSERT_EQ(reported.size(), 1U);
@@ -316,10 +316,10 @@ TEST_F(HealthChecks, IdleClocksAreNotCompared) {
   for (GpuFacts& gpu : management.gpus) {
     gpu.clock_mhz = 345;
     gpu.busy_percent = 0;
-    gpu.held_back = 0x1;
+    gpu.throttled_by = 0x1;
   }
   EXPECT_EQ(clock_checks(node, management).at(0).found,
-            "345 of 1980 MHz, not held back; idle, so check again during a job for clocks under load");
+            "345 of 1980 MHz, not throttled; idle, so check again during a job for clocks under load");
 }
 
 TEST_F(HealthChecks, APowerLimitBelowTheDefaultIsAWarning) {

@@ -28,9 +28,9 @@ Facts whole_node() {
                           .kind = PciKind::gpu,
                           .is_nvidia = true,
                           .speed = 2.5,  // idle
-                          .most_speed = 32.0,
+                          .max_speed = 32.0,
                           .width = 16,
-                          .most_width = 16};
+                          .max_width = 16};
     facts.node.gpus.push_back({{gpu}});
     facts.node.ports.push_back({.device = "mlx5_0", .state = "4: ACTIVE", .gigabits = 400.0});
     facts.management.gpus.push_back({.name = "NVIDIA H100 80GB HBM3", .address = address, .links = 18, .links_up = 18});
@@ -69,7 +69,7 @@ TEST(ExpectedNode, EveryShortfallIsBad) {
   facts.node.gpus[0].steps[0].width = 8;
   EXPECT_EQ(only(facts), "PCIe generation 5 x8; dgx-h100-x2 has PCIe generation 5 x16");
   facts = whole_node();
-  facts.node.gpus[0].steps.push_back({.address = "0000:1a:01.0", .most_speed = 16.0, .width = 16});
+  facts.node.gpus[0].steps.push_back({.address = "0000:1a:01.0", .max_speed = 16.0, .width = 16});
   EXPECT_EQ(only(facts), "PCIe generation 4 x16; dgx-h100-x2 has PCIe generation 5 x16");
   facts = whole_node();
   facts.node.ports[0].gigabits = 200.0;

@@ -135,8 +135,8 @@ TEST(Management, ReadsEveryGpuAndPair) {
   EXPECT_EQ(first.name, "NVIDIA H100 80GB HBM3");
   EXPECT_EQ(first.address, "0000:1b:00.0");
   EXPECT_EQ(first.clock_mhz, 1980);
-  EXPECT_EQ(first.most_clock_mhz, std::nullopt);  // this library does not have the function
-  EXPECT_EQ(first.held_back, 0x1U);
+  EXPECT_EQ(first.max_clock_mhz, std::nullopt);  // this library does not have the function
+  EXPECT_EQ(first.throttled_by, 0x1U);
   EXPECT_EQ(first.busy_percent, 97);
   EXPECT_EQ(first.watts, 650.5);
   EXPECT_EQ(first.limit_watts, 700.0);

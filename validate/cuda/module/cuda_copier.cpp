@@ -23,7 +23,7 @@ namespace commfuse::validate {
 
 namespace {
 
-constexpr int most_repetitions = 100;
+constexpr int max_repetitions = 100;
 constexpr std::size_t streams_of_a_gpu = 2;
 
 Address address_of(const void* at) { return reinterpret_cast<Address>(at); }
@@ -222,7 +222,7 @@ void CudaCopier::require_possible(const TimedCopy& copy) const {
   require(copy.from == copy.issuer || copy.to == copy.issuer, "a copy is issued by one of its ends");
   require(copy.bytes.count > 0 && copy.bytes.count % 512 == 0 && copy.bytes <= largest_copy_,
           "a copy is of a multiple of 512 bytes that there is room for");
-  require(copy.repetitions > 0 && copy.repetitions <= most_repetitions, "a copy is repeated 1 to 100 times");
+  require(copy.repetitions > 0 && copy.repetitions <= max_repetitions, "a copy is repeated 1 to 100 times");
   const int other = copy.from == copy.issuer ? copy.to : copy.from;
   require(other == host_end || reaches(copy.issuer, other), "a GPU copies where it reaches");
 }

@@ -120,7 +120,7 @@ Kernel kernel_of(DType queries, DType keys, DType out_dtype) {
 }
 
 /// Returns the largest number of keys whose weights fit into shared memory.
-std::int64_t most_keys() {
+std::int64_t max_keys() {
   int device = 0;
   int bytes = 0;
   require(cudaGetDevice(&device), "cudaGetDevice");
@@ -134,7 +134,7 @@ std::int64_t most_keys() {
 void launch_exact_attention(cudaStream_t stream, const AttentionCall& call) {
   const AttentionLayout& layout = call.layout;
   const std::int64_t keys = groups_of(call.keys.rows, layout.batch);
-  require(keys <= most_keys(), "exact attention supports few keys; use fewer, or blocked GEMMs");
+  require(keys <= max_keys(), "exact attention supports few keys; use fewer, or blocked GEMMs");
   const auto room = static_cast<int>(std::max<std::int64_t>(keys, 1) * static_cast<std::int64_t>(sizeof(double)));
   for (const AttentionCall::Part& part : call.parts) {
     const std::int64_t blocks = part.queries.columns / layout.qkv;
@@ -146,7 +146,7 @@ void launch_exact_attention(cudaStream_t stream, const AttentionCall& call) {
     if (part.queries.rows == 0) {
       continue;
     }
-    require(part.queries.rows <= most_blocks_along_x && heads <= most_blocks_along_y,
+    require(part.queries.rows <= max_blocks_along_x && heads <= max_blocks_along_y,
             "exact attention supports fewer than 2^31 queries and at most 65,535 heads");
     const dim3 grid(static_cast<unsigned>(part.queries.rows), static_cast<unsigned>(heads));
     const Kernel kernel = kernel_of(part.queries.dtype, call.keys.dtype, part.out.dtype);

@@ -108,7 +108,7 @@ void launch_exact_product(cudaStream_t stream, const ProductCall& call) {
                         .accumulate = call.accumulate};
   const std::int64_t tall = groups_of(of.rows, tile);
   const std::int64_t wide = groups_of(of.columns, tile);
-  require(tall <= most_blocks_along_y && wide <= most_blocks_along_x,
+  require(tall <= max_blocks_along_y && wide <= max_blocks_along_x,
           "an exact product has at most 4 million rows, and 2^37 columns");
   if (of.rows == 0 || of.columns == 0) {
     return;

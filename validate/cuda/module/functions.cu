@@ -13,7 +13,7 @@ namespace {
 
 constexpr int threads = 256;
 /// Enough blocks to fill any GPU; each block continues until all elements are done.
-constexpr std::int64_t most_blocks = 4096;
+constexpr std::int64_t max_blocks = 4096;
 
 enum class Rule : std::uint8_t {
   sum,          // sums all inputs, each rounded to the wire first
@@ -29,7 +29,7 @@ enum class Rule : std::uint8_t {
 };
 
 struct Elementwise {
-  View inputs[most_terms];
+  View inputs[max_terms];
   View out;
   int terms = 0;
   bool aligned = false;
@@ -328,7 +328,7 @@ std::size_t fewest_inputs(Function function) { return function == Function::add 
 
 void require_inputs(const FunctionCall& call) {
   require(call.inputs.size() >= fewest_inputs(call.function), "a function lacks an input");
-  require(call.inputs.size() <= most_terms, "an add has at most 64 terms");
+  require(call.inputs.size() <= max_terms, "an add has at most 64 terms");
   const std::int64_t columns = call.function == Function::swiglu ? 2 * call.out.columns : call.out.columns;
   for (const Panel& input : call.inputs) {
     require(input.rows == call.out.rows && input.columns == columns, "the inputs of a function fit its output");
@@ -340,7 +340,7 @@ void require_inputs(const FunctionCall& call) {
 void launch_norm(cudaStream_t stream, const FunctionCall& call) {
   const Panel& in = call.inputs.front();
   const Norm of{view_of(in), view_of(call.out), all_aligned(call), call.out.rows, call.out.columns};
-  const auto blocks = static_cast<unsigned>(std::min(of.rows, most_blocks));
+  const auto blocks = static_cast<unsigned>(std::min(of.rows, max_blocks));
   launch("norm", norm_kernel(call), {blocks, threads, stream}, of);
   require(cudaGetLastError(), "a norm kernel");
 }
@@ -367,7 +367,7 @@ void launch_function(cudaStream_t stream, const FunctionCall& call) {
                  .block = Divisor(std::max<std::int64_t>(call.block, 1))};
   std::transform(call.inputs.begin(), call.inputs.end(), of.inputs, view_of);
   launch("elementwise", kernel_of(rule_of(call), dtypes_of(call)),
-         {grid_of(of.tiles, threads, most_blocks), threads, stream}, of);
+         {grid_of(of.tiles, threads, max_blocks), threads, stream}, of);
   require(cudaGetLastError(), "a function kernel");
 }
 

@@ -13,8 +13,8 @@
 namespace commfuse::validate {
 
 /// Largest number of blocks in a grid, along x and along y.
-inline constexpr std::int64_t most_blocks_along_x = (std::int64_t{1} << 31) - 1;
-inline constexpr std::int64_t most_blocks_along_y = 65535;
+inline constexpr std::int64_t max_blocks_along_x = (std::int64_t{1} << 31) - 1;
+inline constexpr std::int64_t max_blocks_along_y = 65535;
 
 /// Sums every element over k in ascending order, each product and each sum rounded to fp32: the bits of the
 /// interpreter.
@@ -23,7 +23,7 @@ void launch_exact_product(cudaStream_t stream, const ProductCall& call);
 /// Computes element by element, and norms by row, in double where the reference uses double, rounded once.
 void launch_function(cudaStream_t stream, const FunctionCall& call);
 /// Largest number of terms of an add.
-inline constexpr std::size_t most_terms = 64;
+inline constexpr std::size_t max_terms = 64;
 
 /// Computes in double, every sum in ascending order, as attention.cpp does.
 void launch_exact_attention(cudaStream_t stream, const AttentionCall& call);

@@ -18,7 +18,7 @@ namespace {
 constexpr unsigned threads = 512;
 /// Loads in flight per thread: 512 threads with 4 x 16 bytes keep one multiprocessor's share of a fast link busy.
 constexpr unsigned at_once = 4;
-constexpr std::size_t most_pieces = 32;  // pieces of a launch, which passes their table as an argument
+constexpr std::size_t max_pieces = 32;  // pieces of a launch, which passes their table as an argument
 
 /// A rectangle of units of memory, or of elements that change their dtype.
 struct Piece {
@@ -32,7 +32,7 @@ struct Piece {
 };
 
 struct Batch {
-  Piece pieces[most_pieces];
+  Piece pieces[max_pieces];
   int count = 0;
   DType wire = DType::bf16;
   std::int64_t* clock = nullptr;
@@ -248,14 +248,14 @@ Kernel kernel_of(std::span<const Piece> pieces) {
 bool moves_bytes(const MoveCall::Part& part, DType wire) { return part.from.dtype == wire && part.to.dtype == wire; }
 
 void launch_move(cudaStream_t stream, const MoveCall& call, int ctas, std::int64_t* clock) {
-  require(ctas > 0 && ctas <= most_blocks_along_y,
+  require(ctas > 0 && ctas <= max_blocks_along_y,
           "a move has 1 to 65535 CTAs");  // 32-bit row counters run past the last row
   const std::vector<Piece> pieces = pieces_of(call);
   const std::int64_t hold = hold_of(call);
-  const std::size_t launches = std::max<std::size_t>((pieces.size() + most_pieces - 1) / most_pieces, 1);
+  const std::size_t launches = std::max<std::size_t>((pieces.size() + max_pieces - 1) / max_pieces, 1);
   for (std::size_t i = 0; i < launches; ++i) {
-    const auto table = std::span(pieces).subspan(std::min(i * most_pieces, pieces.size()));
-    Batch batch{.count = static_cast<int>(std::min(table.size(), most_pieces)),
+    const auto table = std::span(pieces).subspan(std::min(i * max_pieces, pieces.size()));
+    Batch batch{.count = static_cast<int>(std::min(table.size(), max_pieces)),
                 .wire = call.wire,
                 .clock = clock,
                 .notes_start = hold >= 0 && i == 0 && launches > 1,

@@ -111,8 +111,8 @@ ncclConfig_t config_of(const NetworkOptions& options, [[maybe_unused]] const Ncc
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = blocking == Blocking::yes ? 1 : 0;
   config.splitShare = 0;  // with shared resources, lanes would wait for each other; the default is the parent's value
-  if (options.most_ctas > 0) {
-    config.maxCTAs = options.most_ctas;
+  if (options.max_ctas > 0) {
+    config.maxCTAs = options.max_ctas;
   }
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 27, 0)
   if (has(versions, options.cta_policy == 2 ? NcclFeature::zero_cta_policy : NcclFeature::cta_policy)) {

@@ -255,12 +255,12 @@ inline Tiles tiles_of(std::int64_t rows, std::int64_t columns, std::uint32_t thr
   return tiles;
 }
 
-/// Returns a grid with an eight for every thread, but with no more than `most_blocks` blocks.
-inline dim3 grid_of(const Tiles& tiles, std::uint32_t threads, std::int64_t most_blocks) {
+/// Returns a grid with an eight for every thread, but with no more than `max_blocks` blocks.
+inline dim3 grid_of(const Tiles& tiles, std::uint32_t threads, std::int64_t max_blocks) {
   const std::int64_t wide = groups_of(tiles.across, std::int64_t{1} << tiles.bits);
   const std::int64_t tall = groups_of(tiles.rows, threads >> tiles.bits);
-  const std::int64_t x = wide < most_blocks ? wide : most_blocks;
-  const std::int64_t left = most_blocks / x < most_blocks_along_y ? most_blocks / x : most_blocks_along_y;
+  const std::int64_t x = wide < max_blocks ? wide : max_blocks;
+  const std::int64_t left = max_blocks / x < max_blocks_along_y ? max_blocks / x : max_blocks_along_y;
   return {static_cast<unsigned>(x), static_cast<unsigned>(tall < left ? tall : left), 1};
 }
 

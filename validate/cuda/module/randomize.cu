@@ -9,7 +9,7 @@ namespace commfuse::validate {
 namespace {
 
 constexpr int threads = 256;
-constexpr std::int64_t most_blocks = 4096;
+constexpr std::int64_t max_blocks = 4096;
 
 /// The finaliser of SplitMix64 (Steele, Lea and Flood 2014), equal to that of Random on the host.
 __device__ std::uint64_t mixed(std::uint64_t z) {
@@ -43,7 +43,7 @@ void launch_randomize(cudaStream_t stream, const Panel& panel, std::uint64_t see
   }
   const auto kernel = with_known(panel.dtype, [](auto out) -> Kernel { return randomize<decltype(out)>; });
   const Tiles tiles = tiles_of(panel.rows, panel.columns, threads);
-  launch("randomize", kernel, {grid_of(tiles, threads, most_blocks), threads, stream}, view_of(panel), tiles,
+  launch("randomize", kernel, {grid_of(tiles, threads, max_blocks), threads, stream}, view_of(panel), tiles,
          is_aligned(panel), seed);
   require(cudaGetLastError(), "a kernel that fills memory");
 }

@@ -10,10 +10,10 @@ namespace commfuse::validate {
 
 namespace {
 
-constexpr unsigned most_threads = 256;
+constexpr unsigned max_threads = 256;
 constexpr unsigned warp = 32;
 /// Largest number of eights of scores that one thread keeps: rows of up to 8,192 keys are read only once.
-constexpr int most_kept = 4;
+constexpr int max_kept = 4;
 
 struct Largest {
   static constexpr float none = -INFINITY;
@@ -27,7 +27,7 @@ struct Sum {
 /// Combines the values of all threads, for all threads, always in the same order.
 template <class Combine>
 __device__ float over_block(float value, const Combine& combine) {
-  __shared__ float warps[most_threads / warp];
+  __shared__ float warps[max_threads / warp];
   for (int half = warp / 2; half > 0; half /= 2) {
     value = combine(value, __shfl_xor_sync(0xffffffffU, value, half));
   }
@@ -161,7 +161,7 @@ __device__ void read_row_twice(const Row& row) {
 
 /// kept: number of eights that a thread keeps; 0: it keeps none.
 template <class Out, int kept>
-__global__ void __launch_bounds__(most_threads) softmax(SoftmaxCall of, bool aligned) {
+__global__ void __launch_bounds__(max_threads) softmax(SoftmaxCall of, bool aligned) {
   const std::int64_t position = of.first_position + blockIdx.x;
   const std::int64_t seen = of.causal ? min(of.keys, position + 1) : of.keys;
   const Row row{.scores = {reinterpret_cast<Address>(of.scores), of.stride, DType::fp32},
@@ -181,11 +181,11 @@ using Kernel = void (*)(SoftmaxCall, bool);
 
 template <class Out>
 Kernel kernel_for(std::int64_t eights) {
-  switch (groups_of(eights, most_threads)) {
+  switch (groups_of(eights, max_threads)) {
     case 1: return softmax<Out, 1>;
     case 2: return softmax<Out, 2>;
     case 3:
-    case 4: return softmax<Out, most_kept>;
+    case 4: return softmax<Out, max_kept>;
     default: return softmax<Out, 0>;
   }
 }
@@ -195,7 +195,7 @@ Kernel kernel_for(std::int64_t eights) {
 void launch_softmax(cudaStream_t stream, const SoftmaxCall& call) {
   constexpr std::int64_t largest = std::int64_t{1} << 30;
   require(call.keys <= call.stride && call.stride <= largest, "a row of scores has at most 2^30 keys");
-  require(call.queries <= most_blocks_along_x && call.heads <= most_blocks_along_y,
+  require(call.queries <= max_blocks_along_x && call.heads <= max_blocks_along_y,
           "a softmax has fewer than 2^31 queries, and at most 65535 heads");
   if (call.queries == 0 || call.heads == 0) {
     return;
@@ -203,7 +203,7 @@ void launch_softmax(cudaStream_t stream, const SoftmaxCall& call) {
   const dim3 grid(static_cast<unsigned>(call.queries), static_cast<unsigned>(call.heads));
   const std::int64_t eights = groups_of(call.stride, Eight::size);
   unsigned threads = warp;
-  while (threads < most_threads && threads < eights) {
+  while (threads < max_threads && threads < eights) {
     threads *= 2;
   }
   const auto at = reinterpret_cast<Address>(call.scores) | reinterpret_cast<Address>(call.weights);

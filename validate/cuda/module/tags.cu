@@ -11,7 +11,7 @@ namespace commfuse::validate {
 namespace {
 
 constexpr int threads = 256;
-constexpr std::int64_t most_blocks = 4096;
+constexpr std::int64_t max_blocks = 4096;
 
 struct Tags {
   View panel;
@@ -145,7 +145,7 @@ void launch_tags(cudaStream_t stream, const TagCall& call) {
   }
   const Tags of = tags_of(call);
   const auto kernel = with_known(call.panel.dtype, [](auto dtype) -> FillKernel { return fill_tags<decltype(dtype)>; });
-  launch("fill_tags", kernel, {grid_of(of.tiles, threads, most_blocks), threads, stream}, of);
+  launch("fill_tags", kernel, {grid_of(of.tiles, threads, max_blocks), threads, stream}, of);
   require(cudaGetLastError(), "a tag kernel");
 }
 
@@ -156,7 +156,7 @@ void launch_count_of_wrong_tags(cudaStream_t stream, const TagCall& call, unsign
   const Tags of = tags_of(call);
   const auto kernel =
       with_known(call.panel.dtype, [](auto dtype) -> CountKernel { return count_wrong_tags<decltype(dtype)>; });
-  launch("count_wrong_tags", kernel, {grid_of(of.tiles, threads, most_blocks), threads, stream}, of, count);
+  launch("count_wrong_tags", kernel, {grid_of(of.tiles, threads, max_blocks), threads, stream}, of, count);
   require(cudaGetLastError(), "a count of tags");
 }
 

@@ -116,10 +116,10 @@ class CuptiTracer final : public Tracer {
 // CUPTI's callbacks have no owner, and a process has only one CUPTI.
 CuptiTracer* current = nullptr;
 
-void CUPTIAPI give_buffer(std::uint8_t** buffer, std::size_t* bytes, std::size_t* most_records) {
+void CUPTIAPI give_buffer(std::uint8_t** buffer, std::size_t* bytes, std::size_t* max_records) {
   *buffer = new std::uint8_t[buffer_bytes];
   *bytes = buffer_bytes;
-  *most_records = 0;
+  *max_records = 0;
 }
 
 void CUPTIAPI take_buffer(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size_t, std::size_t valid_bytes) {

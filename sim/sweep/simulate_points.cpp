@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/sweep/play_sweep.h"
+#include "sim/sweep/simulate_points.h"
 
 #include <tbb/enumerable_thread_specific.h>
 #include <tbb/global_control.h>
@@ -24,42 +24,42 @@ namespace {
 constexpr std::size_t least_chunks = 256;
 constexpr std::size_t chunks_a_thread = 4;
 /// Small enough that the rows of a chunk are still in the thread's cache when it writes them.
-constexpr std::size_t most_in_a_chunk = 32;
+constexpr std::size_t max_in_a_chunk = 32;
 
 bool is_set(const std::atomic<bool>* flag) { return flag != nullptr && flag->load(std::memory_order_relaxed); }
 
 struct Worker;
 
-struct PlayedPoints {
+struct SimulatedPoints {
   std::vector<StoredPoint> points;
   Worker* by = nullptr;
 };
 
-using Chunk = std::unique_ptr<PlayedPoints>;
+using Chunk = std::unique_ptr<SimulatedPoints>;
 
 /// Chunks between two stages, which hand over pointers: this object still owns them if a stage throws.
 class OnTheWay {
  public:
-  PlayedPoints* add(Chunk chunk) {
+  SimulatedPoints* add(Chunk chunk) {
     const std::scoped_lock lock(mutex_);
-    PlayedPoints* place = chunk.get();
+    SimulatedPoints* place = chunk.get();
     chunks_.emplace(place, std::move(chunk));
     return place;
   }
-  Chunk take(PlayedPoints* place) {
+  Chunk take(SimulatedPoints* place) {
     const std::scoped_lock lock(mutex_);
     return std::move(chunks_.extract(place).mapped());
   }
 
  private:
   std::mutex mutex_;
-  std::unordered_map<PlayedPoints*, Chunk> chunks_;
+  std::unordered_map<SimulatedPoints*, Chunk> chunks_;
 };
 
 /// One thread's points. Chunks that others have written come back to it and are freed there: freeing memory of another
 /// thread makes the two wait for each other.
 struct Worker {
-  Worker(const PointList& list, PlayPoint play_point) : cursor(list), play(std::move(play_point)) {}
+  Worker(const PointList& list, SimulatePoint simulate_point) : cursor(list), simulate(std::move(simulate_point)) {}
 
   void give_back(Chunk chunk) {
     const std::scoped_lock lock(mutex);
@@ -72,14 +72,14 @@ struct Worker {
   }
 
   PointCursor cursor;
-  PlayPoint play;
+  SimulatePoint simulate;
   std::mutex mutex;
   std::vector<Chunk> written;
 };
 
 }  // namespace
 
-PlayPoint Players::player() {
+SimulatePoint SimulatorFactory::make() {
   if (kind_ == StoreKind::layers) {
     return [runner = std::make_shared<PointRunner>(library_, structures_)](const Settings& settings) {
       std::vector<StoreRow> rows;
@@ -102,26 +102,26 @@ int usable_threads() {
   return static_cast<int>(tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism));
 }
 
-void play_points(const PointList& list, const std::vector<std::size_t>& points, Players& players, const TakePoint& take,
-                 const SweepOptions& options) {
+void simulate_points(const PointList& list, const std::vector<std::size_t>& points, SimulatorFactory& factory,
+                     const TakePoint& take, const SweepOptions& options) {
   const auto threads = static_cast<std::size_t>(options.threads > 0 ? options.threads : usable_threads());
   const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, threads);
-  const std::size_t chunk = std::clamp<std::size_t>(points.size() / (threads * 16), 1, most_in_a_chunk);
-  tbb::enumerable_thread_specific<Worker> workers([&] { return Worker(list, players.player()); });
+  const std::size_t chunk = std::clamp<std::size_t>(points.size() / (threads * 16), 1, max_in_a_chunk);
+  tbb::enumerable_thread_specific<Worker> workers([&] { return Worker(list, factory.make()); });
   std::size_t next = 0;
   OnTheWay on_the_way;
-  const auto begin = [&](tbb::flow_control& control) -> PlayedPoints* {
+  const auto begin = [&](tbb::flow_control& control) -> SimulatedPoints* {
     if (next == points.size() || is_set(options.stop)) {
       control.stop();
       return nullptr;
     }
-    auto begun = std::make_unique<PlayedPoints>();
+    auto begun = std::make_unique<SimulatedPoints>();
     for (const std::size_t end = std::min(next + chunk, points.size()); next < end; ++next) {
       begun->points.push_back({.point = points[next]});
     }
     return on_the_way.add(std::move(begun));
   };
-  const auto play = [&](PlayedPoints* chunk_of_points) {
+  const auto simulate = [&](SimulatedPoints* chunk_of_points) {
     Worker& worker = workers.local();
     worker.free_written();
     chunk_of_points->by = &worker;
@@ -131,33 +131,33 @@ void play_points(const PointList& list, const std::vector<std::size_t>& points, 
         of_chunk.resize(static_cast<std::size_t>(&point - of_chunk.data()));
         break;
       }
-      point.rows = worker.play(worker.cursor.at(point.point));
+      point.rows = worker.simulate(worker.cursor.at(point.point));
     }
     return chunk_of_points;
   };
-  const auto end = [&](PlayedPoints* place) {
-    Chunk played = on_the_way.take(place);
-    for (const StoredPoint& point : played->points) {
+  const auto end = [&](SimulatedPoints* place) {
+    Chunk simulated = on_the_way.take(place);
+    for (const StoredPoint& point : simulated->points) {
       take(point);
     }
-    Worker& worker = *played->by;
-    worker.give_back(std::move(played));
+    Worker& worker = *simulated->by;
+    worker.give_back(std::move(simulated));
   };
   Handover before;
   Handover beginning;
   Handover begun;
-  Handover played;
+  Handover simulated;
   Handover ending;
   Handover after;
   before.give();
   tbb::parallel_pipeline(std::max(threads * chunks_a_thread, least_chunks),
-                         tbb::make_filter<void, PlayedPoints*>(tbb::filter_mode::serial_in_order,
-                                                               marked({&before, &beginning, &begun}, begin)) &
-                             tbb::make_filter<PlayedPoints*, PlayedPoints*>(tbb::filter_mode::parallel,
-                                                                            marked({&begun, nullptr, &played}, play)) &
-                             tbb::make_filter<PlayedPoints*, void>(tbb::filter_mode::serial_in_order,
-                                                                   marked({&played, &ending, &after}, end)));
-  for (Handover* handover : {&beginning, &begun, &played, &after}) {
+                         tbb::make_filter<void, SimulatedPoints*>(tbb::filter_mode::serial_in_order,
+                                                                  marked({&before, &beginning, &begun}, begin)) &
+                             tbb::make_filter<SimulatedPoints*, SimulatedPoints*>(
+                                 tbb::filter_mode::parallel, marked({&begun, nullptr, &simulated}, simulate)) &
+                             tbb::make_filter<SimulatedPoints*, void>(tbb::filter_mode::serial_in_order,
+                                                                      marked({&simulated, &ending, &after}, end)));
+  for (Handover* handover : {&beginning, &begun, &simulated, &after}) {
     handover->take();
   }
 }

@@ -96,28 +96,28 @@ inline Costs costs_of(const Program& program, const ShardCosts& costs) {
 }
 
 /// A program that has run, with all its results.
-struct Played {
+struct Simulated {
   std::shared_ptr<const Program> program;
   Costs costs;
   Recorder recorder{Recorder::Keep::timeline};
 
-  Played(Program made, const OpCosts& op_costs) : Played(std::move(made), op_costs, nullptr) {}
-  Played(Program made, const ShardCosts& shard_costs)
+  Simulated(Program made, const OpCosts& op_costs) : Simulated(std::move(made), op_costs, nullptr) {}
+  Simulated(Program made, const ShardCosts& shard_costs)
       : program(std::make_shared<const Program>(std::move(made))), costs(costs_of(*program, shard_costs)) {
     Engine{}.run(plan_of(lower(program)), costs, recorder);
   }
 
   /// Runs the program. `change` may set individual costs before the run.
-  Played(Program made, const OpCosts& op_costs, void (*change)(Costs&))
+  Simulated(Program made, const OpCosts& op_costs, void (*change)(Costs&))
       : program(std::make_shared<const Program>(std::move(made))), costs(costs_of(*program, op_costs)) {
     if (change != nullptr) {
       change(costs);
     }
-    play();
+    run();
   }
 
   /// Runs again, after `costs` were changed.
-  void play() { Engine{}.run(plan_of(lower(program)), costs, recorder); }
+  void run() { Engine{}.run(plan_of(lower(program)), costs, recorder); }
 
   [[nodiscard]] Duration makespan() const { return recorder.makespan().time_since_epoch(); }
   [[nodiscard]] Breakdown breakdown() const { return analyse(*program, costs, recorder).critical; }

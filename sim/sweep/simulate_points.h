@@ -17,14 +17,14 @@
 namespace commfuse {
 
 /// Returns the rows of a point; a pure function of the settings. Used by one thread.
-using PlayPoint = std::function<std::vector<StoreRow>(const Settings&)>;
+using SimulatePoint = std::function<std::vector<StoreRow>(const Settings&)>;
 
 /// Makes the functions that run points, one per thread. The library and this object must outlive them.
-class Players {
+class SimulatorFactory {
  public:
-  Players(const Library& library, StoreKind kind) : library_(library), kind_(kind) {}
+  SimulatorFactory(const Library& library, StoreKind kind) : library_(library), kind_(kind) {}
   [[nodiscard]] StoreKind kind() const { return kind_; }
-  PlayPoint player();
+  SimulatePoint make();
 
  private:
   const Library& library_;
@@ -42,8 +42,8 @@ struct SweepOptions {
 };
 
 /// Calls `take` for each of `points`, in their order, whatever the threads. Rethrows what `take` throws.
-void play_points(const PointList& list, const std::vector<std::size_t>& points, Players& players, const TakePoint& take,
-                 const SweepOptions& options);
+void simulate_points(const PointList& list, const std::vector<std::size_t>& points, SimulatorFactory& factory,
+                     const TakePoint& take, const SweepOptions& options);
 
 /// Returns the number of threads that SweepOptions::threads = 0 selects.
 int usable_threads();
