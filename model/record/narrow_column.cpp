@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <iterator>
+#include <utility>
 
 namespace commfuse {
 
@@ -24,6 +26,25 @@ std::int64_t NarrowColumn::Block::at(std::size_t place) const {
   std::memcpy(&more, rest.data() + place * width, sizeof(more));
   more &= ~std::uint64_t{0} >> (64 - 8 * width);
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(least) + more);
+}
+
+void NarrowColumn::append(NarrowColumn&& other) {
+  NarrowColumn from = std::move(other);
+  other = {};
+  if (open_.empty()) {
+    blocks_.insert(blocks_.end(), std::make_move_iterator(from.blocks_.begin()),
+                   std::make_move_iterator(from.blocks_.end()));
+    open_ = std::move(from.open_);
+    return;
+  }
+  for (const Block& block : from.blocks_) {
+    for (std::size_t place = 0; place < block_size; ++place) {
+      push_back(block.at(place));
+    }
+  }
+  for (const std::int64_t value : from.open_) {
+    push_back(value);
+  }
 }
 
 bool NarrowColumn::is_constant() const {
@@ -52,17 +73,34 @@ void NarrowColumn::close_block() {
   open_.clear();
 }
 
+std::int64_t WordColumn::number_of(const std::string& word) {
+  const auto known = known_.find(word);
+  if (known != known_.end()) {
+    return known->second;
+  }
+  const auto number = static_cast<std::int64_t>(words_.size());
+  known_.emplace(words_.emplace_back(word), number);
+  return number;
+}
+
 void WordColumn::push_back(const std::string& word) {
   if (last_ < 0 || words_[static_cast<std::size_t>(last_)] != word) {
-    const auto known = known_.find(word);
-    if (known == known_.end()) {
-      last_ = static_cast<std::int64_t>(words_.size());
-      known_.emplace(words_.emplace_back(word), last_);
-    } else {
-      last_ = known->second;
-    }
+    last_ = number_of(word);
   }
   numbers_.push_back(last_);
+}
+
+void WordColumn::append(WordColumn&& other) {
+  const WordColumn from = std::move(other);
+  other = {};
+  std::vector<std::int64_t> numbers;
+  for (const std::string& word : from.words_) {
+    numbers.push_back(number_of(word));
+  }
+  for (std::size_t place = 0; place < from.numbers_.size(); ++place) {
+    last_ = numbers[static_cast<std::size_t>(from.numbers_[place])];
+    numbers_.push_back(last_);
+  }
 }
 
 }  // namespace commfuse

@@ -22,6 +22,8 @@ class NarrowColumn {
       close_block();
     }
   }
+  /// Moves all values of another column to the end of this column.
+  void append(NarrowColumn&& other);
   [[nodiscard]] std::int64_t operator[](std::size_t place) const {
     const std::size_t block = place / block_size;
     return block < blocks_.size() ? blocks_[block].at(place % block_size) : open_[place % block_size];
@@ -50,12 +52,17 @@ class NarrowColumn {
 class WordColumn {
  public:
   void push_back(const std::string& word);
+  /// Moves all texts of another column, which may number them in another way, to the end of this column.
+  void append(WordColumn&& other);
   [[nodiscard]] const std::string& operator[](std::size_t place) const {
     return words_[static_cast<std::size_t>(numbers_[place])];
   }
   [[nodiscard]] const NarrowColumn& numbers() const { return numbers_; }
 
  private:
+  /// Returns the number of a text, which it adds if it is new.
+  std::int64_t number_of(const std::string& word);
+
   std::deque<std::string> words_;  // a deque, because its elements keep their addresses
   std::unordered_map<std::string_view, std::int64_t> known_;
   NarrowColumn numbers_;

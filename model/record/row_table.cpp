@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 #include <limits>
 #include <numeric>
 #include <optional>
@@ -123,6 +124,19 @@ struct Read {
   std::size_t place;
 };
 
+/// The columns of for_each_member(), in its order.
+struct AllColumns {
+  explicit AllColumns(RowColumns& columns) {
+    ResultRow unused;
+    for_each_member(columns, unused, [&](auto& column, const auto& /*member*/) { add(column); });
+  }
+  void add(WordColumn& column) { words.push_back(&column); }
+  void add(NarrowColumn& column) { numbers.push_back(&column); }
+
+  std::vector<WordColumn*> words;
+  std::vector<NarrowColumn*> numbers;
+};
+
 std::vector<bool> flags_of(OptionSet relevant) {
   std::vector<bool> flags;
   for (const Option option : all_options()) {
@@ -186,18 +200,49 @@ void RowTable::push_back(const ResultRow& row) {
   if (is_like_last) {
     columns_.options.push_back(columns_.options[size_ - 1]);
   } else {
-    const auto [known, is_new] = known_options_.try_emplace(Schedule{row.options, flags_of(row.relevant)},
-                                                            static_cast<std::int64_t>(options_.size()));
-    if (is_new) {
-      options_.emplace_back(row.options, row.relevant);
-    }
-    columns_.options.push_back(known->second);
+    columns_.options.push_back(number_of(row.options, row.relevant));
   }
   columns_.tails.push_back(row.tails ? static_cast<std::int64_t>(tails_.size()) : no_number);
   if (row.tails) {
     tails_.push_back(*row.tails);
   }
   ++size_;
+}
+
+std::int64_t RowTable::number_of(const StrategyOptions& options, OptionSet relevant) {
+  const auto [known, is_new] =
+      known_options_.try_emplace(Schedule{options, flags_of(relevant)}, static_cast<std::int64_t>(options_.size()));
+  if (is_new) {
+    options_.emplace_back(options, relevant);
+  }
+  return known->second;
+}
+
+void RowTable::append(RowTable&& other) {
+  check(order_.empty() && other.order_.empty(), "tables are joined before they are ordered");
+  check(other.size_ < std::numeric_limits<std::uint32_t>::max() - size_, "a table has fewer than 2^32 rows");
+  const AllColumns from(other.columns_);
+  const AllColumns to(columns_);
+  for (std::size_t i = 0; i < to.words.size(); ++i) {
+    to.words[i]->append(std::move(*from.words[i]));
+  }
+  for (std::size_t i = 0; i < to.numbers.size(); ++i) {
+    to.numbers[i]->append(std::move(*from.numbers[i]));
+  }
+  std::vector<std::int64_t> numbers;
+  for (const auto& [options, relevant] : other.options_) {
+    numbers.push_back(number_of(options, relevant));
+  }
+  const auto tails_before = static_cast<std::int64_t>(tails_.size());
+  for (std::size_t row = 0; row < other.size_; ++row) {
+    columns_.options.push_back(numbers[static_cast<std::size_t>(other.columns_.options[row])]);
+    const std::int64_t number = other.columns_.tails[row];
+    columns_.tails.push_back(number == no_number ? no_number : tails_before + number);
+  }
+  tails_.insert(tails_.end(), std::make_move_iterator(other.tails_.begin()),
+                std::make_move_iterator(other.tails_.end()));
+  size_ += other.size_;
+  other = RowTable();
 }
 
 void RowTable::read(std::size_t row, ResultRow& into) const {
@@ -269,10 +314,23 @@ RowTable::Groups RowTable::groups(const Columns& columns) const {
 }
 
 RowTable::Groups RowTable::runs(const Columns& columns) const {
-  const Groups groups = this->groups(columns);
+  std::vector<bool> is_first(size_, false);
+  for (const NarrowColumn* column : columns) {
+    if (column->is_constant()) {
+      continue;
+    }
+    std::int64_t last = size_ == 0 ? 0 : (*column)[place_of(0)];
+    for (std::size_t row = 1; row < size_; ++row) {
+      const std::int64_t value = (*column)[place_of(row)];
+      if (value != last) {
+        is_first[row] = true;
+        last = value;
+      }
+    }
+  }
   Groups begins;
   for (std::size_t row = 0; row < size_; ++row) {
-    if (row == 0 || groups[row] != groups[row - 1]) {
+    if (row == 0 || is_first[row]) {
       begins.push_back(static_cast<std::uint32_t>(row));
     }
   }

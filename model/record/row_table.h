@@ -63,6 +63,8 @@ class RowTable {
 
   /// Appends a row. Requires that the table was not ordered before.
   void push_back(const ResultRow& row);
+  /// Moves all rows of another table to the end of this table. Requires that neither table was ordered before.
+  void append(RowTable&& other);
   [[nodiscard]] std::size_t size() const { return size_; }
   [[nodiscard]] bool empty() const { return size_ == 0; }
 
@@ -96,6 +98,8 @@ class RowTable {
 
  private:
   void order_by(const Groups& groups);
+  /// Returns the number of a schedule's options in `options_`, which it adds if they are new.
+  std::int64_t number_of(const StrategyOptions& options, OptionSet relevant);
 
   using Schedule = std::pair<StrategyOptions, std::vector<bool>>;  ///< options, and which of them are relevant
 

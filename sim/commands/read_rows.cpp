@@ -4,14 +4,17 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "model/config_error.h"
 #include "reports/atomic_file.h"
 #include "sim/commands/sweep_folder.h"
+#include "sim/parallel/parallel.h"
 #include "sim/sweep/result_store.h"
 #include "sim/sweep/rows_of_json.h"
 
@@ -36,18 +39,50 @@ std::string title_in(const std::string& settings) {
   return title;
 }
 
+/// Rows of a part of a store.
+struct PartOfRows {
+  RowTable rows;
+  std::vector<StepRow> models;
+};
+
+PartOfRows rows_of_part(StoreReader& store, const StorePart& part) {
+  PartOfRows read;
+  LayerRowReader reader;
+  const std::string name = store.path().string();
+  const bool is_of_layers = store.identity().kind == StoreKind::layers;
+  store.restrict_to(part);
+  while (store.next_point([&](std::size_t, const StoreRow& row) {
+    is_of_layers ? read.rows.push_back(reader.read(row, name)) : read.models.push_back(model_row(row, name));
+  })) {
+  }
+  return read;
+}
+
+/// Reads a store on all cores. `store` keeps other processes from writing to it until all parts are read.
+std::vector<PartOfRows> read_parts(StoreReader& store) {
+  const std::vector<StorePart> parts = store.parts(threads_at_most());
+  std::vector<PartOfRows> read(parts.size());
+  for_each_index_to_the_end(parts.size(), [&](std::size_t i) {
+    if (i == 0) {
+      read[i] = rows_of_part(store, parts[i]);
+    } else {
+      StoreReader other(store.path());
+      read[i] = rows_of_part(other, parts[i]);
+    }
+  });
+  return read;
+}
+
 ReadRows rows_of_store(const fs::path& path) {
   StoreReader store(path);
   ReadRows read{.rows = {},
                 .title = title_in(store.identity().settings),
                 .command = fmt::format(
                     "commfuse-sim sweep {} --out FOLDER\ncommfuse-sim report FOLDER --out report.html", settings_file)};
-  LayerRowReader reader;
-  const std::string name = path.string();
-  const bool is_of_layers = store.identity().kind == StoreKind::layers;
-  while (store.next_point([&](std::size_t, const StoreRow& row) {
-    is_of_layers ? read.rows.push_back(reader.read(row, name)) : read.models.push_back(model_row(row, name));
-  })) {
+  for (PartOfRows& part : read_parts(store)) {
+    read.rows.append(std::move(part.rows));
+    read.models.insert(read.models.end(), std::make_move_iterator(part.models.begin()),
+                       std::make_move_iterator(part.models.end()));
   }
   return read;
 }

@@ -5,6 +5,10 @@
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
+#include <algorithm>
+#include <exception>
+#include <vector>
+
 #ifdef __has_feature
 #if __has_feature(thread_sanitizer)
 #define COMMFUSE_TELLS_THREADS
@@ -45,6 +49,21 @@ void for_each_index(std::size_t count, const std::function<void(std::size_t)>& b
   tbb::this_task_arena::isolate([&] {
     tbb::parallel_for(std::size_t{0}, count, marked({.from = &begun, .to = &done}, [&](std::size_t i) { body(i); }));
   });
+}
+
+void for_each_index_to_the_end(std::size_t count, const std::function<void(std::size_t)>& body) {
+  std::vector<std::exception_ptr> errors(count);
+  for_each_index(count, [&](std::size_t i) {
+    try {
+      body(i);
+    } catch (...) {
+      errors[i] = std::current_exception();
+    }
+  });
+  const auto first = std::ranges::find_if(errors, [](const std::exception_ptr& error) { return error != nullptr; });
+  if (first != errors.end()) {
+    std::rethrow_exception(*first);
+  }
 }
 
 std::size_t threads_at_most() {

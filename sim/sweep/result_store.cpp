@@ -191,7 +191,7 @@ std::string selection_of(const std::vector<HeldColumn>& columns) {
   for (const HeldColumn& column : columns) {
     sql += fmt::format(", \"{}\"", column.name);
   }
-  return sql + " FROM rows ORDER BY id";
+  return sql + " FROM rows WHERE id BETWEEN ? AND ? ORDER BY id";
 }
 
 /// Calls visit(point, whether it has a result) for each row, in order.
@@ -230,6 +230,25 @@ Database taken(const fs::path& path) {
 
 }  // namespace
 
+std::vector<StorePart> parts_of(const Database& database, std::size_t count) {
+  check(count >= 1, "rows are divided into at least one part");
+  constexpr std::int64_t least_points = 256;  // A part costs a connection and a thread.
+  const std::int64_t first = number_of(database, "SELECT min(id) FROM rows") / rows_a_point;
+  const std::int64_t points = number_of(database, "SELECT max(id) FROM rows") / rows_a_point - first + 1;
+  std::vector<StorePart> parts(1);
+  if (first < 0) {
+    return parts;  // The rows of a damaged store are refused by the reader.
+  }
+  const auto wanted = static_cast<std::int64_t>(count);
+  const std::int64_t each = std::max((points + wanted - 1) / wanted, least_points);
+  for (std::int64_t begin = each; begin < points; begin += each) {
+    const std::int64_t id = (first + begin) * rows_a_point;
+    parts.back().last = id - 1;
+    parts.push_back({.first = id});
+  }
+  return parts;
+}
+
 struct StoreReader::State {
   explicit State(const fs::path& path) : database(path, Database::Access::read) {
     database.run("BEGIN");  // one view of the store, whatever other processes write meanwhile
@@ -244,6 +263,13 @@ struct StoreReader::State {
     has_own_columns = columns == own_columns(identity.kind);
     words.emplace(database);
     rows.emplace(database, selection_of(columns));
+    start({});
+  }
+
+  void start(const StorePart& part) {
+    rows->reset();
+    rows->bind(1, part.first);
+    rows->bind(2, part.last);
     has_row = rows->step();
   }
 
@@ -387,6 +413,10 @@ void StoreReader::rewind() {
   state_->rows->reset();
   state_->has_row = state_->rows->step();
 }
+
+std::vector<StorePart> StoreReader::parts(std::size_t count) const { return parts_of(state_->database, count); }
+
+void StoreReader::restrict_to(const StorePart& part) { state_->start(part); }
 
 struct StoreWriter::State {
   State(const fs::path& path, const StoreIdentity& wanted) : database(path, Database::Access::write), identity(wanted) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -49,6 +50,16 @@ struct StoredPoint {
   std::vector<StoreRow> rows;
 };
 
+/// The rows whose numbers lie in a range.
+struct StorePart {
+  std::int64_t first = std::numeric_limits<std::int64_t>::min();
+  std::int64_t last = std::numeric_limits<std::int64_t>::max();
+};
+
+/// Divides the rows of a store, between points, into at most `count` parts of about as many points each, and into fewer
+/// parts where these would have few points. Several connections can read the parts simultaneously. Requires count >= 1.
+std::vector<StorePart> parts_of(const Database& database, std::size_t count);
+
 /// Reads points in their order. Throws DamagedDatabase where a row differs from what was written.
 class StoreReader {
  public:
@@ -75,6 +86,11 @@ class StoreReader {
   bool next_point(const std::function<void(std::size_t point, const StoreRow& row)>& take);
   /// Starts from the first point again.
   void rewind();
+
+  /// Returns parts_of() its store.
+  [[nodiscard]] std::vector<StorePart> parts(std::size_t count) const;
+  /// Starts from the first point of a part, and ends after its last point.
+  void restrict_to(const StorePart& part);
 
  private:
   struct State;

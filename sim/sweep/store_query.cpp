@@ -14,6 +14,7 @@
 #include "model/record/columns.h"
 #include "model/text/plain_text.h"
 #include "model/text/suggest.h"
+#include "sim/parallel/parallel.h"
 #include "sim/sweep/row_check.h"
 #include "sim/sweep/rows_in_memory.h"
 #include "sim/sweep/rows_of_json.h"
@@ -68,6 +69,16 @@ std::string plain(std::string_view text, const fs::path& store) {
   return std::string(text);
 }
 
+Value plain_value(const Statement& statement, int column, const fs::path& store) {
+  switch (statement.type(column)) {
+    case Statement::Type::nothing: return {};
+    case Statement::Type::whole: return statement.whole(column);
+    case Statement::Type::number: return statement.number(column);
+    case Statement::Type::text: break;
+  }
+  return plain(statement.text(column), store);
+}
+
 /// Returns the condition that excludes these strategies.
 std::string others_than(const std::vector<std::string>& strategies) {
   return strategies.empty() ? "" : fmt::format(" AND strategy NOT IN ('{}')", fmt::join(strategies, "', '"));
@@ -104,14 +115,19 @@ void append_key(const Statement& statement, int column, std::string& key) {
     key[end] = tag;
     std::memcpy(key.data() + end + 1, &bits, sizeof(bits));
   };
+  const auto append_whole = [&](std::int64_t number) {
+    // Most columns hold small numbers of texts: one byte above the letters of the other forms.
+    constexpr std::int64_t small = 128;
+    number >= 0 && number < small ? key.push_back(static_cast<char>(small + number)) : append('w', number);
+  };
   switch (statement.type(column)) {
     case Statement::Type::nothing: key += 'n'; return;
-    case Statement::Type::whole: append('w', statement.whole(column)); return;
+    case Statement::Type::whole: append_whole(statement.whole(column)); return;
     case Statement::Type::number: {
       constexpr double beyond = 9.0e18;
       const double number = statement.number(column);
       const bool is_whole = number == std::trunc(number) && std::abs(number) < beyond;
-      is_whole ? append('w', static_cast<std::int64_t>(number)) : append('d', number);
+      is_whole ? append_whole(static_cast<std::int64_t>(number)) : append('d', number);
       return;
     }
     case Statement::Type::text: append('t', statement.text(column).size()); key += statement.text(column);
@@ -128,7 +144,7 @@ class Winners {
 
   explicit Winners(bool largest) : largest_(largest) {}
 
-  /// Requires rows in ascending order of id.
+  /// Requires that each group's rows come in ascending order of id.
   void add(const std::string& group, std::int64_t id, Value by) {
     if (last_ == nullptr || group != *last_group_) {
       const auto [entry, is_new] = rows_.try_emplace(group, Row{id, by});
@@ -141,6 +157,14 @@ class Winners {
     const auto order = order_of_values(by, last_->by);
     if (largest_ ? order > 0 : order < 0) {
       *last_ = {id, std::move(by)};
+    }
+  }
+
+  /// Moves the rows that `later` keeps here. Requires that its rows have larger ids.
+  void add(Winners&& later) {
+    rows_.merge(later.rows_);
+    for (auto& [group, row] : later.rows_) {  // the groups that both have
+      add(group, row.id, std::move(row.by));
     }
   }
 
@@ -161,6 +185,18 @@ class Winners {
   Row* last_ = nullptr;
   const std::string* last_group_ = nullptr;
 };
+
+/// Adds rows of a statement with the columns id, value and `keys` columns of the group.
+void keep_winners(Statement& statement, const fs::path& store, std::size_t keys, Winners& winners) {
+  std::string group;
+  while (statement.step()) {
+    group.clear();
+    for (std::size_t i = 0; i < keys; ++i) {
+      append_key(statement, static_cast<int>(i) + 2, group);
+    }
+    winners.add(group, statement.whole(0), plain_value(statement, 1, store));
+  }
+}
 
 /// Reads "-mfu", which is mfu, largest first.
 std::pair<std::string, bool> direction_of(const std::string& word) {
@@ -314,14 +350,8 @@ std::string StoreQuery::stored_names(const std::vector<std::string>& names) cons
 }
 
 Value StoreQuery::value_in(const Statement& statement, int column, bool is_word) const {
-  switch (statement.type(column)) {
-    case Statement::Type::nothing: return {};
-    case Statement::Type::whole: break;
-    case Statement::Type::number: return statement.number(column);
-    case Statement::Type::text: return plain(statement.text(column), database_.path());
-  }
-  if (!is_word) {
-    return statement.whole(column);
+  if (!is_word || statement.type(column) != Statement::Type::whole) {
+    return plain_value(statement, column, database_.path());
   }
   const auto word = texts_.find(statement.whole(column));
   if (word == texts_.end()) {
@@ -398,18 +428,18 @@ void StoreQuery::take_all(Statement& statement, const std::vector<std::string>& 
 }
 
 /// SQL expressions may contain subqueries, which may take forever.
-void StoreQuery::allow_steps_for(const std::string& where) const {
+void StoreQuery::allow_steps_for(const std::string& where, const Database& database) const {
   constexpr std::int64_t for_a_question = 100'000'000;  // a second or two
   constexpr std::int64_t for_a_row = 20'000;
   if (!where.empty()) {
-    Statement count(database_, "SELECT count(*) FROM main.rows");
+    Statement count(database, "SELECT count(*) FROM main.rows");
     count.step();
-    database_.allow_steps(for_a_question + for_a_row * count.whole(0));
+    database.allow_steps(for_a_question + for_a_row * count.whole(0));
   }
 }
 
 std::vector<std::string> StoreQuery::run(const Query& query, const TakeRow& take) const {
-  allow_steps_for(query.where);
+  allow_steps_for(query.where, database_);
   for (const std::string& name : query.columns) {
     require_column("--columns", name);
   }
@@ -425,25 +455,37 @@ std::vector<std::string> StoreQuery::run(const Query& query, const TakeRow& take
   return columns;
 }
 
+std::string StoreQuery::candidates_in(const StorePart& part, const BestQuery& query) const {
+  return fmt::format(
+      "SELECT \"{0}\", \"{1}\"{2}{3} FROM {4} WHERE ({5}\n){6}{7} AND \"{1}\" IS NOT NULL AND \"{0}\" BETWEEN {8} AND "
+      "{9} "
+      "ORDER BY \"{0}\"",
+      number_of_row, direction_of(query.by).first, query.per.empty() ? "" : ", ", stored_names(query.per),
+      table("main"), query.query.where.empty() ? "1" : query.query.where, others_than(query.without),
+      query.without_bounds ? " AND \"bound\" IS NULL" : "", part.first, part.last);
+}
+
 std::vector<std::int64_t> StoreQuery::winners(const BestQuery& query) const {
-  const auto [by, falls] = direction_of(query.by);
-  Statement statement(
-      database_,
-      fmt::format("SELECT \"{0}\", \"{1}\"{2}{3} FROM {4} WHERE ({5}\n){6}{7} AND \"{1}\" IS NOT NULL ORDER BY \"{0}\"",
-                  number_of_row, by, query.per.empty() ? "" : ", ", stored_names(query.per), table("main"),
-                  query.query.where.empty() ? "1" : query.query.where, others_than(query.without),
-                  query.without_bounds ? " AND \"bound\" IS NULL" : ""));
-  require_expression(query.query.where);
-  Winners best(falls);
-  std::string group;
-  while (statement.step()) {
-    group.clear();
-    for (std::size_t i = 0; i < query.per.size(); ++i) {
-      append_key(statement, static_cast<int>(i) + 2, group);
+  const std::vector<StorePart> parts = is_store_ ? parts_of(database_, threads_at_most()) : std::vector<StorePart>(1);
+  std::vector<Winners> best(parts.size(), Winners(direction_of(query.by).second));
+  for_each_index_to_the_end(parts.size(), [&](std::size_t i) {
+    const std::string sql = candidates_in(parts[i], query);
+    if (i == 0) {
+      Statement statement(database_, sql);
+      require_expression(query.query.where);
+      keep_winners(statement, database_.path(), query.per.size(), best[i]);
+    } else {
+      const Database database(database_.path(), Database::Access::read);
+      allow_steps_for(query.query.where, database);
+      database.allow_queries_only();
+      Statement statement(database, sql);
+      keep_winners(statement, database_.path(), query.per.size(), best[i]);
     }
-    best.add(group, statement.whole(0), value_in(statement, 1, false));
+  });
+  for (std::size_t i = 1; i < best.size(); ++i) {
+    best.front().add(std::move(best[i]));
   }
-  return best.ids();
+  return best.front().ids();
 }
 
 void StoreQuery::sort(std::vector<std::int64_t>& ids, const std::vector<std::string>& sort_by) const {
@@ -492,7 +534,7 @@ void StoreQuery::for_each_of(std::span<const std::int64_t> ids, const std::vecto
 }
 
 std::vector<std::string> StoreQuery::run(const BestQuery& query, const TakeRow& take) const {
-  allow_steps_for(query.query.where);
+  allow_steps_for(query.query.where, database_);
   require_column("--by", direction_of(query.by).first);
   for (const std::string& name : query.per) {
     require_column("--per", name);

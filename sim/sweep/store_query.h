@@ -92,7 +92,9 @@ class StoreQuery {
   [[nodiscard]] std::vector<std::int64_t> winners(const BestQuery& query) const;
   void sort(std::vector<std::int64_t>& ids, const std::vector<std::string>& sort_by) const;
   void require_expression(const std::string& where) const;
-  void allow_steps_for(const std::string& where) const;
+  void allow_steps_for(const std::string& where, const Database& database) const;
+  /// Returns the statement that selects the number, the value to compare and the group of each row of a part.
+  [[nodiscard]] std::string candidates_in(const StorePart& part, const BestQuery& query) const;
   /// Returns a subquery that yields the number of each row, the columns, and the numbers of texts, under names that
   /// begin with #, where the file holds texts by number.
   [[nodiscard]] std::string table(const std::string& schema) const;

@@ -69,7 +69,7 @@ ResultRow full_row() {
     row.*setting.member = "word " + std::to_string(next++);
   }
   for (const PriceSetting& setting : price_settings) {
-    row.*setting.told = "word " + std::to_string(next++);
+    row.*setting.member = "word " + std::to_string(next++);
   }
   row.link_rate = 450e9;
   row.network_rate = 50e9;
@@ -140,6 +140,36 @@ TEST(RowTable, ReturnsEveryMemberOfARow) {
   EXPECT_EQ(table[0].tails->causes.worst_rank(), 1);
   EXPECT_EQ(table.rows(1, 2).size(), 2U);
   expect_same(table.rows(1, 2)[1], rows[2]);
+}
+
+TEST(RowTable, JoinedTablesEqualOneTable) {
+  // Blocks have 1024 values: the first table ends within a block, at its end, or is empty.
+  for (const std::size_t first : {0, 1, 1000, 1024, 2048, 2500}) {
+    std::vector<ResultRow> rows;
+    for (std::size_t i = 0; i < 2500; ++i) {
+      rows.push_back(full_row());
+      rows.back().seq = static_cast<std::int64_t>(i / 2);
+      rows.back().strategy = i % 3 == 0 ? "serial" : "commfuse";
+      rows.back().warnings = "warning " + std::to_string((i / 600) % 3);
+      rows.back().options.slices = static_cast<int>(i % 5);
+      if (i % 7 == 0) {
+        rows.back().tails.reset();
+      }
+    }
+    const RowTable whole(rows);
+    RowTable joined{std::span<const ResultRow>(rows).first(first)};
+    RowTable other{std::span<const ResultRow>(rows).subspan(first)};
+    joined.append(std::move(other));
+    ASSERT_EQ(joined.size(), whole.size());
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      expect_same(joined[i], rows[i]);
+      EXPECT_EQ(joined.columns().warnings.numbers()[i], whole.columns().warnings.numbers()[i]);
+      EXPECT_EQ(joined.columns().options[i], whole.columns().options[i]);
+    }
+    EXPECT_EQ(joined.runs(joined.point_columns()), whole.runs(whole.point_columns()));
+    joined.push_back(full_row());
+    expect_same(joined[rows.size()], full_row());
+  }
 }
 
 TEST(RowTable, DistinguishesTheSamePointsAsTheColumnsOfResults) {

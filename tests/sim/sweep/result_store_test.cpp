@@ -302,6 +302,45 @@ TEST(ResultStore, PointsComeBackInTheirOrderWheneverTheyWereAdded) {
   EXPECT_FALSE(store.next());
 }
 
+TEST(ResultStore, PartsHoldEveryPointOnceInItsOrder) {
+  const OwnFolder folder;
+  constexpr std::size_t points = 3000;
+  const StoreRow row = row_with("batch", std::int64_t{1});
+  {
+    StoreWriter store("a.sqlite", identity(points));
+    for (std::size_t point = 7; point < points; point += 1 + point % 3) {
+      store.add(point, {row, row});
+    }
+    store.commit();
+  }
+  StoreReader store("a.sqlite");
+  std::vector<std::size_t> expected;
+  while (const std::optional<StoredPoint> point = store.next()) {
+    expected.push_back(point->point);
+  }
+  for (const std::size_t count : {1, 2, 3, 11, 1000}) {
+    const std::vector<StorePart> parts = store.parts(count);
+    EXPECT_EQ(parts.size(), std::min<std::size_t>(count, 12));  // A part has at least 256 points.
+    std::vector<std::size_t> read;
+    for (const StorePart& part : parts) {
+      store.restrict_to(part);
+      while (const std::optional<StoredPoint> point = store.next()) {
+        EXPECT_EQ(point->rows.size(), 2U);
+        read.push_back(point->point);
+      }
+    }
+    EXPECT_EQ(read, expected) << count;
+  }
+}
+
+TEST(ResultStore, HasOnePartIfItHasFewOrNoPoints) {
+  const OwnFolder folder;
+  { const StoreWriter store("a.sqlite", identity()); }
+  EXPECT_EQ(StoreReader("a.sqlite").parts(8).size(), 1U);
+  fill("a.sqlite", {2, 0});
+  EXPECT_EQ(StoreReader("a.sqlite").parts(8).size(), 1U);
+}
+
 TEST(ResultStore, TextWithControlCharactersIsNotShown) {
   const OwnFolder folder;
   {
@@ -444,15 +483,15 @@ TEST(ResultStore, ReportsAMissingTextWhenItIsRead) {
 }
 
 /// Writes a store whose rows differ in a few columns, each of which has few values.
-void fill_at_random(const std::string& path, std::mt19937& dice) {
+void fill_at_random(const std::string& path, std::size_t points, std::mt19937& dice) {
   const auto columns = store_columns(StoreKind::layers);
   const auto place_of = [&](std::string_view name) {
     return std::ranges::find(columns, name, &StoreColumn::name) - columns.begin();
   };
   const auto one_of = [&](const std::vector<Value>& values) { return values[dice() % values.size()]; };
   const StoreRow row = row_with("batch", std::int64_t{1});
-  StoreWriter store(path, identity(12));
-  for (std::size_t point = 0; point < 12; ++point) {
+  StoreWriter store(path, identity(points));
+  for (std::size_t point = 0; point < points; ++point) {
     std::vector<StoreRow> rows(1 + dice() % 4, row);
     for (StoreRow& values : rows) {
       values[static_cast<std::size_t>(place_of("makespan_us"))] = one_of({1.5, 2.0, 3.25, Value{}});
@@ -476,7 +515,7 @@ TEST(ResultStore, FindsTheSameBestOfEachGroupAsAFullScan) {
   std::mt19937 dice(20261126);
   for (int turn = 0; turn < 20; ++turn) {
     const OwnFolder folder;
-    fill_at_random("a.sqlite", dice);
+    fill_at_random("a.sqlite", turn == 0 ? 700 : 12, dice);  // The larger store is queried in parts.
     const StoreQuery store("a.sqlite");
     const auto place_of = [&](std::string_view name) {
       return static_cast<std::size_t>(std::ranges::find(store.columns(), name) - store.columns().begin());
