@@ -45,8 +45,9 @@ std::string answered(const std::string& golden) {
       answers += line + "\n";
     } else if (line.starts_with("$ ")) {
       const Outcome outcome = run_program(line.substr(2));
-      const std::string said = std::regex_replace(outcome.code == 0 ? outcome.out : outcome.err,
-                                                  std::regex(R"(^(commfuse-sim [0-9.]+) \([^)]*\))"), "$1 (REVISION)");
+      const std::string said =
+          std::regex_replace(outcome.code == 0 ? outcome.out : outcome.err,
+                             std::regex(R"(^commfuse-sim [0-9.]+ \([^)]*\))"), "commfuse-sim VERSION (REVISION)");
       answers += line + "\n" + std::to_string(outcome.code) + "  " +
                  without_catalogues(said.substr(0, said.find('\n'))) + "\n";
     }

@@ -4,7 +4,7 @@
 # not exist. commands.tsv there lists how each file was written, and the commands that read it.
 # tests/cli/upgrade_releases_test.cpp tests later builds with these files. A release adds a folder for its version
 # (docs/releasing.md):
-#   tests/upgrade/record.sh build/release/bin tests/upgrade/0.1.0
+#   tests/upgrade/record.sh build/release/bin tests/upgrade/0.2.0
 set -euo pipefail
 (($# == 2)) || { sed -n 's/^# //p' "$0" | sed -n '2,5p' >&2 && exit 2; }
 bin=$(cd "$1" && pwd)
