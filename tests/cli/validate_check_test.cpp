@@ -188,7 +188,7 @@ TEST(ValidateCheck, ExecutorsAndSeedsAreChecked) {
 TEST(ValidateVersion, ListsTheLibrariesThatTheBuildFound) {
   const Outcome outcome = run_program("commfuse-validate version");
   EXPECT_EQ(outcome.code, 0);
-  EXPECT_EQ(outcome.out.rfind("commfuse-validate " + build_info().version + " (", 0), 0U) << outcome.out;
+  EXPECT_EQ(outcome.out.rfind("commfuse-validate " + std::string(build_info().version) + " (", 0), 0U) << outcome.out;
   for (const char* name : {"compiler", "build", "CUDA", "NCCL", "MPI"}) {
     EXPECT_NE(outcome.out.find(std::string{"\n"} + name), std::string::npos) << name;
   }
