@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "model/config_error.h"
+#include "model/text/ranges.h"
 #include "model/text/suggest.h"
 
 namespace commfuse {
@@ -174,6 +175,19 @@ std::vector<std::string> known_names(Catalogue catalogue) {
   }
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+std::vector<std::string> listed_names(Catalogue catalogue, std::string_view list) {
+  if (list == "all") {
+    return known_names(catalogue);
+  }
+  std::vector<std::string> names;
+  if (list != "none" && !list.empty()) {
+    for (const std::string_view name : split_list(list)) {
+      names.emplace_back(name);
+    }
+  }
   return names;
 }
 

@@ -24,6 +24,10 @@ std::filesystem::path config_directory();
 /// Returns the sorted names of a catalogue. Throws ConfigError when there is no config folder.
 std::vector<std::string> known_names(Catalogue catalogue);
 
+/// Returns the names or paths in a user's list such as "flux,te": the whole catalogue for "all", and nothing for "none"
+/// or an empty text. Throws ConfigError when there is no config folder.
+std::vector<std::string> listed_names(Catalogue catalogue, std::string_view list);
+
 /// Returns the file that a user's choice means: a path when it holds '/' or ends in .yaml, .yml or (a model) .json,
 /// else the file of that name. Throws ConfigError for an unknown name, with the nearest name and all known names. Does
 /// not check that a path exists.

@@ -13,7 +13,6 @@
 #include "model/config/yaml_reader.h"
 #include "model/config_error.h"
 #include "model/text/quantity.h"
-#include "model/text/ranges.h"
 #include "model/text/suggest.h"
 
 namespace commfuse {
@@ -239,14 +238,8 @@ std::vector<OverlapKey> load_overlap_keys(std::string_view name_or_path) { retur
 
 std::vector<std::shared_ptr<const Implementation>> load_implementations(std::string_view names) {
   std::vector<std::shared_ptr<const Implementation>> loaded;
-  if (names == "all") {
-    for (const std::string& name : known_names(Catalogue::implementations)) {
-      loaded.push_back(load_implementation(name));
-    }
-  } else if (names != "none" && !names.empty()) {
-    for (const std::string_view name : split_list(names)) {
-      loaded.push_back(load_implementation(name));
-    }
+  for (const std::string& name : listed_names(Catalogue::implementations, names)) {
+    loaded.push_back(load_implementation(name));
   }
   return loaded;
 }

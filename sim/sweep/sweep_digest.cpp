@@ -16,7 +16,6 @@
 #include "model/config/yaml_reader.h"
 #include "model/sha256.h"
 #include "model/text/files.h"
-#include "model/text/ranges.h"
 
 namespace commfuse {
 
@@ -93,12 +92,8 @@ class Meanings {
       words_ += fmt::format("{}: {}\n", field.key, fmt::join(field.choices(), ","));
     } else if (field.type == FieldType::name && !(field.catalogue == Catalogue::frameworks && text == "none")) {
       add_file(field, text);
-    } else if (field.type == FieldType::names && text == "all") {
-      for (const std::string& name : known_names(field.catalogue)) {
-        add_file(field, name);
-      }
-    } else if (field.type == FieldType::names && text != "none") {
-      for (const std::string_view name : split_list(text)) {
+    } else if (field.type == FieldType::names) {
+      for (const std::string& name : listed_names(field.catalogue, text)) {
         add_file(field, name);
       }
     }

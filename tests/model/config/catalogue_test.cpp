@@ -10,6 +10,7 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <vector>
 
 #include "model/config_error.h"
 
@@ -143,6 +144,14 @@ TEST_F(CatalogueTest, APathIsAPathAndANameIsLookedUp) {
   EXPECT_EQ(find_config(Catalogue::models, "./llama"), fs::path("./llama"));
   EXPECT_EQ(find_config(Catalogue::models, "own.yaml"), fs::path("own.yaml"));
   EXPECT_EQ(find_config(Catalogue::hardware, "own.yml"), fs::path("own.yml"));
+}
+
+TEST_F(CatalogueTest, AListMayNameAllOrNone) {
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(listed_names(Catalogue::hardware, "all"), known_names(Catalogue::hardware));
+  EXPECT_EQ(listed_names(Catalogue::hardware, "none"), Names{});
+  EXPECT_EQ(listed_names(Catalogue::hardware, ""), Names{});
+  EXPECT_EQ(listed_names(Catalogue::hardware, "b,./a.yaml"), (Names{"b", "./a.yaml"}));
 }
 
 TEST_F(CatalogueTest, AnUnknownNameIsAnsweredWithTheNearestAndAll) {
