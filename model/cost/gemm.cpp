@@ -48,6 +48,11 @@ constexpr double spill = 0.1;                    // nothing stays once the exces
 constexpr double accumulator_bytes = 4.0;
 constexpr double overhead_cells = 128.0 * 128.0;  // cells of the tile to which `wave_overhead` refers
 
+/// Returns the operands that a FLOP of this tile needs, relative to a tile of 256 x 128.
+constexpr double operands_of(const Tile& tile) {
+  return (1.0 / lengths[tile.m] + 1.0 / lengths[tile.n]) / (1.0 / 256 + 1.0 / 128);
+}
+
 constexpr std::int64_t cells_of(const Tile& tile) { return std::int64_t{lengths[tile.m]} * lengths[tile.n]; }
 
 /// Inputs to the choice of a tile, in addition to the GEMM.
@@ -56,6 +61,7 @@ struct Speeds {
   double per_sm = 0.0;                         // 1 / sms
   double wave_quantum = 0.0;                   // GemmParameters::wave_quantum
   double a_cell_wave = 0.0;                    // seconds per wave and cell of a tile, at any depth
+  double a_fed_flop = 0.0;                     // seconds for the operands of a FLOP of a 256 x 128 tile; 0: unlimited
   std::array<double, speed_classes> a_flop{};  // seconds per FLOP of a k loop on one SM, by class
 };
 
@@ -139,11 +145,13 @@ double power_seconds(const GemmParameters& parameters, const GemmSize& size, dou
 
 Speeds speeds_of(const Accelerator& accelerator, const MatrixUnit& unit, int sms) {
   const GemmParameters& gemm = unit.gemm;
+  const double feed = gemm.operand_feed.value;
   const double whole = accelerator.sms / (unit.dense_peak.value.value * gemm.loop_efficiency.value);
   return {.sms = sms,
           .per_sm = 1.0 / sms,
           .wave_quantum = gemm.wave_quantum.value,
           .a_cell_wave = to_seconds(gemm.wave_overhead.value) / overhead_cells,
+          .a_fed_flop = feed > 0.0 ? 1.0 / (unit.dense_peak.value.value * feed) : 0.0,
           .a_flop = {whole / gemm.tile_256x128.value, whole, whole / gemm.tile_64x256.value,
                      whole / gemm.tile_128x64.value, whole / gemm.tile_64x64.value}};
 }
@@ -182,6 +190,17 @@ double effective_waves(std::int64_t units, const Speeds& speeds) {
   return share + speeds.wave_quantum * (waves - share);
 }
 
+/// Returns the time of a FLOP in the k loop of one tile. All SMs that have work share the rate of operands.
+double seconds_a_flop(const Tile& tile, std::int64_t units, const Speeds& speeds) {
+  const double multiplied = speeds.a_flop[tile.speed];
+  if (speeds.a_fed_flop == 0.0) {
+    return multiplied;
+  }
+  const auto busy = static_cast<double>(std::min<std::int64_t>(units, speeds.sms));
+  const double fed = operands_of(tile) * busy * speeds.a_fed_flop;
+  return std::sqrt(multiplied * multiplied + fed * fed);
+}
+
 /// Returns the fastest tile. If the k loop is split, only tiles whose parts fit in one wave or are deep are considered,
 /// and there may be no such tile.
 Choice fastest_tile(const TileCounts& counts, const Speeds& speeds, std::int64_t k, int split_shift) {
@@ -195,8 +214,8 @@ Choice fastest_tile(const TileCounts& counts, const Speeds& speeds, std::int64_t
     if (!is_any_number && units > speeds.sms) {
       continue;
     }
-    const double a_wave =
-        static_cast<double>(cells_of(tiles[i])) * (flops_a_cell * speeds.a_flop[tiles[i].speed] + speeds.a_cell_wave);
+    const double a_wave = static_cast<double>(cells_of(tiles[i])) *
+                          (flops_a_cell * seconds_a_flop(tiles[i], units, speeds) + speeds.a_cell_wave);
     const double loops = effective_waves(units, speeds) * a_wave;
     if (loops < best.loops) {
       best = {loops, i, units};

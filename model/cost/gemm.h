@@ -3,7 +3,9 @@
 //
 //   time   = max(kernel floor, ramp + conversion + (work beside memory) + join)
 //   work   = (loops^4 + power^4)^(1/4)
-//   loops  = waves x tile_m tile_n x (2 k / splits / the tile's rate + wave overhead / 128^2)
+//   loops  = waves x tile_m tile_n x (2 k / splits x seconds a FLOP + wave overhead / 128^2)
+//   seconds a FLOP = ((1 / the tile's rate)^2 + (busy SMs x o / (operand feed x dense peak))^2)^(1/2)
+//   o      = (1 / tile_m + 1 / tile_n) / (1 / 256 + 1 / 128)             operands a FLOP of the tile needs
 //   waves  = f + wave quantum x (ceil(f) - f)                            f = tiles x splits / sms, at least 1
 //   power  = 2 m n k / (dense peak x burst efficiency x s)               s falls from 1 to the sustained share
 //   memory = (cached share of k n + cached share of m k + cost of m n) bytes / HBM rate
@@ -17,13 +19,16 @@
 // By the same rule an output stays in the L2 if it fits into `resident_output_share` with input and weights. A byte
 // then takes `cached_output_cost` instead of `output_cost`. Public times of GDDR GPUs jump at three quarters of the L2.
 //
+// Operands reach the SMs from the L2 at a limited rate, which all busy SMs share: a small tile needs more of them per
+// FLOP, so it runs near the peak on a few SMs and far below it on all of them.
+//
 // s = (burst time + sustained share x t) / (burst time + t), t = FLOPs / dense peak of the GEMM, or of all GEMMs of its
 // run: long runs heat the chip, and slicing a GEMM does not cool it.
 //
 // Tile and wave quantisation: NVIDIA, "Matrix Multiplication Background User's Guide", 2023, sections 3.2 and 3.3.
 // Splitting k over idle SMs: Osama et al., "Stream-K", PPoPP 2023, section 4. The k loop is split over SMs that would
 // idle, or into parts at least 2,560 deep: from that depth, public A100 times step by half waves instead of whole ones.
-// Power, not full waves, limits large GEMMs on H100 and B200, whose times show hardly any steps. The fourth roots, the
+// Power, not full waves, limits large GEMMs on H100 and B200, whose times show hardly any steps. The roots, the
 // form of `beside` and the cached share are this project's approximations. A GEMM that adds to its output also reads m
 // n elements from HBM at full cost, because the L2 no longer holds what an earlier GEMM wrote.
 #pragma once

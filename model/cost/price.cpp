@@ -443,7 +443,8 @@ void lean_on_products(const Accelerator& accelerator, DType dtype, const Lean& l
         which == &parameters.resident_output_share || which == &parameters.cached_output_cost;
     const bool is_of_conversion = which == &conversion || which == &parameters.cached_conversion_cost;
     const bool is_unused = (is_of_conversion && conversion.value == 0.0) ||
-                           (is_of_kept_outputs && parameters.resident_output_share.value == 0.0);
+                           (is_of_kept_outputs && parameters.resident_output_share.value == 0.0) ||
+                           (which == &parameters.operand_feed && parameters.operand_feed.value == 0.0);
     if (!is_of_benchmarks && !is_unused) {
       lean(parameter);
     }

@@ -53,6 +53,8 @@ constexpr std::array resident_output_knobs{GemmKnob{"cached_output_cost", &P::ca
 constexpr std::array conversion_knobs{GemmKnob{"conversion_passes", &P::conversion_passes, 6.0, 0.1, 20.0},
                                       GemmKnob{"cached_conversion_cost", &P::cached_conversion_cost, 0.6, 0.01, 2.0}};
 
+constexpr std::array feed_knobs{GemmKnob{"operand_feed", &P::operand_feed, 1.2, 0.3, 30.0}};
+
 std::vector<GemmKnob> knobs_of(const GemmFitOptions& options) {
   std::vector<GemmKnob> knobs(base_knobs.begin(), base_knobs.end());
   if (options.has_power_ceiling) {
@@ -66,6 +68,9 @@ std::vector<GemmKnob> knobs_of(const GemmFitOptions& options) {
   }
   if (options.has_resident_output) {
     knobs.insert(knobs.end(), resident_output_knobs.begin(), resident_output_knobs.end());
+  }
+  if (options.has_operand_feed) {
+    knobs.insert(knobs.end(), feed_knobs.begin(), feed_knobs.end());
   }
   return knobs;
 }
@@ -182,7 +187,8 @@ GemmFit fit_few_products(const Accelerator& accelerator, DType dtype, std::span<
       knobs_of({.has_power_ceiling = true,
                 .has_conversion = unit.gemm.conversion_passes.value > 0.0,
                 .has_resident_weights = has_copies && unit.gemm.resident_share.value > 0.0,
-                .has_resident_output = unit.gemm.resident_output_share.value > 0.0});
+                .has_resident_output = unit.gemm.resident_output_share.value > 0.0,
+                .has_operand_feed = unit.gemm.operand_feed.value > 0.0});
   PriorFit fit =
       fit_few<GemmParameters>(knobs, unit.gemm,
                               {.count = rows.size(),
@@ -211,7 +217,9 @@ GemmFit fit_gemm(const Accelerator& accelerator, DType dtype, std::span<const Me
   const std::vector<GemmKnob> knobs = knobs_of(options);
   Accelerator tried = accelerator;
   GemmParameters& parameters = tried.matrix_units[index_of(dtype)]->gemm;
-  parameters = {.resident_share = parameters.resident_share, .resident_output_share = parameters.resident_output_share};
+  parameters = {.resident_share = parameters.resident_share,
+                .resident_output_share = parameters.resident_output_share,
+                .operand_feed = parameters.operand_feed};
   const std::vector<Slicing> cut = slicings_in(parted.kept);
   const Residuals residuals = [&](std::span<const double> values, std::span<double> out) {
     set_knobs<GemmParameters>(knobs, values, parameters);
@@ -239,8 +247,11 @@ GemmFit fit_gemm(const Accelerator& accelerator, DType dtype, std::span<const Me
 }
 
 std::string gemm_yaml(const GemmFit& fit, int indent) {
-  const std::vector<GemmKnob> knobs = knobs_of(
-      {.has_power_ceiling = true, .has_conversion = true, .has_resident_weights = true, .has_resident_output = true});
+  const std::vector<GemmKnob> knobs = knobs_of({.has_power_ceiling = true,
+                                                .has_conversion = true,
+                                                .has_resident_weights = true,
+                                                .has_resident_output = true,
+                                                .has_operand_feed = true});
   return knobs_yaml<GemmParameters>(knobs_in<GemmParameters>(knobs, fit.fitted_parameters), fit.parameters, indent);
 }
 

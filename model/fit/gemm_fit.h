@@ -29,6 +29,7 @@ struct GemmFitOptions {
   bool has_resident_weights = false;
   /// Some rows have outputs that the L2 cannot hold; `resident_output_share` stays unchanged.
   bool has_resident_output = false;
+  bool has_operand_feed = false;  ///< `operand_feed` is fitted; it stays unchanged otherwise.
 };
 
 struct GemmFit {

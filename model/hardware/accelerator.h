@@ -57,6 +57,10 @@ struct GemmParameters {
   /// the time of a byte that stays, relative to a weight byte.
   Parameter<double> resident_output_share{0.0};
   Parameter<double> cached_output_cost{1.0};
+
+  /// Rate of operands from the L2 to all SMs, relative to the rate that tiles of 256 x 128 need at the dense peak. 0:
+  /// not measured, operands never limit a tile.
+  Parameter<double> operand_feed{0.0};
 };
 
 /// Parameters that describe how a fused attention kernel falls short; model/cost/attention.h gives the formula. A

@@ -83,6 +83,9 @@ struct Described<GemmParameters> {
           .within(0.0, relative_most),
       entry("cached_output_cost", &G::cached_output_cost, "Time of an output byte that stays in L2, in weight bytes")
           .optional()
+          .within(0.0, relative_most),
+      entry("operand_feed", &G::operand_feed, "Rate of operands to the SMs, relative to 256 x 128 tiles at the peak")
+          .optional()
           .within(0.0, relative_most)};
 };
 

@@ -180,7 +180,8 @@ class Calibrator {
                                   .has_power_ceiling = unit->gemm.burst_efficiency.value > 0.0,
                                   .has_conversion = unit->gemm.conversion_passes.value > 0.0,
                                   .has_resident_weights = unit->gemm.resident_share.value > 0.0,
-                                  .has_resident_output = unit->gemm.resident_output_share.value > 0.0});
+                                  .has_resident_output = unit->gemm.resident_output_share.value > 0.0,
+                                  .has_operand_feed = unit->gemm.operand_feed.value > 0.0});
     Accelerator fitted = accelerator_;
     fitted.matrix_units[index_of(dtype)]->gemm = fit.parameters;
     FittedPart& part = add_part(name, source, fit);

@@ -369,7 +369,8 @@ TEST(BuildInfo, HasEveryFieldOfThisBinary) {
   const BuildInfo& info = build_info();
   std::ifstream lists(COMMFUSE_SOURCE_DIR "/CMakeLists.txt");
   const std::string text{std::istreambuf_iterator(lists), {}};
-  EXPECT_NE(text.find("project(commfuse VERSION " + std::string(info.version) + " "), std::string::npos) << info.version;
+  EXPECT_NE(text.find("project(commfuse VERSION " + std::string(info.version) + " "), std::string::npos)
+      << info.version;
   for (const auto field : {info.git_revision, info.compiler, info.build_type, info.cuda, info.nccl, info.mpi}) {
     EXPECT_FALSE(field.empty());
   }

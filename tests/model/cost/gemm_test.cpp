@@ -62,6 +62,19 @@ TEST(EstimateGemm, LosingOneSmCostsAWave) {
 
 GemmParameters& bf16_of(Accelerator& accelerator) { return accelerator.matrix_units[index_of(DType::bf16)]->gemm; }
 
+TEST(EstimateGemm, BusySmsShareTheRateOfOperands) {
+  Accelerator accelerator = ten_sms();
+  bf16_of(accelerator).operand_feed.value = 1.0;
+  const auto slower = [](double feed) { return std::sqrt(1.0 + feed * feed); };
+  // A tile of 64 x 64 needs 8 / 3 as many operands per FLOP as one of 256 x 128. Alone it has the rate of all ten SMs.
+  const GemmEstimate alone = estimate_gemm(accelerator, {.m = 64, .n = 64, .k = 1024}, 10);
+  EXPECT_NEAR(to_microseconds(alone.time), 8.388608 * slower(8.0 / 3.0 / 10.0), 1e-6);
+  // On nine SMs it would take 9 x 8.388608 us x slower(2.4) = 196.3 us, so tiles of 128 x 256 are faster.
+  const GemmEstimate shared = estimate_gemm(accelerator, {.m = 1280, .n = 256, .k = 1000}, 9);
+  EXPECT_EQ(shared.tile_m * shared.tile_n, 128 * 256);
+  EXPECT_NEAR(to_microseconds(shared.time), 2.0 * 67.108864 * slower(0.9), 1e-6);
+}
+
 TEST(EstimateGemm, AWaveOverheadGrowsWithTheTile) {
   Accelerator accelerator = ten_sms();
   bf16_of(accelerator).wave_overhead.value = 10us;

@@ -94,6 +94,16 @@ TEST(FitGemm, FindsTheCostOfOutputsInL2GivenTheirShare) {
   EXPECT_NE(gemm_yaml(fit, 0).find("cached_output_cost: {value: 0."), std::string::npos);
 }
 
+TEST(FitGemm, FindsTheRateOfOperandsAndKeepsItOtherwise) {
+  Accelerator machine = h100();
+  machine.matrix_units[index_of(DType::bf16)]->gemm.operand_feed.value = 0.8;
+  const std::vector<MeasuredGemm> rows = measured_on(machine, 0.02);
+  const GemmFit fit = fit_gemm(h100(), DType::bf16, rows, {.machine = "mine", .has_operand_feed = true});
+  EXPECT_NEAR(fit.parameters.operand_feed.value, 0.8, 0.08);
+  EXPECT_NE(gemm_yaml(fit, 0).find("operand_feed: {value: 0."), std::string::npos);
+  EXPECT_EQ(fit_gemm(machine, DType::bf16, rows, {.machine = "mine"}).parameters.operand_feed.value, 0.8);
+}
+
 TEST(FitGemm, FitsNoCeilingUnlessAsked) {
   const GemmFit fit = fit_gemm(h100(), DType::bf16, measured_on(h100(), 0.05),
                                {.machine = "mine", .source = "mine.csv", .has_power_ceiling = false});
