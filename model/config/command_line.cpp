@@ -31,7 +31,7 @@ namespace commfuse {
 
 namespace {
 
-/// Lines of help that the smallest terminal shows above its prompt.
+/// Number of help lines that the smallest terminal shows above its prompt.
 constexpr std::size_t screen_lines = 23;
 
 std::size_t lines_of(std::string_view text) {
@@ -41,13 +41,13 @@ std::size_t lines_of(std::string_view text) {
 /// Returns the lines of `text` below "Examples:".
 std::vector<std::string> examples_in(const std::string& footer) {
   std::vector<std::string> examples;
-  bool goes_on = false;  // true when a backslash ends the line before
+  bool continues = false;  // true when a backslash ends the previous line
   bool is_below = false;
   std::istringstream lines(footer);
   for (std::string line; std::getline(lines, line);) {
     if (is_below && line.starts_with("  ")) {
-      goes_on ? static_cast<void>(examples.back() += line + "\n") : examples.push_back(line + "\n");
-      goes_on = line.ends_with('\\');
+      continues ? static_cast<void>(examples.back() += line + "\n") : examples.push_back(line + "\n");
+      continues = line.ends_with('\\');
     } else {
       is_below = line == "Examples:" || line == "Example:";
     }
@@ -239,7 +239,7 @@ void replace_former(const std::optional<FormerName>& former, std::size_t at, std
 /// Replaces former names of flags, up to "--", and of the setting that an --axis varies.
 void take_former_names(const Renames& renames, MeantWords& meant) {
   constexpr std::string_view axis = "--axis";
-  bool is_axis = false;  // the word before was --axis
+  bool is_axis = false;  // true when the previous word was --axis
   for (std::string& word : meant.words) {
     if (word == "--") {
       return;
@@ -337,6 +337,16 @@ std::vector<std::string> verb_names(const CLI::App& app) {
   return names;
 }
 
+/// Returns the command that prints the help of the innermost subcommand: "commfuse-sim schedule check --help".
+std::string help_command(const CLI::App& app) {
+  std::string command = app.get_name();
+  for (const CLI::App* verb = &app; !verb->get_subcommands().empty();) {
+    verb = verb->get_subcommands().front();
+    command += " " + verb->get_name();
+  }
+  return command + " --help";
+}
+
 std::string unknown_word(const CLI::App& app, const std::string& word) {
   const CLI::App& verb = chosen(app);
   const bool is_flag = word.size() > 1 && word.front() == '-';
@@ -347,7 +357,7 @@ std::string unknown_word(const CLI::App& app, const std::string& word) {
     return fmt::format("unknown flag {}; {}", in_quotes(flag), remedy_for(flag, known, "flags"));
   }
   if (known.empty()) {
-    return fmt::format("{} takes no argument {}; see {} --help", verb.get_name(), in_quotes(word), verb.get_name());
+    return fmt::format("{} takes no argument {}; see {}", verb.get_name(), in_quotes(word), help_command(app));
   }
   return fmt::format("unknown command {}; {}", in_quotes(word), remedy_for(word, known, "commands"));
 }
@@ -358,10 +368,7 @@ std::string reworded(const CLI::App& app, const CLI::ParseError& error) {
   while (!sentence.empty() && (sentence.back() == '\n' || sentence.back() == '.')) {
     sentence.pop_back();
   }
-  const CLI::App& verb = chosen(app);
-  const std::string name =
-      verb.get_parent() == nullptr ? app.get_name() : fmt::format("{} {}", app.get_name(), verb.get_name());
-  return fmt::format("{}; see {} --help", sentence, name);
+  return fmt::format("{}; see {}", sentence, help_command(app));
 }
 
 /// Returns true if everything printed so far has reached stdout; an earlier failure counts too.

@@ -177,7 +177,7 @@ std::optional<std::string> mistake_in_bandwidth(std::string_view text) {
   if (parse_bandwidth_choice(text)) {
     return std::nullopt;
   }
-  return misread(text, "a bandwidth", "write how many times the link's own, x0.001 to x1000, or a rate, as in 450GB/s");
+  return misread(text, "a bandwidth", "write a factor from x0.001 to x1000, or a rate, as in 450GB/s");
 }
 
 std::optional<std::string> mistake_in_share(const Field& field, std::string_view text) {
@@ -325,15 +325,16 @@ std::string values_in_words(const Field& field) {
   switch (field.type) {
     case FieldType::name: return fmt::format("one of: {}; or a path", fmt::join(names_known_to(field), ", "));
     case FieldType::names:
-      return fmt::format("all, none, or some between commas: {}; or paths",
+      return fmt::format("all, none, or names separated by commas: {}; or paths",
                          fmt::join(known_names(field.catalogue), ", "));
     case FieldType::choice: return fmt::format("one of: {}", fmt::join(field.choices(), ", "));
-    case FieldType::choices: return fmt::format("some of, between commas: {}", fmt::join(field.choices(), ", "));
+    case FieldType::choices:
+      return fmt::format("one or more of, separated by commas: {}", fmt::join(field.choices(), ", "));
     case FieldType::count:
       return fmt::format("a whole number{}{} from {} to {}", field.unit.empty() ? "" : " of ", field.unit, field.least,
                          format_count(field.most));
     case FieldType::bandwidth:
-      return "how many times the link's own, x0.001 to x1000, or a nominal rate of one direction, as in 450GB/s";
+      return "a factor on the link's own rate, x0.001 to x1000, or a nominal rate of one direction, as in 450GB/s";
     case FieldType::share:
       return fmt::format("a share from {0}% to {1}%, as in {2}", field.least, field.most, field.example);
   }

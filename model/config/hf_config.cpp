@@ -156,7 +156,7 @@ class Reader {
     }
     const bool gated = family_.gated_mlp && !is_squared;
     if (!is_known_) {
-      doubt(fmt::format("{}; taken for a decoder with {} MLP, so check the shape",
+      doubt(fmt::format("{}; treated as a decoder with {} MLP, so check the shape",
                         type_.empty() ? "no model_type" : fmt::format("unknown model_type {}", in_quotes(type_)),
                         gated ? "a gated" : "an ungated"));
     }
@@ -179,7 +179,7 @@ class Reader {
                                .keys = file_.count({"index_topk"}, model_size_range)};
       for (const std::string& type : file_.words({"indexer_types"})) {
         if (type != "full") {
-          file_.note(fmt::format("an indexer of type {} is taken for a full one", in_quotes(type)));
+          file_.note(fmt::format("an indexer of type {} is treated as a full one", in_quotes(type)));
           break;
         }
       }
@@ -321,17 +321,18 @@ class Reader {
   void report_weight_storage(const Transformer& model) {
     if (model.weights) {
       const WeightFormat& format = *model.weights;
-      std::string but;
+      std::string exceptions;
       for (const auto& [name, share, is_there] :
            {std::tuple("attention", format.attention, true),
             {"experts", format.experts, model.experts.has_value()},
             {"MLPs", format.mlp, !model.experts || model.experts->shared_ffn > 0}}) {
-        but += is_there && share < 1.0
-                   ? fmt::format("{} {:.0f}% of {}", but.empty() ? " but for" : ",", 100.0 * (1.0 - share), name)
-                   : "";
+        exceptions += is_there && share < 1.0 ? fmt::format("{} {:.0f}% of {}", exceptions.empty() ? " except" : ",",
+                                                            100.0 * (1.0 - share), name)
+                                              : "";
       }
-      file_.note(fmt::format("weights are kept in {}, {:.4g} bits each{}; serving reads them so, training does not",
-                             format.name, format.bits, but));
+      file_.note(
+          fmt::format("weights are stored in {}, {:.4g} bits each{}; serving uses this format, training does not",
+                      format.name, format.bits, exceptions));
     }
   }
 

@@ -85,8 +85,8 @@ class Layers {
                        : state == "bfloat16" || state == "float16" ? 16
                                                                    : 0;
     if (space.state_bits == 0) {
-      file_.mistake(fmt::format("{} is {}, and states are float32, bfloat16 or float16; correct it",
-                                file_.in_file("mamba_ssm_cache_dtype"), in_quotes(state)));
+      file_.mistake(fmt::format("{} is {}; write float32, bfloat16 or float16", file_.in_file("mamba_ssm_cache_dtype"),
+                                in_quotes(state)));
     }
     if (file_.is_right() && heads % space.groups != 0) {
       file_.mistake(fmt::format("{} heads do not split into {} groups; correct {}", heads, space.groups, keys.groups));
@@ -116,7 +116,7 @@ class Layers {
     const std::string_view known = model_.experts ? "M, *, - and E" : "M, * and -";
     const std::size_t other = pattern.find_first_not_of(model_.experts ? "M*-E" : "M*-");
     if (other != std::string::npos) {
-      file_.mistake(fmt::format("{} has layer {}, and known ones are {}; choose another model",
+      file_.mistake(fmt::format("{} has the unknown layer {} (known: {}); choose another model",
                                 file_.in_file("hybrid_override_pattern"), in_quotes(pattern.substr(other, 1)), known));
     } else if (pattern.size() != size()) {
       file_.mistake(fmt::format("{} has {} letters for {} layers; correct num_hidden_layers",
@@ -162,15 +162,16 @@ class Layers {
     const Json attention = part("attention");
     const Json ffn = part("ffn");
     if (is(attention, "replace_with_linear") || is(ffn, "replace_with_linear")) {
-      file_.mistake("'block_configs' replaces a part with one product, which has no time here; choose another model");
+      file_.mistake("'block_configs' replaces a part with a single GEMM, which is not supported; choose another model");
     }
     kind.attention = !is(attention, "no_op");
     if (kind.attention && attention.contains("n_heads_in_group") &&
         attention.at("n_heads_in_group").is_number_integer()) {
       const auto group = attention.at("n_heads_in_group").get<std::int64_t>();
       if (group < 1 || model_.heads % group != 0) {
-        file_.mistake(fmt::format("'block_configs' has groups of {} heads, and {} do not split into them; correct it",
-                                  group, model_.heads));
+        file_.mistake(
+            fmt::format("'block_configs' has groups of {} heads, which do not divide {} heads evenly; correct it",
+                        group, model_.heads));
         return kind;
       }
       kind.kv_heads = model_.heads / group;
@@ -228,13 +229,13 @@ class Layers {
       read_mamba2();
     } else if (const auto field = file_.first_of({"ssm_state_size", "mamba_d_state", "state_size", "mamba_num_heads",
                                                   "conv_L_cache", "shared_block_ids"})) {
-      file_.mistake(fmt::format("{}: state-space layers of model_type {} have no price here; choose another model",
+      file_.mistake(fmt::format("{}: state-space layers of model_type {} are not supported; choose another model",
                                 file_.in_file(field->key), in_quotes(type_)));
     }
     for (const std::int64_t kind :
          file_.optional_counts({"attn_type_list"}, {0, 1}).value_or(std::vector<std::int64_t>{})) {
       if (kind == 0) {
-        file_.mistake(fmt::format("{}: lightning attention has no price here; choose another model",
+        file_.mistake(fmt::format("{}: lightning attention is not supported; choose another model",
                                   file_.in_file("attn_type_list")));
         break;
       }
@@ -306,7 +307,7 @@ class Layers {
     for (const std::string& type : types_) {
       if (type != "full_attention" && type != "sliding_attention" && type != "chunked_attention" &&
           !(model_.state_space && (type == "linear_attention" || type == "mamba" || type == "attention"))) {
-        file_.mistake(fmt::format("{} has a layer of type {}, which has no price here; choose another model",
+        file_.mistake(fmt::format("{} has a layer of type {}, which is not supported; choose another model",
                                   file_.in_file("layer_types"), in_quotes(type)));
         return;
       }
@@ -355,7 +356,7 @@ class Layers {
                                                (layer + 1) % step == 0 && !is_plain && is_listed;
     }
     if (file_.is_right() && std::none_of(has_experts.begin(), has_experts.end(), [](bool has) { return has; })) {
-      file_.mistake(fmt::format("no layer of {} is left to the experts; correct which layers are dense", size()));
+      file_.mistake(fmt::format("none of the {} layers has experts; correct which layers are dense", size()));
     }
     keep_experts(has_experts);
   }

@@ -119,7 +119,7 @@ void name_other_groups(const Json& quantization, HfFile& file) {
     }
   }
   if (!others.empty()) {
-    file.note(fmt::format("weights in {} are taken for {}, the narrowest format of this checkpoint",
+    file.note(fmt::format("weights in {} are counted as {}, the narrowest format of this checkpoint",
                           fmt::join(others, " and "), formats.front().name));
   }
 }
@@ -216,8 +216,9 @@ std::int64_t layers_with(Part part, const Transformer& model) {
   return model.layers;
 }
 
-/// Computes, for each part, the share of the layers with that part that keep it at 16 bits.
-void leave_out(const std::vector<std::string>& modules, const Transformer& model, WeightFormat& format) {
+/// Sets, for each part, the share of the layers with that part that store it in the format; the `modules` of the other
+/// layers keep 16 bits.
+void put_shares(const std::vector<std::string>& modules, const Transformer& model, WeightFormat& format) {
   std::array<std::set<int>, 3> kept;
   std::array<bool, 3> whole{};
   const auto keep = [&](Part part, int layer) {
@@ -246,9 +247,9 @@ void leave_out(const std::vector<std::string>& modules, const Transformer& model
   }
   const auto share = [&](Part part) {
     const auto place = static_cast<std::size_t>(part);
-    const double left = static_cast<double>(kept[place].size()) /
-                        static_cast<double>(std::max<std::int64_t>(1, layers_with(part, model)));
-    return whole[place] ? 0.0 : std::max(0.0, 1.0 - left);
+    const double unquantized = static_cast<double>(kept[place].size()) /
+                               static_cast<double>(std::max<std::int64_t>(1, layers_with(part, model)));
+    return whole[place] ? 0.0 : std::max(0.0, 1.0 - unquantized);
   };
   format.attention = share(Part::attention);
   format.mlp = share(Part::mlp);
@@ -263,15 +264,15 @@ bool has_narrow_cache(const Json& quantization) {
          lower(text_of(quantization, "kv_cache_quant_algo")) == "fp8";
 }
 
-/// Returns the file that ModelOpt writes beside config.json; nullopt when it is absent.
-std::optional<Json> beside(const std::string& path) {
+/// Returns the quantization from the file that ModelOpt writes next to config.json; nullopt when the file is absent.
+std::optional<Json> quantization_of_modelopt(const std::string& path) {
   const std::filesystem::path file = std::filesystem::path(path).parent_path() / "hf_quant_config.json";
   std::error_code error;
   if (!std::filesystem::is_regular_file(file, error)) {
     return std::nullopt;
   }
-  HfFile read(file.string());
-  const Json* quantization = read.at_top("quantization");
+  HfFile modelopt(file.string());
+  const Json* quantization = modelopt.at_top("quantization");
   return quantization != nullptr && quantization->is_object() ? std::optional(*quantization) : std::nullopt;
 }
 
@@ -280,19 +281,19 @@ std::optional<Json> beside(const std::string& path) {
 std::optional<WeightFormat> read_hf_quantization(HfFile& file, const Transformer& model) {
   const std::optional<HfFile::Field> inside = file.first_of({"quantization_config", "compression_config"});
   const Json* top = file.at_top("quantization_config");
-  const std::optional<Json> other = beside(file.path());
-  const Json* quantization = inside ? inside->value : top != nullptr ? top : other ? &*other : nullptr;
+  const std::optional<Json> of_modelopt = quantization_of_modelopt(file.path());
+  const Json* quantization = inside ? inside->value : top != nullptr ? top : of_modelopt ? &*of_modelopt : nullptr;
   if (quantization == nullptr || !quantization->is_object()) {
     return std::nullopt;
   }
   std::optional<WeightFormat> format = format_of(*quantization);
   if (!format) {
-    file.note(fmt::format("quantization {} is not known, so weights are taken for 16 bits wide",
+    file.note(fmt::format("unknown quantization {}; weights are counted as 16 bits wide",
                           in_quotes(text_of(*quantization, "quant_method") + text_of(*quantization, "quant_algo"))));
     return std::nullopt;
   }
   name_other_groups(*quantization, file);
-  leave_out(kept_modules(*quantization), model, *format);
+  put_shares(kept_modules(*quantization), model, *format);
   format->narrow_cache = has_narrow_cache(*quantization);
   return format;
 }

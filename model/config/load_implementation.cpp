@@ -140,8 +140,8 @@ void read_fitted(YamlMap map, Implementation& into) {
     const std::string leaf = name.substr(name.find('.') + 1);
     if ((site != leaf && site != "ag_gemm" && site != "gemm_rs") ||
         std::ranges::find(fittable, leaf) == fittable.end()) {
-      map.mistake("fit", fmt::format("unknown parameter {}; write some of {}, each behind ag_gemm. or gemm_rs. "
-                                     "where it belongs to one kind of site",
+      map.mistake("fit", fmt::format("unknown parameter {}; choose from {}, with the prefix ag_gemm. or gemm_rs. "
+                                     "for one kind of site",
                                      in_quotes(name), fmt::join(fittable, ", ")));
     }
     if (std::ranges::find(into.fitted, name) != into.fitted.end()) {
@@ -150,7 +150,7 @@ void read_fitted(YamlMap map, Implementation& into) {
     into.fitted.push_back(name);
   }
   if (into.fitted.size() > max_fitted) {
-    map.mistake("fit", fmt::format("{} parameters are too many for the few rows there are; keep {} at most",
+    map.mistake("fit", fmt::format("{} parameters are too many for the few measured rows; keep at most {}",
                                    into.fitted.size(), max_fitted));
   }
 }
@@ -259,7 +259,7 @@ std::string refusal_of(const Implementation& implementation, const Machine& mach
                        names_of(implementation.generations, [](auto generation) { return name_of(generation); }));
   }
   if (ranks > implementation.max_ranks || ranks > implementation.max_nodes * machine.gpus_per_node) {
-    return fmt::format("{} joins up to {} ranks on {}; choose fewer ranks", implementation.name,
+    return fmt::format("{} supports up to {} ranks on {}; choose fewer ranks", implementation.name,
                        std::min(implementation.max_ranks, implementation.max_nodes * machine.gpus_per_node),
                        implementation.max_nodes == 1 ? "one node" : fmt::format("{} nodes", implementation.max_nodes));
   }

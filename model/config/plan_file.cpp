@@ -159,7 +159,7 @@ class PlanReader {
     } else if (!deadline.empty()) {
       span_of(deadline, start.has_value());
     } else if (start) {
-      top_.mistake("start", "'start' is given and no 'deadline'; add the day by which it must be done, or remove it");
+      top_.mistake("start", "'start' requires 'deadline'; add the day by which training must end, or remove 'start'");
     }
     plan_.deadline_text = deadline;
   }
@@ -167,7 +167,7 @@ class PlanReader {
   void by_day(std::chrono::sys_days day, const std::optional<std::chrono::sys_days>& start) {
     if (!start) {
       top_.mistake("deadline",
-                   "'deadline' is a day and 'start' is missing; add the day on which training begins, as in \"start: "
+                   "'deadline' is a day, but 'start' is missing; add the day on which training begins, as in \"start: "
                    "2026-12-01\"");
     } else if (*start >= day) {
       top_.mistake("deadline", "'deadline' is not after 'start'; choose a later day");
@@ -179,10 +179,10 @@ class PlanReader {
   void span_of(const std::string& deadline, bool has_start) {
     plan_.deadline = parse_span(deadline);
     if (!plan_.deadline || plan_.deadline->count() <= 0.0) {
-      top_.mistake("deadline", misread(deadline, "a span of time above 0, nor a day",
+      top_.mistake("deadline", misread(deadline, "a span of time above 0 or a day",
                                        "write one, as in \"deadline: 60 days\" or \"deadline: 2027-03-01\""));
     } else if (has_start) {
-      top_.mistake("start", "'start' is given and 'deadline' is not a day; write the day, or remove 'start'");
+      top_.mistake("start", "'start' requires a day as 'deadline'; write the day, or remove 'start'");
     }
   }
 
@@ -233,7 +233,7 @@ class PlanReader {
     std::vector<std::string> names = file_.root().map("gpus").keys();
     if (names.empty() && !file_.has_mistakes()) {
       top_.mistake("gpus",
-                   "'gpus' names none; add a kind below it, as in \"h100: {hardware: dgx-h100-x2, price: 2.5, "
+                   "'gpus' is empty; add a kind of GPUs below it, as in \"h100: {hardware: dgx-h100-x2, price: 2.5, "
                    "price_date: 2026-05-04, available: 4096}\"");
     }
     for (const std::string& name : names) {
@@ -265,7 +265,7 @@ class PlanReader {
       offer.power = power;
     } else if (parse_power(fields.text("power"))) {
       fields.mistake("power",
-                     "'power' is 0, and every GPU draws some; give what one GPU with its share of the node "
+                     "'power' is 0, but every GPU draws power; give what one GPU with its share of the node "
                      "draws, as in \"power: 1.3 kW\", or remove it");
     }
     return offer;
@@ -282,12 +282,12 @@ class PlanReader {
       }
       YamlMap map = file_.root().map("gpus").map(offer.name);
       if (plan_.power) {
-        map.mistake("", fmt::format("'limits.power' is given and 'gpus.{}' has no 'power'; add what one GPU with its "
-                                    "share of the node takes, as in \"power: 1.3 kW\"",
+        map.mistake("", fmt::format("'limits.power' is given, but 'gpus.{}' has no 'power'; add what one GPU with its "
+                                    "share of the node draws, as in \"power: 1.3 kW\"",
                                     offer.name));
       } else if (plan_.energy_price > 0.0) {
-        map.mistake("", fmt::format("'energy.price' is given and 'gpus.{}' has no 'power'; add what one GPU with its "
-                                    "share of the node takes, as in \"power: 1.3 kW\"",
+        map.mistake("", fmt::format("'energy.price' is given, but 'gpus.{}' has no 'power'; add what one GPU with its "
+                                    "share of the node draws, as in \"power: 1.3 kW\"",
                                     offer.name));
       }
     }
