@@ -54,13 +54,13 @@ double expected_log_ratio(const Uncertainty& uncertainty, const Evidence& eviden
 
 Uncertainty given(const Uncertainty& uncertainty, const Evidence& evidence) {
   const double part = shared_part(uncertainty, evidence);
-  Uncertainty left;
+  Uncertainty remaining;
   each_doubt(uncertainty, evidence.of, [&](const DoubtOf& of, double effect, double measured) {
     if (const double rest = effect - part * measured; rest != 0.0) {
-      left.doubts.push_back({of, rest});
+      remaining.doubts.push_back({of, rest});
     }
   });
-  return left;
+  return remaining;
 }
 
 double probability_shorter(Duration a, const Uncertainty& of_a, Duration b, const Uncertainty& of_b) {

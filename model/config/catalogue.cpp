@@ -144,8 +144,9 @@ fs::path config_directory() {
     }
     return chosen;
   }
-  if (const fs::path beside = folder_of_module() / "configs"; beside.is_absolute() && is_folder(beside)) {
-    return beside;
+  if (const fs::path module_configs = folder_of_module() / "configs";
+      module_configs.is_absolute() && is_folder(module_configs)) {
+    return module_configs;
   }
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error).parent_path();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The settings of a run as typed values (RunChoices), and their descriptions. A new setting is a member of a struct
-// here and an entry that fills it; TrainingPlan, VerdictRule and PriceOptions have the entries of their settings beside
-// them.
+// here and an entry that fills it; TrainingPlan, VerdictRule and PriceOptions have the entries of their settings next
+// to them.
 #pragma once
 
 #include <array>

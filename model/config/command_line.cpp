@@ -138,7 +138,7 @@ class ShortHelp : public WrappedHelp {
 
   std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode /*mode*/) const override {
     std::string text = make_description(app) + make_usage(app, name) + "\n";
-    for (const CLI::Option* option : shown(*app)) {
+    for (const CLI::Option* option : shown_options(*app)) {
       text += make_option(option, option->get_positional());
     }
     const std::string end = fmt::format("\n{} --help-all prints everything.\n", name);
@@ -154,7 +154,7 @@ class ShortHelp : public WrappedHelp {
 
  private:
   /// Returns the options to show, positional arguments first.
-  static std::vector<const CLI::Option*> shown(const CLI::App& app) {
+  static std::vector<const CLI::Option*> shown_options(const CLI::App& app) {
     std::vector<const CLI::Option*> options = app.get_options(
         [&](const CLI::Option* option) { return option != app.get_help_ptr() && !option->get_group().empty(); });
     const auto is_wanted = [](const CLI::Option* option) { return option->get_positional() || is_usual(*option); };
@@ -200,7 +200,7 @@ struct MeantWords {
 };
 
 /// Returns the command that the words name, with its flags added.
-CLI::App& named(CLI::App& app, const std::vector<std::string>& words) {
+CLI::App& command_named(CLI::App& app, const std::vector<std::string>& words) {
   CLI::App* verb = &app;
   std::vector<std::string> path{app.get_name()};
   for (std::size_t i = 1; i < words.size(); ++i) {
@@ -229,7 +229,7 @@ void replace_former(const std::optional<FormerName>& former, std::size_t at, std
   if (!former) {
     return;
   }
-  if (!former->is_taken) {
+  if (!former->is_accepted) {
     throw ConfigError(former->sentence);
   }
   word.replace(at, end - at, former->now);
@@ -267,20 +267,20 @@ MeantWords as_meant(CLI::App& app, std::span<const char* const> typed, const Ren
     words[1] = "version";
   }
   if (words.size() > 1 && words[0].ends_with("commfuse-sim")) {
-    const std::string_view means = found_in(verbs, words[1]);
-    words[1] = means.empty() ? words[1] : std::string(means);
+    const std::string_view meaning = found_in(verbs, words[1]);
+    words[1] = meaning.empty() ? words[1] : std::string(meaning);
   }
   const CLI::App* verb = nullptr;  // Adding flags takes time, so they are added only if a flag may be renamed.
   for (std::size_t i = 1; i < words.size() && words[i] != "--"; ++i) {
     const std::string flag = words[i].substr(0, words[i].find('='));
-    const std::string_view means = flag_meant(flag);
-    if (means.empty()) {
+    const std::string_view our_flag = flag_meant(flag);
+    if (our_flag.empty()) {
       continue;
     }
-    verb = verb == nullptr ? &named(app, words) : verb;
-    if (!has_flag(*verb, flag) && has_flag(*verb, means)) {
-      words[i].replace(0, flag.size(), means);
-      meant.renamed.emplace_back(flag, means);
+    verb = verb == nullptr ? &command_named(app, words) : verb;
+    if (!has_flag(*verb, flag) && has_flag(*verb, our_flag)) {
+      words[i].replace(0, flag.size(), our_flag);
+      meant.renamed.emplace_back(flag, our_flag);
     }
   }
   return meant;
@@ -301,11 +301,11 @@ std::string with_word(std::string sentence, std::string_view from, std::string_v
 
 /// Returns the sentence with flags named as the user typed them.
 std::string as_typed(std::string sentence, const MeantWords& meant, std::span<const char* const> typed) {
-  for (const auto& [flag, means] : meant.renamed) {
-    const bool is_both = std::any_of(typed.begin(), typed.end(), [&, ours = means](std::string_view word) {
+  for (const auto& [flag, our_flag] : meant.renamed) {
+    const bool is_both = std::any_of(typed.begin(), typed.end(), [&, ours = our_flag](std::string_view word) {
       return word.substr(0, word.find('=')) == ours;
     });
-    sentence = is_both ? sentence : with_word(std::move(sentence), means, flag);
+    sentence = is_both ? sentence : with_word(std::move(sentence), our_flag, flag);
   }
   return sentence;
 }

@@ -62,9 +62,9 @@ class Reader {
 
  private:
   std::string model_type() {
-    const std::string inside = file_.word({"model_type"});
+    const std::string of_decoder = file_.word({"model_type"});
     const nlohmann::json* top = file_.at_top("model_type");
-    return !inside.empty() ? inside : top != nullptr && top->is_string() ? top->get<std::string>() : "";
+    return !of_decoder.empty() ? of_decoder : top != nullptr && top->is_string() ? top->get<std::string>() : "";
   }
 
   /// Returns the known family; an unknown type gets the defaults that decoders have had since 2023.
@@ -102,8 +102,8 @@ class Reader {
     if (snapshots.filename() == "snapshots" && repository.starts_with("models--")) {
       folder = repository.substr(repository.rfind("--") + 2);
     }
-    const bool says_nothing = folder.empty() || folder == "." || folder == "..";
-    return !says_nothing ? folder : type_.empty() || has_control_character(type_) ? "model" : type_;
+    const bool is_unnamed = folder.empty() || folder == "." || folder == "..";
+    return !is_unnamed ? folder : type_.empty() || has_control_character(type_) ? "model" : type_;
   }
 
   std::int64_t count_or(HfKeys keys, Range<std::int64_t> range, std::int64_t fallback) {
@@ -151,8 +151,8 @@ class Reader {
   bool gated_mlp() {
     const std::string activation = file_.word({"mlp_hidden_act", "hidden_act", "hidden_activation"});
     const bool is_squared = activation == "relu2" || activation == "relu_squared" || activation == "xielu";
-    if (const std::optional<bool> said = file_.optional_flag({"gated_mlp", "mlp_gated"})) {
-      return *said;
+    if (const std::optional<bool> stated = file_.optional_flag({"gated_mlp", "mlp_gated"})) {
+      return *stated;
     }
     const bool gated = family_.gated_mlp && !is_squared;
     if (!is_known_) {
@@ -339,12 +339,12 @@ class Reader {
   /// Returns the keys that no reader requested and that may matter. Notes each unused vision or audio tower.
   std::vector<std::string> unused() {
     std::vector<std::string> keys;
-    for (const std::string& path : file_.unasked()) {
+    for (const std::string& path : file_.unrequested()) {
       const std::string key = path.substr(path.rfind('.') + 1);
       if (key == "vision_config" || key == "audio_config") {
         file_.note(fmt::format("the {} tower is left out ({})", key.substr(0, key.find('_')), key));
       }
-      if (why_irrelevant(key).empty() && !is_of_senses(key)) {
+      if (why_irrelevant(key).empty() && !is_tower_key(key)) {
         keys.push_back(path);
       }
     }

@@ -94,7 +94,7 @@ std::string_view why_irrelevant(std::string_view key) {
   return "";
 }
 
-bool is_of_senses(std::string_view key) {
+bool is_tower_key(std::string_view key) {
   return std::any_of(sense_begins.begin(), sense_begins.end(),
                      [&](std::string_view with) { return begins(key, with); }) ||
          key == "use_unified_vision_chunk" || key == "talker_config" || key == "code2wav_config";

@@ -11,6 +11,6 @@ namespace commfuse {
 std::string_view why_irrelevant(std::string_view key);
 
 /// Returns true if the key belongs to a vision or audio tower next to the language model; towers are not modelled.
-bool is_of_senses(std::string_view key);
+bool is_tower_key(std::string_view key);
 
 }  // namespace commfuse

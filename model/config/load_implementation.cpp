@@ -104,17 +104,17 @@ void read_strategy(YamlMap map, Into& into) {
 /// generation.
 ImplementationCosts read_costs(YamlMap map, const std::string& name, Transport transport) {
   ImplementationCosts costs;
-  const YamlMap of_all = map.map("costs");
+  const YamlMap all_generations = map.map("costs");
   std::optional<YamlMap> measured_on = map.optional_map("measured_on");
   for (const NcclGeneration generation : all_nccl_generations) {
     const auto place = static_cast<std::size_t>(generation);
     ImplementedSites& sites = costs.generations[place];
     sites.name = name;
     sites.ag_gemm.rate_share = sites.gemm_rs.rate_share = rate_share_of(transport, generation);
-    read_described(of_all, sites);
-    if (std::optional<YamlMap> of_generation =
+    read_described(all_generations, sites);
+    if (std::optional<YamlMap> one_generation =
             measured_on ? measured_on->optional_map(name_of(generation)) : std::nullopt) {
-      read_described(*of_generation, sites);
+      read_described(*one_generation, sites);
       costs.measured[place] = true;
     }
   }

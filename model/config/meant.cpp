@@ -127,15 +127,15 @@ std::int64_t memory_in(const std::string& word, bool is_first) {
 }
 
 GpuWords gpu_words(std::string_view text) {
-  constexpr std::array<std::string_view, 11> passed_over{"nvidia", "amd", "intel",  "huawei",  "google",     "instinct",
-                                                         "tesla",  "gpu", "server", "edition", "accelerator"};
+  constexpr std::array<std::string_view, 11> ignored_words{
+      "nvidia", "amd", "intel", "huawei", "google", "instinct", "tesla", "gpu", "server", "edition", "accelerator"};
   std::string spaced = lower(text);
   std::replace_if(
       spaced.begin(), spaced.end(), [](unsigned char letter) { return std::isalnum(letter) == 0; }, ' ');
   GpuWords gpu;
   std::istringstream stream(spaced);
   for (std::string word; stream >> word;) {
-    if (word.starts_with("hbm") || std::find(passed_over.begin(), passed_over.end(), word) != passed_over.end()) {
+    if (word.starts_with("hbm") || std::find(ignored_words.begin(), ignored_words.end(), word) != ignored_words.end()) {
       continue;
     }
     constexpr std::string_view sxm = "sxm";
@@ -153,10 +153,10 @@ GpuWords gpu_words(std::string_view text) {
 }
 
 bool has_memory(const std::string& node, std::int64_t gigabytes) {
-  constexpr double max_off = 0.1;  // 80 GiB are sold as 80 GB
-  const auto said = 1e9 * static_cast<double>(gigabytes);
+  constexpr double tolerance = 0.1;  // 80 GiB are sold as 80 GB
+  const auto stated = 1e9 * static_cast<double>(gigabytes);
   const auto capacity = static_cast<double>(load_machine(node).accelerator.hbm_capacity.count);
-  return gigabytes == 0 || std::abs(capacity - said) <= max_off * said;
+  return gigabytes == 0 || std::abs(capacity - stated) <= tolerance * stated;
 }
 
 /// Returns the machine whose file lists the measured name under known_as.
@@ -206,10 +206,10 @@ std::optional<std::string> meant_cluster(std::string_view text) {
   if (at == std::string_view::npos || text.find_first_not_of("0123456789", at + 2) != std::string_view::npos) {
     return std::nullopt;
   }
-  const std::optional<std::string> of_two = meant_machine(Catalogue::hardware, text.substr(0, at));
+  const std::optional<std::string> two_nodes = meant_machine(Catalogue::hardware, text.substr(0, at));
   constexpr std::string_view two = "-x2";
-  return of_two && of_two->ends_with(two)
-             ? std::optional(of_two->substr(0, of_two->size() - two.size()) + std::string(text.substr(at)))
+  return two_nodes && two_nodes->ends_with(two)
+             ? std::optional(two_nodes->substr(0, two_nodes->size() - two.size()) + std::string(text.substr(at)))
              : std::nullopt;
 }
 

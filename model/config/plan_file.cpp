@@ -43,11 +43,11 @@ class FieldReader {
 
   double number(std::string_view key) {
     const Range<double> range = at(key).range;
-    const double read = parsed(key, "a number", parse_amount).value_or(range.least);
-    if (read < range.least || read > range.most) {
-      map_->mistake(key, fmt::format("'{}' is {}; choose {} to {}", key, read, range.least, range.most));
+    const double value = parsed(key, "a number", parse_amount).value_or(range.least);
+    if (value < range.least || value > range.most) {
+      map_->mistake(key, fmt::format("'{}' is {}; choose {} to {}", key, value, range.least, range.most));
     }
-    return read;
+    return value;
   }
 
   std::int64_t count(std::string_view key) {
@@ -58,20 +58,20 @@ class FieldReader {
 
   Seconds span(std::string_view key) {
     constexpr Seconds longest{100.0 * 365.25 * 86400.0};
-    const Seconds read = parsed(key, "a span of time", parse_span).value_or(Seconds{});
-    if (!(read <= longest)) {
+    const Seconds value = parsed(key, "a span of time", parse_span).value_or(Seconds{});
+    if (!(value <= longest)) {
       map_->mistake(key, fmt::format("'{}' is more than 100 years; choose a shorter span", key));
     }
-    return read;
+    return value;
   }
 
   Watts power(std::string_view key) {
     constexpr double limit = 1e12;
-    const Watts read = parsed(key, "a power", parse_power).value_or(Watts{});
-    if (!(read.value <= limit)) {
+    const Watts watts = parsed(key, "a power", parse_power).value_or(Watts{});
+    if (!(watts.value <= limit)) {
       map_->mistake(key, fmt::format("'{}' is more than {:g} W; choose less", key, limit));
     }
-    return read;
+    return watts;
   }
 
   std::optional<std::chrono::sys_days> date(std::string_view key) { return parsed(key, "a day", parse_date); }
@@ -82,8 +82,8 @@ class FieldReader {
       return;
     }
     const Field& field = *find_field(key);
-    if (std::optional<Setting> read = read_setting(file_, field, *map_->optional_value(key))) {
-      settings.put(field, *std::move(read));
+    if (std::optional<Setting> value = read_setting(file_, field, *map_->optional_value(key))) {
+      settings.put(field, *std::move(value));
     }
   }
 
@@ -100,11 +100,11 @@ class FieldReader {
   template <class T>
   std::optional<T> parsed(std::string_view key, std::string_view what, std::optional<T> (*parse)(std::string_view)) {
     const std::string written = text(key);
-    std::optional<T> read = parse(written);
-    if (!read && !written.empty()) {
+    std::optional<T> value = parse(written);
+    if (!value && !written.empty()) {
       map_->mistake(key, misread(written, what, fmt::format("write one, as in \"{}: {}\"", key, at(key).example)));
     }
-    return read;
+    return value;
   }
 
   YamlFile& file_;

@@ -247,7 +247,7 @@ const Field* Resolver::field_of_key(std::string_view key, std::string_view where
     return field;
   }
   const std::optional<FormerName> former = renames_->key(key);
-  if (former && former->is_taken) {
+  if (former && former->is_accepted) {
     warn(fmt::format("{}: {}", where, former->sentence));
     return find_field(former->now);
   }
@@ -273,7 +273,7 @@ void Resolver::read_environment(std::span<const std::string> variables) {
     const std::optional<FormerName> former = renames_->variable(name);
     if (const Field* field = field_of_variable(name)) {
       put(*field, value, {Source::environment, std::string(name)});
-    } else if (former && former->is_taken) {
+    } else if (former && former->is_accepted) {
       warn(former->sentence);
       put(*find_field(former->now), value, {Source::environment, std::string(name)});
     } else if (former) {

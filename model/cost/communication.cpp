@@ -242,13 +242,13 @@ Duration all_reduce_time(const CollectiveParameters& parameters, int ranks, Byte
     require_sizes(ranks, total);
     return by_fastest_tree(*parameters.tree, {nodes, ranks / nodes, static_cast<double>(total.count)});
   }
-  const Duration of_nccl = ring_time(parameters, ranks, total, 2, nodes);
+  const Duration nccl_time = ring_time(parameters, ranks, total, 2, nodes);
   const CustomAllReduce* framework = parameters.custom_all_reduce == nullptr || nodes > 1 || ranks == 1
                                          ? nullptr
                                          : kernels_of(*parameters.custom_all_reduce, parameters.all_reduce_kernel);
   return framework == nullptr || total > framework->up_to.value
-             ? of_nccl
-             : std::min(of_nccl, custom_all_reduce_time(*framework, ranks, total));
+             ? nccl_time
+             : std::min(nccl_time, custom_all_reduce_time(*framework, ranks, total));
 }
 
 Duration all_to_all_time(const CollectiveParameters& parameters, int ranks, Bytes total) {
@@ -272,17 +272,17 @@ Duration all_to_all_time(const CollectiveParameters& across, int ranks, Bytes to
   if (across.all_to_all != nullptr) {
     return all_to_all_time(across, ranks, total);
   }
-  const int near = spread.gpus_of_a_node;
-  check(near >= 1 && near < ranks && spread.rate_out.value > 0.0, "a group across nodes sends to others");
+  const int node_gpus = spread.gpus_of_a_node;
+  check(node_gpus >= 1 && node_gpus < ranks && spread.rate_out.value > 0.0, "a group across nodes sends to others");
   const double own_bytes = static_cast<double>(total.count) / ranks;
   const double moving =
-      own_bytes * (ranks - near) / spread.rate_out.value + own_bytes / across.own_copy_rate.value.value;
+      own_bytes * (ranks - node_gpus) / spread.rate_out.value + own_bytes / across.own_copy_rate.value.value;
   const Duration out = across.base_latency.value + (ranks - 1) * across.step_latency.value +
                        op_time(moving, "an all-to-all across nodes");
   if (spread.inside == nullptr) {
     return out;
   }
-  return std::max(out, all_to_all_time(*spread.inside, near, Bytes{total.count / ranks * near}));
+  return std::max(out, all_to_all_time(*spread.inside, node_gpus, Bytes{total.count / ranks * node_gpus}));
 }
 
 }  // namespace commfuse
