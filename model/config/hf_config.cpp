@@ -309,7 +309,7 @@ class Reader {
          {"num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules", "mtp_num_layers", "mtp_layers"}) {
       const std::optional<std::int64_t> layers = file_.optional_count({key}, {0, layer_range.most});
       if (layers && *layers > 0) {
-        file_.note(fmt::format("{} {} that predict{} further tokens {} left out ({})", *layers,
+        file_.note(fmt::format("{} {} that predict{} further tokens {} not modelled ({})", *layers,
                                *layers == 1 ? "layer" : "layers", *layers == 1 ? "s" : "", *layers == 1 ? "is" : "are",
                                key));
       }
@@ -342,7 +342,7 @@ class Reader {
     for (const std::string& path : file_.unrequested()) {
       const std::string key = path.substr(path.rfind('.') + 1);
       if (key == "vision_config" || key == "audio_config") {
-        file_.note(fmt::format("the {} tower is left out ({})", key.substr(0, key.find('_')), key));
+        file_.note(fmt::format("the {} tower is not modelled ({})", key.substr(0, key.find('_')), key));
       }
       if (why_irrelevant(key).empty() && !is_tower_key(key)) {
         keys.push_back(path);

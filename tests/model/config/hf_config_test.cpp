@@ -451,13 +451,14 @@ TEST_F(HfConfigTest, UnusedKeysAreNamed) {
       read(small("qwen3", R"("rope_theta": 1e6, "new_idea": 7, "num_nextn_predict_layers": 1, "bos_token_id": 1)"));
   EXPECT_EQ(read_model.unused, (std::vector<std::string>{"new_idea"}));
   ASSERT_EQ(read_model.notes.size(), 1U);
-  EXPECT_EQ(read_model.notes.front(), "1 layer that predicts further tokens is left out (num_nextn_predict_layers)");
+  EXPECT_EQ(read_model.notes.front(),
+            "1 layer that predicts further tokens is not modelled (num_nextn_predict_layers)");
   const HfModel eyes = read(R"({"model_type": "qwen3_vl", "vision_config": {"depth": 27}, "image_token_id": 5,
     "text_config": )" + small("qwen3_vl_text", R"("other_idea": 1)") +
                             "}");
   EXPECT_EQ(eyes.unused, (std::vector<std::string>{"text_config.other_idea"}));
   ASSERT_EQ(eyes.notes.size(), 1U);
-  EXPECT_EQ(eyes.notes.front(), "the vision tower is left out (vision_config)");
+  EXPECT_EQ(eyes.notes.front(), "the vision tower is not modelled (vision_config)");
 }
 
 void expect_same(const Transformer& read, const Transformer& ours) {
