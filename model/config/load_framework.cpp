@@ -104,8 +104,8 @@ void read_settings(YamlMap map, Framework& into) {
 }  // namespace
 
 bool is_chosen_by_frameworks(const Field& field) {
-  const bool is_of_steps = field.uses.has(Use::step) && !field.uses.has(Use::layer) && field.key != "framework";
-  return is_of_steps || field.key == "attention_kernel";
+  const bool is_only_for_steps = field.uses.has(Use::step) && !field.uses.has(Use::layer) && field.key != "framework";
+  return is_only_for_steps || field.key == "attention_kernel";
 }
 
 Framework load_framework(std::string_view name_or_path) {

@@ -174,8 +174,8 @@ Network read_network(YamlFile& file, YamlMap root) {
 }
 
 /// Returns the estimated rates over a share of the NICs, for which no table has measurements.
-CollectiveParameters sharing_nics(const CollectiveParameters& whole, double of_all) {
-  CollectiveParameters part = with_rates(whole, of_all);
+CollectiveParameters sharing_nics(const CollectiveParameters& all_nics, double share) {
+  CollectiveParameters part = with_rates(all_nics, share);
   part.rate.provenance = Provenance::prior;
   if (part.tree != nullptr) {
     TreeParameters tree = *part.tree;
@@ -191,14 +191,15 @@ CollectiveParameters sharing_nics(const CollectiveParameters& whole, double of_a
 /// Returns the share of the NICs that groups with this many GPUs per node reach. It is lower when the group has a
 /// smaller share of the node's wires, because rings also pass inside the node.
 double share_of_network(const Network& network, const Machine& machine, int gpus) {
-  const double of_nics =
+  const double nic_share =
       share_of_nics({.of_group = gpus, .of_node = gpus}, {machine.gpus_per_node, network.nics_per_node});
   if (gpus == 1 || machine.group_collectives == nullptr) {
-    return of_nics;
+    return nic_share;
   }
-  const double inside = collective_over(machine, 0, gpus).rate.value.value;
-  const double whole = machine.link.collective.rate.value.value;
-  return std::min(of_nics, inside / whole * std::max(1.0, whole / network.link->collective.rate.value.value));
+  const double group_rate = collective_over(machine, 0, gpus).rate.value.value;
+  const double node_rate = machine.link.collective.rate.value.value;
+  return std::min(nic_share,
+                  group_rate / node_rate * std::max(1.0, node_rate / network.link->collective.rate.value.value));
 }
 
 /// Gives groups with fewer GPUs per node the values of the file; groups that the file omits get their share of the
@@ -209,9 +210,9 @@ void join_groups(const Network& network, Machine& machine) {
   }
   auto groups = std::make_shared<std::vector<CollectiveParameters>>();
   for (int gpus = 1; gpus < machine.gpus_per_node; ++gpus) {
-    const auto given = network.groups.find(gpus);
-    groups->push_back(given != network.groups.end()
-                          ? given->second
+    const auto from_file = network.groups.find(gpus);
+    groups->push_back(from_file != network.groups.end()
+                          ? from_file->second
                           : sharing_nics(network.link->collective, share_of_network(network, machine, gpus)));
   }
   machine.network_groups = std::move(groups);

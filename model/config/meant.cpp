@@ -216,17 +216,17 @@ std::optional<std::string> meant_cluster(std::string_view text) {
 std::optional<std::string> meant_machine(Catalogue catalogue, std::string_view text) {
   const std::vector<std::string> nodes = known_names(Catalogue::nodes);
   GpuWords gpu = gpu_words(text);
-  const std::string whole = without_front(without_front(bare(text), "nvidia"), "amd");
-  if (const std::optional<std::string> node = known_as(nodes, whole)) {
+  const std::string bare_text = without_front(without_front(bare(text), "nvidia"), "amd");
+  if (const std::optional<std::string> node = known_as(nodes, bare_text)) {
     return node;
   }
   if (catalogue == Catalogue::hardware) {
     const std::vector<std::string> names = known_names(catalogue);
     const std::string name = gpu.bare();
-    for (const std::string& spelling : {whole, name}) {
+    for (const std::string& spelling : {bare_text, name}) {
       for (const char* const end : {"", "x2"}) {
         const std::optional<std::string> match = same_name(names, spelling + end);
-        if (match && (spelling == whole || has_memory(*match, gpu.memory))) {
+        if (match && (spelling == bare_text || has_memory(*match, gpu.memory))) {
           return match;
         }
       }
@@ -312,9 +312,9 @@ std::string meant_word(const Field& field, std::string_view text) {
 }  // namespace
 
 std::string_view found_in(std::span<const Synonym> synonyms, std::string_view word) {
-  const auto same =
+  const auto match =
       std::find_if(synonyms.begin(), synonyms.end(), [&](const Synonym& synonym) { return synonym.typed == word; });
-  return same == synonyms.end() ? std::string_view{} : same->means;
+  return match == synonyms.end() ? std::string_view{} : match->means;
 }
 
 std::string_view flag_meant(std::string_view typed) { return found_in(flags_elsewhere, typed); }
@@ -327,9 +327,9 @@ const Field* field_meant(std::string_view key) {
   std::replace(flag.begin(), flag.end(), '_', '-');
   const std::string_view means = flag_meant(flag);
   const std::span<const Field> fields = run_fields();
-  const auto same = std::find_if(fields.begin(), fields.end(),
-                                 [&](const Field& field) { return !means.empty() && field.flag == means.substr(2); });
-  return same == fields.end() ? nullptr : &*same;
+  const auto match = std::find_if(fields.begin(), fields.end(),
+                                  [&](const Field& field) { return !means.empty() && field.flag == means.substr(2); });
+  return match == fields.end() ? nullptr : &*match;
 }
 
 std::string_view choice_for(const Field& field, std::string_view typed) {

@@ -117,10 +117,10 @@ class PlanReader {
   explicit PlanReader(YamlFile& file) : file_(file), top_(file, file.root(), "") {}
 
   PlanFile read() {
-    whole_run();
-    limits();
-    failures_and_energy();
-    what_ifs();
+    read_run();
+    read_limits();
+    read_failures_and_energy();
+    read_what_ifs();
     for (const std::string& name : names_of_gpus()) {
       if (file_.is_full()) {
         file_.root().map("gpus").optional_value(
@@ -140,7 +140,7 @@ class PlanReader {
     return {file_, file_.root().optional_map(name), fmt::format("{}.", name)};
   }
 
-  void whole_run() {
+  void read_run() {
     const std::string title = top_.text("title");
     plan_.title = title.empty() ? std::filesystem::path(file_.path()).stem().string() : title;
     plan_.tokens = top_.number("tokens");
@@ -155,16 +155,16 @@ class PlanReader {
     const std::optional<std::chrono::sys_days> start = top_.date("start");
     const std::string deadline = top_.text("deadline");
     if (const auto day = parse_date(deadline)) {
-      by_day(*day, start);
+      read_deadline_day(*day, start);
     } else if (!deadline.empty()) {
-      span_of(deadline, start.has_value());
+      read_deadline_span(deadline, start.has_value());
     } else if (start) {
       top_.mistake("start", "'start' requires 'deadline'; add the day by which training must end, or remove 'start'");
     }
     plan_.deadline_text = deadline;
   }
 
-  void by_day(std::chrono::sys_days day, const std::optional<std::chrono::sys_days>& start) {
+  void read_deadline_day(std::chrono::sys_days day, const std::optional<std::chrono::sys_days>& start) {
     if (!start) {
       top_.mistake("deadline",
                    "'deadline' is a day, but 'start' is missing; add the day on which training begins, as in \"start: "
@@ -176,7 +176,7 @@ class PlanReader {
     }
   }
 
-  void span_of(const std::string& deadline, bool has_start) {
+  void read_deadline_span(const std::string& deadline, bool has_start) {
     plan_.deadline = parse_span(deadline);
     if (!plan_.deadline || plan_.deadline->count() <= 0.0) {
       top_.mistake("deadline", misread(deadline, "a span of time above 0 or a day",
@@ -186,7 +186,7 @@ class PlanReader {
     }
   }
 
-  void limits() {
+  void read_limits() {
     FieldReader limits = group("limits");
     plan_.memory_share = limits.number("memory_share");
     if (const Seconds step = limits.span("p99_step"); step.count() > 0.0) {
@@ -212,7 +212,7 @@ class PlanReader {
     }
   }
 
-  void failures_and_energy() {
+  void read_failures_and_energy() {
     FieldReader failures = group("failures");
     plan_.failures = {.per_gpu_hour = failures.number("per_gpu_hour"),
                       .error = failures.number("error"),
@@ -223,7 +223,7 @@ class PlanReader {
     plan_.energy_price = energy.number("price");
   }
 
-  void what_ifs() {
+  void read_what_ifs() {
     FieldReader what_if = group("what_if");
     plan_.slow_node = what_if.number("slow_node");
     plan_.change = what_if.number("change");

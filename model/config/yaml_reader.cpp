@@ -48,8 +48,8 @@ std::size_t note_unknown_keys(YamlDocument& document) {
     }
     for (const YamlField& field : node.fields) {
       if (!field.asked && ++unknown <= max_mistakes) {
-        if (const std::optional<std::string> near = nearest(field.key, known)) {
-          forget_missing(document, static_cast<int>(&node - document.nodes.data()), *near);
+        if (const std::optional<std::string> suggestion = nearest(field.key, known)) {
+          forget_missing(document, static_cast<int>(&node - document.nodes.data()), *suggestion);
         }
         document.mistakes.push_back({field.place, fmt::format("unknown key {}; {}", in_quotes(field.key),
                                                               remedy_for(field.key, known, "keys"))});
@@ -110,13 +110,13 @@ void YamlFile::finish() {
   });
   // Drops duplicates, because a reader that goes through a map more than once finds the same mistake again.
   std::set<std::tuple<int, int, std::string_view>> known;
-  std::vector<YamlMistake> each;
+  std::vector<YamlMistake> distinct;
   for (const YamlMistake& mistake : mistakes) {
     if (known.emplace(mistake.place.line, mistake.place.column, mistake.message).second) {
-      each.push_back(mistake);
+      distinct.push_back(mistake);
     }
   }
-  mistakes = std::move(each);
+  mistakes = std::move(distinct);
   std::vector<std::string> lines;
   for (const YamlMistake& mistake : std::span(mistakes).first(std::min(mistakes.size(), max_mistakes))) {
     lines.push_back(at_place(document_->path, mistake.place, mistake.message));

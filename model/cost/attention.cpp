@@ -105,7 +105,7 @@ AttentionWindow window_of(const LayerKind& kind) { return {.keys = kind.window, 
 double scores_in_window(const AttentionWindow& window, double first, double last) {
   const auto width = static_cast<double>(window.keys);
   // Returns the number of scores of all queries before `query`.
-  const auto before = [&](double query) {
+  const auto scores_before = [&](double query) {
     if (window.keys == 0) {
       return 0.5 * query * query;
     }
@@ -116,7 +116,7 @@ double scores_in_window(const AttentionWindow& window, double first, double last
     }
     return query <= width ? 0.5 * query * query : width * (query - 0.5 * width);
   };
-  return before(last) - before(first);
+  return scores_before(last) - scores_before(first);
 }
 
 double queries_beyond(const AttentionWindow& window, double first, double last) {

@@ -126,7 +126,7 @@ void add_contention(const Program& program, const std::vector<Meetings>& meeting
         "every duration of a transfer has its latency");
   const SharedWires wires(program, machine);
   const std::size_t ops = program.ops.size();
-  const Costs before = costs;
+  const Costs undelayed = costs;
   for (std::size_t op = 0; op < ops; ++op) {
     std::vector<OpId> contenders;
     std::ranges::copy_if(meetings[op].contenders, std::back_inserter(contenders),
@@ -135,13 +135,13 @@ void add_contention(const Program& program, const std::vector<Meetings>& meeting
       continue;
     }
     const auto moving = [&](std::size_t transfer) {
-      return std::max(Duration::zero(), before.duration[transfer] - latencies.by_op[transfer]);
+      return std::max(Duration::zero(), undelayed.duration[transfer] - latencies.by_op[transfer]);
     };
     costs.duration[op] += delay_of(program, op, contenders, moving);
     costs.undisturbed[op] = costs.duration[op];
     for (std::size_t row = 0; row < costs.by_rank.size(); row += ops) {
       const auto moving_on_rank = [&](std::size_t transfer) {
-        return std::max(Duration::zero(), before.by_rank[row + transfer] - latencies.by_rank[row + transfer]);
+        return std::max(Duration::zero(), undelayed.by_rank[row + transfer] - latencies.by_rank[row + transfer]);
       };
       costs.by_rank[row + op] += delay_of(program, op, contenders, moving_on_rank);
     }

@@ -70,7 +70,7 @@ class WiringFolder {
 
   std::optional<Wiring> fold() {
     for (std::size_t axis = 0; axis < mesh_.axes.size(); ++axis) {
-      if (fold_.extents[axis] < mesh_.axes[axis].extent && !moves(static_cast<int>(axis), fold_.extents[axis])) {
+      if (fold_.extents[axis] < mesh_.axes[axis].extent && !is_symmetric(static_cast<int>(axis), fold_.extents[axis])) {
         return std::nullopt;
       }
     }
@@ -88,7 +88,7 @@ class WiringFolder {
 
  private:
   /// Returns true if the wires map onto themselves when every rank moves `by` further on an axis.
-  bool moves(int axis, std::int32_t by) {
+  bool is_symmetric(int axis, std::int32_t by) {
     std::vector<std::size_t> target;
     for (Rank rank = 0; rank < mesh_.ranks(); ++rank) {
       target.push_back(static_cast<std::size_t>(mesh_.shifted(rank, axis, by)));
@@ -96,14 +96,14 @@ class WiringFolder {
     classes_.begin();
     for (std::size_t i = 0; i < wiring_.paths.size(); ++i) {
       const std::size_t rank = i % wiring_.ranks;
-      if (!moves(wiring_.paths[i], wiring_.paths[i - rank + target[rank]])) {
+      if (!maps_to(wiring_.paths[i], wiring_.paths[i - rank + target[rank]])) {
         return false;
       }
     }
     return true;
   }
 
-  bool moves(const WirePath& path, const WirePath& to) {
+  bool maps_to(const WirePath& path, const WirePath& to) {
     if (path.latency != to.latency || path.stages != to.stages) {
       return false;
     }
@@ -165,15 +165,15 @@ class WiringFolder {
       ++folded_.times[place];
     }
     folded_.stages.push_back({stage.cap, stage.until, first, static_cast<std::uint32_t>(folded_.links.size()) - first});
-    const auto each = static_cast<std::int32_t>(wiring_.ranks / folded_.ranks);
+    const auto copies = static_cast<std::int32_t>(wiring_.ranks / folded_.ranks);
     for (std::size_t i = first; i < folded_.links.size(); ++i) {
       const auto link = static_cast<std::size_t>(folded_.links[i]);
       const bool same_cap = cap_[link] == 0.0 || cap_[link] == stage.cap;
-      if (!same_cap || folded_.times[i] * each % represented_[link] != 0) {
+      if (!same_cap || folded_.times[i] * copies % represented_[link] != 0) {
         return false;
       }
       cap_[link] = stage.cap;
-      folded_.times[i] = folded_.times[i] * each / represented_[link];
+      folded_.times[i] = folded_.times[i] * copies / represented_[link];
     }
     return true;
   }
