@@ -15,16 +15,16 @@ std::int64_t tokens_of(const ScalingPoint& point) { return point.batch * point.s
 
 /// Returns nullopt when all points have the same ranks.
 std::optional<Scaling> scaling_of(ScalingKind kind, const Points& points) {
-  const auto [fewest_ranks, most_ranks] = std::minmax_element(
+  const auto [fewest_ranks, max_ranks] = std::minmax_element(
       points.begin(), points.end(), [](const auto* a, const auto* b) { return a->ranks < b->ranks; });
-  if ((*fewest_ranks)->ranks == (*most_ranks)->ranks) {
+  if ((*fewest_ranks)->ranks == (*max_ranks)->ranks) {
     return std::nullopt;
   }
-  const double speedup = to_seconds((*fewest_ranks)->time) / to_seconds((*most_ranks)->time);
+  const double speedup = to_seconds((*fewest_ranks)->time) / to_seconds((*max_ranks)->time);
   const double ideal = kind == ScalingKind::weak
                            ? 1.0
-                           : static_cast<double>((*most_ranks)->ranks) / static_cast<double>((*fewest_ranks)->ranks);
-  return Scaling{(*fewest_ranks)->setting, kind, **fewest_ranks, **most_ranks, speedup / ideal};
+                           : static_cast<double>((*max_ranks)->ranks) / static_cast<double>((*fewest_ranks)->ranks);
+  return Scaling{(*fewest_ranks)->setting, kind, **fewest_ranks, **max_ranks, speedup / ideal};
 }
 
 std::vector<Scaling> strong_of(const Points& points) {

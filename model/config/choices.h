@@ -228,8 +228,8 @@ inline constexpr std::array of_models{
                              .preset = "absorb",
                              .example = "naive",
                              .uses = {decode, tune},
-                             .noun = "way",
-                             .nouns = "ways"}
+                             .noun = "method",
+                             .nouns = "methods"}
         .fills(word<latent_decode_choices, &RunChoices::step, &StepOptions::latent_decode>),
     SettingEntry<RunChoices>{.key = "framework",
                              .flag = "framework",

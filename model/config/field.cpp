@@ -196,25 +196,26 @@ std::optional<std::string> mistake_in_word(const Field& field, std::string_view 
   if (std::find(known.begin(), known.end(), word) != known.end()) {
     return std::nullopt;
   }
-  const std::string_view means = choice_for(field, word);
-  return fmt::format("unknown {} {}; {}", field.noun, in_quotes(word),
-                     means.empty() ? remedy_for(word, known, field.nouns) : fmt::format("did you mean '{}'?", means));
+  const std::string_view meaning = choice_for(field, word);
+  return fmt::format(
+      "unknown {} {}; {}", field.noun, in_quotes(word),
+      meaning.empty() ? remedy_for(word, known, field.nouns) : fmt::format("did you mean '{}'?", meaning));
 }
 
 std::optional<std::string> mistake_in_words(const Field& field, std::string_view text) {
-  Words given;
+  Words words;
   for (const std::string_view word : split_list(text)) {
     if (std::optional<std::string> mistake = mistake_in_word(field, word)) {
       return mistake;
     }
-    if (std::find(given.begin(), given.end(), word) != given.end()) {
+    if (std::find(words.begin(), words.end(), word) != words.end()) {
       return fmt::format("{} is given twice; keep one of them", in_quotes(word));
     }
-    given.push_back(word);
+    words.push_back(word);
   }
-  const std::string_view every = field.choices().front();
-  if (given.size() > 1 && std::find(given.begin(), given.end(), every) != given.end()) {
-    return fmt::format("'{}' cannot be combined with other values; write it alone", every);
+  const std::string_view word_for_all = field.choices().front();
+  if (words.size() > 1 && std::find(words.begin(), words.end(), word_for_all) != words.end()) {
+    return fmt::format("'{}' cannot be combined with other values; write it alone", word_for_all);
   }
   return std::nullopt;
 }
@@ -255,10 +256,10 @@ std::optional<std::string> mistake_in_name(const Field& field, std::string_view 
 
 /// Checks "all", "none", or names separated by commas; returns the mistake, if any.
 std::optional<std::string> mistake_in_names(const Field& field, std::string_view text) {
-  const Words given = split_list(text);
-  for (const std::string_view name : given) {
+  const Words names = split_list(text);
+  for (const std::string_view name : names) {
     if (name == "all" || name == "none") {
-      if (given.size() > 1) {
+      if (names.size() > 1) {
         return fmt::format("'{}' cannot be combined with other values; write it alone", name);
       }
     } else if (std::optional<std::string> mistake = mistake_in_name(field, name)) {

@@ -303,10 +303,10 @@ std::string meant_word(const Field& field, std::string_view text) {
       return std::string(known_word);
     }
   }
-  const std::string_view means = field.key == "dtype"   ? found_in(dtypes, word)
-                                 : field.key == "scope" ? found_in(sites, word)
-                                                        : std::string_view{};
-  return std::string(means.empty() ? text : means);
+  const std::string_view meaning = field.key == "dtype"   ? found_in(dtypes, word)
+                                   : field.key == "scope" ? found_in(sites, word)
+                                                          : std::string_view{};
+  return std::string(meaning.empty() ? text : meaning);
 }
 
 }  // namespace
@@ -325,10 +325,11 @@ const Field* field_meant(std::string_view key) {
   }
   std::string flag = fmt::format("--{}", key);
   std::replace(flag.begin(), flag.end(), '_', '-');
-  const std::string_view means = flag_meant(flag);
+  const std::string_view our_flag = flag_meant(flag);
   const std::span<const Field> fields = run_fields();
-  const auto match = std::find_if(fields.begin(), fields.end(),
-                                  [&](const Field& field) { return !means.empty() && field.flag == means.substr(2); });
+  const auto match = std::find_if(fields.begin(), fields.end(), [&](const Field& field) {
+    return !our_flag.empty() && field.flag == our_flag.substr(2);
+  });
   return match == fields.end() ? nullptr : &*match;
 }
 
@@ -371,10 +372,10 @@ std::string_view choice_for(const Field& field, std::string_view typed) {
                               Synonym{"all_reduce", "mlp_ar"}};
   std::string word = lower(typed);
   std::replace(word.begin(), word.end(), '-', '_');
-  const std::string_view means = field.key == "strategy.name" ? found_in(strategies, word)
-                                 : field.key == "scope"       ? found_in(scopes, word)
-                                                              : std::string_view{};
-  return means;
+  const std::string_view meaning = field.key == "strategy.name" ? found_in(strategies, word)
+                                   : field.key == "scope"       ? found_in(scopes, word)
+                                                                : std::string_view{};
+  return meaning;
 }
 
 bool is_hf_id(std::string_view text) {
