@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The project's bars: target values for benchmarks, printed beside the measured values.
+// The project's bars: target values for benchmarks, printed next to the measured values.
 #pragma once
 
 #include <benchmark/benchmark.h>

@@ -14,7 +14,7 @@
 #include <stdexcept>
 #include <string_view>
 
-extern char** environ;  // NOLINT(readability-redundant-declaration): POSIX leaves it to the program
+extern char** environ;  // NOLINT(readability-redundant-declaration): POSIX leaves the declaration to the program
 
 namespace commfuse::bench {
 
@@ -27,7 +27,7 @@ double seconds_of(const timeval& time) {
 }
 
 [[noreturn]] void fail(const std::string& program) {
-  throw std::runtime_error(program + " could not be run; build it beside commfuse-bench");
+  throw std::runtime_error(program + " could not be run; build it next to commfuse-bench");
 }
 
 /// Reads until the other end is closed.
@@ -65,8 +65,8 @@ Usage usage_of(const std::vector<std::string>& words) {
   ::close(ends[0]);
   int status = 0;
   Usage usage;
-  std::istringstream said(text);
-  if (failed != 0 || ::waitpid(child, &status, 0) != child || status != 0 || !(said >> usage.seconds >> usage.mib)) {
+  std::istringstream output(text);
+  if (failed != 0 || ::waitpid(child, &status, 0) != child || status != 0 || !(output >> usage.seconds >> usage.mib)) {
     fail(words.front());
   }
   return usage;

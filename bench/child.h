@@ -12,14 +12,15 @@ struct Usage {
   double mib = 0.0;      ///< Peak memory.
 };
 
-/// Runs the command, discards its output, and waits. Throws std::runtime_error when it cannot be run or fails. A fresh
-/// copy of this program starts the command: the peak memory of a process includes the memory of the process that it was
-/// forked from, and earlier benchmarks may have made this process large.
+/// Runs the command, discards its output, and waits. Throws std::runtime_error when the command cannot be run or fails.
+/// A fresh copy of this program starts the command: the peak memory of a process includes the memory of the process
+/// that it was forked from, and earlier benchmarks may have made this process large.
 Usage usage_of(const std::vector<std::string>& words);
 
-/// Handles `commfuse-bench --launch PROGRAM ...`: runs the program, prints its usage for usage_of() and returns true.
-/// Returns false for other arguments.
+/// Returns true for the arguments `--launch PROGRAM ...`, with which usage_of() starts a copy of this program.
 bool is_launch(int argc, char** argv);
+
+/// Runs PROGRAM and prints its usage for usage_of(). Returns the exit code of this process. Requires is_launch().
 int launch(char** argv);
 
 }  // namespace commfuse::bench

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures the cost of pricing one GEMM, in nanoseconds, over shapes from decoding to a long prefill, so that branch
-// prediction cannot learn them. The bar of the project is 200 ns.
+// Measures the cost of pricing one GEMM, in nanoseconds, over shapes from decoding to a long prefill, so many that
+// branch prediction cannot learn them. The bar of the project is 200 ns.
 #include <benchmark/benchmark.h>
 
 #include <vector>
@@ -23,7 +23,7 @@ std::vector<GemmSize> shapes() {
   return sizes;
 }
 
-void price_one_product(benchmark::State& state) {
+void price_one_gemm(benchmark::State& state) {
   const Accelerator accelerator = load_machine("h100-sxm").accelerator;
   const std::vector<GemmSize> sizes = shapes();
   std::size_t next = 0;
@@ -32,7 +32,7 @@ void price_one_product(benchmark::State& state) {
     next = next + 1 < sizes.size() ? next + 1 : 0;
   }
 }
-BENCHMARK(price_one_product);
+BENCHMARK(price_one_gemm);
 
 }  // namespace
 }  // namespace commfuse

@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Arguments: ranks, stalls in a thousand ops, 1 for plain C++.
+/// Arguments: ranks, stalls in a thousand ops, 1 for the portable C++ code.
 void draw_op_times(benchmark::State& state) {
   constexpr std::size_t lanes = 16;
   constexpr std::uint32_t ops = 64;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures the time to judge a fleet: nccl-tests logs of N nodes, as `commfuse-validate verdict` reads them; four
-// collectives of 24 sizes each, 20 KB per node.
+// Measures the time in which `commfuse-validate verdict` judges a fleet of N nodes. The nccl-tests log of a node has
+// four collectives of 24 sizes each, 20 KB in all.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -16,7 +16,7 @@
 namespace commfuse::bench {
 namespace {
 
-/// Every node is healthy and a little different; one in 512 is slow.
+/// Returns the log of one node. Healthy nodes differ a little; one node in 512 is slow.
 std::string log_of(const Machine& machine, std::int64_t node) {
   const double factor = (1.0 + 0.002 * static_cast<double>(node % 17 - 8)) * (node % 512 == 7 ? 1.6 : 1.0);
   std::string text;

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Runs at every build, `cmake -D SOURCE_DIR=... -D OUTPUT=... -D (values of build_info.cpp.in) -P build_info.cmake`:
-# writes the only generated source, and touches it only when its text changes, so a new commit recompiles one small
-# file.
+# Every build runs `cmake -D SOURCE_DIR=... -D OUTPUT=... -D (values of build_info.cpp.in) -P build_info.cmake`, which
+# writes OUTPUT. An unchanged OUTPUT is left untouched, so a new commit recompiles only this small file.
 find_program(git git)
 set(git_revision "unknown")
 if(git AND EXISTS "${SOURCE_DIR}/.git")

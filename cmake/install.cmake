@@ -4,12 +4,12 @@
 include(CMakePackageConfigHelpers)
 set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)  # installing does not require the tests
 
-# The programs look for their configs beside themselves: ../share/commfuse/configs.
+# The programs find their configs relative to their own folder: ../share/commfuse/configs.
 install(DIRECTORY configs/ DESTINATION "${CMAKE_INSTALL_DATADIR}/commfuse/configs" COMPONENT runtime OPTIONAL)
 install(FILES README.md CHANGELOG.md SECURITY.md LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT runtime)
 install(DIRECTORY docs/ DESTINATION "${CMAKE_INSTALL_DOCDIR}/docs" COMPONENT runtime)
 
-# commfuse_page(<program> <form> <file> <folder>): a page that the program itself makes from its option tree.
+# commfuse_page(<program> <form> <file> <folder>): installs a page that the program generates from its option tree.
 function(commfuse_page program form file folder)
   set(output "${PROJECT_BINARY_DIR}/pages/${form}/${file}")
   add_custom_command(OUTPUT "${output}"
@@ -74,7 +74,7 @@ set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)  # dependencies of the programs, as installed on this machine
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_NAME commfuse)
 set(CPACK_DEBIAN_MPI_PACKAGE_NAME commfuse-mpi)
-# Does not use this machine's package name of the library: one package serves several distributions, and the package of
+# The dependency is written by hand, because one package serves several distributions, in which the package of
 # libmpi.so.40 has two names.
 set(CPACK_DEBIAN_MPI_PACKAGE_SHLIBDEPS OFF)
 set(CPACK_DEBIAN_MPI_PACKAGE_DEPENDS

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# Programs for machines without our packages: the objects of this build, linked again with all libraries static except
-# the C library and libgcc_s, so that they run on any Linux with glibc 2.34 or later (decision 0074). `./dev package`
-# fetches the sources of the two libraries that Debian has only as shared objects, oneTBB and fmt, in the versions that
-# this build includes; without these sources there is no target commfuse_portable.
+# Programs for machines without our dependencies: the objects of this build are linked again with all libraries static
+# except the C library and libgcc_s, so that they run on any Linux with glibc 2.34 or later (decision 0074). `./dev
+# package` fetches the sources of the two libraries that Debian has only as shared objects, oneTBB and fmt, in the
+# versions that this build includes; without these sources there is no target commfuse_portable.
 set(COMMFUSE_PORTABLE_SOURCES "${PROJECT_BINARY_DIR}/portable/sources" CACHE PATH "Sources of oneTBB and fmt")
-set(COMMFUSE_GLIBC_FLOOR 2.34 CACHE STRING "Oldest glibc for packed programs; 2.34 takes a build on Debian 12")
+set(COMMFUSE_GLIBC_FLOOR 2.34 CACHE STRING "Oldest glibc for packed programs; 2.34 requires a build on Debian 12")
 mark_as_advanced(COMMFUSE_GLIBC_FLOOR)
 file(GLOB tbb "${COMMFUSE_PORTABLE_SOURCES}/onetbb-*/src/tbb")
 file(GLOB fmt "${COMMFUSE_PORTABLE_SOURCES}/fmtlib-*/src")

@@ -45,8 +45,8 @@ if(NOT EXISTS "${stamp}")
         "write -DCOMMFUSE_CHARTS=AUTO\n${output}")
     endif()
     commfuse_no_charts("npm could not get the chart library when this program was built")
-    message(STATUS "reports get static figures only: npm could not get the chart library; the next build asks again, and "
-      "with -DCOMMFUSE_CHARTS=OFF none does\n${output}")
+    message(STATUS "reports get static figures only: npm could not get the chart library; the next build "
+      "tries again, and -DCOMMFUSE_CHARTS=OFF avoids this\n${output}")
     return()
   endif()
   file(TOUCH "${stamp}")

@@ -3,9 +3,9 @@
 # consists of the main file in a top folder and its commands/*.cpp.
 
 # commfuse_room(<folder> [ROOMS <folders>...] [WITH <targets>...]): defines the room's target from the folder's own .cpp
-# files, except a program's main. ROOMS are the rooms whose headers it includes, without those that they include
-# themselves; they must be defined before, so that no two rooms include each other. WITH are libraries of other
-# projects.
+# files, except a program's main. ROOMS are the rooms whose headers it includes, except rooms that another of these
+# rooms includes already; they must be defined earlier, so that no two rooms include each other. WITH are libraries of
+# other projects.
 function(commfuse_room folder)
   cmake_parse_arguments(PARSE_ARGV 1 room "" "" "ROOMS;WITH")
   commfuse_target_of(${folder} target)

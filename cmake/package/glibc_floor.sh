@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # usage: glibc_floor.sh VERSION [--also LIBRARY]... FILE...: fails if a program or library needs a symbol of a glibc
-# newer than VERSION, or a library other than the C library, libgcc_s and those named with --also.
+# that is newer than VERSION, or a library other than the C library, libgcc_s and those named with --also.
 set -euo pipefail
 floor=$1
 shift

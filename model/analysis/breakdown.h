@@ -15,12 +15,12 @@ struct Breakdown {
   Duration compute{};  // essential work, unsliced
   Duration slicing{};  // cost of slicing: the undisturbed price of the slices minus `compute`
   Duration stretch{};  // busy minus priced: interference and jitter; negative when compute lanes overlap
-  Duration local{};    // strategy-made adds, packs, shuffles, copies outside essential work
-  Duration exposed{};  // neither essential nor local work runs
-  Duration head{};     // before the first essential op
-  Duration bubble{};   // between essential ops
-  Duration tail{};     // after the last essential op
-  Duration busy{};     // essential work runs
+  Duration local{};    // the strategy's adds, packs, shuffles and copies outside essential work
+  Duration exposed{};  // time in which neither essential nor local work runs
+  Duration head{};     // time before the first essential op
+  Duration bubble{};   // time between essential ops
+  Duration tail{};     // time after the last essential op
+  Duration busy{};     // time in which essential work runs
   friend bool operator==(const Breakdown&, const Breakdown&) = default;
 };
 

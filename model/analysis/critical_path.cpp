@@ -99,9 +99,9 @@ PathFinder::Posted PathFinder::posted(const RunTimes& times, Place place) const 
       consider(wait);
     }
   }
-  const OpId before = taking_part(place.rank, before_on_lane_[position(place.op)]);
-  if (before != OpId{-1}) {
-    consider(before);
+  const OpId previous = taking_part(place.rank, before_on_lane_[position(place.op)]);
+  if (previous != OpId{-1}) {
+    consider(previous);
   }
   const Instant from_host = issued(place);
   return from_host > result.at ? Posted{from_host} : result;

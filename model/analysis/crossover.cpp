@@ -18,7 +18,7 @@ namespace {
 std::size_t index_of(MapAxis axis) { return static_cast<std::size_t>(axis); }
 
 /// Fastest schedule of each family at one point.
-using Times = std::map<std::string, const MapEntry*>;
+using FamilyEntries = std::map<std::string, const MapEntry*>;
 
 Contender contender_of(const MapEntry& entry) { return {to_seconds(entry.time), entry.error, entry.win_probability}; }
 
@@ -46,12 +46,12 @@ class Builder {
 
   CrossoverMap build() {
     for (const MapEntry* entry : entries_) {
-      const MapEntry*& known = times_[reversed(place_of(entry->at))][entry->strategy];
+      const MapEntry*& known = families_by_place_[reversed(place_of(entry->at))][entry->strategy];
       known = known == nullptr || entry->time < known->time ? entry : known;
     }
     std::set<std::string> winners;
-    for (const auto& [place, times] : times_) {
-      map_.cells.push_back(cell_of(reversed(place), times));
+    for (const auto& [place, entries] : families_by_place_) {
+      map_.cells.push_back(cell_of(reversed(place), entries));
       winners.insert(map_.cells.back().winner);
     }
     map_.strategies.assign(winners.begin(), winners.end());
@@ -85,10 +85,10 @@ class Builder {
     return place;
   }
 
-  [[nodiscard]] MapCell cell_of(const MapPlace& place, const Times& times) const {
+  [[nodiscard]] MapCell cell_of(const MapPlace& place, const FamilyEntries& entries) const {
     std::vector<const MapEntry*> families;
     std::vector<Contender> contenders;
-    for (const auto& [strategy, entry] : times) {
+    for (const auto& [strategy, entry] : entries) {
       families.push_back(entry);
       contenders.push_back(contender_of(*entry));
     }
@@ -104,7 +104,7 @@ class Builder {
       cell.second = second.strategy;
       cell.saved = 1.0 - to_seconds(cell.time) / to_seconds(second.time);
     }
-    if (const auto serial = times.find("serial"); serial != times.end()) {
+    if (const auto serial = entries.find("serial"); serial != entries.end()) {
       cell.of_serial = 1.0 - to_seconds(cell.time) / to_seconds(serial->second->time);
     }
     return cell;
@@ -118,18 +118,18 @@ class Builder {
       return;
     }
     Crossing crossing{.axis = axis, .place = cell.place, .below = cell.winner, .above = above->winner};
-    locate(crossing, times_.at(reversed(cell.place)), times_.at(reversed(next)));
+    locate(crossing, families_by_place_.at(reversed(cell.place)), families_by_place_.at(reversed(next)));
     map_.crossings.push_back(std::move(crossing));
   }
 
-  void locate(Crossing& crossing, const Times& below, const Times& above) const {
+  void locate(Crossing& crossing, const FamilyEntries& below, const FamilyEntries& above) const {
     const auto lower = below.find(crossing.above);  // entry of the upper winner at the lower neighbour
     const auto upper = above.find(crossing.below);
     if (lower == below.end() || upper == above.end()) {
       return;
     }
-    const auto log_of = [](const Times& times, const std::string& strategy) {
-      return math::log(to_seconds(times.at(strategy)->time));
+    const auto log_of = [](const FamilyEntries& entries, const std::string& strategy) {
+      return math::log(to_seconds(entries.at(strategy)->time));
     };
     const double lead_below = log_of(below, crossing.above) - log_of(below, crossing.below);
     const double lead_above = log_of(above, crossing.below) - log_of(above, crossing.above);
@@ -163,7 +163,7 @@ class Builder {
   VerdictRule rule_;
   CrossoverMap map_;
   std::vector<const MapEntry*> entries_;
-  std::map<MapPlace, Times> times_;  // by reversed place
+  std::map<MapPlace, FamilyEntries> families_by_place_;  // by reversed place
 };
 
 }  // namespace

@@ -25,7 +25,7 @@ void LargestNeed::add(double needed, std::optional<std::string> warning) {
   if (!warning) {
     return;
   }
-  ++full_;
+  ++exceeding_rows_;
   if (needed > needed_ || warning_.empty()) {
     needed_ = needed;
     warning_ = *std::move(warning);
@@ -33,15 +33,15 @@ void LargestNeed::add(double needed, std::optional<std::string> warning) {
 }
 
 std::string LargestNeed::sentence() const {
-  if (full_ == 0) {
+  if (exceeding_rows_ == 0) {
     return {};
   }
   std::string text = warning_.substr(opening.size());
-  if (full_ > 1) {
+  if (exceeding_rows_ > 1) {
     constexpr std::string_view needs = " needs ";
     text.insert(text.find(needs) + needs.size(), "up to ");
   }
-  const std::string where = rows_ == 1 ? "" : fmt::format(" in {} of {} rows", full_, rows_);
+  const std::string where = rows_ == 1 ? "" : fmt::format(" in {} of {} rows", exceeding_rows_, rows_);
   return fmt::format("Out of memory{}: {}.", where, text);
 }
 

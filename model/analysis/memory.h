@@ -10,7 +10,7 @@
 
 namespace commfuse {
 
-/// Memory that one GPU needs at once, and the memory that it has. 1 GB is 10^9 bytes.
+/// Peak memory that one GPU needs, and the memory that it has. 1 GB is 10^9 bytes.
 struct MemoryNeed {
   double needed_gb = 0.0;
   double capacity_gb = 0.0;
@@ -36,7 +36,7 @@ class LargestNeed {
 
  private:
   std::size_t rows_ = 0;
-  std::size_t full_ = 0;
+  std::size_t exceeding_rows_ = 0;
   double needed_ = 0.0;
   std::string warning_;
 };

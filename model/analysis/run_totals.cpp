@@ -37,16 +37,16 @@ Seconds checkpoint_interval(const CheckpointTimes& times) {
 RunTotals totals_of(const RunTerms& terms) {
   check(terms.tokens_per_second > 0.0, "a run makes progress");
   RunTotals totals;
-  const double failures_a_second = terms.gpus * terms.per_gpu_hour / hour;
-  if (failures_a_second > 0.0) {
-    const Seconds between{1.0 / failures_a_second};
+  const double failures_per_second = terms.gpus * terms.per_gpu_hour / hour;
+  if (failures_per_second > 0.0) {
+    const Seconds between{1.0 / failures_per_second};
     // If checkpoints are free, the best interval is 0; one second is close enough.
     totals.checkpoint_every =
         std::max(Seconds{1.0}, checkpoint_interval({.checkpoint = terms.checkpoint, .between_failures = between}));
     totals.goodput = goodput_of(totals.checkpoint_every, terms.checkpoint, terms.restart, between);
   }
   const double seconds = terms.tokens / (terms.tokens_per_second * totals.goodput);
-  totals.failures = seconds * failures_a_second;
+  totals.failures = seconds * failures_per_second;
   totals.days = seconds / day;
   totals.gpu_hours = terms.gpus * seconds / hour;
   totals.energy_kwh = terms.gpus * terms.power.value / 1e3 * terms.pue * seconds / hour;

@@ -15,15 +15,16 @@ std::int64_t tokens_of(const ScalingPoint& point) { return point.batch * point.s
 
 /// Returns nullopt when all points have the same ranks.
 std::optional<Scaling> scaling_of(ScalingKind kind, const Points& points) {
-  const auto [fewest, largest] = std::minmax_element(points.begin(), points.end(),
-                                                     [](const auto* a, const auto* b) { return a->ranks < b->ranks; });
-  if ((*fewest)->ranks == (*largest)->ranks) {
+  const auto [fewest_ranks, max_ranks] = std::minmax_element(
+      points.begin(), points.end(), [](const auto* a, const auto* b) { return a->ranks < b->ranks; });
+  if ((*fewest_ranks)->ranks == (*max_ranks)->ranks) {
     return std::nullopt;
   }
-  const double times = to_seconds((*fewest)->time) / to_seconds((*largest)->time);
-  const double ideal =
-      kind == ScalingKind::weak ? 1.0 : static_cast<double>((*largest)->ranks) / static_cast<double>((*fewest)->ranks);
-  return Scaling{(*fewest)->setting, kind, **fewest, **largest, times / ideal};
+  const double speedup = to_seconds((*fewest_ranks)->time) / to_seconds((*max_ranks)->time);
+  const double ideal = kind == ScalingKind::weak
+                           ? 1.0
+                           : static_cast<double>((*max_ranks)->ranks) / static_cast<double>((*fewest_ranks)->ranks);
+  return Scaling{(*fewest_ranks)->setting, kind, **fewest_ranks, **max_ranks, speedup / ideal};
 }
 
 std::vector<Scaling> strong_of(const Points& points) {
@@ -40,7 +41,7 @@ std::vector<Scaling> strong_of(const Points& points) {
   return scalings;
 }
 
-bool has_as_many_tokens_a_rank(const Points& points) {
+bool has_equal_tokens_per_rank(const Points& points) {
   const ScalingPoint& first = *points.front();
   return std::all_of(points.begin(), points.end(), [&](const ScalingPoint* point) {
     return tokens_of(*point) * first.ranks == tokens_of(first) * point->ranks;
@@ -63,7 +64,7 @@ std::vector<Scaling> scalings_of(std::span<const ScalingPoint> points) {
   for (const std::string& setting : settings) {
     const Points& same_setting = by_setting.at(setting);
     std::vector<Scaling> strong = strong_of(same_setting);
-    if (strong.empty() && has_as_many_tokens_a_rank(same_setting)) {
+    if (strong.empty() && has_equal_tokens_per_rank(same_setting)) {
       if (const std::optional<Scaling> weak = scaling_of(ScalingKind::weak, same_setting)) {
         strong.push_back(*weak);
       }

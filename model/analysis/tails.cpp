@@ -22,8 +22,8 @@ Rank P99Causes::worst_rank() const {
 
 double P99Causes::share_of_path(Rank rank) const {
   const Duration total = std::accumulate(rank_time_on_path.begin(), rank_time_on_path.end(), Duration{});
-  const Duration of_rank = rank_time_on_path[static_cast<std::size_t>(rank)];
-  return total > Duration{} ? to_seconds(of_rank) / to_seconds(total) : 0.0;
+  const Duration rank_time = rank_time_on_path[static_cast<std::size_t>(rank)];
+  return total > Duration{} ? to_seconds(rank_time) / to_seconds(total) : 0.0;
 }
 
 P99Collector::P99Collector(std::int32_t ranks)
@@ -80,12 +80,12 @@ std::vector<std::size_t> near_p99(const std::vector<Duration>& makespans, std::s
   std::nth_element(order.begin(), at(first), order.end(), earlier);
   std::sort(at(first), order.end(), earlier);
   const std::size_t available = last - first + 1;
-  const std::size_t taken = std::min(available, limit);
-  std::vector<std::size_t> near;
-  for (std::size_t i = 0; i < taken; ++i) {
-    near.push_back(order[first + i * available / taken]);
+  const std::size_t count = std::min(available, limit);
+  std::vector<std::size_t> chosen;
+  for (std::size_t i = 0; i < count; ++i) {
+    chosen.push_back(order[first + i * available / count]);
   }
-  return near;
+  return chosen;
 }
 
 }  // namespace commfuse

@@ -14,14 +14,14 @@ namespace {
 /// Visits every doubt of either prediction, with both effects, in order.
 template <typename Visit>
 void each_doubt(const Uncertainty& a, const Uncertainty& b, Visit&& visit) {
-  auto left = a.doubts.begin();
-  auto right = b.doubts.begin();
-  while (left != a.doubts.end() || right != b.doubts.end()) {
-    const bool only_left = right == b.doubts.end() || (left != a.doubts.end() && left->of < right->of);
-    const bool only_right = left == a.doubts.end() || (right != b.doubts.end() && right->of < left->of);
-    visit(only_right ? right->of : left->of, only_right ? 0.0 : left->effect, only_left ? 0.0 : right->effect);
-    left += only_right ? 0 : 1;
-    right += only_left ? 0 : 1;
+  auto next_a = a.doubts.begin();
+  auto next_b = b.doubts.begin();
+  while (next_a != a.doubts.end() || next_b != b.doubts.end()) {
+    const bool only_a = next_b == b.doubts.end() || (next_a != a.doubts.end() && next_a->of < next_b->of);
+    const bool only_b = next_a == a.doubts.end() || (next_b != b.doubts.end() && next_b->of < next_a->of);
+    visit(only_b ? next_b->of : next_a->of, only_b ? 0.0 : next_a->effect, only_a ? 0.0 : next_b->effect);
+    next_a += only_b ? 0 : 1;
+    next_b += only_a ? 0 : 1;
   }
 }
 
@@ -54,13 +54,13 @@ double expected_log_ratio(const Uncertainty& uncertainty, const Evidence& eviden
 
 Uncertainty given(const Uncertainty& uncertainty, const Evidence& evidence) {
   const double part = shared_part(uncertainty, evidence);
-  Uncertainty left;
+  Uncertainty remaining;
   each_doubt(uncertainty, evidence.of, [&](const DoubtOf& of, double effect, double measured) {
     if (const double rest = effect - part * measured; rest != 0.0) {
-      left.doubts.push_back({of, rest});
+      remaining.doubts.push_back({of, rest});
     }
   });
-  return left;
+  return remaining;
 }
 
 double probability_shorter(Duration a, const Uncertainty& of_a, Duration b, const Uncertainty& of_b) {

@@ -6,7 +6,7 @@
 //   P(T_a < T_b)       = S(ln(T_b / T_a) / error(T_a / T_b))     S: share_below() of error_tail.h
 //
 // This is first-order propagation of independent errors (JCGM 100:2008, 5.1.2) in logarithms. An error that affects
-// both times alike cancels in their ratio: the error of a link's rate, for example, is the same for both schedules.
+// both times equally cancels in their ratio: the error of a link's rate, for example, is the same for both schedules.
 #pragma once
 
 #include <compare>
@@ -20,7 +20,7 @@
 
 namespace commfuse {
 
-/// Parameter of an implementation, such as "ag_gemm.per_call"; an empty `parameter` stands for the residual of its fit.
+/// Parameter of an implementation, such as "ag_gemm.per_call"; an empty `parameter` means the residual of its fit.
 struct ImplementationDoubt {
   std::string implementation;
   std::string parameter;

@@ -103,8 +103,8 @@ std::optional<std::string> nearest_of_family(std::string_view name, const std::v
   std::vector<std::string_view> related;
   std::copy_if(known.begin(), known.end(), std::back_inserter(related),
                [family = family_of(name)](std::string_view candidate) { return family_of(candidate) == family; });
-  const std::optional<std::string> near = nearest(name, related);
-  return near ? near : nearest(name, known);
+  const std::optional<std::string> relative = nearest(name, related);
+  return relative ? relative : nearest(name, known);
 }
 
 /// Returns the folder of the Python module that contains this code; empty if a program contains it.
@@ -124,8 +124,8 @@ fs::path folder_of_module() {
 std::string unknown_name(Catalogue catalogue, std::string_view name, const std::vector<std::string>& names) {
   const std::vector<std::string_view> known(names.begin(), names.end());
   std::string message = fmt::format("unknown {} {}; ", noun_of(catalogue), in_quotes(name));
-  if (const std::optional<std::string> near = nearest_of_family(name, known)) {
-    message += fmt::format("did you mean '{}'? ", *near);
+  if (const std::optional<std::string> suggestion = nearest_of_family(name, known)) {
+    message += fmt::format("did you mean '{}'? ", *suggestion);
   }
   return message + fmt::format("known: {}; a path contains '/' or ends in .yaml{}", fmt::join(names, ", "),
                                may_be_json(catalogue) ? " or .json" : "");
@@ -145,8 +145,9 @@ fs::path config_directory() {
     }
     return chosen;
   }
-  if (const fs::path beside = folder_of_module() / "configs"; beside.is_absolute() && is_folder(beside)) {
-    return beside;
+  if (const fs::path module_configs = folder_of_module() / "configs";
+      module_configs.is_absolute() && is_folder(module_configs)) {
+    return module_configs;
   }
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error).parent_path();

@@ -16,7 +16,7 @@
 
 namespace commfuse {
 
-/// Returns $COMMFUSE_CONFIG_DIR; else, in the Python module, the folder configs beside the module; else
+/// Returns $COMMFUSE_CONFIG_DIR; else, in the Python module, the folder configs next to the module; else
 /// ../share/commfuse/configs relative to the program (installed); else ../../../configs (build tree). Throws
 /// ConfigError when none of them is a folder.
 std::filesystem::path config_directory();
@@ -28,7 +28,7 @@ std::vector<std::string> known_names(Catalogue catalogue);
 /// or an empty text. Throws ConfigError when there is no config folder.
 std::vector<std::string> listed_names(Catalogue catalogue, std::string_view list);
 
-/// Returns the file that a user's choice means: a path when it holds '/' or ends in .yaml, .yml or (a model) .json,
+/// Returns the file that a user's choice means: a path when it contains '/' or ends in .yaml, .yml or (a model) .json,
 /// else the file of that name. Throws ConfigError for an unknown name, with the nearest name and all known names. Does
 /// not check that a path exists.
 std::filesystem::path find_config(Catalogue catalogue, std::string_view name_or_path);

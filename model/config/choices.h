@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The settings of a run as typed values (RunChoices), and their descriptions. A new setting is a member of a struct
-// here and an entry that fills it; TrainingPlan, VerdictRule and PriceOptions have the entries of their settings beside
-// them.
+// here and an entry that fills it; TrainingPlan, VerdictRule and PriceOptions have the entries of their settings next
+// to them.
 #pragma once
 
 #include <array>
@@ -228,8 +228,8 @@ inline constexpr std::array of_models{
                              .preset = "absorb",
                              .example = "naive",
                              .uses = {decode, tune},
-                             .noun = "way",
-                             .nouns = "ways"}
+                             .noun = "method",
+                             .nouns = "methods"}
         .fills(word<latent_decode_choices, &RunChoices::step, &StepOptions::latent_decode>),
     SettingEntry<RunChoices>{.key = "framework",
                              .flag = "framework",

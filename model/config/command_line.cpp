@@ -31,7 +31,7 @@ namespace commfuse {
 
 namespace {
 
-/// Lines of help that the smallest terminal shows above its prompt.
+/// Number of help lines that the smallest terminal shows above its prompt.
 constexpr std::size_t screen_lines = 23;
 
 std::size_t lines_of(std::string_view text) {
@@ -41,13 +41,13 @@ std::size_t lines_of(std::string_view text) {
 /// Returns the lines of `text` below "Examples:".
 std::vector<std::string> examples_in(const std::string& footer) {
   std::vector<std::string> examples;
-  bool goes_on = false;  // true when a backslash ends the line before
+  bool continues = false;  // true when a backslash ends the previous line
   bool is_below = false;
   std::istringstream lines(footer);
   for (std::string line; std::getline(lines, line);) {
     if (is_below && line.starts_with("  ")) {
-      goes_on ? static_cast<void>(examples.back() += line + "\n") : examples.push_back(line + "\n");
-      goes_on = line.ends_with('\\');
+      continues ? static_cast<void>(examples.back() += line + "\n") : examples.push_back(line + "\n");
+      continues = line.ends_with('\\');
     } else {
       is_below = line == "Examples:" || line == "Example:";
     }
@@ -138,7 +138,7 @@ class ShortHelp : public WrappedHelp {
 
   std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode /*mode*/) const override {
     std::string text = make_description(app) + make_usage(app, name) + "\n";
-    for (const CLI::Option* option : shown(*app)) {
+    for (const CLI::Option* option : shown_options(*app)) {
       text += make_option(option, option->get_positional());
     }
     const std::string end = fmt::format("\n{} --help-all prints everything.\n", name);
@@ -154,7 +154,7 @@ class ShortHelp : public WrappedHelp {
 
  private:
   /// Returns the options to show, positional arguments first.
-  static std::vector<const CLI::Option*> shown(const CLI::App& app) {
+  static std::vector<const CLI::Option*> shown_options(const CLI::App& app) {
     std::vector<const CLI::Option*> options = app.get_options(
         [&](const CLI::Option* option) { return option != app.get_help_ptr() && !option->get_group().empty(); });
     const auto is_wanted = [](const CLI::Option* option) { return option->get_positional() || is_usual(*option); };
@@ -200,7 +200,7 @@ struct MeantWords {
 };
 
 /// Returns the command that the words name, with its flags added.
-CLI::App& named(CLI::App& app, const std::vector<std::string>& words) {
+CLI::App& command_named(CLI::App& app, const std::vector<std::string>& words) {
   CLI::App* verb = &app;
   std::vector<std::string> path{app.get_name()};
   for (std::size_t i = 1; i < words.size(); ++i) {
@@ -229,7 +229,7 @@ void replace_former(const std::optional<FormerName>& former, std::size_t at, std
   if (!former) {
     return;
   }
-  if (!former->is_taken) {
+  if (!former->is_accepted) {
     throw ConfigError(former->sentence);
   }
   word.replace(at, end - at, former->now);
@@ -239,7 +239,7 @@ void replace_former(const std::optional<FormerName>& former, std::size_t at, std
 /// Replaces former names of flags, up to "--", and of the setting that an --axis varies.
 void take_former_names(const Renames& renames, MeantWords& meant) {
   constexpr std::string_view axis = "--axis";
-  bool is_axis = false;  // the word before was --axis
+  bool is_axis = false;  // true when the previous word was --axis
   for (std::string& word : meant.words) {
     if (word == "--") {
       return;
@@ -267,20 +267,20 @@ MeantWords as_meant(CLI::App& app, std::span<const char* const> typed, const Ren
     words[1] = "version";
   }
   if (words.size() > 1 && words[0].ends_with("commfuse-sim")) {
-    const std::string_view means = found_in(verbs, words[1]);
-    words[1] = means.empty() ? words[1] : std::string(means);
+    const std::string_view meaning = found_in(verbs, words[1]);
+    words[1] = meaning.empty() ? words[1] : std::string(meaning);
   }
   const CLI::App* verb = nullptr;  // Adding flags takes time, so they are added only if a flag may be renamed.
   for (std::size_t i = 1; i < words.size() && words[i] != "--"; ++i) {
     const std::string flag = words[i].substr(0, words[i].find('='));
-    const std::string_view means = flag_meant(flag);
-    if (means.empty()) {
+    const std::string_view our_flag = flag_meant(flag);
+    if (our_flag.empty()) {
       continue;
     }
-    verb = verb == nullptr ? &named(app, words) : verb;
-    if (!has_flag(*verb, flag) && has_flag(*verb, means)) {
-      words[i].replace(0, flag.size(), means);
-      meant.renamed.emplace_back(flag, means);
+    verb = verb == nullptr ? &command_named(app, words) : verb;
+    if (!has_flag(*verb, flag) && has_flag(*verb, our_flag)) {
+      words[i].replace(0, flag.size(), our_flag);
+      meant.renamed.emplace_back(flag, our_flag);
     }
   }
   return meant;
@@ -301,11 +301,11 @@ std::string with_word(std::string sentence, std::string_view from, std::string_v
 
 /// Returns the sentence with flags named as the user typed them.
 std::string as_typed(std::string sentence, const MeantWords& meant, std::span<const char* const> typed) {
-  for (const auto& [flag, means] : meant.renamed) {
-    const bool is_both = std::any_of(typed.begin(), typed.end(), [&, ours = means](std::string_view word) {
+  for (const auto& [flag, our_flag] : meant.renamed) {
+    const bool is_both = std::any_of(typed.begin(), typed.end(), [&, ours = our_flag](std::string_view word) {
       return word.substr(0, word.find('=')) == ours;
     });
-    sentence = is_both ? sentence : with_word(std::move(sentence), means, flag);
+    sentence = is_both ? sentence : with_word(std::move(sentence), our_flag, flag);
   }
   return sentence;
 }
@@ -337,6 +337,16 @@ std::vector<std::string> verb_names(const CLI::App& app) {
   return names;
 }
 
+/// Returns the command that prints the help of the innermost subcommand: "commfuse-sim schedule check --help".
+std::string help_command(const CLI::App& app) {
+  std::string command = app.get_name();
+  for (const CLI::App* verb = &app; !verb->get_subcommands().empty();) {
+    verb = verb->get_subcommands().front();
+    command += " " + verb->get_name();
+  }
+  return command + " --help";
+}
+
 std::string unknown_word(const CLI::App& app, const std::string& word) {
   const CLI::App& verb = chosen(app);
   const bool is_flag = word.size() > 1 && word.front() == '-';
@@ -347,7 +357,7 @@ std::string unknown_word(const CLI::App& app, const std::string& word) {
     return fmt::format("unknown flag {}; {}", in_quotes(flag), remedy_for(flag, known, "flags"));
   }
   if (known.empty()) {
-    return fmt::format("{} takes no argument {}; see {} --help", verb.get_name(), in_quotes(word), verb.get_name());
+    return fmt::format("{} takes no argument {}; see {}", verb.get_name(), in_quotes(word), help_command(app));
   }
   return fmt::format("unknown command {}; {}", in_quotes(word), remedy_for(word, known, "commands"));
 }
@@ -358,10 +368,7 @@ std::string reworded(const CLI::App& app, const CLI::ParseError& error) {
   while (!sentence.empty() && (sentence.back() == '\n' || sentence.back() == '.')) {
     sentence.pop_back();
   }
-  const CLI::App& verb = chosen(app);
-  const std::string name =
-      verb.get_parent() == nullptr ? app.get_name() : fmt::format("{} {}", app.get_name(), verb.get_name());
-  return fmt::format("{}; see {} --help", sentence, name);
+  return fmt::format("{}; see {}", sentence, help_command(app));
 }
 
 /// Returns true if everything printed so far has reached stdout; an earlier failure counts too.

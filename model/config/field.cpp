@@ -177,7 +177,7 @@ std::optional<std::string> mistake_in_bandwidth(std::string_view text) {
   if (parse_bandwidth_choice(text)) {
     return std::nullopt;
   }
-  return misread(text, "a bandwidth", "write how many times the link's own, x0.001 to x1000, or a rate, as in 450GB/s");
+  return misread(text, "a bandwidth", "write a factor from x0.001 to x1000, or a rate, as in 450GB/s");
 }
 
 std::optional<std::string> mistake_in_share(const Field& field, std::string_view text) {
@@ -196,25 +196,26 @@ std::optional<std::string> mistake_in_word(const Field& field, std::string_view 
   if (std::find(known.begin(), known.end(), word) != known.end()) {
     return std::nullopt;
   }
-  const std::string_view means = choice_for(field, word);
-  return fmt::format("unknown {} {}; {}", field.noun, in_quotes(word),
-                     means.empty() ? remedy_for(word, known, field.nouns) : fmt::format("did you mean '{}'?", means));
+  const std::string_view meaning = choice_for(field, word);
+  return fmt::format(
+      "unknown {} {}; {}", field.noun, in_quotes(word),
+      meaning.empty() ? remedy_for(word, known, field.nouns) : fmt::format("did you mean '{}'?", meaning));
 }
 
 std::optional<std::string> mistake_in_words(const Field& field, std::string_view text) {
-  Words given;
+  Words words;
   for (const std::string_view word : split_list(text)) {
     if (std::optional<std::string> mistake = mistake_in_word(field, word)) {
       return mistake;
     }
-    if (std::find(given.begin(), given.end(), word) != given.end()) {
+    if (std::find(words.begin(), words.end(), word) != words.end()) {
       return fmt::format("{} is given twice; keep one of them", in_quotes(word));
     }
-    given.push_back(word);
+    words.push_back(word);
   }
-  const std::string_view every = field.choices().front();
-  if (given.size() > 1 && std::find(given.begin(), given.end(), every) != given.end()) {
-    return fmt::format("'{}' cannot be combined with other values; write it alone", every);
+  const std::string_view word_for_all = field.choices().front();
+  if (words.size() > 1 && std::find(words.begin(), words.end(), word_for_all) != words.end()) {
+    return fmt::format("'{}' cannot be combined with other values; write it alone", word_for_all);
   }
   return std::nullopt;
 }
@@ -255,10 +256,10 @@ std::optional<std::string> mistake_in_name(const Field& field, std::string_view 
 
 /// Checks "all", "none", or names separated by commas; returns the mistake, if any.
 std::optional<std::string> mistake_in_names(const Field& field, std::string_view text) {
-  const Words given = split_list(text);
-  for (const std::string_view name : given) {
+  const Words names = split_list(text);
+  for (const std::string_view name : names) {
     if (name == "all" || name == "none") {
-      if (given.size() > 1) {
+      if (names.size() > 1) {
         return fmt::format("'{}' cannot be combined with other values; write it alone", name);
       }
     } else if (std::optional<std::string> mistake = mistake_in_name(field, name)) {
@@ -325,15 +326,16 @@ std::string values_in_words(const Field& field) {
   switch (field.type) {
     case FieldType::name: return fmt::format("one of: {}; or a path", fmt::join(names_known_to(field), ", "));
     case FieldType::names:
-      return fmt::format("all, none, or some between commas: {}; or paths",
+      return fmt::format("all, none, or names separated by commas: {}; or paths",
                          fmt::join(known_names(field.catalogue), ", "));
     case FieldType::choice: return fmt::format("one of: {}", fmt::join(field.choices(), ", "));
-    case FieldType::choices: return fmt::format("some of, between commas: {}", fmt::join(field.choices(), ", "));
+    case FieldType::choices:
+      return fmt::format("one or more of, separated by commas: {}", fmt::join(field.choices(), ", "));
     case FieldType::count:
       return fmt::format("a whole number{}{} from {} to {}", field.unit.empty() ? "" : " of ", field.unit, field.least,
                          format_count(field.most));
     case FieldType::bandwidth:
-      return "how many times the link's own, x0.001 to x1000, or a nominal rate of one direction, as in 450GB/s";
+      return "a factor on the link's own rate, x0.001 to x1000, or a nominal rate of one direction, as in 450GB/s";
     case FieldType::share:
       return fmt::format("a share from {0}% to {1}%, as in {2}", field.least, field.most, field.example);
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The one table of run settings. YAML, COMMFUSE_* variables, --set, flags, --axis, their messages, `config show` and
 // `config explain` all come from it, and so do the typed values that the simulator takes. It joins the descriptions
-// beside the members: a new setting is a member and its entry in the header of its struct.
+// next to the members: a new setting is a member and its entry in the header of its struct.
 #pragma once
 
 #include <cstdint>

@@ -27,7 +27,7 @@ struct Framework {
   std::string summary;
   /// Time of the host lane for one kernel or collective, from the framework's own code to the launch.
   Parameter<Duration> issue{std::chrono::microseconds(12), 0.3, Provenance::prior,
-                            "11 to 18 us an eager operation of PyTorch, Megatron's fused ones fewer"};
+                            "PyTorch's eager operations take 11 to 18 us, Megatron's fused ones less"};
   /// True if the host keeps issuing while the device is behind. False: both begin every pass of a layer together.
   bool host_runs_ahead = true;
   /// True if backward collectives of a column-parallel GEMM overlap its two GEMMs.
@@ -43,8 +43,8 @@ struct Framework {
   /// times as long, because narrower loads feed the matrix units (NVIDIA, "Matrix Multiplication Background User's
   /// Guide", 2023, section 2.2, states that alignment matters, but not how much).
   Parameter<double> misaligned_power{0.5, 0.2, Provenance::prior, "assumed"};
-  /// Time of the framework's fused attention relative to the time by the machine's file, which describes the fastest
-  /// kernels available; by generation of GPUs.
+  /// Time of the framework's fused attention relative to the time according to the machine's file, which describes the
+  /// fastest kernels available; by generation of GPUs.
   std::array<Parameter<double>, all_nccl_generations.size()> attention_time = [] {
     std::array<Parameter<double>, all_nccl_generations.size()> factors;
     factors.fill({1.0, 0.0, Provenance::prior, "as the machine's file"});

@@ -62,9 +62,9 @@ class Reader {
 
  private:
   std::string model_type() {
-    const std::string inside = file_.word({"model_type"});
+    const std::string of_decoder = file_.word({"model_type"});
     const nlohmann::json* top = file_.at_top("model_type");
-    return !inside.empty() ? inside : top != nullptr && top->is_string() ? top->get<std::string>() : "";
+    return !of_decoder.empty() ? of_decoder : top != nullptr && top->is_string() ? top->get<std::string>() : "";
   }
 
   /// Returns the known family; an unknown type gets the defaults that decoders have had since 2023.
@@ -102,8 +102,8 @@ class Reader {
     if (snapshots.filename() == "snapshots" && repository.starts_with("models--")) {
       folder = repository.substr(repository.rfind("--") + 2);
     }
-    const bool says_nothing = folder.empty() || folder == "." || folder == "..";
-    return !says_nothing ? folder : type_.empty() || has_control_character(type_) ? "model" : type_;
+    const bool is_unnamed = folder.empty() || folder == "." || folder == "..";
+    return !is_unnamed ? folder : type_.empty() || has_control_character(type_) ? "model" : type_;
   }
 
   std::int64_t count_or(HfKeys keys, Range<std::int64_t> range, std::int64_t fallback) {
@@ -151,12 +151,12 @@ class Reader {
   bool gated_mlp() {
     const std::string activation = file_.word({"mlp_hidden_act", "hidden_act", "hidden_activation"});
     const bool is_squared = activation == "relu2" || activation == "relu_squared" || activation == "xielu";
-    if (const std::optional<bool> said = file_.optional_flag({"gated_mlp", "mlp_gated"})) {
-      return *said;
+    if (const std::optional<bool> stated = file_.optional_flag({"gated_mlp", "mlp_gated"})) {
+      return *stated;
     }
     const bool gated = family_.gated_mlp && !is_squared;
     if (!is_known_) {
-      doubt(fmt::format("{}; taken for a decoder with {} MLP, so check the shape",
+      doubt(fmt::format("{}; treated as a decoder with {} MLP, so check the shape",
                         type_.empty() ? "no model_type" : fmt::format("unknown model_type {}", in_quotes(type_)),
                         gated ? "a gated" : "an ungated"));
     }
@@ -179,7 +179,7 @@ class Reader {
                                .keys = file_.count({"index_topk"}, model_size_range)};
       for (const std::string& type : file_.words({"indexer_types"})) {
         if (type != "full") {
-          file_.note(fmt::format("an indexer of type {} is taken for a full one", in_quotes(type)));
+          file_.note(fmt::format("an indexer of type {} is treated as a full one", in_quotes(type)));
           break;
         }
       }
@@ -309,7 +309,7 @@ class Reader {
          {"num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules", "mtp_num_layers", "mtp_layers"}) {
       const std::optional<std::int64_t> layers = file_.optional_count({key}, {0, layer_range.most});
       if (layers && *layers > 0) {
-        file_.note(fmt::format("{} {} that predict{} further tokens {} left out ({})", *layers,
+        file_.note(fmt::format("{} {} that predict{} further tokens {} not modelled ({})", *layers,
                                *layers == 1 ? "layer" : "layers", *layers == 1 ? "s" : "", *layers == 1 ? "is" : "are",
                                key));
       }
@@ -321,29 +321,30 @@ class Reader {
   void report_weight_storage(const Transformer& model) {
     if (model.weights) {
       const WeightFormat& format = *model.weights;
-      std::string but;
+      std::string exceptions;
       for (const auto& [name, share, is_there] :
            {std::tuple("attention", format.attention, true),
             {"experts", format.experts, model.experts.has_value()},
             {"MLPs", format.mlp, !model.experts || model.experts->shared_ffn > 0}}) {
-        but += is_there && share < 1.0
-                   ? fmt::format("{} {:.0f}% of {}", but.empty() ? " but for" : ",", 100.0 * (1.0 - share), name)
-                   : "";
+        exceptions += is_there && share < 1.0 ? fmt::format("{} {:.0f}% of {}", exceptions.empty() ? " except" : ",",
+                                                            100.0 * (1.0 - share), name)
+                                              : "";
       }
-      file_.note(fmt::format("weights are kept in {}, {:.4g} bits each{}; serving reads them so, training does not",
-                             format.name, format.bits, but));
+      file_.note(
+          fmt::format("weights are stored in {}, {:.4g} bits each{}; serving uses this format, training does not",
+                      format.name, format.bits, exceptions));
     }
   }
 
   /// Returns the keys that no reader requested and that may matter. Notes each unused vision or audio tower.
   std::vector<std::string> unused() {
     std::vector<std::string> keys;
-    for (const std::string& path : file_.unasked()) {
+    for (const std::string& path : file_.unrequested()) {
       const std::string key = path.substr(path.rfind('.') + 1);
       if (key == "vision_config" || key == "audio_config") {
-        file_.note(fmt::format("the {} tower is left out ({})", key.substr(0, key.find('_')), key));
+        file_.note(fmt::format("the {} tower is not modelled ({})", key.substr(0, key.find('_')), key));
       }
-      if (why_irrelevant(key).empty() && !is_of_senses(key)) {
+      if (why_irrelevant(key).empty() && !is_tower_key(key)) {
         keys.push_back(path);
       }
     }

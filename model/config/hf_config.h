@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the shape of a model from the config.json that Hugging Face keeps beside its weights.
+// Reads the shape of a model from the config.json that Hugging Face stores next to its weights.
 #pragma once
 
 #include <filesystem>

@@ -131,7 +131,7 @@ HfFile::~HfFile() = default;
 std::optional<HfFile::Field> HfFile::first_of(HfKeys keys) {
   std::optional<Field> first;
   for (const std::string_view key : keys) {
-    asked_.insert(std::string(key.substr(0, key.find('.'))));
+    requested_.insert(std::string(key.substr(0, key.find('.'))));
     const Json* value = find_in(*shape_, key);
     if (value != nullptr && !first) {
       first = Field{std::string(key), value};
@@ -232,24 +232,24 @@ std::vector<std::string> HfFile::words(HfKeys keys) {
 }
 
 const Json* HfFile::at_top(std::string_view key) {
-  asked_at_top_.emplace(key);
+  requested_at_top_.emplace(key);
   return find_in(*top_, key);
 }
 
-std::vector<std::string> HfFile::unasked() const {
+std::vector<std::string> HfFile::unrequested() const {
   std::vector<std::string> keys;
-  const auto take = [&](const Json& object, const auto& asked, const std::string& prefix) {
+  const auto take = [&](const Json& object, const auto& requested, const std::string& prefix) {
     for (const auto& [key, value] : object.items()) {
-      if (!asked.contains(key) && !value.is_null()) {
+      if (!requested.contains(key) && !value.is_null()) {
         keys.push_back(prefix + key);
       }
     }
   };
-  std::set<std::string, std::less<>> at_top = asked_at_top_;
+  std::set<std::string, std::less<>> at_top = requested_at_top_;
   if (shape_ == top_.get()) {
-    at_top.insert(asked_.begin(), asked_.end());
+    at_top.insert(requested_.begin(), requested_.end());
   } else {
-    take(*shape_, asked_, wrapper_ + ".");
+    take(*shape_, requested_, wrapper_ + ".");
     at_top.insert(wrapper_.substr(0, wrapper_.find('.')));
   }
   take(*top_, at_top, "");

@@ -65,7 +65,7 @@ class HfFile {
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
 
   /// Returns the keys that no reader requested, with the file's names and in its order: "text_config.new_thing".
-  [[nodiscard]] std::vector<std::string> unasked() const;
+  [[nodiscard]] std::vector<std::string> unrequested() const;
   /// Returns the key under which a file with a vision or audio tower keeps the language model; empty in other files.
   [[nodiscard]] std::string_view wrapper() const { return wrapper_; }
 
@@ -77,8 +77,8 @@ class HfFile {
   std::unique_ptr<nlohmann::json> top_;
   const nlohmann::json* shape_ = nullptr;  ///< top_, or the object in it that holds the language model
   std::string wrapper_;                    ///< key of shape_; empty for top_
-  std::set<std::string, std::less<>> asked_;
-  std::set<std::string, std::less<>> asked_at_top_;
+  std::set<std::string, std::less<>> requested_;
+  std::set<std::string, std::less<>> requested_at_top_;
   std::vector<std::string> mistakes_;
   std::vector<std::string> notes_;
 };

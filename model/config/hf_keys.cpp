@@ -15,7 +15,7 @@ struct Irrelevant {
 };
 
 constexpr std::array irrelevant{
-    Irrelevant{"who wrote it, and with which library",
+    Irrelevant{"authorship and library of the file",
                " _attn_implementation _attn_implementation_autoset _attn_implementation_internal _name_or_path "
                "architecture architectures attn_implementation auto_map dtype flash_attn format_version fused_mlp "
                "hidden_act_function is_llama_config kernel_config library_name model_name model_type mup "
@@ -52,7 +52,7 @@ constexpr std::array irrelevant{
                "rope_ratio rope_scaling rope_theta rope_theta_local rope_type rotary rotary_base rotary_dim "
                "rotary_emb_base rotary_emb_fraction rotary_interleaved rotary_pct rotary_percent seq_len seq_length "
                "swa_rope_theta use_dynamic_ntk use_logn_attn use_mrope use_rope use_rotary_position_embeddings "},
-    Irrelevant{"scales, caps and signs that cost no product",
+    Irrelevant{"scales, caps and signs that need no GEMM",
                " activation activation_function apply_query_key_layer_scaling "
                "apply_residual_connection_post_layernorm attention_in_multiplier attention_multiplier "
                "attention_out_bias attention_out_multiplier attention_scale attention_softmax_in_fp32 "
@@ -94,7 +94,7 @@ std::string_view why_irrelevant(std::string_view key) {
   return "";
 }
 
-bool is_of_senses(std::string_view key) {
+bool is_tower_key(std::string_view key) {
   return std::any_of(sense_begins.begin(), sense_begins.end(),
                      [&](std::string_view with) { return begins(key, with); }) ||
          key == "use_unified_vision_chunk" || key == "talker_config" || key == "code2wav_config";

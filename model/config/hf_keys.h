@@ -10,7 +10,7 @@ namespace commfuse {
 /// Returns the reason why a key has no effect; empty when it may have one.
 std::string_view why_irrelevant(std::string_view key);
 
-/// Returns true if the key belongs to a vision or audio tower beside the language model; towers are not modelled.
-bool is_of_senses(std::string_view key);
+/// Returns true if the key belongs to a vision or audio tower next to the language model; towers are not modelled.
+bool is_tower_key(std::string_view key);
 
 }  // namespace commfuse

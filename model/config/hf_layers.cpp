@@ -85,8 +85,8 @@ class Layers {
                        : state == "bfloat16" || state == "float16" ? 16
                                                                    : 0;
     if (space.state_bits == 0) {
-      file_.mistake(fmt::format("{} is {}, and states are float32, bfloat16 or float16; correct it",
-                                file_.in_file("mamba_ssm_cache_dtype"), in_quotes(state)));
+      file_.mistake(fmt::format("{} is {}; write float32, bfloat16 or float16", file_.in_file("mamba_ssm_cache_dtype"),
+                                in_quotes(state)));
     }
     if (file_.is_right() && heads % space.groups != 0) {
       file_.mistake(fmt::format("{} heads do not split into {} groups; correct {}", heads, space.groups, keys.groups));
@@ -114,10 +114,11 @@ class Layers {
                      .chunk = "chunk_size"},
                     Recurrence::mamba2);
     const std::string_view known = model_.experts ? "M, *, - and E" : "M, * and -";
-    const std::size_t other = pattern.find_first_not_of(model_.experts ? "M*-E" : "M*-");
-    if (other != std::string::npos) {
-      file_.mistake(fmt::format("{} has layer {}, and known ones are {}; choose another model",
-                                file_.in_file("hybrid_override_pattern"), in_quotes(pattern.substr(other, 1)), known));
+    const std::size_t unknown = pattern.find_first_not_of(model_.experts ? "M*-E" : "M*-");
+    if (unknown != std::string::npos) {
+      file_.mistake(fmt::format("{} has the unknown layer {} (known: {}); choose another model",
+                                file_.in_file("hybrid_override_pattern"), in_quotes(pattern.substr(unknown, 1)),
+                                known));
     } else if (pattern.size() != size()) {
       file_.mistake(fmt::format("{} has {} letters for {} layers; correct num_hidden_layers",
                                 file_.in_file("hybrid_override_pattern"), pattern.size(), size()));
@@ -156,26 +157,27 @@ class Layers {
       const auto entry = block.is_object() ? block.find(name) : block.end();
       return entry != block.end() && entry->is_object() ? *entry : Json::object();
     };
-    const auto is = [](const Json& object, const char* key) {
+    const auto is_true = [](const Json& object, const char* key) {
       return object.contains(key) && object.at(key).is_boolean() && object.at(key).get<bool>();
     };
     const Json attention = part("attention");
     const Json ffn = part("ffn");
-    if (is(attention, "replace_with_linear") || is(ffn, "replace_with_linear")) {
-      file_.mistake("'block_configs' replaces a part with one product, which has no time here; choose another model");
+    if (is_true(attention, "replace_with_linear") || is_true(ffn, "replace_with_linear")) {
+      file_.mistake("'block_configs' replaces a part with a single GEMM, which is not supported; choose another model");
     }
-    kind.attention = !is(attention, "no_op");
+    kind.attention = !is_true(attention, "no_op");
     if (kind.attention && attention.contains("n_heads_in_group") &&
         attention.at("n_heads_in_group").is_number_integer()) {
       const auto group = attention.at("n_heads_in_group").get<std::int64_t>();
       if (group < 1 || model_.heads % group != 0) {
-        file_.mistake(fmt::format("'block_configs' has groups of {} heads, and {} do not split into them; correct it",
-                                  group, model_.heads));
+        file_.mistake(
+            fmt::format("'block_configs' has groups of {} heads, which do not divide {} heads evenly; correct it",
+                        group, model_.heads));
         return kind;
       }
       kind.kv_heads = model_.heads / group;
     }
-    if (is(ffn, "no_op")) {
+    if (is_true(ffn, "no_op")) {
       return kind;
     }
     kind.mlp = MlpKind::dense;
@@ -195,11 +197,11 @@ class Layers {
 
   static std::int64_t most_common(const std::map<std::int64_t, int>& counts, std::int64_t fallback) {
     std::int64_t common = fallback;
-    int times = 0;
+    int highest = 0;
     for (const auto& [value, count] : counts) {
-      if (value > 0 && count > times) {
+      if (value > 0 && count > highest) {
         common = value;
-        times = count;
+        highest = count;
       }
     }
     return common;
@@ -228,13 +230,13 @@ class Layers {
       read_mamba2();
     } else if (const auto field = file_.first_of({"ssm_state_size", "mamba_d_state", "state_size", "mamba_num_heads",
                                                   "conv_L_cache", "shared_block_ids"})) {
-      file_.mistake(fmt::format("{}: state-space layers of model_type {} have no price here; choose another model",
+      file_.mistake(fmt::format("{}: state-space layers of model_type {} are not supported; choose another model",
                                 file_.in_file(field->key), in_quotes(type_)));
     }
     for (const std::int64_t kind :
          file_.optional_counts({"attn_type_list"}, {0, 1}).value_or(std::vector<std::int64_t>{})) {
       if (kind == 0) {
-        file_.mistake(fmt::format("{}: lightning attention has no price here; choose another model",
+        file_.mistake(fmt::format("{}: lightning attention is not supported; choose another model",
                                   file_.in_file("attn_type_list")));
         break;
       }
@@ -273,9 +275,9 @@ class Layers {
                     Recurrence::gated_delta);
     model_.state_space->chunk = 64;
     file_.note("Kimi delta attention is priced as a gated delta network");
-    const auto full = listed_layers({"linear_attn_config.full_attn_layers"});
-    for (std::size_t layer = 0; layer < size() && full; ++layer) {
-      const bool attends = full->count(static_cast<std::int64_t>(layer) + 1) > 0;
+    const auto attention_layers = listed_layers({"linear_attn_config.full_attn_layers"});
+    for (std::size_t layer = 0; layer < size() && attention_layers; ++layer) {
+      const bool attends = attention_layers->count(static_cast<std::int64_t>(layer) + 1) > 0;
       put_mixer(kinds_[layer], attends, !attends);
     }
   }
@@ -306,7 +308,7 @@ class Layers {
     for (const std::string& type : types_) {
       if (type != "full_attention" && type != "sliding_attention" && type != "chunked_attention" &&
           !(model_.state_space && (type == "linear_attention" || type == "mamba" || type == "attention"))) {
-        file_.mistake(fmt::format("{} has a layer of type {}, which has no price here; choose another model",
+        file_.mistake(fmt::format("{} has a layer of type {}, which is not supported; choose another model",
                                   file_.in_file("layer_types"), in_quotes(type)));
         return;
       }
@@ -347,15 +349,15 @@ class Layers {
     const bool has_frequencies = frequencies && is_of_all_layers(*frequencies, "moe_layer_freq");
     for (std::size_t i = 0; i < size(); ++i) {
       const auto layer = static_cast<std::int64_t>(i);
-      const bool is_plain = dense_layers && dense_layers->count(layer) > 0;
+      const bool is_dense = dense_layers && dense_layers->count(layer) > 0;
       const bool is_listed = !listed || listed->count(layer) > 0;
       has_experts[i] = has_words         ? words[i] != "dense"
                        : has_frequencies ? (*frequencies)[i] != 0
                                          : layer >= first && (last < 0 || layer <= last) && layer % every == 0 &&
-                                               (layer + 1) % step == 0 && !is_plain && is_listed;
+                                               (layer + 1) % step == 0 && !is_dense && is_listed;
     }
     if (file_.is_right() && std::none_of(has_experts.begin(), has_experts.end(), [](bool has) { return has; })) {
-      file_.mistake(fmt::format("no layer of {} is left to the experts; correct which layers are dense", size()));
+      file_.mistake(fmt::format("none of the {} layers has experts; correct which layers are dense", size()));
     }
     keep_experts(has_experts);
   }
@@ -419,7 +421,7 @@ class Layers {
     const auto chunk = file_.optional_count({"attention_chunk_size"}, range);
     const auto sliding = file_.optional_count({"sliding_window", "sliding_window_size", "window_size"}, range);
     const bool is_off = !file_.optional_flag({"use_sliding_window"}).value_or(true);
-    const std::int64_t above = file_.optional_count({"max_window_layers"}, {0, layer_range.most}).value_or(0);
+    const std::int64_t first_windowed = file_.optional_count({"max_window_layers"}, {0, layer_range.most}).value_or(0);
     const std::int64_t every = full_every();
     const auto without_rope = file_.optional_counts({"no_rope_layers"}, {0, 1});  // Llama 4: 0 marks full attention
     const std::int64_t width = chunk && !sliding ? *chunk : sliding.value_or(0);
@@ -428,7 +430,7 @@ class Layers {
     }
     const auto pattern = file_.optional_counts({"hybrid_layer_pattern"}, {0, 1});  // MiMo-V2: 1 marks a window
     const bool has_pattern = pattern && is_of_all_layers(*pattern, "hybrid_layer_pattern");
-    const std::int64_t own_heads =
+    const std::int64_t windowed_kv_heads =
         file_.optional_count({"swa_num_key_value_heads"}, head_range).value_or(model_.kv_heads);
     // Marks these keys as used; windowed layers are priced with the sizes of the other layers.
     file_.first_of({"swa_num_attention_heads", "swa_head_dim", "swa_v_head_dim"});
@@ -436,14 +438,17 @@ class Layers {
     const bool has_list = without_rope && chunk && without_rope->size() == size();
     for (std::size_t layer = 0; layer < size(); ++layer) {
       LayerKind& kind = kinds_[layer];
-      const bool cut = has_pattern ? (*pattern)[layer] != 0
-                       : has_types ? types_[layer] == "sliding_attention" || types_[layer] == "chunked_attention"
-                       : has_list  ? (*without_rope)[layer] != 0
-                                   : has_window(layer, {.full_every = every, .first = above});
-      if (kind.attention && cut) {
+      const bool is_windowed = has_pattern ? (*pattern)[layer] != 0
+                               : has_types
+                                   ? types_[layer] == "sliding_attention" || types_[layer] == "chunked_attention"
+                               : has_list ? (*without_rope)[layer] != 0
+                                          : has_window(layer, {.full_every = every, .first = first_windowed});
+      if (kind.attention && is_windowed) {
         kind.window = std::min(width, model_size_range.most);
         kind.chunked = chunk && !sliding;
-        kind.kv_heads = own_heads == model_.kv_heads || model_.heads % own_heads != 0 ? kind.kv_heads : own_heads;
+        kind.kv_heads = windowed_kv_heads == model_.kv_heads || model_.heads % windowed_kv_heads != 0
+                            ? kind.kv_heads
+                            : windowed_kv_heads;
       }
     }
   }

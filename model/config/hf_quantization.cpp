@@ -112,15 +112,16 @@ std::vector<WeightFormat> formats_of_groups(const Json& quantization) {
 /// Notes the formats of the wider groups. Their weights are counted in the narrowest format, which most weights have.
 void name_other_groups(const Json& quantization, HfFile& file) {
   const std::vector<WeightFormat> formats = formats_of_groups(quantization);
-  std::vector<std::string> others;
+  std::vector<std::string> wider_formats;
   for (const WeightFormat& format : formats) {
-    if (format.name != formats.front().name && std::find(others.begin(), others.end(), format.name) == others.end()) {
-      others.push_back(format.name);
+    if (format.name != formats.front().name &&
+        std::find(wider_formats.begin(), wider_formats.end(), format.name) == wider_formats.end()) {
+      wider_formats.push_back(format.name);
     }
   }
-  if (!others.empty()) {
-    file.note(fmt::format("weights in {} are taken for {}, the narrowest format of this checkpoint",
-                          fmt::join(others, " and "), formats.front().name));
+  if (!wider_formats.empty()) {
+    file.note(fmt::format("weights in {} are counted as {}, the narrowest format of this checkpoint",
+                          fmt::join(wider_formats, " and "), formats.front().name));
   }
 }
 
@@ -167,13 +168,13 @@ std::vector<std::string> kept_modules(const Json& quantization) {
 
 /// Returns the number after "layers."; -1 when a module belongs to all layers.
 int layer_of(std::string_view module) {
-  constexpr std::string_view before = "layers.";
-  const std::size_t at = module.find(before);
+  constexpr std::string_view prefix = "layers.";
+  const std::size_t at = module.find(prefix);
   if (at == std::string_view::npos) {
     return -1;
   }
   int layer = -1;
-  for (std::size_t i = at + before.size();
+  for (std::size_t i = at + prefix.size();
        i < module.size() && std::isdigit(static_cast<unsigned char>(module[i])) != 0; ++i) {
     layer = std::min((layer < 0 ? 0 : layer) * 10 + (module[i] - '0'), 1'000'000);
   }
@@ -216,15 +217,16 @@ std::int64_t layers_with(Part part, const Transformer& model) {
   return model.layers;
 }
 
-/// Computes, for each part, the share of the layers with that part that keep it at 16 bits.
-void leave_out(const std::vector<std::string>& modules, const Transformer& model, WeightFormat& format) {
-  std::array<std::set<int>, 3> kept;
-  std::array<bool, 3> whole{};
-  const auto keep = [&](Part part, int layer) {
+/// Sets, for each part, the share of the layers with that part that store it in the format; the `modules` of the other
+/// layers keep 16 bits.
+void put_shares(const std::vector<std::string>& modules, const Transformer& model, WeightFormat& format) {
+  std::array<std::set<int>, 3> kept_layers;
+  std::array<bool, 3> keeps_all{};
+  const auto note_kept = [&](Part part, int layer) {
     const auto place = static_cast<std::size_t>(part);
-    whole[place] = whole[place] || layer < 0;
+    keeps_all[place] = keeps_all[place] || layer < 0;
     if (layer >= 0) {
-      kept[place].insert(layer);
+      kept_layers[place].insert(layer);
     }
   };
   for (std::string module : modules) {
@@ -237,18 +239,18 @@ void leave_out(const std::vector<std::string>& modules, const Transformer& model
       continue;  // layer of the draft model, after the last one
     }
     if (part == Part::all && layer >= 0) {
-      keep(Part::attention, layer);
-      keep(Part::mlp, layer);
-      keep(Part::experts, layer);
+      note_kept(Part::attention, layer);
+      note_kept(Part::mlp, layer);
+      note_kept(Part::experts, layer);
     } else if (part != Part::all && part != Part::other) {
-      keep(part, layer);
+      note_kept(part, layer);
     }
   }
   const auto share = [&](Part part) {
     const auto place = static_cast<std::size_t>(part);
-    const double left = static_cast<double>(kept[place].size()) /
-                        static_cast<double>(std::max<std::int64_t>(1, layers_with(part, model)));
-    return whole[place] ? 0.0 : std::max(0.0, 1.0 - left);
+    const double unquantized = static_cast<double>(kept_layers[place].size()) /
+                               static_cast<double>(std::max<std::int64_t>(1, layers_with(part, model)));
+    return keeps_all[place] ? 0.0 : std::max(0.0, 1.0 - unquantized);
   };
   format.attention = share(Part::attention);
   format.mlp = share(Part::mlp);
@@ -263,15 +265,15 @@ bool has_narrow_cache(const Json& quantization) {
          lower(text_of(quantization, "kv_cache_quant_algo")) == "fp8";
 }
 
-/// Returns the file that ModelOpt writes beside config.json; nullopt when it is absent.
-std::optional<Json> beside(const std::string& path) {
+/// Returns the quantization from the file that ModelOpt writes next to config.json; nullopt when the file is absent.
+std::optional<Json> quantization_of_modelopt(const std::string& path) {
   const std::filesystem::path file = std::filesystem::path(path).parent_path() / "hf_quant_config.json";
   std::error_code error;
   if (!std::filesystem::is_regular_file(file, error)) {
     return std::nullopt;
   }
-  HfFile read(file.string());
-  const Json* quantization = read.at_top("quantization");
+  HfFile modelopt(file.string());
+  const Json* quantization = modelopt.at_top("quantization");
   return quantization != nullptr && quantization->is_object() ? std::optional(*quantization) : std::nullopt;
 }
 
@@ -280,19 +282,19 @@ std::optional<Json> beside(const std::string& path) {
 std::optional<WeightFormat> read_hf_quantization(HfFile& file, const Transformer& model) {
   const std::optional<HfFile::Field> inside = file.first_of({"quantization_config", "compression_config"});
   const Json* top = file.at_top("quantization_config");
-  const std::optional<Json> other = beside(file.path());
-  const Json* quantization = inside ? inside->value : top != nullptr ? top : other ? &*other : nullptr;
+  const std::optional<Json> of_modelopt = quantization_of_modelopt(file.path());
+  const Json* quantization = inside ? inside->value : top != nullptr ? top : of_modelopt ? &*of_modelopt : nullptr;
   if (quantization == nullptr || !quantization->is_object()) {
     return std::nullopt;
   }
   std::optional<WeightFormat> format = format_of(*quantization);
   if (!format) {
-    file.note(fmt::format("quantization {} is not known, so weights are taken for 16 bits wide",
+    file.note(fmt::format("unknown quantization {}; weights are counted as 16 bits wide",
                           in_quotes(text_of(*quantization, "quant_method") + text_of(*quantization, "quant_algo"))));
     return std::nullopt;
   }
   name_other_groups(*quantization, file);
-  leave_out(kept_modules(*quantization), model, *format);
+  put_shares(kept_modules(*quantization), model, *format);
   format->narrow_cache = has_narrow_cache(*quantization);
   return format;
 }

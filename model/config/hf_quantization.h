@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads the weight format of a Hugging Face checkpoint from quantization_config in config.json, or from
-// hf_quant_config.json beside it.
+// hf_quant_config.json next to it.
 #pragma once
 
 #include <optional>

@@ -60,7 +60,7 @@ void read_tensor(YamlMap map, Framework& into) {
     const std::string name = map.text("implementation", "te");
     if (into.tensor_overlap != nullptr) {
       map.mistake("implementation",
-                  "overlap already says how GEMMs run beside collectives; write overlap: none, or remove this line");
+                  "overlap already determines how GEMMs overlap collectives; write overlap: none, or remove this line");
     }
     try {
       into.implementation = name.empty() ? nullptr : load_implementation(name);
@@ -104,8 +104,8 @@ void read_settings(YamlMap map, Framework& into) {
 }  // namespace
 
 bool is_chosen_by_frameworks(const Field& field) {
-  const bool is_of_steps = field.uses.has(Use::step) && !field.uses.has(Use::layer) && field.key != "framework";
-  return is_of_steps || field.key == "attention_kernel";
+  const bool is_only_for_steps = field.uses.has(Use::step) && !field.uses.has(Use::layer) && field.key != "framework";
+  return is_only_for_steps || field.key == "attention_kernel";
 }
 
 Framework load_framework(std::string_view name_or_path) {
@@ -117,9 +117,10 @@ Framework load_framework(std::string_view name_or_path) {
   YamlMap root = file.root();
   root.schema(schema);
   loaded.name = root.text("name");
-  if (loaded.name == "none" || find_strategy(loaded.name) != nullptr) {  // rows of results could not tell the two apart
-    root.mistake("name",
-                 fmt::format("{} already means something in rows; choose another name", in_quotes(loaded.name)));
+  // Rows of results could not distinguish such a framework from a strategy, or from no framework.
+  if (loaded.name == "none" || find_strategy(loaded.name) != nullptr) {
+    root.mistake(
+        "name", fmt::format("the name {} has another meaning in results; choose another name", in_quotes(loaded.name)));
   }
   loaded.summary = root.text("summary");
   read_host(root.map("host"), loaded);

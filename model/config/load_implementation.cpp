@@ -103,17 +103,17 @@ void read_strategy(YamlMap map, Into& into) {
 /// generation.
 ImplementationCosts read_costs(YamlMap map, const std::string& name, Transport transport) {
   ImplementationCosts costs;
-  const YamlMap of_all = map.map("costs");
+  const YamlMap all_generations = map.map("costs");
   std::optional<YamlMap> measured_on = map.optional_map("measured_on");
   for (const NcclGeneration generation : all_nccl_generations) {
     const auto place = static_cast<std::size_t>(generation);
     ImplementedSites& sites = costs.generations[place];
     sites.name = name;
     sites.ag_gemm.rate_share = sites.gemm_rs.rate_share = rate_share_of(transport, generation);
-    read_described(of_all, sites);
-    if (std::optional<YamlMap> of_generation =
+    read_described(all_generations, sites);
+    if (std::optional<YamlMap> one_generation =
             measured_on ? measured_on->optional_map(name_of(generation)) : std::nullopt) {
-      read_described(*of_generation, sites);
+      read_described(*one_generation, sites);
       costs.measured[place] = true;
     }
   }
@@ -139,8 +139,8 @@ void read_fitted(YamlMap map, Implementation& into) {
     const std::string leaf = name.substr(name.find('.') + 1);
     if ((site != leaf && site != "ag_gemm" && site != "gemm_rs") ||
         std::ranges::find(fittable, leaf) == fittable.end()) {
-      map.mistake("fit", fmt::format("unknown parameter {}; write some of {}, each behind ag_gemm. or gemm_rs. "
-                                     "where it belongs to one kind of site",
+      map.mistake("fit", fmt::format("unknown parameter {}; choose from {}, with the prefix ag_gemm. or gemm_rs. "
+                                     "for one kind of site",
                                      in_quotes(name), fmt::join(fittable, ", ")));
     }
     if (std::ranges::find(into.fitted, name) != into.fitted.end()) {
@@ -149,7 +149,7 @@ void read_fitted(YamlMap map, Implementation& into) {
     into.fitted.push_back(name);
   }
   if (into.fitted.size() > max_fitted) {
-    map.mistake("fit", fmt::format("{} parameters are too many for the few rows there are; keep {} at most",
+    map.mistake("fit", fmt::format("{} parameters are too many for the few measured rows; keep at most {}",
                                    into.fitted.size(), max_fitted));
   }
 }
@@ -252,7 +252,7 @@ std::string refusal_of(const Implementation& implementation, const Machine& mach
                        names_of(implementation.generations, [](auto generation) { return name_of(generation); }));
   }
   if (ranks > implementation.max_ranks || ranks > implementation.max_nodes * machine.gpus_per_node) {
-    return fmt::format("{} joins up to {} ranks on {}; choose fewer ranks", implementation.name,
+    return fmt::format("{} supports up to {} ranks on {}; choose fewer ranks", implementation.name,
                        std::min(implementation.max_ranks, implementation.max_nodes * machine.gpus_per_node),
                        implementation.max_nodes == 1 ? "one node" : fmt::format("{} nodes", implementation.max_nodes));
   }

@@ -35,8 +35,9 @@ std::pair<std::string_view, std::size_t> entry_in(std::string_view line) {
 double ratio_of(std::string_view text, const std::string& place) {
   const std::optional<double> ratio = parse_number(text);
   if (!ratio) {
-    throw ConfigError(fmt::format("{}: {} is not a number; write one measured over nominal time a line, such as 1.02",
-                                  place, in_quotes(text)));
+    throw ConfigError(
+        fmt::format("{}: {} is not a number; write one ratio of measured to nominal time per line, such as 1.02", place,
+                    in_quotes(text)));
   }
   if (*ratio < ratio_range.least || *ratio > ratio_range.most) {
     throw ConfigError(fmt::format("{}: {} is not a plausible ratio of times; choose {} to {}", place, in_quotes(text),
@@ -59,7 +60,8 @@ std::vector<double> read_ratios(const std::string& path) {
     begin = end + 1;
   }
   if (ratios.empty()) {
-    throw ConfigError(fmt::format("{}:1:1: the sample is empty; write one measured over nominal time a line", path));
+    throw ConfigError(
+        fmt::format("{}:1:1: the sample is empty; write one ratio of measured to nominal time per line", path));
   }
   std::sort(ratios.begin(), ratios.end());
   return ratios;

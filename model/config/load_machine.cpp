@@ -51,16 +51,16 @@ GemmParameters read_gemm(YamlMap map) {
 }
 
 void read_matrix_units(YamlMap map, Accelerator& accelerator) {
-  bool any = false;
+  bool has_unit = false;
   for (const DType dtype : all_dtypes) {
     if (std::optional<YamlMap> unit = map.optional_map(name_of(dtype))) {
-      any = true;
+      has_unit = true;
       accelerator.matrix_units[index_of(dtype)] = MatrixUnit{.dense_peak = unit->compute_rate_parameter("dense_peak"),
                                                              .gemm = read_gemm(unit->map("gemm")),
                                                              .fit = read_fit_scope(*unit)};
     }
   }
-  if (!any) {
+  if (!has_unit) {
     map.mistake("", "no dtype is given; add at least one of bf16, fp16, fp32, fp8");
   }
 }
@@ -120,7 +120,7 @@ struct Network {
   int nics_per_node = 0;
   Duration hop_latency{};
   FabricKind fabric = FabricKind::one_switch;
-  BytesPerSecond leaf_rate;                    // rate of the leaf switches of rails
+  BytesPerSecond leaf_rate;                    // rate of a leaf switch; for rails only
   std::map<int, CollectiveParameters> groups;  // values from the file, by GPUs per node
 };
 
@@ -158,7 +158,7 @@ Network read_network(YamlFile& file, YamlMap root) {
   const bool is_given = root.optional_value("network").has_value();
   if (network.nodes == 1) {
     if (is_given && !file.has_mistakes()) {
-      root.mistake("network", "a network joins several nodes, but there is one; write nodes, or remove network");
+      root.mistake("network", "a network joins several nodes, but this file has one; add nodes, or remove network");
     }
     return network;
   }
@@ -174,8 +174,8 @@ Network read_network(YamlFile& file, YamlMap root) {
 }
 
 /// Returns the estimated rates over a share of the NICs, for which no table has measurements.
-CollectiveParameters sharing_nics(const CollectiveParameters& whole, double of_all) {
-  CollectiveParameters part = with_rates(whole, of_all);
+CollectiveParameters sharing_nics(const CollectiveParameters& all_nics, double share) {
+  CollectiveParameters part = with_rates(all_nics, share);
   part.rate.provenance = Provenance::prior;
   if (part.tree != nullptr) {
     TreeParameters tree = *part.tree;
@@ -191,26 +191,28 @@ CollectiveParameters sharing_nics(const CollectiveParameters& whole, double of_a
 /// Returns the share of the NICs that groups with this many GPUs per node reach. It is lower when the group has a
 /// smaller share of the node's wires, because rings also pass inside the node.
 double share_of_network(const Network& network, const Machine& machine, int gpus) {
-  const double of_nics =
+  const double nic_share =
       share_of_nics({.of_group = gpus, .of_node = gpus}, {machine.gpus_per_node, network.nics_per_node});
   if (gpus == 1 || machine.group_collectives == nullptr) {
-    return of_nics;
+    return nic_share;
   }
-  const double inside = collective_over(machine, 0, gpus).rate.value.value;
-  const double whole = machine.link.collective.rate.value.value;
-  return std::min(of_nics, inside / whole * std::max(1.0, whole / network.link->collective.rate.value.value));
+  const double group_rate = collective_over(machine, 0, gpus).rate.value.value;
+  const double node_rate = machine.link.collective.rate.value.value;
+  return std::min(nic_share,
+                  group_rate / node_rate * std::max(1.0, node_rate / network.link->collective.rate.value.value));
 }
 
-/// Gives groups with fewer GPUs per node the values of the file; without these, their share of the network.
+/// Gives groups with fewer GPUs per node the values of the file; groups that the file omits get their share of the
+/// network.
 void join_groups(const Network& network, Machine& machine) {
   if (!network.link) {
     return;
   }
   auto groups = std::make_shared<std::vector<CollectiveParameters>>();
   for (int gpus = 1; gpus < machine.gpus_per_node; ++gpus) {
-    const auto given = network.groups.find(gpus);
-    groups->push_back(given != network.groups.end()
-                          ? given->second
+    const auto from_file = network.groups.find(gpus);
+    groups->push_back(from_file != network.groups.end()
+                          ? from_file->second
                           : sharing_nics(network.link->collective, share_of_network(network, machine, gpus)));
   }
   machine.network_groups = std::move(groups);
@@ -263,7 +265,7 @@ HostLink read_host_link(YamlMap root) {
   const std::optional<HostLink> link = host_link_named(text);
   if (!link && !text.empty()) {
     root.mistake("host_link", fmt::format("{} is not a link to the host; write generation and lanes as in PCIe 5 x16, "
-                                          "or remove host_link where it is not PCIe",
+                                          "or remove host_link if it is not PCIe",
                                           in_quotes(text)));
   }
   return link.value_or(HostLink{});
@@ -310,8 +312,8 @@ std::string text_in(const std::optional<YamlValue>& map, std::string_view key) {
   return {};
 }
 
-/// Returns the fields that a file does not take from its base. Wires are described by a file or by a kind. If the file
-/// describes its wires in another way than its base, it takes no field about wires.
+/// Returns the fields that a file does not inherit from its base. Wires are described by a file or by a kind. A file
+/// that describes its wires in another way than its base inherits no field about wires.
 std::vector<std::string_view> own_fields(const std::optional<YamlValue>& wires,
                                          const std::optional<YamlValue>& base_wires) {
   std::vector<std::string_view> own_keys{"schema", "name", "extends", "known_as"};
@@ -352,7 +354,7 @@ std::optional<std::filesystem::path> extended_file(YamlFile& file, YamlMap root,
   return path;
 }
 
-/// Takes the fields that a file omits from the file that it extends. The base is read first, so its mistakes are
+/// Inherits the fields that a file omits from the file that it extends. The base is read first, so its mistakes are
 /// reported under its own name.
 void take_from_base(YamlFile& file, YamlMap root, int depth) {
   const std::optional<std::filesystem::path> path = extended_file(file, root, Catalogue::nodes, depth);
@@ -366,7 +368,7 @@ void take_from_base(YamlFile& file, YamlMap root, int depth) {
   const std::optional<YamlValue> wires = root.optional_value("topology");
   const std::optional<YamlValue> base_wires = base_root.optional_value("topology");
   if (!text_in(base_wires, "file").empty() && text_in(wires, "file").empty() && text_in(wires, "kind").empty()) {
-    root.mistake("extends", fmt::format("{} reads its wires from a file, which is not taken over; give a topology here",
+    root.mistake("extends", fmt::format("{} reads its wires from a file, which is not inherited; give a topology here",
                                         in_quotes(root.text("extends"))));
   }
   file.extend(base, root.optional_value("extends")->place(), own_fields(wires, base_wires));
@@ -408,7 +410,7 @@ Planned read_hardware(YamlFile& file) {
   return planned;
 }
 
-/// Does what take_from_base does, for a cluster that extends a cluster.
+/// Works like take_from_base, for a cluster that extends a cluster.
 void take_from_cluster(YamlFile& file, YamlMap root, int depth) {
   const std::optional<std::filesystem::path> path = extended_file(file, root, Catalogue::hardware, depth);
   if (!path) {

@@ -69,7 +69,7 @@ void read_layers_with_experts(YamlMap& map, const Transformer& model, std::vecto
   const std::int64_t every = count_or(map, "every", layer_range, 1);
   if (dense >= model.layers) {
     map.mistake("dense_layers",
-                fmt::format("{} dense layers leave none of {} to the experts; choose fewer", dense, model.layers));
+                fmt::format("{} dense layers of {} leave no layer with experts; choose fewer", dense, model.layers));
   }
   for (std::int64_t layer = 0; layer < model.layers; ++layer) {
     LayerKind& kind = kinds[static_cast<std::size_t>(layer)];
@@ -107,7 +107,8 @@ void read_pattern(YamlMap& map, const Transformer& model, std::vector<LayerKind>
     }
   }
   if (std::ssize(pattern) != model.layers) {
-    map.mistake("pattern", fmt::format("{} letters for {} layers; write one a layer", pattern.size(), model.layers));
+    map.mistake("pattern",
+                fmt::format("{} letters for {} layers; write one letter per layer", pattern.size(), model.layers));
     return;
   }
   kinds = kinds_of_letters(pattern, model.experts.has_value());
@@ -234,8 +235,8 @@ void require_countable(const Transformer& model, const std::filesystem::path& pa
     parameters += static_cast<double>(run.count) * static_cast<double>(layer_parameters(model, run.kind).total());
   }
   if (parameters > limit) {
-    throw ConfigError(fmt::format("{}: {} has {:.2g} parameters, and {:.0e} is the most; check its sizes",
-                                  path.string(), model.name, parameters, limit));
+    throw ConfigError(fmt::format("{}: {} has {:.2g} parameters, more than {:.0e}; check its sizes", path.string(),
+                                  model.name, parameters, limit));
   }
 }
 
@@ -251,21 +252,21 @@ Transformer load_model(std::string_view name_or_path) {
     require_countable(model, path);
     return model;
   }
-  HfModel read = read_hf_config(path);
-  require_countable(read.model, path);
-  for (const std::string& doubt : read.doubts) {
+  HfModel hf = read_hf_config(path);
+  require_countable(hf.model, path);
+  for (const std::string& doubt : hf.doubts) {
     fmt::print(stderr, "warning: {}\n", doubt);
   }
-  for (const std::string& note : read.notes) {
+  for (const std::string& note : hf.notes) {
     fmt::print(stderr, "note: {}: {}\n", path.string(), note);
   }
-  if (!read.unused.empty()) {
-    const bool is_one = read.unused.size() == 1;
+  if (!hf.unused.empty()) {
+    const bool is_one = hf.unused.size() == 1;
     fmt::print(stderr, "warning: {}: {} {} {} not used; check that {} not change the shape\n", path.string(),
-               is_one ? "key" : "keys", fmt::join(read.unused, ", "), is_one ? "is" : "are",
+               is_one ? "key" : "keys", fmt::join(hf.unused, ", "), is_one ? "is" : "are",
                is_one ? "it does" : "they do");
   }
-  return read.model;
+  return hf.model;
 }
 
 }  // namespace commfuse

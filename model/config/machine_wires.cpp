@@ -25,7 +25,7 @@ namespace {
 constexpr Range<std::int64_t> wired_node_size_range{1, 64};  // a mesh grows with the square of its GPUs
 constexpr double rounding = 1.0 + 1e-9;
 
-/// Reads `kind`; a message for an unknown kind suggests the nearest kind, or all of them.
+/// Reads `kind`; a message for an unknown kind lists all kinds.
 NodeKind read_kind(YamlMap map) {
   const std::string word = map.text("kind");
   const std::optional<NodeKind> kind = node_kind_named(word);
@@ -50,7 +50,7 @@ void read_tree(YamlMap map, TopologyPlan& plan) {
 }
 
 /// Returns the number of wires that share the aggregate rate of a GPU.
-int wires_of_a_gpu(NodeKind kind, int gpus) {
+int wires_per_gpu(NodeKind kind, int gpus) {
   switch (kind) {
     case NodeKind::full_mesh: return std::max(gpus - 1, 1);
     case NodeKind::ring: return gpus > 2 ? 2 : 1;
@@ -197,7 +197,7 @@ TopologyPlan read_node_plan(const YamlFile& file, YamlMap root, const Machine& m
     root.mistake("gpus_per_node", fmt::format("{} GPUs are too many for a {}; choose 1 to {}", plan.gpus_per_node,
                                               name_of(plan.kind), wired_node_size_range.most));
   }
-  plan.gpu_rate.value /= wires_of_a_gpu(plan.kind, plan.gpus_per_node);
+  plan.gpu_rate.value /= wires_per_gpu(plan.kind, plan.gpus_per_node);
   return plan;
 }
 
@@ -238,7 +238,7 @@ void check_wire_rate(YamlMap root, const Machine& machine, const TopologyPlan& p
         "rate", fmt::format("{} exceeds one wire of the {}, {} (nominal_rate over {} peers); give the "
                             "rate to a single peer",
                             format_bandwidth(rate), plan.kind == NodeKind::ring ? "ring" : "mesh",
-                            format_bandwidth(plan.gpu_rate), wires_of_a_gpu(plan.kind, plan.gpus_per_node)));
+                            format_bandwidth(plan.gpu_rate), wires_per_gpu(plan.kind, plan.gpus_per_node)));
   }
 }
 
@@ -250,10 +250,10 @@ int nics_of(const NodeWires& wires) {
 void wire_up(YamlMap root, Machine& machine, const TopologyPlan& plan) {
   const Topology topology = build_topology(plan);
   if (const std::optional<int> lost = unreachable_gpu(topology)) {
-    root.mistake("topology",
-                 fmt::format("GPU {} cannot be reached from GPU 0{}; give root_rate, or {}", *lost,
-                             plan.wires ? " over the wires of " + plan.wires->file : "",
-                             plan.wires ? "the file of GPUs that are joined" : "put all bridges under one root"));
+    root.mistake("topology", fmt::format("GPU {} cannot be reached from GPU 0{}; give root_rate, or {}", *lost,
+                                         plan.wires ? " over the wires of " + plan.wires->file : "",
+                                         plan.wires ? "the file of a node whose GPUs are connected"
+                                                    : "put all bridges under one root"));
     return;
   }
   if (const BytesPerSecond peer = machine.link.peer.rate.value; plan.wires && machine.gpus_per_node > 1) {

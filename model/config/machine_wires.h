@@ -13,7 +13,7 @@ namespace commfuse {
 /// throws ConfigError when a file of wires cannot be read. Requires the machine's GPUs per node and its link.
 TopologyPlan read_node_plan(const YamlFile& file, YamlMap root, const Machine& machine);
 
-/// Checks that, when each peer has its own wire, a single peer gets no more than one wire carries. Notes a mistake.
+/// Checks, for a mesh or a ring, that the rate to a single peer does not exceed the rate of one wire. Notes a mistake.
 void check_wire_rate(YamlMap root, const Machine& machine, const TopologyPlan& plan);
 
 /// Checks that exchanges and collectives of a node are no faster than its GPUs' links. Notes a mistake.

@@ -127,15 +127,15 @@ std::int64_t memory_in(const std::string& word, bool is_first) {
 }
 
 GpuWords gpu_words(std::string_view text) {
-  constexpr std::array<std::string_view, 11> passed_over{"nvidia", "amd", "intel",  "huawei",  "google",     "instinct",
-                                                         "tesla",  "gpu", "server", "edition", "accelerator"};
+  constexpr std::array<std::string_view, 11> ignored_words{
+      "nvidia", "amd", "intel", "huawei", "google", "instinct", "tesla", "gpu", "server", "edition", "accelerator"};
   std::string spaced = lower(text);
   std::replace_if(
       spaced.begin(), spaced.end(), [](unsigned char letter) { return std::isalnum(letter) == 0; }, ' ');
   GpuWords gpu;
   std::istringstream stream(spaced);
   for (std::string word; stream >> word;) {
-    if (word.starts_with("hbm") || std::find(passed_over.begin(), passed_over.end(), word) != passed_over.end()) {
+    if (word.starts_with("hbm") || std::find(ignored_words.begin(), ignored_words.end(), word) != ignored_words.end()) {
       continue;
     }
     constexpr std::string_view sxm = "sxm";
@@ -153,10 +153,10 @@ GpuWords gpu_words(std::string_view text) {
 }
 
 bool has_memory(const std::string& node, std::int64_t gigabytes) {
-  constexpr double max_off = 0.1;  // 80 GiB are sold as 80 GB
-  const auto said = 1e9 * static_cast<double>(gigabytes);
+  constexpr double tolerance = 0.1;  // 80 GiB are sold as 80 GB
+  const auto stated = 1e9 * static_cast<double>(gigabytes);
   const auto capacity = static_cast<double>(load_machine(node).accelerator.hbm_capacity.count);
-  return gigabytes == 0 || std::abs(capacity - said) <= max_off * said;
+  return gigabytes == 0 || std::abs(capacity - stated) <= tolerance * stated;
 }
 
 /// Returns the machine whose file lists the measured name under known_as.
@@ -206,27 +206,27 @@ std::optional<std::string> meant_cluster(std::string_view text) {
   if (at == std::string_view::npos || text.find_first_not_of("0123456789", at + 2) != std::string_view::npos) {
     return std::nullopt;
   }
-  const std::optional<std::string> of_two = meant_machine(Catalogue::hardware, text.substr(0, at));
+  const std::optional<std::string> two_nodes = meant_machine(Catalogue::hardware, text.substr(0, at));
   constexpr std::string_view two = "-x2";
-  return of_two && of_two->ends_with(two)
-             ? std::optional(of_two->substr(0, of_two->size() - two.size()) + std::string(text.substr(at)))
+  return two_nodes && two_nodes->ends_with(two)
+             ? std::optional(two_nodes->substr(0, two_nodes->size() - two.size()) + std::string(text.substr(at)))
              : std::nullopt;
 }
 
 std::optional<std::string> meant_machine(Catalogue catalogue, std::string_view text) {
   const std::vector<std::string> nodes = known_names(Catalogue::nodes);
   GpuWords gpu = gpu_words(text);
-  const std::string whole = without_front(without_front(bare(text), "nvidia"), "amd");
-  if (const std::optional<std::string> node = known_as(nodes, whole)) {
+  const std::string bare_text = without_front(without_front(bare(text), "nvidia"), "amd");
+  if (const std::optional<std::string> node = known_as(nodes, bare_text)) {
     return node;
   }
   if (catalogue == Catalogue::hardware) {
     const std::vector<std::string> names = known_names(catalogue);
     const std::string name = gpu.bare();
-    for (const std::string& spelling : {whole, name}) {
+    for (const std::string& spelling : {bare_text, name}) {
       for (const char* const end : {"", "x2"}) {
         const std::optional<std::string> match = same_name(names, spelling + end);
-        if (match && (spelling == whole || has_memory(*match, gpu.memory))) {
+        if (match && (spelling == bare_text || has_memory(*match, gpu.memory))) {
           return match;
         }
       }
@@ -303,18 +303,18 @@ std::string meant_word(const Field& field, std::string_view text) {
       return std::string(known_word);
     }
   }
-  const std::string_view means = field.key == "dtype"   ? found_in(dtypes, word)
-                                 : field.key == "scope" ? found_in(sites, word)
-                                                        : std::string_view{};
-  return std::string(means.empty() ? text : means);
+  const std::string_view meaning = field.key == "dtype"   ? found_in(dtypes, word)
+                                   : field.key == "scope" ? found_in(sites, word)
+                                                          : std::string_view{};
+  return std::string(meaning.empty() ? text : meaning);
 }
 
 }  // namespace
 
 std::string_view found_in(std::span<const Synonym> synonyms, std::string_view word) {
-  const auto same =
+  const auto match =
       std::find_if(synonyms.begin(), synonyms.end(), [&](const Synonym& synonym) { return synonym.typed == word; });
-  return same == synonyms.end() ? std::string_view{} : same->means;
+  return match == synonyms.end() ? std::string_view{} : match->means;
 }
 
 std::string_view flag_meant(std::string_view typed) { return found_in(flags_elsewhere, typed); }
@@ -325,11 +325,12 @@ const Field* field_meant(std::string_view key) {
   }
   std::string flag = fmt::format("--{}", key);
   std::replace(flag.begin(), flag.end(), '_', '-');
-  const std::string_view means = flag_meant(flag);
+  const std::string_view our_flag = flag_meant(flag);
   const std::span<const Field> fields = run_fields();
-  const auto same = std::find_if(fields.begin(), fields.end(),
-                                 [&](const Field& field) { return !means.empty() && field.flag == means.substr(2); });
-  return same == fields.end() ? nullptr : &*same;
+  const auto match = std::find_if(fields.begin(), fields.end(), [&](const Field& field) {
+    return !our_flag.empty() && field.flag == our_flag.substr(2);
+  });
+  return match == fields.end() ? nullptr : &*match;
 }
 
 std::string_view choice_for(const Field& field, std::string_view typed) {
@@ -371,10 +372,10 @@ std::string_view choice_for(const Field& field, std::string_view typed) {
                               Synonym{"all_reduce", "mlp_ar"}};
   std::string word = lower(typed);
   std::replace(word.begin(), word.end(), '-', '_');
-  const std::string_view means = field.key == "strategy.name" ? found_in(strategies, word)
-                                 : field.key == "scope"       ? found_in(scopes, word)
-                                                              : std::string_view{};
-  return means;
+  const std::string_view meaning = field.key == "strategy.name" ? found_in(strategies, word)
+                                   : field.key == "scope"       ? found_in(scopes, word)
+                                                                : std::string_view{};
+  return meaning;
 }
 
 bool is_hf_id(std::string_view text) {

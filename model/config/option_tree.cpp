@@ -116,8 +116,8 @@ void add_pages(CLI::App& app, int& status, std::vector<std::string> forms, Rende
                              "  {0} pages names models",
                              app.get_name()));
              verb.callback([&app, &status, request, forms, render] {
-               const PagesRequest asked = *request;  // a copy, because reading the tree parses again
-               print_page(app, asked, forms, render);
+               const PagesRequest request_copy = *request;  // a copy, because reading the tree parses again
+               print_page(app, request_copy, forms, render);
                status = exit_code::done;
              });
            });

@@ -43,11 +43,11 @@ class FieldReader {
 
   double number(std::string_view key) {
     const Range<double> range = at(key).range;
-    const double read = parsed(key, "a number", parse_amount).value_or(range.least);
-    if (read < range.least || read > range.most) {
-      map_->mistake(key, fmt::format("'{}' is {}; choose {} to {}", key, read, range.least, range.most));
+    const double value = parsed(key, "a number", parse_amount).value_or(range.least);
+    if (value < range.least || value > range.most) {
+      map_->mistake(key, fmt::format("'{}' is {}; choose {} to {}", key, value, range.least, range.most));
     }
-    return read;
+    return value;
   }
 
   std::int64_t count(std::string_view key) {
@@ -58,20 +58,20 @@ class FieldReader {
 
   Seconds span(std::string_view key) {
     constexpr Seconds longest{100.0 * 365.25 * 86400.0};
-    const Seconds read = parsed(key, "a span of time", parse_span).value_or(Seconds{});
-    if (!(read <= longest)) {
+    const Seconds value = parsed(key, "a span of time", parse_span).value_or(Seconds{});
+    if (!(value <= longest)) {
       map_->mistake(key, fmt::format("'{}' is more than 100 years; choose a shorter span", key));
     }
-    return read;
+    return value;
   }
 
   Watts power(std::string_view key) {
     constexpr double limit = 1e12;
-    const Watts read = parsed(key, "a power", parse_power).value_or(Watts{});
-    if (!(read.value <= limit)) {
+    const Watts watts = parsed(key, "a power", parse_power).value_or(Watts{});
+    if (!(watts.value <= limit)) {
       map_->mistake(key, fmt::format("'{}' is more than {:g} W; choose less", key, limit));
     }
-    return read;
+    return watts;
   }
 
   std::optional<std::chrono::sys_days> date(std::string_view key) { return parsed(key, "a day", parse_date); }
@@ -82,8 +82,8 @@ class FieldReader {
       return;
     }
     const Field& field = *find_field(key);
-    if (std::optional<Setting> read = read_setting(file_, field, *map_->optional_value(key))) {
-      settings.put(field, *std::move(read));
+    if (std::optional<Setting> value = read_setting(file_, field, *map_->optional_value(key))) {
+      settings.put(field, *std::move(value));
     }
   }
 
@@ -100,11 +100,11 @@ class FieldReader {
   template <class T>
   std::optional<T> parsed(std::string_view key, std::string_view what, std::optional<T> (*parse)(std::string_view)) {
     const std::string written = text(key);
-    std::optional<T> read = parse(written);
-    if (!read && !written.empty()) {
+    std::optional<T> value = parse(written);
+    if (!value && !written.empty()) {
       map_->mistake(key, misread(written, what, fmt::format("write one, as in \"{}: {}\"", key, at(key).example)));
     }
-    return read;
+    return value;
   }
 
   YamlFile& file_;
@@ -117,10 +117,10 @@ class PlanReader {
   explicit PlanReader(YamlFile& file) : file_(file), top_(file, file.root(), "") {}
 
   PlanFile read() {
-    whole_run();
-    limits();
-    failures_and_energy();
-    what_ifs();
+    read_run();
+    read_limits();
+    read_failures_and_energy();
+    read_what_ifs();
     for (const std::string& name : names_of_gpus()) {
       if (file_.is_full()) {
         file_.root().map("gpus").optional_value(
@@ -140,7 +140,7 @@ class PlanReader {
     return {file_, file_.root().optional_map(name), fmt::format("{}.", name)};
   }
 
-  void whole_run() {
+  void read_run() {
     const std::string title = top_.text("title");
     plan_.title = title.empty() ? std::filesystem::path(file_.path()).stem().string() : title;
     plan_.tokens = top_.number("tokens");
@@ -155,19 +155,19 @@ class PlanReader {
     const std::optional<std::chrono::sys_days> start = top_.date("start");
     const std::string deadline = top_.text("deadline");
     if (const auto day = parse_date(deadline)) {
-      by_day(*day, start);
+      read_deadline_day(*day, start);
     } else if (!deadline.empty()) {
-      span_of(deadline, start.has_value());
+      read_deadline_span(deadline, start.has_value());
     } else if (start) {
-      top_.mistake("start", "'start' is given and no 'deadline'; add the day by which it must be done, or remove it");
+      top_.mistake("start", "'start' requires 'deadline'; add the day by which training must end, or remove 'start'");
     }
     plan_.deadline_text = deadline;
   }
 
-  void by_day(std::chrono::sys_days day, const std::optional<std::chrono::sys_days>& start) {
+  void read_deadline_day(std::chrono::sys_days day, const std::optional<std::chrono::sys_days>& start) {
     if (!start) {
       top_.mistake("deadline",
-                   "'deadline' is a day and 'start' is missing; add the day on which training begins, as in \"start: "
+                   "'deadline' is a day, but 'start' is missing; add the day on which training begins, as in \"start: "
                    "2026-12-01\"");
     } else if (*start >= day) {
       top_.mistake("deadline", "'deadline' is not after 'start'; choose a later day");
@@ -176,17 +176,17 @@ class PlanReader {
     }
   }
 
-  void span_of(const std::string& deadline, bool has_start) {
+  void read_deadline_span(const std::string& deadline, bool has_start) {
     plan_.deadline = parse_span(deadline);
     if (!plan_.deadline || plan_.deadline->count() <= 0.0) {
-      top_.mistake("deadline", misread(deadline, "a span of time above 0, nor a day",
+      top_.mistake("deadline", misread(deadline, "a span of time above 0 or a day",
                                        "write one, as in \"deadline: 60 days\" or \"deadline: 2027-03-01\""));
     } else if (has_start) {
-      top_.mistake("start", "'start' is given and 'deadline' is not a day; write the day, or remove 'start'");
+      top_.mistake("start", "'start' requires a day as 'deadline'; write the day, or remove 'start'");
     }
   }
 
-  void limits() {
+  void read_limits() {
     FieldReader limits = group("limits");
     plan_.memory_share = limits.number("memory_share");
     if (const Seconds step = limits.span("p99_step"); step.count() > 0.0) {
@@ -212,7 +212,7 @@ class PlanReader {
     }
   }
 
-  void failures_and_energy() {
+  void read_failures_and_energy() {
     FieldReader failures = group("failures");
     plan_.failures = {.per_gpu_hour = failures.number("per_gpu_hour"),
                       .error = failures.number("error"),
@@ -223,7 +223,7 @@ class PlanReader {
     plan_.energy_price = energy.number("price");
   }
 
-  void what_ifs() {
+  void read_what_ifs() {
     FieldReader what_if = group("what_if");
     plan_.slow_node = what_if.number("slow_node");
     plan_.change = what_if.number("change");
@@ -233,7 +233,7 @@ class PlanReader {
     std::vector<std::string> names = file_.root().map("gpus").keys();
     if (names.empty() && !file_.has_mistakes()) {
       top_.mistake("gpus",
-                   "'gpus' names none; add a kind below it, as in \"h100: {hardware: dgx-h100-x2, price: 2.5, "
+                   "'gpus' is empty; add a kind of GPUs below it, as in \"h100: {hardware: dgx-h100-x2, price: 2.5, "
                    "price_date: 2026-05-04, available: 4096}\"");
     }
     for (const std::string& name : names) {
@@ -265,7 +265,7 @@ class PlanReader {
       offer.power = power;
     } else if (parse_power(fields.text("power"))) {
       fields.mistake("power",
-                     "'power' is 0, and every GPU draws some; give what one GPU with its share of the node "
+                     "'power' is 0, but every GPU draws power; give what one GPU with its share of the node "
                      "draws, as in \"power: 1.3 kW\", or remove it");
     }
     return offer;
@@ -282,12 +282,12 @@ class PlanReader {
       }
       YamlMap map = file_.root().map("gpus").map(offer.name);
       if (plan_.power) {
-        map.mistake("", fmt::format("'limits.power' is given and 'gpus.{}' has no 'power'; add what one GPU with its "
-                                    "share of the node takes, as in \"power: 1.3 kW\"",
+        map.mistake("", fmt::format("'limits.power' is given, but 'gpus.{}' has no 'power'; add what one GPU with its "
+                                    "share of the node draws, as in \"power: 1.3 kW\"",
                                     offer.name));
       } else if (plan_.energy_price > 0.0) {
-        map.mistake("", fmt::format("'energy.price' is given and 'gpus.{}' has no 'power'; add what one GPU with its "
-                                    "share of the node takes, as in \"power: 1.3 kW\"",
+        map.mistake("", fmt::format("'energy.price' is given, but 'gpus.{}' has no 'power'; add what one GPU with its "
+                                    "share of the node draws, as in \"power: 1.3 kW\"",
                                     offer.name));
       }
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the map `fit` beside a group of fitted parameters: {residual: 0.05, by_limit: {latency: 0.7}, seen: {m: {least:
-// 1, most: 32768}}}.
+// Reads the map `fit` next to a group of fitted parameters: {residual: 0.05, by_limit: {latency: 0.7}, seen: {m:
+// {least: 1, most: 32768}}}.
 #pragma once
 
 #include "model/config/yaml_reader.h"

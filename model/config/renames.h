@@ -22,7 +22,7 @@ struct Rename {
 /// an error.
 struct FormerName {
   std::string_view now;
-  bool is_taken = false;
+  bool is_accepted = false;
   std::string sentence;
 };
 

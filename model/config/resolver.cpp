@@ -85,19 +85,19 @@ class MapReader {
       }
       std::string refused;
       if (const Field* field = resolver_.field_of_key(key, place_of(file_, entry), refused)) {
-        take(*field, entry);
+        put(*field, entry);
       } else if (!refused.empty()) {
         file_.mistake(entry.place, refused);
       } else if (is_group(key)) {
         descend(key, entry);
       } else {
-        unknown(prefix, entry);
+        note_unknown(prefix, entry);
       }
     }
   }
 
  private:
-  void take(const Field& field, const YamlValue::Field& entry) {
+  void put(const Field& field, const YamlValue::Field& entry) {
     const auto [first, is_new] = seen_.emplace(field.key, entry.place.line);
     if (!is_new) {
       file_.mistake(entry.place,
@@ -118,7 +118,7 @@ class MapReader {
                   fmt::format("'{0}' is a group of settings; write them below it, as in \"{0}: {{name: all}}\"", key));
   }
 
-  void unknown(const std::string& prefix, const YamlValue::Field& entry) {
+  void note_unknown(const std::string& prefix, const YamlValue::Field& entry) {
     if (file_.is_full()) {
       file_.mistake(entry.place, "unknown setting");  // counted, not shown
       return;
@@ -247,7 +247,7 @@ const Field* Resolver::field_of_key(std::string_view key, std::string_view where
     return field;
   }
   const std::optional<FormerName> former = renames_->key(key);
-  if (former && former->is_taken) {
+  if (former && former->is_accepted) {
     warn(fmt::format("{}: {}", where, former->sentence));
     return find_field(former->now);
   }
@@ -265,15 +265,15 @@ void Resolver::read_environment(std::span<const std::string> variables) {
   for (const std::string& variable : variables) {
     const std::string_view name = std::string_view(variable).substr(0, variable.find('='));
     const std::string_view value = std::string_view(variable).substr(std::min(name.size() + 1, variable.size()));
-    const bool ours = name.substr(0, variable_prefix.size()) == variable_prefix;
-    if (!ours || value.empty() ||
+    const bool is_ours = name.substr(0, variable_prefix.size()) == variable_prefix;
+    if (!is_ours || value.empty() ||
         std::find(other_variables.begin(), other_variables.end(), name) != other_variables.end()) {
       continue;
     }
     const std::optional<FormerName> former = renames_->variable(name);
     if (const Field* field = field_of_variable(name)) {
       put(*field, value, {Source::environment, std::string(name)});
-    } else if (former && former->is_taken) {
+    } else if (former && former->is_accepted) {
       warn(former->sentence);
       put(*find_field(former->now), value, {Source::environment, std::string(name)});
     } else if (former) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Resolves files, the environment and the command line to settings. Every value is checked where it was written, even
-// one that is overridden, and all mistakes are reported at once.
+// one that is overridden, and all mistakes are reported together.
 #pragma once
 
 #include <functional>

@@ -16,7 +16,7 @@ namespace {
 
 const Field& known_field(std::string_view key) {
   const Field* field = find_field(key);
-  check(field != nullptr, "a setting that is asked for exists");
+  check(field != nullptr, "a setting that is requested exists");
   return *field;
 }
 
@@ -76,7 +76,7 @@ const std::string& Settings::text(std::string_view key) const { return at(known_
 
 std::int64_t Settings::count(std::string_view key) const {
   const std::optional<std::int64_t> value = parse_count(text(key));
-  check(value.has_value(), "a count that is asked for is fixed");
+  check(value.has_value(), "a count that is requested is fixed");
   return *value;
 }
 

@@ -33,8 +33,8 @@ constexpr Duration longest_parameter = std::chrono::seconds(1);  // A longer lat
 
 /// Forgets the "missing" half of a misspelt key, so that it counts as one mistake and not also as an unknown key.
 void forget_missing(YamlDocument& document, int map, std::string_view key) {
-  const auto is_it = [&](const YamlMistake& mistake) { return mistake.map == map && mistake.missing == key; };
-  document.mistakes.erase(std::remove_if(document.mistakes.begin(), document.mistakes.end(), is_it),
+  const auto is_same = [&](const YamlMistake& mistake) { return mistake.map == map && mistake.missing == key; };
+  document.mistakes.erase(std::remove_if(document.mistakes.begin(), document.mistakes.end(), is_same),
                           document.mistakes.end());
 }
 
@@ -48,8 +48,8 @@ std::size_t note_unknown_keys(YamlDocument& document) {
     }
     for (const YamlField& field : node.fields) {
       if (!field.asked && ++unknown <= max_mistakes) {
-        if (const std::optional<std::string> near = nearest(field.key, known)) {
-          forget_missing(document, static_cast<int>(&node - document.nodes.data()), *near);
+        if (const std::optional<std::string> suggestion = nearest(field.key, known)) {
+          forget_missing(document, static_cast<int>(&node - document.nodes.data()), *suggestion);
         }
         document.mistakes.push_back({field.place, fmt::format("unknown key {}; {}", in_quotes(field.key),
                                                               remedy_for(field.key, known, "keys"))});
@@ -100,7 +100,7 @@ bool YamlFile::has_mistakes() const { return !document_->mistakes.empty(); }
 bool YamlFile::is_full() const { return document_->mistakes.size() >= max_mistakes; }
 
 void YamlFile::finish() {
-  const std::size_t left_out = note_unknown_keys(*document_);
+  const std::size_t unlisted = note_unknown_keys(*document_);
   std::vector<YamlMistake>& mistakes = document_->mistakes;
   if (mistakes.empty()) {
     return;
@@ -110,18 +110,18 @@ void YamlFile::finish() {
   });
   // Drops duplicates, because a reader that goes through a map more than once finds the same mistake again.
   std::set<std::tuple<int, int, std::string_view>> known;
-  std::vector<YamlMistake> each;
+  std::vector<YamlMistake> distinct;
   for (const YamlMistake& mistake : mistakes) {
     if (known.emplace(mistake.place.line, mistake.place.column, mistake.message).second) {
-      each.push_back(mistake);
+      distinct.push_back(mistake);
     }
   }
-  mistakes = std::move(each);
+  mistakes = std::move(distinct);
   std::vector<std::string> lines;
   for (const YamlMistake& mistake : std::span(mistakes).first(std::min(mistakes.size(), max_mistakes))) {
     lines.push_back(at_place(document_->path, mistake.place, mistake.message));
   }
-  if (const std::size_t more = mistakes.size() - lines.size() + left_out; more > 0) {
+  if (const std::size_t more = mistakes.size() - lines.size() + unlisted; more > 0) {
     lines.push_back(fmt::format("{}: {} more mistakes; correct these first", document_->path, more));
   }
   throw ConfigError(fmt::format("{}", fmt::join(lines, "\n")));
@@ -233,8 +233,8 @@ T YamlMap::quantity(std::string_view key, std::string_view what, std::string_vie
   if (value == nullptr) {
     return fallback;
   }
-  if (const std::optional<T> read = parse(value->text)) {
-    return *read;
+  if (const std::optional<T> parsed = parse(value->text)) {
+    return *parsed;
   }
   const bool too_long = std::is_same_v<T, Duration> && is_too_long(value->text);
   mistake(key, too_long ? fmt::format("{} is too long; write a time below 9.2e6 s", in_quotes(value->text))
@@ -269,16 +269,16 @@ std::int64_t YamlMap::count(std::string_view key, Range<std::int64_t> range) {
   if (value == nullptr) {
     return range.least;
   }
-  const std::optional<std::int64_t> read = parse_count(value->text);
-  if (!read) {
+  const std::optional<std::int64_t> parsed = parse_count(value->text);
+  if (!parsed) {
     mistake(key, misread(value->text, "a whole number", fmt::format("write one, {}", example_of(key, example))));
     return range.least;
   }
-  if (*read < range.least || *read > range.most) {
-    mistake(key, fmt::format("'{}' is {}; choose {} to {}", key, *read, range.least, range.most));
+  if (*parsed < range.least || *parsed > range.most) {
+    mistake(key, fmt::format("'{}' is {}; choose {} to {}", key, *parsed, range.least, range.most));
     return range.least;
   }
-  return *read;
+  return *parsed;
 }
 
 std::vector<std::int64_t> YamlMap::counts(std::string_view key, Range<std::int64_t> range) {
@@ -293,14 +293,14 @@ std::vector<std::int64_t> YamlMap::counts(std::string_view key, Range<std::int64
     return counts;
   }
   for (const YamlValue& item : YamlValue(document_, static_cast<int>(value - document_->nodes.data())).items()) {
-    const std::optional<std::int64_t> read =
+    const std::optional<std::int64_t> parsed =
         item.kind() == YamlKind::scalar ? parse_count(item.text()) : std::optional<std::int64_t>();
-    if (!read || *read < range.least || *read > range.most) {
+    if (!parsed || *parsed < range.least || *parsed > range.most) {
       mistake(key, fmt::format("an item of '{}' is not a whole number from {} to {}; write [{}]", key, range.least,
                                range.most, std::clamp<std::int64_t>(8, range.least, range.most)));
       return counts;
     }
-    counts.push_back(*read);
+    counts.push_back(*parsed);
   }
   return counts;
 }
@@ -310,16 +310,16 @@ double YamlMap::number(std::string_view key, Range<double> range) {
   if (value == nullptr) {
     return range.least;
   }
-  const std::optional<double> read = parse_number(value->text);
-  if (!read) {
+  const std::optional<double> parsed = parse_number(value->text);
+  if (!parsed) {
     mistake(key, misread(value->text, "a number", fmt::format("write one, {}", example_of(key, "0.8"))));
     return range.least;
   }
-  if (*read < range.least || *read > range.most) {
-    mistake(key, fmt::format("'{}' is {}; choose {} to {}", key, *read, range.least, range.most));
+  if (*parsed < range.least || *parsed > range.most) {
+    mistake(key, fmt::format("'{}' is {}; choose {} to {}", key, *parsed, range.least, range.most));
     return range.least;
   }
-  return *read;
+  return *parsed;
 }
 
 Duration YamlMap::duration(std::string_view key) {

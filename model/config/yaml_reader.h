@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads untrusted YAML files. Mistakes are collected, and finish() throws them all at once, so a reader goes straight
+// Reads untrusted YAML files. Mistakes are collected, and finish() throws them all together, so a reader goes straight
 // through its fields and returns a value that needs no second check.
 #pragma once
 
@@ -36,7 +36,7 @@ class YamlFile {
  public:
   /// Throws ConfigError (`path:line:col: sentence; remedy`) when the file cannot be read or contains other YAML.
   explicit YamlFile(const std::filesystem::path& path);
-  /// Reads a text that is not in a file. `name` stands for the path in messages.
+  /// Reads a text that is not in a file. `name` replaces the path in messages.
   YamlFile(const std::string& name, const std::string& text);
   ~YamlFile();
   YamlFile(const YamlFile&) = delete;
@@ -130,7 +130,7 @@ class YamlMap {
   Parameter<std::string> text_parameter(std::string_view key);
   Parameter<int> count_parameter(std::string_view key, Range<std::int64_t> range);
 
-  /// Throws ConfigError at once unless the field `schema` is `expected`, because the reader could not interpret any
+  /// Throws ConfigError immediately unless the field `schema` is `expected`, because the reader could not interpret any
   /// other field.
   void schema(std::string_view expected);
 

@@ -18,7 +18,7 @@ constexpr std::int64_t narrow_head = 64;
 // FlashAttention-3 splits keys when a sequence's tiles leave a fifth of the SMs idle (Dao-AILab/flash-attention,
 // hopper/heuristics.h, num_splits_heuristic).
 constexpr double well_filled = 0.8;
-constexpr double bytes_a_score = 8.0;  // Unfused: two kernels write and read a score in 16 bits.
+constexpr double bytes_per_score = 8.0;  // Unfused: two kernels write and read a score in 16 bits.
 
 bool is_narrow(const AttentionSize& size) { return size.head_dim <= narrow_head; }
 
@@ -31,13 +31,13 @@ double overhead_seconds(const AttentionParameters& parameters, const AttentionSi
 }
 
 /// Returns the seconds that one SM needs for one score: its part of both GEMMs, and its exponential.
-double seconds_a_score(const Accelerator& accelerator, const AttentionSize& size) {
+double seconds_per_score(const Accelerator& accelerator, const AttentionSize& size) {
   const AttentionParameters& parameters = accelerator.attention;
   const double rate = accelerator.dense_peak(size.dtype).value * parameters.loop_efficiency.value;
-  const double products = 4.0 * static_cast<double>(size.head_dim) / rate;
+  const double gemms = 4.0 * static_cast<double>(size.head_dim) / rate;
   const double rate_of_exponentials = parameters.exponentials.value.value;
   const double exponential = rate_of_exponentials > 0.0 ? 1.0 / rate_of_exponentials : 0.0;
-  return accelerator.sms * root_of_fourths(products, exponential);
+  return accelerator.sms * root_of_fourths(gemms, exponential);
 }
 
 /// Seconds of HBM traffic.
@@ -79,15 +79,15 @@ double work_seconds(const Accelerator& accelerator, const AttentionSize& size, c
   const double edges = size.causal ? static_cast<double>(rows.queries) + rows.beyond : 0.0;
   const double masked = 0.5 * parameters.masked_width.value * edges;
   const bool is_split = splits_keys(accelerator, size, rows);
-  const double score = seconds_a_score(accelerator, size) * (is_split ? parameters.split_cost.value : 1.0);
-  const double shared_work = heads * (seq * seq * rows.share + masked) * score / sms;
+  const double score_time = seconds_per_score(accelerator, size) * (is_split ? parameters.split_cost.value : 1.0);
+  const double shared_work = heads * (seq * seq * rows.share + masked) * score_time / sms;
   const std::int64_t walked = is_cut ? std::min(rows.keys, rows.window.keys + tile_rows) : rows.keys;
-  const double longest = static_cast<double>(tile_rows * walked) * score;
-  const double alone = is_split ? 0.0 : longest * parameters.lone_tile.value;
-  return std::max(shared_work + parameters.imbalance.value * std::min(longest, shared_work), alone);
+  const double longest = static_cast<double>(tile_rows * walked) * score_time;
+  const double lone_tile = is_split ? 0.0 : longest * parameters.lone_tile.value;
+  return std::max(shared_work + parameters.imbalance.value * std::min(longest, shared_work), lone_tile);
 }
 
-/// Returns the overhead: tiles begin a wave at a time or, in FlashAttention-3's persistent blocks, as SMs become free.
+/// Returns the overhead: tiles begin in waves or, in FlashAttention-3's persistent blocks, as SMs become free.
 double tile_overhead_seconds(const Accelerator& accelerator, const AttentionSize& size, const QueryRows& rows,
                              int sms) {
   const AttentionParameters& parameters = accelerator.attention;
@@ -105,7 +105,7 @@ AttentionWindow window_of(const LayerKind& kind) { return {.keys = kind.window, 
 double scores_in_window(const AttentionWindow& window, double first, double last) {
   const auto width = static_cast<double>(window.keys);
   // Returns the number of scores of all queries before `query`.
-  const auto before = [&](double query) {
+  const auto scores_before = [&](double query) {
     if (window.keys == 0) {
       return 0.5 * query * query;
     }
@@ -116,7 +116,7 @@ double scores_in_window(const AttentionWindow& window, double first, double last
     }
     return query <= width ? 0.5 * query * query : width * (query - 0.5 * width);
   };
-  return before(last) - before(first);
+  return scores_before(last) - scores_before(first);
 }
 
 double queries_beyond(const AttentionWindow& window, double first, double last) {
@@ -151,7 +151,7 @@ Duration unfused_attention_time(const Accelerator& accelerator, const AttentionS
       estimate_gemm(accelerator, {.m = queries, .n = rows.keys, .k = size.head_dim, .dtype = size.dtype}, sms).time;
   const Duration output =
       estimate_gemm(accelerator, {.m = queries, .n = size.head_dim, .k = rows.keys, .dtype = size.dtype}, sms).time;
-  const double touched = bytes_a_score * static_cast<double>(queries) * static_cast<double>(rows.keys);
+  const double touched = bytes_per_score * static_cast<double>(queries) * static_cast<double>(rows.keys);
   return scores + memory_bound_time(accelerator, Bytes{static_cast<std::int64_t>(touched)}, sms) + output;
 }
 
@@ -176,7 +176,7 @@ Limit limit_of(const Accelerator& accelerator, const AttentionSize& size) {
   }
   const auto seq = static_cast<double>(size.seq);
   const double scores = static_cast<double>(size.batch * size.heads) * seq * seq * rows.share;
-  return traffic > scores * seconds_a_score(accelerator, size) / sms ? Limit::bandwidth : Limit::compute;
+  return traffic > scores * seconds_per_score(accelerator, size) / sms ? Limit::bandwidth : Limit::compute;
 }
 
 }  // namespace commfuse

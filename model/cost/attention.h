@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Time of attention, by a fused (FlashAttention-like) kernel and by three kernels that write the scores to memory.
 //
-//   fused  = overhead + tiles + (query cost x (q, output) + key cost x (k, v)) bytes / HBM bandwidth
-//   tiles  = max(all + imbalance x longest, lone tile x longest) + ceil(tiles / sms) x tile overhead
-//   all    = heads x (scores + edges x masked width / 2) x a score / sms
-//   a score = sms x ((4 head_dim / (dense peak x loop efficiency))^4 + (1 / exponentials)^4)^(1/4)
-//   longest = 128 x keys x a score
-//   edges   = queries + queries that see only the last keys of a window; 0 without a causal mask
+//   fused      = overhead + tiles + (query cost x (q, output) + key cost x (k, v)) bytes / HBM bandwidth
+//   tiles      = max(shared + imbalance x min(longest, shared), lone tile x longest)
+//                + ceil(number of tiles / sms) x tile overhead
+//   shared     = heads x (number of scores + edges x masked width / 2) x score time / sms
+//   score time = sms x ((4 head_dim / (dense peak x loop efficiency))^4 + (1 / exponentials)^4)^(1/4)
+//   longest    = 128 x keys x score time
+//   edges      = queries + queries that see only the last keys of a window; 0 without a causal mask
 //
 // GEMMs and exponentials of different tiles run concurrently, so the slower of the two nearly determines the time; the
 // fourth root is this project's approximation. Heads no wider than 64 use other kernels and have an overhead of their

@@ -89,8 +89,8 @@ Duration by_kernel(const CollectiveParameters& parameters, NcclKernel kernel, co
   const NcclKernels* nccl = parameters.nccl.get();
   switch (kernel) {
     case NcclKernel::ll: {
-      const double full = std::min(static_cast<double>(nccl->ll_fill.value.count), own_bytes * parameters.ctas.value);
-      return by_protocol(nccl->ll, steps, std::max(own_bytes, full), links);
+      const double filled = std::min(static_cast<double>(nccl->ll_fill.value.count), own_bytes * parameters.ctas.value);
+      return by_protocol(nccl->ll, steps, std::max(own_bytes, filled), links);
     }
     case NcclKernel::ll128: return by_protocol(nccl->ll128 ? *nccl->ll128 : parameters, steps, own_bytes, links);
     case NcclKernel::simple: return by_protocol(parameters, steps, own_bytes, links);
@@ -115,7 +115,7 @@ struct Priced {
 const Priced& cheaper(const Priced& first, const Priced& other) { return other.time < first.time ? other : first; }
 
 /// Returns the lowest price of all kernels, whether or not NCCL would choose them.
-Duration least_of_any(const CollectiveParameters& parameters, const NcclTask& task, double links) {
+Duration lowest_price(const CollectiveParameters& parameters, const NcclTask& task, double links) {
   Duration least = Duration::max();
   for (const NcclKernel kernel : all_nccl_kernels) {
     least = std::min(least, by_kernel(parameters, kernel, task, links));
@@ -140,8 +140,8 @@ Choices choices_of(const CollectiveParameters& parameters, const NcclTask& task,
   constexpr double step = std::numbers::sqrt2;  // small enough not to skip a kernel that NCCL would choose
   Choices choices;
   NcclTuning tuning = parameters.nccl->tuning;
-  for (double times = 1.0; times == 1.0 || times <= speeds.fastest; times *= step) {
-    tuning.channel_rate.value = times * parameters.nccl->tuning.channel_rate.value;
+  for (double speed = 1.0; speed == 1.0 || speed <= speeds.fastest; speed *= step) {
+    tuning.channel_rate.value = speed * parameters.nccl->tuning.channel_rate.value;
     NcclTask larger = task;
     while (true) {
       const NcclOffers offers = nccl_offers(tuning, larger);
@@ -149,13 +149,13 @@ Choices choices_of(const CollectiveParameters& parameters, const NcclTask& task,
         larger.total = offers.kernels[i].total;
         const NcclKernel kernel = offers.kernels[i].kernel;
         const Priced offer{kernel, by_kernel(parameters, kernel, larger, speeds.priced)};
-        if (times == 1.0 && larger.total == task.total) {
+        if (speed == 1.0 && larger.total == task.total) {
           choices.chosen = offer;
         }
         choices.cheapest = cheaper(choices.cheapest, offer);
       }
       larger.total = offers.until;
-      if (std::isinf(larger.total) || least_of_any(parameters, larger, speeds.priced) >= choices.cheapest.time) {
+      if (std::isinf(larger.total) || lowest_price(parameters, larger, speeds.priced) >= choices.cheapest.time) {
         break;
       }
     }
@@ -164,7 +164,7 @@ Choices choices_of(const CollectiveParameters& parameters, const NcclTask& task,
 }
 
 /// Returns factor x time, rounded down.
-Duration times(double factor, Duration time) {
+Duration scaled(double factor, Duration time) {
   return factor == 1.0 ? time : Duration{static_cast<std::int64_t>(factor * static_cast<double>(time.count()))};
 }
 
@@ -172,7 +172,7 @@ Duration times(double factor, Duration time) {
 Priced on_real_links(const CollectiveParameters& parameters, const NcclTask& task) {
   const NcclTuning& tuning = parameters.nccl->tuning;
   const auto [chosen, cheapest] = choices_of(parameters, task, {.priced = tuning.hypothetical, .fastest = 1.0});
-  const Duration limit = times(measured_step(tuning.wire), cheapest.time);
+  const Duration limit = scaled(measured_step(tuning.wire), cheapest.time);
   return chosen.time <= limit ? chosen : Priced{cheapest.kernel, limit};
 }
 
@@ -186,7 +186,7 @@ Priced by_nccl(const CollectiveParameters& parameters, const NcclTask& task) {
     return real;
   }
   const Priced cheapest = choices_of(parameters, task, {.priced = 1.0, .fastest = faster}).cheapest;
-  return {cheapest.kernel, std::max(cheapest.time, times(1.0 / std::max(1.0, faster), real.time))};
+  return {cheapest.kernel, std::max(cheapest.time, scaled(1.0 / std::max(1.0, faster), real.time))};
 }
 
 /// Returns the time of a ring. `passes` is how often the data go round the ring: 2 for all-reduce, otherwise 1.
@@ -242,13 +242,13 @@ Duration all_reduce_time(const CollectiveParameters& parameters, int ranks, Byte
     require_sizes(ranks, total);
     return by_fastest_tree(*parameters.tree, {nodes, ranks / nodes, static_cast<double>(total.count)});
   }
-  const Duration of_nccl = ring_time(parameters, ranks, total, 2, nodes);
+  const Duration nccl_time = ring_time(parameters, ranks, total, 2, nodes);
   const CustomAllReduce* framework = parameters.custom_all_reduce == nullptr || nodes > 1 || ranks == 1
                                          ? nullptr
                                          : kernels_of(*parameters.custom_all_reduce, parameters.all_reduce_kernel);
   return framework == nullptr || total > framework->up_to.value
-             ? of_nccl
-             : std::min(of_nccl, custom_all_reduce_time(*framework, ranks, total));
+             ? nccl_time
+             : std::min(nccl_time, custom_all_reduce_time(*framework, ranks, total));
 }
 
 Duration all_to_all_time(const CollectiveParameters& parameters, int ranks, Bytes total) {
@@ -264,7 +264,7 @@ Duration all_to_all_time(const CollectiveParameters& parameters, int ranks, Byte
   }
   const double step = parameters.nccl == nullptr ? 1.0 : measured_step(parameters.nccl->tuning.wire);
   return std::min(by_protocol(direct->small, ranks - 1, own_bytes),
-                  times(step, by_protocol(direct->large, ranks - 1, up_to)));
+                  scaled(step, by_protocol(direct->large, ranks - 1, up_to)));
 }
 
 Duration all_to_all_time(const CollectiveParameters& across, int ranks, Bytes total, const Spread& spread) {
@@ -272,17 +272,17 @@ Duration all_to_all_time(const CollectiveParameters& across, int ranks, Bytes to
   if (across.all_to_all != nullptr) {
     return all_to_all_time(across, ranks, total);
   }
-  const int near = spread.gpus_of_a_node;
-  check(near >= 1 && near < ranks && spread.rate_out.value > 0.0, "a group across nodes sends to others");
+  const int node_gpus = spread.gpus_of_a_node;
+  check(node_gpus >= 1 && node_gpus < ranks && spread.rate_out.value > 0.0, "a group across nodes sends to others");
   const double own_bytes = static_cast<double>(total.count) / ranks;
   const double moving =
-      own_bytes * (ranks - near) / spread.rate_out.value + own_bytes / across.own_copy_rate.value.value;
-  const Duration out = across.base_latency.value + (ranks - 1) * across.step_latency.value +
-                       op_time(moving, "an all-to-all across nodes");
+      own_bytes * (ranks - node_gpus) / spread.rate_out.value + own_bytes / across.own_copy_rate.value.value;
+  const Duration time_across = across.base_latency.value + (ranks - 1) * across.step_latency.value +
+                               op_time(moving, "an all-to-all across nodes");
   if (spread.inside == nullptr) {
-    return out;
+    return time_across;
   }
-  return std::max(out, all_to_all_time(*spread.inside, near, Bytes{total.count / ranks * near}));
+  return std::max(time_across, all_to_all_time(*spread.inside, node_gpus, Bytes{total.count / ranks * node_gpus}));
 }
 
 }  // namespace commfuse

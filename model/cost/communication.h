@@ -95,8 +95,8 @@ struct Spread {
 };
 
 /// Returns the time of an all-to-all across nodes. If `across` has parameters of grouped sends and receives, these
-/// determine it. Otherwise data for the own node and for other nodes move at once, each over its own wires, and the
-/// longer time counts. The time to other nodes, with m GPUs on each node, is
+/// determine it. Otherwise data for the own node and for other nodes move simultaneously, each over its own wires, and
+/// the longer time counts. The time to other nodes, with m GPUs on each node, is
 ///
 ///   base + (ranks - 1) x step latency + total x (ranks - m) / ranks / rate out + own / own copy rate
 ///

@@ -89,18 +89,18 @@ class SharedWires {
   std::vector<std::vector<bool>> crossed_;  // by move and segment
 };
 
-/// Returns how long an op is held up; `moving` returns the time during which an op needs its wires.
+/// Returns how long an op is delayed; `moving` returns the time during which an op needs its wires.
 template <class Moving>
-Duration held_up(const Program& program, std::size_t op, const std::vector<OpId>& contenders, const Moving& moving) {
+Duration delay_of(const Program& program, std::size_t op, const std::vector<OpId>& contenders, const Moving& moving) {
   Duration delay{};
   for (std::size_t first = 0; first < contenders.size();) {
     const std::uint16_t lane = program.ops[position(contenders[first])].lane;
-    Duration of_lane{};
+    Duration lane_time{};
     std::size_t next = first;
     for (; next < contenders.size() && program.ops[position(contenders[next])].lane == lane; ++next) {
-      of_lane += moving(position(contenders[next]));
+      lane_time += moving(position(contenders[next]));
     }
-    delay += std::min(moving(op), of_lane);
+    delay += std::min(moving(op), lane_time);
     first = next;
   }
   return delay;
@@ -126,7 +126,7 @@ void add_contention(const Program& program, const std::vector<Meetings>& meeting
         "every duration of a transfer has its latency");
   const SharedWires wires(program, machine);
   const std::size_t ops = program.ops.size();
-  const Costs before = costs;
+  const Costs undelayed = costs;
   for (std::size_t op = 0; op < ops; ++op) {
     std::vector<OpId> contenders;
     std::ranges::copy_if(meetings[op].contenders, std::back_inserter(contenders),
@@ -134,16 +134,16 @@ void add_contention(const Program& program, const std::vector<Meetings>& meeting
     if (contenders.empty()) {
       continue;
     }
-    const auto of_all = [&](std::size_t transfer) {
-      return std::max(Duration::zero(), before.duration[transfer] - latencies.by_op[transfer]);
+    const auto moving = [&](std::size_t transfer) {
+      return std::max(Duration::zero(), undelayed.duration[transfer] - latencies.by_op[transfer]);
     };
-    costs.duration[op] += held_up(program, op, contenders, of_all);
+    costs.duration[op] += delay_of(program, op, contenders, moving);
     costs.undisturbed[op] = costs.duration[op];
     for (std::size_t row = 0; row < costs.by_rank.size(); row += ops) {
-      const auto of_rank = [&](std::size_t transfer) {
-        return std::max(Duration::zero(), before.by_rank[row + transfer] - latencies.by_rank[row + transfer]);
+      const auto moving_on_rank = [&](std::size_t transfer) {
+        return std::max(Duration::zero(), undelayed.by_rank[row + transfer] - latencies.by_rank[row + transfer]);
       };
-      costs.by_rank[row + op] += held_up(program, op, contenders, of_rank);
+      costs.by_rank[row + op] += delay_of(program, op, contenders, moving_on_rank);
     }
   }
 }

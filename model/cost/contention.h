@@ -24,7 +24,7 @@ struct Latencies {
 
 /// Lengthens every collective, and every exchange concurrent with one, by the time for which the other transfer uses
 /// wires that both cross. While two transfers are under way, each gets half of a wire; then the longer one gets the
-/// whole wire. So a transfer of one lane is held up by a transfer of another lane for as long as the shorter of the two
+/// whole wire. So a transfer of one lane is delayed by a transfer of another lane for as long as the shorter of the two
 /// needs the wire. Sends of one lane follow each other, so their needs add up (Meetings::contenders). A collective
 /// crosses the wires that a ring of its members crosses.
 ///

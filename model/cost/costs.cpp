@@ -25,7 +25,7 @@ Costs changed(const Program& program, Costs costs, const Chosen& chosen, const C
 
 bool is_communication(const Op& op) { return op.purpose == Purpose::communication; }
 bool is_compute(const Op& op) { return !is_communication(op); }
-Duration nothing(Duration) { return Duration::zero(); }
+Duration no_time(Duration) { return Duration::zero(); }
 
 }  // namespace
 
@@ -52,11 +52,11 @@ void spread_rows(Costs& costs, std::size_t ranks) {
 }
 
 Costs with_free_communication(const Program& program, Costs costs) {
-  return changed(program, std::move(costs), is_communication, nothing);
+  return changed(program, std::move(costs), is_communication, no_time);
 }
 
 Costs with_free_compute(const Program& program, Costs costs) {
-  return changed(program, std::move(costs), is_compute, nothing);
+  return changed(program, std::move(costs), is_compute, no_time);
 }
 
 Costs slowed_down(const Program& program, Costs costs, const Slowdown& slowdown) {

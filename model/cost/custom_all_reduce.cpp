@@ -11,8 +11,8 @@ Duration custom_all_reduce_time(const CustomAllReduce& kernels, int ranks, Bytes
   const auto bytes = static_cast<double>(total.count);
   const int peers = ranks - 1;
   const auto time = [&](const Parameter<Duration>& latency, const Parameter<Duration>& step,
-                        const Parameter<BytesPerSecond>& rate, double read) {
-    return latency.value + peers * step.value + op_time(read / rate.value.value, "a collective");
+                        const Parameter<BytesPerSecond>& rate, double bytes_read) {
+    return latency.value + peers * step.value + op_time(bytes_read / rate.value.value, "a collective");
   };
   const Duration one_shot = time(kernels.one_shot_latency, kernels.one_shot_step, kernels.one_shot_rate, peers * bytes);
   if (ranks <= 2) {

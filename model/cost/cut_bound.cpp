@@ -54,7 +54,7 @@ Part part_of(const Program& program, const CollectiveShape& shape, Rank rank, in
             .out = shape.kind != CollectiveKind::all_gather,
             .in = shape.kind != CollectiveKind::reduce_scatter};
   if (shape.kind != CollectiveKind::all_to_all) {
-    part.nics /= members;  // together they receive once what the node lacks
+    part.nics /= members;  // together they receive once what the node does not have
   }
   return part;
 }
@@ -222,8 +222,8 @@ Cut CutBound::at(const Program& program, const Sizes& sizes) const {
   Cut largest{.seconds = 0.0, .rounding = 0.5e-12 * static_cast<double>(ops_), .wire = {}};
   for (const Wire& wire : wires_) {
     double seconds = 0.0;
-    for (const auto& [shape, seconds_a_byte] : wire.shapes) {
-      seconds += static_cast<double>(load_of(program.shapes[shape], sizes).count) * seconds_a_byte;
+    for (const auto& [shape, seconds_per_byte] : wire.shapes) {
+      seconds += static_cast<double>(load_of(program.shapes[shape], sizes).count) * seconds_per_byte;
     }
     if (seconds > largest.seconds) {
       largest.seconds = seconds;
@@ -235,7 +235,7 @@ Cut CutBound::at(const Program& program, const Sizes& sizes) const {
 
 namespace {
 
-/// Returns the seconds that a byte of each op of the set takes.
+/// Returns the seconds per byte of each op of the set.
 double seconds_of(const Program& program, const CountedWires& wires, const KernelSet& set) {
   const std::vector<double> crossings = crossings_of(program, wires, set);
   double longest = 0.0;

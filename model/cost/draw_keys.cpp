@@ -41,8 +41,8 @@ class Signature {
   const Program& program_;
 };
 
-/// Works of equal signature, and the buffers that tell them apart, each in order of first use.
-struct Alike {
+/// Works of equal signature, and the buffers that distinguish them, each in order of first use.
+struct EqualWorks {
   std::vector<std::uint32_t> works;
   std::vector<BufferId> marks;
 };
@@ -53,18 +53,18 @@ class Keys {
       : program_(program), works_(static_cast<std::uint32_t>(program.unfused.size())), rows_(program.shapes.size(), 0) {
     const Signature signature(program);
     std::map<std::string, std::size_t> known;
-    const auto alike_of = [&](const Shape& shape) -> std::size_t {
-      const auto [place, added] = known.try_emplace(signature.of(shape), alike_.size());
+    const auto index_of = [&](const Shape& shape) -> std::size_t {
+      const auto [place, added] = known.try_emplace(signature.of(shape), equal_works_.size());
       if (added) {
-        alike_.emplace_back();
+        equal_works_.emplace_back();
       }
       return place->second;
     };
     for (std::uint32_t work = 0; work < works_; ++work) {
-      alike_[alike_of(program.unfused[work])].works.push_back(work);
+      equal_works_[index_of(program.unfused[work])].works.push_back(work);
     }
     for (const Shape& shape : program.shapes) {
-      of_shape_.push_back(alike_of(shape));
+      of_shape_.push_back(index_of(shape));
     }
   }
 
@@ -89,17 +89,17 @@ class Keys {
   }
 
   std::uint32_t work_of(const Op& op) {
-    Alike& alike = alike_[of_shape_[op.shape]];
-    if (alike.works.empty()) {  // a schedule file may omit its unfused work
-      alike.works.push_back(works_++);
+    EqualWorks& equal = equal_works_[of_shape_[op.shape]];
+    if (equal.works.empty()) {  // a schedule file may omit its unfused work
+      equal.works.push_back(works_++);
     }
     const BufferId mark = mark_of(op);
-    const auto known_mark = std::find(alike.marks.begin(), alike.marks.end(), mark);
-    const auto place = static_cast<std::size_t>(known_mark - alike.marks.begin());
-    if (known_mark == alike.marks.end()) {
-      alike.marks.push_back(mark);
+    const auto known_mark = std::find(equal.marks.begin(), equal.marks.end(), mark);
+    const auto place = static_cast<std::size_t>(known_mark - equal.marks.begin());
+    if (known_mark == equal.marks.end()) {
+      equal.marks.push_back(mark);
     }
-    return alike.works[std::min(place, alike.works.size() - 1)];
+    return equal.works[std::min(place, equal.works.size() - 1)];
   }
 
   [[nodiscard]] BufferId mark_of(const Op& op) const {
@@ -126,8 +126,8 @@ class Keys {
 
   const Program& program_;
   std::uint32_t works_;                           // number of works so far
-  std::vector<Alike> alike_;                      // one entry per signature
-  std::vector<std::size_t> of_shape_;             // by shape: index into alike_
+  std::vector<EqualWorks> equal_works_;           // one entry per signature
+  std::vector<std::size_t> of_shape_;             // by shape: index into equal_works_
   std::map<std::uint32_t, std::uint32_t> steps_;  // by purpose
   std::vector<std::int32_t> rows_;                // by shape: rows of its kernel in the parts so far
 };

@@ -24,9 +24,9 @@ struct DrawKey {
 
 /// Returns the keys by op. An essential op belongs to the unfused work of the same kind, function, transposes and names
 /// of dimensions; so the one GEMM of `serial` and the first partial GEMM of `commfuse` share a draw. Several equal
-/// works are told apart by the weights of such ops (without a weight, by the output), in order of first use. Steps are
-/// numbered in program order, separately inside each work, among local ops and among communication ops, so every kernel
-/// of a rank has its own draw. Both halves of an exchange use the draw of the sender's op on the sending rank.
+/// works are distinguished by the weights of such ops (without a weight, by the output), in order of first use. Steps
+/// are numbered in program order, separately inside each work, among local ops and among communication ops, so every
+/// kernel of a rank has its own draw. Both halves of an exchange use the draw of the sender's op on the sending rank.
 std::vector<DrawKey> draw_keys(const Program& program);
 
 }  // namespace commfuse

@@ -199,8 +199,8 @@ void price_stages(const Program& program, const Sizes& sizes, const Wiring& wiri
   }
 }
 
-/// Returns time alone / time beside communication, by op, or in the layout of by_rank if costs differ by rank.
-std::vector<double> ratios(const Costs& alone, const Costs& beside) {
+/// Returns time alone / time during communication, by op, or in the layout of by_rank if costs differ by rank.
+std::vector<double> ratios(const Costs& alone, const Costs& during) {
   const std::size_t ops = alone.duration.size();
   const std::size_t places = std::max(ops, alone.by_rank.size());
   std::vector<double> result;
@@ -208,7 +208,7 @@ std::vector<double> ratios(const Costs& alone, const Costs& beside) {
   for (std::size_t i = 0; i < places; ++i) {
     const auto rank = static_cast<Rank>(i / ops);
     const Duration undisturbed = alone.of(rank, i % ops);
-    const Duration disturbed = beside.of(rank, i % ops);
+    const Duration disturbed = during.of(rank, i % ops);
     result.push_back(disturbed > undisturbed
                          ? static_cast<double>(undisturbed.count()) / static_cast<double>(disturbed.count())
                          : 1.0);
@@ -231,9 +231,9 @@ Fluid price_fluid(const Program& program, const std::vector<Meetings>& meetings,
                   const Machine& machine, PriceOptions options, std::shared_ptr<const Wiring> wiring) {
   check(wiring->move_of_op.size() == program.ops.size(), "wiring belongs to the program");
   Fluid fluid;
-  std::vector<Meetings> beside_all = contenders_of(meetings);
+  std::vector<Meetings> concurrent = contenders_of(meetings);
   options.interference = Interference::constant;
-  fluid.costs = price_alone(program, beside_all, sizes, machine, options);
+  fluid.costs = price_alone(program, concurrent, sizes, machine, options);
   bool exchanges = false;
   bool collectives = false;
   for (const Op& op : program.ops) {
@@ -241,17 +241,17 @@ Fluid price_fluid(const Program& program, const std::vector<Meetings>& meetings,
     exchanges = exchanges || (op.kind == OpKind::exchange && holds_sms);
     collectives = collectives || (op.kind == OpKind::collective && holds_sms);
   }
-  for (const unsigned beside : {1U, 2U, 3U}) {
-    const bool exchange = (beside & 1U) != 0;
-    const bool collective = (beside & 2U) != 0;
+  for (const unsigned communication : {1U, 2U, 3U}) {
+    const bool exchange = (communication & 1U) != 0;
+    const bool collective = (communication & 2U) != 0;
     if ((exchange && !exchanges) || (collective && !collectives)) {
       continue;
     }
-    for (Meetings& met : beside_all) {
+    for (Meetings& met : concurrent) {
       met.exchange = exchange;
       met.collective = collective;
     }
-    fluid.speeds[beside] = ratios(fluid.costs, price_alone(program, beside_all, sizes, machine, options));
+    fluid.speeds[communication] = ratios(fluid.costs, price_alone(program, concurrent, sizes, machine, options));
   }
   price_stages(program, sizes, *wiring, fluid.costs);
   fluid.wiring = std::move(wiring);

@@ -16,7 +16,7 @@
 
 namespace commfuse {
 
-/// Order in which a transfer crosses several hops. cut_through: all hops at once, at the rate of the slowest;
+/// Order in which a transfer crosses several hops. cut_through: all hops simultaneously, at the rate of the slowest;
 /// store_and_forward: one hop after another, with all bytes each time.
 enum class Forwarding : std::uint8_t { cut_through, store_and_forward };
 
@@ -83,8 +83,8 @@ struct Fluid {
   std::array<std::vector<double>, 4> speeds;
   std::shared_ptr<const Wiring> wiring;
 
-  [[nodiscard]] double speed_of(unsigned beside, Rank rank, std::size_t op) const {
-    const std::vector<double>& by_op = speeds[beside];
+  [[nodiscard]] double speed_of(unsigned communication, Rank rank, std::size_t op) const {
+    const std::vector<double>& by_op = speeds[communication];
     if (by_op.empty()) {
       return 1.0;
     }

@@ -15,10 +15,10 @@ namespace commfuse {
 
 namespace {
 
-/// Classes of equal links: two links are alike when a move of all ranks to their images takes one link to the other.
-class Likes {
+/// Classes of equal links: two links are equal if a move of all ranks to their images takes one link to the other.
+class LinkClasses {
  public:
-  explicit Likes(std::size_t links) : parent_(links), image_(links), origin_(links) {
+  explicit LinkClasses(std::size_t links) : parent_(links), image_(links), origin_(links) {
     std::iota(parent_.begin(), parent_.end(), 0);
   }
 
@@ -42,7 +42,7 @@ class Likes {
     return image == to && origin == link;
   }
 
-  /// Returns the link that stands for its class.
+  /// Returns the link that represents its class.
   [[nodiscard]] std::int32_t first(std::int32_t link) {
     while (parent_[place(link)] != link) {
       parent_[place(link)] = parent_[place(parent_[place(link)])];
@@ -63,14 +63,14 @@ class Likes {
 class WiringFolder {
  public:
   WiringFolder(const Wiring& wiring, const Mesh& mesh, const FoldedMesh& fold)
-      : wiring_(wiring), mesh_(mesh), fold_(fold), likes_(wiring.capacity.size()) {
+      : wiring_(wiring), mesh_(mesh), fold_(fold), classes_(wiring.capacity.size()) {
     folded_.move_of_op = wiring.move_of_op;
     folded_.ranks = static_cast<std::size_t>(fold.ranks);
   }
 
   std::optional<Wiring> fold() {
     for (std::size_t axis = 0; axis < mesh_.axes.size(); ++axis) {
-      if (fold_.extents[axis] < mesh_.axes[axis].extent && !moves(static_cast<int>(axis), fold_.extents[axis])) {
+      if (fold_.extents[axis] < mesh_.axes[axis].extent && !is_symmetric(static_cast<int>(axis), fold_.extents[axis])) {
         return std::nullopt;
       }
     }
@@ -88,22 +88,22 @@ class WiringFolder {
 
  private:
   /// Returns true if the wires map onto themselves when every rank moves `by` further on an axis.
-  bool moves(int axis, std::int32_t by) {
+  bool is_symmetric(int axis, std::int32_t by) {
     std::vector<std::size_t> target;
     for (Rank rank = 0; rank < mesh_.ranks(); ++rank) {
       target.push_back(static_cast<std::size_t>(mesh_.shifted(rank, axis, by)));
     }
-    likes_.begin();
+    classes_.begin();
     for (std::size_t i = 0; i < wiring_.paths.size(); ++i) {
       const std::size_t rank = i % wiring_.ranks;
-      if (!moves(wiring_.paths[i], wiring_.paths[i - rank + target[rank]])) {
+      if (!maps_to(wiring_.paths[i], wiring_.paths[i - rank + target[rank]])) {
         return false;
       }
     }
     return true;
   }
 
-  bool moves(const WirePath& path, const WirePath& to) {
+  bool maps_to(const WirePath& path, const WirePath& to) {
     if (path.latency != to.latency || path.stages != to.stages) {
       return false;
     }
@@ -116,7 +116,7 @@ class WiringFolder {
       for (std::uint32_t link = 0; link < stage.links; ++link) {
         const std::int32_t a = wiring_.links[stage.first_link + link];
         const std::int32_t b = wiring_.links[other.first_link + link];
-        if (capacity(a) != capacity(b) || !likes_.note(a, b)) {
+        if (capacity(a) != capacity(b) || !classes_.note(a, b)) {
           return false;
         }
       }
@@ -131,13 +131,13 @@ class WiringFolder {
   void number_links() {
     number_.assign(wiring_.capacity.size(), -1);
     for (std::int32_t link = 0; link < std::ssize(number_); ++link) {
-      std::int32_t& number = number_[static_cast<std::size_t>(likes_.first(link))];
+      std::int32_t& number = number_[static_cast<std::size_t>(classes_.first(link))];
       if (number < 0) {
         number = static_cast<std::int32_t>(folded_.capacity.size());
         folded_.capacity.push_back(capacity(link));
-        alike_.push_back(0);
+        represented_.push_back(0);
       }
-      ++alike_[static_cast<std::size_t>(number)];
+      ++represented_[static_cast<std::size_t>(number)];
     }
     cap_.assign(folded_.capacity.size(), 0.0);
   }
@@ -155,7 +155,7 @@ class WiringFolder {
   bool add(const WireStage& stage) {
     const auto first = static_cast<std::uint32_t>(folded_.links.size());
     for (const std::int32_t link : wiring_.links_of(stage)) {
-      const std::int32_t number = number_[static_cast<std::size_t>(likes_.first(link))];
+      const std::int32_t number = number_[static_cast<std::size_t>(classes_.first(link))];
       const auto known = std::find(folded_.links.begin() + first, folded_.links.end(), number);
       const auto place = static_cast<std::size_t>(known - folded_.links.begin());
       if (known == folded_.links.end()) {
@@ -165,15 +165,15 @@ class WiringFolder {
       ++folded_.times[place];
     }
     folded_.stages.push_back({stage.cap, stage.until, first, static_cast<std::uint32_t>(folded_.links.size()) - first});
-    const auto each = static_cast<std::int32_t>(wiring_.ranks / folded_.ranks);
+    const auto copies = static_cast<std::int32_t>(wiring_.ranks / folded_.ranks);
     for (std::size_t i = first; i < folded_.links.size(); ++i) {
       const auto link = static_cast<std::size_t>(folded_.links[i]);
       const bool same_cap = cap_[link] == 0.0 || cap_[link] == stage.cap;
-      if (!same_cap || folded_.times[i] * each % alike_[link] != 0) {
+      if (!same_cap || folded_.times[i] * copies % represented_[link] != 0) {
         return false;
       }
       cap_[link] = stage.cap;
-      folded_.times[i] = folded_.times[i] * each / alike_[link];
+      folded_.times[i] = folded_.times[i] * copies / represented_[link];
     }
     return true;
   }
@@ -181,17 +181,17 @@ class WiringFolder {
   const Wiring& wiring_;
   const Mesh& mesh_;
   const FoldedMesh& fold_;
-  Likes likes_;
-  std::vector<std::int32_t> number_;  // by first link of its class: index in the folded wiring
-  std::vector<std::int32_t> alike_;   // by folded link: how many links it stands for
-  std::vector<double> cap_;           // by folded link: cap of its transfers; 0 when none was seen
+  LinkClasses classes_;
+  std::vector<std::int32_t> number_;       // by first link of its class: index in the folded wiring
+  std::vector<std::int32_t> represented_;  // by folded link: how many links it represents
+  std::vector<double> cap_;                // by folded link: cap of its transfers; 0 when none was seen
   Wiring folded_;
 };
 
 /// Groups links that exactly the same transfers cross.
-class CrossedAlike {
+class EquallyCrossed {
  public:
-  explicit CrossedAlike(const Wiring& wiring) : group_(wiring.capacity.size(), 0) {
+  explicit EquallyCrossed(const Wiring& wiring) : group_(wiring.capacity.size(), 0) {
     std::vector<Split> splits(1);  // by group
     for (std::uint32_t stage = 0; stage < wiring.stages.size(); ++stage) {
       for (const std::int32_t link : wiring.links_of(wiring.stages[stage])) {
@@ -223,13 +223,13 @@ class CrossedAlike {
 }  // namespace
 
 Wiring narrowest_links(const Wiring& wiring) {
-  check(wiring.times.empty(), "links are left out before ranks are folded");
-  const CrossedAlike alike(wiring);
+  check(wiring.times.empty(), "links are removed before ranks are folded");
+  const EquallyCrossed crossed(wiring);
   constexpr std::int32_t none = -1;
-  std::vector<std::int32_t> narrowest(alike.groups(), none);
+  std::vector<std::int32_t> narrowest(crossed.groups(), none);
   const auto capacity = [&](std::int32_t link) { return wiring.capacity[static_cast<std::size_t>(link)]; };
   for (const std::int32_t link : wiring.links) {
-    std::int32_t& known = narrowest[alike.of(link)];
+    std::int32_t& known = narrowest[crossed.of(link)];
     if (known == none || capacity(link) < capacity(known)) {
       known = link;
     }
@@ -240,7 +240,7 @@ Wiring narrowest_links(const Wiring& wiring) {
     const std::span<const std::int32_t> links = wiring.links_of(stage);
     stage.first_link = static_cast<std::uint32_t>(result.links.size());
     std::copy_if(links.begin(), links.end(), std::back_inserter(result.links),
-                 [&](std::int32_t link) { return narrowest[alike.of(link)] == link; });
+                 [&](std::int32_t link) { return narrowest[crossed.of(link)] == link; });
     stage.links = static_cast<std::uint32_t>(result.links.size()) - stage.first_link;
   }
   return result;

@@ -170,7 +170,7 @@ TEST(CommfuseSimPlan, ByFlagsNamesEveryFlagThatIsMissing) {
 TEST(CommfuseSimPlan, ByFlagsCallsAMistakeByItsFlag) {
   const std::string llama = "commfuse-sim plan --model llama-3.1-8b --tokens 500B ";
   EXPECT_EQ(run_program(llama + "--gpus h100 --price -2 --deadline 90").err,
-            "--deadline: '90' is not a span of time above 0, nor a day; write one, as in \"deadline: 60 days\" or "
+            "--deadline: '90' is not a span of time above 0 or a day; write one, as in \"deadline: 60 days\" or "
             "\"deadline: 2027-03-01\"\n--price: 'price' is -2; choose 0 to 1000000000\n");
   EXPECT_EQ(run_program(llama + "--hardware h100 --gpus 16 --price 2 --deadline 90d").err,
             "--gpus: a plan chooses the number of GPUs; name the hardware, as in --gpus h100, and write --available 16 "

@@ -61,7 +61,7 @@ TEST(CommfuseSimRun, EveryMistakeIsOneSentenceWithItsRemedyAndExitsWith2) {
        "--network-bandwidth: h100-sxm is one node without a network; remove network_bandwidth, or choose hardware of "
        "several nodes"},
       {"run --link-bandwidth 9PB/s",
-       "--link-bandwidth: '9PB/s' is not a bandwidth; write how many times the link's own, x0.001 to x1000, or a rate, "
+       "--link-bandwidth: '9PB/s' is not a bandwidth; write a factor from x0.001 to x1000, or a rate, "
        "as in 450GB/s"},
       {"run --link-bandwidth 900TB/s",
        "link_bandwidth is 900TB/s, and NVLink 4 on NVSwitch 3 has 450 GB/s: links may be at most 1000 times as fast or "

@@ -40,7 +40,7 @@ endfunction()
 
 # Without a network, figures are static, and the next build tries again.
 commfuse_build("${FOLDER}/npm-without-network" OFF 0)
-commfuse_says("static figures only.*the next build asks again.*npm ERR! network")
+commfuse_says("static figures only.*the next build tries again.*npm ERR! network")
 commfuse_expect(work/charts.js.gz "")
 commfuse_expect(work/charts.txt "npm could not get the chart library when this program was built")
 if(EXISTS "${work}/charts.got")

@@ -118,11 +118,10 @@ TEST(FieldTest, BandwidthsAreFactorsOrRates) {
     EXPECT_EQ(refusal("link_bandwidth", right), "accepted") << right;
   }
   for (const char* wrong : {"2", "2x", "x", "x0", "x-1", "x1001", "0 GB/s", "450", "450GB"}) {
-    EXPECT_EQ(
-        refusal("network_bandwidth", wrong),
-        fmt::format("'{}' is not a bandwidth; write how many times the link's own, x0.001 to x1000, or a rate, as "
-                    "in 450GB/s",
-                    wrong));
+    EXPECT_EQ(refusal("network_bandwidth", wrong),
+              fmt::format("'{}' is not a bandwidth; write a factor from x0.001 to x1000, or a rate, as "
+                          "in 450GB/s",
+                          wrong));
   }
 }
 

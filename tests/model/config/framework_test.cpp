@@ -167,9 +167,10 @@ TEST_F(FrameworkTest, UnknownKeysAndWordsAreNamedWithTheirPlace) {
             "./loom.yaml:16:19: unknown implementation 'flx'; did you mean 'flux'? known: " +
                 fmt::format("{}", fmt::join(known_names(Catalogue::implementations), ", ")) +
                 "; a path contains '/' or ends in .yaml");
-  EXPECT_EQ(refusal("overlap: none", "overlap: sliced"),
-            "./loom.yaml:16:19: overlap already says how GEMMs run beside collectives; write overlap: none, or remove "
-            "this line");
+  EXPECT_EQ(
+      refusal("overlap: none", "overlap: sliced"),
+      "./loom.yaml:16:19: overlap already determines how GEMMs overlap collectives; write overlap: none, or remove "
+      "this line");
   EXPECT_EQ(refusal("implementation: flux", "implementation: [flux]"),
             "./loom.yaml:16:19: 'implementation' is a list; write one value, as in \"implementation: te\"");
   EXPECT_EQ(refusal("summary:", "sumary: x\nsummary:"),
@@ -180,9 +181,9 @@ TEST_F(FrameworkTest, UnknownKeysAndWordsAreNamedWithTheirPlace) {
 
 TEST_F(FrameworkTest, RefusesNamesThatRowsAlreadyUse) {
   EXPECT_EQ(refusal("name: loom", "name: serial"),
-            "./loom.yaml:2:7: 'serial' already means something in rows; choose another name");
+            "./loom.yaml:2:7: the name 'serial' has another meaning in results; choose another name");
   EXPECT_EQ(refusal("name: loom", "name: none"),
-            "./loom.yaml:2:7: 'none' already means something in rows; choose another name");
+            "./loom.yaml:2:7: the name 'none' has another meaning in results; choose another name");
 }
 
 TEST_F(FrameworkTest, GradientsAreSummedUpInSixteenBitsOrMore) {

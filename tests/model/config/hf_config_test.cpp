@@ -106,7 +106,7 @@ TEST_F(HfConfigTest, AnUnknownTypeIsReadAndReportedOnceOnStderr) {
   EXPECT_TRUE(load_model(file_.string()).gated_mlp);
   EXPECT_EQ(::testing::internal::GetCapturedStderr(),
             "warning: " + file_.string() +
-                ": unknown model_type 'llamoid'; taken for a decoder with a gated MLP, so check the shape\n");
+                ": unknown model_type 'llamoid'; treated as a decoder with a gated MLP, so check the shape\n");
 }
 
 TEST_F(HfConfigTest, AnotherFileNameNamesTheModel) {
@@ -168,7 +168,7 @@ TEST_F(HfConfigTest, NamesTheFormatsOfACheckpointThatAreNotPriced) {
       "group_2": {"weights": {"num_bits": 8, "type": "float"}, "input_activations": null}}}})");
   EXPECT_EQ(model.model.weights.value().name, "nvfp4");
   ASSERT_EQ(model.notes.size(), 2U);
-  EXPECT_EQ(model.notes[0], "weights in fp8 are taken for nvfp4, the narrowest format of this checkpoint");
+  EXPECT_EQ(model.notes[0], "weights in fp8 are counted as nvfp4, the narrowest format of this checkpoint");
 }
 
 TEST_F(HfConfigTest, ReadsTheWidthOfStates) {
@@ -200,11 +200,11 @@ TEST_F(HfConfigTest, RefusesUnreadableHybrids) {
     return refusal(text.replace(text.find(from), from.size(), to));
   };
   EXPECT_EQ(with("M-M*-", "M-MX-"),
-            "'hybrid_override_pattern' has layer 'X', and known ones are M, * and -; choose another model");
+            "'hybrid_override_pattern' has the unknown layer 'X' (known: M, * and -); choose another model");
   EXPECT_EQ(with("M-M*-", "M-M*"), "'hybrid_override_pattern' has 4 letters for 5 layers; correct num_hidden_layers");
   EXPECT_EQ(with("\"n_groups\": 8", "\"n_groups\": 5"), "16 heads do not split into 5 groups; correct n_groups");
   EXPECT_EQ(with("nemotron_h", "zamba2"),
-            "'ssm_state_size': state-space layers of model_type 'zamba2' have no price here; choose another model");
+            "'ssm_state_size': state-space layers of model_type 'zamba2' are not supported; choose another model");
 }
 
 TEST_F(HfConfigTest, ReadsTheNamesOfGpt2) {
@@ -251,16 +251,16 @@ TEST_F(HfConfigTest, ReportsWhatAFileLeavesOpen) {
     return without_path(read_model.doubts.empty() ? "" : read_model.doubts.front());
   };
   EXPECT_EQ(doubt_of(llama_with("\"llama\",\n  \"hidden_act\": \"silu\"", "\"newt\",\n  \"hidden_act\": \"relu2\"")),
-            "unknown model_type 'newt'; taken for a decoder with an ungated MLP, so check the shape");
+            "unknown model_type 'newt'; treated as a decoder with an ungated MLP, so check the shape");
   EXPECT_EQ(doubt_of(llama_with("\"model_type\": \"llama\",", "")),
-            "no model_type; taken for a decoder with a gated MLP, so check the shape");
+            "no model_type; treated as a decoder with a gated MLP, so check the shape");
 }
 
 TEST_F(HfConfigTest, LayersThatHaveNoPriceAreRefused) {
   EXPECT_EQ(refusal("\"hidden_act\"", "\"layer_types\": [\"full_attention\", \"conv\"], \"hidden_act\""),
-            "'layer_types' has a layer of type 'conv', which has no price here; choose another model");
+            "'layer_types' has a layer of type 'conv', which is not supported; choose another model");
   EXPECT_EQ(refusal("\"hidden_act\"", "\"attn_type_list\": [1, 0, 1, 1, 1, 1], \"hidden_act\""),
-            "'attn_type_list': lightning attention has no price here; choose another model");
+            "'attn_type_list': lightning attention is not supported; choose another model");
 }
 
 /// Returns a model in the style of small published models: a hidden size of 1024 in 28 layers.
@@ -451,13 +451,14 @@ TEST_F(HfConfigTest, UnusedKeysAreNamed) {
       read(small("qwen3", R"("rope_theta": 1e6, "new_idea": 7, "num_nextn_predict_layers": 1, "bos_token_id": 1)"));
   EXPECT_EQ(read_model.unused, (std::vector<std::string>{"new_idea"}));
   ASSERT_EQ(read_model.notes.size(), 1U);
-  EXPECT_EQ(read_model.notes.front(), "1 layer that predicts further tokens is left out (num_nextn_predict_layers)");
+  EXPECT_EQ(read_model.notes.front(),
+            "1 layer that predicts further tokens is not modelled (num_nextn_predict_layers)");
   const HfModel eyes = read(R"({"model_type": "qwen3_vl", "vision_config": {"depth": 27}, "image_token_id": 5,
     "text_config": )" + small("qwen3_vl_text", R"("other_idea": 1)") +
                             "}");
   EXPECT_EQ(eyes.unused, (std::vector<std::string>{"text_config.other_idea"}));
   ASSERT_EQ(eyes.notes.size(), 1U);
-  EXPECT_EQ(eyes.notes.front(), "the vision tower is left out (vision_config)");
+  EXPECT_EQ(eyes.notes.front(), "the vision tower is not modelled (vision_config)");
 }
 
 void expect_same(const Transformer& read, const Transformer& ours) {
@@ -536,7 +537,7 @@ TEST_F(HfConfigTest, SomeLayersMayHaveExperts) {
   EXPECT_EQ(refusal("\"hidden_act\"", "\"num_experts\": 2, \"num_experts_per_tok\": 4, \"hidden_act\""),
             "a token cannot go to 4 of 2 experts; correct num_experts_per_tok");
   EXPECT_EQ(refusal("\"hidden_act\"", moe + "\"first_k_dense_replace\": 6, \"hidden_act\""),
-            "no layer of 6 is left to the experts; correct which layers are dense");
+            "none of the 6 layers has experts; correct which layers are dense");
   EXPECT_EQ(refusal("\"hidden_act\"", "\"num_experts\": 1, \"hidden_act\""), "accepted");
 }
 

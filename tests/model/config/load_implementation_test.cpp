@@ -244,8 +244,8 @@ TEST_F(LoadImplementationTest, AcceptsOnlyOptionsOfTheStrategy) {
 TEST_F(LoadImplementationTest, FittedKeysNameOnlyFittedParameters) {
   const auto not_fitted = [](const std::string& name) {
     return "./loom.yaml:15:6: unknown parameter '" + name +
-           "'; write some of per_call, per_step, product_time, cut_cost, rate_share, rate, each behind ag_gemm. or "
-           "gemm_rs. where it belongs to one kind of site";
+           "'; choose from per_call, per_step, product_time, cut_cost, rate_share, rate, with the prefix ag_gemm. or "
+           "gemm_rs. for one kind of site";
   };
   EXPECT_EQ(refusal("[per_call, gemm_rs.rate]", "[sms]"), not_fitted("sms"));
   EXPECT_EQ(refusal("[per_call, gemm_rs.rate]", "[gemm_ar.rate]"), not_fitted("gemm_ar.rate"));
@@ -260,7 +260,7 @@ TEST_F(LoadImplementationTest, FittedKeysNameOnlyFittedParameters) {
   EXPECT_EQ(refusal("[per_call, gemm_rs.rate]", "[per_call, per_call]"),
             "./loom.yaml:15:6: 'per_call' is given twice; keep one of them");
   EXPECT_EQ(refusal("[per_call, gemm_rs.rate]", "[per_call, per_step, product_time, cut_cost, rate]"),
-            "./loom.yaml:15:6: 5 parameters are too many for the few rows there are; keep 4 at most");
+            "./loom.yaml:15:6: 5 parameters are too many for the few measured rows; keep at most 4");
 }
 
 TEST_F(LoadImplementationTest, MissingKeysAreNamed) {
@@ -310,11 +310,11 @@ TEST_F(LoadImplementationTest, ReportsWhereItCannotRun) {
   EXPECT_EQ(why("ascend-910b-mesh", 8, DType::bf16),
             "loom does not run on ascend-910b-mesh; it is for hopper, blackwell");
   EXPECT_EQ(why("gb200", 16, DType::bf16), "");
-  EXPECT_EQ(why("dgx-h100-x2", 32, DType::bf16), "loom joins up to 16 ranks on 2 nodes; choose fewer ranks");
+  EXPECT_EQ(why("dgx-h100-x2", 32, DType::bf16), "loom supports up to 16 ranks on 2 nodes; choose fewer ranks");
   EXPECT_EQ(why("h100-sxm", 8, DType::fp16), "loom has no kernels for fp16; choose bf16, fp8");
   const auto one_node = loaded(with("  nodes: 2\n", ""));
   EXPECT_EQ(refusal_of(*one_node, load_machine("dgx-h100-x2"), 16, DType::bf16),
-            "loom joins up to 8 ranks on one node; choose fewer ranks");
+            "loom supports up to 8 ranks on one node; choose fewer ranks");
 }
 
 }  // namespace

@@ -350,9 +350,8 @@ TEST_F(LoadMachineFromWiresTest, AMachineThatExtendsAnotherHasItsOwnWires) {
   EXPECT_EQ(route_between(*of_kind.topology, 0, 7)->hops(), 2);  // The base's bridges no longer exist.
   std::ofstream(folder_ / "base.yaml") << extending("h100-sxm", "{file: dgx.xml}");
   EXPECT_EQ(load_machine(write(extending("base.yaml", "{kind: nvswitch}"))).topology->gpus, 8);
-  EXPECT_EQ(
-      refusal(write(extending("base.yaml", "{}"))),
-      "machine.yaml:3:10: 'base.yaml' reads its wires from a file, which is not taken over; give a topology here");
+  EXPECT_EQ(refusal(write(extending("base.yaml", "{}"))),
+            "machine.yaml:3:10: 'base.yaml' reads its wires from a file, which is not inherited; give a topology here");
 }
 
 TEST_F(LoadMachineFromWiresTest, ATableOfNvidiaSmiMakesPairsThatDiffer) {
@@ -473,7 +472,7 @@ TEST_F(LoadMachineTest, ImpossibleNetworksAreRefusedWithTheirPlace) {
   EXPECT_EQ(refusal(cluster, "nics_per_node: 8", "nics_per_node: 0"),
             "machine.yaml:10:18: 'nics_per_node' is 0; choose 1 to 1024");
   EXPECT_EQ(refusal(cluster, "nodes: 2", "nodes: 1"),
-            "machine.yaml:9:3: a network joins several nodes, but there is one; write nodes, or remove network");
+            "machine.yaml:9:3: a network joins several nodes, but this file has one; add nodes, or remove network");
   EXPECT_EQ(refusal(cluster, "nodes: 2", "nodes: 4097"), "machine.yaml:6:8: 'nodes' is 4097; choose 1 to 4096");
   EXPECT_EQ(refusal(cluster, "ctas: {value: 24", "ctas: {value: 132"),
             "machine.yaml:" + std::to_string(line_of(cluster, "ctas: {value: 24")) +

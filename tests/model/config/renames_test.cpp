@@ -134,7 +134,8 @@ TEST(Renames, TheTableOfThisProgramIsInOrder) {
     }
     const auto former = is_flag ? program_renames().flag(rename.before) : program_renames().key(rename.before);
     ASSERT_TRUE(former);
-    EXPECT_TRUE(former->is_taken) << rename.before << " has had its release; remove it from model/config/renames.cpp";
+    EXPECT_TRUE(former->is_accepted) << rename.before
+                                     << " has had its release; remove it from model/config/renames.cpp";
   }
 }
 
