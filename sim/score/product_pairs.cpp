@@ -12,8 +12,8 @@ namespace commfuse::score {
 
 namespace {
 
-constexpr std::int64_t least_rows_left = 512;
-constexpr std::int64_t least_width = 1024;
+constexpr std::int64_t min_slice_rows = 512;
+constexpr std::int64_t min_width = 1024;
 constexpr std::array parts_tried{2, 4, 8};
 
 auto key_of(const TimedProduct& product) {
@@ -28,7 +28,7 @@ GemmSize size_of(const TimedProduct& product) {
   return size;
 }
 
-/// Returns the way that runs one GEMM `times` times.
+/// Returns a way to do the work: the GEMM, run `times` times.
 Way way_of(const TimedProduct& product, int times, Doubts& doubts) {
   const GemmSize size = size_of(product);
   const PricedShape shape = shape_of(size);
@@ -41,7 +41,7 @@ Way way_of(const TimedProduct& product, int times, Doubts& doubts) {
           .uncertainty = doubts.of(*product.machine, std::span(&timed, 1), price)};
 }
 
-/// The unseen GEMMs of a table, each once.
+/// The unseen GEMMs of a table, sorted and without repetitions.
 class Products {
  public:
   explicit Products(std::span<const TimedProduct> products) {
@@ -67,8 +67,9 @@ class Products {
 const TimedProduct* slice_of(const TimedProduct& whole, int parts, const Products& products) {
   TimedProduct slice = whole;
   slice.m = whole.m / parts;
-  const bool counts = whole.m % parts == 0 && slice.m >= least_rows_left && std::min(whole.n, whole.k) >= least_width;
-  return counts ? products.find(slice) : nullptr;
+  const bool is_practical =
+      whole.m % parts == 0 && slice.m >= min_slice_rows && std::min(whole.n, whole.k) >= min_width;
+  return is_practical ? products.find(slice) : nullptr;
 }
 
 /// Returns the GEMM whose weight is cut by columns, given the GEMM whose weight is cut by rows; null if not measured.
@@ -76,9 +77,9 @@ const TimedProduct* other_part(const TimedProduct& by_rows, int parts, const Pro
   TimedProduct by_columns = by_rows;
   by_columns.n = by_rows.n / parts;
   by_columns.k = by_rows.k * parts;
-  const bool counts =
-      by_rows.n % parts == 0 && by_rows.m >= least_rows_left && std::min(by_rows.n, by_columns.k) >= least_width;
-  return counts ? products.find(by_columns) : nullptr;
+  const bool is_practical =
+      by_rows.n % parts == 0 && by_rows.m >= min_slice_rows && std::min(by_rows.n, by_columns.k) >= min_width;
+  return is_practical ? products.find(by_columns) : nullptr;
 }
 
 }  // namespace

@@ -11,8 +11,8 @@ namespace commfuse::score {
 
 namespace {
 
-constexpr std::int64_t least_rows_left = 512;
-constexpr std::int64_t least_width = 1024;
+constexpr std::int64_t min_slice_rows = 512;
+constexpr std::int64_t min_width = 1024;
 
 auto key_of(const TimedProduct& product) {
   return std::tie(product.machine->name, product.dtype, product.n, product.k, product.m);
@@ -22,12 +22,12 @@ void compare(PenaltyScore& score, const TimedProduct& whole, const TimedProduct&
   const double measured = score.parts * part.measured_us / whole.measured_us;
   const double predicted = score.parts * part.predicted_us / whole.predicted_us;
   const double error = std::abs(predicted / measured - 1.0);
-  const double of_none = std::abs(1.0 / measured - 1.0);
+  const double error_without_penalty = std::abs(1.0 / measured - 1.0);
   score.errors.push_back(error);
-  score.of_no_penalty.push_back(of_none);
+  score.of_no_penalty.push_back(error_without_penalty);
   if (whole.held_out) {
     score.held_out.push_back(error);
-    score.held_out_of_no_penalty.push_back(of_none);
+    score.held_out_of_no_penalty.push_back(error_without_penalty);
   }
 }
 
@@ -44,7 +44,7 @@ std::vector<PenaltyScore> slicing_penalties(std::vector<TimedProduct> products) 
     for (const TimedProduct& whole : products) {
       TimedProduct part = whole;
       part.m = whole.m / parts;
-      if (whole.m % parts != 0 || part.m < least_rows_left || std::min(whole.n, whole.k) < least_width) {
+      if (whole.m % parts != 0 || part.m < min_slice_rows || std::min(whole.n, whole.k) < min_width) {
         continue;
       }
       const auto match = std::lower_bound(products.begin(), products.end(), part, before);

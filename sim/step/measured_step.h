@@ -20,7 +20,7 @@ struct MeasuredStep {
 /// Relative standard error of a measured step's time: the mean over the steps of a run varies from day to day. Assumed.
 inline constexpr double measured_step_error = 0.01;
 
-/// The measured step beside its prediction.
+/// A measured step and its prediction.
 struct StepEvidence {
   Evidence evidence;
   std::string hardware;  ///< The only machine that the evidence applies to.

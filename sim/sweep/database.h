@@ -57,7 +57,7 @@ class DamagedDatabase : public ConfigError {
 class Database {
  public:
   enum class Access : std::uint8_t {
-    read,   ///< beside other readers
+    read,   ///< together with other readers
     write,  ///< alone: creates a missing file; no other process reads or writes it until this is destroyed
     take,   ///< also alone, for an existing file, which it leaves unchanged
   };

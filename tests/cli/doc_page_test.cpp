@@ -29,9 +29,9 @@ TEST(DocPage, ACommandOutsideAConsoleBlockIsAMistake) {
 }
 
 TEST(DocPage, AMarkThatIsUnknownOrAloneIsAMistake) {
-  EXPECT_EQ(read_page("<!-- test: never -->\n").mistakes, Lines{"line 1: there is no mark 'never'"});
+  EXPECT_EQ(read_page("<!-- test: never -->\n").mistakes, Lines{"line 1: unknown mark 'never'"});
   EXPECT_EQ(read_page("<!-- test: exit 4 -->\n\n```console\n$ a\n```\n").mistakes,
-            Lines{"line 2: a mark stands apart from its block"});
+            Lines{"line 2: a mark is not directly above its block"});
   EXPECT_EQ(read_page("```console\n$ a\n").mistakes, Lines{"line 3: the block of line 1 has no end"});
 }
 

@@ -123,7 +123,7 @@ TEST_F(Report, InvalidRowsAreRefusedWithTheirPlaceAndNothingIsWritten) {
             "bad.jsonl:1: form is 'zigzag', an unknown value; write the results again\n");
   EXPECT_EQ(refusal(row_with("ranks", -1)),
             "bad.jsonl:1: ranks is -1, which is out of range; write the results again\n");
-  EXPECT_EQ(refusal(""), "bad.jsonl holds no rows; write some with commfuse-sim run -o jsonl\n");
+  EXPECT_EQ(refusal(""), "bad.jsonl contains no rows; write some with commfuse-sim run -o jsonl\n");
   EXPECT_EQ(run_program("commfuse-sim report nothing.jsonl --out x.html").err,
             "nothing.jsonl cannot be read; give the folder of a sweep, its store, JSON or JSON Lines\n");
 }
@@ -162,7 +162,7 @@ TEST_F(Report, AByteOrderMarkBeforeAListOrLinesIsIgnored) {
   EXPECT_EQ(run_program("commfuse-sim report bad.jsonl --out bad.html").err.rfind("bad.jsonl:1:3: ", 0), 0U);
   write("empty.json", mark);
   EXPECT_EQ(run_program("commfuse-sim report empty.json --out bad.html").err,
-            "empty.json holds no rows; write some with commfuse-sim run -o jsonl\n");
+            "empty.json contains no rows; write some with commfuse-sim run -o jsonl\n");
 }
 
 TEST_F(Report, ReportsRowsThatCannotBeSimulatedAgain) {
