@@ -46,7 +46,7 @@ TEST(DocPage, KeepsEverythingButTheOutputsWhenRenewed) {
 
 TEST(ShownOutput, IsTheWholeOutputUnlessLinesAreOmitted) {
   EXPECT_EQ(missing_line({"a", "b", ""}, {"a", "b"}, false), "");
-  EXPECT_EQ(missing_line({"a"}, {"a", "b"}, false), "nothing behind: a");
+  EXPECT_EQ(missing_line({"a"}, {"a", "b"}, false), "more lines follow: a");
   EXPECT_EQ(missing_line({"a", "b"}, {"a"}, false), "b");
   EXPECT_EQ(missing_line({"b"}, {"a", "b"}, false), "b");
 }
@@ -57,7 +57,7 @@ TEST(ShownOutput, OmitsLinesButKeepsTheirOrder) {
   EXPECT_EQ(missing_line({"[...]", "", "c", "d"}, real, false), "");
   EXPECT_EQ(missing_line({"[...]", "c", "[...]", "b", "[...]"}, real, false), "b");
   EXPECT_EQ(missing_line({"[...]", "b", "d"}, real, false), "d");
-  EXPECT_EQ(missing_line({"[...]", "c"}, real, false), "nothing behind: c");
+  EXPECT_EQ(missing_line({"[...]", "c"}, real, false), "more lines follow: c");
 }
 
 TEST(ShownOutput, MayHaveOtherNumbersWhereItWasMeasured) {

@@ -121,7 +121,7 @@ TEST_F(ScoreCommand, CellsThatAreNotUtf8StillMakeJson) {
   EXPECT_EQ(nlohmann::json::parse(outcome.out).at("tables").size(), 1U);
 }
 
-TEST_F(ScoreCommand, AFolderStandsForItsTablesAndThoseOfSubfolders) {
+TEST_F(ScoreCommand, AFolderAddsItsTablesAndThoseOfSubfolders) {
   fs::create_directories(folder_ / "below");
   write("below/one.csv", good);
   write("two.csv", good);
