@@ -189,10 +189,8 @@ void score_prefill(const Table& table, Context& context, Tally& tally) {
   tally.result().remarks.push_back(fmt::format(
       "Power limits matrix units to {} of their clock in short bursts. Sums that run alone reach {:.3f} times the rate "
       "of NCCL's sums, because the chip then boosts (both priors). The gaps between the kernels of a pass add {:.2f} "
-      "ms, "
-      "or twice that where two halves launch the kernels. This time is fitted to one row, which is not scored: {} "
-      "tokens "
-      "of {} on {} ranks without communication.",
+      "ms, or twice that where two halves launch the kernels. This time is fitted to one row, which is not scored: {} "
+      "tokens of {} on {} ranks without communication.",
       vllm.clock_share, vllm.boost, to_seconds(vllm.between_kernels) * 1e3, vllm.fitted_tokens, vllm.fitted_model,
       vllm.fitted_ranks));
   constexpr std::array<std::string_view, 3> parts{"serial", "compute only", "overlapped"};

@@ -211,10 +211,9 @@ void score_gpt_steps(const Table& table, Context& context, Tally& tally) {
   tally.result().remarks.push_back(fmt::format(
       "One constant is fitted: the time that the host takes to issue a kernel, {:.1f} us. Its rows are one group in {} "
       "(rows with equal shape and parallelism), selected by a hash of the group's key. The times of this table are "
-      "sums "
-      "over layers and micro-batches to within a few thousandths and contain no noise, so no host runs ahead of its "
-      "GPU. The vocabulary of {} is not aligned on one tensor rank: its GEMMs take (16 / alignment in bytes)^{} times "
-      "as long, a prior.",
+      "sums over layers and micro-batches to within a few thousandths and contain no noise, so no host runs ahead of "
+      "its GPU. The vocabulary of {} is not aligned on one tensor rank: its GEMMs take (16 / alignment in bytes)^{} "
+      "times as long, a prior.",
       to_microseconds(columns.framework.issue.value), one_group_in, vtrain_vocab,
       columns.framework.misaligned_power.value));
 }
@@ -349,8 +348,7 @@ void score_llama_steps(const Table& table, Context& context, Tally& tally) {
       fmt::format(
           "MFU is at most {:.1f} points off the published TFLOP/s and {:.1f} points off the published MFU, which is "
           "rounded to whole percents; attention scores are counted causally. Tensor parallelism is `serial`, because "
-          "the "
-          "paper names no overlap. The number of replicas follows from the number of GPUs. Separate kernels add up "
+          "the paper names no overlap. The number of replicas follows from the number of GPUs. Separate kernels add up "
           "gradients in 32 bits, as in PyTorch's FSDP. ",
           100.0 * worst_rate, 100.0 * worst_percent) +
       remark_on_spread());

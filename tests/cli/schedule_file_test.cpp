@@ -247,9 +247,7 @@ TEST_F(ScheduleFiles, EveryMistakeIsOneSentenceWithItsRemedyAndExitsWith2) {
        "absent.yaml: this file cannot be read; give the path of a schedule in YAML"},
       {"commfuse-sim run --schedule dubling",
        "unknown schedule 'dubling'; did you mean 'doubling'? known: doubling, push-ring, te-external-wgrad, "
-       "zero-cta-gather; a path contains '/' or ends in "
-       ".yaml or "
-       ".json"},
+       "zero-cta-gather; a path contains '/' or ends in .yaml or .json"},
       {"commfuse-sim run --schedule absent.yaml --schedule " + broken,
        "absent.yaml: this file cannot be read; give the path of a schedule in YAML\n" + broken +
            ":22:17: 'exchagne' is not one of the op kinds; did you mean 'exchange'?"},
