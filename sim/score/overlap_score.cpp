@@ -26,8 +26,8 @@ double winner_probability(const Way& serial, const Way& overlapped) {
   return std::max(pays, 1.0 - pays);
 }
 
-/// Returns the implementation that stands in for kernels without a description. Throws ConfigError if the catalogue has
-/// none.
+/// Returns the implementation that describes kernels without a file of their own. Throws ConfigError if the catalogue
+/// has none.
 const Implementation& typical(const KnownImplementations& known) {
   const auto match = std::ranges::find_if(
       known, &Implementation::stands_in, [](const auto& each) -> const auto& { return *each; });

@@ -79,8 +79,9 @@ class Blocks {
     const std::int64_t width = heads * model_.head_dim;
     const std::int64_t keys_width = kv * model_.head_dim;
     const AttentionSize size{.seq = part.seen, .heads = heads, .kv_heads = kv, .head_dim = model_.head_dim};
-    const double before = static_cast<double>(part.seen - part.tokens) / static_cast<double>(part.seen);
-    const QueryRows rows{.queries = part.tokens, .keys = part.seen, .share = (1.0 - before * before) / 2.0};
+    const double earlier_share = static_cast<double>(part.seen - part.tokens) / static_cast<double>(part.seen);
+    const QueryRows rows{
+        .queries = part.tokens, .keys = part.seen, .share = (1.0 - earlier_share * earlier_share) / 2.0};
     return gemm(part.tokens, width + 2 * keys_width, model_.hidden) + moved(part.tokens * 2 * (width + keys_width)) +
            attention_time(pass_.machine.accelerator, size, rows, sms_) + gemm(part.tokens, model_.hidden, width);
   }

@@ -21,21 +21,21 @@ namespace commfuse::score {
 namespace {
 
 /// A row of a table of GEMMs, without its time.
-struct ProductRow {
+struct GemmRow {
   GemmSize size;
   const Machine* machine = nullptr;
   bool held_out = false;
 };
 
 /// Reads a row. If the row cannot be scored, adds it to the tally as skipped or faulty and leaves `machine` null.
-ProductRow read_product(Row& row, const ProductColumns& columns, MachineColumn& machines, std::string_view kind,
-                        Tally& tally) {
+GemmRow read_gemm_row(Row& row, const ProductColumns& columns, MachineColumn& machines, std::string_view kind,
+                      Tally& tally) {
   const GemmSize size = columns.size(row);
   const std::string_view hw = row.text(columns.hw);
   const std::string_view word = row.text(columns.dtype);
   const std::optional<DType> dtype = dtype_in_table(word);
   const std::string_view dtype_word = dtype ? name_of(*dtype) : word;
-  ProductRow parsed{.size = size, .machine = nullptr, .held_out = is_held_out(gemm_group(kind, hw, dtype_word, size))};
+  GemmRow parsed{.size = size, .machine = nullptr, .held_out = is_held_out(gemm_group(kind, hw, dtype_word, size))};
   if (!tally.takes(row, parsed.held_out)) {
     return parsed;
   }
@@ -96,20 +96,19 @@ void score_products(const Table& table, Context& context, Tally& tally) {
   const ProductColumns columns(table);
   const Column time = table.column("time_us");
   MachineColumn machines(context.machines, framework_in(table.comment("software")));
-  std::vector<TimedProduct> products;
+  std::vector<TimedGemm> gemms;
   for (std::size_t i = 0; i < table.rows(); ++i) {
     Row row(table, i);
     const double measured = row.amount(time);
-    const ProductRow parsed = read_product(row, columns, machines, "gemm", tally);
+    const GemmRow parsed = read_gemm_row(row, columns, machines, "gemm", tally);
     if (parsed.machine == nullptr) {
       continue;
     }
     const double predicted = predicted_us(*parsed.machine, parsed.size);
     const std::string_view part = name_of(parsed.size.dtype);
     if (tally.score(row, *parsed.machine, parsed.held_out, {{measured, predicted, std::span(&part, 1)}})) {
-      products.push_back({parsed.machine, parsed.size.n, parsed.size.k, static_cast<int>(parsed.size.dtype),
-                          parsed.size.m, measured, predicted, parsed.held_out,
-                          is_unseen(*parsed.machine, parsed.held_out, context)});
+      gemms.push_back({parsed.machine, parsed.size.n, parsed.size.k, static_cast<int>(parsed.size.dtype), parsed.size.m,
+                       measured, predicted, parsed.held_out, is_unseen(*parsed.machine, parsed.held_out, context)});
       check_interval(*parsed.machine,
                      {.shape = shape_of(parsed.size),
                       .kind = gemm_kind(parsed.size.dtype),
@@ -119,8 +118,8 @@ void score_products(const Table& table, Context& context, Tally& tally) {
                      [&](const Machine& machine) { return predicted_us(machine, parsed.size); });
     }
   }
-  judge_product_pairs(products, context.doubts, tally);
-  tally.result().penalties = slicing_penalties(std::move(products));
+  judge_gemm_pairs(gemms, context.doubts, tally);
+  tally.result().penalties = slicing_penalties(std::move(gemms));
 }
 
 void score_best_products(const Table& table, Context& context, Tally& tally) {
@@ -135,7 +134,7 @@ void score_best_products(const Table& table, Context& context, Tally& tally) {
   for (std::size_t i = 0; i < table.rows(); ++i) {
     Row row(table, i);
     const double tflops = row.amount(rate);
-    const ProductRow parsed = read_product(row, columns, machines, "gemm_best", tally);
+    const GemmRow parsed = read_gemm_row(row, columns, machines, "gemm_best", tally);
     if (parsed.machine == nullptr) {
       continue;
     }

@@ -57,8 +57,8 @@ struct StageTimes {
 /// i micro-batches after the gradients of the inputs. Every stage therefore keeps the activations of as many
 /// micro-batches as there are stages, as the first stage does in 1F1B, and the weight gradients fill the bubble at the
 /// end. If f, b and w are the times of the forward pass, the backward pass to the inputs and the backward pass to the
-/// weights, w is at most f and b, and there are at least as many micro-batches as stages, then the bubble is (stages -
-/// 1) (f + b - w), where 1F1B has (stages - 1) (f + b + w).
+/// weights, w is at most f and b, and there are at least as many micro-batches as stages, then the bubble is
+/// (stages - 1) (f + b - w), where 1F1B has (stages - 1) (f + b + w).
 std::vector<StageTimes> simulate(const Pipeline& pipeline);
 
 }  // namespace commfuse

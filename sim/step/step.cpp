@@ -499,9 +499,9 @@ StepPrediction predict_step(const StepPoint& point, SiteTimes& sites) {
   prediction.tokens_per_second = static_cast<double>(tokens.count()) / seconds;
   prediction.mfu = training_flops(*point.model, tokens, AttentionCount::causal).count / peak_flops;
   // A fused kernel recomputes its scores under any plan, so this is not extra work.
-  const Recompute again =
+  const Recompute recomputed =
       plan.recompute == Recompute::selective && plan.fused_attention ? Recompute::none : plan.recompute;
-  prediction.hfu = hardware_flops(*point.model, tokens, AttentionCount::causal, again).count / peak_flops;
+  prediction.hfu = hardware_flops(*point.model, tokens, AttentionCount::causal, recomputed).count / peak_flops;
   prediction.memory = largest_step_memory(*point.model, plan);
   prediction.fits = prediction.memory.total() <= point.machine->accelerator.hbm_capacity;
   return prediction;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs a sweep on processes that share nothing: one leads, hands out points on request, runs some points itself, and
-// stores all results. A slow machine, or one with expensive points, therefore
-// runs fewer points.
+// stores all results. A slow machine, or one with expensive points, therefore runs fewer points.
 #pragma once
 
 #include <atomic>

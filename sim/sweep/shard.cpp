@@ -90,7 +90,7 @@ Shard automatic(std::optional<std::int64_t> parts, const Variable& variable) {
         "part, as in 3/7");
   }
   if (!parts && !task->count) {
-    refuse("auto finds the number of this task but not how many there are; write it, as in auto/7");
+    refuse("auto finds the number of this task but not the number of tasks; write the number of tasks, as in auto/7");
   }
   if (parts && task->count && *parts != *task->count) {
     refuse(fmt::format("auto/{} was given, but the scheduler runs {} tasks; write auto", *parts, *task->count));

@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t ranked_by_p99 = 12;  // plans, fastest mean first
 
-/// SiteTimes of the machine with faster links, made once per rate.
+/// SiteTimes of the machine with faster links, created once per rate.
 class FasterLinks {
  public:
   FasterLinks(const Machine& machine, StructureCache& structures) : machine_(machine), structures_(structures) {}
