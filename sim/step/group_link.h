@@ -12,7 +12,7 @@ namespace commfuse {
 
 /// Returns the mean slowdown of the slowest of this many GPUs against the median, where the speeds of GPUs are
 /// lognormal: exp(sigma x q), with q the standard normal quantile at (n - 0.375) / (n + 0.25) (Blom 1958). All GPUs
-/// wait for it in every step. 1 for one GPU or sigma 0. The same holds for the members of a collective.
+/// wait for the slowest GPU in every step. 1 for one GPU or sigma 0. The same holds for the members of a collective.
 double slowest_of(std::int64_t gpus, double sigma);
 
 /// A probability between 0 and 1.

@@ -115,7 +115,7 @@ class LayerCost {
   void latent_decode(Stream& stream) const;
   void indexer(Stream& stream, Direction direction) const;
   void unfused_core(Stream& stream, const AttentionSize& size, Direction direction) const;
-  /// Adds the softmax of scores in memory: one kernel, or PyTorch's several where Megatron's fused one cannot run.
+  /// Adds the softmax of scores in memory: one fused kernel of Megatron or, where that cannot run, several of PyTorch.
   void softmax(Stream& stream, const AttentionSize& size, Direction direction) const;
   void mlp_forward(Stream& stream, MlpKind kind);
   void mlp_backward(Stream& stream, MlpKind kind);

@@ -41,7 +41,8 @@ void require_matching_evidence(const std::string& hardware, const StepEvidence& 
 /// Returns the step with every time multiplied by `factor` and the rates adapted. Requires a factor above 0.
 StepPrediction longer(StepPrediction step, double factor);
 
-/// Returns "Measured 4300.0 ms, predicted 4050.0 ms: 6.2% longer, 0.9 standard errors.", with its meaning.
+/// Returns "Measured 4300.0 ms, predicted 4050.0 ms: 6.2% longer.", then the share of healthy steps that differ as
+/// much, and advice if the errors do not explain the difference.
 std::string in_words(const StepEvidence& evidence);
 
 }  // namespace commfuse

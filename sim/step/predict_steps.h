@@ -20,7 +20,7 @@ TrainingPlan training_plan_of(const Settings& settings);
 /// Keeps simulated sites, so that each is simulated once for all points with the same layer shape. Use one per thread.
 class StepPoints {
  public:
-  /// The library must outlive it and must have loaded everything that the settings of all points name.
+  /// The library must outlive this object and must have loaded everything that the settings of all points name.
   explicit StepPoints(const Library& library);
   StepPoints(const StepPoints&) = delete;
   StepPoints& operator=(const StepPoints&) = delete;

@@ -104,7 +104,7 @@ struct TuneOptions {
   double communication_sigma = 0.0;
   Minimize minimize = Minimize::mean;
   VerdictRule rule{};  ///< Decides which plans tie with the fastest one.
-  bool errors = true;  ///< Price plans with each parameter raised, so that ties are decided by probabilities.
+  bool errors = true;  ///< Also price plans with each parameter raised, so that probabilities decide ties.
   /// A measured step of the machine, which corrects all times. Requires errors.
   std::optional<StepEvidence> evidence{};
   /// Its jitter, if any, is used to choose the schedules of sites by samples of single runs.
