@@ -70,8 +70,8 @@ class FasterLinks {
 void require_some(const PlanSpace& space, std::size_t plans) {
   if (plans == 0) {
     throw ConfigError(
-        fmt::format("no layout of {} fits {} GPUs of {} with batch {}; free a setting, or choose a batch that more "
-                    "degrees of data parallelism divide",
+        fmt::format("no layout of {} fits {} GPUs of {} with batch {}; remove a setting that fixes a degree, or choose "
+                    "a batch with more divisors",
                     space.model->name, space.gpus, space.machine->name, space.base.global_batch));
   }
 }

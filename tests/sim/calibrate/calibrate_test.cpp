@@ -465,8 +465,9 @@ TEST_F(Calibrate, AFileOfUnknownFormatListsTheKnownOnes) {
   };
   const std::string remedy =
       "; give what nccl-tests printed, a CSV of GEMMs, attention, layers or messages with the columns that "
-      "commfuse-sim score knows, a record of commfuse-validate bench, a trace of PyTorch's profiler, a Nsight Systems "
-      "export, or a Chakra trace";
+      "commfuse-sim "
+      "score knows, a record of commfuse-validate bench, a trace of PyTorch's profiler, a Nsight Systems export, "
+      "or a Chakra trace";
   const std::string file = write("file.txt", "").string();
   EXPECT_EQ(why(""), file + ": it is empty" + remedy);
   EXPECT_EQ(why("hello\n"), file + ": its format is not recognised" + remedy);
