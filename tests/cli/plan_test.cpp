@@ -100,7 +100,7 @@ TEST(CommfuseSimPlan, EveryShippedPlanHasAnAnswer) {
   }
 }
 
-TEST(CommfuseSimPlan, TheFasterFabricsBreakEvenIsWhereBothCostTheSame) {
+TEST(CommfuseSimPlan, AtTheBreakEvenPriceBothFabricsCostTheSame) {
   const json plan = planned("faster-fabric.yaml");
   const auto answer = [](const json& kind) { return kind.at("runs").at(kind.at("answer").get<std::size_t>()); };
   const json slow = answer(plan.at("kinds").at(0));

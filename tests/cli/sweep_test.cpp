@@ -164,7 +164,7 @@ TEST_F(SweepTest, AMistakeWritesNothing) {
   EXPECT_FALSE(fs::exists(path("out")));
 }
 
-TEST_F(SweepTest, AFolderOfAnotherSweepIsLeftAloneUnlessForced) {
+TEST_F(SweepTest, AFolderOfAnotherSweepIsNotChangedUnlessForced) {
   ASSERT_EQ(sweep(small).code, 0);
   const std::string before = written("results.csv");
   EXPECT_EQ(sweep(small).code, 0);  // An equal sweep is accepted.
@@ -180,7 +180,7 @@ TEST_F(SweepTest, AFolderOfAnotherSweepIsLeftAloneUnlessForced) {
   EXPECT_EQ(names_in("out"), (Names{"results.csv", "results.sqlite", "settings.yaml"}));
 }
 
-TEST_F(SweepTest, AFolderWithOtherFilesIsLeftAloneUnlessForced) {
+TEST_F(SweepTest, AFolderWithOtherFilesIsNotChangedUnlessForced) {
   fs::create_directories(path("out"));
   std::ofstream(path("out/thesis.tex")) << "years of work";
   const Outcome outcome = sweep(small);

@@ -45,7 +45,7 @@ std::vector<std::string> needs_of(const YAML::Node& job) {
                               : std::vector<std::string>{needs.as<std::string>()};
 }
 
-TEST(Workflows, StepsRunScriptsOfTheTreeAndPinTheActionsOfOthers) {
+TEST(Workflows, StepsRunScriptsOfTheTreeAndPinActions) {
   std::size_t steps = 0;
   static const std::regex pinned(R"re([\w-]+/[\w-]+@v\d+)re");
   for (const fs::path& path : workflows()) {
