@@ -52,7 +52,7 @@ class UnseenGemms {
   }
 
   [[nodiscard]] const std::vector<TimedGemm>& list() const { return gemms_; }
-  /// Returns the measured GEMM with the has_equal_key machine, dtype and sizes; null if there is none.
+  /// Returns the measured GEMM with the same machine, dtype and sizes; null if there is none.
   [[nodiscard]] const TimedGemm* find(const TimedGemm& gemm) const {
     const auto place = std::lower_bound(gemms_.begin(), gemms_.end(), gemm, is_before);
     return place != gemms_.end() && key_of(*place) == key_of(gemm) ? &*place : nullptr;
