@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Replaces gtest's main: tests read the shipped files of this tree, and print text without colour in the width of the
-// goldens, whatever the caller's environment says.
+// goldens, regardless of the caller's environment.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -106,7 +106,8 @@ std::optional<StepEvidence> evidence_for(const TuneRequest& request, const Setti
   }
   if (!choices_of(settings).uncertainty) {
     throw ConfigError(
-        "--measured-step requires --uncertainty on, to know how far it applies to other settings; remove one of them");
+        "--measured-step requires --uncertainty on, which determines how far the measurement applies to other "
+        "settings; add it, or remove --measured-step");
   }
   StepEvidence evidence = evidence_of(*measured);
   require_matching_evidence(hardware, evidence);

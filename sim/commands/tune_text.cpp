@@ -129,10 +129,8 @@ std::string gains(const TuneHeading& heading, const Tuning& tuning) {
                                    : std::string{};
   const std::string text = fmt::format(
       "The first plan: {} tokens per second. With the best schedule at every site a step takes {:.1f} ms: {}{:.1f}% "
-      "less "
-      "than with serial collectives ({:.1f} ms), {:.1f}% less than with {} everywhere ({:.1f} ms), the best single "
-      "strategy. "
-      "Lower bound with free communication: {:.1f} ms ({:.1f}% less).",
+      "less than with serial collectives ({:.1f} ms), {:.1f}% less than with {} everywhere ({:.1f} ms), the best "
+      "single strategy. Lower bound with free communication: {:.1f} ms ({:.1f}% less).",
       reports::with_commas(std::llround(best.tokens_per_second)), milliseconds(best.time), baseline,
       100.0 * saved(best.time, tuning.serial.time), milliseconds(tuning.serial.time),
       100.0 * saved(best.time, tuning.with_single.time), tuning.single->name, milliseconds(tuning.with_single.time),

@@ -50,7 +50,7 @@ Interval scaled(double value, double low, double high) { return {value, value * 
 void put_step(CapacityRun& run, const FoundLayout& layout, const RunSpread& spread) {
   const StepPrediction& step = layout.step;
   run.step_s = scaled(seconds(step.time), spread.step_low, spread.step_high);
-  run.step_alike_s = seconds(layout.tail.alike);
+  run.step_alike_s = seconds(layout.tail.equal_gpus);
   run.step_p50_s = seconds(layout.tail.p50);
   run.step_p95_s = seconds(layout.tail.p95);
   run.step_p99_s = seconds(layout.tail.p99);

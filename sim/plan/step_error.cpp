@@ -58,7 +58,7 @@ Uncertainty correct_layout(LayoutSearch& search, FoundLayout& layout, const Rais
   const double factor = evidence.correction(uncertainty);
   layout.step = longer(layout.step, factor);
   StepPercentiles& tail = layout.tail;
-  for (Duration* time : {&tail.alike, &tail.p50, &tail.p95, &tail.p99, &tail.p99_9}) {
+  for (Duration* time : {&tail.equal_gpus, &tail.p50, &tail.p95, &tail.p99, &tail.p99_9}) {
     *time = from_seconds(to_seconds(*time) * factor);
   }
   return given(uncertainty, evidence.evidence);

@@ -195,7 +195,7 @@ class Slowdowns {
       return std::string(known->why);
     }
     return what.starts_with("GEMM slow-down") ? fmt::format("no hardware file is known as '{}'", hardware)
-                                              : "no run gives such a figure";
+                                              : "no run predicts such a figure";
   }
 
   Context& context_;

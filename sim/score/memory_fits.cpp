@@ -122,7 +122,7 @@ void score_memory_fits(const Table& table, Context& context, Tally& tally) {
     }
     const FoundMachine& node = machines.of(row.text(columns.hw));
     if (node.machine == nullptr || !model) {
-      tally.skip(node.machine == nullptr ? node.why_not : "no model file is called so");
+      tally.skip(node.machine == nullptr ? node.why_not : "no model file has this name");
       continue;
     }
     try {

@@ -41,7 +41,7 @@ bool is_serial(std::string_view stem) {
   return is_in(stem, words);
 }
 
-/// Returns whether a table may use the word for whatever kernel it measures.
+/// Returns whether the word is generic: a table may use it for any kernel that it measures.
 bool is_any_kernel(std::string_view stem) {
   constexpr std::array<std::string_view, 7> words{"fused",   "overlap", "overlapped", "triton",
                                                   "gemm_rs", "ag_gemm", "ours"};
@@ -54,8 +54,8 @@ std::vector<std::string_view> names_of(const Implementation& implementation) {
   return names;
 }
 
-/// Returns the implementation that the column's name means or, for a word such as "fused", the one that the file name
-/// contains.
+/// Returns the implementation that the column names. For a generic word such as "fused", returns the implementation
+/// that the file name contains.
 std::shared_ptr<const Implementation> meant_by(std::string_view stem, std::string_view file_name,
                                                const KnownImplementations& known) {
   const auto of_file = [&](std::string_view name) { return file_name.find(name) != std::string_view::npos; };
@@ -129,29 +129,31 @@ OverlapMachines::OverlapMachines(const Table& table, std::string_view file_name,
 FoundMachine OverlapMachines::of(std::string_view hw) const { return hw.empty() ? of_table_ : by_cell_.of(hw); }
 
 OverlapRow overlap_row(Row& row, const OverlapColumns& columns) {
-  OverlapRow read;
+  OverlapRow parsed;
   const std::string_view op = row.text(columns.op);
-  read.scatters = columns.op.exists() ? op == "rs" || op == "GEMM+RS" || op == "gemm_rs" : columns.scatters;
-  read.reduces_all = op == "ar" || op == "GEMM+AR" || op == "gemm_ar";
-  if (columns.op.exists() && !read.scatters && !read.reduces_all && op != "ag" && op != "AG+GEMM" && op != "ag_gemm") {
+  parsed.scatters = columns.op.exists() ? op == "rs" || op == "GEMM+RS" || op == "gemm_rs" : columns.scatters;
+  parsed.reduces_all = op == "ar" || op == "GEMM+AR" || op == "gemm_ar";
+  if (columns.op.exists() && !parsed.scatters && !parsed.reduces_all && op != "ag" && op != "AG+GEMM" &&
+      op != "ag_gemm") {
     row.fault(fmt::format("op is {}; it is ag or rs", op));
   }
-  read.ranks = static_cast<std::int32_t>(row.count(columns.ranks, max_gpus));
-  read.m = row.count(columns.m);
-  read.n = columns.n_of_rank.exists() ? row.count(columns.n_of_rank) * read.ranks : row.count(columns.n);
-  read.k = columns.k_of_rank.exists() ? row.count(columns.k_of_rank) * read.ranks : row.count(columns.k);
-  read.dtype = row.has(columns.dtype) ? dtype_in_table(row.text(columns.dtype)).value_or(columns.usual) : columns.usual;
+  parsed.ranks = static_cast<std::int32_t>(row.count(columns.ranks, max_gpus));
+  parsed.m = row.count(columns.m);
+  parsed.n = columns.n_of_rank.exists() ? row.count(columns.n_of_rank) * parsed.ranks : row.count(columns.n);
+  parsed.k = columns.k_of_rank.exists() ? row.count(columns.k_of_rank) * parsed.ranks : row.count(columns.k);
+  parsed.dtype =
+      row.has(columns.dtype) ? dtype_in_table(row.text(columns.dtype)).value_or(columns.usual) : columns.usual;
   // The unit may differ from column to column.
   const auto us = [&](const Column& time) { return (time.name.ends_with("_ms") ? 1e3 : 1.0) * row.amount(time); };
   if (row.has(columns.serial)) {
-    read.serial_us = us(columns.serial);
+    parsed.serial_us = us(columns.serial);
   }
   for (std::size_t i = 0; i < columns.implemented.size(); ++i) {
     if (row.has(columns.implemented[i].time)) {
-      read.implemented.emplace_back(i, us(columns.implemented[i].time));
+      parsed.implemented.emplace_back(i, us(columns.implemented[i].time));
     }
   }
-  return read;
+  return parsed;
 }
 
 Point point_of(const OverlapRow& row, const Machine& machine) {

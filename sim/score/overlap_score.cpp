@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scores overlapped kernels against serial communication. The predictions are those that `run --as` prints, with one
-// exception: if an implementation was fitted to a table, its costs come from a fit without any table of the same
-// thread.
+// exception: if an implementation was fitted to a table, its costs come from a fit that excludes all tables of the same
+// source.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,21 +20,21 @@ namespace {
 double makespan_us(const Prediction& prediction) { return to_microseconds(prediction.analysis.critical.makespan); }
 
 /// Returns the probability that the predicted winner is indeed faster.
-double sure_of(const Way& serial, const Way& overlapped) {
+double winner_probability(const Way& serial, const Way& overlapped) {
   const double pays = probability_shorter(from_seconds(overlapped.predicted_us * 1e-6), overlapped.uncertainty,
                                           from_seconds(serial.predicted_us * 1e-6), serial.uncertainty);
   return std::max(pays, 1.0 - pays);
 }
 
-/// Returns the implementation that stands in for kernels without a description. Throws ConfigError if the catalogue has
-/// none.
+/// Returns the implementation that describes kernels without a file of their own. Throws ConfigError if the catalogue
+/// has none.
 const Implementation& typical(const KnownImplementations& known) {
   const auto match = std::ranges::find_if(
       known, &Implementation::stands_in, [](const auto& each) -> const auto& { return *each; });
   if (match == known.end()) {
     throw ConfigError(
-        "configs/implementations has no typical.yaml, which stands for kernels without a description; install the "
-        "program again");
+        "configs/implementations has no typical.yaml, which describes kernels without a file of their own; "
+        "reinstall the program");
   }
   return **match;
 }
@@ -61,15 +61,15 @@ class PairScorer {
   }
 
   void add(Row& row) {
-    const OverlapRow read = overlap_row(row, columns_);
+    const OverlapRow parsed = overlap_row(row, columns_);
     const std::string_view hw = row.text(columns_.hw);
     if (!tally_.takes(row, true)) {
       return;
     }
     if (!columns_.says_operator) {
-      return tally_.skip("neither a column op nor the file's name says ag or rs");
+      return tally_.skip("neither a column op nor the file name states ag or rs");
     }
-    if (read.reduces_all) {
+    if (parsed.reduces_all) {
       return tally_.skip("no scope of a run has a GEMM before an all-reduce");
     }
     const FoundMachine known = machines_.of(hw);
@@ -77,7 +77,7 @@ class PairScorer {
       return tally_.skip(known.why_not);
     }
     try {
-      score(row, read, *known.machine);
+      score(row, parsed, *known.machine);
     } catch (const ConfigError& error) {
       tally_.skip(error.what());
     }
@@ -103,23 +103,23 @@ class PairScorer {
     return {{measured_us, makespan_us(best), context_.predictor.uncertainty(priced, best)}, implementation.name};
   }
 
-  void score(const Row& row, const OverlapRow& read, const Machine& machine) {
-    if (columns_.is_eager && is_host_bound(read, machine, context_.predictor)) {
-      return tally_.skip("eager Python takes longer to issue it than GPUs to do it");
+  void score(const Row& row, const OverlapRow& parsed, const Machine& machine) {
+    if (columns_.is_eager && is_host_bound(parsed, machine, context_.predictor)) {
+      return tally_.skip("eager Python takes longer to issue the work than GPUs take to do it");
     }
-    Point point = point_of(read, machine);
+    Point point = point_of(parsed, machine);
     point.raised = context_.doubts.raised(machine);
     require_possible(point);
     std::vector<Compared> compared;
     const std::string_view serial_part = "serial";
     Way serial;
-    if (read.serial_us) {
-      const Prediction prediction = context_.predictor.predict(point, serial_strategy, {.dtype = read.dtype});
-      serial = {*read.serial_us, makespan_us(prediction), context_.predictor.uncertainty(point, prediction)};
+    if (parsed.serial_us) {
+      const Prediction prediction = context_.predictor.predict(point, serial_strategy, {.dtype = parsed.dtype});
+      serial = {*parsed.serial_us, makespan_us(prediction), context_.predictor.uncertainty(point, prediction)};
       compared.push_back({serial.measured_us, serial.predicted_us, std::span(&serial_part, 1)});
     }
     std::vector<Overlapped> ways;
-    for (const auto& [place, us] : read.implemented) {
+    for (const auto& [place, us] : parsed.implemented) {
       ways.push_back(overlapped(point, place, us));
     }
     std::vector<std::string_view> names;
@@ -129,7 +129,7 @@ class PairScorer {
     for (std::size_t i = 0; i < ways.size(); ++i) {
       compared.push_back({ways[i].way.measured_us, ways[i].way.predicted_us, std::span(&names[i], 1)});
     }
-    if (!tally_.score(row, machine, true, compared) || !read.serial_us) {
+    if (!tally_.score(row, machine, true, compared) || !parsed.serial_us) {
       return;
     }
     for (const Overlapped& way : ways) {
@@ -140,12 +140,12 @@ class PairScorer {
                                        .predicted_us = way.way.predicted_us,
                                        .serial_measured_us = serial.measured_us,
                                        .serial_predicted_us = serial.predicted_us,
-                                       .sure = sure_of(serial, way.way),
-                                       .command = command_of(read, machine, way.name)});
+                                       .sure = winner_probability(serial, way.way),
+                                       .command = command_of(parsed, machine, way.name)});
       tally_.pays({.measured = way.way.measured_us / serial.measured_us,
                    .predicted = way.way.predicted_us / serial.predicted_us,
-                   .sure = sure_of(serial, way.way)});
-      judge(machine, "serial or overlapped", serial, way.way, {read.n, read.k}, tally_);
+                   .sure = winner_probability(serial, way.way)});
+      judge(machine, "serial or overlapped", serial, way.way, {parsed.n, parsed.k}, tally_);
     }
   }
 

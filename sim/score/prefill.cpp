@@ -39,7 +39,7 @@ struct Engine {
   std::int64_t fitted_tokens = 1024;
   /// With fewer tokens, the host launches the many kernels of a mixture of experts more slowly than they run:
   /// overlapped passes over 1K and 2K tokens take the same time.
-  std::int64_t least_of_mixtures = 4096;
+  std::int64_t min_mixture_tokens = 4096;
   int ctas = 16;  ///< CTAs of TokenWeave's kernel; they use most of the link rate (the table of figure 10).
 };
 constexpr Engine vllm{.between_kernels = std::chrono::microseconds(4140)};
@@ -79,10 +79,11 @@ class Blocks {
     const std::int64_t width = heads * model_.head_dim;
     const std::int64_t keys_width = kv * model_.head_dim;
     const AttentionSize size{.seq = part.seen, .heads = heads, .kv_heads = kv, .head_dim = model_.head_dim};
-    const double before = static_cast<double>(part.seen - part.tokens) / static_cast<double>(part.seen);
-    const QueryRows rows{.queries = part.tokens, .keys = part.seen, .share = (1.0 - before * before) / 2.0};
-    return product(part.tokens, width + 2 * keys_width, model_.hidden) + moved(part.tokens * 2 * (width + keys_width)) +
-           attention_time(pass_.machine.accelerator, size, rows, sms_) + product(part.tokens, model_.hidden, width);
+    const double earlier_share = static_cast<double>(part.seen - part.tokens) / static_cast<double>(part.seen);
+    const QueryRows rows{
+        .queries = part.tokens, .keys = part.seen, .share = (1.0 - earlier_share * earlier_share) / 2.0};
+    return gemm(part.tokens, width + 2 * keys_width, model_.hidden) + moved(part.tokens * 2 * (width + keys_width)) +
+           attention_time(pass_.machine.accelerator, size, rows, sms_) + gemm(part.tokens, model_.hidden, width);
   }
 
   [[nodiscard]] Duration mlp(const PromptPart& part) const {
@@ -91,8 +92,8 @@ class Blocks {
     }
     const std::int64_t inner = model_.ffn / pass_.ranks;
     const std::int64_t up = model_.gated_mlp ? 2 : 1;
-    return product(part.tokens, up * inner, model_.hidden) + moved(part.tokens * (up + 1) * inner) +
-           product(part.tokens, model_.hidden, inner);
+    return gemm(part.tokens, up * inner, model_.hidden) + moved(part.tokens * (up + 1) * inner) +
+           gemm(part.tokens, model_.hidden, inner);
   }
 
   /// Time of a kernel that adds the residual and normalises `rows` rows of the hidden state. It reads two and writes
@@ -100,7 +101,7 @@ class Blocks {
   [[nodiscard]] Duration norm(std::int64_t rows) const { return moved(4 * rows * model_.hidden); }
 
   /// Time of the logits of the last token.
-  [[nodiscard]] Duration head() const { return product(1, model_.vocab / pass_.ranks, model_.hidden); }
+  [[nodiscard]] Duration head() const { return gemm(1, model_.vocab / pass_.ranks, model_.hidden); }
 
  private:
   /// Time of a mixture of experts: the router, then for each projection one kernel with the GEMMs of all experts,
@@ -110,12 +111,11 @@ class Blocks {
     const std::int64_t inner = experts.ffn / pass_.ranks;
     const std::int64_t up = model_.gated_mlp ? 2 : 1;
     const std::int64_t rows = tokens * experts.active;
-    return product(tokens, experts.count, model_.hidden) + product(rows, up * inner, model_.hidden) +
-           moved(rows * (up + 1) * inner) + product(rows, model_.hidden, inner) +
-           moved((rows + tokens) * model_.hidden);
+    return gemm(tokens, experts.count, model_.hidden) + gemm(rows, up * inner, model_.hidden) +
+           moved(rows * (up + 1) * inner) + gemm(rows, model_.hidden, inner) + moved((rows + tokens) * model_.hidden);
   }
 
-  [[nodiscard]] Duration product(std::int64_t m, std::int64_t n, std::int64_t k) const {
+  [[nodiscard]] Duration gemm(std::int64_t m, std::int64_t n, std::int64_t k) const {
     return estimate_gemm(pass_.machine.accelerator, {.m = m, .n = n, .k = k}, sms_).time;
   }
   [[nodiscard]] Duration moved(std::int64_t elements) const {
@@ -132,7 +132,7 @@ Bytes state_of(const Pass& pass, std::int64_t tokens) {
 }
 
 /// Time of a sum in the switch by the engine's own kernel: one launch, one exchange to synchronize, then the bytes at
-/// the switch's rate, without a pipeline to fill. `clock` scales the rate relative to that while GEMMs run. If the
+/// the switch's rate, without a pipeline to fill. `clock` scales the rate relative to the rate while GEMMs run. If the
 /// switch cannot sum, returns the time of NCCL's all-reduce.
 Duration sum_time(const Pass& pass, Bytes bytes, double clock) {
   const CollectiveParameters& collective = pass.machine.link.collective;
@@ -188,10 +188,10 @@ void score_prefill(const Table& table, Context& context, Tally& tally) {
   const Machine machine = known.machine == nullptr ? Machine{} : at_clock(*known.machine, vllm.clock_share);
   ModelColumn models;
   tally.result().remarks.push_back(fmt::format(
-      "Matrix units run at {} of the clock of short bursts, as power allows, and sums that nothing runs "
-      "beside at {:.3f} times the rate of NCCL's, as the chip boosts then (both priors). What passes between "
-      "the kernels of a pass is {:.2f} ms, twice that where two halves launch them; fitted on one time: {} "
-      "tokens of {} on {} ranks without communication, a row that is not scored.",
+      "Power limits matrix units to {} of their clock in short bursts. Sums that run alone reach {:.3f} times the rate "
+      "of NCCL's sums, because the chip then boosts (both priors). The gaps between the kernels of a pass add {:.2f} "
+      "ms, or twice that where two halves launch the kernels. This time is fitted to one row, which is not scored: {} "
+      "tokens of {} on {} ranks without communication.",
       vllm.clock_share, vllm.boost, to_seconds(vllm.between_kernels) * 1e3, vllm.fitted_tokens, vllm.fitted_model,
       vllm.fitted_ranks));
   constexpr std::array<std::string_view, 3> parts{"serial", "compute only", "overlapped"};
@@ -209,16 +209,16 @@ void score_prefill(const Table& table, Context& context, Tally& tally) {
     if (known.machine == nullptr) {
       tally.skip(known.why_not);
     } else if (shape == nullptr) {
-      tally.skip(fmt::format("no model file is called as {}", row.text(model)));
+      tally.skip(fmt::format("no model file is known as {}", row.text(model)));
     } else if (shape->latent || !shape->kinds.empty() || (shape->experts && shape->experts->shared_ffn > 0)) {
-      tally.skip(fmt::format("layers of {} are not plain ones with plain attention", shape->name));
-    } else if (shape->experts && prompt < vllm.least_of_mixtures) {
-      tally.skip("a mixture's kernels for so few tokens, which the host launches slower than they run");
+      tally.skip(fmt::format("{} has other layers than plain attention with an MLP or routed experts", shape->name));
+    } else if (shape->experts && prompt < vllm.min_mixture_tokens) {
+      tally.skip("with so few tokens, the host launches a mixture's kernels more slowly than they run");
     } else if (degree > known.machine->gpus_per_node || shape->heads % degree != 0 ||
                (shape->experts ? shape->experts->ffn : shape->ffn) % degree != 0) {
       tally.skip(fmt::format("{} cannot be split over {} ranks of {}", shape->name, degree, known.machine->name));
     } else if (shape->name == vllm.fitted_model && prompt == vllm.fitted_tokens && degree == vllm.fitted_ranks) {
-      tally.skip("it fixed what passes between kernels");
+      tally.skip("the time between kernels is fitted to this row");
     } else if (prompt < 2 * degree) {
       tally.skip("too few tokens to split them in two halves");
     } else {

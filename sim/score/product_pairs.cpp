@@ -12,88 +12,87 @@ namespace commfuse::score {
 
 namespace {
 
-constexpr std::int64_t least_rows_left = 512;
-constexpr std::int64_t least_width = 1024;
+constexpr std::int64_t min_slice_rows = 512;
+constexpr std::int64_t min_width = 1024;
 constexpr std::array parts_tried{2, 4, 8};
 
-auto key_of(const TimedProduct& product) {
-  return std::tie(product.machine->name, product.dtype, product.n, product.k, product.m);
-}
+auto key_of(const TimedGemm& gemm) { return std::tie(gemm.machine->name, gemm.dtype, gemm.n, gemm.k, gemm.m); }
 
-bool before(const TimedProduct& a, const TimedProduct& b) { return key_of(a) < key_of(b); }
+bool is_before(const TimedGemm& a, const TimedGemm& b) { return key_of(a) < key_of(b); }
 
-GemmSize size_of(const TimedProduct& product) {
-  GemmSize size{.m = product.m, .n = product.n, .k = product.k, .dtype = static_cast<DType>(product.dtype)};
+GemmSize size_of(const TimedGemm& gemm) {
+  GemmSize size{.m = gemm.m, .n = gemm.n, .k = gemm.k, .dtype = static_cast<DType>(gemm.dtype)};
   size.out = size.dtype == DType::fp8 ? std::optional(DType::bf16) : std::nullopt;
   return size;
 }
 
-/// Returns the way that runs one GEMM `times` times.
-Way way_of(const TimedProduct& product, int times, Doubts& doubts) {
-  const GemmSize size = size_of(product);
+/// Returns a way to do the work: the GEMM, run `times` times.
+Way way_of(const TimedGemm& gemm, int times, Doubts& doubts) {
+  const GemmSize size = size_of(gemm);
   const PricedShape shape = shape_of(size);
-  const TimedShape timed{shape, times * product.predicted_us, residual_of(shape, *product.machine, 1)};
+  const TimedShape timed{shape, times * gemm.predicted_us, residual_of(shape, *gemm.machine, 1)};
   const auto price = [&](const Machine& machine) {
     return times * to_microseconds(estimate_gemm(machine.accelerator, size, machine.accelerator.sms).time);
   };
-  return {.measured_us = times * product.measured_us,
+  return {.measured_us = times * gemm.measured_us,
           .predicted_us = timed.us,
-          .uncertainty = doubts.of(*product.machine, std::span(&timed, 1), price)};
+          .uncertainty = doubts.of(*gemm.machine, std::span(&timed, 1), price)};
 }
 
-/// The unseen GEMMs of a table, each once.
-class Products {
+/// Holds the unseen GEMMs of a table, sorted and without repetitions.
+class UnseenGemms {
  public:
-  explicit Products(std::span<const TimedProduct> products) {
-    std::copy_if(products.begin(), products.end(), std::back_inserter(products_), [](const TimedProduct& product) {
-      return product.unseen && std::max(product.measured_us, product.predicted_us) < longest_checked_us;
+  explicit UnseenGemms(std::span<const TimedGemm> gemms) {
+    std::copy_if(gemms.begin(), gemms.end(), std::back_inserter(gemms_), [](const TimedGemm& gemm) {
+      return gemm.unseen && std::max(gemm.measured_us, gemm.predicted_us) < longest_checked_us;
     });
-    std::stable_sort(products_.begin(), products_.end(), before);
-    const auto same = [](const TimedProduct& a, const TimedProduct& b) { return key_of(a) == key_of(b); };
-    products_.erase(std::unique(products_.begin(), products_.end(), same), products_.end());
+    std::stable_sort(gemms_.begin(), gemms_.end(), is_before);
+    const auto has_equal_key = [](const TimedGemm& a, const TimedGemm& b) { return key_of(a) == key_of(b); };
+    gemms_.erase(std::unique(gemms_.begin(), gemms_.end(), has_equal_key), gemms_.end());
   }
 
-  [[nodiscard]] const std::vector<TimedProduct>& list() const { return products_; }
+  [[nodiscard]] const std::vector<TimedGemm>& list() const { return gemms_; }
   /// Returns the measured GEMM with the same machine, dtype and sizes; null if there is none.
-  [[nodiscard]] const TimedProduct* find(const TimedProduct& product) const {
-    const auto place = std::lower_bound(products_.begin(), products_.end(), product, before);
-    return place != products_.end() && key_of(*place) == key_of(product) ? &*place : nullptr;
+  [[nodiscard]] const TimedGemm* find(const TimedGemm& gemm) const {
+    const auto place = std::lower_bound(gemms_.begin(), gemms_.end(), gemm, is_before);
+    return place != gemms_.end() && key_of(*place) == key_of(gemm) ? &*place : nullptr;
   }
 
  private:
-  std::vector<TimedProduct> products_;
+  std::vector<TimedGemm> gemms_;
 };
 
-const TimedProduct* slice_of(const TimedProduct& whole, int parts, const Products& products) {
-  TimedProduct slice = whole;
+const TimedGemm* slice_of(const TimedGemm& whole, int parts, const UnseenGemms& gemms) {
+  TimedGemm slice = whole;
   slice.m = whole.m / parts;
-  const bool counts = whole.m % parts == 0 && slice.m >= least_rows_left && std::min(whole.n, whole.k) >= least_width;
-  return counts ? products.find(slice) : nullptr;
+  const bool is_practical =
+      whole.m % parts == 0 && slice.m >= min_slice_rows && std::min(whole.n, whole.k) >= min_width;
+  return is_practical ? gemms.find(slice) : nullptr;
 }
 
 /// Returns the GEMM whose weight is cut by columns, given the GEMM whose weight is cut by rows; null if not measured.
-const TimedProduct* other_part(const TimedProduct& by_rows, int parts, const Products& products) {
-  TimedProduct by_columns = by_rows;
+const TimedGemm* other_part(const TimedGemm& by_rows, int parts, const UnseenGemms& gemms) {
+  TimedGemm by_columns = by_rows;
   by_columns.n = by_rows.n / parts;
   by_columns.k = by_rows.k * parts;
-  const bool counts =
-      by_rows.n % parts == 0 && by_rows.m >= least_rows_left && std::min(by_rows.n, by_columns.k) >= least_width;
-  return counts ? products.find(by_columns) : nullptr;
+  const bool is_practical =
+      by_rows.n % parts == 0 && by_rows.m >= min_slice_rows && std::min(by_rows.n, by_columns.k) >= min_width;
+  return is_practical ? gemms.find(by_columns) : nullptr;
 }
 
 }  // namespace
 
-void judge_product_pairs(std::span<const TimedProduct> products, Doubts& doubts, Tally& tally) {
-  const Products measured(products);
-  for (const TimedProduct& product : measured.list()) {
+void judge_gemm_pairs(std::span<const TimedGemm> gemms, Doubts& doubts, Tally& tally) {
+  const UnseenGemms measured(gemms);
+  for (const TimedGemm& gemm : measured.list()) {
     for (const int parts : parts_tried) {
-      if (const TimedProduct* slice = slice_of(product, parts, measured)) {
-        judge(*product.machine, "GEMM whole or in slices", way_of(product, 1, doubts), way_of(*slice, parts, doubts),
-              {product.n, product.k}, tally);
+      if (const TimedGemm* slice = slice_of(gemm, parts, measured)) {
+        judge(*gemm.machine, "GEMM whole or in slices", way_of(gemm, 1, doubts), way_of(*slice, parts, doubts),
+              {gemm.n, gemm.k}, tally);
       }
-      if (const TimedProduct* part = other_part(product, parts, measured)) {
-        judge(*product.machine, "weight cut by rows or columns", way_of(product, 1, doubts), way_of(*part, 1, doubts),
-              {product.n, product.k * parts}, tally);
+      if (const TimedGemm* part = other_part(gemm, parts, measured)) {
+        judge(*gemm.machine, "weight cut by rows or columns", way_of(gemm, 1, doubts), way_of(*part, 1, doubts),
+              {gemm.n, gemm.k * parts}, tally);
       }
     }
   }

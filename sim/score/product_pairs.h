@@ -20,6 +20,6 @@ namespace commfuse::score {
 
 /// Judges pairs for P = 2, 4 and 8 of GEMMs that no fit has seen. Skips pairs with equal predicted or equal measured
 /// times. Of repeated measurements, only the first counts.
-void judge_product_pairs(std::span<const TimedProduct> products, Doubts& doubts, Tally& tally);
+void judge_gemm_pairs(std::span<const TimedGemm> gemms, Doubts& doubts, Tally& tally);
 
 }  // namespace commfuse::score

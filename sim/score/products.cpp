@@ -21,23 +21,23 @@ namespace commfuse::score {
 namespace {
 
 /// A row of a table of GEMMs, without its time.
-struct ProductRow {
+struct GemmRow {
   GemmSize size;
   const Machine* machine = nullptr;
   bool held_out = false;
 };
 
-/// Reads a row. If the row cannot be scored, counts it and leaves `machine` null.
-ProductRow read_product(Row& row, const ProductColumns& columns, MachineColumn& machines, std::string_view kind,
-                        Tally& tally) {
+/// Reads a row. If the row cannot be scored, adds it to the tally as skipped or faulty and leaves `machine` null.
+GemmRow read_gemm_row(Row& row, const ProductColumns& columns, MachineColumn& machines, std::string_view kind,
+                      Tally& tally) {
   const GemmSize size = columns.size(row);
   const std::string_view hw = row.text(columns.hw);
   const std::string_view word = row.text(columns.dtype);
   const std::optional<DType> dtype = dtype_in_table(word);
-  const std::string_view said = dtype ? name_of(*dtype) : word;
-  ProductRow read{.size = size, .machine = nullptr, .held_out = is_held_out(gemm_group(kind, hw, said, size))};
-  if (!tally.takes(row, read.held_out)) {
-    return read;
+  const std::string_view dtype_word = dtype ? name_of(*dtype) : word;
+  GemmRow parsed{.size = size, .machine = nullptr, .held_out = is_held_out(gemm_group(kind, hw, dtype_word, size))};
+  if (!tally.takes(row, parsed.held_out)) {
+    return parsed;
   }
   const FoundMachine& known = machines.of(hw);
   if (known.machine == nullptr) {
@@ -45,9 +45,9 @@ ProductRow read_product(Row& row, const ProductColumns& columns, MachineColumn& 
   } else if (!dtype || !known.machine->accelerator.supports(*dtype)) {
     tally.skip(fmt::format("{} has no GEMMs in {}", known.machine->name, word));
   } else {
-    read.machine = known.machine;
+    parsed.machine = known.machine;
   }
-  return read;
+  return parsed;
 }
 
 // A search over shapes like those of mamf-finder's users: m, n and k take all multiples of a step.
@@ -96,30 +96,30 @@ void score_products(const Table& table, Context& context, Tally& tally) {
   const ProductColumns columns(table);
   const Column time = table.column("time_us");
   MachineColumn machines(context.machines, framework_in(table.comment("software")));
-  std::vector<TimedProduct> products;
+  std::vector<TimedGemm> gemms;
   for (std::size_t i = 0; i < table.rows(); ++i) {
     Row row(table, i);
     const double measured = row.amount(time);
-    const ProductRow read = read_product(row, columns, machines, "gemm", tally);
-    if (read.machine == nullptr) {
+    const GemmRow parsed = read_gemm_row(row, columns, machines, "gemm", tally);
+    if (parsed.machine == nullptr) {
       continue;
     }
-    const double predicted = predicted_us(*read.machine, read.size);
-    const std::string_view part = name_of(read.size.dtype);
-    if (tally.score(row, *read.machine, read.held_out, {{measured, predicted, std::span(&part, 1)}})) {
-      products.push_back({read.machine, read.size.n, read.size.k, static_cast<int>(read.size.dtype), read.size.m,
-                          measured, predicted, read.held_out, is_unseen(*read.machine, read.held_out, context)});
-      check_interval(*read.machine,
-                     {.shape = shape_of(read.size),
-                      .kind = gemm_kind(read.size.dtype),
-                      .key = {read.size.n, read.size.k},
-                      .held_out = read.held_out},
+    const double predicted = predicted_us(*parsed.machine, parsed.size);
+    const std::string_view part = name_of(parsed.size.dtype);
+    if (tally.score(row, *parsed.machine, parsed.held_out, {{measured, predicted, std::span(&part, 1)}})) {
+      gemms.push_back({parsed.machine, parsed.size.n, parsed.size.k, static_cast<int>(parsed.size.dtype), parsed.size.m,
+                       measured, predicted, parsed.held_out, is_unseen(*parsed.machine, parsed.held_out, context)});
+      check_interval(*parsed.machine,
+                     {.shape = shape_of(parsed.size),
+                      .kind = gemm_kind(parsed.size.dtype),
+                      .key = {parsed.size.n, parsed.size.k},
+                      .held_out = parsed.held_out},
                      {measured, predicted}, context, tally,
-                     [&](const Machine& machine) { return predicted_us(machine, read.size); });
+                     [&](const Machine& machine) { return predicted_us(machine, parsed.size); });
     }
   }
-  judge_product_pairs(products, context.doubts, tally);
-  tally.result().penalties = slicing_penalties(std::move(products));
+  judge_gemm_pairs(gemms, context.doubts, tally);
+  tally.result().penalties = slicing_penalties(std::move(gemms));
 }
 
 void score_best_products(const Table& table, Context& context, Tally& tally) {
@@ -127,20 +127,20 @@ void score_best_products(const Table& table, Context& context, Tally& tally) {
   const Column rate = table.column("tflops");
   MachineColumn machines(context.machines);
   BestRates best;
-  tally.result().remarks.push_back(
-      fmt::format("A row is the best of a search over shapes, so it is held against the best that the model finds for "
-                  "m, n and k of 1 to {} times {} (a prior), without the conversion into fp8 that frameworks time.",
-                  search_steps, search_step));
+  tally.result().remarks.push_back(fmt::format(
+      "Each row is the best rate of a search over shapes, so it is compared with the best predicted rate for "
+      "m, n and k from 1 to {} times {} (a prior), without the conversion to fp8 that frameworks time.",
+      search_steps, search_step));
   for (std::size_t i = 0; i < table.rows(); ++i) {
     Row row(table, i);
     const double tflops = row.amount(rate);
-    const ProductRow read = read_product(row, columns, machines, "gemm_best", tally);
-    if (read.machine == nullptr) {
+    const GemmRow parsed = read_gemm_row(row, columns, machines, "gemm_best", tally);
+    if (parsed.machine == nullptr) {
       continue;
     }
-    const double flops = flops_of(read.size).count;
-    tally.score(row, *read.machine, read.held_out,
-                {{flops / tflops / 1e6, flops / best.of(*read.machine, read.size.dtype) / 1e6}});
+    const double flops = flops_of(parsed.size).count;
+    tally.score(row, *parsed.machine, parsed.held_out,
+                {{flops / tflops / 1e6, flops / best.of(*parsed.machine, parsed.size.dtype) / 1e6}});
   }
 }
 

@@ -48,7 +48,7 @@ std::int64_t Row::whole(const Column& column, std::int64_t least, std::int64_t l
     if (*value >= least && *value <= limit) {
       return *value;
     }
-    fault(fmt::format("{} is {}; it lies between {} and {}", column.name, *value, least, limit));
+    fault(fmt::format("{} is {}; it must be between {} and {}", column.name, *value, least, limit));
   } else if (cell.empty()) {
     fault(fmt::format("{} is missing", column.name));
   } else {
@@ -84,7 +84,7 @@ double Row::microseconds(const Column& column) {
   if (is_measured_time(time)) {
     return time;
   }
-  fault(fmt::format("{} is {}; a measured time lies between {:g} and {:g} us", column.name, text(column),
+  fault(fmt::format("{} is {}; a measured time must be between {:g} and {:g} us", column.name, text(column),
                     shortest_measured_us, longest_measured_us));
   return 1.0;
 }

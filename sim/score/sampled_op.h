@@ -36,7 +36,8 @@ double variation_of(const std::vector<double>& values);
 /// Returns |ln(a / b)| of the first and second value, of the third and fourth, and so on.
 std::vector<double> log_ratios(const std::vector<double>& values);
 
-/// These return, for each group of `group` consecutive values, the largest value divided by the median or the smallest.
+/// Return, for each group of `group` consecutive values, the largest value divided by the median or by the smallest
+/// value.
 std::vector<double> largest_over_median(const std::vector<double>& values, std::size_t group);
 std::vector<double> largest_over_smallest(const std::vector<double>& values, std::size_t group);
 

@@ -43,7 +43,7 @@ std::string source_of(const Table& table) {
     }
     const std::string_view source = table.cell(row, column);
     if (!first.empty() && source != first) {
-      return first + "; other rows name others";
+      return first + "; other rows name other sources";
     }
     first = source;
   }
@@ -92,12 +92,12 @@ std::vector<fs::path> tables_in(const std::vector<std::string>& paths) {
     } else if (fs::exists(path, error)) {
       tables.emplace_back(path);
     } else {
-      throw ConfigError(fmt::format("--data {}: there is no such file or folder; check the path", in_quotes(path)));
+      throw ConfigError(fmt::format("--data {}: no such file or folder; check the path", in_quotes(path)));
     }
   }
   if (tables.empty()) {
     throw ConfigError(
-        fmt::format("{} holds no table; name CSV files, or a folder with some", in_quotes(paths.front())));
+        fmt::format("{} contains no table; name CSV files, or a folder that contains some", in_quotes(paths.front())));
   }
   refuse_twice(tables);
   return tables;

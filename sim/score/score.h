@@ -19,7 +19,7 @@ struct ScoreOptions {
 };
 
 /// The note on a table of unknown kind.
-inline constexpr std::string_view of_no_kind = "its columns are those of no kind of table that is scored";
+inline constexpr std::string_view of_no_kind = "its columns match no kind of table that score reads";
 
 /// Returns the tables that the paths name: files as given, and for a folder all *.csv in and below it, sorted by path.
 /// Throws ConfigError for a missing path, for a table that is named twice, and if there is no table.

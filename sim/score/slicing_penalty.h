@@ -15,7 +15,7 @@
 
 namespace commfuse::score {
 
-struct TimedProduct {
+struct TimedGemm {
   const Machine* machine = nullptr;
   std::int64_t n = 0;
   std::int64_t k = 0;
@@ -29,6 +29,6 @@ struct TimedProduct {
 
 /// Returns a score for P = 4 and for P = 8, if any GEMM was measured both ways. Of repeated measurements, only the
 /// first counts.
-std::vector<PenaltyScore> slicing_penalties(std::vector<TimedProduct> products);
+std::vector<PenaltyScore> slicing_penalties(std::vector<TimedGemm> gemms);
 
 }  // namespace commfuse::score

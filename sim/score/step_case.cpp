@@ -56,8 +56,8 @@ StepScorer::Answer StepScorer::predict(const StepCase& step, const FoundMachine&
 
 std::string remark_on_spread() {
   return fmt::format(
-      "All GPUs wait for the slowest, a collective for the slowest of its members: the expected largest of as many "
-      "lognormal factors, with sigma {} of a GPU's kernels and {} of a member's communication "
+      "All GPUs wait for the slowest GPU, and a collective for its slowest member: the expected largest of that many "
+      "lognormal factors, with sigma {} for a GPU's kernels and {} for a member's communication "
       "(`configs/jitter/default.yaml`, a prior).",
       load_jitter("default").rank_sigma.value, load_jitter("default").communication_sigma.value);
 }

@@ -19,7 +19,8 @@ struct StepCase {
   TrainingPlan plan;
   Framework framework;
   const Strategy* strategy = nullptr;
-  /// Applies the framework and its choices for the plan. The caller applies columns that override these choices later.
+  /// Applies the framework and its choices for the plan. Columns that override these choices must be applied
+  /// afterwards.
   void run_by(const Framework& chosen);
   bool gpus_differ = true;  ///< All GPUs wait for the slowest; they vary as in configs/jitter/default.yaml.
 };

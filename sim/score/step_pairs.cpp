@@ -46,14 +46,14 @@ void score_step_pairs(const Table& table, Context& context, Tally& tally) {
   const Framework overlapped = load_framework("torchtitan-async-tp");
   StepScorer scorer(context);
   ModelColumn models;
-  std::map<std::pair<std::string, std::int64_t>, StepSeconds> without;
-  std::optional<double> worst;
+  std::map<std::pair<std::string, std::int64_t>, StepSeconds> without_overlap;
+  std::optional<double> largest_gain_error;
   for (std::size_t i = 0; i < table.rows(); ++i) {
     Row row(table, i);
     const std::string name(row.text(table.column("model")));
     const bool overlaps = row.text(table.column("async_tp")) == "yes";
     const std::int64_t local_batch = row.count(table.column("local_batch"));
-    const double tokens_a_second = row.amount(rate);
+    const double tokens_per_second = row.amount(rate);
     if (!tally.takes(row, true)) {
       continue;
     }
@@ -61,7 +61,7 @@ void score_step_pairs(const Table& table, Context& context, Tally& tally) {
     const Transformer* const model =
         models.of(split == std::string::npos ? name : "llama-3.1-" + name.substr(split + 1));
     if (model == nullptr || !row.text(table.column("config_recalled")).starts_with(configuration)) {
-      tally.skip(model == nullptr ? "no model file is called so" : "its configuration is not known");
+      tally.skip(model == nullptr ? "no model file has this name" : "its configuration is not known");
       continue;
     }
     const StepCase step = case_of(overlaps ? overlapped : exposed, *model, local_batch);
@@ -70,28 +70,32 @@ void score_step_pairs(const Table& table, Context& context, Tally& tally) {
       tally.skip(answer.why_not);
       continue;
     }
-    const double of_a_gpu =
+    const double tokens_per_gpu =
         static_cast<double>(step.plan.global_batch * tokens) / static_cast<double>(step.plan.gpus());
-    const StepSeconds both{of_a_gpu / tokens_a_second, to_seconds(answer.step->time)};
+    const StepSeconds seconds{tokens_per_gpu / tokens_per_second, to_seconds(answer.step->time)};
     const std::string_view part = overlaps ? "async TP" : "no overlap";
-    if (!tally.score(row, *answer.machine, true, {{1e6 * both.measured, 1e6 * both.predicted, std::span(&part, 1)}})) {
+    if (!tally.score(row, *answer.machine, true,
+                     {{1e6 * seconds.measured, 1e6 * seconds.predicted, std::span(&part, 1)}})) {
       continue;
     }
     if (!overlaps) {
-      without[{name, local_batch}] = both;
-    } else if (const auto pair = without.find({name, local_batch}); pair != without.end()) {
+      without_overlap[{name, local_batch}] = seconds;
+    } else if (const auto pair = without_overlap.find({name, local_batch}); pair != without_overlap.end()) {
       const StepSeconds& before = pair->second;
-      tally.compare(both.measured / before.measured, both.predicted / before.predicted);
-      const double measured_gain = before.measured / both.measured - 1.0;
-      const double predicted_gain = before.predicted / both.predicted - 1.0;
-      worst = std::max(worst.value_or(0.0), std::abs(predicted_gain - measured_gain));
+      tally.compare(seconds.measured / before.measured, seconds.predicted / before.predicted);
+      const double measured_gain = before.measured / seconds.measured - 1.0;
+      const double predicted_gain = before.predicted / seconds.predicted - 1.0;
+      largest_gain_error = std::max(largest_gain_error.value_or(0.0), std::abs(predicted_gain - measured_gain));
     }
   }
-  tally.result().gain_distance = worst;
+  tally.result().gain_distance = largest_gain_error;
   tally.result().remarks.push_back(
-      fmt::format("Marked: the table recalls its configuration. Everything is recomputed, as the share of the forward "
-                  "pass says.{} ",
-                  worst ? fmt::format(" The gain of async TP is at most {:.1f} points off.", 100.0 * *worst) : "") +
+      fmt::format(
+          "Marked, because the table's configuration was recalled from memory. Everything is recomputed, as the "
+          "share of the forward pass shows.{} ",
+          largest_gain_error
+              ? fmt::format(" The gain of async TP is at most {:.1f} points off.", 100.0 * *largest_gain_error)
+              : "") +
       remark_on_spread());
 }
 

@@ -55,14 +55,14 @@ double rank_correlation(const std::vector<std::array<double, 2>>& pairs) {
 }
 
 /// Counts the pairs of layouts of the same work whose measured times differ by more than 5%, and the pairs among them
-/// whose faster layout is predicted.
+/// whose faster layout is predicted correctly.
 void count_layouts(const std::map<std::string, std::vector<StepSeconds>>& by_work, StepScore& into) {
-  constexpr double apart = 1.05;
+  constexpr double min_ratio = 1.05;
   for (const auto& [work, layouts] : by_work) {
     for (std::size_t a = 0; a < layouts.size(); ++a) {
       for (std::size_t b = a + 1; b < layouts.size(); ++b) {
         const double measured = layouts[a].measured / layouts[b].measured;
-        if (measured > apart || measured < 1.0 / apart) {
+        if (measured > min_ratio || measured < 1.0 / min_ratio) {
           ++into.layout_pairs;
           into.better_named += (measured > 1.0) == (layouts[a].predicted > layouts[b].predicted) ? 1 : 0;
         }
@@ -138,19 +138,20 @@ double seconds_at(Flops flops, double tflops, const TrainingPlan& plan) {
 /// number of pieces per stage that fit in a GPU's memory. Uses one sequence and one piece if nothing fits.
 StepScorer::Answer best_answer(StepScorer& scorer, StepCase step, const FoundMachine& node, std::string_view prose) {
   constexpr std::array<std::int64_t, 4> micro_batches{1, 2, 4, 8};
-  const std::int64_t a_stage = step.model.layers / step.plan.pipeline;
+  const std::int64_t layers_per_stage = step.model.layers / step.plan.pipeline;
   std::optional<StepScorer::Answer> best;
   for (const std::int64_t micro_batch : micro_batches) {
     step.plan.micro_batch = micro_batch;
-    for (std::int64_t pieces = 1; pieces <= (step.plan.pipeline > 1 ? a_stage : 1); ++pieces) {
+    for (std::int64_t pieces = 1; pieces <= (step.plan.pipeline > 1 ? layers_per_stage : 1); ++pieces) {
       step.plan.interleave = pieces;
-      const bool divides = step.plan.global_batch % (step.plan.data * micro_batch) == 0 && a_stage % pieces == 0;
+      const bool divides =
+          step.plan.global_batch % (step.plan.data * micro_batch) == 0 && layers_per_stage % pieces == 0;
       if (!divides || (pieces > 1 && step.plan.micro_batches() % step.plan.pipeline != 0)) {
         continue;
       }
       StepScorer::Answer answer = scorer.predict(step, node, prose);
-      const bool is_able = answer.step && answer.step->fits;
-      if (!best || (is_able && (!best->step || !best->step->fits || answer.step->time < best->step->time))) {
+      const bool fits = answer.step && answer.step->fits;
+      if (!best || (fits && (!best->step || !best->step->fits || answer.step->time < best->step->time))) {
         best = std::move(answer);
       }
     }
@@ -208,11 +209,11 @@ void score_gpt_steps(const Table& table, Context& context, Tally& tally) {
     count_layouts(by_work, *tally.result().steps);
   }
   tally.result().remarks.push_back(fmt::format(
-      "One constant is fitted, the time that the host takes to issue a kernel: {:.1f} us, on one group of rows in {} "
-      "(shape and "
-      "parallelism), by a hash of its key. The times of this table are sums over layers and micro-batches to within a "
-      "few thousandths and carry no noise, so no host runs ahead of its GPU in it. The vocabulary of {} is not aligned "
-      "on one tensor rank: these GEMMs take (16 / alignment in bytes)^{} times as long, a prior.",
+      "One constant is fitted: the time that the host takes to issue a kernel, {:.1f} us. Its rows are one group in {} "
+      "(rows with equal shape and parallelism), selected by a hash of the group's key. The times of this table are "
+      "sums over layers and micro-batches to within a few thousandths and contain no noise, so no host runs ahead of "
+      "its GPU. The vocabulary of {} is not aligned on one tensor rank: its GEMMs take (16 / alignment in bytes)^{} "
+      "times as long, a prior.",
       to_microseconds(columns.framework.issue.value), one_group_in, vtrain_vocab,
       columns.framework.misaligned_power.value));
 }
@@ -294,9 +295,8 @@ void score_weak_scaling(const Table& table, Context& context, Tally& tally) {
                seconds_at(flops, tflops, step.plan), true, "step");
   }
   tally.result().remarks.push_back(remark_on(framework) +
-                                   "What the table does not say is as its authors would have chosen it: the fastest "
-                                   "micro-batch and number of pieces "
-                                   "a stage that fit the memory. " +
+                                   "Settings that the table omits are chosen as its authors probably chose them: the "
+                                   "fastest micro-batch size and number of pieces per stage that fit in memory. " +
                                    remark_on_spread());
 }
 
@@ -328,7 +328,7 @@ void score_llama_steps(const Table& table, Context& context, Tally& tally) {
       continue;
     }
     if (model == nullptr) {
-      tally.skip("no model file is called so");
+      tally.skip("no model file has this name");
       continue;
     }
     step.model = *model;
@@ -346,10 +346,10 @@ void score_llama_steps(const Table& table, Context& context, Tally& tally) {
   tally.result().mfu_distance = std::max(worst_rate, worst_percent);
   tally.result().remarks.push_back(
       fmt::format(
-          "At most {:.1f} points of MFU off the published TFLOP/s, {:.1f} off the MFU beside them, which is rounded to "
-          "whole percents; scores counted causally. Tensor parallelism as `serial`: the paper names no overlap of it. "
-          "Replicas are what the numbers of GPUs leave. Gradients are added up in 32 bits by kernels of their own, as "
-          "PyTorch's FSDP does. ",
+          "MFU is at most {:.1f} points off the published TFLOP/s and {:.1f} points off the published MFU, which is "
+          "rounded to whole percents; attention scores are counted causally. Tensor parallelism is `serial`, because "
+          "the paper names no overlap. The number of replicas follows from the number of GPUs. Separate kernels add up "
+          "gradients in 32 bits, as in PyTorch's FSDP. ",
           100.0 * worst_rate, 100.0 * worst_percent) +
       remark_on_spread());
 }
@@ -418,9 +418,9 @@ class Recipes {
     if (recipe.node.machine == nullptr) {
       recipe.why_not = recipe.node.why_not;
     } else if (model == nullptr) {
-      recipe.why_not = fmt::format("no model file is called as {}", name);
+      recipe.why_not = fmt::format("no model file is known as {}", name);
     } else if (!is_bf16(row) && !is_fp8(row)) {
-      recipe.why_not = "numbers in blocks with a scale each (MXFP8, NVFP4), which hardware files do not have";
+      recipe.why_not = "block-scaled formats (MXFP8, NVFP4), which hardware files do not describe";
     } else {
       recipe.step.model = *model;
     }
@@ -487,11 +487,11 @@ void score_recipes(const Table& table, Context& context, Tally& tally) {
         tally, row, scorer.predict(recipe.step, recipe.node, table.comment("hardware")), seconds, true,
         fmt::format("{}, {}", recipe.step.model.experts ? "experts" : "dense", recipes.is_bf16(row) ? "bf16" : "fp8"));
   }
-  tally.result().remarks.push_back(
-      remark_on(recipes.framework()) +
-      "Products are in fp8, activations and what tensor ranks exchange in 16 bits, conversions where their fit has "
-      "them. Nothing is computed again. " +
-      remark_on_spread());
+  tally.result().remarks.push_back(remark_on(recipes.framework()) +
+                                   "GEMMs are in fp8; activations and the messages of tensor ranks have 16 bits; "
+                                   "conversions are priced where the fit "
+                                   "of the GEMMs includes them. Nothing is recomputed. " +
+                                   remark_on_spread());
 }
 
 /// Scores Korthikanti et al. 2022, table 4: the forward and backward pass of one layer.
@@ -503,24 +503,24 @@ void score_layer_passes(const Table& table, Context& context, Tally& tally) {
   for (std::size_t i = 0; i < table.rows(); ++i) {
     Row row(table, i);
     const std::string_view experiment = row.text(table.column("experiment"));
-    const auto says = [&](std::string_view word) { return experiment.find(word) != std::string_view::npos; };
+    const auto mentions = [&](std::string_view word) { return experiment.find(word) != std::string_view::npos; };
     StepCase step;
     const std::int64_t seq = row.count(table.column("seq"));
     step.model =
         gpt({.layers = 48, .hidden = row.count(table.column("hidden")), .heads = 64, .vocab = 51200, .seq = seq});
     step.plan = {.tensor = row.count(table.column("tp"), max_gpus),
-                 .sequence_parallel = says("sequence"),
+                 .sequence_parallel = mentions("sequence"),
                  .global_batch = row.count(table.column("micro_batch")),
                  .micro_batch = row.count(table.column("micro_batch")),
                  .seq = seq,
                  .fused_attention = false,
                  .dropout = true,
                  .dtype = DType::fp16};
-    step.plan.recompute = says("full recompute") ? Recompute::full
-                          : says("selective")    ? Recompute::selective
-                                                 : Recompute::none;
-    const double forward_us = row.amount(forward);
-    const double back = row.amount(backward);
+    step.plan.recompute = mentions("full recompute") ? Recompute::full
+                          : mentions("selective")    ? Recompute::selective
+                                                     : Recompute::none;
+    const double forward_ms = row.amount(forward);
+    const double backward_ms = row.amount(backward);
     if (!tally.takes(row, true)) {
       continue;
     }
@@ -534,9 +534,9 @@ void score_layer_passes(const Table& table, Context& context, Tally& tally) {
     constexpr std::array<std::string_view, 3> parts{"forward", "backward", "both"};
     const std::span<const std::string_view> names(parts);
     tally.score(row, *answer.machine, true,
-                {{1e3 * forward_us, a, names.subspan(0, 1)},
-                 {1e3 * back, b, names.subspan(1, 1)},
-                 {1e3 * (forward_us + back), a + b, names.subspan(2, 1)}});
+                {{1e3 * forward_ms, a, names.subspan(0, 1)},
+                 {1e3 * backward_ms, b, names.subspan(1, 1)},
+                 {1e3 * (forward_ms + backward_ms), a + b, names.subspan(2, 1)}});
   }
   tally.result().remarks.emplace_back("The layers of the 22B model: 64 heads, unfused attention with dropout.");
 }

@@ -73,8 +73,9 @@ void Table::read_line(std::string_view line, std::int64_t number) {
   for (bool more = true; more;) {
     into.push_back(next_cell(line, more));
     if (into.size() > (is_header ? max_columns : max_cells)) {
-      throw ConfigError(is_header ? fmt::format("the header has more than {} columns; give a table", max_columns)
-                                  : fmt::format("the table has more than {} cells; split it into several", max_cells));
+      throw ConfigError(is_header
+                            ? fmt::format("the header has more than {} columns; use a CSV file with fewer", max_columns)
+                            : fmt::format("the table has more than {} cells; split it into several", max_cells));
     }
   }
   if (is_header) {
@@ -100,11 +101,11 @@ std::string_view Table::comment(std::string_view key) const {
 }
 
 bool Table::comments_say(std::string_view word) const {
-  const auto same = [](char a, char b) {
+  const auto equal_ignoring_case = [](char a, char b) {
     return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
   };
   return std::any_of(comments_.begin(), comments_.end(), [&](std::string_view comment) {
-    return std::search(comment.begin(), comment.end(), word.begin(), word.end(), same) != comment.end();
+    return std::search(comment.begin(), comment.end(), word.begin(), word.end(), equal_ignoring_case) != comment.end();
   });
 }
 

@@ -42,7 +42,7 @@ bool Tally::takes(const Row& row, bool held_out) {
     return false;
   }
   if (held_out_only_ && !held_out) {
-    skip("a fit may have seen it, and only rows held out are asked for");
+    skip("a fit may have used it, and only held-out rows are scored");
     return false;
   }
   return true;

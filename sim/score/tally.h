@@ -56,7 +56,7 @@ class Tally {
 
   /// Records a time that no fit has seen, for comparison with its interval.
   void check_interval(const Machine& machine, std::string_view kind, bool fitted, const CheckedTime& time);
-  /// Records a row of a table that a fit read. `key` is the place in the machine's file of the residual of `fit`.
+  /// Records a row of a table that a fit read. `key` locates the residual of `fit` in the machine's file.
   void calibrate(const Machine& machine, std::string_view key, const FitScope& fit, const FitRow& row);
   /// Records two ways to do the same work, from rows that no fit has seen.
   void judge(const Machine& machine, std::string_view ways, const JudgedPair& pair);

@@ -19,27 +19,28 @@ namespace commfuse::score {
 
 namespace {
 
-constexpr std::string_view fleet = "the source does not say over how many GPUs, nor how it counts the variation";
-constexpr std::string_view reliability = "how often parts fail, which the time of a run does not contain";
+constexpr std::string_view fleet = "the source does not state the number of GPUs or how it measures the variation";
+constexpr std::string_view reliability = "failure rates of parts, which the time of a run does not include";
 constexpr std::string_view jobs = "a share of a fleet's jobs or machines, not of one run's times";
 
 /// Rows that no run predicts, by the beginning of their `what`.
-struct NotOurs {
+struct UnpredictedRows {
   std::string_view begins;
   std::string_view why;
 };
-constexpr std::array not_ours{
-    NotOurs{"fleet GPU variation", fleet},
-    NotOurs{"worst outlier against median", fleet},
-    NotOurs{"unexpected interruptions", reliability},
-    NotOurs{"of which ", reliability},
-    NotOurs{"NIC-ToR link failures", reliability},
-    NotOurs{"explicit / implicit failures", reliability},
-    NotOurs{"InfiniBand port-down", reliability},
-    NotOurs{"diurnal throughput swing", "it follows the weather of the site, which no setting of a run describes"},
-    NotOurs{"MegaScale 175B", "a whole run without its layout"},
-    NotOurs{"cross-framework repeatability", "it compares libraries, and a run has one"},
-    NotOurs{"apparent speed-up that was only cloud-instance variation", jobs}};
+constexpr std::array unpredicted_rows{
+    UnpredictedRows{"fleet GPU variation", fleet},
+    UnpredictedRows{"worst outlier against median", fleet},
+    UnpredictedRows{"unexpected interruptions", reliability},
+    UnpredictedRows{"of which ", reliability},
+    UnpredictedRows{"NIC-ToR link failures", reliability},
+    UnpredictedRows{"explicit / implicit failures", reliability},
+    UnpredictedRows{"InfiniBand port-down", reliability},
+    UnpredictedRows{"diurnal throughput swing",
+                    "it follows the weather of the site, which no setting of a run describes"},
+    UnpredictedRows{"MegaScale 175B", "a whole run without its layout"},
+    UnpredictedRows{"cross-framework repeatability", "it compares libraries, and a run has one"},
+    UnpredictedRows{"apparent speed-up that was only cloud-instance variation", jobs}};
 
 /// The machine of a row, and the tables of its jitter.
 struct Setting {
@@ -52,7 +53,8 @@ struct Setting {
 /// Returns the predicted factor for the figure of this name; nothing if the row does not state enough.
 using Predicted = std::function<std::optional<double>(const Setting& setting, std::string_view figure)>;
 
-struct Ours {
+/// Rows that a run predicts, by the beginnings of their `what` and `where`.
+struct PredictedRows {
   std::string_view begins;
   std::string_view where_begins;  ///< Empty for any text.
   Predicted predicted;
@@ -115,8 +117,8 @@ std::optional<double> sends_repeated(const Setting& setting, std::string_view fi
   return value_at(std::move(factors), *share);
 }
 
-const std::vector<Ours>& ours() {
-  static const std::vector<Ours> list{
+const std::vector<PredictedRows>& predicted_rows() {
+  static const std::vector<PredictedRows> list{
       {"per-node GPU spread", "", spread_of_node},
       {"GEMM repeat coefficient of variation", "", gemm_variation},
       {"NCCL run-to-run |log ratio| below 64 KiB", "H100", nccl_repeated(std::int64_t{8} << 10)},
@@ -141,9 +143,9 @@ class Variability {
   }
 
   void score(Row& row, std::string_view what, std::string_view where, double value, std::string_view unit) {
-    const auto& list = ours();
-    const auto known = std::find_if(list.begin(), list.end(), [&](const Ours& ours) {
-      return what.starts_with(ours.begins) && where.starts_with(ours.where_begins);
+    const auto& list = predicted_rows();
+    const auto known = std::find_if(list.begin(), list.end(), [&](const PredictedRows& kind) {
+      return what.starts_with(kind.begins) && where.starts_with(kind.where_begins);
     });
     if (known == list.end()) {
       tally_.skip(why_not(what));
@@ -163,7 +165,7 @@ class Variability {
   }
 
  private:
-  void observe(const Row& row, const Ours& known, const Machine& machine, const std::vector<Figure>& figures) {
+  void observe(const Row& row, const PredictedRows& known, const Machine& machine, const std::vector<Figure>& figures) {
     const std::string_view what = known.begins;
     const FoundMachine cluster = context_.machines.over_nodes(machine, 2, "");
     const Setting setting{machine, cluster.machine, jitter_, on_one_gpu_};
@@ -174,20 +176,20 @@ class Variability {
                             machine.name, figure.factor, *factor});
       } else {
         tally_.result().remarks.push_back(
-            fmt::format("{}, {}: the row does not say over how many runs, so it is not scored.", what, figure.name));
+            fmt::format("{}, {}: the row does not state the number of runs, so it is not scored.", what, figure.name));
       }
     }
     if (observed.empty()) {
-      tally_.skip("the row does not say over how many runs");
+      tally_.skip("the row does not state the number of runs");
     } else {
       tally_.observe(row, machine, observed);
     }
   }
 
   static std::string_view why_not(std::string_view what) {
-    const auto* known = std::find_if(not_ours.begin(), not_ours.end(),
-                                     [&](const NotOurs& kind) { return what.starts_with(kind.begins); });
-    return known == not_ours.end() ? "no run gives such a figure" : known->why;
+    const auto* known = std::find_if(unpredicted_rows.begin(), unpredicted_rows.end(),
+                                     [&](const UnpredictedRows& kind) { return what.starts_with(kind.begins); });
+    return known == unpredicted_rows.end() ? "no run predicts such a figure" : known->why;
   }
 
   Context& context_;

@@ -10,18 +10,18 @@ namespace commfuse {
 
 namespace {
 
-/// Returns when a layer that starts at `start` ends, while an exchange is busy until `busy`: the layer runs at
-/// alone / beside times its speed until then.
+/// Returns when a layer that starts at `start` ends if an exchange runs until `busy`: until then, the layer runs at
+/// alone / overlapped times its speed.
 Duration end_of(const PassTime& layer, Duration start, Duration busy) {
   const Duration shared = std::max(Duration::zero(), busy - start);
-  if (layer.beside <= shared) {
-    return counted(start + layer.beside);
+  if (layer.overlapped <= shared) {
+    return counted(start + layer.overlapped);
   }
-  const double share = layer.beside > Duration::zero() ? to_seconds(shared) / to_seconds(layer.beside) : 0.0;
+  const double share = layer.overlapped > Duration::zero() ? to_seconds(shared) / to_seconds(layer.overlapped) : 0.0;
   return counted(start + shared + layer.alone - stream_time(share * to_seconds(layer.alone)));
 }
 
-Duration alone(std::span<const PassTime> layers) {
+Duration total_alone(std::span<const PassTime> layers) {
   Duration total{};
   for (const PassTime& layer : layers) {
     total = counted(total + layer.alone);
@@ -42,28 +42,28 @@ Duration longer_by_reductions(std::span<const PassTime> layers, Duration bucket)
     now = end_of(layer, now, busy);
     busy = counted(std::max(busy, now) + bucket);
   }
-  return now - alone(layers);
+  return now - total_alone(layers);
 }
 
 Duration longer_by_gathers(std::span<const PassTime> layers, Duration gather) {
   Duration now{};
   Duration arrived{};  // when the weights of the layer arrive
-  const Duration all_there =
+  const Duration last_arrival =
       stream_time(std::max<double>(0.0, static_cast<double>(layers.size()) - 1.0) * to_seconds(gather));
   for (const PassTime& layer : layers) {
-    now = end_of(layer, std::max(now, arrived), all_there);
+    now = end_of(layer, std::max(now, arrived), last_arrival);
     arrived = counted(arrived + gather);
   }
-  return now - alone(layers);
+  return now - total_alone(layers);
 }
 
 Duration slowed_by(std::span<const PassTime> layers, Duration gather) {
-  const Duration all_there = stream_time(static_cast<double>(layers.size()) * to_seconds(gather));
+  const Duration last_arrival = stream_time(static_cast<double>(layers.size()) * to_seconds(gather));
   Duration now{};
   for (const PassTime& layer : layers) {
-    now = end_of(layer, now, all_there);
+    now = end_of(layer, now, last_arrival);
   }
-  return now - alone(layers);
+  return now - total_alone(layers);
 }
 
 }  // namespace commfuse

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The layers of one pass beside the exchanges of replicas: weights are gathered before their layer and gradients
-// scattered after it, on a separate stream. The exchange holds SMs, so kernels beside it take longer; the exchange
-// itself is no slower.
+// The layers of one pass, overlapped with the exchanges of replicas: on a separate stream, weights are gathered before
+// their layer and gradients are scattered after it. An exchange holds SMs, so kernels that overlap it take longer; the
+// exchange itself is not slowed down.
 #pragma once
 
 #include <span>
@@ -10,13 +10,14 @@
 
 namespace commfuse {
 
-/// Device time of one layer's pass: alone, and with an exchange beside it all the time.
+/// Device time of one layer's pass: alone, and with an exchange that overlaps all of it.
 struct PassTime {
   Duration alone{};
-  Duration beside{};  ///< At least `alone`.
+  Duration overlapped{};  ///< At least `alone`.
 };
 
-/// Returns the time until both a layer and the exchange beside it are over; the exchange runs beside no other layer.
+/// Returns the time until both a layer and the exchange that overlaps it are over. The exchange overlaps only this
+/// layer.
 Duration with_exchange(const PassTime& layer, Duration exchange);
 
 /// Returns how much later the last layer of a backward pass ends than with all layers alone. The layers are in the
@@ -29,8 +30,8 @@ Duration longer_by_reductions(std::span<const PassTime> layers, Duration bucket)
 /// and each layer waits for its own weights.
 Duration longer_by_gathers(std::span<const PassTime> layers, Duration gather);
 
-/// Returns the same as longer_by_gathers, but with weights that arrive before any layer waits for them, because earlier
-/// layers took long enough.
+/// Returns the same delay as longer_by_gathers, but for weights that arrive before any layer waits for them because
+/// earlier layers took long enough.
 Duration slowed_by(std::span<const PassTime> layers, Duration gather);
 
 }  // namespace commfuse

@@ -15,7 +15,7 @@ namespace {
 
 /// Returns the mean number of the `experts` that at least one token uses, where each of `tokens` tokens uses `active`
 /// of `in_total` experts: a token skips an expert with probability 1 - active / in_total.
-double touched(double experts, double active, double in_total, double tokens) {
+double experts_used(double experts, double active, double in_total, double tokens) {
   return experts * (1.0 - math::pow(1.0 - active / in_total, tokens));
 }
 
@@ -25,16 +25,17 @@ double touched(double experts, double active, double in_total, double tokens) {
 /// that at least one token uses.
 void LayerCost::grouped(Stream& stream, std::int64_t n, std::int64_t k, Direction direction) const {
   const Experts& experts = *model_.experts;
-  const std::int64_t met = tokens_ * experts.active;
+  const std::int64_t routed_tokens = tokens_ * experts.active;
   const std::int64_t own_experts = experts.count / plan_.expert;
-  const double read_experts = touched(static_cast<double>(own_experts), static_cast<double>(experts.active),
-                                      static_cast<double>(experts.count), static_cast<double>(tokens_ * plan_.expert));
+  const double read_experts =
+      experts_used(static_cast<double>(own_experts), static_cast<double>(experts.active),
+                   static_cast<double>(experts.count), static_cast<double>(tokens_ * plan_.expert));
   const double bits = weight_bits_ > 0.0 ? weight_bits_ : 8.0 * static_cast<double>(width);
   const Bytes weights{std::llround(read_experts * static_cast<double>(n * k) * bits / 8.0)};
   const Duration read = memory_bound_time(machine_.accelerator, weights, sms_);
-  kernel(stream, std::max(read, product_time(met, n, k, false)));
+  kernel(stream, std::max(read, gemm_time(routed_tokens, n, k, false)));
   if (direction == Direction::backward) {
-    weight_kernel(stream, std::max(read, product_time(k, n, met, true)));
+    weight_kernel(stream, std::max(read, gemm_time(k, n, routed_tokens, true)));
   }
 }
 
@@ -42,20 +43,21 @@ std::int64_t LayerCost::routed_width() const {
   return model_.experts->latent > 0 ? model_.experts->latent : model_.hidden;
 }
 
-/// Forward and backward passes have the same exchanges: one pass gathers what the other scatters. Each tensor rank has
-/// a part of every expert, and all tokens of the tensor ranks go through it: under sequence parallelism they are
-/// gathered and their outputs scattered, as tokens, or after a dispatch as many times as a token has experts
-/// (Megatron-LM, transformer/moe/token_dispatcher.py, by gathering and by all-to-all); without it, outputs are summed
-/// once, together with the outputs of the shared experts. Tokens are assumed to be spread evenly over the experts.
+/// Forward and backward passes have the same exchanges: one pass gathers what the other scatters. Each tensor rank
+/// holds a part of every expert, and this part processes all tokens of the tensor ranks. Under sequence parallelism,
+/// tokens are gathered before the experts and their outputs are scattered afterwards: once per token or, after a
+/// dispatch, once per expert of each token (Megatron-LM, transformer/moe/token_dispatcher.py, by gathering and by
+/// all-to-all). Without sequence parallelism, outputs are summed once, together with the outputs of the shared experts.
+/// Tokens are assumed to be spread evenly over the experts.
 void LayerCost::routed_experts(Stream& stream, Direction direction) {
   const Experts& experts = *model_.experts;
   const bool dispatches = plan_.expert > 1;
-  const std::int64_t met = tokens_ * experts.active;
-  const std::int64_t permuted = dispatches ? own_tokens_ * experts.active : met;
+  const std::int64_t routed_tokens = tokens_ * experts.active;
+  const std::int64_t permuted = dispatches ? own_tokens_ * experts.active : routed_tokens;
   const std::int64_t ups = model_.gated_mlp ? 2 : 1;
   const std::int64_t ffn = experts.ffn / plan_.tensor;
   const std::int64_t routed = routed_width();
-  const Bytes gathered{width * (dispatches ? met : tokens_) * routed};
+  const Bytes gathered{width * (dispatches ? routed_tokens : tokens_) * routed};
   const auto exchange = [&] {
     if (dispatches) {
       collective(
@@ -69,7 +71,7 @@ void LayerCost::routed_experts(Stream& stream, Direction direction) {
   }
   moved(stream, 2 * own_tokens_ * experts.count);
   if (experts.latent > 0) {
-    latent_product(stream, routed, model_.hidden, direction);
+    latent_gemm(stream, routed, model_.hidden, direction);
   }
   moved(stream, 2 * permuted * routed);
   exchange();
@@ -77,7 +79,7 @@ void LayerCost::routed_experts(Stream& stream, Direction direction) {
     collective(stream, tensor_group().all_gather(gathered));
   }
   grouped(stream, ups * ffn, routed, direction);
-  moved(stream, (ups + 1 + (direction == Direction::backward ? ups : 0)) * met * ffn);
+  moved(stream, (ups + 1 + (direction == Direction::backward ? ups : 0)) * routed_tokens * ffn);
   grouped(stream, routed, ffn, direction);
   if (shares_tokens()) {
     collective(stream, tensor_group().reduce_scatter(gathered));
@@ -85,25 +87,25 @@ void LayerCost::routed_experts(Stream& stream, Direction direction) {
   exchange();
   moved(stream, (experts.active + 1) * (dispatches ? own_tokens_ : tokens_) * routed);
   if (experts.latent > 0) {
-    latent_product(stream, model_.hidden, routed, direction);
+    latent_gemm(stream, model_.hidden, routed, direction);
   }
 }
 
 /// Adds the router, whose weights are never stored in a narrow format.
 void LayerCost::router(Stream& stream) {
   const double bits = std::exchange(weight_bits_, 0.0);
-  const DType products = std::exchange(products_, point_.serves && model_.weights ? wide() : plan_.dtype);
-  product(stream, own_tokens_, model_.experts->count, model_.hidden);
+  const DType dtype = std::exchange(gemm_dtype_, point_.serves && model_.weights ? wide() : plan_.dtype);
+  gemm(stream, own_tokens_, model_.experts->count, model_.hidden);
   weight_bits_ = bits;
-  products_ = products;
+  gemm_dtype_ = dtype;
 }
 
 /// Every tensor rank narrows its own tokens, or widens them again.
-void LayerCost::latent_product(Stream& stream, std::int64_t n, std::int64_t k, Direction direction) const {
+void LayerCost::latent_gemm(Stream& stream, std::int64_t n, std::int64_t k, Direction direction) const {
   if (direction == Direction::forward) {
-    product(stream, own_tokens_, n, k);
+    gemm(stream, own_tokens_, n, k);
   } else {
-    product_backward(stream, own_tokens_, n, k);
+    gemm_backward(stream, own_tokens_, n, k);
   }
 }
 
@@ -119,11 +121,11 @@ void LayerCost::shared_experts(Stream& stream, Direction direction) {
   const std::int64_t ups = model_.gated_mlp ? 2 : 1;
   const std::int64_t ffn = shared_experts_->ffn / plan_.tensor;
   if (direction == Direction::forward) {
-    product(stream, tokens_, ups * ffn, model_.hidden);
-    product(stream, tokens_, model_.hidden, ffn);
+    gemm(stream, tokens_, ups * ffn, model_.hidden);
+    gemm(stream, tokens_, model_.hidden, ffn);
   } else {
-    product_backward(stream, tokens_, model_.hidden, ffn);
-    product_backward(stream, tokens_, ups * ffn, model_.hidden);
+    gemm_backward(stream, tokens_, model_.hidden, ffn);
+    gemm_backward(stream, tokens_, ups * ffn, model_.hidden);
   }
 }
 

@@ -25,13 +25,13 @@ PeerParameters limited(PeerParameters peer, BytesPerSecond rate) {
   return peer;
 }
 
-/// Returns the share of the nearest pair's rate that each pair of GPUs at distance `apart` in a node gets when all
+/// Returns the share of the nearest pair's rate that each pair of GPUs at this distance in a node gets when all
 /// pairs are active.
-double shared_inside(const Machine& machine, std::int64_t apart) {
+double shared_inside(const Machine& machine, std::int64_t distance) {
   if (machine.strided_rates == nullptr) {
     return 1.0;
   }
-  const auto stride = static_cast<int>(std::min<std::int64_t>(apart, machine.gpus_per_node / 2));
+  const auto stride = static_cast<int>(std::min<std::int64_t>(distance, machine.gpus_per_node / 2));
   return std::min(1.0, machine.strided_rates->of_whole({.stride = stride, .ranks = 2}) /
                            machine.strided_rates->of_whole({.stride = 1, .ranks = 2}));
 }
@@ -49,7 +49,7 @@ double slowest_of(std::int64_t gpus, double sigma) {
 }
 
 double slowest_of(std::int64_t gpus, double sigma, Probability probability) {
-  check(gpus >= 1 && probability.value > 0.0 && probability.value < 1.0, "a percentile lies between none and all");
+  check(gpus >= 1 && probability.value > 0.0 && probability.value < 1.0, "a probability lies between 0 and 1");
   const double above = -math::expm1(math::log(probability.value) / static_cast<double>(gpus));
   if (sigma <= 0.0) {
     return 1.0;
@@ -58,18 +58,18 @@ double slowest_of(std::int64_t gpus, double sigma, Probability probability) {
 }
 
 Duration send_time(const Machine& machine, const StageSend& send, std::int64_t stage) {
-  const std::int64_t of_a_node = machine.gpus_per_node;
-  const std::int64_t from = stage * send.gpus_of_a_stage;
-  const std::int64_t to = (stage + 1) % send.stages * send.gpus_of_a_stage;
+  const std::int64_t gpus_per_node = machine.gpus_per_node;
+  const std::int64_t from = stage * send.gpus_per_stage;
+  const std::int64_t to = (stage + 1) % send.stages * send.gpus_per_stage;
   const double inside = shared_inside(machine, std::abs(to - from));
   Duration slowest{};
   int crossing = 0;  // pairs so far that leave the node of `gpu`
   // Pairs a whole node further on are identical.
-  for (std::int64_t i = 0; i < std::min(send.gpus_of_a_stage, of_a_node); ++i) {
+  for (std::int64_t i = 0; i < std::min(send.gpus_per_stage, gpus_per_node); ++i) {
     const std::int64_t gpu = from + i;
     const std::int64_t other = to + i;
-    crossing = gpu % of_a_node == 0 ? 0 : crossing;
-    if (gpu / of_a_node != other / of_a_node) {
+    crossing = gpu % gpus_per_node == 0 ? 0 : crossing;
+    if (gpu / gpus_per_node != other / gpus_per_node) {
       slowest = std::max(slowest, across_nodes(machine, ++crossing, send.bytes));
     } else {
       const PeerParameters& peer = peer_between(machine, static_cast<int>(gpu), static_cast<int>(other));

@@ -12,7 +12,7 @@ namespace commfuse {
 
 /// Returns the mean slowdown of the slowest of this many GPUs against the median, where the speeds of GPUs are
 /// lognormal: exp(sigma x q), with q the standard normal quantile at (n - 0.375) / (n + 0.25) (Blom 1958). All GPUs
-/// wait for it in every step. 1 for one GPU or sigma 0. The same holds for the members of a collective.
+/// wait for the slowest GPU in every step. 1 for one GPU or sigma 0. The same holds for the members of a collective.
 double slowest_of(std::int64_t gpus, double sigma);
 
 /// A probability between 0 and 1.
@@ -26,11 +26,11 @@ struct Probability {
 double slowest_of(std::int64_t gpus, double sigma, Probability probability);
 
 /// A send between neighbouring stages, in either direction; the first stage follows the last. Stages are
-/// `gpus_of_a_stage` consecutive GPUs, each of which sends `bytes` to its counterpart, all at once; the slowest pair
+/// `gpus_per_stage` consecutive GPUs, each of which sends `bytes` to its counterpart simultaneously; the slowest pair
 /// determines the time. Pairs across nodes share the NICs of their nodes, pairs within a node its wires.
 struct StageSend {
   std::int64_t stages = 1;
-  std::int64_t gpus_of_a_stage = 1;
+  std::int64_t gpus_per_stage = 1;
   Bytes bytes;
 };
 Duration send_time(const Machine& machine, const StageSend& send, std::int64_t stage);

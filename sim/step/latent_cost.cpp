@@ -25,20 +25,20 @@ void LayerCost::latent_forward(Stream& stream) const {
   const std::int64_t heads = model_.heads / plan_.tensor;
   const std::int64_t narrow = latent.query_rank + latent.key_value_rank + latent.position_dim;
   const bool narrows_queries = latent.query_rank > 0;
-  const std::int64_t whole = narrows_queries ? 0 : model_.hidden;  // gathered too, because queries come from it
+  const std::int64_t whole = narrows_queries ? 0 : model_.hidden;  // also gathered if queries are computed from it
   if (narrows_queries) {
-    product(stream, own_tokens_, latent.query_rank, model_.hidden);
+    gemm(stream, own_tokens_, latent.query_rank, model_.hidden);
   }
-  product(stream, own_tokens_, latent.key_value_rank + latent.position_dim, model_.hidden);
+  gemm(stream, own_tokens_, latent.key_value_rank + latent.position_dim, model_.hidden);
   moved(stream, 2 * own_tokens_ * (latent.query_rank + latent.key_value_rank));
   if (shares_tokens()) {
     collective(stream, tensor_group().all_gather(Bytes{width * tokens_ * (narrow + whole)}));
   }
-  product(stream, tokens_, heads * (model_.head_dim + latent.position_dim),
-          narrows_queries ? latent.query_rank : model_.hidden);
+  gemm(stream, tokens_, heads * (model_.head_dim + latent.position_dim),
+       narrows_queries ? latent.query_rank : model_.hidden);
   const bool narrow_cache = point_.cached > 0 && point_.options.latent_decode == LatentDecode::absorb;
   if (!narrow_cache) {
-    product(stream, tokens_, heads * (model_.head_dim + latent.value_dim), latent.key_value_rank);
+    gemm(stream, tokens_, heads * (model_.head_dim + latent.value_dim), latent.key_value_rank);
   }
   moved(stream, (narrow_cache ? 2 : 4) * tokens_ * heads * (model_.head_dim + latent.position_dim));
   indexer(stream, Direction::forward);
@@ -52,7 +52,7 @@ void LayerCost::indexer(Stream& stream, Direction direction) const {
     return;
   }
   const Indexer& indexer = *model_.latent->indexer;
-  const std::int64_t from = model_.latent->query_rank > 0 ? model_.latent->query_rank : model_.hidden;
+  const std::int64_t query_source = model_.latent->query_rank > 0 ? model_.latent->query_rank : model_.hidden;
   const bool decodes = point_.cached > 0;
   const double keys = decodes ? static_cast<double>(point_.cached + 1) : 0.5 * static_cast<double>(plan_.seq);
   const double pairs = static_cast<double>(tokens_) * keys;
@@ -60,18 +60,18 @@ void LayerCost::indexer(Stream& stream, Direction direction) const {
   const bool has_fp8 = accelerator.supports(DType::fp8);
   const double rate =
       accelerator.dense_peak(has_fp8 ? DType::fp8 : DType::bf16).value * accelerator.attention.loop_efficiency.value;
-  const double products = 2.0 * pairs * static_cast<double>(indexer.heads * indexer.head_dim);
+  const double flops = 2.0 * pairs * static_cast<double>(indexer.heads * indexer.head_dim);
   const double bytes = 8.0 * pairs + (decodes ? pairs * static_cast<double>(indexer.head_dim) : 0.0);
-  const Duration scores = std::max(op_time(products / rate, "an indexer"),
+  const Duration scores = std::max(op_time(flops / rate, "an indexer"),
                                    memory_bound_time(accelerator, Bytes{static_cast<std::int64_t>(bytes)}, sms_));
   if (direction == Direction::forward) {
-    product(stream, tokens_, indexer.heads * indexer.head_dim, from);
-    product(stream, tokens_, indexer.head_dim + indexer.heads, model_.hidden);
+    gemm(stream, tokens_, indexer.heads * indexer.head_dim, query_source);
+    gemm(stream, tokens_, indexer.head_dim + indexer.heads, model_.hidden);
     kernel(stream, scores);
   } else {
     kernel(stream, 2 * scores);
-    product_backward(stream, tokens_, indexer.heads * indexer.head_dim, from);
-    product_backward(stream, tokens_, indexer.head_dim + indexer.heads, model_.hidden);
+    gemm_backward(stream, tokens_, indexer.heads * indexer.head_dim, query_source);
+    gemm_backward(stream, tokens_, indexer.head_dim + indexer.heads, model_.hidden);
   }
 }
 
@@ -83,9 +83,9 @@ void LayerCost::latent_backward(Stream& stream) const {
   const bool narrows_queries = latent.query_rank > 0;
   indexer(stream, Direction::backward);
   moved(stream, 4 * tokens_ * heads * (model_.head_dim + latent.position_dim));
-  product_backward(stream, tokens_, heads * (model_.head_dim + latent.position_dim),
-                   narrows_queries ? latent.query_rank : model_.hidden);
-  product_backward(stream, tokens_, heads * (model_.head_dim + latent.value_dim), latent.key_value_rank);
+  gemm_backward(stream, tokens_, heads * (model_.head_dim + latent.position_dim),
+                narrows_queries ? latent.query_rank : model_.hidden);
+  gemm_backward(stream, tokens_, heads * (model_.head_dim + latent.value_dim), latent.key_value_rank);
   if (plan_.tensor > 1) {
     const Group group = tensor_group();
     const Bytes gradients{width * tokens_ * (narrow + (narrows_queries ? 0 : model_.hidden))};
@@ -93,13 +93,13 @@ void LayerCost::latent_backward(Stream& stream) const {
   }
   moved(stream, 4 * own_tokens_ * (latent.query_rank + latent.key_value_rank));
   if (narrows_queries) {
-    product_backward(stream, own_tokens_, latent.query_rank, model_.hidden);
+    gemm_backward(stream, own_tokens_, latent.query_rank, model_.hidden);
   }
-  product_backward(stream, own_tokens_, latent.key_value_rank + latent.position_dim, model_.hidden);
+  gemm_backward(stream, own_tokens_, latent.key_value_rank + latent.position_dim, model_.hidden);
 }
 
 /// With absorbed weights, a query is projected to the narrow keys and an output back to the values, head by head: the
-/// FLOPs and weights are the same as in one GEMM with all heads side by side. The cache is whole on every tensor rank.
+/// FLOPs and weights are the same as in one GEMM with all heads side by side. Every tensor rank holds the whole cache.
 void LayerCost::latent_decode(Stream& stream) const {
   const LatentAttention& latent = *model_.latent;
   const bool absorbs = point_.options.latent_decode == LatentDecode::absorb;
@@ -107,7 +107,7 @@ void LayerCost::latent_decode(Stream& stream) const {
   const std::int64_t keys = latent.position_dim + (absorbs ? latent.key_value_rank : model_.head_dim);
   const std::int64_t values = absorbs ? latent.key_value_rank : latent.value_dim;
   if (absorbs) {
-    product(stream, tokens_, heads * latent.key_value_rank, model_.head_dim);
+    gemm(stream, tokens_, heads * latent.key_value_rank, model_.head_dim);
   }
   attention(stream, latent_decode_time(machine_.accelerator, {.batch = plan_.micro_batch,
                                                               .seq = last_keys(model_, kind_, point_.cached + 1),
@@ -117,7 +117,7 @@ void LayerCost::latent_decode(Stream& stream) const {
                                                               .shared = absorbs,
                                                               .dtype = decode_attention_size(point_, kind_).dtype}));
   if (absorbs) {
-    product(stream, tokens_, heads * latent.value_dim, latent.key_value_rank);
+    gemm(stream, tokens_, heads * latent.value_dim, latent.key_value_rank);
   }
 }
 

@@ -57,7 +57,7 @@ LayerCost::LayerCost(const StepPoint& point, SiteTimes& sites, int held_sms)
       plan_(point.plan),
       sites_(sites),
       sms_(std::max(1, machine_.accelerator.sms - held_sms)),
-      products_(point.plan.dtype),
+      gemm_dtype_(point.plan.dtype),
       tokens_(plan_.tokens_per_pass()),
       own_tokens_(plan_.sequence_parallel ? tokens_ / plan_.tensor : tokens_) {
   if (model_.state_space) {
@@ -88,7 +88,7 @@ void LayerCost::collective(Stream& stream, Duration time) const {
   stream.add({.issue = point_.framework.issue.value, .time = time});
 }
 
-void LayerCost::beside(Stream& stream, const Overlap& times) const {
+void LayerCost::add_overlap(Stream& stream, const Overlap& times) const {
   collective(stream, std::max(slowed(times.kernel + machine_.accelerator.stream_gap.value), times.communication));
 }
 
@@ -122,8 +122,8 @@ std::int64_t LayerCost::qkv_columns() const { return shape_->qkv_columns() / pla
 
 std::int64_t LayerCost::attended_columns() const { return model_.attended_columns() / plan_.tensor; }
 
-Duration LayerCost::product_time(std::int64_t m, std::int64_t n, std::int64_t k, bool into_gradient, int ctas) const {
-  GemmSize size{.m = m, .n = n, .k = k, .dtype = products_};
+Duration LayerCost::gemm_time(std::int64_t m, std::int64_t n, std::int64_t k, bool into_gradient, int ctas) const {
+  GemmSize size{.m = m, .n = n, .k = k, .dtype = gemm_dtype_};
   size.run = hot;
   size.weight_bits = weight_bits_;
   if (into_gradient && plan_.gradient_dtype == DType::fp32 && point_.framework.fuses_accumulation) {
@@ -140,16 +140,16 @@ Duration LayerCost::product_time(std::int64_t m, std::int64_t n, std::int64_t k,
              : times(math::pow(16.0 / static_cast<double>(alignment), point_.framework.misaligned_power.value), time);
 }
 
-void LayerCost::product(Stream& stream, std::int64_t m, std::int64_t n, std::int64_t k) const {
-  kernel(stream, product_time(m, n, k, false));
+void LayerCost::gemm(Stream& stream, std::int64_t m, std::int64_t n, std::int64_t k) const {
+  kernel(stream, gemm_time(m, n, k, false));
 }
 
-void LayerCost::product_backward(Stream& stream, std::int64_t m, std::int64_t n, std::int64_t k) const {
-  kernel(stream, product_time(m, k, n, false));
-  weight_kernel(stream, product_time(k, n, m, true));
+void LayerCost::gemm_backward(Stream& stream, std::int64_t m, std::int64_t n, std::int64_t k) const {
+  kernel(stream, gemm_time(m, k, n, false));
+  weight_kernel(stream, gemm_time(k, n, m, true));
 }
 
-/// Sums a layer's outputs or gradients over the tensor ranks, where they do not share the tokens.
+/// Sums a layer's outputs or gradients over the tensor ranks, where these do not share tokens.
 void LayerCost::reduce(Stream& stream) const {
   if (plan_.tensor > 1 && !plan_.sequence_parallel) {
     collective(stream, tensor_group().all_reduce(Bytes{width * tokens_ * model_.hidden}));
@@ -211,14 +211,14 @@ Bytes decode_cache(const StepPoint& point, const LayerKind& kind) {
   const TrainingPlan& plan = point.plan;
   AttentionSize size = decode_attention_size(point, kind);
   size.seq = kept_keys(kind, point.cached + 1);
-  const std::int64_t a_value = bytes_of(size.dtype);
+  const std::int64_t bytes_per_value = bytes_of(size.dtype);
   Bytes cache;
   if (kind.attention && model.latent) {
     const LatentAttention& latent = *model.latent;
     const std::int64_t wide = size.heads * (model.head_dim + latent.position_dim + latent.value_dim);
     const std::int64_t narrow = latent.key_value_rank + latent.position_dim;
     const std::int64_t columns = point.options.latent_decode == LatentDecode::absorb ? narrow : wide;
-    cache += Bytes{size.batch * size.seq * columns * a_value};
+    cache += Bytes{size.batch * size.seq * columns * bytes_per_value};
     if (latent.indexer) {  // the indexer's keys, in 8 bits
       cache += Bytes{size.batch * size.seq * latent.indexer->head_dim};
     }
@@ -228,8 +228,8 @@ Bytes decode_cache(const StepPoint& point, const LayerKind& kind) {
   if (kind.state_space) {
     const StateSpace& space = *model.state_space;
     const std::int64_t state = space.inner * space.state * space.state_bits / 8;
-    const std::int64_t looked_back_on = 2 * (space.convolution - 1) * space.convolved();
-    cache += Bytes{plan.micro_batch * (state + looked_back_on) / plan.tensor};
+    const std::int64_t convolution_inputs = 2 * (space.convolution - 1) * space.convolved();
+    cache += Bytes{plan.micro_batch * (state + convolution_inputs) / plan.tensor};
   }
   return cache;
 }
@@ -303,21 +303,21 @@ void LayerCost::unfused_core(Stream& stream, const AttentionSize& size, Directio
   const std::int64_t rows = size.batch * size.heads * size.seq;
   const auto scores = static_cast<double>(rows * size.seq);
   const bool forward = direction == Direction::forward;
-  const auto products = [&] {
-    product(stream, rows, size.seq, size.head_dim);
-    product(stream, rows, size.head_dim, size.seq);
+  const auto gemms = [&] {
+    gemm(stream, rows, size.seq, size.head_dim);
+    gemm(stream, rows, size.head_dim, size.seq);
   };
-  products();
+  gemms();
   softmax(stream, size, direction);
   if (plan_.dropout) {
     moved_bytes(stream, dropout_bytes * scores);
   }
   if (!forward) {
-    products();
+    gemms();
   }
 }
 
-bool LayerCost::plays_ulysses() const {
+bool LayerCost::simulates_ulysses() const {
   const std::vector<SiteKind> kinds = kinds_of(Scope::ulysses);
   return plan_.ulysses > 1 && plan_.tensor == 1 && plan_.context == 1 && plan_.fused_attention && !model_.latent &&
          !model_.gated_attention && model_.value_dim() == model_.head_dim &&
@@ -338,7 +338,7 @@ void LayerCost::ulysses_block(Stream& stream) {
 void LayerCost::attention_forward(Stream& stream) {
   const std::int64_t columns = qkv_columns();
   moved(stream, 2 * norm_elements());
-  const bool block = plays_ulysses();
+  const bool block = simulates_ulysses();
   if (block) {
     ulysses_block(stream);
   } else if (model_.latent) {
@@ -413,9 +413,9 @@ void LayerCost::mlp_backward(Stream& stream, MlpKind kind) {
 }
 
 void LayerCost::read_weights(double WeightFormat::*share) {
-  constexpr double half = 0.5;  // narrow share of the weights from which a part is computed in the narrow dtype
+  constexpr double half = 0.5;  // a part with a smaller narrow share of weights is computed in the wide dtype
   const bool is_wide = point_.serves && model_.weights && (*model_.weights).*share < half;
-  products_ = is_wide ? wide() : plan_.dtype;
+  gemm_dtype_ = is_wide ? wide() : plan_.dtype;
   weight_bits_ = point_.serves && model_.weights ? model_.weights->bits_of((*model_.weights).*share) : 0.0;
 }
 
@@ -443,7 +443,7 @@ Stream LayerCost::forward(const LayerKind& kind) {
     mlp_forward(stream, kind.mlp);
   }
   weight_bits_ = 0.0;
-  products_ = plan_.dtype;
+  gemm_dtype_ = plan_.dtype;
   return stream;
 }
 
@@ -471,8 +471,8 @@ void LayerCost::accumulation(Stream& stream, std::int64_t parameters) const {
   if (plan_.gradient_dtype != DType::fp32 || point_.framework.fuses_accumulation) {
     return;
   }
-  const std::int64_t a_parameter = bytes_of(DType::bf16) + 2 * bytes_of(DType::fp32);
-  weight_kernel(stream, memory_bound_time(machine_.accelerator, Bytes{parameters * a_parameter}, sms_));
+  const std::int64_t bytes_per_parameter = bytes_of(DType::bf16) + 2 * bytes_of(DType::fp32);
+  weight_kernel(stream, memory_bound_time(machine_.accelerator, Bytes{parameters * bytes_per_parameter}, sms_));
 }
 
 LayerCost::SplitPasses LayerCost::backward_split(const LayerKind& kind) {
@@ -521,7 +521,7 @@ Stream LayerCost::logits_forward() const {
   if (plan_.tensor > 1 && plan_.sequence_parallel) {
     collective(stream, tensor_group().all_gather(Bytes{width * tokens_ * model_.hidden}));
   }
-  product(stream, tokens_, columns, model_.hidden);
+  gemm(stream, tokens_, columns, model_.hidden);
   moved_bytes(stream, loss_forward * point_.framework.loss_bytes * static_cast<double>(tokens_ * columns));
   if (plan_.tensor > 1) {  // maximum, logit of the label, sum of exponentials, in fp32
     const Duration sum = tensor_group().all_reduce(Bytes{4 * tokens_});
@@ -536,7 +536,7 @@ Stream LayerCost::logits_backward() const {
   Stream stream;
   const std::int64_t columns = model_.vocab / plan_.tensor;
   moved_bytes(stream, (1.0 - loss_forward) * point_.framework.loss_bytes * static_cast<double>(tokens_ * columns));
-  product_backward(stream, tokens_, columns, model_.hidden);
+  gemm_backward(stream, tokens_, columns, model_.hidden);
   accumulation(stream, columns * model_.hidden);
   if (plan_.tensor > 1 && plan_.sequence_parallel) {
     collective(stream, tensor_group().reduce_scatter(Bytes{width * tokens_ * model_.hidden}));

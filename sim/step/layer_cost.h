@@ -34,15 +34,15 @@ struct StepPoint {
   /// in the forward pass, and in the backward pass as Framework::overlaps_backward states. In fp8 only the GEMMs are
   /// narrow; data on the wires has 16 bits.
   std::vector<const Strategy*> strategies;
-  /// Keys of every sequence in its cache. If positive, a pass is one token per sequence (decoding) and `plan.seq` is 1;
-  /// if 0, a pass takes whole sequences.
+  /// Number of cached keys per sequence. If positive, a pass processes one token per sequence (decoding) and `plan.seq`
+  /// is 1; if 0, a pass processes whole sequences.
   std::int64_t cached = 0;
   StepOptions options;
   /// Serving: weights have the checkpoint's formats (Transformer::weights).
   bool serves = false;
-  /// Factor on the time of every kernel: all wait for the slowest GPU. Wires and hosts are not slower.
+  /// Factor on the time of every kernel, because all GPUs wait for the slowest. Wires and hosts are not slower.
   double slowdown = 1.0;
-  /// Lognormal sigma of the speeds of GPUs (Jitter::rank); 0: all are equal.
+  /// Lognormal sigma of the speeds of GPUs (Jitter::rank); 0 if all GPUs are equal.
   double rank_sigma = 0.0;
   /// Lognormal sigma of a member's time in a collective (Jitter::communication), drawn for each collective. A
   /// collective takes the largest of its members' times, so its mean time is slowest_of(members) times its price.
@@ -52,8 +52,8 @@ struct StepPoint {
 /// Returns the attention of one rank in a decoding step, in a layer of a kind, over the keys that the new token sees.
 AttentionSize decode_attention_size(const StepPoint& point, const LayerKind& kind);
 
-/// Returns the cache of one rank over all sequences, for one layer of a kind: keys and values, or narrow ones; the
-/// state of a state space and the inputs that its convolution looks back on, in 16 bits.
+/// Returns the cache of one rank over all sequences, for one layer of a kind: keys and values, or narrow keys of latent
+/// attention; the state of a state space, and the earlier inputs that its convolution reads, in 16 bits.
 Bytes decode_cache(const StepPoint& point, const LayerKind& kind);
 
 class LayerCost {
@@ -71,10 +71,10 @@ class LayerCost {
     Stream inputs;
     Stream weights;
   };
-  /// Returns the same work as backward, with its GEMMs one by one: collectives that ran beside the gradients of weights
-  /// are exposed. With strategies, the gradient of a column-parallel GEMM's input is a GEMM and its reduce-scatter; for
-  /// a row-parallel one it is an all-gather and its GEMM. The second gather of a column-parallel GEMM's input belongs
-  /// to the weights.
+  /// Returns the same work as backward(), with its GEMMs one by one: collectives that backward() overlaps with the
+  /// gradients of weights are exposed. With strategies, the input gradient of a column-parallel GEMM is a GEMM and its
+  /// reduce-scatter; the input gradient of a row-parallel GEMM is an all-gather and its GEMM. The second gather of a
+  /// column-parallel GEMM's input belongs to the weights.
   [[nodiscard]] SplitPasses backward_split(const LayerKind& kind);
   [[nodiscard]] SplitPasses logits_backward_split();
 
@@ -101,9 +101,9 @@ class LayerCost {
   void state_space_backward(Stream& stream);
   [[nodiscard]] Duration scan() const;
   void state_space_step(Stream& stream) const;
-  /// From this call on, this share of the weights of GEMMs is in the narrow format.
+  /// Sets the dtype and the weight bits of later GEMMs from the share of weights that the checkpoint stores narrow.
   void read_weights(double WeightFormat::*share);
-  /// From this call on, everything specific to a kind of layer refers to this kind.
+  /// Makes later calls price this kind of layer.
   void turn_to(const LayerKind& kind);
   void latent_forward(Stream& stream) const;
   void latent_backward(Stream& stream) const;
@@ -115,14 +115,14 @@ class LayerCost {
   void latent_decode(Stream& stream) const;
   void indexer(Stream& stream, Direction direction) const;
   void unfused_core(Stream& stream, const AttentionSize& size, Direction direction) const;
-  /// Adds the softmax of scores in memory: one kernel, or PyTorch's several where Megatron's fused one cannot run.
+  /// Adds the softmax of scores in memory: one fused kernel of Megatron or, where that cannot run, several of PyTorch.
   void softmax(Stream& stream, const AttentionSize& size, Direction direction) const;
   void mlp_forward(Stream& stream, MlpKind kind);
   void mlp_backward(Stream& stream, MlpKind kind);
   void experts(Stream& stream, Direction direction);
   void routed_experts(Stream& stream, Direction direction);
   void router(Stream& stream);
-  void latent_product(Stream& stream, std::int64_t n, std::int64_t k, Direction direction) const;
+  void latent_gemm(Stream& stream, std::int64_t n, std::int64_t k, Direction direction) const;
   void shared_experts(Stream& stream, Direction direction);
   void grouped(Stream& stream, std::int64_t n, std::int64_t k, Direction direction) const;
   /// Adds a GEMM or memory-bound kernel, with the device's gap before it (Accelerator::stream_gap).
@@ -139,23 +139,23 @@ class LayerCost {
     Duration kernel{};
     Duration communication{};
   };
-  /// Adds a kernel and a collective beside it.
-  void beside(Stream& stream, const Overlap& times) const;
+  /// Adds a kernel and a collective that run simultaneously.
+  void add_overlap(Stream& stream, const Overlap& times) const;
   /// Adds a kernel for the gradients of weights, to a separate stream where backward passes are split.
   void weight_kernel(Stream& stream, Duration time) const;
   void moved(Stream& stream, std::int64_t elements) const;
   void moved_bytes(Stream& stream, double bytes) const;
-  /// Add one GEMM of m x k activations and a k x n weight; product_backward() adds the two GEMMs of its gradients.
-  void product(Stream& stream, std::int64_t m, std::int64_t n, std::int64_t k) const;
-  void product_backward(Stream& stream, std::int64_t m, std::int64_t n, std::int64_t k) const;
+  /// Adds one GEMM of m x k activations and a k x n weight; gemm_backward() adds the two GEMMs of its gradients.
+  void gemm(Stream& stream, std::int64_t m, std::int64_t n, std::int64_t k) const;
+  void gemm_backward(Stream& stream, std::int64_t m, std::int64_t n, std::int64_t k) const;
   /// Adds gradients of 16 bits to 32-bit sums, where no GEMM does it.
   void accumulation(Stream& stream, std::int64_t parameters) const;
-  /// Returns the time of a GEMM beside a collective that holds this many SMs.
-  [[nodiscard]] Duration product_time(std::int64_t m, std::int64_t n, std::int64_t k, bool into_gradient,
-                                      int ctas = 0) const;
+  /// Returns the time of a GEMM that runs while a collective holds `ctas` SMs.
+  [[nodiscard]] Duration gemm_time(std::int64_t m, std::int64_t n, std::int64_t k, bool into_gradient,
+                                   int ctas = 0) const;
   /// Adds a GEMM of the layer with its collective.
   void site(Stream& stream, const Projection& projection, Direction direction);
-  [[nodiscard]] bool plays_schedules() const { return shares_tokens() && !point_.strategies.empty(); }
+  [[nodiscard]] bool simulates_schedules() const { return shares_tokens() && !point_.strategies.empty(); }
   [[nodiscard]] bool shares_tokens() const { return plan_.sequence_parallel && plan_.tensor > 1; }
   void add_site(Stream& stream, const SitePoint& site);
   void add_site(Stream& stream, const SitePoint& site, const SiteTime& time);
@@ -164,12 +164,12 @@ class LayerCost {
   [[nodiscard]] Stream exposed_forward(const Projection& projection) const;
   [[nodiscard]] std::optional<Stream> implemented_forward(const Projection& projection);
   void site_backward_split(Stream& stream, const Projection& projection);
-  struct Product {
+  struct GemmExtents {
     std::int64_t m = 0;
     std::int64_t n = 0;
     std::int64_t k = 0;
   };
-  void site_backward(Stream& stream, const Product& forward, bool column) const;
+  void site_backward(Stream& stream, const GemmExtents& forward, bool column) const;
   void reduce(Stream& stream) const;
   [[nodiscard]] Group tensor_group() const { return group_at({.stride = 1, .ranks = plan_.tensor}); }
   void context_exchange(Stream& stream, Direction direction) const;
@@ -179,7 +179,7 @@ class LayerCost {
   /// Exchanges columns among Ulysses and context ranks together: a state space does not distinguish them.
   void sequence_exchange(Stream& stream, std::int64_t columns) const;
   void exchange(Stream& stream, const GroupLayout& layout, std::int64_t columns) const;
-  [[nodiscard]] bool plays_ulysses() const;
+  [[nodiscard]] bool simulates_ulysses() const;
   void ulysses_block(Stream& stream);
   [[nodiscard]] std::int64_t norm_elements() const;
   [[nodiscard]] std::int64_t residual_elements() const;
@@ -198,7 +198,7 @@ class LayerCost {
   const TrainingPlan& plan_;
   SiteTimes& sites_;
   int sms_;                              ///< SMs that no exchange holds.
-  DType products_;                       ///< Dtype of the next GEMMs.
+  DType gemm_dtype_;                     ///< Dtype of the next GEMMs.
   Stream* weights_ = nullptr;            ///< Stream for gradients of weights while a backward pass is split, else null.
   std::int64_t tokens_;                  ///< Tokens of a pass on this rank, where tensor ranks do not share them.
   std::int64_t own_tokens_;              ///< Tokens of norms and residuals.

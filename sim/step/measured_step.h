@@ -20,7 +20,7 @@ struct MeasuredStep {
 /// Relative standard error of a measured step's time: the mean over the steps of a run varies from day to day. Assumed.
 inline constexpr double measured_step_error = 0.01;
 
-/// The measured step beside its prediction.
+/// A measured step and its prediction.
 struct StepEvidence {
   Evidence evidence;
   std::string hardware;  ///< The only machine that the evidence applies to.
@@ -41,7 +41,8 @@ void require_matching_evidence(const std::string& hardware, const StepEvidence& 
 /// Returns the step with every time multiplied by `factor` and the rates adapted. Requires a factor above 0.
 StepPrediction longer(StepPrediction step, double factor);
 
-/// Returns "Measured 4300.0 ms, predicted 4050.0 ms: 6.2% longer, 0.9 standard errors.", with its meaning.
+/// Returns "Measured 4300.0 ms, predicted 4050.0 ms: 6.2% longer.", then the share of healthy steps that differ as
+/// much, and advice if the errors do not explain the difference.
 std::string in_words(const StepEvidence& evidence);
 
 }  // namespace commfuse

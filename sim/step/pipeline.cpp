@@ -53,12 +53,12 @@ class Cursor {
   std::int64_t micro_batch_ = 0;
 };
 
-/// Returns the forward passes of a stage before its first backward pass.
+/// Returns the number of forward passes of a stage before its first backward pass.
 std::int64_t warm_up(const Pipeline& pipeline, std::int64_t stage) {
   const std::int64_t passes = pipeline.micro_batches * pipeline.interleave;
-  const std::int64_t behind = pipeline.stages - stage - 1;
+  const std::int64_t later_stages = pipeline.stages - stage - 1;
   const std::int64_t wanted =
-      pipeline.interleave == 1 ? behind : 2 * behind + (pipeline.interleave - 1) * pipeline.stages;
+      pipeline.interleave == 1 ? later_stages : 2 * later_stages + (pipeline.interleave - 1) * pipeline.stages;
   return std::min(passes, wanted);
 }
 
@@ -82,8 +82,8 @@ class WholeOrder {
 
  private:
   [[nodiscard]] bool is_forward() const {
-    const std::int64_t behind = place_ - ahead_;
-    return behind < 0 || (behind < 2 * (forwards_ - ahead_) && behind % 2 == 0);
+    const std::int64_t after_warm_up = place_ - ahead_;
+    return after_warm_up < 0 || (after_warm_up < 2 * (forwards_ - ahead_) && after_warm_up % 2 == 0);
   }
 
   std::int64_t stage_;
@@ -137,9 +137,9 @@ constexpr std::int64_t no_micro_batch = -1;
 
 /// Input, stream and output of one kind of pass over a piece.
 struct Work {
-  const Duration* input = nullptr;  ///< By micro-batch, end of the previous pass; null: the input is there at 0.
+  const Duration* input = nullptr;  ///< By micro-batch, end of the previous pass; null if the input is available at 0.
   Duration sent{};                  ///< Time for the result of the previous pass to arrive.
-  Duration* output = nullptr;       ///< By micro-batch, the end of this pass; null: nothing waits for it.
+  Duration* output = nullptr;       ///< By micro-batch, the end of this pass; null if nothing waits for it.
   Stream stream;
   Stream longer;                            ///< The stream of micro-batch `longer_at`.
   std::int64_t longer_at = no_micro_batch;  ///< Micro-batch whose pass an exchange lengthens.
@@ -194,7 +194,7 @@ class PipelineRun {
   }
 
   /// Returns the time of a send between a piece and the next.
-  [[nodiscard]] Duration send_behind(std::int64_t piece) const {
+  [[nodiscard]] Duration send_after(std::int64_t piece) const {
     return pipeline_.stages == 1 ? Duration::zero() : pipeline_.sends[at(piece % pipeline_.stages)];
   }
 
@@ -206,7 +206,7 @@ class PipelineRun {
               .longer_at = 0};
     if (number > 0) {
       work.input = row(forward_, number - 1);
-      work.sent = send_behind(number - 1);
+      work.sent = send_after(number - 1);
     }
     return work;
   }
@@ -215,7 +215,7 @@ class PipelineRun {
     const PipelinePiece& piece = pipeline_.pieces[at(number)];
     const bool is_last = number + 1 == std::ssize(pipeline_.pieces);
     Work work{.input = is_last ? row(forward_, number) : row(backward_, number + 1),
-              .sent = is_last ? Duration::zero() : send_behind(number),
+              .sent = is_last ? Duration::zero() : send_after(number),
               .output = row(backward_, number),
               .stream = piece.backward};
     if (!pipeline_.splits_backward) {
@@ -239,7 +239,7 @@ class PipelineRun {
     work.ends_gradients = true;
   }
 
-  /// Runs the passes of a stage whose inputs are known, in order. Returns whether there were any.
+  /// Runs the passes of a stage whose inputs are known, in order. Returns whether any pass ran.
   bool advance(Stage& stage) {
     bool advanced = false;
     for (; !stage.order.done(); stage.order.advance()) {
@@ -275,8 +275,8 @@ class PipelineRun {
   }
 
   const Pipeline& pipeline_;
-  std::vector<Duration> forward_;   // end, by piece and micro-batch
-  std::vector<Duration> backward_;  // end
+  std::vector<Duration> forward_;   // ends of passes, by piece and micro-batch
+  std::vector<Duration> backward_;  // ends of passes, by piece and micro-batch
   std::vector<Works> works_;        // by piece
   std::vector<Stage> stages_;
 };

@@ -49,15 +49,16 @@ struct StageTimes {
 };
 
 /// Returns the times by stage. A pass starts when its stage has finished the previous one and its input has arrived; a
-/// stage runs passes in the schedule's order, not in order of arrival. A send keeps no stage busy. Requires the number
-/// of micro-batches to be a multiple of the stages where interleave > 1, and one piece per stage where the backward
-/// pass is split.
+/// stage runs passes in the schedule's order, not in order of arrival. A send does not occupy a stage. Requires the
+/// number of micro-batches to be a multiple of the stages where interleave > 1, and one piece per stage where the
+/// backward pass is split.
 ///
 /// ZB-H1 takes the gradients of weights off the path from stage to stage: stage i warms up as in 1F1B and computes them
-/// i micro-batches after the gradients of the inputs. So every stage keeps the activations of as many micro-batches as
-/// there are stages, as the first stage does in 1F1B, and these gradients fill the bubble at the end. With forward f,
-/// backward b to the inputs and w to the weights, w no longer than f and b, and at least as many micro-batches as
-/// stages, the bubble is (stages - 1) (f + b - w), where 1F1B has (stages - 1) (f + b + w).
+/// i micro-batches after the gradients of the inputs. Every stage therefore keeps the activations of as many
+/// micro-batches as there are stages, as the first stage does in 1F1B, and the weight gradients fill the bubble at the
+/// end. If f, b and w are the times of the forward pass, the backward pass to the inputs and the backward pass to the
+/// weights, w is at most f and b, and there are at least as many micro-batches as stages, then the bubble is
+/// (stages - 1) (f + b - w), where 1F1B has (stages - 1) (f + b + w).
 std::vector<StageTimes> simulate(const Pipeline& pipeline);
 
 }  // namespace commfuse

@@ -86,8 +86,8 @@ TrainingPlan plan_of(const RunChoices& run) {
   return plan;
 }
 
-/// Returns the dtype. If the user chose none and the checkpoint is made for narrower GEMMs than our default, inference
-/// uses the checkpoint's dtype where the machine supports it.
+/// Returns the dtype. If the user chose none and the checkpoint is made for narrower GEMMs than the default dtype,
+/// inference uses the checkpoint's dtype where the machine supports it.
 DType dtype_of(const Settings& settings, const RunChoices& run, const Transformer& model, const Machine& machine) {
   const bool is_chosen = settings.at(*find_field("dtype")).origin.source != Source::preset;
   const bool is_narrow = model.weights && model.weights->narrow_products;
@@ -115,27 +115,30 @@ void require_few_tokens(const RunChoices& run) {
   }
 }
 
-/// Returns whether attention and its all-to-alls are simulated as one, because tensor ranks have no part in it.
+/// Returns whether attention and its all-to-alls are simulated as one schedule, which requires that only Ulysses ranks
+/// share them.
 bool has_ulysses_sites(const TrainingPlan& plan) { return plan.ulysses > 1 && plan.tensor == 1 && plan.context == 1; }
 
 /// Returns the named strategies; for "all", strategies_for_steps.
 std::vector<const Strategy*> strategies_of(const ScheduleChoice& schedules, const TrainingPlan& plan) {
-  const bool takes_all = schedules.named.empty();
-  const std::vector<const Strategy*> wanted = takes_all ? strategies_for_steps() : schedules.named;
-  std::vector<const Strategy*> chosen_ones;
+  const bool names_none = schedules.named.empty();
+  const std::vector<const Strategy*> wanted = names_none ? strategies_for_steps() : schedules.named;
+  std::vector<const Strategy*> chosen;
   for (const Strategy& strategy : strategies()) {
     const bool is_wanted = std::find(wanted.begin(), wanted.end(), &strategy) != wanted.end();
-    // All strategies are the same where no collective meets a GEMM.
+    // All strategies take the same time where no collective meets a GEMM.
     const bool differs =
-        plan.sequence_parallel || has_ulysses_sites(plan) || !takes_all || &strategy == &serial_strategy;
+        plan.sequence_parallel || has_ulysses_sites(plan) || !names_none || &strategy == &serial_strategy;
     if (is_wanted && differs) {
-      chosen_ones.push_back(&strategy);
+      chosen.push_back(&strategy);
     }
   }
-  return chosen_ones;
+  return chosen;
 }
 
-StepRow asked(const Settings& settings, const std::string& model, const TrainingPlan& plan, std::string_view strategy) {
+/// Returns a row with the settings and without results.
+StepRow settings_row(const Settings& settings, const std::string& model, const TrainingPlan& plan,
+                     std::string_view strategy) {
   StepRow row;
   row.add("schema", std::string(result_schema));
   row.add("model_version", std::int64_t{model_version});
@@ -225,7 +228,7 @@ void add(StepRow& row, const DecodePrediction& decode, const StepPoint& point) {
   row.add("fits", decode.fits);
 }
 
-/// Returns the warning of a pass whose row has no columns of memory; empty if it fits.
+/// Returns the warning of a pass whose row has no columns of memory; empty if the pass fits in memory.
 std::string memory_warning_of(const PrefillPrediction& prefill, const Machine& machine) {
   const Bytes capacity = machine.accelerator.hbm_capacity;
   return prefill.memory <= capacity ? std::string{}
@@ -235,7 +238,7 @@ std::string memory_warning_of(const PrefillPrediction& prefill, const Machine& m
                                                       .remedy = "use more tensor ranks or fewer tokens"});
 }
 
-/// Adds a warning to the results of a row, after `warning` where there is one.
+/// Adds warnings to a row: `warning`, if any, and then a warning about tensor ranks that cross nodes.
 void warn(StepRow& row, const StepPoint& point, std::string warning = {}) {
   const TrainingPlan& plan = point.plan;
   const Machine& machine = *point.machine;
@@ -321,15 +324,15 @@ class StepDoubts {
   std::vector<Doubted> doubts_;
 };
 
-/// Returns the row of the usual engine first, which sums whole outputs, then the rows of the strategies, under which
-/// the ranks share the tokens of the batch. A strategy that cannot split that few tokens yields a row with the reason.
+/// Returns first the row of the usual engine, which sums whole outputs, and then the rows of the strategies, whose
+/// ranks share the tokens of the batch. A strategy that cannot split so few tokens yields a row with the reason.
 std::vector<StepRow> decode_rows(const Settings& settings, StepPoint point, SiteTimes& times, StepDoubts& doubts) {
   const RunChoices run = choices_of(settings);
   point.cached = run.seq;
   const TrainingPlan shared = point.plan;
   point.plan.sequence_parallel = false;
   require_possible(point);
-  std::vector<StepRow> rows{asked(settings, point.model->name, point.plan, "all_reduce")};
+  std::vector<StepRow> rows{settings_row(settings, point.model->name, point.plan, "all_reduce")};
   add_links(rows.back(), *point.machine);
   add(rows.back(), predict_decode(point, times), point);
   warn(rows.back(), point);
@@ -340,7 +343,7 @@ std::vector<StepRow> decode_rows(const Settings& settings, StepPoint point, Site
   point.plan = shared;
   for (const Strategy* strategy : strategies_of(run.schedules, shared)) {
     point.strategies = {strategy};
-    rows.push_back(asked(settings, point.model->name, point.plan, strategy->name));
+    rows.push_back(settings_row(settings, point.model->name, point.plan, strategy->name));
     add_links(rows.back(), *point.machine);
     try {
       if (shared.micro_batch % shared.tensor != 0) {
@@ -362,7 +365,7 @@ std::vector<StepRow> decode_rows(const Settings& settings, StepPoint point, Site
 /// Returns the row of one strategy, or of the framework's own schedules.
 StepRow row_of(const Settings& settings, const ScopeChoice& scope, const StepPoint& point, std::string_view name,
                SiteTimes& times) {
-  StepRow row = asked(settings, point.model->name, point.plan, name);
+  StepRow row = settings_row(settings, point.model->name, point.plan, name);
   add_links(row, *point.machine);
   std::string warning;
   if (scope.work == Use::prefill) {
@@ -370,8 +373,9 @@ StepRow row_of(const Settings& settings, const ScopeChoice& scope, const StepPoi
     add(row, prefill, point);
     warning = memory_warning_of(prefill, *point.machine);
   } else {
-    const bool differ = point.rank_sigma > 0.0;
-    add(row, predict_step(point, times), differ ? std::optional(step_percentiles(point, times)) : std::nullopt, point);
+    const bool gpus_differ = point.rank_sigma > 0.0;
+    add(row, predict_step(point, times), gpus_differ ? std::optional(step_percentiles(point, times)) : std::nullopt,
+        point);
   }
   warn(row, point, std::move(warning));
   return row;
@@ -384,7 +388,8 @@ void require_correctable(const RunChoices& run) {
   }
   if (!run.uncertainty) {
     throw ConfigError(
-        "--measured-step requires --uncertainty on, to know how far it applies to other settings; remove one of them");
+        "--measured-step requires --uncertainty on, which determines how far the measurement applies to other "
+        "settings; add it, or remove --measured-step");
   }
 }
 
@@ -393,7 +398,7 @@ void require_correctable(const RunChoices& run) {
 StepPoints::StepPoints(const Library& library) : library_(library), sites_(std::make_unique<Sites>()) {}
 StepPoints::~StepPoints() = default;
 
-/// The settings of a whole model, with everything they name found in the library.
+/// The settings of a whole model, with the machine, the model and the framework that they name.
 struct StepPoints::Prepared {
   Settings settings;  ///< With the framework's choices.
   RunChoices run;
@@ -498,7 +503,7 @@ std::vector<StepRow> StepPoints::rows_or_reason(const Settings& settings) {
     return rows(settings);
   } catch (const ConfigError& error) {
     const RunChoices run = choices_of(settings);
-    StepRow row = asked(settings, library_.model(run.model).name, plan_of(run), settings.text("strategy.name"));
+    StepRow row = settings_row(settings, library_.model(run.model).name, plan_of(run), settings.text("strategy.name"));
     row.add("reason", std::string(error.what()));
     return {row};
   }

@@ -20,7 +20,7 @@ TrainingPlan training_plan_of(const Settings& settings);
 /// Keeps simulated sites, so that each is simulated once for all points with the same layer shape. Use one per thread.
 class StepPoints {
  public:
-  /// The library must outlive it and must have loaded everything that the settings of all points name.
+  /// The library must outlive this object and must have loaded everything that the settings of all points name.
   explicit StepPoints(const Library& library);
   StepPoints(const StepPoints&) = delete;
   StepPoints& operator=(const StepPoints&) = delete;
@@ -30,12 +30,12 @@ class StepPoints {
   /// split the few tokens of a decoding step has a row with the reason. Throws ConfigError for a plan whose settings
   /// clash. Requires a whole model.
   [[nodiscard]] std::vector<StepRow> rows(const Settings& settings);
-  /// Returns the same rows, but for a plan whose settings clash one row with the reason.
+  /// Returns the same rows; for a plan whose settings clash, returns one row with the reason.
   [[nodiscard]] std::vector<StepRow> rows_or_reason(const Settings& settings);
 
-  /// Returns the evidence of a training step, by its framework or by the one strategy that its settings name. Throws
-  /// ConfigError where the settings name neither, have another scope or have `uncertainty` off, and for a plan whose
-  /// settings clash.
+  /// Returns the evidence of a training step that ran under the framework, or the only strategy, that its settings
+  /// name. Throws ConfigError if the settings name neither, have another scope or have `uncertainty` off, and for a
+  /// plan whose settings clash.
   [[nodiscard]] StepEvidence evidence_of(const MeasuredStep& measured);
   /// Corrects all later rows by the evidence, which also lowers their uncertainty. The rows then throw ConfigError for
   /// another machine, for anything but a training step, and with `uncertainty` off.

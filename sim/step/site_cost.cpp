@@ -31,11 +31,11 @@ void LayerCost::add_site(Stream& stream, const SitePoint& site, const SiteTime& 
 
 void LayerCost::site(Stream& stream, const Projection& projection, Direction direction) {
   const bool backward = direction == Direction::backward;
-  if (plays_schedules() && backward && weights_ != nullptr) {
+  if (simulates_schedules() && backward && weights_ != nullptr) {
     site_backward_split(stream, projection);
     return;
   }
-  if (plays_schedules()) {
+  if (simulates_schedules()) {
     add_site(stream, point_of(*projection.shape, scope_of(projection.name, backward)));
     return;
   }
@@ -85,10 +85,10 @@ Stream LayerCost::exposed_forward(const Projection& projection) const {
     if (shares_tokens()) {
       collective(stream, tensor_group().all_gather(state));
     }
-    product(stream, tokens_, whole.columns / plan_.tensor, whole.contraction);
+    gemm(stream, tokens_, whole.columns / plan_.tensor, whole.contraction);
     return stream;
   }
-  product(stream, tokens_, whole.columns, whole.contraction / plan_.tensor);
+  gemm(stream, tokens_, whole.columns, whole.contraction / plan_.tensor);
   if (shares_tokens()) {
     collective(stream, tensor_group().reduce_scatter(state));
   } else {
@@ -99,23 +99,23 @@ Stream LayerCost::exposed_forward(const Projection& projection) const {
 
 /// For a column-parallel GEMM the input is gathered again and its gradient scattered, or summed without sequence
 /// parallelism; for a row-parallel GEMM the incoming gradient is gathered. The collectives of a column-parallel GEMM
-/// run beside its two GEMMs (Korthikanti et al. 2022, section 4.2.2; Megatron-LM, tensor_parallel/layers.py), where the
+/// overlap its two GEMMs (Korthikanti et al. 2022, section 4.2.2; Megatron-LM, tensor_parallel/layers.py), where the
 /// framework does so.
-void LayerCost::site_backward(Stream& stream, const Product& forward, bool column) const {
+void LayerCost::site_backward(Stream& stream, const GemmExtents& forward, bool column) const {
   const bool shares = shares_tokens();
   const Bytes state{width * tokens_ * model_.hidden};
-  const Duration of_input = product_time(forward.m, forward.k, forward.n, false);
-  const Duration of_weight = product_time(forward.k, forward.n, forward.m, true);
+  const Duration input_time = gemm_time(forward.m, forward.k, forward.n, false);
+  const Duration weight_time = gemm_time(forward.k, forward.n, forward.m, true);
   if (plan_.tensor == 1 || (!column && !shares)) {
-    kernel(stream, of_input);
-    weight_kernel(stream, of_weight);
+    kernel(stream, input_time);
+    weight_kernel(stream, weight_time);
     return;
   }
   const Group group = tensor_group();
   if (!column) {
     collective(stream, group.all_gather(state));
-    kernel(stream, of_input);
-    weight_kernel(stream, of_weight);
+    kernel(stream, input_time);
+    weight_kernel(stream, weight_time);
     return;
   }
   const Duration gathered = shares ? group.all_gather(state) : Duration::zero();
@@ -123,31 +123,31 @@ void LayerCost::site_backward(Stream& stream, const Product& forward, bool colum
   const std::int64_t collectives = shares ? 2 : 1;
   if (point_.framework.overlaps_backward && weights_ == nullptr) {
     const int ctas = group.wires->ctas.value;  // the SMs that a collective holds
-    beside(stream, {.kernel = shares ? product_time(forward.m, forward.k, forward.n, false, ctas) : of_input,
-                    .communication = gathered});
-    beside(stream, {.kernel = product_time(forward.k, forward.n, forward.m, true, ctas), .communication = reduced});
+    add_overlap(stream, {.kernel = shares ? gemm_time(forward.m, forward.k, forward.n, false, ctas) : input_time,
+                         .communication = gathered});
+    add_overlap(stream, {.kernel = gemm_time(forward.k, forward.n, forward.m, true, ctas), .communication = reduced});
     stream.add_host(collectives * point_.framework.issue.value);
     return;
   }
   if (shares) {
     collective(weights_ == nullptr ? stream : *weights_, gathered);
   }
-  kernel(stream, of_input);
-  weight_kernel(stream, of_weight);
+  kernel(stream, input_time);
+  weight_kernel(stream, weight_time);
   collective(stream, reduced);
 }
 
 /// For the weight of a row-parallel GEMM, the gradient is already gathered; for the weight of a column-parallel GEMM,
-/// the input is gathered again, with no kernel beside it.
+/// the input is gathered again, and no kernel overlaps this gather.
 void LayerCost::site_backward_split(Stream& stream, const Projection& projection) {
   const Site whole = site_of(*projection.shape, projection.name, tokens_);
   const LayerSite gradient = input_gradient(projection);
   add_site(stream, point_of(gradient.shape, gradient.scope));
   if (gathers(projection.name)) {
     collective(*weights_, tensor_group().all_gather(Bytes{width * tokens_ * model_.hidden}));
-    weight_kernel(stream, product_time(whole.contraction, whole.columns / plan_.tensor, tokens_, true));
+    weight_kernel(stream, gemm_time(whole.contraction, whole.columns / plan_.tensor, tokens_, true));
   } else {
-    weight_kernel(stream, product_time(whole.contraction / plan_.tensor, whole.columns, tokens_, true));
+    weight_kernel(stream, gemm_time(whole.contraction / plan_.tensor, whole.columns, tokens_, true));
   }
 }
 

@@ -32,7 +32,7 @@ struct SitePoint {
   const Strategy* strategy = nullptr;
   AttentionWindow window{};  ///< Used if the scope has attention.
   double weight_bits = 0.0;  ///< GemmSize::weight_bits.
-  /// Implementation whose kernels run the schedule; null: ideal ones. Must outlive every call with it.
+  /// Implementation whose kernels run the schedule; null for ideal kernels. Must outlive every call that uses it.
   const Implementation* implementation = nullptr;
 };
 
@@ -50,7 +50,7 @@ struct SiteTime {
 
 /// A schedule at a site, simulated many times under jitter.
 struct SampledSite {
-  SiteTime schedule;  ///< Its time without jitter.
+  SiteTime schedule;  ///< The schedule, with its time without jitter.
   SampledTimes times;
 };
 

@@ -48,17 +48,18 @@ struct LayerPasses {
   Stream forward;
   Stream backward;
   Stream weights;          ///< Used if gradients of weights are separate.
-  PassTime forward_time;   ///< Device time, without and with an exchange of the replicas beside it.
+  PassTime forward_time;   ///< Device time, without and with an overlapping exchange of the replicas.
   PassTime gradient_time;  ///< Time of the pass in which gradients become final.
 };
 
-/// Adds the exchange of weights that replicas share: they are gathered before each pass of their layer, and their
-/// gradients scattered after it, beside a neighbouring layer.
-Stream beside(const Stream& stream, Duration beside, Duration exchange) {
-  return stream.longer(with_exchange({stream.device, std::max(stream.device, beside)}, exchange) - stream.device);
+/// Adds the exchange of weights that replicas share: weights are gathered before each pass of their layer, and
+/// gradients are scattered after it, while a neighbouring layer runs. `overlapped` is the layer's time during an
+/// exchange.
+Stream with_overlap(const Stream& stream, Duration overlapped, Duration exchange) {
+  return stream.longer(with_exchange({stream.device, std::max(stream.device, overlapped)}, exchange) - stream.device);
 }
 
-Stream behind(Stream stream, Duration communication) {
+Stream followed_by(Stream stream, Duration communication) {
   stream.device = counted(stream.device + communication);
   stream.end = counted(stream.end + communication);
   return stream;
@@ -66,10 +67,10 @@ Stream behind(Stream stream, Duration communication) {
 
 /// Parameters of one GPU, separated by which GPUs have a copy: all replicas have `others`; only replicas with the same
 /// routed experts have `experts`.
-struct Held {
+struct ParameterCounts {
   std::int64_t others = 0;
   std::int64_t experts = 0;
-  [[nodiscard]] Held over(std::int64_t parts) const { return {others / parts, experts / parts}; }
+  [[nodiscard]] ParameterCounts over(std::int64_t parts) const { return {others / parts, experts / parts}; }
 };
 
 class Step {
@@ -79,7 +80,7 @@ class Step {
         model_(*point.model),
         plan_(point.plan),
         costs_(point, sites),
-        beside_(point, sites, held_by_exchange(point)),
+        overlapped_costs_(point, sites, exchange_sms(point)),
         runs_(runs_by_piece(model_, plan_)),
         parameters_(parameters_by_stage(model_, plan_)),
         replicas_(costs_.group_at({.stride = plan_.tensor, .ranks = plan_.replicas()})),
@@ -100,8 +101,8 @@ class Step {
     return prediction;
   }
 
-  /// Before a stage's first pass and after its last one come the passes of one micro-batch on the earlier pieces;
-  /// separate gradients of weights may come later.
+  /// Returns a lower bound of the step's time. Before a stage's first pass and after its last pass, the earlier pieces
+  /// run the passes of one micro-batch; separate gradients of weights may run later.
   Duration least() {
     const Pipeline pipeline = this->pipeline();
     Duration before{};
@@ -175,9 +176,9 @@ class Step {
     }
     std::reverse(gradient.begin(), gradient.end());
     const std::int64_t stage = number % plan_.pipeline;
-    piece.last_longer = longer_by_reductions(gradient, reduction(a_layer_of(stage)));
+    piece.last_longer = longer_by_reductions(gradient, reduction(layer_parameters(stage)));
     if (shares_state()) {
-      const Duration gather = all_gather(a_layer_of(stage));
+      const Duration gather = all_gather(layer_parameters(stage));
       piece.first_longer = number < plan_.pipeline ? longer_by_gathers(forward, gather) : slowed_by(forward, gather);
     }
   }
@@ -185,17 +186,17 @@ class Step {
   [[nodiscard]] std::vector<Duration> sends() const {
     const std::int64_t sharers = plan_.sequence_parallel ? plan_.tensor : 1;
     const StageSend send{.stages = plan_.pipeline,
-                         .gpus_of_a_stage = plan_.gpus() / plan_.pipeline,
+                         .gpus_per_stage = plan_.gpus() / plan_.pipeline,
                          .bytes = Bytes{2 * plan_.tokens_per_pass() * model_.hidden / sharers}};
     const double slower = slowest_of(2, point_.communication_sigma);
     const auto time_of = [&](std::int64_t stage) {
       return stream_time(slower * to_seconds(send_time(*point_.machine, send, stage)));
     };
-    // All stages but the last send equally far, so sends from the same place of a node take equally long.
+    // All stages but the last send equally far, so sends from the same position in a node take equally long.
     std::map<std::int64_t, Duration> known;
     std::vector<Duration> sends;
     for (std::int64_t stage = 0; stage + 1 < plan_.pipeline; ++stage) {
-      const auto [time, is_new] = known.try_emplace(stage * send.gpus_of_a_stage % point_.machine->gpus_per_node);
+      const auto [time, is_new] = known.try_emplace(stage * send.gpus_per_stage % point_.machine->gpus_per_node);
       if (is_new) {
         time->second = time_of(stage);
       }
@@ -227,43 +228,44 @@ class Step {
       layer.backward = begun(costs_.backward(kind));
     }
     if (replicas_.ranks > 1) {
-      price_beside(layer);
+      price_overlapped(layer);
       exchange_in_passes(layer);
     }
     return layer;
   }
 
-  void price_beside(LayerPasses& layer) {
+  void price_overlapped(LayerPasses& layer) {
     Stream& gradients = splits() ? layer.weights : layer.backward;
     layer.forward_time = {layer.forward.device, layer.forward.device};
     layer.gradient_time = {gradients.device, gradients.device};
     if (plan_.overlap_gradients) {
-      const Duration forward = beside_.forward(layer.kind).device;
-      const Duration gradient =
-          splits() ? beside_.backward_split(layer.kind).weights.device : beside_.backward(layer.kind).device;
-      layer.forward_time.beside = std::max(layer.forward_time.alone, forward);
-      layer.gradient_time.beside = std::max(layer.gradient_time.alone, gradient);
+      const Duration forward = overlapped_costs_.forward(layer.kind).device;
+      const Duration gradient = splits() ? overlapped_costs_.backward_split(layer.kind).weights.device
+                                         : overlapped_costs_.backward(layer.kind).device;
+      layer.forward_time.overlapped = std::max(layer.forward_time.alone, forward);
+      layer.gradient_time.overlapped = std::max(layer.gradient_time.alone, gradient);
     }
   }
 
   void exchange_in_passes(LayerPasses& layer) const {
-    const Held parameters = a_layer();
+    const ParameterCounts parameters = layer_parameters(0);
     const Duration scattered = plan_.scatters_each_pass() ? reduce_scatter(parameters) : Duration::zero();
     Stream& gradients = splits() ? layer.weights : layer.backward;
-    const Duration last = layer.gradient_time.beside;
+    const Duration last = layer.gradient_time.overlapped;
     if (plan_.zero == Zero::weights) {
       const Duration gathered = all_gather(parameters);
-      layer.forward = beside(layer.forward, layer.forward_time.beside, gathered);
-      layer.backward = splits() ? beside(layer.backward, layer.backward.device, gathered)
-                                : beside(layer.backward, last, gathered + scattered);
+      layer.forward = with_overlap(layer.forward, layer.forward_time.overlapped, gathered);
+      layer.backward = splits() ? with_overlap(layer.backward, layer.backward.device, gathered)
+                                : with_overlap(layer.backward, last, gathered + scattered);
     }
     if (plan_.zero != Zero::weights || splits()) {
-      gradients = plan_.overlap_gradients ? beside(gradients, last, scattered) : behind(gradients, scattered);
+      gradients =
+          plan_.overlap_gradients ? with_overlap(gradients, last, scattered) : followed_by(gradients, scattered);
     }
   }
 
   /// Returns the SMs that the kernels of the replicas' collectives hold.
-  static int held_by_exchange(const StepPoint& point) {
+  static int exchange_sms(const StepPoint& point) {
     const TrainingPlan& plan = point.plan;
     return plan.replicas() > 1
                ? group_of(*point.machine, {.stride = plan.tensor, .ranks = plan.replicas(), .gpus = plan.gpus()})
@@ -272,44 +274,44 @@ class Step {
   }
 
   /// With ZeRO 3, nothing runs while the first layer's weights are gathered before the first pass, or while gradients
-  /// are scattered after the last pass. exchange_in_passes() lets each exchange run beside its own layer; this returns
-  /// the part of these two exchanges that it hides.
+  /// are scattered after the last pass. exchange_in_passes() overlaps each exchange with its own layer; this function
+  /// returns the part of these two exchanges that exchange_in_passes() hides.
   [[nodiscard]] Duration exposed_at_the_ends() {
-    const Held parameters = a_layer();
+    const ParameterCounts parameters = layer_parameters(0);
     const auto piece = std::find_if(runs_.begin(), runs_.end(), [](const auto& runs) { return !runs.empty(); });
     const LayerPasses& first = passes(piece->front().kind);
     return std::min(all_gather(parameters), first.forward_time.alone) +
            std::min(reduce_scatter(parameters), first.gradient_time.alone);
   }
 
-  [[nodiscard]] Held held_by(std::int64_t stage) const {
+  [[nodiscard]] ParameterCounts parameters_on(std::int64_t stage) const {
     const StageParameters& parameters = parameters_[static_cast<std::size_t>(stage)];
     const std::int64_t experts = plan_.expert > 1 ? parameters.experts : 0;
     return {parameters.whole - experts, experts};
   }
 
   /// Returns the parameters of one layer of a stage, with its share of the parts around the layers.
-  [[nodiscard]] Held a_layer_of(std::int64_t stage) const {
+  [[nodiscard]] ParameterCounts layer_parameters(std::int64_t stage) const {
     std::int64_t layers = 0;
     for (std::int64_t piece = stage; piece < std::ssize(runs_); piece += plan_.pipeline) {
       layers += layers_of(piece);
     }
-    return held_by(stage).over(std::max<std::int64_t>(1, layers));
+    return parameters_on(stage).over(std::max<std::int64_t>(1, layers));
   }
-  [[nodiscard]] Held a_layer() const { return a_layer_of(0); }
 
   /// Returns the time to gather weights in 16 bits.
-  [[nodiscard]] Duration all_gather(const Held& parameters) const {
+  [[nodiscard]] Duration all_gather(const ParameterCounts& parameters) const {
     return both(&Group::all_gather, DType::bf16, parameters);
   }
   /// Returns the time to scatter gradients.
-  [[nodiscard]] Duration reduce_scatter(const Held& parameters) const {
+  [[nodiscard]] Duration reduce_scatter(const ParameterCounts& parameters) const {
     return both(&Group::reduce_scatter, plan_.gradient_dtype, parameters);
   }
-  [[nodiscard]] Duration all_reduce(const Held& parameters) const {
+  [[nodiscard]] Duration all_reduce(const ParameterCounts& parameters) const {
     return both(&Group::all_reduce, plan_.gradient_dtype, parameters);
   }
-  [[nodiscard]] Duration both(Duration (Group::*collective)(Bytes) const, DType dtype, const Held& parameters) const {
+  [[nodiscard]] Duration both(Duration (Group::*collective)(Bytes) const, DType dtype,
+                              const ParameterCounts& parameters) const {
     const Duration others = (replicas_.*collective)(in(dtype, parameters.others));
     return parameters.experts == 0 ? others : others + (expert_replicas_.*collective)(in(dtype, parameters.experts));
   }
@@ -317,7 +319,7 @@ class Step {
 
   /// Returns the time of the replicas' reduction of these gradients: summed, or scattered where each optimizer rank
   /// owns a part of them.
-  [[nodiscard]] Duration reduction(const Held& parameters) const {
+  [[nodiscard]] Duration reduction(const ParameterCounts& parameters) const {
     if (replicas_.ranks == 1 || plan_.scatters_each_pass()) {
       return Duration::zero();
     }
@@ -326,7 +328,7 @@ class Step {
 
   /// Returns when the gradients of a stage are reduced: layer by layer as they become final, or all after the last
   /// pass.
-  [[nodiscard]] Duration reduced(const StageTimes& times, const Held& parameters) const {
+  [[nodiscard]] Duration reduced(const StageTimes& times, const ParameterCounts& parameters) const {
     if (!plan_.overlap_gradients) {
       return times.end + reduction(parameters);
     }
@@ -367,15 +369,15 @@ class Step {
   }
 
   [[nodiscard]] StepBreakdown breakdown(std::int64_t stage, const StageTimes& times) {
-    const Held parameters = held_by(stage);
+    const ParameterCounts parameters = parameters_on(stage);
     StepBreakdown parts;
     parts.compute = times.busy;
     parts.waiting = times.end - times.busy;
     parts.gradients = reduced(times, parameters) - times.end;
     parts.optimizer = optimizer_of(stage);
     if (shares_state() && plan_.zero != Zero::weights) {
-      // New weights are gathered after the step, or beside the next forward pass except for the first layer's.
-      parts.gradients += all_gather(plan_.overlap_gradients ? a_layer() : parameters);
+      // New weights are gathered after the step, or during the next forward pass, except for the first layer's weights.
+      parts.gradients += all_gather(plan_.overlap_gradients ? layer_parameters(0) : parameters);
     }
     if (shares_state() && plan_.zero == Zero::weights) {
       parts.gradients += exposed_at_the_ends();
@@ -387,7 +389,7 @@ class Step {
   const Transformer& model_;
   const TrainingPlan& plan_;
   LayerCost costs_;
-  LayerCost beside_;                         // on the SMs that an exchange of replicas leaves
+  LayerCost overlapped_costs_;               // costs on the SMs that no exchange of replicas holds
   std::vector<std::vector<LayerRun>> runs_;  // by piece
   std::vector<StageParameters> parameters_;  // by stage
   std::vector<LayerPasses> passes_;          // by kind of layer
@@ -452,7 +454,8 @@ void require_possible(const StepPoint& point) {
   }
   if (point.plan.context > 1 && !point.plan.fused_attention) {
     throw ConfigError(
-        fmt::format("context parallelism {} needs fused attention; choose it, or context 1", point.plan.context));
+        fmt::format("context parallelism {} requires fused attention; choose --attention-kernel fused, or context 1",
+                    point.plan.context));
   }
 }
 
@@ -476,7 +479,7 @@ StepPercentiles step_percentiles(const StepPoint& point, SiteTimes& sites) {
   const auto at = [&](double probability) {
     return predict_slowed(point, sites, slowest_of(point.plan.gpus(), point.rank_sigma, Probability{probability})).time;
   };
-  return {.alike = predict_slowed(point, sites, 1.0).time,
+  return {.equal_gpus = predict_slowed(point, sites, 1.0).time,
           .p50 = at(0.5),
           .p95 = at(0.95),
           .p99 = at(0.99),
@@ -492,13 +495,13 @@ StepPrediction predict_step(const StepPoint& point, SiteTimes& sites) {
   const TrainingPlan& plan = point.plan;
   const Tokens tokens{plan.global_batch, plan.seq};
   const double seconds = to_seconds(prediction.time);
-  const double possible = seconds * peak_of(point);
+  const double peak_flops = seconds * peak_of(point);
   prediction.tokens_per_second = static_cast<double>(tokens.count()) / seconds;
-  prediction.mfu = training_flops(*point.model, tokens, AttentionCount::causal).count / possible;
+  prediction.mfu = training_flops(*point.model, tokens, AttentionCount::causal).count / peak_flops;
   // A fused kernel recomputes its scores under any plan, so this is not extra work.
-  const Recompute again =
+  const Recompute recomputed =
       plan.recompute == Recompute::selective && plan.fused_attention ? Recompute::none : plan.recompute;
-  prediction.hfu = hardware_flops(*point.model, tokens, AttentionCount::causal, again).count / possible;
+  prediction.hfu = hardware_flops(*point.model, tokens, AttentionCount::causal, recomputed).count / peak_flops;
   prediction.memory = largest_step_memory(*point.model, plan);
   prediction.fits = prediction.memory.total() <= point.machine->accelerator.hbm_capacity;
   return prediction;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Predicts a training step of a whole model: layers are priced once per shape, the pipeline is simulated pass by pass,
-// gradients are reduced beside the last backward pass. docs/decisions/0019 lists what is simulated, composed and
+// gradients are reduced during the last backward pass. docs/decisions/0019 lists what is simulated, composed and
 // neglected.
 #pragma once
 
@@ -24,7 +24,7 @@ struct StepBreakdown {
 /// and collectives take their mean time. The jitter of single kernels averages out over the thousands of kernels in a
 /// step and is ignored.
 struct StepPercentiles {
-  Duration alike{};  ///< Time if all GPUs had the same speed.
+  Duration equal_gpus{};  ///< Time if all GPUs had the same speed.
   Duration p50{};
   Duration p95{};
   Duration p99{};

@@ -24,10 +24,10 @@ struct ChosenSite {
 std::vector<ChosenSite> chosen_sites(const StepPoint& point, SiteTimes& times, bool backward) {
   std::vector<ChosenSite> sites;
   if (point.plan.sequence_parallel && !point.strategies.empty()) {
-    for (const LayerSite& of : layer_sites(*point.model, point.plan)) {
-      if (backward || !of.backward) {
-        const SitePoint site = site_point(point.plan, of.shape, of.scope);
-        sites.push_back({of.shape, of.scope, times.fastest(site, point.strategies)});
+    for (const LayerSite& layer_site : layer_sites(*point.model, point.plan)) {
+      if (backward || !layer_site.backward) {
+        const SitePoint site = site_point(point.plan, layer_site.shape, layer_site.scope);
+        sites.push_back({layer_site.shape, layer_site.scope, times.fastest(site, point.strategies)});
       }
     }
   }
@@ -70,9 +70,9 @@ Uncertainty step_uncertainty(const StepPoint& point, SiteTimes& times, StepTime 
       const SitePoint at = site_point(point.plan, site.shape, site.scope);
       step.times->prefer(at, step.times->again(at, site.schedule));
     }
-    StepPoint other = point;
-    other.machine = step.machine;
-    const Duration longer = time.of(other, *step.times);
+    StepPoint raised_point = point;
+    raised_point.machine = step.machine;
+    const Duration longer = time.of(raised_point, *step.times);
     if (longer != nominal) {
       uncertainty.doubts.push_back({step.parameter, math::log(to_seconds(longer) / to_seconds(nominal))});
     }

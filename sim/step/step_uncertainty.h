@@ -12,7 +12,7 @@
 
 namespace commfuse {
 
-/// The machine of a step with one parameter raised, with the nodes that the plan needs.
+/// A step's machine with one parameter raised, and with the number of nodes that the plan needs.
 struct RaisedStep {
   std::size_t parameter = 0;  ///< Index into parameters_of.
   const Machine* machine = nullptr;
@@ -46,7 +46,7 @@ struct StepResidual {
 /// From `commfuse-sim score --kind training_step --rows`, grouped by table and machine. Dense models: the means of 14
 /// groups are off by 0.069 root mean square, about 0.03 of which comes from the machine's own errors; within a group
 /// rows vary by 0.041, pooled over the 11 groups with several. Mixtures of experts: five groups, predicted too fast by
-/// 0.21 to 0.53, with 0.14 within.
+/// 0.21 to 0.53, and rows within a group vary by 0.14.
 StepResidual step_residual(const Transformer& model);
 
 /// Sites keep the schedules that are best on the unchanged machine. Training steps have the residual too. Requires and

@@ -14,7 +14,7 @@ namespace commfuse {
 /// Longest time of a stream: the sum of two, and of one more kernel, is still in the range of Duration.
 inline constexpr Duration longest_stream = std::chrono::seconds(2'000'000);
 
-/// Throws ConfigError: the stream would take longer.
+/// Throws ConfigError, which states that the model would take more than longest_stream.
 [[noreturn]] void refuse_length();
 
 /// Rounds to the nearest picosecond. Throws ConfigError above longest_stream. Requires seconds >= 0.
@@ -63,8 +63,8 @@ struct Stream {
 
   /// Returns the sequence as if the host waited for its end, and before it for the end of the previous sequences.
   [[nodiscard]] Stream in_step() const {
-    const Duration both = std::max(std::max(host, device), end);
-    return {both, both, both};
+    const Duration later = std::max(std::max(host, device), end);
+    return {later, later, later};
   }
 
   /// Returns the sequence with device time added; some of it is hidden where the device waits for its host.

@@ -67,11 +67,12 @@ int code_of(bool writes) { return SQLITE_OPEN_READWRITE | (writes ? SQLITE_OPEN_
 constexpr int longest_value = 1 << 26;
 
 /// Opening would block if one of SQLite's auxiliary files were a pipe.
-void require_plain(const std::filesystem::path& beside) {
+void require_plain(const std::filesystem::path& auxiliary_file) {
   std::error_code error;
-  const std::filesystem::file_status status = std::filesystem::symlink_status(beside, error);
+  const std::filesystem::file_status status = std::filesystem::symlink_status(auxiliary_file, error);
   if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
-    throw ConfigError(fmt::format("{} is not a regular file, so no sweep wrote it; remove it", beside.string()));
+    throw ConfigError(
+        fmt::format("{} is not a regular file, so no sweep wrote it; remove it", auxiliary_file.string()));
   }
 }
 
@@ -94,7 +95,7 @@ void refuse_journal_of_several(const std::filesystem::path& path) {
   }
 }
 
-/// A file may come from anybody, and statements in its own schema must not run.
+/// A file may come from anyone, so statements in its schema must not run.
 void distrust(sqlite3* connection) {
   int is_set = 0;
   sqlite3_db_config(connection, SQLITE_DBCONFIG_DEFENSIVE, 1, &is_set);
@@ -112,8 +113,8 @@ void Database::Close::operator()(sqlite3* connection) const { sqlite3_close_v2(c
 
 void Database::fail(int code) const {
   const Kind kind = kind_of(code);
-  const bool of_system = kind == Kind::full || kind == Kind::missing || kind == Kind::other;
-  const int system_error = of_system && connection_ ? sqlite3_system_errno(connection_.get()) : 0;
+  const bool is_system_error = kind == Kind::full || kind == Kind::missing || kind == Kind::other;
+  const int system_error = is_system_error && connection_ ? sqlite3_system_errno(connection_.get()) : 0;
   const std::string words = connection_ ? sqlite3_errmsg(connection_.get()) : sqlite3_errstr(code);
   if (kind == Kind::foreign) {
     throw ForeignDatabase(sentence_of(kind, path_.string(), system_error, words));

@@ -28,15 +28,15 @@ enum class Word : unsigned char {
 /// Chunks that a process holds in advance, so that it never waits for the leader.
 constexpr std::size_t chunks_ahead = 2;
 /// Largest number of points per thread.
-constexpr std::size_t max_in_a_chunk = 128;
-/// Points per thread that the leader runs between two looks at its messages.
+constexpr std::size_t max_points_per_thread = 128;
+/// Points per thread that the leader runs between two checks for messages.
 constexpr std::size_t leader_chunk = 8;
 
 /// Returns the points of a chunk: at least one point per thread, so that none is idle, unless other processes would
 /// then get nothing.
 std::size_t chunk_of(std::size_t points, std::size_t processes, std::size_t threads) {
   const std::size_t least = std::clamp<std::size_t>(points / (processes * chunks_ahead), 1, threads);
-  return std::clamp<std::size_t>(points / (processes * 16), least, max_in_a_chunk * threads);
+  return std::clamp<std::size_t>(points / (processes * 16), least, max_points_per_thread * threads);
 }
 
 Payload parcel_of(Word word, std::string_view text = {}) {
@@ -113,7 +113,7 @@ class Leader {
          const std::atomic<bool>* stop)
       : world_(world),
         sweep_(sweep),
-        left_(points),
+        remaining_(points),
         take_(take),
         stop_(stop),
         chunk_(chunk_of(points.size(), static_cast<std::size_t>(world.processes()),
@@ -127,19 +127,19 @@ class Leader {
       }
     }
     SimulatingTeam team(sweep_);
-    while (at_hand_ > 0 || !left_.empty()) {
+    while (chunks_out_ > 0 || !remaining_.empty()) {
       if (is_set(stop_)) {
-        left_ = {};
+        remaining_ = {};
       }
       if (!take_mail()) {
-        left_.empty() ? pause() : simulate(team);
+        remaining_.empty() ? pause() : simulate(team);
       }
     }
   }
 
  private:
   void hand_out(int to) {
-    if (left_.empty()) {
+    if (remaining_.empty()) {
       return;
     }
     std::string numbers;
@@ -147,7 +147,7 @@ class Leader {
       put(point, numbers);
     }
     world_.send(to, parcel_of(Word::points, numbers));
-    ++at_hand_;
+    ++chunks_out_;
   }
 
   void simulate(SimulatingTeam& team) {
@@ -164,7 +164,7 @@ class Leader {
       if (word_of(parcel->bytes) == Word::failed) {
         throw std::runtime_error("process " + std::to_string(parcel->from) + ": " + text_of(parcel->bytes));
       }
-      --at_hand_;
+      --chunks_out_;
       hand_out(parcel->from);
       for (const StoredPoint& point : unpacked_points(text_of(parcel->bytes))) {
         take_(point);
@@ -174,18 +174,18 @@ class Leader {
   }
 
   std::span<const std::size_t> next(std::size_t count) {
-    const std::span<const std::size_t> taken = left_.first(std::min(count, left_.size()));
-    left_ = left_.subspan(taken.size());
+    const std::span<const std::size_t> taken = remaining_.first(std::min(count, remaining_.size()));
+    remaining_ = remaining_.subspan(taken.size());
     return taken;
   }
 
   World& world_;
   const SharedSweep& sweep_;
-  std::span<const std::size_t> left_;
+  std::span<const std::size_t> remaining_;
   const TakePoint& take_;
   const std::atomic<bool>* stop_;
   std::size_t chunk_;
-  std::size_t at_hand_ = 0;  // chunks that other processes hold
+  std::size_t chunks_out_ = 0;  // chunks that other processes hold
 };
 
 /// Waits for the first message of the leader.
@@ -210,7 +210,7 @@ SharedSweep prepared_as(const std::string& digest, const std::function<SharedSwe
   SharedSweep sweep = prepare();
   if (sweep.digest != digest) {
     throw std::runtime_error(
-        "the sweep or a file that it names is not the same here as on process 0; give all machines the same files");
+        "the sweep or a file that it names differs from process 0; give all machines the same files");
   }
   return sweep;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs a sweep on processes that share nothing: one leads, hands out points on request, runs some points itself, and
-// stores all results. So a slow machine, or one with expensive points, runs fewer points.
+// stores all results. A slow machine, or one with expensive points, therefore runs fewer points.
 #pragma once
 
 #include <atomic>
@@ -22,9 +22,9 @@ struct SharedSweep {
   int threads = 1;  ///< Number of threads of this process; other processes may use other numbers.
 };
 
-/// Leads, on process 0. Calls `take` for each of `points`, in no order, until all have run or `stop` is set; points
+/// Leads, on process 0. Calls `take` for each of `points`, in any order, until all have run or `stop` is set; points
 /// that other processes have begun are then finished. Before it returns or throws, it tells the other processes to
-/// exit. Throws std::runtime_error where another process cannot do its part, and rethrows what `take` throws.
+/// exit. Throws std::runtime_error if another process fails, and rethrows what `take` throws.
 void lead(World& world, const SharedSweep& sweep, const std::vector<std::size_t>& points, const TakePoint& take,
           const std::atomic<bool>* stop);
 

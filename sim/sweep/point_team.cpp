@@ -23,7 +23,7 @@ struct Simulator {
   SimulatePoint simulate;
 };
 
-/// A point's rows, and whether it was begun. Threads write to neighbouring elements, so it is not a vector<bool>.
+/// A point's rows, and whether it has run. Threads write to neighbouring elements, so it is not a vector<bool>.
 struct Slot {
   StoredPoint point;
   bool is_done = false;
@@ -43,7 +43,7 @@ struct PointTeam::Threads {
 
   std::function<SimulatePoint()> make_simulator;
   tbb::global_control limit;
-  tbb::task_arena arena;  // oneTBB's own is as wide as the cores that the process may use
+  tbb::task_arena arena;  // oneTBB's default arena has one thread per core that the process may use
   tbb::enumerable_thread_specific<Simulator> simulators;
   bool is_alone;
 };

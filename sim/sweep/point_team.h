@@ -27,8 +27,8 @@ class PointTeam {
   PointTeam& operator=(const PointTeam&) = delete;
   ~PointTeam();
 
-  /// Returns the rows of `points` in their order, without points not begun before `stop` was set (null: never). Not
-  /// thread-safe. Throws what a simulation throws.
+  /// Returns the rows of `points` in their order. Omits points that have not begun when `stop` is set; with null, runs
+  /// all points. Not thread-safe. Throws what a simulation throws.
   std::vector<StoredPoint> simulate(std::span<const std::size_t> points, const std::atomic<bool>* stop);
 
  private:

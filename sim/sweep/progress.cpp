@@ -76,8 +76,8 @@ std::string in_json(const ProgressState& state) {
 std::string as_bar(const ProgressState& state) {
   const std::string words = in_words(state);
   constexpr std::size_t frame = 3;  // brackets and a blank
-  const std::size_t room = line_width - std::min(line_width, words.size() + frame);
-  const std::size_t width = std::min(widest_bar, room);
+  const std::size_t space = line_width - std::min(line_width, words.size() + frame);
+  const std::size_t width = std::min(widest_bar, space);
   if (width < narrowest_bar) {
     return words.substr(0, line_width);
   }

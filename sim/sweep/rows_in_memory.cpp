@@ -18,7 +18,7 @@ namespace commfuse {
 
 namespace {
 
-std::vector<HeldColumn> held_columns() {
+std::vector<HeldColumn> columns_in_memory() {
   std::vector<HeldColumn> columns;
   for (const Column& column : all_columns()) {
     columns.push_back({std::string(column.name), store_type_of(column.name, column.type)});
@@ -123,8 +123,9 @@ class Filler {
 }  // namespace
 
 RowsInMemory rows_in_memory(const std::filesystem::path& file) {
-  RowsInMemory rows{
-      .database = Database::in_memory(file == "-" ? "stdin" : file), .table_columns = held_columns(), .columns = {}};
+  RowsInMemory rows{.database = Database::in_memory(file == "-" ? "stdin" : file),
+                    .table_columns = columns_in_memory(),
+                    .columns = {}};
   rows.database.run("BEGIN");
   migrate(rows.database, rows.table_columns, 0);
   Filler filler(rows);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Holds rows of JSON in the tables of a store, in memory, so that they are queried like stores.
+// Holds rows of JSON in the tables of a store, in memory, so that they can be queried like a store.
 #pragma once
 
 #include <filesystem>

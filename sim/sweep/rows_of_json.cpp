@@ -60,7 +60,7 @@ bool is_of_model(const Json& row) {
   return std::ranges::any_of(whole_model_scopes, [&](const auto& choice) { return is_text(scope, choice.first); });
 }
 
-/// Takes rows one after another.
+/// Checks rows and passes them to the callbacks.
 class RowTaker {
  public:
   explicit RowTaker(const JsonRows& take) : take_(take) {}
@@ -104,7 +104,7 @@ Json parsed_line(std::string_view text, const Place& place) {
   }
 }
 
-/// A stream of rows. Throws ConfigError where one row, or all of them together, are too long.
+/// A stream of rows. Throws ConfigError if a row or the whole stream is too long.
 class RowStream {
  public:
   RowStream(std::istream& in, const std::string& file) : in_(in), file_(file) {}
@@ -135,7 +135,7 @@ class RowStream {
 
 using Characters = BufferedCharacters<RowStream>;
 
-/// Takes the objects of a list, and frees each after its use.
+/// Passes each object of a list to the taker, and frees it afterwards.
 void take_list(Characters& characters, const std::string& file, RowTaker& taker) {
   Place place{file, 2};  // one object per line, below the bracket
   const auto take = [&](Json::parse_event_t event, const Json& parsed) {
@@ -219,7 +219,7 @@ void rows_of_json_file(const std::string& file, const JsonRows& take) {
     rows_of_json(in, file, counted);
   }
   if (is_empty) {
-    throw ConfigError(fmt::format("{} holds no rows; write some with commfuse-sim run -o jsonl", file));
+    throw ConfigError(fmt::format("{} contains no rows; write some with commfuse-sim run -o jsonl", file));
   }
 }
 

@@ -90,7 +90,7 @@ Shard automatic(std::optional<std::int64_t> parts, const Variable& variable) {
         "part, as in 3/7");
   }
   if (!parts && !task->count) {
-    refuse("auto finds the number of this task but not how many there are; write it, as in auto/7");
+    refuse("auto finds the number of this task but not the number of tasks; write the number of tasks, as in auto/7");
   }
   if (parts && task->count && *parts != *task->count) {
     refuse(fmt::format("auto/{} was given, but the scheduler runs {} tasks; write auto", *parts, *task->count));
@@ -106,7 +106,7 @@ std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {
   return z ^ z >> 31;
 }
 
-/// Returns the number of points that stay together.
+/// Returns the number of consecutive points that go to the same part.
 std::uint64_t block_size(std::size_t points, std::uint64_t parts) {
   return std::clamp<std::uint64_t>(points / (parts * 64), 1, 64);
 }
@@ -148,7 +148,7 @@ std::size_t points_of(const Shard& shard, std::size_t points) {
   const std::uint64_t block = block_size(points, parts);
   const std::uint64_t rounds = points / (block * parts);
   std::size_t count = rounds * block;
-  // In the last, incomplete round, each part gets some of a block, a whole block, or nothing.
+  // In the last, incomplete round, each part gets part of a block, a whole block, or nothing.
   for (std::uint64_t at = rounds * block * parts; at < points; at += block) {
     count += belongs_to(shard, at, points) ? std::min<std::size_t>(block, points - at) : 0;
   }

@@ -21,10 +21,10 @@ namespace {
 
 /// Enough chunks to keep the threads busy while one of them writes, even if that thread waits about 50 ms for the disk
 /// or a core.
-constexpr std::size_t least_chunks = 256;
-constexpr std::size_t chunks_a_thread = 4;
+constexpr std::size_t min_chunks = 256;
+constexpr std::size_t chunks_per_thread = 4;
 /// Small enough that the rows of a chunk are still in the thread's cache when it writes them.
-constexpr std::size_t max_in_a_chunk = 32;
+constexpr std::size_t max_points_per_chunk = 32;
 
 bool is_set(const std::atomic<bool>* flag) { return flag != nullptr && flag->load(std::memory_order_relaxed); }
 
@@ -32,13 +32,14 @@ struct Worker;
 
 struct SimulatedPoints {
   std::vector<StoredPoint> points;
-  Worker* by = nullptr;
+  Worker* worker = nullptr;
 };
 
 using Chunk = std::unique_ptr<SimulatedPoints>;
 
-/// Chunks between two stages, which hand over pointers: this object still owns them if a stage throws.
-class OnTheWay {
+/// Chunks between two stages of the pipeline. Stages hand over pointers; this object owns the chunks, so they are freed
+/// if a stage throws.
+class ChunksInFlight {
  public:
   SimulatedPoints* add(Chunk chunk) {
     const std::scoped_lock lock(mutex_);
@@ -56,8 +57,8 @@ class OnTheWay {
   std::unordered_map<SimulatedPoints*, Chunk> chunks_;
 };
 
-/// One thread's points. Chunks that others have written come back to it and are freed there: freeing memory of another
-/// thread makes the two wait for each other.
+/// Simulates points on one thread. Chunks that another thread has written are returned to their worker and freed there,
+/// because freeing another thread's memory makes both threads wait for each other.
 struct Worker {
   Worker(const PointList& list, SimulatePoint simulate_point) : cursor(list), simulate(std::move(simulate_point)) {}
 
@@ -66,9 +67,9 @@ struct Worker {
     written.push_back(std::move(chunk));
   }
   void free_written() {
-    std::vector<Chunk> mine;
+    std::vector<Chunk> returned;
     const std::scoped_lock lock(mutex);
-    mine.swap(written);
+    returned.swap(written);
   }
 
   PointCursor cursor;
@@ -106,10 +107,10 @@ void simulate_points(const PointList& list, const std::vector<std::size_t>& poin
                      const TakePoint& take, const SweepOptions& options) {
   const auto threads = static_cast<std::size_t>(options.threads > 0 ? options.threads : usable_threads());
   const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, threads);
-  const std::size_t chunk = std::clamp<std::size_t>(points.size() / (threads * 16), 1, max_in_a_chunk);
+  const std::size_t chunk = std::clamp<std::size_t>(points.size() / (threads * 16), 1, max_points_per_chunk);
   tbb::enumerable_thread_specific<Worker> workers([&] { return Worker(list, factory.make()); });
   std::size_t next = 0;
-  OnTheWay on_the_way;
+  ChunksInFlight in_flight;
   const auto begin = [&](tbb::flow_control& control) -> SimulatedPoints* {
     if (next == points.size() || is_set(options.stop)) {
       control.stop();
@@ -119,16 +120,16 @@ void simulate_points(const PointList& list, const std::vector<std::size_t>& poin
     for (const std::size_t end = std::min(next + chunk, points.size()); next < end; ++next) {
       begun->points.push_back({.point = points[next]});
     }
-    return on_the_way.add(std::move(begun));
+    return in_flight.add(std::move(begun));
   };
   const auto simulate = [&](SimulatedPoints* chunk_of_points) {
     Worker& worker = workers.local();
     worker.free_written();
-    chunk_of_points->by = &worker;
-    std::vector<StoredPoint>& of_chunk = chunk_of_points->points;
-    for (StoredPoint& point : of_chunk) {
+    chunk_of_points->worker = &worker;
+    std::vector<StoredPoint>& points_of_chunk = chunk_of_points->points;
+    for (StoredPoint& point : points_of_chunk) {
       if (is_set(options.stop)) {
-        of_chunk.resize(static_cast<std::size_t>(&point - of_chunk.data()));
+        points_of_chunk.resize(static_cast<std::size_t>(&point - points_of_chunk.data()));
         break;
       }
       point.rows = worker.simulate(worker.cursor.at(point.point));
@@ -136,11 +137,11 @@ void simulate_points(const PointList& list, const std::vector<std::size_t>& poin
     return chunk_of_points;
   };
   const auto end = [&](SimulatedPoints* place) {
-    Chunk simulated = on_the_way.take(place);
+    Chunk simulated = in_flight.take(place);
     for (const StoredPoint& point : simulated->points) {
       take(point);
     }
-    Worker& worker = *simulated->by;
+    Worker& worker = *simulated->worker;
     worker.give_back(std::move(simulated));
   };
   Handover before;
@@ -150,7 +151,7 @@ void simulate_points(const PointList& list, const std::vector<std::size_t>& poin
   Handover ending;
   Handover after;
   before.give();
-  tbb::parallel_pipeline(std::max(threads * chunks_a_thread, least_chunks),
+  tbb::parallel_pipeline(std::max(threads * chunks_per_thread, min_chunks),
                          tbb::make_filter<void, SimulatedPoints*>(tbb::filter_mode::serial_in_order,
                                                                   marked({&before, &beginning, &begun}, begin)) &
                              tbb::make_filter<SimulatedPoints*, SimulatedPoints*>(

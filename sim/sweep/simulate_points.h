@@ -32,7 +32,7 @@ class SimulatorFactory {
   StructureCache structures_;
 };
 
-/// Takes the results of a point, one call at a time.
+/// Receives the results of a point. Calls never overlap.
 using TakePoint = std::function<void(const StoredPoint&)>;
 
 struct SweepOptions {
@@ -41,7 +41,7 @@ struct SweepOptions {
   const std::atomic<bool>* stop = nullptr;
 };
 
-/// Calls `take` for each of `points`, in their order, whatever the threads. Rethrows what `take` throws.
+/// Calls `take` for each of `points`, in their order, with any number of threads. Rethrows what `take` throws.
 void simulate_points(const PointList& list, const std::vector<std::size_t>& points, SimulatorFactory& factory,
                      const TakePoint& take, const SweepOptions& options);
 

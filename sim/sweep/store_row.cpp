@@ -67,7 +67,7 @@ std::string causes_text(const P99Causes& causes) {
   throw ConfigError(fmt::format("{}: a row was not written by a sweep ({}); run the sweep again", store, why));
 }
 
-/// Calls `make`, which converts values to a row, and returns its result.
+/// Returns the result of `make`, which converts values to a row. Throws ConfigError for values that are not a row.
 template <class Make>
 decltype(auto) fitting(std::string_view store, const Make& make) {
   try {
@@ -77,7 +77,7 @@ decltype(auto) fitting(std::string_view store, const Make& make) {
   }
 }
 
-/// A cell lacks a whole number where one is required.
+/// Thrown for a cell that lacks a required whole number.
 class NoWholeNumber : public std::exception {};
 
 std::int64_t whole_in(const ordered_json& value) {
@@ -87,7 +87,7 @@ std::int64_t whole_in(const ordered_json& value) {
   throw NoWholeNumber();
 }
 
-/// Calls `make` with a cell of JSON, and returns its result.
+/// Returns the result of `make` for the JSON in a cell. Throws ConfigError for a cell without such JSON.
 template <class Make>
 auto from_json(const Value& cell, std::string_view store, const Make& make) {
   try {
@@ -117,7 +117,7 @@ P99Causes causes_of(const ordered_json& json) {
   return causes;
 }
 
-/// Requires the same lists for every rank, and times that add up.
+/// Requires lists with one entry per rank, and times whose sum does not overflow.
 void require_whole(const P99Causes& causes, std::string_view store) {
   const std::size_t ranks = causes.rank_time_on_path.size();
   if (ranks == 0 || causes.rank_on_path.size() != ranks) {
@@ -239,8 +239,8 @@ StoreType store_type_of(std::string_view column, ColumnType type) {
 }
 
 std::span<const StoreColumn> store_columns(StoreKind kind) {
-  static const std::vector<StoreColumn> of_layers = layer_columns();
-  return kind == StoreKind::layers ? std::span<const StoreColumn>(of_layers)
+  static const std::vector<StoreColumn> columns_of_layers = layer_columns();
+  return kind == StoreKind::layers ? std::span<const StoreColumn>(columns_of_layers)
                                    : std::span<const StoreColumn>(model_columns);
 }
 
@@ -282,8 +282,8 @@ const ResultRow& LayerRowReader::read(const StoreRow& row, std::string_view stor
 ResultRow layer_row(const StoreRow& row, std::string_view store) { return LayerRowReader().read(row, store); }
 
 bool is_feasible(StoreKind kind, const StoreRow& row) {
-  static const std::size_t of_layers = place_of(StoreKind::layers, "reason");
-  return std::holds_alternative<std::monostate>(row[kind == StoreKind::layers ? of_layers : 1]);
+  static const std::size_t reason_of_layers = place_of(StoreKind::layers, "reason");
+  return std::holds_alternative<std::monostate>(row[kind == StoreKind::layers ? reason_of_layers : 1]);
 }
 
 StepRow model_row(const StoreRow& row, std::string_view store) {

@@ -52,7 +52,7 @@ StoreRow stored(const ResultRow& row);
 StoreRow stored(const StepRow& row);
 /// Requires a row of layers. Throws a ConfigError that begins with `store` for values that the program never writes.
 ResultRow layer_row(const StoreRow& row, std::string_view store);
-/// Reads rows one after another, which is faster for rows with much in common.
+/// Reads rows one after another, which is faster if consecutive rows have many equal values.
 class LayerRowReader {
  public:
   /// Returns layer_row(); valid until the next call.
@@ -62,14 +62,14 @@ class LayerRowReader {
   RowReader reader_;
   ResultRow with_causes_;
 };
-/// Returns its values in the order of result_columns(). Requires a row of layers.
+/// Returns the row's values in the order of result_columns(). Requires a row of layers.
 std::span<const Value> result_values(const StoreRow& row);
 
 /// Returns whether the row has a result.
 bool is_feasible(StoreKind kind, const StoreRow& row);
 
-/// Returns the row of a whole model, under result_schema whichever program wrote it. Requires a row of whole models.
-/// Throws a ConfigError that begins with `store` for cells that the program never writes.
+/// Returns the row of a whole model, with result_schema as its schema, whichever program version wrote it. Requires a
+/// row of whole models. Throws a ConfigError that begins with `store` for cells that the program never writes.
 StepRow model_row(const StoreRow& row, std::string_view store);
 
 /// Convert rows to bytes that are the same on all machines, and back. unpacked() throws std::runtime_error for bytes

@@ -26,7 +26,7 @@ std::string_view sql_type(StoreType type) {
   return "";
 }
 
-/// Returns the text of a word column, for people who use SQL.
+/// Returns SQL for the text of a word column, for people who query a store with SQL.
 std::string word_in_view(std::string_view column) {
   return fmt::format("(SELECT text FROM texts WHERE texts.id = rows.\"{0}\") AS \"{0}\"", column);
 }
@@ -50,22 +50,22 @@ std::string rows_of(const std::vector<HeldColumn>& columns) {
 }
 
 /// A table or a view, as in sqlite_master.
-struct Made {
+struct SchemaObject {
   std::string_view type;
   std::string_view name;
   std::string sql;
 };
 
 /// Version 1: the identity of a store, its rows, and the texts that they reference by number.
-std::vector<Made> tables(const std::vector<HeldColumn>& columns) {
+std::vector<SchemaObject> tables(const std::vector<HeldColumn>& columns) {
   return {{"table", "meta", "CREATE TABLE meta(name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID"},
           {"table", "texts", "CREATE TABLE texts(id INTEGER PRIMARY KEY, text TEXT NOT NULL)"},
           {"table", "rows", rows_of(columns)},
           {"view", "results", view_of(columns)}};
 }
 
-/// Version 2: the times at which the store was written, for people.
-std::vector<Made> sessions(const std::vector<HeldColumn>& /*columns*/) {
+/// Version 2: the times at which the store was written, for people to read.
+std::vector<SchemaObject> sessions(const std::vector<HeldColumn>& /*columns*/) {
   return {{"table", "sessions",
            "CREATE TABLE sessions(id INTEGER PRIMARY KEY, started INTEGER NOT NULL, points INTEGER NOT NULL,"
            " seconds REAL)"}};
@@ -75,21 +75,21 @@ constexpr std::array steps{tables, sessions};
 static_assert(steps.size() == store_version);
 
 /// Returns everything in a store of a version.
-std::vector<Made> made_by(const std::vector<HeldColumn>& columns, int version) {
-  std::vector<Made> made;
+std::vector<SchemaObject> objects_of(const std::vector<HeldColumn>& columns, int version) {
+  std::vector<SchemaObject> objects;
   for (std::size_t step = 0; step < static_cast<std::size_t>(version); ++step) {
-    for (Made& object : steps[step](columns)) {
-      made.push_back(std::move(object));
+    for (SchemaObject& object : steps[step](columns)) {
+      objects.push_back(std::move(object));
     }
   }
-  return made;
+  return objects;
 }
 
-bool has_just(const Database& database, const std::vector<Made>& made) {
+bool has_exactly(const Database& database, const std::vector<SchemaObject>& objects) {
   Statement entries(database, "SELECT type, name, tbl_name, sql FROM sqlite_master");
   std::size_t matches = 0;
   while (entries.step()) {
-    const bool is_ours = std::any_of(made.begin(), made.end(), [&](const Made& object) {
+    const bool is_ours = std::any_of(objects.begin(), objects.end(), [&](const SchemaObject& object) {
       return entries.text(0) == object.type && entries.text(1) == object.name && entries.text(2) == object.name &&
              entries.text(3) == object.sql;
     });
@@ -98,7 +98,7 @@ bool has_just(const Database& database, const std::vector<Made>& made) {
     }
     ++matches;
   }
-  return matches == made.size();  // no name occurs twice
+  return matches == objects.size();  // no name occurs twice
 }
 
 std::string sql_of(const Database& database, std::string_view name) {
@@ -109,7 +109,7 @@ std::string sql_of(const Database& database, std::string_view name) {
 
 constexpr std::size_t max_columns = 1000;
 
-/// Returns the columns of `rows`: `, "name" TYPE` repeated. has_just() checks the rest of the text.
+/// Returns the columns of `rows`: `, "name" TYPE` repeated. has_exactly() checks the rest of the text.
 std::vector<HeldColumn> columns_in(std::string_view rows, std::string_view view) {
   std::vector<HeldColumn> columns;
   if (!rows.starts_with(rows_begin)) {
@@ -153,7 +153,7 @@ std::vector<HeldColumn> own_columns(StoreKind kind) {
 
 void migrate(Database& database, const std::vector<HeldColumn>& columns, int version) {
   for (auto step = static_cast<std::size_t>(version); step < steps.size(); ++step) {
-    for (const Made& object : steps[step](columns)) {
+    for (const SchemaObject& object : steps[step](columns)) {
       database.run(object.sql);
     }
   }
@@ -164,7 +164,7 @@ void migrate(Database& database, const std::vector<HeldColumn>& columns, int ver
 
 std::optional<StoreTables> tables_in(const Database& database, int version) {
   StoreTables tables{.columns = columns_in(sql_of(database, "rows"), sql_of(database, "results"))};
-  if (!has_just(database, made_by(tables.columns, version))) {
+  if (!has_exactly(database, objects_of(tables.columns, version))) {
     return std::nullopt;
   }
   if (tables.columns == own_columns(StoreKind::models)) {

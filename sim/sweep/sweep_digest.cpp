@@ -84,7 +84,7 @@ class FileDigests {
   std::multiset<std::string> digests_;
 };
 
-/// Collects the contents of the files that settings name, and the words that "all" stands for in this version.
+/// Collects the contents of the files that settings name, and the values that "all" means in this version.
 class Meanings {
  public:
   void add(const Field& field, const std::string& text) {

@@ -53,7 +53,7 @@ Steps read_values(YamlFile& file, const Field& field, const YamlValue& value) {
   return steps;
 }
 
-/// Returns the field of an entry; for an unknown one records the mistake and returns nothing.
+/// Returns the field of an entry. For an unknown key, records the mistake and returns null.
 const Field* field_of(YamlFile& file, Resolver& resolver, const YamlValue::Field& entry) {
   if (file.is_full()) {
     file.mistake(entry.place, "an axis");  // counted, not shown
@@ -131,7 +131,7 @@ void read_axis(YamlFile& file, Resolver& resolver, const YamlValue& item, std::v
 std::vector<GridAxis> read_axes(YamlFile& file, Resolver& resolver, const YamlValue& value) {
   std::vector<GridAxis> axes;
   if (value.kind() != YamlKind::list) {
-    file.mistake(value.place(), "'axes' is not a list; write one axis a line, as in \"- seq: 1K..128K\"");
+    file.mistake(value.place(), "'axes' is not a list; write one axis per line, as in \"- seq: 1K..128K\"");
     return axes;
   }
   for (const YamlValue& item : value.items()) {
@@ -158,7 +158,7 @@ void read_constraint(YamlFile& file, const YamlValue& item, std::vector<GridCons
 std::vector<GridConstraint> read_constraints(YamlFile& file, const YamlValue& value) {
   std::vector<GridConstraint> constraints;
   if (value.kind() != YamlKind::list) {
-    file.mistake(value.place(), "'constraints' is not a list; write one a line, as in \"- batch*seq == 128K\"");
+    file.mistake(value.place(), "'constraints' is not a list; write one per line, as in \"- batch*seq == 128K\"");
     return constraints;
   }
   for (const YamlValue& item : value.items()) {
@@ -247,13 +247,13 @@ void drop(GridAxis& axis, const Field* field) {
   for (std::vector<Setting>& step : axis.steps) {
     step.erase(step.begin() + column);
   }
-  std::vector<std::vector<Setting>> once;
+  std::vector<std::vector<Setting>> distinct;
   for (std::vector<Setting>& step : axis.steps) {
-    if (std::none_of(once.begin(), once.end(), [&](const auto& other) { return same_values(step, other); })) {
-      once.push_back(std::move(step));
+    if (std::none_of(distinct.begin(), distinct.end(), [&](const auto& other) { return same_values(step, other); })) {
+      distinct.push_back(std::move(step));
     }
   }
-  axis.steps = std::move(once);
+  axis.steps = std::move(distinct);
 }
 
 void remove_empty(std::vector<GridAxis>& axes) {
@@ -293,7 +293,7 @@ void settle(std::vector<GridAxis>& axes, Resolver& resolver) {
   remove_empty(axes);
 }
 
-/// An absolute path works from anywhere.
+/// Makes the path of a file absolute, so that it works from any folder.
 std::string portable(const Field& field, const std::string& text) {
   return field.type == FieldType::name ? from_anywhere(field.catalogue, text) : text;
 }
@@ -344,7 +344,7 @@ std::vector<GridAxis> merged_axes(std::vector<GridAxis> of_file, const std::vect
   for (std::size_t a = from_file; a < axes.size(); ++a) {
     for (std::size_t b = 0; b < from_file; ++b) {
       if (axes[b].fields == axes[a].fields) {
-        axes[b] = std::exchange(axes[a], {});  // in the file's place, to keep the order of the loop
+        axes[b] = std::exchange(axes[a], {});  // in the place of the file's axis, to keep the order of the loop
         break;
       }
       for (const Field* field : axes[a].fields) {

@@ -20,7 +20,7 @@ inline constexpr std::string_view sweep_schema = "commfuse.sweep/1";
 inline constexpr std::array<std::string_view, 4> all_outputs{"csv", "json", "report", "map"};
 
 struct Sweep {
-  std::string title;  ///< the file's name if it gives none
+  std::string title;  ///< the file's name if the file has no title
   Grid grid;
   std::vector<std::string> outputs;  ///< from all_outputs, in that order
 

@@ -74,7 +74,7 @@ class Walk {
   }
 
   void contexts(TrainingPlan plan) {
-    constexpr std::int64_t least_tokens = 1024;
+    constexpr std::int64_t min_tokens_per_rank = 1024;
     plan.ulysses = wish_.ulysses.value_or(1);
     const std::int64_t rest = space_.gpus / plan.tensor / plan.pipeline / plan.ulysses;
     if (space_.gpus % (plan.tensor * plan.pipeline * plan.ulysses) != 0) {
@@ -82,7 +82,7 @@ class Walk {
     }
     // Latent and unfused attention cannot share a sequence between ranks (see require_possible of a step).
     const bool shares = !model_.latent && plan.fused_attention;
-    const std::int64_t limit = !shares ? 1 : std::max<std::int64_t>(1, plan.seq / plan.ulysses / least_tokens);
+    const std::int64_t limit = !shares ? 1 : std::max<std::int64_t>(1, plan.seq / plan.ulysses / min_tokens_per_rank);
     for (const std::int64_t context : wished(wish_.context, doublings(limit))) {
       if (rest % context == 0) {
         plan.context = context;

@@ -42,8 +42,8 @@ struct PlanSpace {
 /// within a node; stages, down to one layer each; 1, 2 or 4 pieces per stage; context ranks that leave at least 1024
 /// tokens each; micro-batches of 1 to 8 sequences; ZeRO 1 (0 without replicas, 3 also without a pipeline);
 /// recomputation of nothing or everything (or scores only, where attention is not fused and no ranks share a sequence);
-/// one rank of Ulysses; experts over as many replicas as they divide into, and over every power of two that divides
-/// this number. Tensor ranks share the tokens of norms (sequence parallelism).
+/// one rank of Ulysses; expert ranks: the greatest common divisor of experts and replicas, and every power of two that
+/// divides it. Tensor ranks share the tokens of norms (sequence parallelism).
 std::vector<TrainingPlan> plans_of(const PlanSpace& space);
 
 }  // namespace commfuse

@@ -15,7 +15,7 @@ namespace {
 struct Candidate {
   SampledSite sampled;
   SiteRuns runs;
-  Duration still{};  ///< One run on the machine of the slowest GPU, without other jitter.
+  Duration without_jitter{};  ///< Time of one run on the slowest GPU, without other jitter.
 };
 
 /// Returns the number of a stage's passes within the step's time, including the passes that other stages wait for.
@@ -64,16 +64,16 @@ class Chooser {
                             .collectives = slowest_of(point.ranks, point_.communication_sigma),
                             .exchanges = slowest_of(2, point_.communication_sigma)};
     const std::int64_t layers = (site.layers + point_.plan.pipeline - 1) / point_.plan.pipeline;
-    const bool again = !site.backward && point_.plan.recompute == Recompute::full;
+    const bool recomputes = !site.backward && point_.plan.recompute == Recompute::full;
     std::vector<Candidate> candidates;
     for (const SampledSite& sampled : times_.sampled(point, strategies_for_steps(), options_.monte_carlo)) {
       const SampledTimes in_step = times_.sampled(point, sampled.schedule, kernels, slowest_);
-      const Duration still = times_.slowed(point, sampled.schedule, slowdown);
+      const Duration without_jitter = times_.slowed(point, sampled.schedule, slowdown);
       candidates.push_back({sampled,
-                            {.runs = layers * passes_of(point_.plan) * (again ? 2 : 1),
-                             .excess = to_seconds(in_step.mean) - to_seconds(still),
+                            {.runs = layers * passes_of(point_.plan) * (recomputes ? 2 : 1),
+                             .excess = to_seconds(in_step.mean) - to_seconds(without_jitter),
                              .deviation = in_step.deviation},
-                            still});
+                            without_jitter});
     }
     return candidates;
   }
@@ -101,7 +101,7 @@ class Chooser {
     for (std::size_t site = 0; site < sites_.size(); ++site) {
       const Candidate& candidate = at(site, choice);
       const auto runs = static_cast<double>(candidate.runs.runs);
-      time += runs * (to_seconds(candidate.still) + candidate.runs.excess);
+      time += runs * (to_seconds(candidate.without_jitter) + candidate.runs.excess);
       variance += runs * candidate.runs.deviation * candidate.runs.deviation;
     }
     return time + deviations_at_p99(groups_) * std::sqrt(variance);
@@ -137,10 +137,10 @@ class Chooser {
     }
     StepPoint point = point_;
     point.rank_sigma = 0.0;
-    spread.alike = predict_step(point, times_).time;
+    spread.equal_gpus = predict_step(point, times_).time;
     constexpr double slower = 0.1;
     point.slowdown = 1.0 + slower;
-    spread.per_slowdown = to_seconds(predict_step(point, times_).time - spread.alike) / slower;
+    spread.per_slowdown = to_seconds(predict_step(point, times_).time - spread.equal_gpus) / slower;
     return tail_of(spread);
   }
 

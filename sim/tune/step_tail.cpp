@@ -19,7 +19,7 @@ class Distribution {
     deviation_ = std::sqrt(spread.variance);
     for (int i = 0; i < machines; ++i) {
       const double factor = slowest_of(spread.gpus, spread.rank_sigma, Probability{(i + 0.5) / machines});
-      times_.push_back(to_seconds(spread.alike) + (factor - 1.0) * spread.per_slowdown + spread.excess);
+      times_.push_back(to_seconds(spread.equal_gpus) + (factor - 1.0) * spread.per_slowdown + spread.excess);
     }
   }
 

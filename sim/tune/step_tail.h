@@ -38,8 +38,8 @@ struct StepSpread {
   std::int64_t gpus = 1;
   double rank_sigma = 0.0;
   std::int64_t groups = 1;    ///< Groups of tensor ranks.
-  Duration alike{};           ///< T(1).
-  double per_slowdown = 0.0;  ///< Seconds that the step takes longer if kernels take twice as long: the slope of T.
+  Duration equal_gpus{};      ///< T(1).
+  double per_slowdown = 0.0;  ///< Additional seconds of the step if kernels take twice as long: the slope of T.
   double excess = 0.0;        ///< Mean of S, seconds.
   double variance = 0.0;      ///< Variance of S in one group, seconds squared.
 

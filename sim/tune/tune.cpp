@@ -22,13 +22,13 @@ namespace {
 
 constexpr std::size_t ranked_by_p99 = 12;  // plans, fastest mean first
 
-/// SiteTimes of the machine with faster links, made once per rate.
+/// SiteTimes of the machine with faster links, created once per rate.
 class FasterLinks {
  public:
   FasterLinks(const Machine& machine, StructureCache& structures) : machine_(machine), structures_(structures) {}
 
-  /// Finds the smallest rate, to 5%. Assumes that a higher rate never hides less.
-  std::optional<double> least(const SitePoint& site) {
+  /// Returns the smallest sufficient factor on the rate, to 5%. Assumes that a higher rate never hides less.
+  std::optional<double> smallest_factor(const SitePoint& site) {
     if (!hides(site, step_limit)) {
       return std::nullopt;
     }
@@ -70,8 +70,8 @@ class FasterLinks {
 void require_some(const PlanSpace& space, std::size_t plans) {
   if (plans == 0) {
     throw ConfigError(
-        fmt::format("no layout of {} fits {} GPUs of {} with batch {}; free a setting, or choose a batch that more "
-                    "degrees of data parallelism divide",
+        fmt::format("no layout of {} fits {} GPUs of {} with batch {}; remove a setting that fixes a degree, or choose "
+                    "a batch with more divisors",
                     space.model->name, space.gpus, space.machine->name, space.base.global_batch));
   }
 }
@@ -145,7 +145,7 @@ void add_probabilities(std::vector<RankedPlan>& ranked) {
   }
 }
 
-/// Takes the fastest plan or, among plans that tie with it, the plan that the rule prefers.
+/// Puts the fastest plan or, among plans that tie with it, the plan that the rule prefers first in tuning.best.
 void take_best(const std::vector<RankedPlan>& ranked, const VerdictRule& rule, Tuning& tuning) {
   std::vector<Contender> contenders;
   for (const RankedPlan& plan : ranked) {
@@ -221,16 +221,17 @@ std::vector<TunedSite> tune_sites(const StepPoint& point, SiteTimes& times, Stru
   FasterLinks faster_links(*point.machine, structures);
   const std::vector<const Strategy*> strategies = strategies_for_steps();
   std::vector<TunedSite> sites;
-  for (const LayerSite& of : layer_sites(*point.model, point.plan)) {
-    SitePoint site = site_point(point.plan, of.shape, of.scope);
+  for (const LayerSite& layer_site : layer_sites(*point.model, point.plan)) {
+    SitePoint site = site_point(point.plan, layer_site.shape, layer_site.scope);
     site.strategy = &serial_strategy;
-    TunedSite tuned{.name = of.name, .scope = of.scope, .shape = of.shape, .serial = times.of(site)};
+    TunedSite tuned{
+        .name = layer_site.name, .scope = layer_site.scope, .shape = layer_site.shape, .serial = times.of(site)};
     tuned.best = times.fastest(site, strategies);
     tuned.calculon = calculon_forms({.compute = tuned.serial.compute,
                                      .communication = tuned.serial.time - tuned.serial.compute,
                                      .ranks = point.plan.tensor});
     site.strategy = tuned.best.strategy;
-    tuned.rate_to_hide = faster_links.least(site);
+    tuned.rate_to_hide = faster_links.smallest_factor(site);
     sites.push_back(tuned);
   }
   return sites;

@@ -56,7 +56,7 @@ struct SampledChoice {
 /// A GEMM of the layer with its collective, forward or backward.
 struct TunedSite {
   std::string name;
-  Scope scope = Scope::qkv;  ///< Scope that is simulated for it, with the model `shape`.
+  Scope scope = Scope::qkv;  ///< Scope of its simulation, with the model `shape`.
   Transformer shape;
   SiteTime serial;
   SiteTime best;  ///< Best for the objective where samples were requested, otherwise the fastest without jitter.
@@ -77,9 +77,9 @@ struct Tuning {
   std::size_t fitting = 0;  ///< Plans that fit in memory.
   /// The plan to use, then the other plans, fastest first, with the best schedule at every site. Empty if no plan fits.
   std::vector<TunedPlan> best;
-  std::size_t ties = 0;      ///< Number of plans considered that tie with the fastest, itself included; 1: it wins.
+  std::size_t ties = 0;      ///< Number of plans considered that tie with the fastest, itself included; 1 if it wins.
   double ties_within = 0.0;  ///< Relative difference between the slowest of these and the fastest.
-  std::string tie_rule;      ///< Why the first is taken: "less memory among the 4 within 2%"; empty without a tie.
+  std::string tie_rule;  ///< Why the first plan is chosen: "less memory among the 4 within 2%"; empty without a tie.
   /// The first plan under other schedules: serial at every site, the best single strategy for all sites, and sites that
   /// take only their compute time, which no schedule beats.
   StepPrediction serial;
@@ -90,8 +90,8 @@ struct Tuning {
   std::vector<LeftOut> left_out;  ///< Strategies that lack a schedule for some site of the first plan.
   StepPrediction bound;
   std::vector<TunedSite> sites;  ///< Sites of the first plan; none without sequence parallelism.
-  /// Percentiles of the step with the chosen schedules, and with the schedules of the other choice. Set if samples were
-  /// requested and the plan has sites.
+  /// Percentiles of the step with the chosen schedules, and with the schedules of the other objective. Set if samples
+  /// were requested and the plan has sites.
   std::optional<std::pair<StepTail, StepTail>> tails;
   /// Factor on all times of the first plan; nothing if no step was measured.
   std::optional<double> correction;
@@ -104,7 +104,7 @@ struct TuneOptions {
   double communication_sigma = 0.0;
   Minimize minimize = Minimize::mean;
   VerdictRule rule{};  ///< Decides which plans tie with the fastest one.
-  bool errors = true;  ///< Price plans with each parameter raised, so that ties are decided by probabilities.
+  bool errors = true;  ///< Also price plans with each parameter raised, so that probabilities decide ties.
   /// A measured step of the machine, which corrects all times. Requires errors.
   std::optional<StepEvidence> evidence{};
   /// Its jitter, if any, is used to choose the schedules of sites by samples of single runs.

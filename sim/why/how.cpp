@@ -21,7 +21,7 @@ std::string_view limit_of(const GemmEstimate& estimate, const Accelerator& accel
   return estimate.power_bound ? "power sets the time" : "the k loops set the time";
 }
 
-std::string of_product(const Accelerator& accelerator, const GemmSize& size, int sms) {
+std::string gemm_in_words(const Accelerator& accelerator, const GemmSize& size, int sms) {
   const GemmEstimate estimate = estimate_gemm(accelerator, size, sms);
   const std::string splits = estimate.splits > 1 ? fmt::format(", k in {} parts", estimate.splits) : std::string{};
   const std::string waves = estimate.waves == 1 ? fmt::format("one wave, {:.0f}% full", 100.0 * estimate.last_wave_fill)
@@ -46,14 +46,14 @@ std::string_view in_words(NcclKernel kernel) {
   return "";
 }
 
-std::string of_collective(const Group& group, const CollectiveShape& shape, Bytes bytes) {
+std::string collective_in_words(const Group& group, const CollectiveShape& shape, Bytes bytes) {
   const AllToAllParameters* direct = group.wires->all_to_all.get();
   if (shape.kind == CollectiveKind::all_to_all && direct != nullptr) {
     const bool small = bytes.count / group.ranks <= direct->small_up_to.value.count;
     return fmt::format("direct, by the protocol for {} messages", small ? "small" : "large");
   }
   if (shape.kind == CollectiveKind::all_to_all && group.nodes > 1) {
-    return "direct: inside the node over links, to other nodes over NICs, at once";
+    return "direct: inside the node over links, to other nodes over NICs, simultaneously";
   }
   const bool is_all_reduce = shape.kind == CollectiveKind::all_reduce;
   if (is_all_reduce && group.nodes > 1 && group.wires->tree != nullptr && !nccl_chooses_trees(*group.wires)) {
@@ -66,7 +66,7 @@ std::string of_collective(const Group& group, const CollectiveShape& shape, Byte
   return std::string{kernel ? in_words(*kernel) : "ring"};
 }
 
-std::string of_exchange(const Machine& machine, int ranks, Bytes bytes) {
+std::string exchange_in_words(const Machine& machine, int ranks, Bytes bytes) {
   const bool crosses = ranks > machine.gpus_per_node && machine.network;
   const PeerParameters& peer = crosses ? machine.network->peer : machine.link.peer;
   const bool small = peer.small && bytes <= peer.small->up_to.value;
@@ -89,7 +89,7 @@ std::string how(const Point& point, const Structure& structure, const Sizes& siz
   if (const auto* gemm = std::get_if<GemmShape>(&shape)) {
     GemmSize size = gemm_size(*gemm, sizes);
     size.run = unfused_products(program, sizes);
-    return of_product(machine.accelerator, size, sms);
+    return gemm_in_words(machine.accelerator, size, sms);
   }
   if (const auto* attention = std::get_if<AttentionShape>(&shape)) {
     const std::string_view kernel = point.price.attention == AttentionKernel::fused ? "fused" : "unfused";
@@ -97,11 +97,11 @@ std::string how(const Point& point, const Structure& structure, const Sizes& siz
                        attention->causal ? "causal: the price depends on the position of the queries" : "full");
   }
   if (const auto* exchange = std::get_if<ExchangeShape>(&shape)) {
-    return of_exchange(machine, program.mesh.ranks(), load_of(*exchange, sizes));
+    return exchange_in_words(machine, program.mesh.ranks(), load_of(*exchange, sizes));
   }
   if (const auto* collective = std::get_if<CollectiveShape>(&shape)) {
-    return of_collective(group_on_axis(program.mesh, collective->axis, machine), *collective,
-                         load_of(*collective, sizes));
+    return collective_in_words(group_on_axis(program.mesh, collective->axis, machine), *collective,
+                               load_of(*collective, sizes));
   }
   return "HBM traffic sets the time";
 }

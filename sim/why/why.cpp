@@ -61,19 +61,19 @@ std::vector<ExplainedOp> ops_of(const Point& point, const Prediction& prediction
 /// Returns the time on the critical path by kind of op, at fixed prices. The parts add up to the time of the run.
 std::array<Duration, path_kinds> path_of(const Point& point, const Prediction& prediction, const Costs& costs,
                                          Predictor& predictor) {
-  Point still = point;
-  still.faults = nullptr;
-  still.price.interference =
+  Point fixed_prices = point;
+  fixed_prices.faults = nullptr;
+  fixed_prices.price.interference =
       point.price.interference == Interference::dynamic ? Interference::constant : point.price.interference;
   const Structure& structure = *prediction.structure;
-  const Timeline timeline = predictor.timeline(still, structure, prediction.sizes);
+  const Timeline timeline = predictor.timeline(fixed_prices, structure, prediction.sizes);
   const CriticalPath path = critical_path(structure.plan.lowered, costs, timeline);
   return shares_of(path, structure.program().mesh.ranks()).by_kind;
 }
 
-class Holds {
+class Sensitivities {
  public:
-  Holds(const Point& point, const Prediction& prediction, const Costs& costs, Predictor& predictor)
+  Sensitivities(const Point& point, const Prediction& prediction, const Costs& costs, Predictor& predictor)
       : point_(point), prediction_(prediction), predictor_(predictor), nominal_(makespan(costs)) {}
 
   [[nodiscard]] std::vector<Hold> find(const Uncertainty& uncertainty) const {
@@ -160,7 +160,7 @@ Explanation explain(const Point& point, const Prediction& prediction, Predictor&
   Explanation explanation;
   explanation.ops = ops_of(point, prediction, costs);
   explanation.on_path = path_of(point, prediction, costs, predictor);
-  explanation.holds = Holds(point, prediction, costs, predictor).find(predictor.uncertainty(point, prediction));
+  explanation.holds = Sensitivities(point, prediction, costs, predictor).find(predictor.uncertainty(point, prediction));
   return explanation;
 }
 

@@ -17,13 +17,13 @@ export class Browser {
       "--disable-dev-shm-usage", "--disable-background-networking", "--remote-debugging-pipe", `--user-data-dir=${this.folder}`, "about:blank"];
     this.process = spawn(program, flags, { stdio: ["ignore", "ignore", "ignore", "pipe", "pipe"] });
     this.process.stdio[4].on("data", (data) => this.#read(data.toString("utf8")));
-    this.process.on("exit", () => this.#waiting.forEach(({ reject }) => reject(new Error("the browser ended"))));
+    this.process.on("exit", () => this.#waiting.forEach(({ reject }) => reject(new Error("the browser exited"))));
   }
 
   #read(text) {
     const messages = (this.#rest + text).split("\0");
     this.#rest = messages.pop();
-    for (const message of messages.map((one) => JSON.parse(one))) {
+    for (const message of messages.map((text) => JSON.parse(text))) {
       const waiting = this.#waiting.get(message.id);
       if (waiting) {
         this.#waiting.delete(message.id);
@@ -78,7 +78,7 @@ export class Page {
   }
   #heard({ method, params }) {
     if (method === "Runtime.consoleAPICalled" && ["error", "warning"].includes(params.type)) {
-      this.errors.push(params.args.map((one) => one.value ?? one.description).join(" "));
+      this.errors.push(params.args.map((argument) => argument.value ?? argument.description).join(" "));
     } else if (method === "Runtime.exceptionThrown") {
       this.errors.push(params.exceptionDetails.exception?.description ?? params.exceptionDetails.text);
     } else if (method === "Log.entryAdded" && ["error", "warning"].includes(params.entry.level)) {
@@ -111,11 +111,11 @@ export class Page {
   async until(expression, seconds = 30) {
     const holds = await this.value(`new Promise((resolve) => {
       const start = performance.now();
-      const ask = () => { let now = false; try { now = !!(${expression}); } catch {}
-        now ? resolve(true) : performance.now() - start > ${seconds * 1000} ? resolve(false) : setTimeout(ask, 20); };
-      ask(); })`);
+      const poll = () => { let now = false; try { now = !!(${expression}); } catch {}
+        now ? resolve(true) : performance.now() - start > ${seconds * 1000} ? resolve(false) : setTimeout(poll, 20); };
+      poll(); })`);
     if (!holds) {
-      throw new Error(`after ${seconds} s it does not hold: ${expression}`);
+      throw new Error(`still false after ${seconds} s: ${expression}`);
     }
   }
   mouse(type, x, y, more = {}) {
@@ -125,7 +125,7 @@ export class Page {
     await this.send("Input.dispatchKeyEvent", { type: "keyDown", key, ...more });
     await this.send("Input.dispatchKeyEvent", { type: "keyUp", key, ...more });
   }
-  /// Saves a picture of an element, or of what the window shows.
+  /// Saves a picture of an element, or of the visible part of the page.
   async picture(file, selector = null) {
     const clip = selector && (await this.value(`(() => { const e = document.querySelector(${JSON.stringify(selector)});
       const b = e.getBoundingClientRect(); return { x: b.x + scrollX, y: b.y + scrollY, width: b.width, height: Math.min(b.height, 3000), scale: 1 }; })()`));

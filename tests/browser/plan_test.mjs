@@ -9,7 +9,7 @@ const [program, folder] = process.argv.slice(2);
 const pictures = join(folder, "pictures");
 const checks = new Checks();
 
-/// Texts of a drawing whose boxes overlap those of its data.
+/// Texts of a drawing that overlap its points or bars.
 const covered = `[...document.querySelectorAll("svg.cf-figure")].filter((e) => e.getClientRects().length > 0).flatMap((svg) => {
   const data = [...svg.querySelectorAll(".cf-point,.cf-bar")].map((e) => e.getBoundingClientRect());
   return [...svg.querySelectorAll("text")].filter((text) => { const t = text.getBoundingClientRect();
@@ -18,8 +18,8 @@ const covered = `[...document.querySelectorAll("svg.cf-figure")].filter((e) => e
 /// Pixels from the middle of a role's last mark to the deadline line, in the drawing for telephones.
 const distance = (role) => `(() => { const svg = [...document.querySelectorAll("svg.cf-figure")].find((e) => e.getAttribute("aria-labelledby").startsWith("plan-days-narrow"));
   const mark = [...svg.querySelectorAll(".cf-point.cf-${role}")].at(-1).getBoundingClientRect();
-  const line = svg.querySelector("path.cf-line-ink").getBoundingClientRect(); const all = svg.getBoundingClientRect();
-  return { gap: line.top - (mark.top + mark.bottom) / 2, inside: mark.left >= all.left && mark.right <= all.right, size: mark.width }; })()`;
+  const line = svg.querySelector("path.cf-line-ink").getBoundingClientRect(); const box = svg.getBoundingClientRect();
+  return { gap: line.top - (mark.top + mark.bottom) / 2, inside: mark.left >= box.left && mark.right <= box.right, size: mark.width }; })()`;
 
 async function checkWords(page, name) {
   const tiles = await page.value('[...document.querySelectorAll(".tile dt")].map((e) => e.textContent)');
@@ -27,24 +27,24 @@ async function checkWords(page, name) {
   const captions = await page.value('[...document.querySelectorAll("caption")].map((e) => e.textContent)');
   checks.that(!captions.includes("Kinds of GPUs compared"), "one kind of GPU is not compared with itself");
   if (name === "met") {
-    checks.equal(tiles, ["GPUs", "Days", "Cost", "Chance of meeting the deadline"], "tiles answer what was asked");
+    checks.equal(tiles, ["GPUs", "Days", "Cost", "Chance of meeting the deadline"], "tiles answer the question");
     checks.that(/^\d+ h100 take [\d.]+ days and \$[\d.]+M\. The chance of meeting the deadline is \d+%\.$/.test(lead), `the verdict is short: ${lead}`);
     checks.equal(await page.value('document.querySelectorAll("tr.fastest").length'), 1, "the answer is marked among all numbers");
   } else {
     checks.equal(tiles, ["Needs", "Shortest run"], "tiles of a missed deadline");
-    checks.that(/^No option meets the limits: the deadline needs about [\d,]+ h100\.$/.test(lead), `a missed deadline says what it needs: ${lead}`);
+    checks.that(/^No option meets the limits: the deadline needs about [\d,]+ h100\.$/.test(lead), `a missed deadline states what it needs: ${lead}`);
   }
   const text = await page.value('document.querySelector("main").innerText');
-  checks.that(!/\d %/.test(text), "per cent without a space");
+  checks.that(!/\d %/.test(text), "percentages have no space");
 }
 
 async function checkTelephone(page, name) {
   checks.that((await page.value("document.documentElement.scrollWidth")) <= 390, `${name}: the page is no wider than a telephone`);
   const { gap, inside, size } = await page.value(distance(name === "met" ? "ink" : "exposed"));
   checks.that(inside && size >= 12, `${name}: the mark is on the drawing and large: ${size}`);
-  checks.that(name === "met" ? gap <= -6 : Math.abs(gap) < 1.5, `${name}: the answer stands clear of the deadline, a need on it: ${gap}`);
+  checks.that(name === "met" ? gap <= -6 : Math.abs(gap) < 1.5, `${name}: an answer is clear of the deadline line, a need is on the line: ${gap}`);
   const hidden = await page.value(`[...document.querySelectorAll(".plan")].filter((e) => e.scrollWidth > e.clientWidth + 1 && !getComputedStyle(e).backgroundImage.includes("gradient")).map((e) => e.ariaLabel)`);
-  checks.equal(hidden, [], `${name}: tables that go on to the right show it`);
+  checks.equal(hidden, [], `${name}: tables that extend beyond the right edge show this`);
 }
 
 async function checkPaper(page, name, dark) {
@@ -59,7 +59,7 @@ async function checkPaper(page, name, dark) {
   const pdf = Buffer.from(data, "base64");
   writeFileSync(join(pictures, `${name}${dark ? "-dark" : ""}.pdf`), pdf);
   const sheets = pdf.toString("latin1").match(/\/Type\s*\/Page\b/g).length;
-  checks.that(sheets <= 6, `${name}: a plan prints on six sheets at most: ${sheets}`);
+  checks.that(sheets <= 6, `${name}: a plan prints on at most six sheets: ${sheets}`);
 }
 
 const browser = new Browser(program);

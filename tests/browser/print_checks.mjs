@@ -32,14 +32,14 @@ export async function checkPrint(page, checks, dark, pictures) {
   checks.equal(luminous, [], "no light ink on white");
   const figures = await page.value(`[...document.querySelectorAll("figure")].filter((e) => e.getClientRects().length > 0).map((e) => [".cf-live", ".cf-static", ".tools"].map((part) =>
     (e.querySelector(part)?.getClientRects().length ?? 0) > 0).join())`);
-  checks.equal([...new Set(figures)], ["false,true,false"], "still drawings and no buttons on paper");
-  checks.equal(await page.value('[...document.querySelectorAll("input,nav")].filter((e) => e.getClientRects().length).length'), 0, "nothing to type in on paper");
+  checks.equal([...new Set(figures)], ["false,true,false"], "static drawings and no buttons on paper");
+  checks.equal(await page.value('[...document.querySelectorAll("input,nav")].filter((e) => e.getClientRects().length).length'), 0, "no input fields on paper");
   const again = await page.value('(({ breakBefore, breakInside }) => [breakBefore, breakInside])(getComputedStyle(document.getElementById("again").closest("section")))');
-  checks.equal(again, ["avoid", "avoid"], "the command stands on no sheet of its own");
+  checks.equal(again, ["avoid", "avoid"], "the command is not on a separate sheet");
   const { data } = await page.send("Page.printToPDF", { preferCSSPageSize: true, printBackground: true });
   const pdf = Buffer.from(data, "base64");
   writeFileSync(join(pictures, `print${dark ? "-dark" : ""}.pdf`), pdf);
   checks.that(pdf.includes("/MediaBox [0 0 595") || pdf.includes("/MediaBox [0 0 594"), "sheets are A4, portrait");
   const sheets = pdf.toString("latin1").match(/\/Type\s*\/Page\b/g).length;
-  checks.that(sheets <= 6, `a report prints on six sheets at most: ${sheets}`);
+  checks.that(sheets <= 6, `a report prints on at most six sheets: ${sheets}`);
 }

@@ -20,10 +20,10 @@ try {
   const table = performance.now();
   await page.value('document.getElementById("all-rows").scrollIntoView({ behavior: "instant" })');
   await page.until("commfuseReport.table", 60);
-  console.log(`table: ${await page.value("commfuseReport.table.block.rows")} rows, ${Math.round(performance.now() - table)} ms after one scrolls there`);
+  console.log(`table: ${await page.value("commfuseReport.table.block.rows")} rows, ${Math.round(performance.now() - table)} ms after scrolling to it`);
   for (let i = 0; i < (await page.value("commfuseReport.timelines.length")); ++i) {
     const timeline = `commfuseReport.timelines[${i}]`;
-    const told = await page.value(`(async () => {
+    const timing = await page.value(`(async () => {
       const t = ${timeline};
       for (const folded of document.querySelectorAll("details:has(canvas)")) folded.open = true;
       t.canvas.scrollIntoView({ behavior: "instant", block: "center" });
@@ -38,7 +38,7 @@ try {
       const each = (performance.now() - from) / frames;
       return { bars: t.block.data.start.length, lanes: t.rows.length, paint, each };
     })()`);
-    console.log(`timeline ${i + 1}: ${told.bars} bars on ${told.lanes} rows paint in ${told.paint.toFixed(1)} ms; a pan takes ${told.each.toFixed(1)} ms, ${(1000 / told.each).toFixed(0)} a second`);
+    console.log(`timeline ${i + 1}: ${timing.bars} bars on ${timing.lanes} rows paint in ${timing.paint.toFixed(1)} ms; a pan takes ${timing.each.toFixed(1)} ms, ${(1000 / timing.each).toFixed(0)} per second`);
   }
 } finally {
   await browser.close();

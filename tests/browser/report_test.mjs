@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Opens a report from disk and operates it: `node report_test.mjs CHROMIUM FOLDER`; report_test.sh makes the report and
 // its inputs. Exits with 1 if a check fails. FOLDER/pictures receives screenshots of every section, light and dark, for
-// people.
+// people to look at.
 import { mkdirSync, readFileSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -44,7 +44,7 @@ const countOf = (marks) =>
 
 async function checkCharts(page, ids) {
   for (const id of ids) {
-    const marks = await page.value(`commfuseReport.figures.get("${id}").marks.map((one) => ({ kind: one.kind }))`);
+    const marks = await page.value(`commfuseReport.figures.get("${id}").marks.map((mark) => ({ kind: mark.kind }))`);
     const series = await page.value(`commfuseReport.charts.get("${id}").chart.getOption().series.length`);
     checks.equal(series, countOf(marks), `series of ${id}`);
     const share = await page.value(inked(`document.querySelector('figure[data-figure="${id}"] canvas')`));
@@ -55,9 +55,9 @@ async function checkCharts(page, ids) {
 }
 
 async function checkSaving(page) {
-  const saved = await page.value(`(() => { const all = []; const make = URL.createObjectURL; URL.createObjectURL = (blob) => { all.push(blob.text()); return make(blob); };
+  const saved = await page.value(`(() => { const blobs = []; const make = URL.createObjectURL; URL.createObjectURL = (blob) => { blobs.push(blob.text()); return make(blob); };
     for (const b of document.querySelectorAll("figure .tools button")) if (["SVG", "CSV"].includes(b.textContent)) b.click();
-    return Promise.all(all).then((texts) => texts.map((text) => {
+    return Promise.all(blobs).then((texts) => texts.map((text) => {
       if (!text.startsWith("<svg")) return text.split("\\r\\n").length > 2;
       const parsed = new DOMParser().parseFromString(text, "image/svg+xml"); return !parsed.querySelector("parsererror") && parsed.documentElement.querySelectorAll("rect,path").length > 2; })); })()`);
   checks.that(saved.length > 4 && saved.every(Boolean), `every figure is saved whole: ${saved}`);
@@ -78,7 +78,7 @@ async function checkZoom(page, ids) {
     await page.value(`document.querySelector('figure[data-figure="${id}"] .cf-live').focus()`);
     await page.key("ArrowRight");
     const tips = await page.value(`commfuseReport.figures.get("${id}").marks.some((m) => m.tip || m.tips)`);
-    checks.that(!tips || (await page.value('document.getElementById("announced").textContent')).length > 10, `${id} is told to screen readers`);
+    checks.that(!tips || (await page.value('document.getElementById("announced").textContent')).length > 10, `${id} is announced to screen readers`);
   }
 }
 
@@ -104,13 +104,13 @@ async function checkTable(page) {
   checks.that((await page.value('document.querySelector("#first-rows").textContent')).includes(shown[at]), `the two tables show the same digits: ${shown[at]} in ${first}`);
   const marks = await page.value('[...document.querySelectorAll("table.grid tbody th .mark")].map((m) => m.textContent)');
   const front = await page.value("[...commfuseReport.table.block.data.front]");
-  checks.equal(marks, front.slice(0, marks.length).map((one) => ["", "\u25b8", "\u2248"][one]), "the marks of winners and ties that the text above the table explains");
+  checks.equal(marks, front.slice(0, marks.length).map((place) => ["", "\u25b8", "\u2248"][place]), "the marks of winners and ties that the text above the table explains");
   await page.value('(() => { const t = commfuseReport.table; t.filterBox.value = "strategy=serial"; t.filterBox.dispatchEvent(new Event("input")); })()');
   const serial = csv.filter((row) => row.strategy === "serial").length;
   checks.equal(await page.value("commfuseReport.table.rows.length"), serial, "rows behind the filter strategy=serial");
   await page.value('[...document.querySelectorAll("table.grid th button")].find((b) => b.textContent === "Time").click()');
-  checks.that(await page.value('(() => { const t = commfuseReport.table; const d = t.block.data.makespan_us; const v = [...t.rows].map((r) => d[r]); return v.every((one, i) => i === 0 || !(v[i - 1] > one)); })()'), "sorted by time");
-  checks.equal(await page.value(`document.querySelector('table.grid th[aria-sort="ascending"]').textContent.startsWith("Time")`), true, "the heading says so");
+  checks.that(await page.value('(() => { const t = commfuseReport.table; const d = t.block.data.makespan_us; const v = [...t.rows].map((r) => d[r]); return v.every((time, i) => i === 0 || !(v[i - 1] > time)); })()'), "sorted by time");
+  checks.equal(await page.value(`document.querySelector('table.grid th[aria-sort="ascending"]').textContent.startsWith("Time")`), true, "the heading shows the order");
   await page.value('(() => { const t = commfuseReport.table; t.filterBox.value = ""; t.filter(""); })()');
 }
 
@@ -126,7 +126,7 @@ async function checkText(page) {
 async function checkNames(page) {
   const nameless = await page.value(`[...document.querySelectorAll("button,canvas[tabindex],input,[role=img]")].filter((e) =>
     !(e.getAttribute("aria-label") || e.getAttribute("aria-labelledby") || e.textContent.trim() || e.closest("label"))).map((e) => e.outerHTML.slice(0, 80))`);
-  checks.equal(nameless, [], "everything that one can use has a name");
+  checks.equal(nameless, [], "every control has a name");
 }
 
 /// Nothing below the table moves when its rows appear, so links to sections lead to the right place.
@@ -136,9 +136,9 @@ async function checkLinks(browser) {
   await page.value('document.getElementById("all-rows").scrollIntoView({ behavior: "instant" })');
   await page.until("commfuseReport.table");
   const after = await page.value("document.documentElement.scrollHeight");
-  checks.that(Math.abs(after - before) < 100, `the page keeps its height when the table comes: ${before}, then ${after}`);
-  checks.that(await page.value('document.getElementById("first-rows").getClientRects().length === 0'), "the rows without scripts have gone");
-  checks.that(await page.value('[...document.querySelectorAll("nav a")].every((a) => document.querySelector(a.hash).textContent === a.textContent)'), "links are called as the headings they lead to");
+  checks.that(Math.abs(after - before) < 100, `the page keeps its height when the table appears: ${before}, then ${after}`);
+  checks.that(await page.value('document.getElementById("first-rows").getClientRects().length === 0'), "the static rows are hidden");
+  checks.that(await page.value('[...document.querySelectorAll("nav a")].every((a) => document.querySelector(a.hash).textContent === a.textContent)'), "links have the text of their headings");
 }
 
 /// On a telephone only tables scroll sideways, and lines in headings of figures have several words.
@@ -146,12 +146,12 @@ async function checkTelephone(page) {
   await page.size(390, 844, false);
   checks.that((await page.value("document.documentElement.scrollWidth")) <= 390, "the page is no wider than a telephone");
   const narrow = await page.value(`[...document.querySelectorAll("figcaption > span")].filter((e) => e.getClientRects().length > 0 && e.getBoundingClientRect().width < 240).map((e) => e.textContent)`);
-  checks.equal(narrow, [], "headings of figures that are narrow columns");
-  const told = await page.value(`commfuseReport.timelines[0].rows.filter((row) => row.head).map(({ words }) => ({ words, room: commfuseReport.timelines[0].canvas.clientWidth }))`);
-  checks.that(told.length > 2 && told.every(({ words }) => /^[0-9.]+ (ms|\u00b5s) \u00b7 MFU/.test(words.told)), `time and MFU of every schedule: ${JSON.stringify(told)}`);
+  checks.equal(narrow, [], "figures with headings in a narrow column");
+  const heads = await page.value(`commfuseReport.timelines[0].rows.filter((row) => row.head).map(({ words }) => ({ words, width: commfuseReport.timelines[0].canvas.clientWidth }))`);
+  checks.that(heads.length > 2 && heads.every(({ words }) => /^[0-9.]+ (ms|\u00b5s) \u00b7 MFU/.test(words.told)), `time and MFU of every schedule: ${JSON.stringify(heads)}`);
   const pen = "commfuseReport.timelines[0].pen";
   checks.that(await page.value(`commfuseReport.timelines[0].rows.filter((row) => row.head).every(({ words }) => { ${pen}.font = '600 13px system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "DejaVu Sans", sans-serif';
-    return words.lines.every((line) => ${pen}.measureText(line).width <= commfuseReport.timelines[0].canvas.clientWidth - 16); })`), "no name of a schedule runs out of the timeline");
+    return words.lines.every((line) => ${pen}.measureText(line).width <= commfuseReport.timelines[0].canvas.clientWidth - 16); })`), "no schedule name extends beyond the timeline");
   await page.picture(join(pictures, "telephone.png"));
   await page.size(1280, 900, false);
 }

@@ -16,12 +16,12 @@ export async function checkTimeline(page, checks) {
   const timeline = "commfuseReport.timelines[0]";
   const legend = await page.value('[...document.querySelectorAll("figure[data-timeline] ul.legend")[0].children].map((item) => item.textContent)');
   checks.that(legend.includes("communication") && legend.includes("on the critical path"), `the timeline has a legend: ${legend}`);
-  checks.that(await page.value(`${timeline}.block.panels.every((panel) => panel.kind === "measured" || /^[0-9.]+%$/.test(panel.mfu))`), "every predicted schedule tells its MFU");
+  checks.that(await page.value(`${timeline}.block.panels.every((panel) => panel.kind === "measured" || /^[0-9.]+%$/.test(panel.mfu))`), "every predicted schedule states its MFU");
   const bar = await page.value(`(() => { const t = ${timeline}; const row = t.rows.find((r) => !r.head && r.lane.to > r.lane.from); const i = row.lane.from;
     return { x: t.xOf(t.block.data.start[i] + t.block.data.length[i] / 2), y: row.y + 9, label: t.labelOf(i) }; })()`);
   await page.mouse("mouseMoved", box.x + bar.x, box.y + bar.y);
   const tip = await page.value('document.querySelector(".timeline-box .tip").innerText');
-  checks.that(tip.includes(bar.label) && /predicted/.test(tip) && /(bytes|FLOPs)/.test(tip), `the tip tells op, bytes, FLOPs and whether it is predicted: ${tip}`);
+  checks.that(tip.includes(bar.label) && /predicted/.test(tip) && /(bytes|FLOPs)/.test(tip), `the tip states op, bytes, FLOPs and whether the op is predicted: ${tip}`);
   const span = () => page.value(`${timeline}.view.to - ${timeline}.view.from`);
   const whole = await span();
   const kept = await page.value('document.querySelector("canvas.timeline").dispatchEvent(new WheelEvent("wheel", { deltaY: -300, cancelable: true }))');
@@ -40,8 +40,8 @@ export async function checkTimeline(page, checks) {
   await page.until(`${timeline}.view.from === 0`, 5);
   await page.key("ArrowRight");
   await page.key("ArrowRight");
-  checks.that((await page.value('document.getElementById("announced").textContent')).includes("rank"), "arrow keys tell the op to screen readers");
+  checks.that((await page.value('document.getElementById("announced").textContent')).includes("rank"), "arrow keys announce the op to screen readers");
   await page.key("Escape");
   checks.that(await page.value(`${timeline}.block.data.flags.some((f) => f & 4)`), "some bars are on the critical path");
-  checks.that(await page.value(`${timeline}.lanes.some((l) => l.exposed && l.exposed.length > 0)`), "exposed time is there to be hatched");
+  checks.that(await page.value(`${timeline}.lanes.some((l) => l.exposed && l.exposed.length > 0)`), "some exposed time exists and can be hatched");
 }

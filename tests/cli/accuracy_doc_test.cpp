@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests that docs/accuracy.md is the output of `commfuse-sim score`. The tables of a bare clone and the last section,
 // which needs no measurements, are always checked; the whole page is checked if the folder of public measurements is
-// beside the project. COMMFUSE_RENEW_GOLDEN=1 writes the page again.
+// next to the project. COMMFUSE_RENEW_GOLDEN=1 writes the page again.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -20,7 +20,7 @@ const fs::path data = COMMFUSE_SOURCE_DIR "/../shared/data";
 constexpr const char* engines = "\n## Static against dynamic\n";
 constexpr const char* verdicts = "\n## Verdicts\n";
 
-/// Returns the part of the page from one place to another; empty if the page does not contain the first.
+/// Returns the part of the page from `from` to `to` (null: the end); empty if the page does not contain `from`.
 std::string section(const char* from, const char* to = nullptr) {
   const std::string text = contents_of(page);
   const std::size_t begin = text.find(from);
@@ -48,7 +48,7 @@ TEST(AccuracyDoc, HasTheScoresOfTheShippedTables) {
 
 TEST(AccuracyDoc, IsTheWholePageWhereTheMeasurementsLieBeside) {
   if (!fs::is_directory(data)) {
-    GTEST_SKIP() << "the tables are not beside the project: " << data;
+    GTEST_SKIP() << "the tables are not next to the project: " << data;
   }
   const Outcome scored = run_program("commfuse-sim score -o markdown --data " + data.string() +
                                      " --data " COMMFUSE_SOURCE_DIR "/configs/published");
@@ -78,7 +78,7 @@ TEST(AccuracyDoc, HasStaticAgainstDynamicOnEveryMachine) {
 // The command exits with 4 unless the verdicts meet their gates.
 TEST(AccuracyDoc, EndsWithVerdictsIfTheMeasurementsExist) {
   if (!fs::is_directory(data)) {
-    GTEST_SKIP() << "the tables are not beside the project: " << data;
+    GTEST_SKIP() << "the tables are not next to the project: " << data;
   }
   const Outcome scored =
       run_program("commfuse-sim score --verdicts -o markdown --data " + (data / "measured").string());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Questions whose answers are known by hand or by a law, and that earlier versions answered wrongly. run_steps_test.cpp
-// tests that a graph does not slow decoding.
+// Questions whose answers follow from a calculation by hand or from a law, and that earlier versions answered wrongly.
+// run_steps_test.cpp tests that a graph does not slow decoding.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -54,7 +54,7 @@ TEST(KnownAnswers, AnMlpOverTwoNodesIsNoFasterThanItsNics) {
   }
 }
 
-// The network is a hundred times as slow, so that only its rate matters.
+// The network is slowed down a hundredfold, so that only its rate matters.
 TEST(KnownAnswers, GradientsTakeHalfTheTimeOverTwiceTheNics) {
   const OwnFolder folder;
   std::vector<double> times;

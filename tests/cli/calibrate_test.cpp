@@ -35,7 +35,7 @@ class CalibrateCommand : public testing::Test {
   fs::path folder_ = fs::temp_directory_path() / ("commfuse-calibrate-cli-" + std::to_string(getpid()));
 };
 
-TEST_F(CalibrateCommand, WritesAHardwareFileThatRunTakes) {
+TEST_F(CalibrateCommand, WritesAHardwareFileThatRunAccepts) {
   const Outcome outcome = run_program(command(exchanges()));
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("exchanges, from p2p.csv"), std::string::npos) << outcome.out;
@@ -90,7 +90,7 @@ TEST_F(CalibrateCommand, FaultyRowsAreNamedAndTheRestIsFitted) {
   EXPECT_TRUE(fs::exists(out()));
 }
 
-TEST_F(CalibrateCommand, SuggestsAnotherBaseForCollectivesItCannotHave) {
+TEST_F(CalibrateCommand, SuggestsAnotherBaseForTooFastCollectives) {
   std::string text = "device,op,ngpus,devices_per_node,bytes,median_us\n";
   for (const char* op : {"all_gather", "reduce_scatter", "all_reduce"}) {
     for (std::int64_t bytes = 1 << 12; bytes <= std::int64_t{1} << 30;
@@ -139,21 +139,22 @@ TEST_F(CalibrateCommand, BadInputWritesNothing) {
   EXPECT_FALSE(fs::exists(out()));
 }
 
-// The logs below are those of the how-to's commands, as their launchers print them.
+// The logs below are the output of the how-to's commands, in the form that their launchers print.
 
-/// Returns the output of one program of nccl-tests from 1 KiB to `largest`; each size takes `latency` plus its bytes at
-/// `rate` GB/s.
-std::string log_of(std::string_view program, int ranks, int a_node, double latency, double rate,
-                   std::int64_t largest = std::int64_t{1} << 30, std::string_view before = "") {
-  std::string text = fmt::format("{}# Collective test starting: {}_perf\n{}# Using devices\n", before, program, before);
+/// Returns the output of one program of nccl-tests from 1 KiB to `largest`; each size takes `latency` us plus its bytes
+/// at `rate` GB/s.
+std::string log_of(std::string_view program, int ranks, int gpus_per_node, double latency, double rate,
+                   std::int64_t largest = std::int64_t{1} << 30, std::string_view line_prefix = "") {
+  std::string text =
+      fmt::format("{}# Collective test starting: {}_perf\n{}# Using devices\n", line_prefix, program, line_prefix);
   for (int rank = 0; rank < ranks; ++rank) {
-    text += fmt::format("{}#  Rank {:2} Group  0 Pid {} on node{:03} device {} [0x0a] NVIDIA H100\n", before, rank,
-                        1000 + rank, rank / a_node, rank % a_node);
+    text += fmt::format("{}#  Rank {:2} Group  0 Pid {} on node{:03} device {} [0x0a] NVIDIA H100\n", line_prefix, rank,
+                        1000 + rank, rank / gpus_per_node, rank % gpus_per_node);
   }
   for (std::int64_t bytes = 1 << 10; bytes <= largest; bytes *= 2) {
     const double time = latency + static_cast<double>(bytes) / (1e3 * rate);
-    text +=
-        fmt::format("{}{} {} float none -1 {:.3f} 1.0 1.0 0 {:.3f} 1.0 1.0 0\n", before, bytes, bytes / 4, time, time);
+    text += fmt::format("{}{} {} float none -1 {:.3f} 1.0 1.0 0 {:.3f} 1.0 1.0 0\n", line_prefix, bytes, bytes / 4,
+                        time, time);
   }
   return text;
 }

@@ -61,7 +61,7 @@ TEST_F(DiskFaults, ALostDiskIsReportedAndTheSweepContinuesAfterwards) {
   for (const std::string after : {"0", "1", "2", "3", "4", "5"}) {
     SCOPED_TRACE(after);
     const Outcome gone = on_slow_disk("SLOW_DISK_FAILS_AFTER=" + after, sweep("out"));
-    EXPECT_TRUE(gone.code != 0 || after != "0") << "the disk was there all the time";
+    EXPECT_TRUE(gone.code != 0 || after != "0") << "the disk was available all the time";
     if (gone.code != 0) {
       EXPECT_EQ(gone.code, 1) << gone.out;
       EXPECT_EQ(gone.err.find("out/"), 0U) << gone.err;
@@ -77,7 +77,7 @@ TEST_F(DiskFaults, ALostDiskIsReportedAndTheSweepContinuesAfterwards) {
 TEST_F(DiskFaults, AReadOnlyFileSystemIsReadAndNotWritten) {
   fs::create_directory("empty");
   if (read_only("empty", "true").code != 0) {
-    GTEST_SKIP() << "no mount can be made here: unshare -rm";
+    GTEST_SKIP() << "unshare -rm cannot mount here";
   }
   const Outcome refused = read_only("empty", sweep("empty/out"));
   EXPECT_EQ(refused.code, 2) << refused.err;

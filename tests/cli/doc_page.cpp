@@ -34,7 +34,7 @@ namespace {
 constexpr std::string_view mark_begins = "<!-- test: ";
 constexpr std::string_view mark_ends = " -->";
 
-/// True if a line of a block that is neither `console` nor a file is still a command.
+/// Returns whether a line of a block that is neither `console` nor a file is a command.
 bool is_command(std::string_view line) {
   constexpr std::array words{"commfuse-sim", "commfuse-validate", "./dev", "mpirun", "srun",
                              "sbatch",       "torchrun",          "cmake", "ctest",  "git",
@@ -60,7 +60,7 @@ class Reader {
         block(line.substr(3));
         marks_ = {};
       } else {
-        complain_if(marks_begun(), "a mark stands apart from its block");
+        complain_if(marks_begun(), "a mark is not directly above its block");
         complain_if(line.starts_with("    ") && is_command(line), "a command outside a console block");
         marks_ = {};
       }
@@ -97,7 +97,7 @@ class Reader {
     } else if (key == "gpu") {
       marks_.gpu = true;
     } else {
-      complain_if(true, "there is no mark '" + words + "'");
+      complain_if(true, "unknown mark '" + words + "'");
     }
   }
 
@@ -168,17 +168,17 @@ std::vector<std::string> doc_pages() {
 DocPage read_page(const std::string& text) { return Reader(text).read(); }
 
 std::string with_steps(const DocPage& page, const std::vector<DocStep>& steps) {
-  Lines made;
+  Lines lines;
   std::size_t at = 0;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const DocStep& old = page.steps[i];
     const auto from = page.lines.begin();
-    made.insert(made.end(), from + static_cast<std::ptrdiff_t>(at), from + static_cast<std::ptrdiff_t>(old.begin));
-    made.insert(made.end(), steps[i].lines.begin(), steps[i].lines.end());
+    lines.insert(lines.end(), from + static_cast<std::ptrdiff_t>(at), from + static_cast<std::ptrdiff_t>(old.begin));
+    lines.insert(lines.end(), steps[i].lines.begin(), steps[i].lines.end());
     at = old.begin + old.lines.size();
   }
-  made.insert(made.end(), page.lines.begin() + static_cast<std::ptrdiff_t>(at), page.lines.end());
-  return text_of(made);
+  lines.insert(lines.end(), page.lines.begin() + static_cast<std::ptrdiff_t>(at), page.lines.end());
+  return text_of(lines);
 }
 
 }  // namespace commfuse::test

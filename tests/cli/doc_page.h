@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A page of the documentation as a user follows it: files to write, commands to type, and their output. docs/testing.md
-// says how pages mark them.
+// describes how pages mark them.
 #pragma once
 
 #include <cstddef>
@@ -42,11 +42,11 @@ DocPage read_page(const std::string& text);
 /// Returns the page with the new output of `steps`.
 std::string with_steps(const DocPage& page, const std::vector<DocStep>& steps);
 
-/// Returns the first line of `shown` that `real` lacks, in order; empty if `real` has them all. `[...]` stands for any
-/// number of lines. `measured`: numbers may differ. Blank lines beside `[...]` and at the end are ignored.
+/// Returns the first line of `shown` that `real` lacks, in order; empty if `real` has them all. `[...]` matches any
+/// number of lines. `measured`: numbers may differ. Blank lines next to `[...]` and at the end are ignored.
 std::string missing_line(const Lines& shown, const Lines& real, bool measured);
 
-/// Returns `shown` with the lines of `real` in place of those whose numbers differ, or that lie between two such lines.
+/// Returns `shown` with lines of `real` in place of the lines whose numbers differ, and of the lines between them.
 Lines renewed(const Lines& shown, const Lines& real);
 
 }  // namespace commfuse::test

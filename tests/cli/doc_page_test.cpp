@@ -29,9 +29,9 @@ TEST(DocPage, ACommandOutsideAConsoleBlockIsAMistake) {
 }
 
 TEST(DocPage, AMarkThatIsUnknownOrAloneIsAMistake) {
-  EXPECT_EQ(read_page("<!-- test: never -->\n").mistakes, Lines{"line 1: there is no mark 'never'"});
+  EXPECT_EQ(read_page("<!-- test: never -->\n").mistakes, Lines{"line 1: unknown mark 'never'"});
   EXPECT_EQ(read_page("<!-- test: exit 4 -->\n\n```console\n$ a\n```\n").mistakes,
-            Lines{"line 2: a mark stands apart from its block"});
+            Lines{"line 2: a mark is not directly above its block"});
   EXPECT_EQ(read_page("```console\n$ a\n").mistakes, Lines{"line 3: the block of line 1 has no end"});
 }
 
@@ -46,7 +46,7 @@ TEST(DocPage, KeepsEverythingButTheOutputsWhenRenewed) {
 
 TEST(ShownOutput, IsTheWholeOutputUnlessLinesAreOmitted) {
   EXPECT_EQ(missing_line({"a", "b", ""}, {"a", "b"}, false), "");
-  EXPECT_EQ(missing_line({"a"}, {"a", "b"}, false), "nothing behind: a");
+  EXPECT_EQ(missing_line({"a"}, {"a", "b"}, false), "more lines follow: a");
   EXPECT_EQ(missing_line({"a", "b"}, {"a"}, false), "b");
   EXPECT_EQ(missing_line({"b"}, {"a", "b"}, false), "b");
 }
@@ -57,7 +57,7 @@ TEST(ShownOutput, OmitsLinesButKeepsTheirOrder) {
   EXPECT_EQ(missing_line({"[...]", "", "c", "d"}, real, false), "");
   EXPECT_EQ(missing_line({"[...]", "c", "[...]", "b", "[...]"}, real, false), "b");
   EXPECT_EQ(missing_line({"[...]", "b", "d"}, real, false), "d");
-  EXPECT_EQ(missing_line({"[...]", "c"}, real, false), "nothing behind: c");
+  EXPECT_EQ(missing_line({"[...]", "c"}, real, false), "more lines follow: c");
 }
 
 TEST(ShownOutput, MayHaveOtherNumbersWhereItWasMeasured) {

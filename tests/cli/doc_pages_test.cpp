@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Follows every page of the documentation to the letter: files are written, commands are run, and their output must be
-// what the page shows. docs/testing.md says how. To renew the output, run this and read the change:
+// what the page shows. docs/testing.md describes how. To renew the output, run this and read the change:
 //   COMMFUSE_RENEW_GOLDEN=1 commfuse-test-cli --gtest_filter='*DocPages*'
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ std::vector<std::string> pages() {
 
 DocPage page_at(const std::string& path) { return read_page(contents_of(source / path)); }
 
-/// True if a test has this name: a test of a program, or one that CMake adds.
+/// Returns whether a test has this name: a test of a program, or a test that CMake adds.
 bool is_test(const std::string& name) {
   const std::size_t dot = name.find('.');
   const std::string macro = "(" + name.substr(0, dot) + ", " + name.substr(std::min(dot, name.size() - 1) + 1) + ")";
@@ -48,7 +48,7 @@ bool is_test(const std::string& name) {
   });
 }
 
-/// True if this reason may prevent a command from running. `run by TEST` is a valid reason too.
+/// Returns whether this is a valid reason not to run a command. `run by TEST` is valid too.
 bool is_reason(const std::string& reason) {
   constexpr std::array reasons{
       "needs a GPU",
@@ -66,7 +66,7 @@ bool is_reason(const std::string& reason) {
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-bool is_there(const std::string& program) {
+bool is_installed(const std::string& program) {
   return program == "mpirun" ? has_mpi() : run_program("bash -c 'command -v " + program + "'").code == 0;
 }
 
@@ -80,12 +80,12 @@ Outcome typed(const std::string& command) {
 
 void write(const DocStep& step) {
   const fs::path path = step.file;
-  const fs::path kept = source / path;
+  const fs::path project_file = source / path;
   if (path.has_parent_path()) {
     fs::create_directories(path.parent_path());
   }
-  if (fs::exists(kept) && path.string().starts_with("configs/")) {
-    EXPECT_EQ(text_of(step.lines), contents_of(kept)) << path << " is a file of the project";
+  if (fs::exists(project_file) && path.string().starts_with("configs/")) {
+    EXPECT_EQ(text_of(step.lines), contents_of(project_file)) << path << " is a file of the project";
   }
   std::ofstream(path) << text_of(step.lines);
 }
@@ -102,8 +102,8 @@ DocStep followed(DocStep step) {
   if (!step.skip.empty()) {
     return step;
   }
-  if (!step.needs.empty() && !is_there(step.needs)) {
-    fmt::print("left out, there is no {}: {}\n", step.needs, step.command);
+  if (!step.needs.empty() && !is_installed(step.needs)) {
+    fmt::print("skipped, because {} is missing: {}\n", step.needs, step.command);
     return step;
   }
   const Outcome outcome = typed(step.command);
@@ -119,16 +119,16 @@ DocStep followed(DocStep step) {
   return step;
 }
 
-/// Compares the drawings on the page with those that its commands wrote.
+/// Compares the drawings on the page with the drawings that its commands wrote.
 void compare_images(const std::string& path) {
   for (const auto& entry : fs::directory_iterator(".")) {
     const std::string name = entry.path().filename();
     if (entry.path().extension() == ".svg" && contents_of(source / path).find("images/" + name) != std::string::npos) {
-      const fs::path kept = source / "docs/images" / name;
+      const fs::path project_file = source / "docs/images" / name;
       if (renews()) {
-        fs::copy_file(entry.path(), kept, fs::copy_options::overwrite_existing);
+        fs::copy_file(entry.path(), project_file, fs::copy_options::overwrite_existing);
       }
-      EXPECT_EQ(contents_of(entry.path()), contents_of(kept)) << kept;
+      EXPECT_EQ(contents_of(entry.path()), contents_of(project_file)) << project_file;
     }
   }
 }

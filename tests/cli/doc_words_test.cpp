@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests details that pages mention: links lead somewhere, flags and commands between backquotes exist, and
+// Tests details that pages mention: links have a target, flags and commands between backquotes exist, and
 // help_examples.md has every example of --help.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 const fs::path source = COMMFUSE_SOURCE_DIR;
 
-/// Returns the lines of a page without those of its blocks.
+/// Returns the lines of a page that are outside blocks.
 Lines prose_of(const fs::path& path) {
   Lines prose;
   bool inside = false;
@@ -115,21 +115,21 @@ Lines unchecked_code(const std::string& page) {
 }
 
 TEST(DocWords, CommandsAndFlagsThatNoTestRunsExist) {
-  const std::set<std::string> others{"--oversubscribe",
-                                     "--mca",
-                                     "--mpi",
-                                     "--comm-group-configuration",
-                                     "--rendezvous-protocol",
-                                     "--tp-comm-overlap-cfg",
-                                     "--benchmark",
-                                     "--bind-to",
-                                     "--coverage"};
+  const std::set<std::string> flags_of_other_programs{"--oversubscribe",
+                                                      "--mca",
+                                                      "--mpi",
+                                                      "--comm-group-configuration",
+                                                      "--rendezvous-protocol",
+                                                      "--tp-comm-overlap-cfg",
+                                                      "--benchmark",
+                                                      "--bind-to",
+                                                      "--coverage"};
   const Known programs = known();
   std::size_t words = 0;
   for (const std::string& page : doc_pages()) {
     for (const std::string& code : unchecked_code(page)) {
       for (const std::string& flag : matches(code, std::regex("(--[a-z][a-z0-9-]*)"))) {
-        EXPECT_TRUE(programs.flags.contains(flag) || others.contains(flag)) << page << ": " << code;
+        EXPECT_TRUE(programs.flags.contains(flag) || flags_of_other_programs.contains(flag)) << page << ": " << code;
       }
       for (const std::string& command : matches(code, std::regex("^(commfuse-(?:sim|validate) [a-z]+)"))) {
         EXPECT_TRUE(programs.commands.contains(command)) << page << ": " << code;

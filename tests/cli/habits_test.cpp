@@ -45,11 +45,11 @@ std::string answered(const std::string& golden) {
       answers += line + "\n";
     } else if (line.starts_with("$ ")) {
       const Outcome outcome = run_program(line.substr(2));
-      const std::string said =
+      const std::string output =
           std::regex_replace(outcome.code == 0 ? outcome.out : outcome.err,
                              std::regex(R"(^commfuse-sim [0-9.]+ \([^)]*\))"), "commfuse-sim VERSION (REVISION)");
       answers += line + "\n" + std::to_string(outcome.code) + "  " +
-                 without_catalogues(said.substr(0, said.find('\n'))) + "\n";
+                 without_catalogues(output.substr(0, output.find('\n'))) + "\n";
     }
   }
   return answers;
@@ -59,11 +59,11 @@ TEST(Habits, AreAnsweredAsInTheTable) {
   const std::string path = COMMFUSE_SOURCE_DIR "/tests/cli/golden/habits.txt";
   const std::string golden = contents_of(path);
   ASSERT_FALSE(golden.empty());
-  const std::string now = answered(golden);
+  const std::string answers = answered(golden);
   if (std::getenv("COMMFUSE_RENEW_GOLDEN") != nullptr) {
-    std::ofstream(path) << now;
+    std::ofstream(path) << answers;
   }
-  EXPECT_EQ(contents_of(path), now);
+  EXPECT_EQ(contents_of(path), answers);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests 100 MB of each reader's worst input: the reader ends with a message, in less than 1 GiB of memory, however
-// deeply the file is nested.
+// Tests 100 MB of each reader's worst input: the program exits with a message and uses less than 1 GiB of memory,
+// however deeply the file is nested.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -33,7 +33,7 @@ struct Hostile {
   std::string_view command;  ///< Contains FILE.
   std::string_view file;
   std::string_view begin;
-  std::string_view again;
+  std::string_view repeated;
 };
 
 std::string with_file(std::string_view command, std::string_view file) {
@@ -44,7 +44,7 @@ std::string with_file(std::string_view command, std::string_view file) {
 void write(const Hostile& hostile) {
   std::string block;
   while (block.size() < (1U << 20U)) {
-    block += hostile.again;
+    block += hostile.repeated;
   }
   std::ofstream out{std::string(hostile.file), std::ios::binary};
   out << hostile.begin;
@@ -62,7 +62,7 @@ struct Ended {
 Ended run_measured(const std::string& command) {
   const std::string line = "PATH=\"" COMMFUSE_BIN_DIR ":$PATH\" COMMFUSE_CONFIG_DIR=\"" COMMFUSE_SOURCE_DIR
                            "/configs\" exec " +
-                           command + " >said.out 2>said.err </dev/null";
+                           command + " >program.out 2>program.err </dev/null";
   const pid_t child = fork();
   if (child == 0) {
     execl("/bin/sh", "sh", "-c", line.c_str(), static_cast<char*>(nullptr));  // NOLINT(*-vararg)
@@ -80,10 +80,10 @@ TEST_P(HostileFiles, AreRefusedWithinAGibibyte) {
   const OwnFolder folder;
   write(GetParam());
   const Ended ended = run_measured(with_file(GetParam().command, GetParam().file));
-  const std::string said = contents_of("said.err");
-  EXPECT_TRUE(ended.code == 1 || ended.code == 2) << ended.code << '\n' << said.substr(0, 400);
-  EXPECT_NE(said.find(GetParam().file), std::string::npos) << said.substr(0, 400);
-  EXPECT_LT(said.size(), 2000U) << "a sentence, not the file";
+  const std::string message = contents_of("program.err");
+  EXPECT_TRUE(ended.code == 1 || ended.code == 2) << ended.code << '\n' << message.substr(0, 400);
+  EXPECT_NE(message.find(GetParam().file), std::string::npos) << message.substr(0, 400);
+  EXPECT_LT(message.size(), 2000U) << "a sentence, not the file";
   if (own_memory_only) {
     EXPECT_LT(ended.peak_kib, max_kib);
   }

@@ -147,7 +147,7 @@ constexpr const char* small_yaml =
     "model: {num_layers: 2, hidden_size: 1024, num_attention_heads: 8, encoder_seq_length: 1024, vocab_size: 1024, "
     "tensor_model_parallel_size: 8, position_embedding_type: rope}\n";
 
-TEST(Import, WordsBehindAFlagChangeKeys) {
+TEST(Import, WordsAfterAFlagChangeKeys) {
   const OwnFolder folder;
   std::ofstream("a.yaml") << small_yaml;
   const Outcome outcome = run_program("commfuse-sim import nemo a.yaml --gpus 16 model.num_layers=3 --name mine");

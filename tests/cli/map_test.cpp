@@ -47,11 +47,11 @@ TEST(CommfuseSimMap, AReportedCrossoverIsReal) {
   // At the printed bandwidth the two times are within 3%, though they differ by more on both sides.
   const std::string point = "commfuse-sim run --ranks 4 --seq 1K --strategy ring_exchange,commfuse ";
   const Outcome outcome = run_program(point + "--axis link_bandwidth=x0.25,x0.5 -o map");
-  const std::string told = "ring_exchange below about x";
-  const std::size_t at = outcome.out.find(told);
+  const std::string words = "ring_exchange below about x";
+  const std::size_t at = outcome.out.find(words);
   ASSERT_NE(at, std::string::npos) << outcome.out;
   const std::string bandwidth =
-      outcome.out.substr(at + told.size() - 1, outcome.out.find(',', at) - at - told.size() + 1);
+      outcome.out.substr(at + words.size() - 1, outcome.out.find(',', at) - at - words.size() + 1);
   const json rows = json::parse(run_program(point + "--link-bandwidth " + bandwidth + " -o json").out);
   EXPECT_NEAR(rows.at(0).at("makespan_us").get<double>() / rows.at(1).at("makespan_us").get<double>(), 1.0, 0.03);
 }

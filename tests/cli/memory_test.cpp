@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that the output begins with the memory that does not fit a GPU, for any scope and command.
+// Tests that output begins with a warning if the memory of a GPU is too small, for any scope and command.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ std::string first_sentence(std::string text) {
   return text.substr(0, text.find('\n'));
 }
 
-/// A scope of a family, with more tokens than a GPU of 48 GB can hold.
+/// A scope, with options for more tokens than a GPU with 48 GB can hold.
 struct Case {
   std::string scope;
   std::string options;
@@ -35,7 +35,7 @@ struct Case {
 
 class LayerMemory : public testing::TestWithParam<Case> {};
 
-TEST_P(LayerMemory, IsTheFirstLineAndAWarningOfTheRow) {
+TEST_P(LayerMemory, WarningIsInTheFirstLineAndInTheRow) {
   const std::string command =
       fmt::format("commfuse-sim run --scope {} --hardware l40s-pcie --ranks 4 --strategy serial {}", GetParam().scope,
                   GetParam().options);
@@ -66,7 +66,7 @@ INSTANTIATE_TEST_SUITE_P(Scopes, LayerMemory,
                                          Case{"data_parallel", "--model llama-3.1-70b --seq 2M"}),
                          [](const testing::TestParamInfo<Case>& tested) { return tested.param.scope; });
 
-TEST(Memory, IsNotMentionedWhereAllFits) {
+TEST(Memory, NoWarningIfEverythingFits) {
   const Outcome table = run_program("commfuse-sim run --strategy serial,sliced");
   ASSERT_EQ(table.code, 0) << table.err;
   EXPECT_EQ(table.out.find("ut of memory"), std::string::npos) << table.out;
@@ -80,7 +80,7 @@ TEST(Memory, CountsTheRowsThatDoNotFit) {
   EXPECT_EQ(map.out.rfind("Out of memory in 2 of 4 rows: a GPU needs up to", 0), 0U) << map.out;
 }
 
-TEST(Memory, IsTheFirstLineOfATrainingStep) {
+TEST(Memory, WarningIsTheFirstLineOfATrainingStep) {
   const Outcome table = run_program(
       "commfuse-sim run --scope step --model gpt-3-175b --hardware dgx-a100-x2 --pipeline 8 --batch 64 --seq 2K "
       "--strategy serial --micro-batch 8");
@@ -91,7 +91,7 @@ TEST(Memory, IsTheFirstLineOfATrainingStep) {
       << table.out;
 }
 
-TEST(Memory, IsTheFirstLineOfADecodingStep) {
+TEST(Memory, WarningIsTheFirstLineOfADecodingStep) {
   const Outcome table = run_program(
       "commfuse-sim run --scope decode --model llama-3.1-70b --hardware h100-sxm --ranks 2 --seq 128K --batch 32 "
       "--strategy serial");
@@ -116,7 +116,7 @@ TEST(Memory, CountsWeightsAndKeysOfAPrefill) {
   EXPECT_EQ(first_sentence(run_program(command).out), "Out of memory" + warning.substr(13) + ".");
 }
 
-TEST(Memory, IsReportedFirstBySweepWhyAndReport) {
+TEST(Memory, WarningIsFirstInSweepWhyAndReport) {
   const OwnFolder folder;
   const std::string settings =
       " --scope mlp --hardware l40s-pcie --ranks 4 --model llama-3.1-70b --seq 1M --strategy serial,sliced";

@@ -29,7 +29,7 @@ inline std::string mpirun(int processes, const std::string& flags = "") {
   return mpirun_environment + "mpirun " + flags + " -np " + std::to_string(processes) + " ";
 }
 
-/// True if this build has MPI and this machine has its launcher.
+/// Returns whether this build supports MPI and this machine has mpirun.
 inline bool has_mpi() {
   const bool built = build_info().mpi != "off" && build_info().mpi != "not found";
   return built && run_program(mpirun(1) + "true").code == 0;

@@ -72,7 +72,7 @@ TEST(NamedPipes, AreRefusedForFilesThatAreReadMoreThanOnce) {
             "/dev/stdin: pipes are not supported, because the input is read more than once; give a file\n");
 }
 
-TEST(NamedPipes, ADeviceIsNotAnEarlierAnswerOfAProbe) {
+TEST(NamedPipes, ProbeRefusesADeviceAsItsOutput) {
   const Outcome outcome = run_program("timeout 20 commfuse-validate probe --out /dev/zero");
   EXPECT_EQ(outcome.code, 2);
   EXPECT_EQ(outcome.err, "/dev/zero: not a regular file; give another --out\n");

@@ -31,7 +31,7 @@ void make_bad(const PlantedNode& node) { node.set_port("mlx5_0", "1: DOWN", "2: 
 
 TEST(NodeExamples, ScriptsPassShellcheck) {
   if (run_program("sh -c 'command -v shellcheck'").code != 0) {
-    GTEST_SKIP() << "there is no shellcheck";
+    GTEST_SKIP() << "shellcheck is not installed";
   }
   const Outcome outcome = run_program("shellcheck " + (examples / "slurm-node-check.sh").string() + " " +
                                       (examples / "check-nodes.sbatch").string());
@@ -46,7 +46,7 @@ class SlurmNodeCheck : public testing::Test {
     fs::copy_file(examples / "slurm-node-check.sh", "check.sh");
     fs::create_directory("fakes");
     std::ofstream("fakes/scontrol") << "#!/bin/sh\nprintf '%s\\n' \"$*\" >>" << fs::current_path().string()
-                                    << "/asked\n";
+                                    << "/scontrol.calls\n";
     fs::permissions("fakes/scontrol", fs::perms::owner_all);
     set("checker=commfuse-validate");
   }
@@ -65,16 +65,16 @@ class SlurmNodeCheck : public testing::Test {
 TEST_F(SlurmNodeCheck, LetsJobsOnAHealthyNode) {
   const Outcome outcome = run();
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_FALSE(fs::exists("asked"));
+  EXPECT_FALSE(fs::exists("scontrol.calls"));
   EXPECT_NE(contents_of("logs/node-check.txt").find("rdma       ok"), std::string::npos);
 }
 
-TEST_F(SlurmNodeCheck, DrainsABadNodeAndSaysWhy) {
+TEST_F(SlurmNodeCheck, DrainsABadNodeWithTheReason) {
   make_bad(node);
   node.remove("sys/module/nvidia_peermem");
   const Outcome outcome = run();
   EXPECT_EQ(outcome.code, 1);
-  EXPECT_EQ(contents_of("asked"), "update NodeName=node-1 State=DRAIN Reason=commfuse: gdr rdma\n");
+  EXPECT_EQ(contents_of("scontrol.calls"), "update NodeName=node-1 State=DRAIN Reason=commfuse: gdr rdma\n");
   EXPECT_NE(outcome.err.find(": gdr rdma; see "), std::string::npos) << outcome.err;
 }
 
@@ -86,7 +86,7 @@ TEST_F(SlurmNodeCheck, ACheckerThatIsMissingOrHangsDrainsNothing) {
   fs::permissions("fakes/hangs", fs::perms::owner_all);
   set("checker=hangs\nseconds=0.2");
   EXPECT_EQ(run().code, 0);
-  EXPECT_FALSE(fs::exists("asked"));
+  EXPECT_FALSE(fs::exists("scontrol.calls"));
 }
 
 TEST(NodeExamples, TheBatchScriptsCommandRuns) {
@@ -121,17 +121,17 @@ TEST_P(Manifest, ShowsTheHostBelowTheRootThatTheCheckerReads) {
       host_paths[volume["name"].as<std::string>()] = volume["hostPath"]["path"].as<std::string>();
     }
   }
-  std::size_t of_host = 0;
+  std::size_t host_mounts = 0;
   for (const YAML::Node& mount : container_of(manifest)["volumeMounts"]) {
     const auto name = mount["name"].as<std::string>();
     EXPECT_TRUE(volumes.contains(name)) << name;
     if (host_paths.contains(name)) {
       EXPECT_EQ(mount["mountPath"].as<std::string>(), "/host" + host_paths[name]);
       EXPECT_TRUE(mount["readOnly"].as<bool>());
-      ++of_host;
+      ++host_mounts;
     }
   }
-  EXPECT_EQ(of_host, 3U);
+  EXPECT_EQ(host_mounts, 3U);
   EXPECT_TRUE(pod["hostNetwork"].as<bool>());
 }
 

@@ -142,9 +142,9 @@ TEST_F(OneRow, DiffMatchesRowsOfBothKinds) {
   const json models = json::parse(output_of("diff models.jsonl faster.jsonl -o json", 4));
   ASSERT_EQ(models.size(), 1U);
   EXPECT_EQ(models[0].at("ratio"), 0.5);
-  const Outcome apart = run_program("commfuse-sim diff layers.jsonl models.jsonl");
-  EXPECT_EQ(apart.code, 2);
-  EXPECT_EQ(apart.err,
+  const Outcome mixed = run_program("commfuse-sim diff layers.jsonl models.jsonl");
+  EXPECT_EQ(mixed.code, 2);
+  EXPECT_EQ(mixed.err,
             "one of layers.jsonl and models.jsonl holds layers, the other whole models; compare stores of one kind\n");
 }
 
@@ -159,7 +159,7 @@ TEST_F(OneRow, DiffComparesAStoreWithItsExport) {
   EXPECT_EQ(output_of("best out" + columns), output_of("best out/results.json" + columns));
 }
 
-TEST_F(OneRow, ReportShowsWholeModelsBesideLayers) {
+TEST_F(OneRow, ReportShowsLayersAndWholeModels) {
   const std::string models = page_of("models.jsonl");
   EXPECT_TRUE(
       has(models,

@@ -68,7 +68,7 @@ TEST(OutputPaths, AFileThatOnlyLooksRegularIsAUserError) {
   EXPECT_EQ(outcome.err, "/proc/self/mem cannot be read; give the folder of a sweep, its store, JSON or JSON Lines\n");
 }
 
-TEST(OutputPaths, ADatabaseIsNeverReplacedByAnAnswer) {
+TEST(OutputPaths, ADatabaseIsNeverReplacedByAnOutput) {
   const OwnFolder folder;
   std::ofstream("notes.sqlite") << "SQLite format 3, and more";
   const Outcome outcome = run_program("commfuse-sim schedule export --strategy serial --out notes.sqlite");

@@ -12,27 +12,27 @@
 namespace commfuse::test {
 namespace {
 
-bool says(const std::string& text, const std::string& words) { return text.find(words) != std::string::npos; }
+bool contains(const std::string& text, const std::string& words) { return text.find(words) != std::string::npos; }
 
 TEST(Pages, TheManualHasEveryCommandWithItsFlags) {
   const std::string page = run_program("commfuse-sim pages man").out;
   EXPECT_EQ(page.rfind(".TH commfuse-sim 1", 0), 0U);
-  EXPECT_TRUE(says(page, ".SS commfuse\\-sim run\n"));
-  EXPECT_TRUE(says(page, ".SS commfuse\\-sim schedule export\n"));
-  EXPECT_TRUE(says(page, "\\fB\\-\\-link\\-bandwidth\\fR \\fIRATE=x1\\fR"));
-  EXPECT_TRUE(says(run_program("commfuse-validate pages man").out, ".SS commfuse\\-validate doctor\n"));
+  EXPECT_TRUE(contains(page, ".SS commfuse\\-sim run\n"));
+  EXPECT_TRUE(contains(page, ".SS commfuse\\-sim schedule export\n"));
+  EXPECT_TRUE(contains(page, "\\fB\\-\\-link\\-bandwidth\\fR \\fIRATE=x1\\fR"));
+  EXPECT_TRUE(contains(run_program("commfuse-validate pages man").out, ".SS commfuse\\-validate doctor\n"));
 }
 
 TEST(Pages, ACommandShowsItsOwnExamplesOrNone) {
   for (const std::string program : {"commfuse-sim", "commfuse-validate"}) {
-    EXPECT_TRUE(says(run_program(program + " --help").out, "\nExamples:\n"));
-    EXPECT_FALSE(says(run_program(program + " version --help").out, "Examples:"));
+    EXPECT_TRUE(contains(run_program(program + " --help").out, "\nExamples:\n"));
+    EXPECT_FALSE(contains(run_program(program + " version --help").out, "Examples:"));
   }
-  EXPECT_FALSE(says(run_program("commfuse-sim schedule --help").out, "Examples:"));
-  EXPECT_FALSE(says(run_program("commfuse-sim schedule list --help").out, "Examples:"));
+  EXPECT_FALSE(contains(run_program("commfuse-sim schedule --help").out, "Examples:"));
+  EXPECT_FALSE(contains(run_program("commfuse-sim schedule list --help").out, "Examples:"));
   const std::string help = run_program("commfuse-sim schedule check --help").out;
-  EXPECT_TRUE(says(help, "  commfuse-sim schedule check "));
-  EXPECT_FALSE(says(help, "  commfuse-sim run "));
+  EXPECT_TRUE(contains(help, "  commfuse-sim schedule check "));
+  EXPECT_FALSE(contains(help, "  commfuse-sim run "));
 }
 
 TEST(Pages, GroffReportsNothingAboutTheManual) {
@@ -47,8 +47,8 @@ TEST(Pages, GroffReportsNothingAboutTheManual) {
   }
 }
 
-/// Returns what bash offers in place of the last of these words, which bash has split at '='.
-std::string offered(const std::string& words) {
+/// Returns bash's completions of the last of these words, which are split at '=' as bash splits them.
+std::string completions(const std::string& words) {
   std::ofstream("ask.sh") << "set -u\nsource <(commfuse-sim pages bash)\nCOMP_WORDS=(" << words
                           << ")\nCOMP_CWORD=$((${#COMP_WORDS[@]} - 1))\n_commfuse_sim\necho \"${COMPREPLY[@]-}\"\n";
   const Outcome outcome = run_program("bash ask.sh");
@@ -58,36 +58,36 @@ std::string offered(const std::string& words) {
 
 TEST(Pages, BashCompletesCommandsAndTheirFlags) {
   const OwnFolder folder;
-  EXPECT_EQ(offered("commfuse-sim sche"), "schedule schema\n");
-  EXPECT_EQ(offered("commfuse-sim schedule ch"), "check\n");
-  EXPECT_EQ(offered("commfuse-sim run --link-b"), "--link-bandwidth\n");
-  EXPECT_EQ(offered("commfuse-sim schedule show --sco"), "--scope\n");
-  EXPECT_EQ(offered("commfuse-sim run --plot --figu"), "--figure\n");
-  EXPECT_EQ(offered("commfuse-sim schedule list ''"), "--help --help-all\n");
+  EXPECT_EQ(completions("commfuse-sim sche"), "schedule schema\n");
+  EXPECT_EQ(completions("commfuse-sim schedule ch"), "check\n");
+  EXPECT_EQ(completions("commfuse-sim run --link-b"), "--link-bandwidth\n");
+  EXPECT_EQ(completions("commfuse-sim schedule show --sco"), "--scope\n");
+  EXPECT_EQ(completions("commfuse-sim run --plot --figu"), "--figure\n");
+  EXPECT_EQ(completions("commfuse-sim schedule list ''"), "--help --help-all\n");
 }
 
 TEST(Pages, BashCompletesWords) {
   const OwnFolder folder;
-  EXPECT_EQ(offered("commfuse-sim run --dtype f"), "fp16 fp32 fp8\n");
-  EXPECT_EQ(offered("commfuse-sim run --dtype = f"), "fp16 fp32 fp8\n");
-  EXPECT_EQ(offered("commfuse-sim run --dtype ="), "bf16 fp16 fp32 fp8\n");
-  EXPECT_EQ(offered("commfuse-sim run --strategy serial,sl"), "serial,sliced\n");
-  EXPECT_EQ(offered("commfuse-sim run -o js"), "json jsonl\n");
-  EXPECT_EQ(offered("commfuse-sim why -o js"), "json\n");
-  EXPECT_EQ(offered("commfuse-sim schedule check --scope mlp"), "mlp mlp_ar\n");
-  EXPECT_EQ(offered("commfuse-sim config explain strategy.n"), "strategy.name\n");
-  EXPECT_EQ(offered("commfuse-sim list clu"), "clusters\n");
-  EXPECT_EQ(offered("commfuse-sim run --ranks ''"), "\n");        // The value is a number.
-  EXPECT_EQ(offered("commfuse-sim run --config no-such"), "\n");  // bash continues with files.
+  EXPECT_EQ(completions("commfuse-sim run --dtype f"), "fp16 fp32 fp8\n");
+  EXPECT_EQ(completions("commfuse-sim run --dtype = f"), "fp16 fp32 fp8\n");
+  EXPECT_EQ(completions("commfuse-sim run --dtype ="), "bf16 fp16 fp32 fp8\n");
+  EXPECT_EQ(completions("commfuse-sim run --strategy serial,sl"), "serial,sliced\n");
+  EXPECT_EQ(completions("commfuse-sim run -o js"), "json jsonl\n");
+  EXPECT_EQ(completions("commfuse-sim why -o js"), "json\n");
+  EXPECT_EQ(completions("commfuse-sim schedule check --scope mlp"), "mlp mlp_ar\n");
+  EXPECT_EQ(completions("commfuse-sim config explain strategy.n"), "strategy.name\n");
+  EXPECT_EQ(completions("commfuse-sim list clu"), "clusters\n");
+  EXPECT_EQ(completions("commfuse-sim run --ranks ''"), "\n");        // The value is a number.
+  EXPECT_EQ(completions("commfuse-sim run --config no-such"), "\n");  // bash continues with files.
 }
 
 TEST(Pages, BashCompletesCurrentNames) {
   const OwnFolder folder;
-  EXPECT_EQ(offered("commfuse-sim run --model llama-3.1-7"), "llama-3.1-70b\n");
-  EXPECT_EQ(offered("commfuse-sim tune --cluster dgx-h1"), "dgx-h100-x2\n");
-  EXPECT_EQ(offered("commfuse-sim run --hardware h200-sxm,mi32"), "h200-sxm,mi325x h200-sxm,mi325x-x2\n");
-  EXPECT_EQ(offered("commfuse-sim plan train"), "train-70b\n");
-  EXPECT_EQ(offered("commfuse-sim sweep llama-m"), "llama-mlp\n");
+  EXPECT_EQ(completions("commfuse-sim run --model llama-3.1-7"), "llama-3.1-70b\n");
+  EXPECT_EQ(completions("commfuse-sim tune --cluster dgx-h1"), "dgx-h100-x2\n");
+  EXPECT_EQ(completions("commfuse-sim run --hardware h200-sxm,mi32"), "h200-sxm,mi325x h200-sxm,mi325x-x2\n");
+  EXPECT_EQ(completions("commfuse-sim plan train"), "train-70b\n");
+  EXPECT_EQ(completions("commfuse-sim sweep llama-m"), "llama-mlp\n");
   std::filesystem::create_directories("configs/models");
   std::ofstream("configs/models/mine.yaml") << "\n";
   std::ofstream("configs/models/$(touch run).yaml") << "\n";
@@ -96,12 +96,12 @@ TEST(Pages, BashCompletesCurrentNames) {
 
 TEST(Pages, BashCompletesSettings) {
   const OwnFolder folder;
-  EXPECT_EQ(offered("commfuse-sim run --set strategy.a"), "strategy.add_lane= strategy.attention=\n");
-  EXPECT_EQ(offered("commfuse-sim run --set strategy.name = sl"), "sliced\n");
-  EXPECT_EQ(offered("commfuse-sim run --set strategy.name =").find("all serial sliced"), 0U);
-  EXPECT_EQ(offered("commfuse-sim run --axis dtype = bf16,fp3"), "bf16,fp32\n");
-  EXPECT_EQ(offered("commfuse-sim run --axis threa"), "\n");  // The setting changes no result.
-  EXPECT_EQ(offered("commfuse-sim run --set threa"), "threads=\n");
+  EXPECT_EQ(completions("commfuse-sim run --set strategy.a"), "strategy.add_lane= strategy.attention=\n");
+  EXPECT_EQ(completions("commfuse-sim run --set strategy.name = sl"), "sliced\n");
+  EXPECT_EQ(completions("commfuse-sim run --set strategy.name =").find("all serial sliced"), 0U);
+  EXPECT_EQ(completions("commfuse-sim run --axis dtype = bf16,fp3"), "bf16,fp32\n");
+  EXPECT_EQ(completions("commfuse-sim run --axis threa"), "\n");  // The setting changes no result.
+  EXPECT_EQ(completions("commfuse-sim run --set threa"), "threads=\n");
 }
 
 TEST(Pages, CompletionIsSilentWhereNothingIsKnown) {
@@ -133,8 +133,8 @@ TEST(Pages, ZshCompletesWithTheSameFunctions) {
 
 TEST(Pages, FishCompletesValues) {
   const OwnFolder folder;
-  EXPECT_TRUE(says(run_program("commfuse-sim pages fish").out,
-                   "complete -c commfuse-sim -n '__fish_seen_subcommand_from run' -l link-bandwidth -r -f -d "));
+  EXPECT_TRUE(contains(run_program("commfuse-sim pages fish").out,
+                       "complete -c commfuse-sim -n '__fish_seen_subcommand_from run' -l link-bandwidth -r -f -d "));
   if (run_program("command -v fish").code != 0) {
     GTEST_SKIP() << "fish is not installed";
   }
@@ -148,13 +148,13 @@ TEST(Pages, FishCompletesValues) {
 }
 
 TEST(Pages, MarkdownCoversTheSameTree) {
-  EXPECT_TRUE(says(run_program("commfuse-sim pages markdown").out, "## `commfuse-sim schedule export`\n"));
+  EXPECT_TRUE(contains(run_program("commfuse-sim pages markdown").out, "## `commfuse-sim schedule export`\n"));
 }
 
 TEST(Pages, NamesComeFromTheCatalogue) {
-  EXPECT_TRUE(says(run_program("commfuse-validate pages names hardware").out, "\nh100-sxm\n"));
-  EXPECT_TRUE(says(run_program("commfuse-sim pages names settings").out, "\nthreads=\n"));
-  EXPECT_FALSE(says(run_program("commfuse-sim pages names axes").out, "\nthreads=\n"));
+  EXPECT_TRUE(contains(run_program("commfuse-validate pages names hardware").out, "\nh100-sxm\n"));
+  EXPECT_TRUE(contains(run_program("commfuse-sim pages names settings").out, "\nthreads=\n"));
+  EXPECT_FALSE(contains(run_program("commfuse-sim pages names axes").out, "\nthreads=\n"));
   const Outcome unknown = run_program("commfuse-sim pages names model");
   EXPECT_EQ(unknown.code, 2);
   EXPECT_EQ(unknown.err, "unknown list 'model'; did you mean 'models'?\n");

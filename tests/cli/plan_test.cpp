@@ -26,21 +26,22 @@ json planned(const std::string& name) {
   return json::parse(outcome.out);
 }
 
-/// Checks a run's totals against the figures beside them.
+/// Checks a run's totals against a calculation from the run's other figures.
 void check_arithmetic(const json& asked, const json& kind, const json& run) {
   const double gpus = run.at("gpus");
   const double rate = run.at("tokens_per_second").at("value");
   const double tokens = asked.at("tokens");
   // By the formulas of Young and Daly, from the inputs.
-  const double between = 3600.0 / (gpus * asked.at("failures_per_gpu_hour").get<double>());
+  const double seconds_between_failures = 3600.0 / (gpus * asked.at("failures_per_gpu_hour").get<double>());
   const double checkpoint = asked.at("checkpoint_s");
-  const double share = checkpoint / (2.0 * between);
-  const double every =
-      std::sqrt(2.0 * checkpoint * between) * (1.0 + std::sqrt(share) / 3.0 + share / 9.0) - checkpoint;
-  EXPECT_NEAR(run.at("checkpoint_every_s"), every, 1e-6 * every);
-  const double lost =
-      std::exp(asked.at("restart_s").get<double>() / between) * (std::exp((every + checkpoint) / between) - 1.0);
-  const double goodput = every / (between * lost);
+  const double share = checkpoint / (2.0 * seconds_between_failures);
+  const double interval =
+      std::sqrt(2.0 * checkpoint * seconds_between_failures) * (1.0 + std::sqrt(share) / 3.0 + share / 9.0) -
+      checkpoint;
+  EXPECT_NEAR(run.at("checkpoint_every_s"), interval, 1e-6 * interval);
+  const double lost = std::exp(asked.at("restart_s").get<double>() / seconds_between_failures) *
+                      (std::exp((interval + checkpoint) / seconds_between_failures) - 1.0);
+  const double goodput = interval / (seconds_between_failures * lost);
   EXPECT_NEAR(run.at("goodput").at("value"), goodput, 1e-9);
   // A step has a fixed number of tokens.
   const double step = run.at("step_s").at("value");
@@ -59,10 +60,10 @@ void check_arithmetic(const json& asked, const json& kind, const json& run) {
   const double cost = hours * kind.at("price").get<double>() + kwh * asked.at("energy_price").get<double>();
   EXPECT_NEAR(run.at("cost").at("value"), cost, 1e-9 * cost);
   EXPECT_NEAR(run.at("cost_per_mtok").at("value"), cost / tokens * 1e6, 1e-9 * cost);
-  EXPECT_NEAR(run.at("failures"), days * 86'400.0 / between, 1e-6 * run.at("failures").get<double>());
+  EXPECT_NEAR(run.at("failures"), days * 86'400.0 / seconds_between_failures, 1e-6 * run.at("failures").get<double>());
 }
 
-TEST(CommfuseSimPlan, EveryTotalOfEveryRunFollowsFromTheFiguresBesideIt) {
+TEST(CommfuseSimPlan, EveryTotalFollowsFromTheFiguresOfItsRun) {
   std::size_t runs = 0;
   for (const char* name : {"train-70b.yaml", "compare-gpus.yaml"}) {
     const json plan = planned(name);
@@ -99,7 +100,7 @@ TEST(CommfuseSimPlan, EveryShippedPlanHasAnAnswer) {
   }
 }
 
-TEST(CommfuseSimPlan, TheFasterFabricsBreakEvenIsWhereBothCostTheSame) {
+TEST(CommfuseSimPlan, AtTheBreakEvenPriceBothFabricsCostTheSame) {
   const json plan = planned("faster-fabric.yaml");
   const auto answer = [](const json& kind) { return kind.at("runs").at(kind.at("answer").get<std::size_t>()); };
   const json slow = answer(plan.at("kinds").at(0));
@@ -109,7 +110,7 @@ TEST(CommfuseSimPlan, TheFasterFabricsBreakEvenIsWhereBothCostTheSame) {
   EXPECT_NEAR(fast.at("gpu_hours").at("value").get<double>() * price, slow.at("cost").at("value"), 1.0);
 }
 
-TEST(CommfuseSimPlan, WritesItsFourFilesOnceAndTheSameEveryTime) {
+TEST(CommfuseSimPlan, WritesFourReproducibleFilesAndReplacesNone) {
   const fs::path folder = fs::temp_directory_path() / ("commfuse-plan-" + std::to_string(getpid()));
   const std::string command = "commfuse-sim plan " + plans + "compare-gpus.yaml --out " + folder.string();
   const Outcome text = run_program(command);
@@ -167,7 +168,7 @@ TEST(CommfuseSimPlan, ByFlagsNamesEveryFlagThatIsMissing) {
             "90d, or give a plan file\n");
 }
 
-TEST(CommfuseSimPlan, ByFlagsCallsAMistakeByItsFlag) {
+TEST(CommfuseSimPlan, ByFlagsNamesTheFlagOfAMistake) {
   const std::string llama = "commfuse-sim plan --model llama-3.1-8b --tokens 500B ";
   EXPECT_EQ(run_program(llama + "--gpus h100 --price -2 --deadline 90").err,
             "--deadline: '90' is not a span of time above 0 or a day; write one, as in \"deadline: 60 days\" or "
@@ -190,7 +191,7 @@ TEST(CommfuseSimPlan, ByFlagsReadsPathsFromTheCurrentFolder) {
   EXPECT_EQ(plan.at("kinds").at(0).at("available"), 8);  // One node has no more GPUs.
 }
 
-TEST(CommfuseSimPlan, ByFlagsTakesSettingsAndWordsOfOtherTools) {
+TEST(CommfuseSimPlan, ByFlagsAcceptsSettingsAndFlagsOfOtherTools) {
   const Outcome outcome = run_program(by_flags + " --tp 4 --pp 2 --gbs 1 -o json");
   EXPECT_EQ(outcome.err.rfind("unknown flag '--gbs'; ", 0), 0U);
   const Outcome wrong = run_program(by_flags + " --tp 0 --precision fp64");
@@ -204,7 +205,7 @@ TEST(CommfuseSimPlan, ByFlagsTakesSettingsAndWordsOfOtherTools) {
       << text.out;
 }
 
-TEST(CommfuseSimPlan, ThePageOfAPlanByFlagsSaysHowToReproduceIt) {
+TEST(CommfuseSimPlan, TheReportOfAPlanByFlagsHasItsCommand) {
   const OwnFolder folder;
   EXPECT_EQ(run_program(by_flags + " --tp 4 --out page").code, 0);
   EXPECT_NE(
@@ -214,7 +215,7 @@ TEST(CommfuseSimPlan, ThePageOfAPlanByFlagsSaysHowToReproduceIt) {
       std::string::npos);
 }
 
-TEST(CommfuseSimPlan, ItsKeysAreExplainedAndInTheSchema) {
+TEST(CommfuseSimPlan, KeysOfAPlanAreExplainedAndInTheSchema) {
   const Outcome list = run_program("commfuse-sim config explain plan");
   EXPECT_EQ(list.code, 0);
   EXPECT_NE(list.out.find("plan.gpus.NAME.price_date "), std::string::npos) << list.out;

@@ -21,11 +21,11 @@ struct Outcome {
   std::string err;
 };
 
-/// True if golden files are to be written again: COMMFUSE_RENEW_GOLDEN is set.
+/// Returns whether golden files are to be renewed: COMMFUSE_RENEW_GOLDEN is set.
 inline bool renews() { return std::getenv("COMMFUSE_RENEW_GOLDEN") != nullptr; }  // NOLINT(concurrency-mt-unsafe)
 
-/// Runs `command` through the shell: "commfuse-sim run --seq 8K". Its programs are those of this build, or those in the
-/// folder PROGRAMS_UNDER_TEST (tests/software_gpu/faults.sh).
+/// Runs `command` through the shell: "commfuse-sim run --seq 8K". The programs come from this build or, if it is set,
+/// from the folder PROGRAMS_UNDER_TEST (tests/software_gpu/faults.sh).
 inline Outcome run_program(const std::string& command) {
   static int count = 0;
   const std::filesystem::path base = std::filesystem::temp_directory_path() /

@@ -11,7 +11,7 @@
 namespace commfuse::test {
 namespace {
 
-/// The text with line breaks and indents as single spaces.
+/// Returns the text with line breaks and indents replaced by single spaces.
 std::string on_one_line(const std::string& text) { return std::regex_replace(text, std::regex("\\s+"), " "); }
 
 TEST(Readme, FirstParagraphQuotesTheFirstAnswer) {

@@ -60,7 +60,7 @@ TEST_F(Report, JsonLinesJsonAndStdinMakeTheSamePage) {
   EXPECT_NE(page.find("90% interval"), std::string::npos);
 }
 
-TEST_F(Report, AStoreMakesThePageThatTheSweepLeft) {
+TEST_F(Report, AStoreGivesTheSameReportAsItsSweep) {
   write("two.yaml",
         "schema: commfuse.sweep/1\ntitle: \"Two: points\"\nset: {strategy: {name: [serial, commfuse]}}\n"
         "axes: [{seq: [2K, 8K]}]\n");
@@ -69,14 +69,14 @@ TEST_F(Report, AStoreMakesThePageThatTheSweepLeft) {
   ASSERT_EQ(run_program("commfuse-sim report out --out page.html").code, 0);
   const std::string page = contents_of("page.html");
   EXPECT_NE(page.find("<h1>Two: points</h1>"), std::string::npos);
-  const std::string left = contents_of("out/report.html");
+  const std::string report_of_sweep = contents_of("out/report.html");
   const auto figures = [](const std::string& html) {
     return html.substr(html.find("id=\"time\""), html.find("id=\"inputs\"") - html.find("id=\"time\""));
   };
-  EXPECT_EQ(figures(page), figures(left));
+  EXPECT_EQ(figures(page), figures(report_of_sweep));
 }
 
-TEST_F(Report, AnUnknownJitterIsAMistakeAsItIsForRun) {
+TEST_F(Report, AnUnknownJitterIsRefusedAsByRun) {
   write("settings.yaml", "schema: commfuse.run/1\n");
   for (const std::string name : {"nope", "''", "absent.yaml", "./settings.yaml"}) {
     const Outcome outcome = run_program("commfuse-sim report rows.jsonl --out page.html --jitter " + name);
@@ -123,7 +123,7 @@ TEST_F(Report, InvalidRowsAreRefusedWithTheirPlaceAndNothingIsWritten) {
             "bad.jsonl:1: form is 'zigzag', an unknown value; write the results again\n");
   EXPECT_EQ(refusal(row_with("ranks", -1)),
             "bad.jsonl:1: ranks is -1, which is out of range; write the results again\n");
-  EXPECT_EQ(refusal(""), "bad.jsonl holds no rows; write some with commfuse-sim run -o jsonl\n");
+  EXPECT_EQ(refusal(""), "bad.jsonl contains no rows; write some with commfuse-sim run -o jsonl\n");
   EXPECT_EQ(run_program("commfuse-sim report nothing.jsonl --out x.html").err,
             "nothing.jsonl cannot be read; give the folder of a sweep, its store, JSON or JSON Lines\n");
 }
@@ -162,7 +162,7 @@ TEST_F(Report, AByteOrderMarkBeforeAListOrLinesIsIgnored) {
   EXPECT_EQ(run_program("commfuse-sim report bad.jsonl --out bad.html").err.rfind("bad.jsonl:1:3: ", 0), 0U);
   write("empty.json", mark);
   EXPECT_EQ(run_program("commfuse-sim report empty.json --out bad.html").err,
-            "empty.json holds no rows; write some with commfuse-sim run -o jsonl\n");
+            "empty.json contains no rows; write some with commfuse-sim run -o jsonl\n");
 }
 
 TEST_F(Report, ReportsRowsThatCannotBeSimulatedAgain) {
@@ -204,7 +204,7 @@ TEST_F(Report, ATracedIterationAppearsOnlyAtItsPoint) {
                 .code,
             0);
   ASSERT_EQ(run_program("commfuse-sim report two.jsonl --measured record.json --out two.html").code, 0);
-  // The timeline of 1K, one of two, shows both schedules again as measured, and its static drawing says so.
+  // The timeline of 1K, one of two, also shows both schedules as measured, and its static drawing labels them.
   const std::string page = contents_of("two.html");
   const auto occurrences = [&](const std::string& text) {
     std::size_t count = 0;
@@ -264,7 +264,7 @@ TEST_F(Report, PngIsMadeByRsvgConvertOrItsAbsenceIsReported) {
       "--out: PNG is made by rsvg-convert, which is not installed; install it (Debian: librsvg2-bin), or write .svg\n");
   EXPECT_FALSE(std::filesystem::exists("b.png"));
   if (run_program("sh -c 'command -v rsvg-convert'").code != 0) {
-    GTEST_SKIP() << "there is no rsvg-convert here to make a picture";
+    GTEST_SKIP() << "rsvg-convert is not installed";
   }
   EXPECT_EQ(run_program("commfuse-sim plot rows.jsonl breakdown --out b.png").code, 0);
   EXPECT_EQ(contents_of("b.png").substr(1, 3), "PNG");
@@ -289,7 +289,7 @@ TEST_F(Report, ThePartsOfTheBreakdownAddUpToTheMakespanOfTheRows) {
   EXPECT_EQ(rows, 3U);
 }
 
-TEST_F(Report, RunDrawsInTheTerminalWhereAskedTo) {
+TEST_F(Report, RunDrawsInTheTerminalWithPlot) {
   const Outcome plot = run_program("LC_ALL=C commfuse-sim run --seq 4K --strategy serial,commfuse --plot");
   EXPECT_EQ(plot.code, 0);
   EXPECT_NE(plot.out.find("time (us)"), std::string::npos);

@@ -23,7 +23,7 @@ class ResultsTest : public testing::Test {
   static Outcome sweep(const std::string& out, const std::string& more = "") {
     return run_program("commfuse-sim sweep a.yaml --out " + out + " " + more);
   }
-  static json asked(const std::string& command) {
+  static json rows_of(const std::string& command) {
     const Outcome outcome = run_program("commfuse-sim " + command + " -o json");
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     return json::parse(outcome.out);
@@ -33,7 +33,7 @@ class ResultsTest : public testing::Test {
 
 TEST_F(ResultsTest, RowsAreChosenSortedAndCut) {
   ASSERT_EQ(sweep("out").code, 3);
-  const json rows = asked(
+  const json rows = rows_of(
       "results out --where \"ranks = 4 AND strategy = 'commfuse'\" --columns seq,makespan_us "
       "--sort-by -makespan_us");
   ASSERT_EQ(rows.size(), 2U);
@@ -41,8 +41,8 @@ TEST_F(ResultsTest, RowsAreChosenSortedAndCut) {
   EXPECT_EQ(rows[1].at("seq"), 1024);
   EXPECT_GT(rows[0].at("makespan_us"), rows[1].at("makespan_us"));
   EXPECT_EQ(rows[0].size(), 2U);
-  EXPECT_EQ(asked("results out --limit 3").size(), 3U);
-  EXPECT_EQ(asked("results out").size(), 12U);
+  EXPECT_EQ(rows_of("results out --limit 3").size(), 3U);
+  EXPECT_EQ(rows_of("results out").size(), 12U);
 }
 
 TEST_F(ResultsTest, AllColumnsMatchTheExportAfterPointAndPlace) {
@@ -63,7 +63,7 @@ TEST_F(ResultsTest, JsonLinesHasOneObjectOfTheJsonPerLine) {
     objects.push_back(json::parse(line));
   }
   EXPECT_EQ(objects.size(), 12U);
-  EXPECT_EQ(objects, asked("results out"));
+  EXPECT_EQ(objects, rows_of("results out"));
 }
 
 TEST_F(ResultsTest, ATableFitsATerminal) {
@@ -78,18 +78,18 @@ TEST_F(ResultsTest, ATableFitsATerminal) {
 
 TEST_F(ResultsTest, BestIsOneRowPerPointOrGroup) {
   ASSERT_EQ(sweep("out").code, 3);
-  const json per_point = asked("best out");
+  const json per_point = rows_of("best out");
   ASSERT_EQ(per_point.size(), 4U);
   for (const json& row : per_point) {
-    const json rows = asked("results out --where \"point = " + row.at("point").dump() + "\"");
+    const json rows = rows_of("results out --where \"point = " + row.at("point").dump() + "\"");
     for (const json& other : rows) {
       EXPECT_LE(row.at("makespan_us"), other.at("makespan_us"));
     }
   }
-  const json per_model = asked("best out --per model --by -mfu");
+  const json per_model = rows_of("best out --per model --by -mfu");
   ASSERT_EQ(per_model.size(), 1U);
   EXPECT_EQ(per_model[0].at("mfu"),
-            asked("results out --where \"status = 'ok'\" --sort-by -mfu --limit 1")[0].at("mfu"));
+            rows_of("results out --where \"status = 'ok'\" --sort-by -mfu --limit 1")[0].at("mfu"));
 }
 
 TEST_F(ResultsTest, ABoundWinsOnlyOnRequest) {
@@ -97,21 +97,21 @@ TEST_F(ResultsTest, ABoundWinsOnlyOnRequest) {
       << "schema: commfuse.sweep/1\nset: {model: llama-3.1-8b, ranks: 2, strategy: {name: [commfuse, "
          "fused_kernel]}}\naxes:\n  - seq: [8K, 16K]\n";
   ASSERT_EQ(run_program("commfuse-sim sweep b.yaml --out out").code, 0);
-  const std::string of_one_point = " --where \"seq = 8192\" --columns strategy";
-  EXPECT_EQ(asked("best out" + of_one_point), json::parse(R"([{"strategy": "commfuse"}])"));
-  EXPECT_EQ(asked("best out --bounds" + of_one_point), json::parse(R"([{"strategy": "fused_kernel"}])"));
-  EXPECT_EQ(asked("best out --per strategy" + of_one_point).size(), 2U);
+  const std::string at_one_point = " --where \"seq = 8192\" --columns strategy";
+  EXPECT_EQ(rows_of("best out" + at_one_point), json::parse(R"([{"strategy": "commfuse"}])"));
+  EXPECT_EQ(rows_of("best out --bounds" + at_one_point), json::parse(R"([{"strategy": "fused_kernel"}])"));
+  EXPECT_EQ(rows_of("best out --per strategy" + at_one_point).size(), 2U);
 }
 
-TEST_F(ResultsTest, AnIdealScheduleWinsNothingBesideImplementations) {
+TEST_F(ResultsTest, AnIdealScheduleDoesNotWinAgainstImplementations) {
   std::ofstream("b.yaml") << "schema: commfuse.sweep/1\nset: {model: llama-3.1-8b, scope: down, as: flux, strategy: "
                              "{name: [serial, commfuse]}}\naxes:\n  - seq: [8K]\n";
   ASSERT_EQ(run_program("commfuse-sim sweep b.yaml --out out").code, 0);
-  EXPECT_NE(asked("best out --columns strategy"), json::parse(R"([{"strategy": "commfuse"}])"));
-  EXPECT_EQ(asked("best out --bounds --columns strategy"), json::parse(R"([{"strategy": "commfuse"}])"));
+  EXPECT_NE(rows_of("best out --columns strategy"), json::parse(R"([{"strategy": "commfuse"}])"));
+  EXPECT_EQ(rows_of("best out --bounds --columns strategy"), json::parse(R"([{"strategy": "commfuse"}])"));
 }
 
-TEST_F(ResultsTest, DiffShowsWhatChangedTheLargestFirst) {
+TEST_F(ResultsTest, DiffShowsTheLargestChangesFirst) {
   ASSERT_EQ(sweep("a").code, 3);
   ASSERT_EQ(sweep("b", "--axis seq=1K,8K,16K --interference none").code, 3);
   const Outcome same = run_program("commfuse-sim diff a a");
@@ -166,12 +166,12 @@ TEST_F(ResultsTest, AnExpressionStaysWithinItsParentheses) {
       EXPECT_EQ(outcome.err.rfind("--where: ", 0), 0U) << outcome.err;
     }
   }
-  EXPECT_EQ(asked("results out --where \"(ranks = 2) OR (ranks = 4) -- small ones\"").size(), 8U);
+  EXPECT_EQ(rows_of("results out --where \"(ranks = 2) OR (ranks = 4) -- small ones\"").size(), 8U);
 }
 
 TEST_F(ResultsTest, DoubleQuotesNameAColumn) {
   ASSERT_EQ(sweep("out").code, 3);
-  EXPECT_EQ(asked("results out --where '\"ranks\" = 4'").size(), 4U);
+  EXPECT_EQ(rows_of("results out --where '\"ranks\" = 4'").size(), 4U);
   const Outcome outcome = run_program("commfuse-sim results out --where '\"modle\" = 4'");
   EXPECT_EQ(outcome.code, 2);
   EXPECT_EQ(outcome.err.rfind("--where: no such column: ", 0), 0U) << outcome.err;
@@ -210,14 +210,14 @@ TEST_F(ResultsTest, WholeModelsAreQueriedByTheirOwnColumns) {
   std::ofstream("b.yaml") << "schema: commfuse.sweep/1\nset: {model: llama-3.1-8b, scope: step, ranks: 2, strategy: "
                              "{name: [serial, commfuse]}}\naxes:\n  - batch: [8, 16]\noutputs: [csv]\n";
   ASSERT_NE(run_program("commfuse-sim sweep b.yaml --out out").code, 2);
-  const json rows = asked("results out --where \"batch = 16\" --columns strategy,time_ms");
+  const json rows = rows_of("results out --where \"batch = 16\" --columns strategy,time_ms");
   ASSERT_EQ(rows.size(), 2U);
   EXPECT_TRUE(rows[0].at("time_ms").is_number());
-  EXPECT_EQ(asked("best out").size(), 2U);
+  EXPECT_EQ(rows_of("best out").size(), 2U);
 }
 
 /// Returns the command that runs the statements in $SQL with DuckDB's program, its Python module or its Node package,
-/// and prints the single value of the last statement. Empty if this machine has none of them.
+/// and prints the single value of the last statement. Returns an empty string if none of them is installed.
 std::string duckdb() {
   const std::string ways[] = {
       "duckdb -csv -noheader -c \"$SQL\"",
@@ -245,13 +245,13 @@ std::string recipe() {
 TEST_F(ResultsTest, DuckDbConvertsTheExportToParquetAsDocumented) {
   const std::string way = duckdb();
   if (way.empty()) {
-    GTEST_SKIP() << "there is no DuckDB on this machine: neither duckdb, nor Python's, nor Node's @duckdb/node-api";
+    GTEST_SKIP() << "DuckDB is not installed: duckdb, its Python module or Node's @duckdb/node-api";
   }
   ASSERT_EQ(sweep("out/mine").code, 3);
-  const std::string ask =
+  const std::string query =
       "SELECT concat_ws(chr(44), count(*), max(seq), typeof(max(seq)), typeof(max(mfu)), count(makespan_us), "
       "bool_and(makespan_us > 0)) FROM read_parquet($$mine.parquet$$)";
-  std::ofstream("ask.sql") << recipe() << "; " << ask;
+  std::ofstream("ask.sql") << recipe() << "; " << query;
   const Outcome outcome = run_program("export SQL=\"$(cat ask.sql)\"; " + way);
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(outcome.out, "12,8192,BIGINT,DOUBLE,8,true\n");

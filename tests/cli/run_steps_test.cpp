@@ -96,7 +96,7 @@ TEST(CommfuseSimRunStep, AGraphDoesNotSlowDecoding) {
         "commfuse-sim run --scope decode --model llama-3.1-70b --ranks 8 --batch 1 --seq 4K -o json --launch " +
         launch);
     const std::string key = "\"time_ms\":";
-    return std::stod(outcome.out.substr(outcome.out.find(key) + key.size()));  // The first row is that of all_reduce.
+    return std::stod(outcome.out.substr(outcome.out.find(key) + key.size()));  // The first row has strategy all_reduce.
   };
   EXPECT_LE(time("graph"), time("stream"));
 }
@@ -130,7 +130,7 @@ class CommfuseSimSweepStep : public ::testing::Test {
   fs::path folder_;
 };
 
-TEST_F(CommfuseSimSweepStep, VariesAPlanAndReportsImpossibleOnes) {
+TEST_F(CommfuseSimSweepStep, VariesAPlanAndReportsImpossiblePlans) {
   const Outcome outcome = sweep(
       "set: {scope: step, model: llama-3.1-8b, batch: 8, seq: 4K, strategy: {name: serial}}\n"
       "axes:\n  - ranks: [2, 4]\n  - parallel.pipeline: [1, 2, 4]\nconstraints:\n  - ranks*parallel.pipeline <= 16\n",
@@ -167,7 +167,7 @@ TEST_F(CommfuseSimSweepStep, ReportsEveryPointWithASettingThatOnlyLayersHave) {
             std::string::npos);
 }
 
-TEST_F(CommfuseSimSweepStep, KeepsLayersAndWholeModelsApart) {
+TEST_F(CommfuseSimSweepStep, RefusesLayersAndWholeModelsInOneGrid) {
   const Outcome outcome = sweep("axes:\n  - scope: [mlp, step]\n");
   EXPECT_EQ(outcome.code, 2);
   EXPECT_NE(outcome.err.find("scope mlp cannot be combined with whole models; run them separately"), std::string::npos)
@@ -249,7 +249,7 @@ TEST(CommfuseSimRunStep, RefusesSettingsThatOnlyTheScheduleOfALayerHas) {
   }
 }
 
-TEST(CommfuseSimRunStep, RefusesSettingsOfTrainingWhereNothingIsTrained) {
+TEST(CommfuseSimRunStep, RefusesTrainingSettingsForInference) {
   for (const std::string scope : {"prefill", "decode"}) {
     for (const std::string setting : {"--zero 1", "--micro-batch 2", "--recompute full", "--optimizer sgd"}) {
       const Outcome run = run_program(fmt::format("commfuse-sim run --scope {} {}", scope, setting));
@@ -263,7 +263,7 @@ TEST(CommfuseSimRunStep, RefusesSettingsOfTrainingWhereNothingIsTrained) {
       "--latent-decode: scope prefill does not support 'step.latent_decode'; remove it, or choose scope decode\n");
 }
 
-TEST(CommfuseSimRunStep, TakesSettingsOfLayersThatAreAtTheirDefaults) {
+TEST(CommfuseSimRunStep, AcceptsSettingsOfLayersAtTheirDefaults) {
   const std::string step = "commfuse-sim run --scope step --model llama-3.1-8b --strategy serial -o csv";
   const Outcome run = run_program(step + " --interference static --attention-kernel fused --evaluator auto");
   EXPECT_EQ(run.code, 0) << run.err;

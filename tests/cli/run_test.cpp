@@ -23,7 +23,7 @@ struct Mistake {
   const char* message;
 };
 
-TEST(RunImplementations, AllReportsWhereNoneWasMeasured) {
+TEST(RunImplementations, AsAllReportsScopesWithoutImplementations) {
   const Outcome backward = run_program("commfuse-sim run --scope down_backward --as all --uncertainty off");
   EXPECT_EQ(backward.err,
             "--as all: no implementation covers scope down_backward (all were measured in forward passes only); only "
@@ -95,7 +95,7 @@ TEST(CommfuseSimRun, EveryMistakeIsOneSentenceWithItsRemedyAndExitsWith2) {
 
 TEST(CommfuseSimRun, RefusesADrawingBelowMachineReadableOutput) {
   for (const std::string format : {"json", "jsonl", "csv"}) {
-    // This fails before GPUs are split.
+    // The command fails before it splits tokens over GPUs.
     const Outcome outcome = run_program("commfuse-sim run --plot --seq 1001 -o " + format);
     EXPECT_EQ(outcome.code, 2);
     EXPECT_EQ(outcome.out, "");
@@ -150,7 +150,7 @@ TEST(CommfuseSimRun, ATraceShowsTheRunOfItsRowAlsoWhereRatesChange) {
   EXPECT_NEAR(last, json::parse(outcome.out).at(0).at("makespan_us").get<double>(), 1e-3);
 }
 
-TEST(CommfuseSimRun, JitterGivesThePercentilesOfEveryStrategyWhateverTheThreads) {
+TEST(CommfuseSimRun, JitterPercentilesDoNotDependOnTheThreads) {
   const std::string command = "commfuse-sim run --axis seq=1K..8K --jitter default --samples 500 -o csv ";
   const Outcome outcome = run_program(command + "-j 1");
   ASSERT_EQ(outcome.code, 0) << outcome.err;
@@ -348,7 +348,7 @@ TEST(CommfuseSimRun, AnAllReducedMlpHasItsOwnStrategies) {
             "strategy commfuse has no schedule for scope mlp_ar; those that have: serial, sliced, tokenweave\n");
 }
 
-/// Returns the first line that a terminal of 80 columns breaks, or nothing.
+/// Returns the first line of more than 80 columns; empty if there is none.
 std::string too_long_line(const std::string& text) {
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
@@ -359,7 +359,7 @@ std::string too_long_line(const std::string& text) {
   return "";
 }
 
-TEST(CommfuseSim, HelpGivesExamplesAndExitCodes) {
+TEST(CommfuseSim, HelpPrintsExamplesAndExitCodes) {
   const Outcome outcome = run_program("commfuse-sim --help");
   EXPECT_EQ(outcome.code, 0);
   EXPECT_NE(outcome.out.find("commfuse-sim run --model"), std::string::npos);
@@ -417,8 +417,8 @@ TEST(CommfuseSim, EveryHelpFitsTheSmallestScreenOrNamesTheRest) {
       EXPECT_LE(std::count(brief.begin(), brief.end(), '\n'), 23) << brief;
       EXPECT_EQ(too_long_line(brief), "") << command;
       EXPECT_EQ(too_long_line(whole), "") << command;
-      const bool says_more = brief.ends_with("\n" + command + " --help-all prints everything.\n");
-      EXPECT_EQ(brief != whole, says_more) << brief;
+      const bool names_the_rest = brief.ends_with("\n" + command + " --help-all prints everything.\n");
+      EXPECT_EQ(brief != whole, names_the_rest) << brief;
     }
     const std::string top = run_program(program + " --help").out;
     EXPECT_LE(std::count(top.begin(), top.end(), '\n'), 50);
@@ -462,7 +462,7 @@ TEST(CommfuseSim, MessagesUseTheUsersSpellingOfAFlag) {
   EXPECT_EQ(run_program("commfuse-sim version --tp 4").err.rfind("unknown flag '--tp'; ", 0), 0U);
 }
 
-TEST(CommfuseSim, SettingsAndAxesTakeWordsOfOtherTools) {
+TEST(CommfuseSim, SettingsAndAxesAcceptWordsOfOtherTools) {
   EXPECT_EQ(run_program("commfuse-sim run --set seq-len=8K -o csv").out,
             run_program("commfuse-sim run --seq 8K -o csv").out);
   EXPECT_EQ(run_program("commfuse-sim run --axis tp=2,4 -o csv").out,

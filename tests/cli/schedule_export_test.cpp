@@ -145,7 +145,7 @@ TEST(ScheduleExport, AWrongFileIsNotExported) {
   }
 }
 
-TEST(ScheduleExport, TakesAndNamesTheFastestOfSeveralSchedules) {
+TEST(ScheduleExport, ExportsAndNamesTheFastestOfSeveralSchedules) {
   const Outcome outcome = exported("--strategy sliced --seq 8K --scope mlp --ranks 8");
   EXPECT_EQ(outcome.code, 0);
   EXPECT_EQ(outcome.err,

@@ -29,11 +29,11 @@ class ScheduleFiles : public testing::Test {
     return path(name);
   }
   /// Returns doubling.yaml with one word replaced.
-  [[nodiscard]] static std::string doubling(const std::string& right, const std::string& instead) {
+  [[nodiscard]] static std::string doubling(const std::string& old_text, const std::string& new_text) {
     std::string text = contents_of(COMMFUSE_SOURCE_DIR "/configs/schedules/doubling.yaml");
-    const std::size_t at = text.find(right);
-    EXPECT_NE(at, std::string::npos) << right;
-    return text.replace(at, right.size(), instead);
+    const std::size_t at = text.find(old_text);
+    EXPECT_NE(at, std::string::npos) << old_text;
+    return text.replace(at, old_text.size(), new_text);
   }
 
  private:
@@ -59,7 +59,7 @@ TEST_F(ScheduleFiles, RunTakesRanksDtypeAndScopeFromTheFile) {
   EXPECT_EQ(rows[0].at("schedule_sha256").get<std::string>().size(), 64U);
 }
 
-TEST_F(ScheduleFiles, ForAMillionRanksAreProvedButNotListedOneByOne) {
+TEST_F(ScheduleFiles, AMillionRanksAreProvedButNotListed) {
   const std::string file = COMMFUSE_SOURCE_DIR "/tests/fuzz/corpus/schedule/many_ranks.yaml";
   EXPECT_EQ(run_program("commfuse-sim schedule check " + file).code, 0);
   EXPECT_EQ(run_program("commfuse-sim schedule show -o yaml " + file).code, 0);
@@ -74,7 +74,7 @@ TEST_F(ScheduleFiles, ForAMillionRanksAreProvedButNotListedOneByOne) {
   EXPECT_EQ(exported.err, "1048576 ranks are too many to export; choose at most 4096 ranks\n");
 }
 
-TEST_F(ScheduleFiles, WithManyBlocksAreNotMutated) {
+TEST_F(ScheduleFiles, ManyBlocksAreNotMutated) {
   const std::string file = write("blocks.yaml", R"(schema: commfuse.schedule/1
 name: blocks
 mesh: {tp: 8}
@@ -103,7 +103,7 @@ ops: []
   EXPECT_NE(large.err.find("more than 16777216 blocks, too many to mutate"), std::string::npos) << large.err;
 }
 
-TEST_F(ScheduleFiles, ARingOfPushesIsProvedAndSimulatedAlikeByBothEvaluators) {
+TEST_F(ScheduleFiles, BothEvaluatorsAgreeOnAProvedRingOfPushes) {
   EXPECT_EQ(run_program("commfuse-sim schedule check push-ring").out,
             "1 schedule proved: matched, free of deadlock and hazards, contents exact\n");
   const json replay = rows_of("--schedule push-ring --seq 2K --evaluator replay");
@@ -131,14 +131,14 @@ TEST_F(ScheduleFiles, ADumpOfAGeneratedScheduleGivesTheRowOfTheGeneratedOne) {
                       "--sub-slices 1 --scope down");
   ASSERT_EQ(rows.size(), 2U);
   EXPECT_EQ(rows[1].at("strategy"), "commfuse (ring) down");
-  for (const char* which : {"strategy", "form", "add_lane", "sub_slices", "directions", "group", "inner", "lanes"}) {
-    rows[0].erase(which);
-    rows[1].erase(which);
+  for (const char* column : {"strategy", "form", "add_lane", "sub_slices", "directions", "group", "inner", "lanes"}) {
+    rows[0].erase(column);
+    rows[1].erase(column);
   }
   EXPECT_EQ(rows[0], rows[1]);
 }
 
-TEST_F(ScheduleFiles, StrategiesAppearBesideAFileIfTheyAreNamed) {
+TEST_F(ScheduleFiles, NamedStrategiesAppearNextToAFile) {
   const json rows = rows_of("--schedule doubling --strategy serial,commfuse --seq 2K");
   ASSERT_EQ(rows.size(), 3U);
   EXPECT_EQ(rows[0].at("strategy"), "serial");
@@ -199,7 +199,7 @@ TEST_F(ScheduleFiles, TracesHoldFilesAndStrategies) {
   EXPECT_NE(text.find("gemm y[2 +: 2]"), std::string::npos);
 }
 
-TEST_F(ScheduleFiles, FiguresDrawFilesBesideStrategies) {
+TEST_F(ScheduleFiles, FiguresDrawFilesAndStrategies) {
   const std::string figure = path("f.svg");
   const Outcome outcome =
       run_program("commfuse-sim run --schedule doubling --strategy serial,commfuse --seq 2K --figure " + figure);
@@ -247,9 +247,7 @@ TEST_F(ScheduleFiles, EveryMistakeIsOneSentenceWithItsRemedyAndExitsWith2) {
        "absent.yaml: this file cannot be read; give the path of a schedule in YAML"},
       {"commfuse-sim run --schedule dubling",
        "unknown schedule 'dubling'; did you mean 'doubling'? known: doubling, push-ring, te-external-wgrad, "
-       "zero-cta-gather; a path contains '/' or ends in "
-       ".yaml or "
-       ".json"},
+       "zero-cta-gather; a path contains '/' or ends in .yaml or .json"},
       {"commfuse-sim run --schedule absent.yaml --schedule " + broken,
        "absent.yaml: this file cannot be read; give the path of a schedule in YAML\n" + broken +
            ":22:17: 'exchagne' is not one of the op kinds; did you mean 'exchange'?"},

@@ -45,23 +45,23 @@ std::string message_of(const std::string& right, const std::string& wrong) {
 
 /// Returns the page with the last cell of every row of its table of mistakes replaced by the real message.
 std::string with_messages(const std::string& page) {
-  std::string made;
+  std::string text;
   bool inside = false;
   for (const std::string& line : lines_of(page)) {
     inside = inside ? line.rfind('|', 0) == 0 : line.rfind("| instead of", 0) == 0;
     const std::vector<std::string> cells = inside ? cells_of(line) : std::vector<std::string>{};
-    made += cells.size() < 2 ? line
+    text += cells.size() < 2 ? line
                              : "| `" + cells[0] + "` | `" + cells[1] + "` | `" + message_of(cells[0], cells[1]) + "` |";
-    made += "\n";
+    text += "\n";
   }
-  return made;
+  return text;
 }
 
-void expect_same(const std::filesystem::path& path, const std::string& made) {
+void expect_same(const std::filesystem::path& path, const std::string& text) {
   if (renews()) {
-    std::ofstream(path, std::ios::binary) << made;
+    std::ofstream(path, std::ios::binary) << text;
   }
-  EXPECT_EQ(contents_of(path), made);
+  EXPECT_EQ(contents_of(path), text);
 }
 
 TEST(SchedulesPage, ShowsTheMessagesOfMistakes) {

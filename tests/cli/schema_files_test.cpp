@@ -57,8 +57,8 @@ Json json_of(const YAML::Node& node) {
   return node.IsNull() ? Json() : Json(text);
 }
 
-/// Returns the value of a key in a part of a schema, for loops; empty if the part does not have the key.
-const Json& said_under(const Json& schema, const char* key) {
+/// Returns the value of a keyword in a part of a schema; an empty list if the part lacks the keyword.
+const Json& keyword_of(const Json& schema, const char* key) {
   static const Json nothing = Json::array();
   const auto entry = schema.find(key);
   return entry == schema.end() ? nothing : *entry;
@@ -96,7 +96,7 @@ void for_each_map(const Json& value, const Json::json_pointer& place,
   }
 }
 
-/// Returns the tokens of a JSON pointer, the first one first.
+/// Returns the tokens of a JSON pointer in their order.
 std::vector<std::string> tokens_of(Json::json_pointer place) {
   std::vector<std::string> tokens;
   for (; !place.empty(); place.pop_back()) {
@@ -110,7 +110,7 @@ class SchemaFiles : public testing::Test {
  protected:
   void SetUp() override {
     if (run_program("python3 -c 'import jsonschema; jsonschema.Draft202012Validator'").code != 0) {
-      GTEST_SKIP() << "there is no python3 with jsonschema on this machine";
+      GTEST_SKIP() << "python3 with jsonschema is not installed";
     }
   }
 
@@ -190,24 +190,24 @@ TEST_F(SchemaFiles, ValuesWithoutUnitSourceOrMeaningAreRefused) {
   EXPECT_EQ(misfit("jitter", jitter + "guess}}\n"), "$ required");
 }
 
-/// Returns the keys that a loader knows in the map at `place`, from its message about an unknown key.
-std::set<std::string> keys_known_at(const Json& file, const Json::json_pointer& place,
-                                    const std::function<void(const std::string&)>& load) {
+/// Returns the keys that a loader accepts in the map at `place`, from its message about an unknown key.
+std::set<std::string> keys_accepted_at(const Json& file, const Json::json_pointer& place,
+                                       const std::function<void(const std::string&)>& load) {
   Json changed = file;
   changed[place]["qqqqzzzz"] = 1;
   std::ofstream("a.yaml") << changed.dump();
-  std::string said;
+  std::string message;
   try {
     load("./a.yaml");
   } catch (const ConfigError& error) {
-    said = error.what();
+    message = error.what();
   }
   const std::string intro = "unknown key 'qqqqzzzz'; known keys: ";
-  const std::size_t begin = said.find(intro);
+  const std::size_t begin = message.find(intro);
   std::set<std::string> keys;
   if (begin != std::string::npos) {
-    const std::size_t end = said.find('\n', begin);
-    std::istringstream names(said.substr(begin + intro.size(), end - begin - intro.size()));
+    const std::size_t end = message.find('\n', begin);
+    std::istringstream names(message.substr(begin + intro.size(), end - begin - intro.size()));
     for (std::string name; std::getline(names, name, ',');) {
       keys.insert(name.substr(name.find_first_not_of(' ')));
     }
@@ -217,10 +217,10 @@ std::set<std::string> keys_known_at(const Json& file, const Json::json_pointer& 
 
 /// Adds the keys in a map's part of the schema, which may allow several maps.
 void add_keys(const Json& part, std::set<std::string>& keys) {
-  for (const auto& [key, value] : said_under(part, "properties").items()) {
+  for (const auto& [key, value] : keyword_of(part, "properties").items()) {
     keys.insert(key);
   }
-  for (const Json& alternative : said_under(part, "anyOf")) {
+  for (const Json& alternative : keyword_of(part, "anyOf")) {
     add_keys(alternative, keys);
   }
 }
@@ -243,7 +243,7 @@ std::vector<const Json*> parts_at(const Json& part, const std::vector<std::strin
   } else if (part.contains("items")) {
     go(part.at("items"), 1);
   }
-  for (const Json& alternative : said_under(part, "anyOf")) {
+  for (const Json& alternative : keyword_of(part, "anyOf")) {
     go(alternative, 0);
   }
   return objects;
@@ -255,33 +255,34 @@ class KeysOfKind {
   KeysOfKind(const std::string& kind, std::function<void(const std::string&)> load)
       : schema_(schema(kind)), load_(std::move(load)) {}
 
-  void look_at(const ConfigFile& file) {
+  void compare(const ConfigFile& file) {
     for_each_map(file.value, Json::json_pointer(), [&](const Json::json_pointer& place) {
-      std::set<std::string> told;
+      std::set<std::string> schema_keys;
       const std::vector<const Json*> parts = parts_at(schema_, tokens_of(place));
       for (const Json* part : parts) {
-        add_keys(*part, told);
+        add_keys(*part, schema_keys);
       }
-      if (const auto seen = known_.find(parts); seen != known_.end() && seen->second == told) {
-        return;  // Other files have already shown all of them.
+      if (const auto seen = known_.find(parts); seen != known_.end() && seen->second == schema_keys) {
+        return;  // Other files have already shown that the loader accepts all of these keys.
       }
-      const std::set<std::string> known = keys_known_at(file.value, place, load_);
+      const std::set<std::string> known = keys_accepted_at(file.value, place, load_);
       for (const std::string& key : known) {
-        EXPECT_TRUE(told.contains(key)) << file.path << place.to_string() << ": the loader knows " << key;
+        EXPECT_TRUE(schema_keys.contains(key)) << file.path << place.to_string() << ": the loader accepts " << key;
       }
       if (!known.empty()) {
-        told_.emplace(parts, std::pair(place.to_string(), told));
+        schema_keys_.emplace(parts, std::pair(place.to_string(), schema_keys));
         known_[parts].insert(known.begin(), known.end());
       }
     });
   }
 
-  /// A loader requires some keys only beside others, but all files together show every key.
-  void expect_nothing_more_is_told() const {
-    EXPECT_FALSE(told_.empty());
-    for (const auto& [parts, told] : told_) {
-      for (const std::string& key : told.second) {
-        EXPECT_TRUE(known_.at(parts).contains(key)) << told.first << ": no loader knows " << key;
+  /// Expects that the schema has no further keys. A loader accepts some keys only together with others, but all files
+  /// together show every key.
+  void expect_no_other_keys() const {
+    EXPECT_FALSE(schema_keys_.empty());
+    for (const auto& [parts, schema_keys] : schema_keys_) {
+      for (const std::string& key : schema_keys.second) {
+        EXPECT_TRUE(known_.at(parts).contains(key)) << schema_keys.first << ": no loader accepts " << key;
       }
     }
   }
@@ -291,7 +292,7 @@ class KeysOfKind {
   std::function<void(const std::string&)> load_;
   using Parts = std::vector<const Json*>;  // Parts of the schema for one map.
   // Maps parts to an example of their place, and to their keys.
-  std::map<Parts, std::pair<std::string, std::set<std::string>>> told_;
+  std::map<Parts, std::pair<std::string, std::set<std::string>>> schema_keys_;
   std::map<Parts, std::set<std::string>> known_;
 };
 
@@ -307,7 +308,7 @@ ConfigFile shipped(const char* path) {
 
 /// Returns files with parts that no shipped file has: wires from a file, a network inside a hardware file, ops of every
 /// kind.
-std::vector<ConfigFile> made_files() {
+std::vector<ConfigFile> constructed_files() {
   const ConfigFile hardware = shipped("hardware/h100-sxm.yaml");
   const ConfigFile cluster =
       changed(shipped("clusters/dgx-h100-x2.yaml"), nlohmann::json::parse(R"({"network": {"fabric": "rails"}})"));
@@ -339,16 +340,16 @@ TEST(SchemaKeys, AreThoseThatTheLoaderOfEachMapAccepts) {
       {"framework", [](const std::string& path) { load_framework(path); }},
       {"schedule", [](const std::string& path) { load_schedule(path); }}};
   std::vector<ConfigFile> files = shipped_files();
-  const std::vector<ConfigFile> made = made_files();
-  files.insert(files.end(), made.begin(), made.end());
+  const std::vector<ConfigFile> constructed = constructed_files();
+  files.insert(files.end(), constructed.begin(), constructed.end());
   for (const auto& [kind, load] : loaders) {
     KeysOfKind keys(kind, load);
     for (const ConfigFile& file : files) {
       if (file.value.at("schema") == "commfuse." + kind + "/1" && !file.value.contains("extends")) {
-        keys.look_at(file);
+        keys.compare(file);
       }
     }
-    keys.expect_nothing_more_is_told();
+    keys.expect_no_other_keys();
   }
 }
 

@@ -30,7 +30,7 @@ const json& part_of(const json& properties, std::string_view key) {
              : properties.at(std::string(key.substr(0, dot))).at("properties").at(std::string(key.substr(dot + 1)));
 }
 
-TEST(Schema, EverySettingIsThereWithItsWordsAndLimits) {
+TEST(Schema, HasEverySettingWithItsWordsAndLimits) {
   const json run = schema("run");
   const json sweep = schema("sweep");
   const json axis = sweep.at("properties").at("axes").at("items").at("properties");
@@ -50,7 +50,7 @@ TEST(Schema, EverySettingIsThereWithItsWordsAndLimits) {
   EXPECT_EQ(run.at("additionalProperties"), false);
 }
 
-TEST(Schema, KnowsEveryKindOfShippedFile) {
+TEST(Schema, CoversEveryKindOfShippedFile) {
   std::set<std::string> known;
   const json root = schema();
   for (const auto& [name, kind] : root.at("$defs").items()) {

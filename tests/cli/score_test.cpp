@@ -121,7 +121,7 @@ TEST_F(ScoreCommand, CellsThatAreNotUtf8StillMakeJson) {
   EXPECT_EQ(nlohmann::json::parse(outcome.out).at("tables").size(), 1U);
 }
 
-TEST_F(ScoreCommand, AFolderStandsForItsTablesAndThoseOfSubfolders) {
+TEST_F(ScoreCommand, AFolderAddsItsTablesAndThoseOfSubfolders) {
   fs::create_directories(folder_ / "below");
   write("below/one.csv", good);
   write("two.csv", good);
@@ -149,7 +149,7 @@ TEST_F(ScoreCommand, UnknownKindsAndFilesThatAreNotTablesAreRefused) {
   const Outcome file = run_program("commfuse-sim score --max-median 1 --data " + path);
   EXPECT_EQ(file.code, 2);
   EXPECT_EQ(file.err, path +
-                          ":1: its columns are those of no kind of table that is scored; the first line names them, "
+                          ":1: its columns match no kind of table that score reads; the first line names them, "
                           "as in hw,dtype,m,n,k,time_us\n");
   const std::string wide = write("wide.csv", std::string("\xff\xfeh\0w\0", 6));
   EXPECT_EQ(run_program("commfuse-sim score --data " + wide).err, wide + ": it is in UTF-16; save it in UTF-8\n");
@@ -158,7 +158,7 @@ TEST_F(ScoreCommand, UnknownKindsAndFilesThatAreNotTablesAreRefused) {
 TEST_F(ScoreCommand, AMissingFileIsAUserError) {
   const Outcome outcome = run_program("commfuse-sim score --data /nowhere/at/all.csv");
   EXPECT_EQ(outcome.code, 2);
-  EXPECT_EQ(outcome.err, "--data '/nowhere/at/all.csv': there is no such file or folder; check the path\n");
+  EXPECT_EQ(outcome.err, "--data '/nowhere/at/all.csv': no such file or folder; check the path\n");
 }
 
 }  // namespace

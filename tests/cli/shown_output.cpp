@@ -12,9 +12,9 @@
 namespace commfuse::test {
 namespace {
 
-constexpr std::string_view left_out = "[...]";
+constexpr std::string_view omission = "[...]";
 
-/// Lines that also follow each other in the output.
+/// Lines that are consecutive in the output.
 struct Piece {
   Lines lines;  ///< Without blank lines at its edges.
   std::size_t blank_before = 0;
@@ -23,26 +23,26 @@ struct Piece {
   bool at_end = false;
 };
 
-std::string without_spaces_behind(const std::string& line) { return line.substr(0, line.find_last_not_of(' ') + 1); }
+std::string without_trailing_spaces(const std::string& line) { return line.substr(0, line.find_last_not_of(' ') + 1); }
 
-/// Returns a line with `#` for every number, and one space for many.
+/// Returns a line with `#` for every number, and with single spaces.
 std::string masked(const std::string& line) {
-  std::string made;
+  std::string text;
   for (const char c : line) {
     const bool digit = std::isdigit(static_cast<unsigned char>(c)) != 0;
-    const bool inside = !made.empty() && made.back() == '#' && (c == '.' || c == ',' || digit);
-    if (!inside && !(c == ' ' && (made.empty() || made.back() == ' '))) {
-      made += digit ? '#' : c;
+    const bool inside = !text.empty() && text.back() == '#' && (c == '.' || c == ',' || digit);
+    if (!inside && !(c == ' ' && (text.empty() || text.back() == ' '))) {
+      text += digit ? '#' : c;
     }
   }
-  return without_spaces_behind(made);
+  return without_trailing_spaces(text);
 }
 
-bool same(const std::string& shown, const std::string& real, bool measured) {
-  return measured ? masked(shown) == masked(real) : without_spaces_behind(shown) == without_spaces_behind(real);
+bool are_equal(const std::string& shown, const std::string& real, bool measured) {
+  return measured ? masked(shown) == masked(real) : without_trailing_spaces(shown) == without_trailing_spaces(real);
 }
 
-Lines without_blank_end(Lines lines) {
+Lines without_trailing_blank_lines(Lines lines) {
   while (!lines.empty() && lines.back().empty()) {
     lines.pop_back();
   }
@@ -51,7 +51,7 @@ Lines without_blank_end(Lines lines) {
 
 void trim(Piece& piece) {
   const std::size_t line_count = piece.lines.size();
-  piece.lines = without_blank_end(piece.lines);
+  piece.lines = without_trailing_blank_lines(piece.lines);
   piece.blank_after = line_count - piece.lines.size();
   while (!piece.at_start && !piece.lines.empty() && piece.lines.front().empty()) {
     piece.lines.erase(piece.lines.begin());
@@ -63,7 +63,7 @@ std::vector<Piece> pieces_of(const Lines& shown) {
   std::vector<Piece> pieces(1);
   pieces.back().at_start = true;
   for (const std::string& line : shown) {
-    if (line == left_out) {
+    if (line == omission) {
       pieces.emplace_back();
     } else {
       pieces.back().lines.push_back(line);
@@ -75,10 +75,10 @@ std::vector<Piece> pieces_of(const Lines& shown) {
 }
 
 /// Returns how many lines of a piece match `real` from `at` on.
-std::size_t met(const Piece& piece, const Lines& real, std::size_t at, bool measured) {
+std::size_t matching_lines(const Piece& piece, const Lines& real, std::size_t at, bool measured) {
   std::size_t lines = 0;
   while (lines < piece.lines.size() && at + lines < real.size() &&
-         same(piece.lines[lines], real[at + lines], measured)) {
+         are_equal(piece.lines[lines], real[at + lines], measured)) {
     ++lines;
   }
   return lines;
@@ -93,13 +93,13 @@ struct PiecePlace {
 PiecePlace find(const Piece& piece, const Lines& real, std::size_t from, bool measured) {
   const std::size_t size = piece.lines.size();
   if (real.size() < from + size) {
-    return {std::nullopt, met(piece, real, from, measured)};
+    return {std::nullopt, matching_lines(piece, real, from, measured)};
   }
   PiecePlace place;
   const std::size_t latest = real.size() - size;
   const std::size_t last = piece.at_start ? from : latest;
   for (std::size_t at = from; at <= last && !place.at; ++at) {
-    const std::size_t lines = met(piece, real, at, measured);
+    const std::size_t lines = matching_lines(piece, real, at, measured);
     place.best = std::max(place.best, lines);
     if (lines == size && (!piece.at_end || at == latest)) {
       place.at = at;
@@ -113,7 +113,7 @@ PiecePlace find(const Piece& piece, const Lines& real, std::size_t from, bool me
 std::size_t seek(const std::string& line, const Lines& real, std::size_t at) {
   for (const bool measured : {false, true}) {
     for (std::size_t i = at; i < real.size(); ++i) {
-      if (same(line, real[i], measured)) {
+      if (are_equal(line, real[i], measured)) {
         return i;
       }
     }
@@ -131,7 +131,7 @@ std::size_t end_of_paragraphs(const Piece& piece, const Lines& real, std::size_t
   return last;
 }
 
-/// Returns the lines of `real` that a piece with changed numbers stands for: from its first line to its last, or to the
+/// Returns the lines of `real` that replace a piece with changed numbers: from its first line to its last, or to the
 /// end of its paragraph if a blank line follows.
 std::optional<std::pair<std::size_t, std::size_t>> place(const Piece& piece, const Lines& real, std::size_t from) {
   const std::size_t first = piece.at_start ? 0 : seek(piece.lines.front(), real, from);
@@ -150,7 +150,7 @@ std::optional<std::pair<std::size_t, std::size_t>> place(const Piece& piece, con
 }  // namespace
 
 std::string missing_line(const Lines& shown, const Lines& real_lines, bool measured) {
-  const Lines real = without_blank_end(real_lines);
+  const Lines real = without_trailing_blank_lines(real_lines);
   std::size_t at = 0;
   for (const Piece& piece : pieces_of(shown)) {
     if (piece.lines.empty()) {
@@ -158,7 +158,7 @@ std::string missing_line(const Lines& shown, const Lines& real_lines, bool measu
     }
     const PiecePlace place = find(piece, real, at, measured);
     if (!place.at) {
-      return place.best < piece.lines.size() ? piece.lines[place.best] : "nothing behind: " + piece.lines.back();
+      return place.best < piece.lines.size() ? piece.lines[place.best] : "more lines follow: " + piece.lines.back();
     }
     at = *place.at + piece.lines.size();
   }
@@ -166,26 +166,26 @@ std::string missing_line(const Lines& shown, const Lines& real_lines, bool measu
 }
 
 Lines renewed(const Lines& shown, const Lines& real_lines) {
-  const Lines real = without_blank_end(real_lines);
+  const Lines real = without_trailing_blank_lines(real_lines);
   std::size_t at = 0;
-  Lines made;
+  Lines lines;
   for (const Piece& piece : pieces_of(shown)) {
     if (!piece.at_start) {
-      made.emplace_back(left_out);
+      lines.emplace_back(omission);
     }
-    made.resize(made.size() + piece.blank_before);
-    const auto now = piece.lines.empty() || real.empty() ? std::nullopt : place(piece, real, at);
-    if (now) {
+    lines.resize(lines.size() + piece.blank_before);
+    const auto range = piece.lines.empty() || real.empty() ? std::nullopt : place(piece, real, at);
+    if (range) {
       const auto begin = real.begin();
-      made.insert(made.end(), begin + static_cast<std::ptrdiff_t>(now->first),
-                  begin + static_cast<std::ptrdiff_t>(now->second));
-      at = now->second;
+      lines.insert(lines.end(), begin + static_cast<std::ptrdiff_t>(range->first),
+                   begin + static_cast<std::ptrdiff_t>(range->second));
+      at = range->second;
     } else {
-      made.insert(made.end(), piece.lines.begin(), piece.lines.end());
+      lines.insert(lines.end(), piece.lines.begin(), piece.lines.end());
     }
-    made.resize(made.size() + piece.blank_after);
+    lines.resize(lines.size() + piece.blank_after);
   }
-  return made;
+  return lines;
 }
 
 }  // namespace commfuse::test

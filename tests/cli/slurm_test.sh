@@ -5,7 +5,7 @@
 #   equals that of one process, byte for byte.
 # - one of these tasks, killed while it works and requeued: it continues from its stored points, and the merge writes
 #   the same bytes.
-# - docs/examples/nodes: its script is the Prolog of every job and lets jobs pass; its batch script checks the node;
+# - docs/examples/nodes: its script is the Prolog of every job and accepts jobs; its batch script checks the node;
 #   and when a port of the node's planted /sys goes down, the Prolog drains the node and names the bad check.
 #   slurm_test.sh BIN_FOLDER SOURCE_FOLDER
 # Exits with 77, and prints why, if there is no Slurm or it does not start.
@@ -17,9 +17,9 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/commfuse-slurm-XXXXXX")
 daemons=()
 
 finish() {
-  local code=$? one
-  for one in "${daemons[@]}"; do
-    kill "$one" 2>/dev/null || true
+  local code=$? daemon
+  for daemon in "${daemons[@]}"; do
+    kill "$daemon" 2>/dev/null || true
   done
   wait
   [[ $code == 0 || $code == 77 ]] || tail -n 20 "$work"/*.log "$work"/run/*.log "$work"/run/slurm-*.out >&2 || true
@@ -167,8 +167,8 @@ YAML
 expect_same_bytes() {
   local name
   for name in results.csv results.json map.csv crossovers.csv map.json settings.yaml; do
-    [[ -s $1/$name ]] || fail "one process left no $name"
-    cmp "$1/$name" "$2/$name" || fail "$name is not what one process leaves"
+    [[ -s $1/$name ]] || fail "one process wrote no $name"
+    cmp "$1/$name" "$2/$name" || fail "$name differs from the file of one process"
   done
 }
 
@@ -190,15 +190,15 @@ example '#!/bin/bash' >sweep.sbatch
 # shellcheck disable=SC2016  # as on the page
 example 'jobid=$(sbatch' >submit.sh
 [[ -s sweep.sbatch && -s submit.sh ]] || fail "docs/sweeps.md has no example for Slurm any more"
-grep -q -- '--shard auto' sweep.sbatch || fail "the example leaves it to the user which shard it is"
+grep -q -- '--shard auto' sweep.sbatch || fail "the example does not choose its shard automatically"
 
 bash -e submit.sh
-wait_for 120 is_done || fail "the jobs did not end: $(squeue)"
+wait_for 120 is_done || fail "the jobs did not finish: $(squeue)"
 commfuse-sim sweep mine.yaml --out out/one --progress none >/dev/null
 
 [[ $(find out/big -name 'shard-*-of-8.sqlite' | wc -l) == 8 ]] || fail "there are not eight shards: $(ls out/big)"
 expect_same_bytes out/one out/big
-printf 'ok: eight tasks of an array and a merge left the bytes of one process\n'
+printf 'ok: eight tasks of an array and a merge wrote the same bytes as one process\n'
 
 # Kills a task while it works, as if its node were lost, and requeues it. Each point takes a tenth of a second.
 sweep_file 100000 >long.yaml
@@ -206,30 +206,30 @@ sed 's/mine\.yaml/long.yaml/; s#out/big#out/killed#; s/--array=1-8/--array=1-3/'
 shard=out/killed/shard-1-of-3.sqlite
 job=$(sbatch --parsable killed.sbatch)
 wait_for 60 has_stored_points "$shard" || fail "the first task stored nothing: $(squeue)"
-task=$(scontrol show job "${job}_1" | sed -n 's/^JobId=\([0-9]*\).*/\1/p') # its own number, which scancel wants
+task=$(scontrol show job "${job}_1" | sed -n 's/^JobId=\([0-9]*\).*/\1/p') # the job id of the task, which scancel requires
 scancel --signal=KILL --batch "$task"
 wait_for 60 has_failed "$task" || fail "the killed task did not fail: $(scontrol show job "$task")"
 stored=$(points_in "$shard")
 ((stored >= 1 && stored < 32)) || fail "$stored of 32 points were stored before the task was killed"
 scontrol requeue "$task"
-scontrol update job "$task" StartTime=now # Slurm lets two minutes pass
-wait_for 240 is_done || fail "the requeued task did not end: $(squeue)"
+scontrol update job "$task" StartTime=now # Slurm would wait two minutes
+wait_for 240 is_done || fail "the requeued task did not finish: $(squeue)"
 [[ $(points_in "$shard") == 32 ]] || fail "the requeued task stored $(points_in "$shard") of 32 points"
-left=$((32 - stored))
-grep -q "^$left of $left points" "slurm-${job}_1.out" ||
-  fail "not just $left points were left: $(cat "slurm-${job}_1.out")"
+remaining=$((32 - stored))
+grep -q "^$remaining of $remaining points" "slurm-${job}_1.out" ||
+  fail "the number of remaining points is not $remaining: $(cat "slurm-${job}_1.out")"
 sbatch --wrap "commfuse-sim merge out/killed" >/dev/null
-wait_for 60 is_done || fail "the merge did not end: $(squeue)"
+wait_for 60 is_done || fail "the merge did not finish: $(squeue)"
 commfuse-sim sweep long.yaml --out out/whole --progress none >/dev/null
 expect_same_bytes out/whole out/killed
-printf 'ok: a task killed after %d of 32 points went on when it was requeued, to the same bytes\n' "$stored"
+printf 'ok: a task killed after %d of 32 points continued when it was requeued, and wrote the same bytes\n' "$stored"
 
 # The Prolog has checked the node before each of these jobs.
 grep -q '^rdma       ok       active: 1 port at 400 Gb/sec' "$work/health/node-check.txt" ||
   fail "the Prolog did not check the node"
 
 sbatch --nodes=1 --output=check-nodes.txt "$source/docs/examples/nodes/check-nodes.sbatch" >/dev/null
-wait_for 60 is_done || fail "the check did not end: $(squeue)"
+wait_for 60 is_done || fail "the check did not finish: $(squeue)"
 grep -q '^check      status   found$' check-nodes.txt || fail "the check printed no table: $(cat check-nodes.txt)"
 
 set_port '1: DOWN' '2: Polling'

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests every command that needs a GPU as a whole, with the plugin itself on the software GPU: virtual ranks on one
-// GPU, and processes with one visible GPU each under NCCL. The results are checked; the times mean nothing.
+// Tests whole commands that need a GPU, with the plugin itself on the software GPU: virtual ranks on one GPU, and
+// processes under NCCL with one visible GPU each. The results are checked; the times mean nothing.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -22,7 +22,7 @@ namespace {
 constexpr const char* small_point =
     " --hardware h100-sxm --model 64x128 --seq 64 --scope gate_up --strategy serial,commfuse --iterations 2 --warm-up "
     "1";
-/// Kernels of more FLOPs only take their time.
+/// Kernels with more FLOPs only take time and compute nothing.
 constexpr const char* few_flops = "SOFTWARE_GPU_MOST_WORK=10000000 ";
 
 class SoftwareGpu : public testing::Test {
@@ -109,7 +109,7 @@ TEST_F(SoftwareGpu, RunsInEveryModeAndOverEveryLink) {
       EXPECT_EQ(run.status, RunStatus::done) << how << ": " << run.message;
       EXPECT_EQ(run.makespans.size(), 2U) << how;
     }
-    // There is one before and one after the run, by the double of NVML.
+    // The double of NVML reports the device once before and once after the run.
     ASSERT_EQ(record.environment.devices.size(), 2U) << how;
     EXPECT_EQ(record.environment.devices.back().clock_mhz, 1000) << how;
     EXPECT_EQ(record.environment.devices.back().throttle_reasons, "nothing") << how;
@@ -139,9 +139,9 @@ double sums_of(const nlohmann::json& schedule, const std::string& how) {
 class SoftwareGpuStated : public SoftwareGpu, public testing::WithParamInterface<int> {};
 INSTANTIATE_TEST_SUITE_P(TwoToEight, SoftwareGpuStated, testing::Values(2, 4, 8));
 
-// Stated costs leave only the order of the ops, their waits and which ops run side by side: the plugin and the
-// simulator have to agree to the nanoseconds to which costs are rounded. Schedules have one lane, because paced lanes
-// do not share their wire as the lanes of a machine do.
+// With stated costs, a makespan depends only on the order of the ops, their waits and which ops run simultaneously, so
+// the plugin and the simulator must agree up to the rounding of costs to nanoseconds. Schedules have one lane, because
+// paced lanes do not share their wire as the lanes of a machine do.
 TEST_P(SoftwareGpuStated, MakespansEqualThoseOfTheSimulator) {
   std::filesystem::copy_file(COMMFUSE_SOURCE_DIR "/tests/software_gpu/stated.yaml", "stated.yaml");
   const std::string stated = std::string(few_flops) + "SOFTWARE_GPU_KERNEL_NS=1000 SOFTWARE_GPU_FLOPS=10000000000000 ";
@@ -309,7 +309,7 @@ TEST_F(SoftwareGpu, PeersRunAndAreCompared) {
     for (const MeasuredRun& run : record.runs) {
       EXPECT_EQ(run.status, RunStatus::done) << how << ": " << run.message;
       EXPECT_EQ(run.spans.empty(), std::string(how) != "--spans") << how;
-      std::set<std::pair<Rank, OpId>> ops;  // one span an op and rank
+      std::set<std::pair<Rank, OpId>> ops;  // one span per op and rank
       for (const OpSpan& span : run.spans) {
         EXPECT_TRUE(ops.emplace(span.rank, span.op).second) << how;
       }
@@ -371,10 +371,10 @@ int port_for(const std::string& executor, int first) {
 TEST_P(SoftwareGpuSignalled, AKilledRankEndsAllWithinTheirPatience) {
   const Outcome outcome = signalled(GetParam(), "KILL", port_for(GetParam(), 12000));
   EXPECT_EQ(outcome.out, "rank 0: 1\nrank 2: 1\n") << outcome.err;
-  // The place of the killed rank in the run decides which of the two it notices first.
-  const bool is_said = outcome.err.find("process 1 has exited") != std::string::npos ||
-                       outcome.err.find("within 5 s") != std::string::npos;
-  EXPECT_TRUE(is_said) << outcome.err;
+  // The position of the killed rank in the run decides which of the two messages the others print.
+  const bool is_reported = outcome.err.find("process 1 has exited") != std::string::npos ||
+                           outcome.err.find("within 5 s") != std::string::npos;
+  EXPECT_TRUE(is_reported) << outcome.err;
 }
 
 TEST_P(SoftwareGpuSignalled, ARankThatHangsEndsAllAfterTheirPatience) {
@@ -387,7 +387,7 @@ class SoftwareGpuWithNccl : public SoftwareGpu, public testing::WithParamInterfa
 INSTANTIATE_TEST_SUITE_P(Versions, SoftwareGpuWithNccl,
                          testing::Values("2.18.5", "2.19.3", "2.26.2", "2.27.3", "2.28.9", "2.29.2", "2.30.7"));
 
-TEST_P(SoftwareGpuWithNccl, IsNotAskedForAnythingThatItsVersionLacks) {
+TEST_P(SoftwareGpuWithNccl, CallsNoFunctionThatTheVersionLacks) {
   const std::string version = std::string("SOFTWARE_GPU_NCCL=") + GetParam() + ' ';
   on_ranks(2, "check --executor nccl --scope ulysses --strategy serial", version);
   on_ranks(

@@ -114,7 +114,7 @@ TEST_F(SweepScale, TwentyKillsAndResumesWriteTheSameBytesAsOneRun) {
   expect_same("killed", last);
 }
 
-TEST_F(SweepScale, WholeModelsResumeToo) {
+TEST_F(SweepScale, ShardsOfWholeModelsMergeToTheSameBytes) {
   std::ofstream("b.yaml") << "schema: commfuse.sweep/1\nset: {model: llama-3.1-8b, scope: step, ranks: 2}\naxes:\n"
                              "  - batch: [8, 16]\n  - seq: [2K, 1000]\noutputs: [csv, json]\n";
   const std::string command = "commfuse-sim sweep b.yaml --progress none ";
@@ -143,7 +143,7 @@ TEST_F(SweepScale, MergeNamesTheMissingShards) {
             "none holds no shards; run some with commfuse-sim sweep FILE --out none --shard 1/N\n");
 }
 
-TEST_F(SweepScale, MergeRefusesAShardTwiceAndOneOfAnotherSweep) {
+TEST_F(SweepScale, MergeRefusesRepeatedShardsAndShardsOfOtherSweeps) {
   for (const char* part : {"1/2", "2/2"}) {
     run_program(sweep("all", std::string("--shard ") + part));
   }
@@ -186,7 +186,7 @@ TEST_F(SweepScale, MergeKeepsForeignFilesAndNamesTheRemedy) {
   EXPECT_EQ(contents_of("all/results.sqlite"), "years of work");
 }
 
-TEST_F(SweepScale, DoesNotMixInAFileThatHasChanged) {
+TEST_F(SweepScale, RefusesToResumeAfterAnInputFileHasChanged) {
   fs::copy_file(COMMFUSE_SOURCE_DIR "/configs/models/llama-3.1-8b.yaml", "mine.yaml");
   const std::string mine = sweep("out", "--model ./mine.yaml --axis jitter=none --axis seq=1K,2K -o csv");
   ASSERT_EQ(run_program(mine).code, 3);

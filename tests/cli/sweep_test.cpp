@@ -50,7 +50,7 @@ class SweepTest : public ::testing::Test {
 using Names = std::vector<std::string>;
 const std::string small = "axes:\n  - ranks: [2, 4]\n  - seq: 1K..2K\n";
 
-TEST_F(SweepTest, LeavesResultsReportAndSettingsAndPrintsTheTableOfRun) {
+TEST_F(SweepTest, WritesResultsReportAndSettingsAndPrintsTheTableOfRun) {
   const Outcome outcome = sweep(small);
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(outcome.err, "");
@@ -164,7 +164,7 @@ TEST_F(SweepTest, AMistakeWritesNothing) {
   EXPECT_FALSE(fs::exists(path("out")));
 }
 
-TEST_F(SweepTest, AFolderOfAnotherSweepIsLeftAloneUnlessForced) {
+TEST_F(SweepTest, AFolderOfAnotherSweepIsNotChangedUnlessForced) {
   ASSERT_EQ(sweep(small).code, 0);
   const std::string before = written("results.csv");
   EXPECT_EQ(sweep(small).code, 0);  // An equal sweep is accepted.
@@ -180,7 +180,7 @@ TEST_F(SweepTest, AFolderOfAnotherSweepIsLeftAloneUnlessForced) {
   EXPECT_EQ(names_in("out"), (Names{"results.csv", "results.sqlite", "settings.yaml"}));
 }
 
-TEST_F(SweepTest, AFolderWithOtherFilesIsLeftAloneUnlessForced) {
+TEST_F(SweepTest, AFolderWithOtherFilesIsNotChangedUnlessForced) {
   fs::create_directories(path("out"));
   std::ofstream(path("out/thesis.tex")) << "years of work";
   const Outcome outcome = sweep(small);
@@ -225,7 +225,7 @@ TEST_F(SweepTest, ForceKeepsFilesThatBelongToNoSweep) {
   }
 }
 
-TEST_F(SweepTest, ForceKeepsAForeignDatabaseUnderOneOfItsNames) {
+TEST_F(SweepTest, ForceKeepsAForeignDatabaseNamedLikeAShard) {
   ASSERT_EQ(sweep(small + "outputs: [csv]\n").code, 0);
   Database(path("out/shard-notes.sqlite"), Database::Access::write).run("CREATE TABLE notes(text TEXT)");
   const Names names = names_in("out");
@@ -260,8 +260,8 @@ TEST_F(SweepTest, RefusesSettingsThatAreNotARegularFile) {
   fs::create_directories(path("out"));
   const std::string sentence =
       "--out: " + path("out/settings.yaml") + " is not a regular file; remove it, or choose another folder\n";
-  for (const char* made : {"ln -s /dev/zero", "mkfifo"}) {
-    ASSERT_EQ(run_program(std::string(made) + " " + path("out/settings.yaml")).code, 0);
+  for (const char* command : {"ln -s /dev/zero", "mkfifo"}) {
+    ASSERT_EQ(run_program(std::string(command) + " " + path("out/settings.yaml")).code, 0);
     for (const char* force : {"", "--force"}) {
       const Outcome outcome = sweep(small, force);
       EXPECT_EQ(outcome.code, 2);
@@ -284,7 +284,7 @@ TEST_F(SweepTest, ReportsAStoreThatIsRemovedMeanwhile) {
   EXPECT_EQ(names_in("out"), Names{"settings.yaml"});
 }
 
-TEST_F(SweepTest, AFolderWhoseSettingsWereBeingWrittenWhenItWasKilledIsFree) {
+TEST_F(SweepTest, AFolderWithOnlyUnfinishedSettingsIsAccepted) {
   fs::create_directories(path("out"));
   std::ofstream(path("out/.settings.yaml.123-0.part")) << "schema: ";
   const Outcome outcome = sweep(small);
@@ -316,7 +316,7 @@ TEST_F(SweepTest, AFolderThatCannotBeMadeIsRefusedBeforeAnythingRuns) {
       << outcome.err;
 }
 
-TEST_F(SweepTest, ItsSettingsReproduceIt) {
+TEST_F(SweepTest, TheWrittenSettingsReproduceTheSweep) {
   ASSERT_EQ(sweep(small, "--scope qkv --axis batch=1,2").code, 0);
   const Outcome again =
       run_program("commfuse-sim sweep " + path("out/settings.yaml") + " --out " + path("again") + " -o csv");
@@ -347,7 +347,7 @@ TEST_F(SweepTest, ProgressGoesToStderrAsRequested) {
   EXPECT_EQ(wrong.err, "--progress: unknown form 'fancy'; known forms: auto, plain, json, none\n");
 }
 
-TEST_F(SweepTest, AnInterruptKeepsWhatIsDoneExitsWith143AndCanBeResumed) {
+TEST_F(SweepTest, AnInterruptedSweepExitsWith143AndCanBeResumed) {
   const std::string body = "set: {uncertainty: off}\noutputs: [csv]\naxes:\n  - batch: 1..40+1\n  - seq: 1K..40K+1K\n";
   const std::string command = "commfuse-sim sweep " + file(body) + " --out " + path("out") + " -j 1 --progress plain";
   // The signal is sent as soon as something is stored.
@@ -372,7 +372,7 @@ TEST_F(SweepTest, DoesNotSimulateStoredPointsAgain) {
   EXPECT_EQ(json::parse(again.err).at("total"), 0);
 }
 
-TEST_F(SweepTest, WithoutAFolderIsNamedAfterItsFile) {
+TEST_F(SweepTest, TheDefaultFolderIsNamedAfterTheFile) {
   const Outcome outcome = run_program("sh -c 'cd " + path("") + " && commfuse-sim sweep " + file(small) + "'");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_TRUE(fs::exists(path("out/a/results.sqlite")));

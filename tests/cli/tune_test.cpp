@@ -17,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-/// Returns the bytes that begin a character.
+/// Returns the number of UTF-8 characters.
 std::ptrdiff_t columns_of(const std::string& line) {
   return std::ranges::count_if(line, [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U; });
 }
@@ -75,7 +75,7 @@ TEST(CommfuseSimTune, MegatronUsesItsOwnFsdpWhereReplicasShareWeights) {
   EXPECT_EQ(arguments.find("--overlap-grad-reduce"), std::string::npos) << arguments;
 }
 
-TEST(CommfuseSimTune, MegatronFlagsHoldAllThatTheStepIsPricedWith) {
+TEST(CommfuseSimTune, MegatronFlagsContainEveryPricedSetting) {
   const std::string step = "--model llama-3.1-8b --cluster dgx-h100 --gpus 16 --ranks 2 --pipeline 1 --seq 8K ";
   const std::string usual = megatron_arguments_of(step);
   EXPECT_NE(usual.find(" --bf16 --sequence-parallel --tp-comm-overlap --use-distributed-optimizer "
@@ -104,7 +104,7 @@ TEST(CommfuseSimTune, AFrameworkIsTheBaselineOfTheGain) {
   EXPECT_FALSE(without.contains("baseline"));
 }
 
-TEST(CommfuseSimTune, OtherCommandsReadItsFiles) {
+TEST(CommfuseSimTune, OtherCommandsReadTheWrittenFiles) {
   const fs::path folder = fs::temp_directory_path() / ("commfuse-tune-" + std::to_string(getpid()));
   const std::string command =
       "commfuse-sim tune --model llama-3.1-8b --hardware h100-sxm --ranks 8 --seq 8K --batch 8 "
@@ -135,7 +135,7 @@ TEST(CommfuseSimTune, OtherCommandsReadItsFiles) {
   fs::remove_all(folder);
 }
 
-TEST(CommfuseSimTune, ItsFilesNameAUsersMachineFromAnyFolder) {
+TEST(CommfuseSimTune, WrittenFilesNameAUsersMachineFromAnyFolder) {
   const OwnFolder folder;
   fs::copy_file(fs::path(COMMFUSE_SOURCE_DIR) / "configs/hardware/h100-sxm.yaml", "ours.yaml");
   const Outcome tuned = run_program(

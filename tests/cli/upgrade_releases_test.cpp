@@ -83,14 +83,14 @@ void lost_keys(const json& before, const json& now, const std::string& place, st
       now.contains(name) ? lost_keys(value, now.at(name), below, lost) : static_cast<void>(lost.insert(below));
     }
   } else if (before.is_array() && now.is_array() && !now.empty()) {
-    json together = now.front();  // Elements may have further keys, as rows with a reason do.
+    json merged = now.front();  // Elements may have further keys, as rows with a reason do.
     for (const json& element : now) {
-      if (element.is_object() && together.is_object()) {
-        together.update(element);
+      if (element.is_object() && merged.is_object()) {
+        merged.update(element);
       }
     }
     for (const json& element : before) {
-      lost_keys(element, together, place + "[]", lost);
+      lost_keys(element, merged, place + "[]", lost);
     }
   }
 }
@@ -138,7 +138,7 @@ class UpgradeRelease : public testing::TestWithParam<std::string> {
     }
   }
 
-  /// Runs the commands that wrote the files again, in a separate folder beside the release's inputs.
+  /// Runs the commands that wrote the files again, in a copy of the release's folder.
   static void expect_commands_keep_their_answers() {
     for (const Recorded& recorded : recorded_in(".")) {
       if (recorded.how == "wrote") {

@@ -27,7 +27,7 @@ using nlohmann::json;
 
 const fs::path written_folder = COMMFUSE_SOURCE_DIR "/tests/upgrade/26eb1d7";
 constexpr int written_model_version = 4;
-/// True if this build has the model version of an old store, and may therefore add points to it.
+/// This build has the model version of the old stores, and may therefore add points to them.
 constexpr bool resumes = model_version == written_model_version;
 
 constexpr int done = 0;

@@ -143,7 +143,7 @@ TEST(ValidateCheck, NumbersOutOfRangeAreRefused) {
   EXPECT_EQ(refusal("--seed -1"), "--seed: '-1' is not a whole number of at least 0; write one, as in --seed 1\n");
 }
 
-TEST(ValidateCheck, MistakesThatThePlainParserFindsExitWithTwoAsWell) {
+TEST(ValidateCheck, MistakesOfTheCommandLineParserExitWith2) {
   EXPECT_EQ(refusal("--ranks"), "--ranks: 1 required TEXT missing; see commfuse-validate check --help\n");
   EXPECT_FALSE(refusal("stray").empty());
   EXPECT_EQ(run_program("commfuse-validate").code, 2);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests doctor on planted nodes: exit codes, its JSON, and processes that are compared. The /sys of this machine is not
+// Tests doctor on planted nodes: exit codes, the JSON, and the comparison of processes. The /sys of this machine is not
 // tested.
 #include <gtest/gtest.h>
 
@@ -70,7 +70,7 @@ TEST(DoctorCommand, TheGidIndexOfTheEnvironmentIsComparedWithTheTable) {
   EXPECT_EQ(check.at("remedy"), "set NCCL_IB_GID_INDEX=3, or unset it: NCCL finds the index from 2.21 on");
 }
 
-TEST(DoctorCommand, ABadNodeExitsWith4OnlyWhenAsked) {
+TEST(DoctorCommand, ABadNodeExitsWith4OnlyWithFailOn) {
   PlantedNode node;
   node.plant_healthy_node();
   node.set_port("mlx5_0", "1: DOWN", "2: Polling", "10 Gb/sec (4X SDR)");
@@ -133,7 +133,7 @@ TEST(DoctorCommand, ProcessesThatALauncherStartedAreCompared) {
 
 TEST(UnderMpirunDoctor, ComparesItsProcesses) {
   if (!has_mpi()) {
-    GTEST_SKIP() << "there is no MPI here";
+    GTEST_SKIP() << "this build has no MPI, or mpirun is not installed";
   }
   PlantedNode node;
   node.plant_healthy_node();

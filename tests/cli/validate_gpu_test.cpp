@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that, without a GPU, every command that needs one says so in one sentence and exits with 69.
+// Tests that, without a GPU, every command that needs a GPU reports this in one sentence and exits with 69.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,12 +15,12 @@
 namespace commfuse::test {
 namespace {
 
-/// True on machines with a GPU, which skip these tests because the same commands run there.
+/// Returns whether this machine has a GPU. Such machines skip these tests, because the commands run there.
 bool has_gpu() { return run_program("commfuse-validate doctor").out.find("cuda       yes") != std::string::npos; }
 
 TEST(ValidateGpu, WithoutAGpuEveryCommandNamesWhatIsMissingAndExitsWith69) {
   if (has_gpu()) {
-    GTEST_SKIP() << "there is a GPU here";
+    GTEST_SKIP() << "this machine has a GPU";
   }
   for (const char* command :
        {"check --executor cuda-virtual", "run --executor cuda-virtual", "compare --executor cuda-virtual",
@@ -85,7 +85,7 @@ TEST(ValidateGpu, FlagsThatAnExecutorDoesNotUseAreNamed) {
   }
 }
 
-TEST(ValidateGpu, ARecordOfLinksTakesNoFlagsOfMeasuring) {
+TEST(ValidateGpu, ARecordOfLinksRefusesFlagsOfMeasurements) {
   for (const char* flag :
        {"--copies all", "--executor cpu", "--ranks 2", "--bytes '8 KiB'", "--both-ways", "--collectives '8 KiB'",
         "--iterations 3", "--out other.json", "--link-latency 1us", "--device 0"}) {
@@ -104,9 +104,9 @@ TEST(ValidateGpu, RanksOnGpusNeedALauncher) {
             "each rank is a process, but only one was started; start more, as in mpirun -np 8 or torchrun\n");
 }
 
-TEST(FirstRun, WithoutAGpuStopsAtOnceInOneSentenceWith69) {
+TEST(FirstRun, WithoutAGpuExitsImmediatelyWith69AndOneSentence) {
   if (has_gpu()) {
-    GTEST_SKIP() << "there is a GPU here";
+    GTEST_SKIP() << "this machine has a GPU";
   }
   const std::filesystem::path bundle = std::filesystem::temp_directory_path() / "commfuse-first-run-test";
   std::filesystem::remove_all(bundle);
@@ -119,7 +119,7 @@ TEST(FirstRun, WithoutAGpuStopsAtOnceInOneSentenceWith69) {
   EXPECT_FALSE(std::filesystem::exists(bundle));
 }
 
-/// Runs first_run.sh with its own programs: a validator that recognises a GPU, writes the requested files and measures
+/// Runs first_run.sh with fake programs: a validator that recognises a GPU, writes the requested files and measures
 /// nothing, a simulator whose `calibrate` does the same, and tests that pass.
 class FirstRunByFakes : public testing::Test {
  protected:
@@ -160,7 +160,7 @@ class FirstRunByFakes : public testing::Test {
   static Outcome first_run(const std::string& verb, const std::string& variables = "") {
     return script(verb + " \"$PWD/bundle\"", variables);
   }
-  static bool says(const Outcome& outcome, const std::string& words) {
+  static bool prints(const Outcome& outcome, const std::string& words) {
     return outcome.err.find(words) != std::string::npos;
   }
   static std::ptrdiff_t files_in(const std::filesystem::path& folder) {
@@ -169,7 +169,7 @@ class FirstRunByFakes : public testing::Test {
   const OwnFolder folder_;
 };
 
-TEST_F(FirstRunByFakes, AllStagesFinishAndLeaveAtMostEightFiles) {
+TEST_F(FirstRunByFakes, AllStagesFinishAndWriteAtMostEightFiles) {
   program("compute-sanitizer", "shift 4; exec \"$@\"");
   const Outcome outcome = first_run("run");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
@@ -179,7 +179,7 @@ TEST_F(FirstRunByFakes, AllStagesFinishAndLeaveAtMostEightFiles) {
     EXPECT_NE(outcome.err.find(" s, budget ", at), std::string::npos) << outcome.err;
   }
   EXPECT_EQ(ended, 17U) << outcome.err;
-  EXPECT_TRUE(says(outcome, "17 stages done, 0 failed, 0 cannot run here, 0 left for the next call")) << outcome.err;
+  EXPECT_TRUE(prints(outcome, "17 stages done, 0 failed, 0 cannot run here, 0 left for the next call")) << outcome.err;
   for (const auto& entry : std::filesystem::recursive_directory_iterator("bundle")) {
     EXPECT_TRUE(entry.is_regular_file()) << entry.path();
   }
@@ -217,9 +217,9 @@ TEST_F(FirstRunByFakes, TheGpuChoosesTheHardwareFile) {
             "FIRST_RUN_HARDWARE=h100-sxm\n");
 }
 
-TEST_F(FirstRunByFakes, LibrariesAreFoundByAskingPython) {
+TEST_F(FirstRunByFakes, LibrariesAreFoundWithPython) {
   if (run_program("python3 -c ''").code != 0) {
-    GTEST_SKIP() << "there is no python3";
+    GTEST_SKIP() << "python3 is not installed";
   }
   std::filesystem::create_directories("site/nvidia/nccl/lib");
   EXPECT_EQ(first_run("run", "FIRST_RUN_STAGES=environment PYTHONPATH=\"$PWD/site\"").code, 0);
@@ -234,30 +234,30 @@ TEST_F(FirstRunByFakes, AFusedAttentionThatDiffersFromOursFailsItsStage) {
               ",0,0' >>\"$word\"; before=$word; done; exit 0");
     return first_run("run", "FIRST_RUN_STAGES=fused");
   };
-  EXPECT_TRUE(says(stage_after("0.0031"), "fused: exit 0"));
+  EXPECT_TRUE(prints(stage_after("0.0031"), "fused: exit 0"));
   const Outcome outcome = stage_after("0.0111");
   EXPECT_EQ(outcome.code, 1);
-  EXPECT_TRUE(says(outcome, "fused: exit 1")) << outcome.err;
-  EXPECT_TRUE(says(outcome, ": cuDNN is too far from ours: fused,")) << outcome.err;
+  EXPECT_TRUE(prints(outcome, "fused: exit 1")) << outcome.err;
+  EXPECT_TRUE(prints(outcome, ": cuDNN is too far from ours: fused,")) << outcome.err;
 }
 
 TEST_F(FirstRunByFakes, AStageThatDoesNotFitWaitsForTheNextCall) {
   const std::string stages = "FIRST_RUN_STAGES='environment checks'";
   const Outcome first = first_run("run", stages + " FIRST_RUN_LIMIT=100");
   EXPECT_EQ(first.code, 0) << first.err;
-  EXPECT_TRUE(says(first, "environment: exit 0")) << first.err;
-  EXPECT_TRUE(says(first, "checks: left for the next call: its budget is 120 s and ")) << first.err;
+  EXPECT_TRUE(prints(first, "environment: exit 0")) << first.err;
+  EXPECT_TRUE(prints(first, "checks: left for the next call: its budget is 120 s and ")) << first.err;
   EXPECT_FALSE(std::filesystem::exists("bundle/checks.csv"));
   const Outcome second = first_run("run", stages);
-  EXPECT_TRUE(says(second, "environment: done before")) << second.err;
-  EXPECT_TRUE(says(second, "checks: exit 0")) << second.err;
+  EXPECT_TRUE(prints(second, "environment: done before")) << second.err;
+  EXPECT_TRUE(prints(second, "checks: exit 0")) << second.err;
 }
 
 TEST_F(FirstRunByFakes, AFailedStageIsTriedAgainAfterUntriedStages) {
   validator("case \" $* \" in *' launch '*) echo 'no such kernel'; exit 1 ;; esac");
   const Outcome first = first_run("run", "FIRST_RUN_STAGES='launch'");
   EXPECT_EQ(first.code, 1);
-  EXPECT_TRUE(says(first, " s, budget 20 s: no such kernel")) << first.err;
+  EXPECT_TRUE(prints(first, " s, budget 20 s: no such kernel")) << first.err;
   validator("");
   const Outcome second = first_run("run", "FIRST_RUN_STAGES='launch links'");
   EXPECT_EQ(second.code, 0) << second.err;
@@ -269,8 +269,8 @@ TEST_F(FirstRunByFakes, AHangingStageIsStoppedAndItsOutputStays) {
   validator("for word; do [ \"$before\" = --out ] && echo row >\"$word\"; before=$word; done; sleep 600");
   const Outcome outcome = first_run("run", "FIRST_RUN_STAGES=launch FIRST_RUN_PATIENCE=1");
   EXPECT_EQ(outcome.code, 1);
-  EXPECT_TRUE(says(outcome, "launch: exit 124 after ")) << outcome.err;
-  EXPECT_TRUE(says(outcome, " s, budget 5 s: stopped")) << outcome.err;
+  EXPECT_TRUE(prints(outcome, "launch: exit 124 after ")) << outcome.err;
+  EXPECT_TRUE(prints(outcome, " s, budget 5 s: stopped")) << outcome.err;
   EXPECT_EQ(contents_of("bundle/probes.csv"), "row\n");
 }
 
@@ -281,13 +281,13 @@ TEST_F(FirstRunByFakes, FailedTestsRunOnceMoreSeparately) {
       "*B) echo 'wrong bits'; exit 1 ;; esac");
   const Outcome outcome = first_run("run", "FIRST_RUN_STAGES=tests");
   EXPECT_EQ(outcome.code, 1);
-  EXPECT_TRUE(says(outcome, "budget 60 s: 2 tests failed")) << outcome.err;
+  EXPECT_TRUE(prints(outcome, "budget 60 s: 2 tests failed")) << outcome.err;
   EXPECT_NE(contents_of("bundle/log.txt").find("CudaMoves.A passes by itself\nwrong bits\n"), std::string::npos);
 }
 
-TEST_F(FirstRunByFakes, ACheckOutOfTimePassesAndAWrongOneFails) {
+TEST_F(FirstRunByFakes, ACheckOutOfTimePassesAndAWrongCheckFails) {
   validator("case $1 in check) echo header; echo \"row $*\"; exit 3 ;; esac");
-  EXPECT_TRUE(says(first_run("run", "FIRST_RUN_STAGES=checks"), "checks: exit 0"));
+  EXPECT_TRUE(prints(first_run("run", "FIRST_RUN_STAGES=checks"), "checks: exit 0"));
   const std::string rows = contents_of("bundle/checks.csv");
   EXPECT_EQ(std::ranges::count(rows, '\n'), 4) << rows;  // A header, and 2, 4 and 8 ranks.
   EXPECT_NE(rows.find("--ranks 2 --limit 21 s -o csv"), std::string::npos) << rows;
@@ -295,7 +295,7 @@ TEST_F(FirstRunByFakes, ACheckOutOfTimePassesAndAWrongOneFails) {
   validator("case $1 in check) exit 4 ;; esac");
   const Outcome outcome = first_run("run", "FIRST_RUN_STAGES=checks");
   EXPECT_EQ(outcome.code, 1);
-  EXPECT_TRUE(says(outcome, "checks: exit 4")) << outcome.err;
+  EXPECT_TRUE(prints(outcome, "checks: exit 4")) << outcome.err;
 }
 
 TEST_F(FirstRunByFakes, AnEmptiedFolderOnAnotherMachineContinuesTheRun) {
@@ -305,20 +305,20 @@ TEST_F(FirstRunByFakes, AnEmptiedFolderOnAnotherMachineContinuesTheRun) {
   std::filesystem::copy("out", "came_back", std::filesystem::copy_options::recursive);
   std::filesystem::remove_all("out");
   const Outcome same_machine = script("run", work + "FIRST_RUN_STAGES=environment");
-  EXPECT_TRUE(says(same_machine, "environment: done before")) << same_machine.err;
+  EXPECT_TRUE(prints(same_machine, "environment: done before")) << same_machine.err;
   EXPECT_TRUE(std::filesystem::exists("out/comparisons.jsonl"));
   std::filesystem::remove_all("out");
   std::filesystem::remove_all("work");
   const Outcome another = script("run \"$PWD/out\" \"$PWD/came_back\"", work + "FIRST_RUN_STAGES='middle calibration'");
-  EXPECT_TRUE(says(another, "middle: done before")) << another.err;
-  EXPECT_TRUE(says(another, "calibration: exit 0")) << another.err;
+  EXPECT_TRUE(prints(another, "middle: done before")) << another.err;
+  EXPECT_TRUE(prints(another, "calibration: exit 0")) << another.err;
   const std::string comparisons = contents_of("out/comparisons.jsonl");
   EXPECT_NE(comparisons.find("\"fitted\":false"), std::string::npos) << comparisons;
   EXPECT_NE(comparisons.find("\"fitted\":true"), std::string::npos) << comparisons;
   std::ofstream("work/log.txt") << "gpu: NVIDIA H100 80GB HBM3\n";
-  EXPECT_EQ(script("run", work + "FIRST_RUN_STAGES=middle").code, 0) << "once more upon the same files";
+  EXPECT_EQ(script("run", work + "FIRST_RUN_STAGES=middle").code, 0) << "runs again on the same files";
   EXPECT_NE(contents_of("out/comparisons.jsonl").find("\"fitted\":true"), std::string::npos);
-  EXPECT_EQ(script("run", work + "FIRST_RUN_STAGES=calibration").code, 0) << "once more upon the same files";
+  EXPECT_EQ(script("run", work + "FIRST_RUN_STAGES=calibration").code, 0) << "runs again on the same files";
 }
 
 TEST_F(FirstRunByFakes, DoesNotContinueWithResultsOfAnotherGpu) {
@@ -326,7 +326,7 @@ TEST_F(FirstRunByFakes, DoesNotContinueWithResultsOfAnotherGpu) {
   program("commfuse-validate", "echo 'cuda       yes: NVIDIA H200 (132 multiprocessors, 151 GB), driver'");
   const Outcome outcome = first_run("run", "FIRST_RUN_STAGES=environment");
   EXPECT_EQ(outcome.code, 2);
-  EXPECT_TRUE(says(outcome, "holds results of NVIDIA H100 80GB HBM3, and this is NVIDIA H200; give another folder"))
+  EXPECT_TRUE(prints(outcome, "holds results of NVIDIA H100 80GB HBM3, and this is NVIDIA H200; give another folder"))
       << outcome.err;
 }
 
@@ -345,11 +345,11 @@ TEST_F(FirstRunByFakes, EveryPaceHasTheCtasThatItsBandwidthNeeds) {
     EXPECT_EQ(number_after("--multiprocessors ") + ctas, 132) << line;
   }
   const std::string log = contents_of("bundle/log.txt");
-  int left_out = 0;
+  int omitted = 0;
   for (std::size_t at = 0; (at = log.find("need more than 32 CTAs", at)) != std::string::npos; ++at) {
-    ++left_out;
+    ++omitted;
   }
-  EXPECT_EQ(measured + left_out, 15) << log;
+  EXPECT_EQ(measured + omitted, 15) << log;
   EXPECT_GE(measured, 8) << log;
 }
 
@@ -360,7 +360,7 @@ TEST_F(FirstRunByFakes, ATooLargeFileIsCompressedOrOmittedAndNamed) {
   const Outcome outcome = first_run("run", "FIRST_RUN_STAGES='calibration checks'");
   EXPECT_TRUE(std::filesystem::exists("bundle/bench.json.gz")) << outcome.err;
   EXPECT_FALSE(std::filesystem::exists("bundle/bench.json"));
-  EXPECT_TRUE(says(outcome, "left out of the bundle: checks.csv, ")) << outcome.err;
+  EXPECT_TRUE(prints(outcome, "left out of the bundle: checks.csv, ")) << outcome.err;
   EXPECT_TRUE(std::filesystem::exists("bundle/.work/checks.csv"));
 }
 
@@ -372,7 +372,7 @@ TEST_F(FirstRunByFakes, ThePlanCountsEveryStageOnceAndFitsIntoTwoCalls) {
   const std::size_t sum = outcome.out.find("\ntotal");
   ASSERT_NE(sum, std::string::npos) << outcome.out;
   EXPECT_LE(std::stoi(outcome.out.substr(sum + 6)), 2 * 570);
-  EXPECT_TRUE(says(outcome, "the stages can run here")) << outcome.err;
+  EXPECT_TRUE(prints(outcome, "the stages can run here")) << outcome.err;
   const std::string counted = contents_of("dry_runs");
   EXPECT_EQ(first_run("plan").out, outcome.out);
   EXPECT_EQ(contents_of("dry_runs"), counted);
@@ -385,7 +385,7 @@ TEST_F(FirstRunByFakes, TheSanitizerRunsThreeToolsAndItsAbsenceIsReported) {
     EXPECT_EQ(missing.err, "first_run: no compute-sanitizer here; it comes with the CUDA Toolkit\n");
     const Outcome stage = first_run("run", "FIRST_RUN_STAGES=sanitize");
     EXPECT_EQ(stage.code, 0) << stage.err;
-    EXPECT_TRUE(says(stage, " s, budget 60 s: no compute-sanitizer here")) << stage.err;
+    EXPECT_TRUE(prints(stage, " s, budget 60 s: no compute-sanitizer here")) << stage.err;
   }
   program("compute-sanitizer", "echo \"kind $2\"; shift 4; exec \"$@\"");
   EXPECT_EQ(first_run("sanitize").code, 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests commfuse-validate under mpirun, as a person uses it: a single output, a single exit code, and an end even if a
-// process is lost.
+// Tests commfuse-validate under mpirun, as a person uses it: a single output, a single exit code, and an exit even if
+// a process is lost.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -35,7 +35,7 @@ std::size_t count(const std::string& text, const std::string& what) {
   return occurrences;
 }
 
-TEST_F(UnderMpirun, CheckTakesProcessesAsRanksAndPrintsOnce) {
+TEST_F(UnderMpirun, CheckRunsOneProcessPerRankAndPrintsOnce) {
   const Outcome outcome = run_program(
       mpirun(4) + "commfuse-validate check --scope ag_gemm,gemm_rs,ulysses --strategy serial,async_tp -o json");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
@@ -61,7 +61,7 @@ TEST_F(UnderMpirun, PartitionsOfAGpuAreRefusedWhereEachRankHasOne) {
       << outcome.err;
 }
 
-TEST_F(UnderMpirun, ProcessesComparesAsManyElementsAsThreads) {
+TEST_F(UnderMpirun, ProcessesCompareAsManyElementsAsThreads) {
   const std::string check = "commfuse-validate check --scope gemm_rs --strategy commfuse --ranks 2 -o csv --executor ";
   const Outcome processes = run_program(mpirun(2) + check + "mpi");
   std::string threads = run_program(check + "cpu").out;

@@ -53,9 +53,9 @@ TEST(ValidateRun, WritesARecordThatCompareReads) {
   }
   const std::string shows = "it does not show that the predicted durations";
   const Outcome in_words = run_program("commfuse-validate compare r.json");
-  std::string said = in_words.out;
-  std::ranges::replace(said, '\n', ' ');
-  EXPECT_NE(said.find("This run is emulated: every op slept for its predicted duration."), std::string::npos) << said;
+  std::string text = in_words.out;
+  std::ranges::replace(text, '\n', ' ');
+  EXPECT_NE(text.find("This run is emulated: every op slept for its predicted duration."), std::string::npos) << text;
   const Outcome by_op = run_program("commfuse-validate compare r.json --by-op --trace both.json");
   EXPECT_EQ(by_op.code, 0) << by_op.err;
   EXPECT_NE(by_op.out.find(" x gemm  "), std::string::npos) << by_op.out;
@@ -69,9 +69,9 @@ TEST(ValidateRun, WritesARecordThatCompareReads) {
   EXPECT_NE(html.find(", predicted and in one traced iteration"), std::string::npos);
   EXPECT_NE(html.find(shows), std::string::npos);
   EXPECT_NE(html.find("commfuse-validate compare r.json --hardware "), std::string::npos);
-  RunRecord without = record;
-  without.runs.front().spans.clear();
-  std::ofstream("without.json") << to_json(without);
+  RunRecord without_spans = record;
+  without_spans.runs.front().spans.clear();
+  std::ofstream("without.json") << to_json(without_spans);
   EXPECT_EQ(refusal("compare without.json --by-op"), "without.json: " + record.runs.front().strategy +
                                                          " lacks the spans of some ops; measure again with --spans\n");
   const Outcome over = run_program("commfuse-validate compare r.json --limit 0");
@@ -83,8 +83,7 @@ TEST(ValidateRun, WritesARecordThatCompareReads) {
 TEST(ValidateRun, MeasuresRealGemmsOverPacedLinks) {
   const Outcome run = run_program(
       "commfuse-validate run --compute real --link-bandwidth '1 GB/s' --link-latency '10 us' --model gpt-2-xl --ranks "
-      "2 "
-      "--seq 64 --scope gate_up --strategy serial --iterations 2 -o json");
+      "2 --seq 64 --scope gate_up --strategy serial --iterations 2 -o json");
   EXPECT_EQ(run.code, 0) << run.err;
   const RunRecord record = parse_run_record(run.out, "stdout");
   EXPECT_EQ(record.compute, "real");
@@ -102,17 +101,17 @@ TEST(ValidateRun, WithSpansTheOpsOfARealRunCanBeFitted) {
       "--slices 2 --iterations 1 --spans -o json");
   EXPECT_EQ(run.code, 0) << run.err;
   const RunRecord record = parse_run_record(run.out, "stdout");
-  const auto of = [&](const std::string& op) {
+  const auto benchmark_of = [&](const std::string& op) {
     return std::ranges::find_if(record.micro_benchmarks, [&](const auto& benchmark) { return benchmark.op == op; });
   };
-  const auto product = of("product");
-  ASSERT_NE(product, record.micro_benchmarks.end());
-  EXPECT_EQ(product->beside, inside_schedule);
-  EXPECT_EQ(product->m, 32);
-  EXPECT_EQ(product->n, 3200);
-  EXPECT_EQ(product->k, 1600);
-  EXPECT_EQ(product->samples.size(), 2U);  // There is one sample for each slice.
-  EXPECT_NE(of("all_gather"), record.micro_benchmarks.end());
+  const auto gemm = benchmark_of("product");
+  ASSERT_NE(gemm, record.micro_benchmarks.end());
+  EXPECT_EQ(gemm->beside, inside_schedule);
+  EXPECT_EQ(gemm->m, 32);
+  EXPECT_EQ(gemm->n, 3200);
+  EXPECT_EQ(gemm->k, 1600);
+  EXPECT_EQ(gemm->samples.size(), 2U);  // There is one sample for each slice.
+  EXPECT_NE(benchmark_of("all_gather"), record.micro_benchmarks.end());
 }
 
 TEST(ValidateRun, RefusesNonsensicalFlags) {
@@ -134,7 +133,7 @@ TEST(ValidateRun, RefusesNonsensicalFlags) {
             "--iterations applies to a measurement, but a record was given; remove one of them\n");
 }
 
-TEST(ValidateRun, LinksAreNeitherEndlessNorBeyondTheClock) {
+TEST(ValidateRun, LinkRatesAndLatenciesHaveLimits) {
   const std::string real = "run --compute real --model gpt-2-xl --seq 16 --ranks 2 ";
   for (const char* bandwidth : {"1e-300GB/s", "1B/s", "999kB/s", "1001TB/s", "0GB/s"}) {
     EXPECT_EQ(

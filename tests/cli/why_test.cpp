@@ -20,7 +20,7 @@ TEST(CommfuseSimWhy, BreaksDownTheFastestAndNamesItsRivals) {
   }
 }
 
-TEST(CommfuseSimWhy, ItsResultIsTheRowOfRun) {
+TEST(CommfuseSimWhy, ResultIsTheRowOfRun) {
   const Outcome why = run_program("commfuse-sim why --seq 8K --strategy serial -o json");
   const Outcome run = run_program("commfuse-sim run --seq 8K --strategy serial -o jsonl");
   ASSERT_EQ(why.code, 0) << why.err;

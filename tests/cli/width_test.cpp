@@ -67,7 +67,7 @@ std::size_t width_of(std::string_view line) {
 }
 
 /// Returns the first line that exceeds 80 columns; empty if there is none.
-std::string spilled(const std::string& text) {
+std::string too_wide_line(const std::string& text) {
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
     if (width_of(line) > columns) {
@@ -80,8 +80,8 @@ std::string spilled(const std::string& text) {
 void expect_fits(const std::string& command) {
   const std::string shown = shown_on_terminal(command);
   EXPECT_GT(shown.size(), 20U) << command;
-  EXPECT_EQ(spilled(shown), "") << command;
-  EXPECT_EQ(spilled(run_program("env -u COLUMNS " + command).out), "") << command;
+  EXPECT_EQ(too_wide_line(shown), "") << command;
+  EXPECT_EQ(too_wide_line(run_program("env -u COLUMNS " + command).out), "") << command;
 }
 
 class Width : public testing::Test {
@@ -94,11 +94,11 @@ class Width : public testing::Test {
   const OwnFolder folder_;
 };
 
-TEST(WidthOfALine, CountsCharactersButNotMarks) {
+TEST(WidthOfALine, CountsCharactersButNoEscapeCodes) {
   EXPECT_EQ(width_of("\x1b[1mab\x1b[0m\r"), 2U);
   EXPECT_EQ(width_of("\u2501\u2501"), 2U);
   EXPECT_EQ(width_of("12345\r12"), 2U);
-  EXPECT_EQ(spilled(std::string(80, 'x') + "\n" + std::string(81, 'y') + "\n"), std::string(81, 'y'));
+  EXPECT_EQ(too_wide_line(std::string(80, 'x') + "\n" + std::string(81, 'y') + "\n"), std::string(81, 'y'));
   EXPECT_NE(shown_on_terminal("commfuse-sim run --scope down --seq 32K --strategy serial,commfuse --uncertainty off")
                 .find("\x1b[1m"),
             std::string::npos);
@@ -190,7 +190,7 @@ TEST_F(Width, ScoresFit) {
   }
   const std::string data = COMMFUSE_SOURCE_DIR "/../shared/data/measured";
   if (!std::filesystem::is_directory(data)) {
-    GTEST_SKIP() << "scores of verdicts and of whole steps need the tables beside the project: " << data;
+    GTEST_SKIP() << "scores of verdicts and of whole steps need the tables next to the project: " << data;
   }
   expect_fits("commfuse-sim score --verdicts --data " + data);
 }
@@ -213,7 +213,7 @@ TEST_F(Width, MessagesFitATerminalAndAreWholeInAPipe) {
   for (const char* command : {"run --no-such-flag", "run --scope gemm", "run --hardware mi300x --model mixtral-8x7b",
                               "why --scope step", "results absent", "expect --zzzzzzzz"}) {
     const std::string full = fmt::format("commfuse-sim {}", command);
-    EXPECT_EQ(spilled(shown_on_terminal(full)), "") << full;
+    EXPECT_EQ(too_wide_line(shown_on_terminal(full)), "") << full;
     const std::string sentence = run_program(full).err;
     EXPECT_EQ(std::count(sentence.begin(), sentence.end(), '\n'), 1) << sentence;
   }

@@ -45,24 +45,24 @@ answers() {
 
 mkdir -p "$builds"
 release=build/release/bin/commfuse-sim
-[[ -x $release ]] || { say "there is no $release; run ./dev build"; exit 2; }
+[[ -x $release ]] || { say "$release is missing; run ./dev build"; exit 2; }
 answers "$release" 1 "$builds/expected"
 answers "$release" 4 "$builds/answers"
-diff -rq "$builds/expected" "$builds/answers" >&2 || { say "four threads answer other than one"; exit 1; }
+diff -rq "$builds/expected" "$builds/answers" >&2 || { say "the answers on four threads differ from those on one"; exit 1; }
 GLIBC_TUNABLES=glibc.cpu.hwcaps=-FMA,-AVX2 answers "$release" 1 "$builds/answers"
-diff -rq "$builds/expected" "$builds/answers" >&2 || { say "the release build answers other without FMA and AVX2"; exit 1; }
+diff -rq "$builds/expected" "$builds/answers" >&2 || { say "the answers of the release build change without FMA and AVX2"; exit 1; }
 
 for variant in g++:-O0 g++:-O3 clang++-14:-O0 clang++-14:-O3; do
   compiler=${variant%:*} level=${variant#*:}
   build "$compiler$level" "$compiler" "$level" || {
     tail -n 20 "$builds/$compiler$level.log" >&2
-    say "$compiler $level does not build; all of it is in $builds/$compiler$level.log"
+    say "$compiler $level does not build; the full log is $builds/$compiler$level.log"
     exit 1
   }
   for threads in 1 4; do
     answers "$builds/$compiler$level/bin/commfuse-sim" "$threads" "$builds/answers"
     diff -rq "$builds/expected" "$builds/answers" >&2 ||
-      { say "$compiler $level answers other than the release build on $threads threads; the numbers are lines of commands.txt"; exit 1; }
+      { say "$compiler $level answers differ from the release build on $threads threads; the numbers are lines of commands.txt"; exit 1; }
   done
   say "$compiler $level: the same bytes, $(wc -l <"$here/commands.txt") commands on 1 and on 4 threads"
 done

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A library to preload: every write and sync takes SLOW_DISK_US microseconds, as on a network file system. From the
-// SLOW_DISK_FAILS_AFTERth sync on, they fail, as when the server goes away.
+// SLOW_DISK_FAILS_AFTERth sync on, they fail, as when the server disappears.
 #include <dlfcn.h>
 #include <sys/types.h>
 #include <unistd.h>

@@ -60,9 +60,9 @@ void tolerate(const Read& read) {
 
 /// Checks that a profile can be fitted: sizes and times are above 0.
 void check_profile(const calibrate::Profile& profile) {
-  for (const MeasuredGemm& product : profile.products) {
-    check(product.size.m > 0 && product.size.n > 0 && product.size.k > 0 && product.time > Duration{},
-          "products have sizes and a time");
+  for (const MeasuredGemm& gemm : profile.products) {
+    check(gemm.size.m > 0 && gemm.size.n > 0 && gemm.size.k > 0 && gemm.time > Duration{},
+          "GEMMs have sizes and a time");
   }
   for (const MeasuredAttention& attention : profile.attention) {
     check(attention.size.seq > 0 && attention.size.heads % attention.size.kv_heads == 0 && attention.time > Duration{},
@@ -82,17 +82,17 @@ void chakra(std::string_view bytes) {
 
 void config(std::string_view bytes) {
   const std::string path = input_file("input.yaml", bytes).string();
-  const auto says = [&](std::string_view schema) { return bytes.find(schema) != std::string_view::npos; };
+  const auto mentions = [&](std::string_view schema) { return bytes.find(schema) != std::string_view::npos; };
   tolerate([&] {
-    if (says("commfuse.hardware") || says("commfuse.cluster")) {
+    if (mentions("commfuse.hardware") || mentions("commfuse.cluster")) {
       load_machine(path);
-    } else if (says("commfuse.model")) {
+    } else if (mentions("commfuse.model")) {
       load_model(path);
-    } else if (says("commfuse.jitter")) {
+    } else if (mentions("commfuse.jitter")) {
       load_jitter(path);
-    } else if (says("commfuse.plan")) {
+    } else if (mentions("commfuse.plan")) {
       load_plan(path);
-    } else if (says("commfuse.sweep")) {
+    } else if (mentions("commfuse.sweep")) {
       Resolver resolver;
       const Sweep sweep = read_sweep(path, resolver);
       resolver.finish();
@@ -129,7 +129,8 @@ void csv(std::string_view bytes) {
 void dcgm_diag(std::string_view bytes) {
   tolerate([&] {
     for (const DcgmResult& result : read_dcgm_diag(bytes, "input.json").results) {
-      check(!result.test.empty() && result.entity.empty() == !result.id, "results are of tests and entities");
+      check(!result.test.empty() && result.entity.empty() == !result.id,
+            "every result has a test, and an entity if it has an id");
     }
   });
 }
@@ -145,9 +146,9 @@ void deepspeed(std::string_view bytes) {
 /// Checks that every choice is a value of a setting.
 void framework(std::string_view bytes) {
   tolerate([&] {
-    const Framework read = load_framework(input_file("input.yaml", bytes).string());
-    with_defaults_of(read, Settings());
-    check(read.issue.value >= Duration{} && read.loss_bytes > 0.0, "kernels take a time");
+    const Framework loaded = load_framework(input_file("input.yaml", bytes).string());
+    with_defaults_of(loaded, Settings());
+    check(loaded.issue.value >= Duration{} && loaded.loss_bytes > 0.0, "kernels take a time");
   });
 }
 
@@ -158,11 +159,11 @@ void hf_config(std::string_view bytes) {
 /// Checks that the settings run on a machine, with costs that can be priced.
 void implementation(std::string_view bytes) {
   tolerate([&] {
-    const auto read = load_implementation(input_file("input.yaml", bytes).string());
-    check(read->strategy != nullptr && !read->sites.empty() && !read->dtypes.empty() && !read->generations.empty() &&
-              read->max_ranks > 1 && read->max_nodes > 0,
+    const auto loaded = load_implementation(input_file("input.yaml", bytes).string());
+    check(loaded->strategy != nullptr && !loaded->sites.empty() && !loaded->dtypes.empty() &&
+              !loaded->generations.empty() && loaded->max_ranks > 1 && loaded->max_nodes > 0,
           "an implementation runs somewhere");
-    for (const ImplementedSites& sites : read->costs.generations) {
+    for (const ImplementedSites& sites : loaded->costs.generations) {
       for (const ImplementedSite& site : {sites.ag_gemm, sites.gemm_rs}) {
         check(site.per_call.value >= Duration{} && site.per_step.value >= Duration{} && site.rate_share.value > 0.0 &&
                   (!site.rate || site.rate->value.value > 0.0),
@@ -177,7 +178,7 @@ void kineto(std::string_view bytes) {
   tolerate([&] {
     for (const TracedStep& step : read_rank_trace(input_file("trace.json", bytes)).steps) {
       check(step.time_us > 0.0 && step.compute_us >= 0.0 && step.communication_us >= 0.0 && step.idle_us >= 0.0,
-            "a step has a time, and what happens in it too");
+            "a step takes time, and its parts are from 0 on");
     }
   });
 }
@@ -190,7 +191,7 @@ void nccl_tests(std::string_view bytes) {
   tolerate([&] {
     for (const NcclTestsRun& run : read_nccl_tests(bytes, "input.txt")) {
       for (const NcclTestsRow& row : run.rows) {
-        check(row.bytes > 0 && row.time_us > 0.0, "what is not a measurement is left out");
+        check(row.bytes > 0 && row.time_us > 0.0, "rows without a measurement are omitted");
       }
     }
   });
@@ -214,9 +215,10 @@ void nemo(std::string_view bytes) {
 void nvbandwidth(std::string_view bytes) {
   tolerate([&] {
     for (const BandwidthMatrix& matrix : read_nvbandwidth(bytes, "input.json").matrices) {
-      check(matrix.values.empty() == (matrix.status != BandwidthStatus::passed), "who passed has values");
+      check(matrix.values.empty() == (matrix.status != BandwidthStatus::passed),
+            "exactly the passed tests have values");
       for (const auto& row : matrix.values) {
-        check(row.size() == matrix.values.front().size(), "rows are equally long");
+        check(row.size() == matrix.values.front().size(), "rows have equal lengths");
         check(std::none_of(row.begin(), row.end(), [](const auto& rate) { return rate && !(*rate >= 0.0); }),
               "rates and latencies are from 0 on");
       }
@@ -237,7 +239,7 @@ void rows(std::string_view bytes) {
     rows_of_json(text, "rows.jsonl",
                  {[](std::span<const Value>, const ResultRow& row) {
                     const std::vector<Value> values = values_of(row);
-                    check(values_of(row_of(values)) == values, "a row is the same behind its values");
+                    check(values_of(row_of(values)) == values, "a row equals the row made of its values");
                   },
                   [](const StepRow& row) {
                     reports::step_table({&row, 1});
@@ -265,10 +267,10 @@ void schedule(std::string_view bytes) {
 void step_times(std::string_view bytes) {
   is_step_times(bytes);
   tolerate([&] {
-    std::set<std::pair<std::int64_t, std::int64_t>> seen;
+    std::set<std::pair<std::int64_t, std::int64_t>> ranks_of_steps;
     for (const StepTimes& times : read_step_times(bytes, "input.csv").steps) {
       check(times.rank >= 0 && times.time_us > 0.0 && times.compute_us.value_or(0.0) >= 0.0, "times are from 0 on");
-      check(seen.insert({times.step, times.rank}).second, "each rank is once in a step");
+      check(ranks_of_steps.insert({times.step, times.rank}).second, "each rank occurs once in a step");
     }
   });
 }
@@ -283,8 +285,8 @@ void store(std::string_view bytes) {
   tolerate([&] { StoreQuery(path).run(Query{}, [](std::span<const Value>) {}); });
 }
 
-/// Reads rows in the format that processes exchange, which is also that of stores after a checksum, and anybody can
-/// write the checksum. All rows can be shown.
+/// Reads rows in the format that processes exchange. Stores hold the same format after a checksum, which does not
+/// protect them because anybody can compute it. Every row that is read can be shown.
 void store_rows(std::string_view bytes) {
   std::vector<StoreRow> rows;
   try {
@@ -295,14 +297,14 @@ void store_rows(std::string_view bytes) {
   for (const StoreRow& row : rows) {
     tolerate([&] {
       if (row.size() == store_columns(StoreKind::layers).size()) {
-        const ResultRow read = layer_row(row, "input");
-        stored(read);
-        reports::scalings_of(std::span(&read, 1));
+        const ResultRow result = layer_row(row, "input");
+        stored(result);
+        reports::scalings_of(std::span(&result, 1));
       } else if (row.size() == store_columns(StoreKind::models).size()) {
-        const StepRow read = model_row(row, "input");
-        reports::step_table({&read, 1});
-        reports::maps_of(std::span(&read, 1));
-        reports::scalings_of(std::span(&read, 1));
+        const StepRow step = model_row(row, "input");
+        reports::step_table({&step, 1});
+        reports::maps_of(std::span(&step, 1));
+        reports::scalings_of(std::span(&step, 1));
       }
     });
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fuzzing targets: readers of untrusted files. A target accepts any bytes; one that throws, aborts, hangs or fills the
-// memory has found a bug.
+// Fuzzing targets: readers of untrusted files. A target accepts any bytes; if it throws, aborts, hangs or fills the
+// memory, it has found a bug.
 #pragma once
 
 #include <span>

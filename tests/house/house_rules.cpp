@@ -143,7 +143,7 @@ std::optional<std::string> breach(const File& file, std::string_view header, boo
 
 std::string folder_of(const std::string& path) { return fs::path(path).parent_path().generic_string(); }
 
-/// First place where a folder includes another folder of a layer, by both folders. A program's main counts as in no
+/// First place where a folder includes another folder of a layer, by both folders. A program's main belongs to no
 /// folder.
 using Arrows = std::map<std::pair<std::string, std::string>, std::string>;
 
@@ -162,8 +162,8 @@ void read_file(const fs::path& root, const File& file, Arrows& arrows, std::vect
   bool has_spdx = false;
   std::string line;
   for (int number = 1; std::getline(in, line); ++number) {
-    const bool behind_shebang = number == 2 && !file.is_code;
-    has_spdx = has_spdx || ((number == 1 || behind_shebang) && line.find(spdx) != std::string::npos);
+    const bool follows_shebang = number == 2 && !file.is_code;
+    has_spdx = has_spdx || ((number == 1 || follows_shebang) && line.find(spdx) != std::string::npos);
     std::smatch match;
     if (!file.is_code || !std::regex_match(line, match, include)) {
       continue;
@@ -299,15 +299,15 @@ namespace {
 
 /// Returns the C++ sources in a folder of the root, in order of path, as paths from the root.
 std::set<fs::path> sources_below(const fs::path& root, std::string_view folder) {
-  std::set<fs::path> breaches;
+  std::set<fs::path> sources;
   if (fs::exists(root / folder)) {
     for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root / folder)) {
       if (const std::string extension = entry.path().extension().string(); extension == ".cpp" || extension == ".h") {
-        breaches.insert(entry.path().lexically_relative(root));
+        sources.insert(entry.path().lexically_relative(root));
       }
     }
   }
-  return breaches;
+  return sources;
 }
 
 }  // namespace

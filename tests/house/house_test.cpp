@@ -55,7 +55,7 @@ TEST(House, ThisTreeKeepsEveryRule) {
   EXPECT_GT(files_read(COMMFUSE_SOURCE_DIR), 20U);
 }
 
-TEST(House, ArrowsThatAreAllowed) {
+TEST(House, AllowedIncludesAreNoViolations) {
   const Tree tree;
   tree.write_including("model/cost/price.cpp", "\"model/units.h\"");
   tree.write_including("model/config/yaml.cpp", "<yaml-cpp/yaml.h>");
@@ -98,7 +98,7 @@ TEST(House, NoTwoFoldersIncludeEachOther) {
   const Tree tree;
   tree.write_including("model/cost/price.cpp", "\"model/program/order.h\"");
   tree.write_including("model/program/order.cpp", "\"model/cost/price.h\"");
-  tree.write_including("sim/commfuse_sim.cpp", "\"sim/commands/run.h\"");  // a main is in no folder
+  tree.write_including("sim/commfuse_sim.cpp", "\"sim/commands/run.h\"");  // a main belongs to no folder
   tree.write_including("sim/commands/run.cpp", "\"sim/heap.h\"");
   EXPECT_EQ(violations(tree.root()), (Sentences{"model/cost/price.cpp:2: model/cost and model/program include each "
                                                 "other, the other way in model/program/order.cpp:2"}));
@@ -250,7 +250,7 @@ TEST(House, StyleSheetsHaveOneRuleForASelector) {
 
 TEST(House, TextForUsersHasNoRetiredPhrases) { EXPECT_EQ(retired_phrases(COMMFUSE_SOURCE_DIR), Sentences{}); }
 
-TEST(House, ARetiredPhraseIsFoundInLiteralsAndPagesAlone) {
+TEST(House, RetiredPhrasesAreFoundOnlyInLiteralsAndPages) {
   const Tree tree;
   tree.write("sim/a.cpp",
              "// leave it out\nthrow \"x \\\" leave it out\";  // leave it out\nleave it out(\"a\", b, \"c\");\n");
@@ -272,7 +272,7 @@ TEST(House, ARetiredPhraseIsFoundInLiteralsAndPagesAlone) {
                        "page/ui/index.html:2: 'how it strays' is retired; write 'its jitter'"}));
 }
 
-TEST(House, ThisTreeIsInPlainWords) {
+TEST(House, ThisTreeUsesPlainWords) {
   EXPECT_EQ(comment_fragments(COMMFUSE_SOURCE_DIR), Sentences{});
   EXPECT_EQ(retired_names(COMMFUSE_SOURCE_DIR), Sentences{});
   EXPECT_EQ(odd_test_names(COMMFUSE_SOURCE_DIR), Sentences{});
@@ -286,12 +286,12 @@ TEST(House, AFragmentAtTheStartOfACommentIsFound) {
   tree.write("out/c.cpp", "// Of a folder that is not a room.\n");
   tree.write("python/build/c.cpp", "// Of a build.\n");
   tree.write("sim/d.cpp", "const char* d = \"// Of\";  // NOLINT(x)\nR\"x(\n// How \")x\";\n}  // namespace of\n");
-  const auto mended = [](std::string_view place, std::string_view fragment) {
+  const auto breach_at = [](std::string_view place, std::string_view fragment) {
     return std::string(place) + ": a comment begins with '" + std::string(fragment) +
            "'; begin with its subject or verb";
   };
-  EXPECT_EQ(comment_fragments(tree.root()),
-            (Sentences{mended("sim/a.h:2", "what"), mended("sim/a.h:4", "of"), mended("sim/a.h:7", "the same")}));
+  EXPECT_EQ(comment_fragments(tree.root()), (Sentences{breach_at("sim/a.h:2", "what"), breach_at("sim/a.h:4", "of"),
+                                                       breach_at("sim/a.h:7", "the same")}));
 }
 
 TEST(House, AFolderMayKeepThreeFragmentsInAThousandComments) {
@@ -306,18 +306,18 @@ TEST(House, AFolderMayKeepThreeFragmentsInAThousandComments) {
   EXPECT_EQ(comment_fragments(tree.root()), Sentences{});
 }
 
-TEST(House, ANameThatSaysNothingIsFound) {
+TEST(House, AMeaninglessNameIsFound) {
   const Tree tree;
   tree.write("sim/a.cpp",
              "int most = 1;  // most\nauto x = range.most + all_of(p->here, Part::all);\nint all_ = 1'000;\n"
              "print(\"one\", 'o', /*some*/ 1);\nstruct Found {};\n");
   tree.write("model/program/program.h", "  Region here;\n  Region there;\n");
-  const auto mended = [](std::string_view place, std::string_view name) {
+  const auto breach_at = [](std::string_view place, std::string_view name) {
     return std::string(place) + ": '" + std::string(name) + "' does not say what it holds; name its contents";
   };
   EXPECT_EQ(retired_names(tree.root()),
-            (Sentences{mended("model/program/program.h:2", "there"), mended("sim/a.cpp:1", "most"),
-                       mended("sim/a.cpp:3", "all"), mended("sim/a.cpp:5", "Found")}));
+            (Sentences{breach_at("model/program/program.h:2", "there"), breach_at("sim/a.cpp:1", "most"),
+                       breach_at("sim/a.cpp:3", "all"), breach_at("sim/a.cpp:5", "Found")}));
 }
 
 TEST(House, ANameOfATestThatIsNotCamelCaseIsFound) {
@@ -327,12 +327,13 @@ TEST(House, ANameOfATestThatIsNotCamelCaseIsFound) {
              "TEST(A, Holds) {}\nTEST(A, holds) {}\nTEST_F(A,\n       Holds_too) {}\n// TEST(A, no)\n" +
                  ("TEST_P(A, " + longest + ") {}\nTYPED_TEST(A, " + longest + "B) {}\n"));
   tree.write("tests/sim/a_test.cpp", "TEST(A, DISABLED_Holds) {}\nTEST(A, DISABLED_holds) {}\n");
-  const auto mended = [](const std::string& room, int line, const std::string& name) {
+  const auto breach_at = [](const std::string& room, int line, const std::string& name) {
     return "tests/" + room + "/a_test.cpp:" + std::to_string(line) + ": test '" + name +
            "'; name it in CamelCase of at most 60 characters";
   };
-  EXPECT_EQ(odd_test_names(tree.root()), (Sentences{mended("model", 2, "holds"), mended("model", 3, "Holds_too"),
-                                                    mended("model", 7, longest + "B"), mended("sim", 2, "holds")}));
+  EXPECT_EQ(odd_test_names(tree.root()),
+            (Sentences{breach_at("model", 2, "holds"), breach_at("model", 3, "Holds_too"),
+                       breach_at("model", 7, longest + "B"), breach_at("sim", 2, "holds")}));
 }
 
 TEST(House, ThePageHasEveryAlgorithmThatSourcesName) {

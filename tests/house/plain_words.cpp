@@ -268,19 +268,19 @@ std::string_view test_name_at(std::string_view code, std::size_t begin) {
 std::vector<std::string> comment_fragments(const fs::path& root) {
   std::vector<std::string> breaches;
   for (const fs::path& folder : source_folders(root)) {
-    std::vector<std::string> of_folder;
+    std::vector<std::string> fragments;
     std::size_t comments = 0;
     for (const fs::path& file : sources_in(folder)) {
       for (const Comment& comment : source_of(file).comments) {
         ++comments;
         if (const auto fragment = fragment_of(comment.text)) {
-          of_folder.push_back(fmt::format("{}:{}: a comment begins with '{}'; begin with its subject or verb",
+          fragments.push_back(fmt::format("{}:{}: a comment begins with '{}'; begin with its subject or verb",
                                           file.lexically_relative(root).generic_string(), comment.line, *fragment));
         }
       }
     }
-    if (static_cast<double>(of_folder.size()) > largest_share * static_cast<double>(comments)) {
-      breaches.insert(breaches.end(), of_folder.begin(), of_folder.end());
+    if (static_cast<double>(fragments.size()) > largest_share * static_cast<double>(comments)) {
+      breaches.insert(breaches.end(), fragments.begin(), fragments.end());
     }
   }
   return breaches;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks words of the sources: comments that begin with a fragment, names that say nothing, and names of tests. All C++
+// Checks words of the sources: comments that begin with a fragment, meaningless names, and names of tests. All C++
 // sources below the rooms of the root are read.
 #pragma once
 

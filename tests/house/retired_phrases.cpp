@@ -54,7 +54,8 @@ constexpr std::array phrases{
 /// Lines that may keep a phrase, because it is the name of a column or of a change in JSON.
 constexpr std::array<std::string_view, 2> allowed{"`leans_on`", "price {:+.0f} %"};
 
-/// Returns whether a number or a placeholder stands apart from its percent sign, as in "2 %". "17 % 5" is a remainder.
+/// Returns whether a space separates a number or a placeholder from its percent sign, as in "2 %". "17 % 5" is a
+/// remainder.
 bool has_lone_percent(std::string_view text) {
   for (std::size_t at = text.find(" %"); at != std::string_view::npos; at = text.find(" %", at + 1)) {
     const char before = at == 0 ? ' ' : text[at - 1];

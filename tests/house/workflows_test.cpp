@@ -45,12 +45,12 @@ std::vector<std::string> needs_of(const YAML::Node& job) {
                               : std::vector<std::string>{needs.as<std::string>()};
 }
 
-TEST(Workflows, StepsRunScriptsOfTheTreeAndPinTheActionsOfOthers) {
+TEST(Workflows, StepsRunScriptsOfTheTreeAndPinActions) {
   std::size_t steps = 0;
   static const std::regex pinned(R"re([\w-]+/[\w-]+@v\d+)re");
   for (const fs::path& path : workflows()) {
     const YAML::Node workflow = YAML::LoadFile(path);
-    EXPECT_TRUE(workflow["permissions"]) << path << " takes all permissions";
+    EXPECT_TRUE(workflow["permissions"]) << path << " does not restrict its permissions";
     for (const auto& job : workflow["jobs"]) {
       for (const YAML::Node& step : job.second["steps"]) {
         ++steps;
@@ -60,8 +60,8 @@ TEST(Workflows, StepsRunScriptsOfTheTreeAndPinTheActionsOfOthers) {
           continue;
         }
         for (const std::string& script : scripts_in(step["run"].as<std::string>())) {
-          const bool is_made = script.starts_with("./packages");  // by an earlier job
-          EXPECT_TRUE(is_made || fs::is_regular_file(source / script)) << path << " runs " << script;
+          const bool is_built = script.starts_with("./packages");  // by an earlier job
+          EXPECT_TRUE(is_built || fs::is_regular_file(source / script)) << path << " runs " << script;
         }
       }
     }
@@ -69,7 +69,7 @@ TEST(Workflows, StepsRunScriptsOfTheTreeAndPinTheActionsOfOthers) {
   EXPECT_GT(steps, 10U);
 }
 
-TEST(Workflows, JobsNeedJobsThatAreThere) {
+TEST(Workflows, JobsNeedExistingJobs) {
   for (const fs::path& path : workflows()) {
     const YAML::Node jobs = YAML::LoadFile(path)["jobs"];
     for (const auto& job : jobs) {
@@ -81,8 +81,8 @@ TEST(Workflows, JobsNeedJobsThatAreThere) {
   }
 }
 
-// A release publishes only what was built, tested, installed on clean systems, and made into an image.
-TEST(Workflows, AReleaseWaitsForEverything) {
+// A release publishes only packages that were built, tested, installed on clean systems, and put into an image.
+TEST(Workflows, AReleaseWaitsForTestsInstallsAndImages) {
   const YAML::Node jobs = YAML::LoadFile(source / ".github/workflows/ci.yml")["jobs"];
   const std::vector<std::string> needed = needs_of(jobs["release"]);
   EXPECT_EQ(std::set<std::string>(needed.begin(), needed.end()), (std::set<std::string>{"test", "install", "image"}));

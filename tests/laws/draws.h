@@ -23,11 +23,11 @@ class Draws {
  public:
   explicit Draws(const DrawKey& key) : key_(key) {}
 
-  /// Uniform over 0 to count - 1. Requires count >= 1.
+  /// Returns a number that is uniform over 0 to count - 1. Requires count >= 1.
   std::size_t below(std::size_t count) {
     return static_cast<std::size_t>((static_cast<std::uint64_t>(word()) * count) >> 32U);
   }
-  /// True once in `count` times.
+  /// Returns true once in `count` calls on average.
   bool once_in(std::size_t count) { return below(count) == 0; }
   template <class Values>
   const auto& pick(const Values& values) {

@@ -35,18 +35,19 @@ struct Axes {
 /// Reads the machines of the config folder.
 Axes shipped_axes();
 
-/// Makes the setting of a number; `attempt` gives another one at the same place if one cannot be run. A pure function.
+/// Makes the setting of a number. If it cannot be run, another `attempt` gives a different one at the same place. A
+/// pure function.
 struct Generator {
   std::string_view name;
   Setting (*make)(const Axes&, std::uint64_t seed, std::uint32_t index, std::uint32_t attempt);
 };
 
-/// Visits every place in turn, in an order that the seed decides, with independent draws of common values.
+/// Visits every place in turn, in an order that the seed decides, with independent draws from common values.
 extern const Generator independent_draws;
 
 /// The held-out generator: it works differently, so that corrections made with the other generator are tried on
-/// settings that nobody has looked at. No violation is searched for or fixed with it. It is a low-discrepancy sequence
-/// over all axes at once, with unusual values.
+/// new settings. No violation is searched for or fixed with it. It is a low-discrepancy sequence over all axes
+/// together, with unusual values.
 extern const Generator low_discrepancy;
 
 }  // namespace commfuse::laws

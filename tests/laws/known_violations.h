@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Known violations of laws by the model. known_violations.yaml lists them; each must still be one.
+// Known violations of laws by the model. known_violations.yaml lists them; each must still violate its
+// law.
 #pragma once
 
 #include <map>
@@ -16,7 +17,7 @@ struct KnownViolation {
   std::string cause;  ///< A sentence, shared by all violations of this cause.
   const Law* law = nullptr;
   Setting before;  ///< Minimised.
-  Setting after;   ///< The setting that the law compares it with; the same one if the law looks at a single result.
+  Setting after;   ///< The setting that the law compares it with; the same setting if the law checks a single result.
   double factor = 1.0;  ///< The largest factor of all settings that it covers.
   /// Conditions on a setting of this cause: by key, the allowed values. Other keys may have any value.
   std::map<std::string, std::vector<std::string>> where;
@@ -25,7 +26,7 @@ struct KnownViolation {
 /// Throws std::runtime_error if an entry names an unknown law or setting.
 std::vector<KnownViolation> read_known_violations(const std::string& path);
 
-/// True if an entry covers the violation.
+/// Returns whether an entry covers the violation.
 bool is_known(const std::vector<KnownViolation>& known, const Law& law, const Setting& setting, double factor);
 
 }  // namespace commfuse::laws

@@ -15,8 +15,8 @@ namespace commfuse::laws {
 struct Law {
   std::string_view name;
   std::string_view sentence;
-  /// Returns the setting to compare with; nothing if the law does not apply to this one. Null: the law looks at a
-  /// single result.
+  /// Returns the setting to compare with; nothing if the law does not apply to this one. Null if the law checks
+  /// a single result.
   std::optional<Setting> (*changed)(const Setting&, Draws&);
   /// Returns the result in units of what the law allows: at most 1 if the law holds. Nothing if the law does not apply
   /// to these results.

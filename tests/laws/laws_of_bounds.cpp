@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every result is above the bounds (free links, free compute, wires, peaks, memory, the fused kernel), and some results
-// reach theirs.
+// reach their bound.
 #include <algorithm>
 #include <array>
 
@@ -50,10 +50,10 @@ std::optional<Setting> infinite_links(const Setting& setting, Draws&) {
 std::optional<Setting> links_of_one_rank(const Setting& setting, Draws& draws) {
   constexpr std::array<std::string_view, 3> others{"x0.25", "x4", "x16"};
   const std::string_view other = draws.pick(others);
-  constexpr std::array<std::string_view, 5> spread{"ranks", "parallel.pipeline", "parallel.data", "parallel.context",
-                                                   "parallel.ulysses"};
+  constexpr std::array<std::string_view, 5> degrees{"ranks", "parallel.pipeline", "parallel.data", "parallel.context",
+                                                    "parallel.ulysses"};
   const bool is_single =
-      std::all_of(spread.begin(), spread.end(), [&](std::string_view key) { return setting.count(key) == 1; });
+      std::all_of(degrees.begin(), degrees.end(), [&](std::string_view key) { return setting.count(key) == 1; });
   return is_single && setting.text("link_bandwidth") != other ? std::optional(setting.with("link_bandwidth", other))
                                                               : std::nullopt;
 }
@@ -104,8 +104,8 @@ std::optional<double> below_peak(const Outcome& outcome, const Outcome&) {
   const Prediction& prediction = *outcome.prediction;
   const MatrixUnit& unit = point.machine.accelerator.matrix_unit(point.dtype);
   const double flops = unfused_products(prediction.structure->program(), prediction.sizes).count;
-  const double least = flops / (unit.dense_peak.value.value * best_efficiency(unit)) * 1e12;
-  return least / std::max(1.0, picoseconds(outcome.parts().compute));
+  const double shortest = flops / (unit.dense_peak.value.value * best_efficiency(unit)) * 1e12;
+  return shortest / std::max(1.0, picoseconds(outcome.parts().compute));
 }
 
 /// Counts, for each weight, the bytes that exceed the L2 and must therefore be read from memory.
@@ -123,8 +123,8 @@ std::optional<double> above_weights(const Outcome& outcome, const Outcome&) {
       bytes += std::max(0.0, weight - static_cast<double>(accelerator.l2_capacity.count));
     }
   }
-  const double least = bytes / accelerator.hbm_bandwidth.value.value * 1e12;
-  return least / std::max(1.0, picoseconds(outcome.parts().compute));
+  const double shortest = bytes / accelerator.hbm_bandwidth.value.value * 1e12;
+  return shortest / std::max(1.0, picoseconds(outcome.parts().compute));
 }
 
 std::optional<double> model_below_hardware_flops(const Outcome& outcome, const Outcome&) {
@@ -148,9 +148,9 @@ std::optional<double> reaches_ideal(const Outcome& before, const Outcome& after)
   return excess / std::max(1.0, allowed);
 }
 
-/// True if the schedule does exactly the work of the unfused operator, in pieces. Not so for a bound, which takes the
-/// minimum over all cuts; for TokenWeave, which adds and norms each token on only one rank; and for unfused attention
-/// cut by query, which computes no scores after the last query of a slice.
+/// Returns whether the schedule does exactly the work of the unfused operator, in pieces. False for a bound, which
+/// takes the minimum over all cuts; for TokenWeave, which adds and norms each token on only one rank; and for unfused
+/// attention cut by query, which computes no scores after the last query of a slice.
 bool only_cuts(const Outcome& outcome) {
   const Prediction& prediction = *outcome.prediction;
   const bool skips_scores =
@@ -170,12 +170,12 @@ constexpr std::array laws{
     Law{"ideal-bound", "No run is faster than with free communication", nullptr, above_ideal},
     Law{"link-bound", "No run is faster than with free compute", nullptr, above_link},
     Law{"wire-bound", "No run is faster than its bytes over the busiest wire", nullptr, above_wires},
-    Law{"peak-bound", "Products are no faster than the best loop at the dense peak", nullptr, below_peak},
-    Law{"weight-bound", "Products are no faster than their weights stream in", nullptr, above_weights},
-    Law{"fused-kernel-bound", "No schedule of whole attention is faster than one fused kernel a site", fused_kernel,
+    Law{"peak-bound", "GEMMs are no faster than the best loop at the dense peak", nullptr, below_peak},
+    Law{"weight-bound", "GEMMs are no faster than the reading of their weights", nullptr, above_weights},
+    Law{"fused-kernel-bound", "No schedule of whole attention is faster than one fused kernel per site", fused_kernel,
         no_faster_than_fused},
     Law{"hardware-flops-bound", "MFU is at most HFU", nullptr, model_below_hardware_flops},
-    Law{"infinite-links", "On infinitely fast links only the time with free communication is left", infinite_links,
+    Law{"infinite-links", "On infinitely fast links only the time with free communication remains", infinite_links,
         reaches_ideal},
     Law{"one-rank", "One rank does not depend on links", links_of_one_rank, must_stay<time_of>},
     Law{"cutting-work", "Cutting work never makes it cheaper", nullptr, cuts_cost},

@@ -53,21 +53,21 @@ double grows_by(const RunTerms& terms, void (*change)(RunTerms&)) {
   return totals_of(other).cost / totals_of(terms).cost;
 }
 
-std::optional<double> what_costs_more(const Outcome& outcome, const Outcome&) {
+std::optional<double> rises_with_each_term(const Outcome& outcome, const Outcome&) {
   const std::optional<RunTerms> terms = terms_of(outcome);
   if (!terms) {
     return std::nullopt;
   }
-  constexpr std::array<void (*)(RunTerms&), 7> dearer{
+  constexpr std::array<void (*)(RunTerms&), 7> changes{
       [](RunTerms& run) { run.price *= 2.0; },        [](RunTerms& run) { run.energy_price *= 2.0; },
       [](RunTerms& run) { run.per_gpu_hour *= 2.0; }, [](RunTerms& run) { run.tokens *= 2.0; },
       [](RunTerms& run) { run.checkpoint *= 2.0; },   [](RunTerms& run) { run.restart *= 2.0; },
       [](RunTerms& run) { run.pue *= 2.0; }};
-  double least = 1.0;
-  for (const auto change : dearer) {
-    least = std::min(least, grows_by(*terms, change));
+  double smallest = 1.0;
+  for (const auto change : changes) {
+    smallest = std::min(smallest, grows_by(*terms, change));
   }
-  return 1.0 / least;
+  return 1.0 / smallest;
 }
 
 std::optional<double> doubles_with_prices(const Outcome& outcome, const Outcome&) {
@@ -75,16 +75,16 @@ std::optional<double> doubles_with_prices(const Outcome& outcome, const Outcome&
   if (!terms) {
     return std::nullopt;
   }
-  const double both = grows_by(*terms, [](RunTerms& run) {
+  const double cost_growth = grows_by(*terms, [](RunTerms& run) {
     run.price *= 2.0;
     run.energy_price *= 2.0;
   });
-  return close(both, 2.0) && close(grows_by(*terms, [](RunTerms& run) { run.tokens *= 2.0; }), 2.0) ? 1.0 : 1e9;
+  return close(cost_growth, 2.0) && close(grows_by(*terms, [](RunTerms& run) { run.tokens *= 2.0; }), 2.0) ? 1.0 : 1e9;
 }
 
 constexpr std::array laws{
     Law{"costs-add-up", "Days, GPU-hours, energy and cost of a run follow from its step", nullptr, costs_add_up},
-    Law{"dearer-terms", "No dearer term makes a run cheaper", nullptr, what_costs_more},
+    Law{"dearer-terms", "No higher term makes a run cheaper", nullptr, rises_with_each_term},
     Law{"doubled-prices", "Doubled prices, or tokens, double the cost", nullptr, doubles_with_prices},
 };
 

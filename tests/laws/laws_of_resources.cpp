@@ -120,7 +120,7 @@ constexpr std::array laws{
         must_not_grow_at_fixed_rates<time_of>},
     Law{"shorter-gaps", "A shorter wait between kernels never makes a result slower", shorter_gaps,
         must_not_grow_at_fixed_rates<time_of>},
-    Law{"lower-kernel-floor", "A shorter least kernel time never makes a result slower", lower_kernel_floor,
+    Law{"lower-kernel-floor", "A shorter minimum kernel time never makes a result slower", lower_kernel_floor,
         must_not_grow_at_fixed_rates<time_of>},
     Law{"fewer-sms-for-exchanges", "Exchanges that hold fewer SMs never make a result slower", fewer_sms_for_exchanges,
         must_not_grow_at_fixed_rates<time_of>},

@@ -22,9 +22,11 @@ std::optional<double> layer_adds_up(const Outcome& outcome, const Outcome&) {
     return std::nullopt;
   }
   const Breakdown& parts = outcome.parts();
-  const bool whole = parts.makespan == parts.compute + parts.slicing + parts.stretch + parts.local + parts.exposed;
-  const bool exposed = parts.exposed == parts.head + parts.bubble + parts.tail - parts.local;
-  return holds_or_breaks(whole && exposed && parts.makespan == parts.busy + parts.local + parts.exposed);
+  const bool makespan_adds_up =
+      parts.makespan == parts.compute + parts.slicing + parts.stretch + parts.local + parts.exposed;
+  const bool exposed_adds_up = parts.exposed == parts.head + parts.bubble + parts.tail - parts.local;
+  return holds_or_breaks(makespan_adds_up && exposed_adds_up &&
+                         parts.makespan == parts.busy + parts.local + parts.exposed);
 }
 
 std::optional<double> no_part_is_negative(const Outcome& outcome, const Outcome&) {
@@ -32,9 +34,9 @@ std::optional<double> no_part_is_negative(const Outcome& outcome, const Outcome&
     return std::nullopt;
   }
   const Breakdown& parts = outcome.parts();
-  const Duration least =
+  const Duration smallest =
       std::min({parts.compute, parts.local, parts.exposed, parts.head, parts.bubble, parts.tail, parts.busy});
-  return holds_or_breaks(least >= Duration{} && parts.busy <= parts.makespan);
+  return holds_or_breaks(smallest >= Duration{} && parts.busy <= parts.makespan);
 }
 
 double sum_of(const StepRow& row, std::initializer_list<std::string_view> names) {
@@ -52,8 +54,9 @@ std::optional<double> step_adds_up(const Outcome& outcome, const Outcome&) {
   const StepRow& row = outcome.step;
   const double time = sum_of(row, {"compute_ms", "waiting_ms", "gradients_ms", "optimizer_ms"});
   const double memory = sum_of(row, {"weights_gb", "gradients_gb", "optimizer_gb", "activations_gb", "gathered_gb"});
-  const double least = std::min({row.number("waiting_ms"), row.number("gradients_ms"), row.number("optimizer_ms")});
-  return holds_or_breaks(close(time, row.number("time_ms")) && close(memory, row.number("memory_gb")) && least >= 0.0);
+  const double smallest = std::min({row.number("waiting_ms"), row.number("gradients_ms"), row.number("optimizer_ms")});
+  return holds_or_breaks(close(time, row.number("time_ms")) && close(memory, row.number("memory_gb")) &&
+                         smallest >= 0.0);
 }
 
 std::optional<double> tokens_follow_from_time(const Outcome& outcome, const Outcome&) {
@@ -68,7 +71,7 @@ std::optional<double> tokens_follow_from_time(const Outcome& outcome, const Outc
                          close(rate, row.number("tokens_per_second_gpu") * static_cast<double>(row.count("gpus"))));
 }
 
-std::optional<double> memory_fits_where_it_says(const Outcome& outcome, const Outcome&) {
+std::optional<double> fits_by_its_memory(const Outcome& outcome, const Outcome&) {
   if (!outcome.whole_model || !outcome.step.has("fits")) {
     return std::nullopt;
   }
@@ -85,11 +88,12 @@ std::optional<double> percentiles_rise(const Outcome& outcome, const Outcome&) {
     return std::nullopt;
   }
   const Percentiles& percentiles = outcome.prediction->tails->percentiles;
-  const auto [least, largest] = std::minmax_element(outcome.samples.begin(), outcome.samples.end());
+  const auto [smallest, largest] = std::minmax_element(outcome.samples.begin(), outcome.samples.end());
   const std::array rising{
-      *least, percentiles.p50.value, percentiles.p95.value, percentiles.p99.value, percentiles.p99_9.value, *largest};
+      *smallest, percentiles.p50.value, percentiles.p95.value, percentiles.p99.value, percentiles.p99_9.value,
+      *largest};
   const bool in_order = std::is_sorted(rising.begin(), rising.end());
-  const bool mean_inside = *least <= percentiles.mean.value && percentiles.mean.value <= *largest;
+  const bool mean_inside = *smallest <= percentiles.mean.value && percentiles.mean.value <= *largest;
   return holds_or_breaks(in_order && mean_inside && brackets(percentiles.mean) && brackets(percentiles.p50) &&
                          brackets(percentiles.p95) && brackets(percentiles.p99) && brackets(percentiles.p99_9));
 }
@@ -114,15 +118,15 @@ std::optional<Setting> without_symmetry(const Setting& setting, Draws&) {
   return is_whole_model(setting) ? std::nullopt : std::optional(setting.with("symmetry", "off"));
 }
 
-std::optional<double> all_the_same(const Outcome& before, const Outcome& after) {
+std::optional<double> equal_results(const Outcome& before, const Outcome& after) {
   const Prediction& a = *before.prediction;
   const Prediction& b = *after.prediction;
   const Breakdown& first = before.parts();
   const Breakdown& other = after.parts();
-  const bool same = first.makespan == other.makespan && first.busy == other.busy && first.exposed == other.exposed &&
-                    first.head == other.head && first.tail == other.tail && a.ideal == b.ideal && a.link == b.link &&
-                    before.samples == after.samples;
-  return holds_or_breaks(same);
+  const bool are_equal = first.makespan == other.makespan && first.busy == other.busy &&
+                         first.exposed == other.exposed && first.head == other.head && first.tail == other.tail &&
+                         a.ideal == b.ideal && a.link == b.link && before.samples == after.samples;
+  return holds_or_breaks(are_equal);
 }
 
 std::optional<Setting> another_seed(const Setting& setting, Draws&) {
@@ -136,7 +140,7 @@ std::optional<Setting> more_samples(const Setting& setting, Draws&) {
 }
 
 /// Samples are numbered, so a longer series begins with the same samples.
-std::optional<double> begins_alike(const Outcome& before, const Outcome& after) {
+std::optional<double> begins_with_equal_samples(const Outcome& before, const Outcome& after) {
   return holds_or_breaks(std::equal(before.samples.begin(), before.samples.end(), after.samples.begin()));
 }
 
@@ -144,15 +148,16 @@ constexpr std::array laws{
     Law{"layer-adds-up", "The parts of a layer's time add up to the picosecond", nullptr, layer_adds_up},
     Law{"no-negative-part", "No part of a time is negative", nullptr, no_part_is_negative},
     Law{"step-adds-up", "The parts of a step's time and memory add up", nullptr, step_adds_up},
-    Law{"tokens-per-second", "Tokens a second, times the time, are the tokens", nullptr, tokens_follow_from_time},
-    Law{"fits", "A model fits where its memory is no more than the GPU's", nullptr, memory_fits_where_it_says},
-    Law{"percentiles-rise", "Percentiles rise, between the least and the largest sample", nullptr, percentiles_rise},
+    Law{"tokens-per-second", "Tokens per second times the time equal the tokens", nullptr, tokens_follow_from_time},
+    Law{"fits", "A model fits if it needs no more memory than the GPU has", nullptr, fits_by_its_memory},
+    Law{"percentiles-rise", "Percentiles rise from the smallest to the largest sample", nullptr, percentiles_rise},
     Law{"step-percentiles-rise", "Percentiles of a step rise", nullptr, step_percentiles_rise},
     Law{"replay-is-the-engine", "Replay and engine agree to the picosecond where rates are fixed", other_evaluator,
-        all_the_same},
-    Law{"symmetry", "Replaying one rank for all changes no result", without_symmetry, all_the_same},
+        equal_results},
+    Law{"symmetry", "Replaying one rank for all changes no result", without_symmetry, equal_results},
     Law{"seed-alone", "Without jitter the seed changes no result", another_seed, must_stay<time_of>},
-    Law{"more-samples", "More samples begin with the same ones", more_samples, begins_alike},
+    Law{"more-samples", "A larger number of samples begins with the same samples", more_samples,
+        begins_with_equal_samples},
 };
 
 }  // namespace

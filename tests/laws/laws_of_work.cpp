@@ -17,8 +17,8 @@ double compute(const Outcome& outcome) { return static_cast<double>(outcome.part
 /// buffers.
 template <double (*measure)(const Outcome&)>
 std::optional<double> must_not_grow_by_one_schedule(const Outcome& before, const Outcome& after) {
-  const bool same = before.whole_model || before.prediction->options == after.prediction->options;
-  return same ? must_not_grow<measure>(before, after) : std::nullopt;
+  const bool is_one_schedule = before.whole_model || before.prediction->options == after.prediction->options;
+  return is_one_schedule ? must_not_grow<measure>(before, after) : std::nullopt;
 }
 
 bool has_op(const Outcome& outcome, OpKind kind) {
@@ -29,37 +29,37 @@ bool has_op(const Outcome& outcome, OpKind kind) {
 /// Returns the factor by which a time may jump where FlashAttention-3 begins to split keys, by a rule that looks at one
 /// sequence: split tiles take longer, or an unsplit tile alone on its SM does (model/cost/attention.h). 1 for other
 /// kernels, and for whole models, whose other ops hide the jump.
-double split_step(const Outcome& before) {
+double split_jump(const Outcome& before) {
   return before.whole_model || !has_op(before, OpKind::attention)
              ? 1.0
              : std::max(1.0, before.machine->accelerator.attention.split_cost.value);
 }
 
-/// Returns the larger of two jumps: where NCCL changes kernels, as tables show (1 without collectives), and that of
-/// attention.
-double step_of(const Outcome& before) {
-  double step = split_step(before);
+/// Returns the larger of two jumps: where NCCL changes kernels, as tables show (1 without collectives), and where
+/// attention splits keys.
+double jump_at(const Outcome& before) {
+  double jump = split_jump(before);
   const bool has_any = before.whole_model || has_op(before, OpKind::collective);
   const Machine& machine = *before.machine;
   for (const Link* link : {&machine.link, machine.network ? &*machine.network : nullptr}) {
     if (link != nullptr && link->collective.nccl != nullptr && has_any) {
-      step = std::max(step, measured_step(link->collective.nccl->tuning.wire));
+      jump = std::max(jump, measured_step(link->collective.nccl->tuning.wire));
     }
   }
-  return step;
+  return jump;
 }
 
-std::optional<double> but_for_steps(std::optional<double> factor, const Outcome& before) {
-  return factor ? std::optional(std::max(1.0, *factor / step_of(before))) : std::nullopt;
+std::optional<double> beyond_jumps(std::optional<double> factor, const Outcome& before) {
+  return factor ? std::optional(std::max(1.0, *factor / jump_at(before))) : std::nullopt;
 }
 
 /// Compares results of one schedule.
 std::optional<double> messages_must_not_grow(const Outcome& before, const Outcome& after) {
-  return but_for_steps(must_not_grow_by_one_schedule<link_bound>(before, after), before);
+  return beyond_jumps(must_not_grow_by_one_schedule<link_bound>(before, after), before);
 }
 
 std::optional<double> time_must_not_grow(const Outcome& before, const Outcome& after) {
-  return but_for_steps(must_not_grow<time_of>(before, after), before);
+  return beyond_jumps(must_not_grow<time_of>(before, after), before);
 }
 
 double weights(const Outcome& outcome) { return outcome.cell("weights_gb"); }
@@ -76,7 +76,8 @@ std::optional<Setting> doubled(const Setting& setting, std::string_view key) {
   return setting.with(key, 2 * setting.count(key));
 }
 
-/// True if the first token in a block of keys sees few of them, however many came before (Llama 4).
+/// Returns whether a token at the start of a block of keys attends to few of them, however many tokens precede it
+/// (Llama 4).
 bool decodes_in_blocks(const Setting& setting) {
   if (setting.text("scope") != "decode") {
     return false;
@@ -121,7 +122,7 @@ std::optional<double> longer_take_longer(const Outcome& before, const Outcome& a
   };
   const std::optional<double> factor =
       is_whole(before) && is_whole(after) ? must_not_shrink<time_of>(before, after) : std::nullopt;
-  return factor ? std::optional(std::max(1.0, *factor / split_step(before))) : std::nullopt;
+  return factor ? std::optional(std::max(1.0, *factor / split_jump(before))) : std::nullopt;
 }
 
 std::optional<Setting> fewer_ranks_of_a_layer(const Setting& setting, Draws&) {
@@ -156,8 +157,8 @@ std::optional<Setting> with_dropout(const Setting& setting, Draws&) {
   return is_step(setting) ? std::optional(setting.with("step.dropout", "on")) : std::nullopt;
 }
 
-/// Ranks that share a sequence always use a fused kernel.
-/// Leaves out fp8, in which a fused kernel keeps its output twice: in 16 bits, and in 8 for the projection.
+/// Does not apply to ranks that share a sequence, which always use a fused kernel, nor to fp8, in which a fused kernel
+/// keeps its output twice: in 16 bits, and in 8 for the projection.
 std::optional<Setting> unfused_attention(const Setting& setting, Draws&) {
   return is_step(setting) && setting.count("parallel.context") == 1 && setting.text("dtype") != "fp8"
              ? std::optional(setting.with("attention_kernel", "unfused"))
@@ -197,15 +198,13 @@ std::optional<double> every_sample_grows(const Outcome& before, const Outcome& a
 }
 
 constexpr std::array laws{
-    Law{"fewer-tokens", "Half the tokens never take longer, but for steps that are measured", fewer_tokens,
-        time_must_not_grow},
-    Law{"smaller-batch", "Half the batch never takes longer, but for steps that are measured", smaller_batch,
-        time_must_not_grow},
-    Law{"smaller-messages", "Smaller messages never take longer, but for steps that are measured",
-        fewer_tokens_of_a_layer, messages_must_not_grow},
+    Law{"fewer-tokens", "Half the tokens never take longer, beyond measured jumps", fewer_tokens, time_must_not_grow},
+    Law{"smaller-batch", "Half the batch never takes longer, beyond measured jumps", smaller_batch, time_must_not_grow},
+    Law{"smaller-messages", "Smaller messages never take longer, beyond measured jumps", fewer_tokens_of_a_layer,
+        messages_must_not_grow},
     Law{"tokens-alone-count", "Without attention only the number of tokens matters", same_tokens, must_stay<time_of>},
     Law{"longer-sequences",
-        "One sequence never takes less time than two of half its length that fill tiles, but for split keys",
+        "One sequence never takes less time than two of half its length that fill tiles, beyond the jump of split keys",
         longer_sequences_that_attend, longer_take_longer},
     Law{"more-ranks-less-compute", "With more ranks no rank has more to compute", fewer_ranks_of_a_layer,
         must_not_shrink<compute>},
@@ -224,8 +223,9 @@ constexpr std::array laws{
         must_not_grow<memory_of>},
     Law{"dropout-more-time", "Dropout never makes a step faster", with_dropout, must_not_shrink<time_of>},
     Law{"dropout-more-memory", "Dropout never needs less memory", with_dropout, must_not_shrink<memory_of>},
-    Law{"unfused-more-memory", "Scores in memory never need less of it", unfused_attention, must_not_shrink<memory_of>},
-    Law{"narrow-gradients-memory", "Gradients of 16 bits never need more memory than those of 32", narrow_gradients,
+    Law{"unfused-more-memory", "Unfused attention, which stores its scores, never needs less memory", unfused_attention,
+        must_not_shrink<memory_of>},
+    Law{"narrow-gradients-memory", "16-bit gradients never need more memory than 32-bit gradients", narrow_gradients,
         must_not_grow<memory_of>},
     Law{"part-of-a-scope", "A part of a scope never takes longer than the whole", part_of_scope,
         must_not_grow<time_of>},

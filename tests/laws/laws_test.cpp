@@ -44,14 +44,14 @@ TEST_F(Laws, HoldOnIndependentDraws) {
   const Trial trial = trial_of(independent_draws, 6000);
   const Report report = expect_no_violation(trial, axes);
   if (trial.count >= axes.places.size()) {
-    EXPECT_EQ(report.coverage.places.size(), axes.places.size()) << "every machine, scope and strategy is seen";
+    EXPECT_EQ(report.coverage.places.size(), axes.places.size()) << "every machine, scope and strategy is tried";
     for (const LawTally& tally : report.tallies) {
-      EXPECT_GT(tally.tried, 0U) << tally.law->name << " says nothing of any setting";
+      EXPECT_GT(tally.tried, 0U) << tally.law->name << " applies to no setting";
     }
   }
 }
 
-// Disabled, so that nobody corrects its findings one by one. README.md says why.
+// Disabled, so that nobody corrects its findings one by one. README.md explains why.
 TEST_F(Laws, HoldOnSettingsThatAreHeldBack) {
   if (std::getenv("COMMFUSE_LAWS_HELD_BACK") == nullptr) {
     GTEST_SKIP() << "held back; set COMMFUSE_LAWS_HELD_BACK to run it";
@@ -61,18 +61,18 @@ TEST_F(Laws, HoldOnSettingsThatAreHeldBack) {
   expect_no_violation(trial, shipped_axes());
 }
 
-TEST_F(Laws, AreViolatedWhereTheListSaysSo) {
+TEST_F(Laws, ListedViolationsStillOccur) {
   Simulator simulator;
   for (const KnownViolation& violation : known()) {
     const Outcome before = simulator.run(violation.before);
     const Outcome after = simulator.run(violation.after);
     ASSERT_TRUE(before.runs() && after.runs()) << command_of(violation.before) << "\n" << before.reason << after.reason;
     const std::optional<double> factor = violation.law->factor(before, after);
-    EXPECT_GT(factor.value_or(0.0), 1.0) << violation.law->name << " holds now; take it off the list ("
+    EXPECT_GT(factor.value_or(0.0), 1.0) << violation.law->name << " holds now; remove it from the list ("
                                          << violation.cause << ")\n"
                                          << command_of(violation.before);
     EXPECT_TRUE(is_known({violation}, *violation.law, violation.before, factor.value_or(0.0)))
-        << "an entry stands for its own example: " << command_of(violation.before) << ", x" << factor.value_or(0.0);
+        << "an entry covers its own example: " << command_of(violation.before) << ", x" << factor.value_or(0.0);
   }
 }
 

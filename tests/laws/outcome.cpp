@@ -98,7 +98,7 @@ Outcome Simulator::run_layer(const Settings& settings, const Setting& setting) {
   require_runnable(*point);
   const std::vector<Candidates>& candidates = candidates_at(settings);
   if (candidates.size() != 1) {
-    throw ConfigError("a law looks at one strategy at a time; choose one");
+    throw ConfigError("a law checks one strategy at a time; choose one");
   }
   Outcome outcome;
   outcome.prediction = predictor_.predict_best(*point, *candidates.front().strategy, candidates.front().options);
@@ -118,7 +118,7 @@ Outcome Simulator::run_layer(const Settings& settings, const Setting& setting) {
 
 Outcome Simulator::run_step(const Settings& settings, const Setting& setting) {
   if (!setting.edits.empty()) {
-    throw ConfigError("a whole model takes the machine of a file; change settings alone");
+    throw ConfigError("a whole model uses the machine of a file; change only settings");
   }
   Outcome outcome;
   outcome.whole_model = true;

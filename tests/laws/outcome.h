@@ -18,10 +18,10 @@ namespace commfuse::laws {
 
 /// Times in picoseconds; doubles, which are exact up to 2^53.
 struct Outcome {
-  std::string reason;  ///< Reason why it cannot be run; the other members have a meaning only if it is empty.
+  std::string reason;  ///< Reason why the setting cannot be run; the other members are valid only if it is empty.
   bool whole_model = false;
   bool rates_change = false;  ///< Faults or dynamic interference: the engine's 1% applies.
-  bool meets_others = false;  ///< Dynamic interference: an op's rate depends on which others run at that moment.
+  bool meets_others = false;  ///< Dynamic interference: an op's rate depends on the ops that run with it.
   double time = 0.0;
   double memory = 0.0;  ///< Bytes of one GPU.
   double mfu = 0.0;
@@ -43,7 +43,8 @@ struct Outcome {
 /// Runs settings on one thread and caches what they share.
 class Simulator {
  public:
-  /// Runs a setting; a pure function of it. Only layers can have changed machines. Schedules live as long as this.
+  /// Runs a setting; a pure function of it. Only layers can have changed machines. The simulator must outlive
+  /// the schedules of its results.
   Outcome run(const Setting& setting);
 
  private:

@@ -25,7 +25,7 @@ std::optional<Finding> finding_of(const Law& law, const Setting& before, const O
   } else {
     Draws draws(key);
     after = law.changed(before, draws);
-    const Outcome other = after ? simulator.run(*after) : Outcome{.reason = "the law says nothing"};
+    const Outcome other = after ? simulator.run(*after) : Outcome{.reason = "the law does not apply"};
     factor = other.runs() ? law.factor(outcome, other) : std::nullopt;
   }
   return factor ? std::optional(Finding{std::move(*after), *factor}) : std::nullopt;
@@ -79,10 +79,10 @@ void note(Report& report, LawTally& tally, Violation violation, Simulator& simul
     return;
   }
   violation = minimised(std::move(violation), simulator);
-  const auto same = [&](const Violation& other) {
+  const auto is_equal = [&](const Violation& other) {
     return other.law == violation.law && other.before == violation.before;
   };
-  if (std::none_of(report.violations.begin(), report.violations.end(), same)) {
+  if (std::none_of(report.violations.begin(), report.violations.end(), is_equal)) {
     report.violations.push_back(std::move(violation));
   }
 }
@@ -104,8 +104,8 @@ void try_laws_at(const Runnable& runnable, const std::vector<KnownViolation>& kn
   }
 }
 
-std::string words(std::size_t seen, std::size_t total, std::string_view what) {
-  return fmt::format("{} of {} {}", seen, total, what);
+std::string share_of(std::size_t seen, std::size_t total, std::string_view things) {
+  return fmt::format("{} of {} {}", seen, total, things);
 }
 
 }  // namespace
@@ -144,7 +144,7 @@ Violation minimised(Violation violation, Simulator& simulator) {
     for (const auto& [key, text] : choices) {
       Setting smaller = violation.before;
       smaller.choices.erase(key);
-      const bool may_go = key != "strategy.name";  // A law looks at one strategy at a time.
+      const bool may_go = key != "strategy.name";  // A law checks one strategy at a time.
       if (std::optional<Violation> less =
               may_go ? violation_of(*violation.law, smaller, violation.key, simulator) : std::nullopt) {
         violation = std::move(*less);
@@ -156,7 +156,7 @@ Violation minimised(Violation violation, Simulator& simulator) {
 }
 
 std::string to_text(const Report& report, const Axes& axes) {
-  const Coverage& seen = report.coverage;
+  const Coverage& coverage = report.coverage;
   const auto count_of = [&](auto member) {
     std::set<std::string> values;
     for (const Place& place : axes.places) {
@@ -164,12 +164,12 @@ std::string to_text(const Report& report, const Axes& axes) {
     }
     return values.size();
   };
-  std::string text = fmt::format("{} settings; {}, {}, {}, {}, {}\n", seen.settings,
-                                 words(seen.machines.size(), axes.machines.size(), "machines"),
-                                 words(seen.scopes.size(), count_of(&Place::scope), "scopes"),
-                                 words(seen.strategies.size(), count_of(&Place::strategy), "strategies"),
-                                 words(seen.places.size(), axes.places.size(), "machine x scope x strategy"),
-                                 words(seen.models.size(), axes.models.size(), "models"));
+  std::string text = fmt::format("{} settings; {}, {}, {}, {}, {}\n", coverage.settings,
+                                 share_of(coverage.machines.size(), axes.machines.size(), "machines"),
+                                 share_of(coverage.scopes.size(), count_of(&Place::scope), "scopes"),
+                                 share_of(coverage.strategies.size(), count_of(&Place::strategy), "strategies"),
+                                 share_of(coverage.places.size(), axes.places.size(), "machine x scope x strategy"),
+                                 share_of(coverage.models.size(), axes.models.size(), "models"));
   text += fmt::format("{:<28}{:>10}{:>10}{:>10}\n", "law", "tried", "violated", "known");
   for (const LawTally& tally : report.tallies) {
     text += fmt::format("{:<28}{:>10}{:>10}{:>10}\n", tally.law->name, tally.tried, tally.violated, tally.known);

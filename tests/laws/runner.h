@@ -15,7 +15,7 @@
 
 namespace commfuse::laws {
 
-/// Settings of a generator: the numbers of a seed, from `first` on.
+/// Settings that a generator makes of a seed: `count` numbers from `first` on.
 struct Trial {
   const Generator* generator = nullptr;
   std::uint64_t seed = 1;
@@ -26,7 +26,7 @@ struct Trial {
 struct Violation {
   const Law* law = nullptr;
   Setting before;
-  Setting after;  ///< The setting that the law compares it with; the same one if the law looks at a single result.
+  Setting after;  ///< The setting that the law compares it with; the same setting if the law checks a single result.
   DrawKey key;    ///< Key of the law's draws.
   double factor = 1.0;  ///< Result in units of what the law allows.
 };
@@ -48,7 +48,7 @@ struct Coverage {
 struct Report {
   Coverage coverage;
   std::vector<LawTally> tallies;      ///< By law.
-  std::vector<Violation> violations;  ///< Minimised, by causes that are not known.
+  std::vector<Violation> violations;  ///< Minimised; those without a known cause.
 };
 
 /// Tries all laws on the settings of a trial.
@@ -60,7 +60,7 @@ std::optional<Violation> violation_of(const Law& law, const Setting& setting, co
 /// Removes every choice without which the law is still violated.
 Violation minimised(Violation violation, Simulator& simulator);
 
-/// Returns the coverage, a line for each law, then the violations with the commands that show them.
+/// Returns the coverage, then a line for each law, then the violations with the commands that show them.
 std::string to_text(const Report& report, const Axes& axes);
 
 }  // namespace commfuse::laws

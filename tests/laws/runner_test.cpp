@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tools for trying the laws: generators, minimising, and the list of known violations.
+// Tests the tools that try the laws: generators, minimising, and the list of known violations.
 #include "tests/laws/runner.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ Setting setting_of(std::initializer_list<std::pair<const char*, const char*>> ch
   return setting;
 }
 
-TEST(LawRunner, DrawsAreTheSameEverywhere) {
+TEST(LawRunner, DrawsAreReproducible) {
   Draws draws({.seed = 1, .index = 2, .attempt = 3, .purpose = 4});
   std::vector<std::size_t> drawn;
   for (int i = 0; i < 8; ++i) {
@@ -30,7 +30,7 @@ TEST(LawRunner, DrawsAreTheSameEverywhere) {
   EXPECT_EQ(drawn[4], (std::uint64_t{philox({2, 3, 4, 1}, 1)[0]} * 1000) >> 32U);
 }
 
-TEST(LawRunner, GeneratorsMakeValidSettingsAndTheSameOnesAgain) {
+TEST(LawRunner, GeneratorsMakeValidReproducibleSettings) {
   const Axes axes = shipped_axes();
   for (const Generator* generator : {&independent_draws, &low_discrepancy}) {
     for (std::uint32_t index = 0; index < 200; ++index) {
@@ -43,7 +43,7 @@ TEST(LawRunner, GeneratorsMakeValidSettingsAndTheSameOnesAgain) {
   }
 }
 
-TEST(LawRunner, EveryPlaceComesInTurn) {
+TEST(LawRunner, TheGeneratorVisitsEveryPlace) {
   const Axes axes = shipped_axes();
   std::set<std::string> places;
   for (std::uint32_t index = 0; index < axes.places.size(); ++index) {
@@ -61,7 +61,7 @@ TEST(LawRunner, ACommandShowsASettingAndTheChangesToTheMachine) {
   EXPECT_EQ(setting.with("ranks", std::int64_t{8}).with("scope", "mlp").with("strategy.form", "").choices.size(), 0U);
 }
 
-/// A law that more than two ranks under a graph violate, whatever else is chosen.
+/// A law that more than two ranks in a CUDA graph violate, with any other settings.
 std::optional<double> planted(const Outcome& outcome, const Outcome&) {
   return outcome.point->ranks > 2 && outcome.point->price.launch == Launch::graph ? 2.0 : 1.0;
 }
@@ -81,7 +81,7 @@ TEST(LawRunner, MinimisingLeavesOnlyTheCauseOfTheViolation) {
   EXPECT_EQ(command_of(minimised(*violation, simulator).before), "commfuse-sim run --launch graph --strategy sliced");
 }
 
-TEST(LawRunner, ALawIsBrokenByALinkThatIsSlower) {
+TEST(LawRunner, ASlowerLinkViolatesALaw) {
   const Law law{"slower-links", "Half the links never make a result slower",
                 [](const Setting& setting, Draws&) { return std::optional(setting.with("link_bandwidth", "x0.5")); },
                 must_not_grow<time_of>};
@@ -93,7 +93,7 @@ TEST(LawRunner, ALawIsBrokenByALinkThatIsSlower) {
   EXPECT_EQ(command_of(violation->after), "commfuse-sim run --link-bandwidth x0.5 --strategy serial");
 }
 
-TEST(LawRunner, AnEntryStandsForSettingsOfItsConditionsUpToItsFactor) {
+TEST(LawRunner, AnEntryCoversSettingsOfItsConditionsUpToItsFactor) {
   const Law& law = *find_law("wire-bound");
   const KnownViolation known{
       .law = &law, .factor = 2.0, .where = {{"hardware", {"l20-pcie", "l40s-pcie"}}, {"scope", {"mlp"}}}};
@@ -105,7 +105,7 @@ TEST(LawRunner, AnEntryStandsForSettingsOfItsConditionsUpToItsFactor) {
   EXPECT_FALSE(is_known({known}, *find_law("link-bound"), setting, 1.5));
 }
 
-TEST(LawRunner, LawsHaveNamesOfTheirOwn) {
+TEST(LawRunner, LawsHaveUniqueNames) {
   std::set<std::string_view> names;
   for (const Law& law : all_laws()) {
     EXPECT_TRUE(names.insert(law.name).second) << law.name;

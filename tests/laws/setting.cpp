@@ -29,7 +29,7 @@ std::string Setting::text(std::string_view key) const {
 
 std::int64_t Setting::count(std::string_view key) const {
   const std::optional<std::int64_t> value = parse_count(text(key));
-  check(value.has_value(), "a law asks for a count that is fixed");
+  check(value.has_value(), "a law reads only counts that are fixed");
   return *value;
 }
 

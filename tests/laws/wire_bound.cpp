@@ -20,8 +20,8 @@ struct KernelLoad {
   std::set<Rank> receivers;
   std::set<std::pair<Rank, Rank>> pairs;
 
-  /// A block that many ranks receive, or that many add to, needs to cross once.
-  [[nodiscard]] double least() const {
+  /// A block that many ranks receive, or that many add to, needs to cross only once.
+  [[nodiscard]] double least_bytes() const {
     const std::size_t blocks = std::min(senders.size(), receivers.size());
     return pairs.empty() ? 0.0 : bytes * static_cast<double>(blocks) / static_cast<double>(pairs.size());
   }
@@ -74,8 +74,8 @@ class LoadsOfRun {
       return;
     }
     const auto bytes = static_cast<double>(load_of(exchange, sizes_).count);
-    for (const int place : routes[static_cast<std::size_t>(target)]->links) {
-      const auto link = static_cast<std::size_t>(place);
+    for (const int link_index : routes[static_cast<std::size_t>(target)]->links) {
+      const auto link = static_cast<std::size_t>(link_index);
       if (program_.lanes[op.lane].kind != LaneKind::kernel) {
         loads_.links[link] += bytes;
         continue;
@@ -119,7 +119,7 @@ double wire_bound(const Program& program, const Sizes& sizes, const Machine& mac
   const Loads loads = LoadsOfRun(program, sizes, machine).sum();
   double seconds = 0.0;
   for (std::size_t link = 0; link < loads.links.size(); ++link) {
-    const double bytes = loads.links[link] + loads.kernels[link].least();
+    const double bytes = loads.links[link] + loads.kernels[link].least_bytes();
     seconds = std::max(seconds, bytes / topology.edges[link / 2].rate.value);
   }
   for (std::size_t gpu = 0; gpu < loads.out.size(); ++gpu) {

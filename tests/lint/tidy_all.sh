@@ -41,25 +41,25 @@ sources_and_headers() {
 
 # Prints one checksum of everything on which the result for a source depends. Generated headers may not exist yet.
 sum_of() {
-  local there=() file
+  local existing=() file
   for file in "$@"; do
-    [[ ! -f $file ]] || there+=("$file")
+    [[ ! -f $file ]] || existing+=("$file")
   done
   {
     printf '%s\n' "$rules"
     grep -F "$PWD/$1\"" "$build/compile_commands.json" || true
-    sha256sum "${there[@]}"
+    sha256sum "${existing[@]}"
   } | sha256sum | cut -d ' ' -f 1
 }
 
-# Prints clang-tidy's warnings about a source, or stores the checksum if there are none.
-look_at() {
-  local source=$1 sum=$2 said code=0
-  said=$(clang-tidy-14 --quiet -p "$build" "$source" 2>&1) || code=$?
-  said=$(grep -Ev '^[0-9]+ warnings? generated\.$' <<<"$said" | grep -v '^$') || true
+# check_source SOURCE CHECKSUM: prints clang-tidy's warnings about a source, or stores the checksum if there are none.
+check_source() {
+  local source=$1 sum=$2 warnings code=0
+  warnings=$(clang-tidy-14 --quiet -p "$build" "$source" 2>&1) || code=$?
+  warnings=$(grep -Ev '^[0-9]+ warnings? generated\.$' <<<"$warnings" | grep -v '^$') || true
   printf 'lint: %s\n' "$source" >&2
-  if [[ $code != 0 || -n $said ]]; then
-    printf '%s\n' "$said"
+  if [[ $code != 0 || -n $warnings ]]; then
+    printf '%s\n' "$warnings"
     return 1
   fi
   mkdir -p "$linted/$(dirname "$source")"
@@ -67,18 +67,18 @@ look_at() {
 }
 
 if [[ ${2:-} == --one ]]; then
-  look_at "$3" "$4"
+  check_source "$3" "$4"
   exit
 fi
 
 rules=$(clang-tidy-14 --version && find . -maxdepth 3 -name .clang-tidy -not -path './build/*' | sort | xargs -r sha256sum)
-left=() all=0
+stale=() count=0
 while read -ra files; do
-  all=$((all + 1))
+  count=$((count + 1))
   sum=$(sum_of "${files[@]}")
-  [[ $(cat "$linted/${files[0]}" 2>/dev/null) == "$sum" ]] || left+=("${files[0]}" "$sum")
+  [[ $(cat "$linted/${files[0]}" 2>/dev/null) == "$sum" ]] || stale+=("${files[0]}" "$sum")
 done < <(sources_and_headers)
-((all)) || { printf 'lint: %s names no source below %s\n' "$build/compile_commands.json" "$PWD" >&2; exit 2; }
-printf 'lint: %d of %d sources to look at, the others are as they were\n' $((${#left[@]} / 2)) "$all" >&2
-((${#left[@]})) || exit 0
-printf '%s\n' "${left[@]}" | xargs -P "$(nproc)" -n 2 "${BASH_SOURCE[0]}" "$build" --one || exit 1
+((count)) || { printf 'lint: %s names no source below %s\n' "$build/compile_commands.json" "$PWD" >&2; exit 2; }
+printf 'lint: %d of %d sources to check; the others are unchanged\n' $((${#stale[@]} / 2)) "$count" >&2
+((${#stale[@]})) || exit 0
+printf '%s\n' "${stale[@]}" | xargs -P "$(nproc)" -n 2 "${BASH_SOURCE[0]}" "$build" --one || exit 1

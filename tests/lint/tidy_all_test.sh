@@ -13,7 +13,7 @@ cat >fakes/clang-tidy-14 <<'FAKE'
 #!/bin/sh
 [ "$1" != --version ] || exec echo 14
 for file; do :; done
-echo "$file" >>looked
+echo "$file" >>checked
 echo '2 warnings generated.' >&2
 ! grep -n remark "$file"
 FAKE
@@ -29,33 +29,33 @@ commands() {
 }
 commands -O1 >build/compile_commands.json
 
-# expect CODE WHAT FILE...: the expected exit status, the situation, and the files that must be checked.
+# expect CODE SITUATION FILE...: runs tidy_all.sh, which must exit with the code and check exactly the files.
 expect() {
-  local code=0 looked
-  rm -f looked
-  touch looked
-  "$tidy_all" build >said 2>&1 || code=$?
-  looked=$(sort looked | xargs)
-  [[ $code == "$1" && $looked == "${*:3}" ]] || {
-    printf '%s: exit %s, looked at: %s\n' "$2" "$code" "$looked"
-    cat said
+  local code=0 checked
+  rm -f checked
+  touch checked
+  "$tidy_all" build >output 2>&1 || code=$?
+  checked=$(sort checked | xargs)
+  [[ $code == "$1" && $checked == "${*:3}" ]] || {
+    printf '%s: exit %s, checked: %s\n' "$2" "$code" "$checked"
+    cat output
     exit 1
   }
 }
 
-expect 0 "at first all are looked at" model/a.cpp model/b.cpp
-expect 0 "then none is"
+expect 0 "the first run checks every source" model/a.cpp model/b.cpp
+expect 0 "a second run checks none"
 echo 'int deeper();' >>model/deep.h
-expect 0 "those above a header that changed are" model/a.cpp
+expect 0 "a changed header: the sources that include it" model/a.cpp
 commands -O2 >build/compile_commands.json
-expect 0 "one compiled otherwise is" model/a.cpp
+expect 0 "a changed command: its source" model/a.cpp
 echo '// remark' >>model/b.cpp
-expect 1 "a remark is a failure" model/b.cpp
-grep -q '// remark' said
-expect 1 "and stays one" model/b.cpp
+expect 1 "a warning fails the run" model/b.cpp
+grep -q '// remark' output
+expect 1 "an old warning fails the next run too" model/b.cpp
 echo 'int b();' >model/b.cpp
-expect 0 "until it is mended, as it was before"
+expect 0 "the warning is fixed, by the old text of the source"
 echo 'Checks: all' >.clang-tidy
-expect 0 "other rules concern all" model/a.cpp model/b.cpp
+expect 0 "changed rules: every source" model/a.cpp model/b.cpp
 echo '[]' >build/compile_commands.json
-expect 2 "a build that knows no source is not clean"
+expect 2 "a build without sources is an error"

@@ -42,8 +42,8 @@ TEST(Breakdown, EveryPartOfAMakespanIsNamed) {
   EXPECT_EQ(parts.local, Duration{2us});
   EXPECT_EQ(parts.exposed, Duration{11us});  // 6 + 3 + 4 - 2
   EXPECT_EQ(parts.compute, Duration{9us});
-  EXPECT_EQ(parts.slicing, Duration{1us});  // priced 10 less 9
-  EXPECT_EQ(parts.stretch, Duration{1us});  // busy 11 less 10
+  EXPECT_EQ(parts.slicing, Duration{1us});  // priced 10 minus 9
+  EXPECT_EQ(parts.stretch, Duration{1us});  // busy 11 minus 10
 }
 
 TEST(Breakdown, LocalWorkUnderEssentialWorkCostsNothing) {
@@ -87,7 +87,7 @@ TEST(Analysis, TheCriticalRankEndsLastAndTheLowestWinsTies) {
   EXPECT_EQ(analysis.mean_exposed, Duration{1'333'333});  // (0 + 2 + 2) / 3 us, rounded down to a picosecond
 }
 
-TEST(Recorder, KeepsATimelineOnlyWhenAsked) {
+TEST(Recorder, KeepsATimelineOnlyOnRequest) {
   Recorder summaries;
   Recorder timeline(Recorder::Keep::timeline);
   for (Recorder* recorder : {&summaries, &timeline}) {

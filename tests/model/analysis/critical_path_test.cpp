@@ -88,7 +88,7 @@ TEST(CriticalPath, ALateHostIsOnThePathInsteadOfItsGather) {
             (CriticalPath{step(0, 1, PathKind::issue, 0, 100), step(0, 1, PathKind::essential, 100, 110)}));
 }
 
-TEST(CriticalPath, OpsThatTakeNoTimeAreNotOnIt) {
+TEST(CriticalPath, OpsWithoutDurationAreNotOnThePath) {
   const Simulated simulated({{{0, 0}, {0, 10}}, {{0, 0}, {0, 10}}, {{0, 0}, {0, 10}}}, {{0, 10}, {0, 10}, {0, 10}},
                             0us);
   EXPECT_EQ(critical_path(three_ranks(Scope::gate_up, "serial"), simulated.costs, simulated.timeline),

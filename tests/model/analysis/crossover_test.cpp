@@ -48,7 +48,7 @@ TEST(CrossoverMap, TheCrossoverIsExactForPowerLaws) {
   EXPECT_TRUE(map.crossings[0].clear);
 }
 
-TEST(CrossoverMap, AThirdFamilyThatIsFasterInBetweenLeavesTheBracketAlone) {
+TEST(CrossoverMap, AFasterThirdFamilyInBetweenKeepsTheBracket) {
   const std::vector<MapEntry> entries{at_seq(4, "linear", 4000),   at_seq(4, "flat", 8000),  at_seq(4, "third", 4100),
                                       at_seq(16, "linear", 16000), at_seq(16, "flat", 8000), at_seq(16, "third", 8100)};
   const CrossoverMap map = crossover_maps(entries, rule).at(0);
@@ -56,7 +56,7 @@ TEST(CrossoverMap, AThirdFamilyThatIsFasterInBetweenLeavesTheBracketAlone) {
   EXPECT_FALSE(map.crossings[0].at.has_value());  // third takes sqrt(4100 x 8100) = 5763 where the other two take 8000
 }
 
-TEST(CrossoverMap, RanksHaveNoValueBetweenAndAMissingRunHasNoLine) {
+TEST(CrossoverMap, RanksAreNotInterpolatedAndAMissingRunHasNoLine) {
   const std::vector<MapEntry> entries{
       entry(1, 1, 2, "a", 100), entry(1, 1, 2, "b", 200), entry(1, 1, 4, "a", 100),
       entry(1, 1, 4, "b", 50),  entry(1, 1, 8, "c", 40),
@@ -77,7 +77,7 @@ TEST(CrossoverMap, AChangeBetweenCloseFamiliesIsNotClear) {
   EXPECT_TRUE(crossover_maps(entries, {.difference = 0.01}).at(0).crossings.at(0).clear);
 }
 
-TEST(CrossoverMap, PlacesAreSortedAndChangesAreLookedForAlongEveryAxis) {
+TEST(CrossoverMap, PlacesAreSortedAndChangesAreSearchedAlongEveryAxis) {
   // Two sequences and two links; b wins only at the longer sequence with the faster link.
   std::vector<MapEntry> entries;
   for (const double seq : {2.0, 1.0}) {

@@ -29,7 +29,7 @@ TEST(ErrorTail, FindsErrorsByTheirShare) {
   }
 }
 
-TEST(ErrorTail, GrowsFromNothingToAll) {
+TEST(ErrorTail, GrowsFromZeroToOne) {
   EXPECT_EQ(share_below(std::numeric_limits<double>::infinity()), 1.0);
   EXPECT_EQ(share_below(-std::numeric_limits<double>::infinity()), 0.0);
   EXPECT_NEAR(share_below(1e200), 1.0, 1e-15);

@@ -409,9 +409,10 @@ TEST_F(Calibrate, AnImpossibleTimeIsAFaultOfItsRow) {
                                "hw,dtype,m,n,k,time_us\nA,bf16,64,64,64,1e300\nA,bf16,64,64,64,1e-7\n"
                                "A,bf16,64,64,64,5\nA,bf16,64,64,64,1e-6\n");
   const Observations seen = read_observations({table}, std::nullopt);
-  EXPECT_EQ(seen.faults, (std::vector<std::string>{
-                             table.string() + ":2: time_us is 1e300; a measured time lies between 1e-06 and 1e+11 us",
-                             table.string() + ":3: time_us is 1e-7; a measured time lies between 1e-06 and 1e+11 us"}));
+  EXPECT_EQ(seen.faults,
+            (std::vector<std::string>{
+                table.string() + ":2: time_us is 1e300; a measured time must be between 1e-06 and 1e+11 us",
+                table.string() + ":3: time_us is 1e-7; a measured time must be between 1e-06 and 1e+11 us"}));
   ASSERT_EQ(seen.gemm[index_of(DType::bf16)].rows.size(), 2U);
   EXPECT_EQ(seen.gemm[index_of(DType::bf16)].rows[1].time, Duration{1});
 }
@@ -511,9 +512,10 @@ TEST_F(Calibrate, WithoutRowsLeftTheFirstFaultIsTheReason) {
     calibrate(base(), "h100-sxm", "odd", read_observations({table}, std::nullopt));
     FAIL() << "accepted";
   } catch (const ConfigError& error) {
-    EXPECT_EQ(std::string(error.what()),
-              "nothing can be fitted: " + table.string() +
-                  ":2: time_us is 1e300; a measured time lies between 1e-06 and 1e+11 us (the first of 2 faulty rows)");
+    EXPECT_EQ(
+        std::string(error.what()),
+        "nothing can be fitted: " + table.string() +
+            ":2: time_us is 1e300; a measured time must be between 1e-06 and 1e+11 us (the first of 2 faulty rows)");
   }
 }
 

@@ -149,7 +149,7 @@ TEST(OverlapPairs, ATableThatDoesNotNameItsOperatorIsSkipped) {
   const TableScore score =
       score_text("# hardware: 8x H100\nM,N,K,ngpus,serial_us,flux_us\n4096,8192,28672,8,600,500\n", "x.csv", {});
   ASSERT_EQ(score.skipped.size(), 1U);
-  EXPECT_EQ(score.skipped[0].reason, "neither a column op nor the file's name says ag or rs");
+  EXPECT_EQ(score.skipped[0].reason, "neither a column op nor the file name states ag or rs");
 }
 
 TEST(OverlapPairs, UsesAndNamesTheFirstOfTwoSerialColumns) {

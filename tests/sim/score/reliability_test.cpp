@@ -285,7 +285,7 @@ TEST(Variability, RowsAreComparedWithThePercentilesOfARun) {
   ASSERT_EQ(score.remarks.size(), 1U);
   EXPECT_EQ(
       score.remarks[0],
-      "GEMM repeat coefficient of variation, max/median p99: the row does not say over how many runs, so it is not "
+      "GEMM repeat coefficient of variation, max/median p99: the row does not state the number of runs, so it is not "
       "scored.");
 }
 
@@ -300,9 +300,9 @@ TEST(Variability, OthersAreSkippedWithTheirReasonAndFaultyUnitsNamed) {
   EXPECT_EQ(score.scored, 0);
   EXPECT_EQ(score.rows, 5);
   ASSERT_EQ(score.skipped.size(), 4U);
-  EXPECT_EQ(score.skipped[0].reason, "the source does not say over how many GPUs, nor how it counts the variation");
+  EXPECT_EQ(score.skipped[0].reason, "the source does not state the number of GPUs or how it measures the variation");
   EXPECT_EQ(score.skipped[1].reason, "written down from memory, so nothing is scored on it");
-  EXPECT_EQ(score.skipped[2].reason, "no run gives such a figure");
+  EXPECT_EQ(score.skipped[2].reason, "no run predicts such a figure");
   EXPECT_EQ(score.skipped[3].reason, "no hardware file is known as 'Wafer'");
   ASSERT_EQ(score.faults.size(), 1U);
   EXPECT_EQ(score.faults[0].line, 5);

@@ -74,7 +74,7 @@ TEST(Score, CommentsOrRowsNameTheSourceOfATable) {
   const auto source_of = [](std::string text) { return score_text(std::move(text), "x.csv", {}).source; };
   EXPECT_EQ(source_of("# source: https://example.org\nmodel,source\na,b\n"), "https://example.org");
   EXPECT_EQ(source_of("model,source\na,here\nb,here\n"), "here");
-  EXPECT_EQ(source_of("model,source\na,here\nb,there\n"), "here; other rows name others");
+  EXPECT_EQ(source_of("model,source\na,here\nb,there\n"), "here; other rows name other sources");
   EXPECT_EQ(source_of("model,gpus\na,1\n"), "");
 }
 
@@ -344,9 +344,9 @@ TEST(Score, RatiosOfPassesCountApartAndMixturesFrom4KTokensOn) {
   EXPECT_GT(part("serial over compute only"), 0.1);
   ASSERT_EQ(score.skipped.size(), 3U);
   EXPECT_EQ(score.skipped[0].reason,
-            "a mixture's kernels for so few tokens, which the host launches slower than they run");
-  EXPECT_EQ(score.skipped[1].reason, "it fixed what passes between kernels");
-  EXPECT_EQ(score.skipped[2].reason, "layers of deepseek-v3 are not plain ones with plain attention");
+            "with so few tokens, the host launches a mixture's kernels more slowly than they run");
+  EXPECT_EQ(score.skipped[1].reason, "the time between kernels is fitted to this row");
+  EXPECT_EQ(score.skipped[2].reason, "deepseek-v3 has other layers than plain attention with an MLP or routed experts");
 }
 
 TEST(Score, TrainingStepsAreScoredWithTheirMeanAndRankCorrelation) {

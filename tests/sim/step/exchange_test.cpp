@@ -62,8 +62,8 @@ TEST(Exchange, MoreTrafficIsNeverFasterNorFree) {
     Duration slow{};
     for (PassTime& drawn : layers) {
       drawn.alone = Duration(time(random));
-      drawn.beside = drawn.alone + Duration(time(random));
-      slow += drawn.beside - drawn.alone;
+      drawn.overlapped = drawn.alone + Duration(time(random));
+      slow += drawn.overlapped - drawn.alone;
     }
     const Duration exchange(time(random));
     const Duration more = exchange + Duration(time(random));

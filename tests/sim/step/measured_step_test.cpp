@@ -125,9 +125,9 @@ TEST(MeasuredStep, NeedsTheFrameworkThatRanIt) {
 }
 
 TEST(MeasuredStep, CorrectsNothingSilentlyOrByHalves) {
-  EXPECT_EQ(
-      refusal({"uncertainty=off"}),
-      "--measured-step requires --uncertainty on, to know how far it applies to other settings; remove one of them");
+  EXPECT_EQ(refusal({"uncertainty=off"}),
+            "--measured-step requires --uncertainty on, which determines how far the measurement applies to other "
+            "settings; add it, or remove --measured-step");
   const StepEvidence evidence = measured_at(1.1);
   EXPECT_THROW((void)first_row({"uncertainty=off"}, &evidence), ConfigError);
   EXPECT_THROW((void)first_row({"framework=none", "scope=prefill"}, &evidence), ConfigError);

@@ -348,9 +348,8 @@ TEST_F(StepTest, ShardedGradientsScatterPerMicroBatchWithoutAPipeline) {
 TEST_F(StepTest, AStageSendsOverTheNetworkToANextStageInAnotherNode) {
   const Machine machine = resized(load_machine("dgx-a100-x2"), {.pipeline = 4, .data = 4});
   const Bytes bytes{1 << 24};
-  const auto time = [&](std::int64_t gpus_of_a_stage, std::int64_t stage) {
-    return send_time(machine, {.stages = 16 / gpus_of_a_stage, .gpus_of_a_stage = gpus_of_a_stage, .bytes = bytes},
-                     stage);
+  const auto time = [&](std::int64_t gpus_per_stage, std::int64_t stage) {
+    return send_time(machine, {.stages = 16 / gpus_per_stage, .gpus_per_stage = gpus_per_stage, .bytes = bytes}, stage);
   };
   const Duration inside = p2p_time(machine.link.peer, bytes);
   const Duration across = p2p_time(machine.network->peer, bytes);
@@ -365,7 +364,7 @@ TEST_F(StepTest, AStageSendsOverTheNetworkToANextStageInAnotherNode) {
 
 TEST_F(StepTest, StagesThatSendAtOnceShareTheNicsOfTheirNode) {
   Machine machine = resized(load_machine("dgx-a100-x2"), {.pipeline = 2, .data = 8});
-  const StageSend send{.stages = 2, .gpus_of_a_stage = 8, .bytes = Bytes{1 << 24}};
+  const StageSend send{.stages = 2, .gpus_per_stage = 8, .bytes = Bytes{1 << 24}};
   const Duration each = send_time(machine, send, 0);
   machine.nics_per_node = 1;
   machine.network->collective.rate.value.value = 1e9;
@@ -375,8 +374,8 @@ TEST_F(StepTest, StagesThatSendAtOnceShareTheNicsOfTheirNode) {
 TEST_F(StepTest, StagesThatSendOverTheRootOfAPcieTreeShareIt) {
   const Machine machine = load_machine("h100-nvl");
   const Bytes bytes{1 << 24};
-  const auto time = [&](std::int64_t gpus_of_a_stage) {
-    return send_time(machine, {.stages = 2, .gpus_of_a_stage = gpus_of_a_stage, .bytes = bytes}, 0);
+  const auto time = [&](std::int64_t gpus_per_stage) {
+    return send_time(machine, {.stages = 2, .gpus_per_stage = gpus_per_stage, .bytes = bytes}, 0);
   };
   EXPECT_EQ(time(1), p2p_time(machine.link.peer, bytes));
   EXPECT_GT(time(2), p2p_time(peer_between(machine, 0, 2), bytes));
@@ -425,7 +424,7 @@ TEST_F(StepTest, RefusesModelsItCannotPrice) {
   EXPECT_EQ(refusal(wide, {.ulysses = 2}),
             "ulysses 2 is not supported for the latent attention of deepseek-v3; set it to 1");
   EXPECT_EQ(refusal(small, {.context = 2, .fused_attention = false}),
-            "context parallelism 2 needs fused attention; choose it, or context 1");
+            "context parallelism 2 requires fused attention; choose --attention-kernel fused, or context 1");
   TrainingPlan fp8;
   fp8.dtype = DType::fp8;
   EXPECT_NE(refusal(small, fp8), "accepted");

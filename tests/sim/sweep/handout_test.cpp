@@ -90,7 +90,7 @@ TEST_F(Handout, AProcessWithOtherFilesEndsTheSweep) {
   const auto thrown = simulate(
       3, [](const StoredPoint&) {}, nullptr, [](int process) { return process == 2 ? "other" : "d"; });
   EXPECT_EQ(thrown[0],
-            "process 2: the sweep or a file that it names is not the same here as on process 0; give all machines the "
+            "process 2: the sweep or a file that it names differs from process 0; give all machines the "
             "same files");
   EXPECT_EQ(thrown[1], "");
   EXPECT_EQ(thrown[2], "");

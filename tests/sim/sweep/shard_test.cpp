@@ -51,7 +51,8 @@ TEST(Shard, AutoFollowsTheScheduler) {
   EXPECT_EQ(parsed("auto/5", {{"JOB_COMPLETION_INDEX", "0"}}), (Shard{1, 5}));
   EXPECT_EQ(parsed("auto/5", {{"PARALLEL_SEQ", "5"}}), (Shard{5, 5}));
   EXPECT_EQ(refusal("auto", {{"JOB_COMPLETION_INDEX", "0"}}),
-            "--shard: auto finds the number of this task but not how many there are; write it, as in auto/7");
+            "--shard: auto finds the number of this task but not the number of tasks; write the number of tasks, as in "
+            "auto/7");
   EXPECT_EQ(refusal("auto/5", slurm), "--shard: auto/5 was given, but the scheduler runs 4 tasks; write auto");
   EXPECT_EQ(
       refusal("auto"),
