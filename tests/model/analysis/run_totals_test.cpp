@@ -46,7 +46,7 @@ TEST(RunTotals, NoOtherCheckpointIntervalLosesLessByMoreThanAThousandth) {
     const double every = 60.0 * std::pow(1.1, step);
     EXPECT_LE(goodput(every), best.goodput * 1.001) << every;
   }
-  EXPECT_NEAR(best.goodput, 1.0 - std::sqrt(2.0 * 60.0 / m) - 600.0 / m, 0.015);  // Young's first order
+  EXPECT_NEAR(best.goodput, 1.0 - std::sqrt(2.0 * 60.0 / m) - 600.0 / m, 0.015);  // Young's first-order formula
 }
 
 TEST(RunTotals, MoreFailuresAndLongerCheckpointsTakeLonger) {

@@ -37,7 +37,7 @@ class CatalogueTest : public ::testing::Test {
   }
   void TearDown() override { fs::remove(file_); }
 
-  /// Returns a file of the catalogue with one text replaced by another.
+  /// Writes a file of the catalogue with one text replaced by another, and returns the path of the copy.
   std::string changed(const std::string& source, const std::string& from, const std::string& to) const {
     std::ifstream in(configs + "/" + source);
     std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
@@ -90,7 +90,7 @@ TEST_F(CatalogueTest, EveryHardwareFileLoadsUnderItsOwnName) {
 TEST_F(CatalogueTest, NoKernelOfAShippedGpuWaitsLongerInAGraphThanInAStream) {
   for (const std::string& name : known_names(Catalogue::hardware)) {
     const Accelerator accelerator = load_machine(name).accelerator;
-    if (name != "cpu") {  // The launch cost of a CPU is the wait of a stream.
+    if (name != "cpu") {  // On a CPU, launch_cost already includes the wait in a stream.
       EXPECT_LE(accelerator.graph_node_gap.value, accelerator.stream_gap.value) << name;
     }
     EXPECT_FALSE(accelerator.stream_gap.source.empty()) << name;
@@ -103,9 +103,9 @@ TEST_F(CatalogueTest, EveryConfigBeginsWithACommentAndNamesItsSchema) {
       continue;
     }
     std::ifstream in(entry.path());
-    std::string first;
-    std::getline(in, first);
-    EXPECT_EQ(first.substr(0, 2), "# ") << entry.path();
+    std::string first_line;
+    std::getline(in, first_line);
+    EXPECT_EQ(first_line.substr(0, 2), "# ") << entry.path();
     const std::string rest((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
     EXPECT_NE(rest.find("schema: commfuse."), std::string::npos) << entry.path();
   }
@@ -138,14 +138,14 @@ TEST_F(CatalogueTest, TheH100NodeHasValuesAndTheirSources) {
   EXPECT_EQ(machine.accelerator.launch_cost.source, "as A100 SXM 80 GB, 1.6 to 4.7 us");
 }
 
-TEST_F(CatalogueTest, APathIsAPathAndANameIsLookedUp) {
+TEST_F(CatalogueTest, PathsAreKeptAndNamesAreLookedUp) {
   EXPECT_EQ(find_config(Catalogue::models, "llama-3.1-8b"), fs::path(configs + "/models/llama-3.1-8b.yaml"));
   EXPECT_EQ(find_config(Catalogue::models, "./llama"), fs::path("./llama"));
   EXPECT_EQ(find_config(Catalogue::models, "own.yaml"), fs::path("own.yaml"));
   EXPECT_EQ(find_config(Catalogue::hardware, "own.yml"), fs::path("own.yml"));
 }
 
-TEST_F(CatalogueTest, AnUnknownNameIsAnsweredWithTheNearestAndAll) {
+TEST_F(CatalogueTest, AnUnknownNameGetsTheNearestNameAndTheWholeList) {
   const auto known = [](Catalogue catalogue) {
     std::string list = "known: ";
     for (const std::string& name : known_names(catalogue)) {

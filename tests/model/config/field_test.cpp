@@ -34,7 +34,7 @@ TEST(FieldTest, EveryEntryIsComplete) {
   }
 }
 
-TEST(FieldTest, ChoicesAreTheCodesOwnLists) {
+TEST(FieldTest, ChoicesComeFromTheListsInTheCode) {
   const auto scopes = find_field("scope")->choices();
   ASSERT_EQ(scopes.size(), all_scopes.size() + whole_model_scopes.size());
   for (const Scope scope : all_scopes) {

@@ -32,7 +32,7 @@ CustomAllReduce made_up() {
   return kernels;
 }
 
-/// Returns rows from 256 B to 8 MiB on these ranks, each time multiplied by `factor()`.
+/// Returns rows from 256 B to 8 MiB on these ranks, with each time multiplied by `factor()`.
 template <class Factor>
 std::vector<CustomAllReduceRow> rows_of(const CustomAllReduce& kernels, const std::vector<int>& ranks, Factor factor) {
   std::vector<CustomAllReduceRow> rows;
@@ -73,10 +73,10 @@ TEST(CustomAllReduceFit, ExactRowsReproduceTheirConstants) {
   EXPECT_EQ(result.parameters.up_to.provenance, Provenance::published);
 }
 
-TEST(CustomAllReduceFit, RowsWithNoiseGiveThemWithinTheirErrors) {
+TEST(CustomAllReduceFit, NoisyRowsReproduceTheirConstantsWithinTheErrors) {
   Noise noise;
   std::vector<CustomAllReduceRow> rows = rows_of(made_up(), {2, 4, 8}, [&] { return noise.factor(); });
-  rows[20].time_us *= 3.0;  // A clock that was interrupted.
+  rows[20].time_us *= 3.0;  // an interrupted measurement
   const CustomAllReduceFit result = fit(rows);
   each_parameter(result.parameters, made_up(), [](const auto& fitted, const auto& truth) {
     EXPECT_GT(fitted.standard_error, 0.001);
@@ -94,7 +94,7 @@ TEST(CustomAllReduceFit, TheOrderOfRowsDoesNotMatter) {
   EXPECT_EQ(custom_all_reduce_yaml(fit(rows).parameters, 0), lines);
 }
 
-TEST(CustomAllReduceFit, TwoRanksLeaveTwoShotsOpen) {
+TEST(CustomAllReduceFit, TwoRanksLeaveTwoShotsUndecided) {
   const CustomAllReduceFit result = fit(rows_of(made_up(), {2}, [] { return 1.0; }));
   EXPECT_NEAR(number(result.parameters.one_shot_rate.value), 250e9, 1e9);
   EXPECT_LT(result.parameters.one_shot_rate.standard_error, 0.05);
@@ -118,10 +118,10 @@ TEST(CustomAllReduceFit, RatesAreAtMostTheRatesOfTheWires) {
 }
 
 TEST(CustomAllReduceFit, TwoShotsTakeNoLessLatencyThanOne) {
-  CustomAllReduce odd = made_up();
-  odd.two_shot_latency.value = 3us;
-  odd.two_shot_step.value = 50ns;
-  const CustomAllReduce fitted = fit(rows_of(odd, {2, 4, 8}, [] { return 1.0; })).parameters;
+  CustomAllReduce cheap_two_shots = made_up();
+  cheap_two_shots.two_shot_latency.value = 3us;
+  cheap_two_shots.two_shot_step.value = 50ns;
+  const CustomAllReduce fitted = fit(rows_of(cheap_two_shots, {2, 4, 8}, [] { return 1.0; })).parameters;
   EXPECT_GE(fitted.two_shot_latency.value, fitted.one_shot_latency.value);
   EXPECT_GE(fitted.two_shot_step.value, fitted.one_shot_step.value);
 }
