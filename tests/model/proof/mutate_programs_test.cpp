@@ -95,23 +95,23 @@ TEST(Mutations, AreCaughtOrEquivalentInSchedulesOfFourRanks) {
   EXPECT_GT(report.count(Fate::caught), 10000);
 }
 
-/// A program in which x of one rank passes through one of two rooms of equal extents.
+/// A program in which x of one rank passes through one of two slots of equal extents.
 struct Detour {
   ProgramBuilder builder{"detour", Mesh{{{"tp", 1}}}};
   Extent block{builder.dimension("tokens", 1), 1};
   TensorId x = builder.input_tensor("x", block, block, DType::bf16);
   BufferId in = builder.buffer("in", BufferRole::input, block, block, DType::bf16);
-  BufferId rooms = builder.buffer("rooms", BufferRole::scratch, {block.dimension, 2}, block, DType::bf16);
+  BufferId slots = builder.buffer("slots", BufferRole::scratch, {block.dimension, 2}, block, DType::bf16);
   BufferId out = builder.buffer("out", BufferRole::output, block, block, DType::bf16);
 
   OpId copy(const Region& from, const Region& to, const std::vector<OpId>& waits = {}) {
     return builder.elementwise({.function = Function::copy, .inputs = {{from}}, .out = {to}, .waits = waits});
   }
-  Program through(std::int32_t room, const std::vector<OpId>& waits = {}) {
+  Program through(std::int32_t slot, const std::vector<OpId>& waits = {}) {
     builder.initially(builder.whole(in), x, 0, 0);
     builder.finally(builder.whole(out), x, 0, 0);
-    copy(builder.whole(in), builder.rows_of(rooms, room));
-    copy(builder.rows_of(rooms, room), builder.whole(out), waits);
+    copy(builder.whole(in), builder.rows_of(slots, slot));
+    copy(builder.rows_of(slots, slot), builder.whole(out), waits);
     return std::move(builder).build();
   }
 };
@@ -130,7 +130,7 @@ TEST(Equivalence, FollowsFromValuesForAConsistentlyRenamedSlot) {
 
 TEST(Equivalence, IsNotProvedWhenOneProgramFailsItsCheck) {
   Program wrong = unshared(Detour{}.through(0));
-  wrong.regions[2].row.constant = 1;  // It reads the other room.
+  wrong.regions[2].row.constant = 1;  // It reads the other slot.
   EXPECT_EQ(equivalence_of(Detour{}.through(0), wrong), std::nullopt);
 }
 
@@ -145,7 +145,7 @@ TEST(Equivalence, IsNotProvedWhenValuesTakeAnotherPath) {
   EXPECT_EQ(equivalence_of(Detour{}.through(0), straight), std::nullopt);
 }
 
-/// Returns y as the sum of three partial products, added one after the other in place, and a copy that nothing needs.
+/// Returns a program that accumulates y in place from three partial GEMMs, and then makes a copy that nothing needs.
 Program three_parts() {
   ProgramBuilder builder("three parts", Mesh{{{"tp", 1}}});
   const Extent tokens{builder.dimension("tokens", 1), 1};
@@ -194,11 +194,11 @@ TEST(MutationReport, ListsSurvivorsWithReasons) {
 TEST(MutationReport, AddsUp) {
   const auto nothing = [](Fate) { return false; };
   MutationReport twice = mutate(three_parts(), nothing);
-  const MutationReport once = mutate(three_parts(), nothing);
+  const MutationReport single = mutate(three_parts(), nothing);
   twice += mutate(three_parts(), nothing);
   EXPECT_EQ(twice.schedules, 2);
   for (const Fate fate : {Fate::caught, Fate::equivalent, Fate::survived}) {
-    EXPECT_EQ(twice.count(fate), 2 * once.count(fate)) << name_of(fate);
+    EXPECT_EQ(twice.count(fate), 2 * single.count(fate)) << name_of(fate);
   }
   EXPECT_TRUE(twice.listed.empty());
 }
@@ -255,7 +255,7 @@ TEST(Mutations, KeepWaitsAndIdsWhenLanesOrOrderChange) {
                                       "op 2 (elementwise): on comm instead of compute: comm; compute; comm after 0"}));
 }
 
-TEST(Mutations, IncludeAllPossibleOnesOfAnOp) {
+TEST(Mutations, IncludeEveryPossibleMutationOfAnOp) {
   // One exchange on three ranks whose send is indexed by the rank: two other peers, two other rows each way, and
   // nothing else.
   ProgramBuilder builder("one", Mesh{{{"tp", 3}}});
