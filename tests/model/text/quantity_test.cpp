@@ -19,7 +19,7 @@ TEST(Quantity, SharesAreWrittenInPercentOrPlain) {
   }
 }
 
-TEST(ParseAmount, ReadsLettersOfEitherCase) {
+TEST(ParseAmount, ReadsSuffixesOfEitherCase) {
   EXPECT_EQ(parse_amount("500b"), 5e11);
   EXPECT_EQ(parse_amount("500B"), 5e11);
   EXPECT_EQ(parse_amount("$3m"), 3e6);
