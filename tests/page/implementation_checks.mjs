@@ -42,7 +42,7 @@ export async function checkReal(page, checks) {
   checks.equal(await page.value('document.getElementById("warnings").hidden'), true, "unmeasured implementations cause no warning");
 }
 
-/// The recommended implementation is not the fastest one if only a slower one winners beats serial.
+/// The recommended implementation is not the fastest one if only a slower one clearly beats serial.
 export async function checkDeployed(page, checks) {
   const row = (strategy, makespan_us, beats_serial) => ({ strategy, makespan_us, beats_serial, implements: "fused_kernel" });
   const rows = (...real) => JSON.stringify([{ strategy: "serial", makespan_us: 1000 }, ...real]);

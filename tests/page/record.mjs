@@ -41,8 +41,8 @@ function verdictOf(table) {
         .join(" ");
 }
 
-/// Returns the op timelines of each schedule's first rank. The trace does not mark the critical path, so compute ops represent
-/// it.
+/// Returns the op timelines of each schedule's first rank. The trace does not mark the critical path, so compute ops
+/// represent it.
 function timelinesOf(trace) {
   const groups = new Map();
   const ps = (us) => Math.round(us * 1e6);

@@ -15,7 +15,7 @@ TEST(PriceSettings, EachWordSetsAndReadsItsOwnMember) {
       setting.value.put(word, options);
       const PricedAs words = priced_as(options);
       for (const PriceSetting& other : price_settings) {
-        EXPECT_EQ(words.*other.told, other.key == setting.key ? word : other.preset) << setting.key << ' ' << word;
+        EXPECT_EQ(words.*other.member, other.key == setting.key ? word : other.preset) << setting.key << ' ' << word;
       }
     }
   }
