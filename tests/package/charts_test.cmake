@@ -53,7 +53,7 @@ if(NOT before STREQUAL after)
   message(FATAL_ERROR "a failed download changes the output, so everything would be rebuilt")
 endif()
 
-# If charts are required, this is an error whose message says what to do.
+# If charts are required, a failed download is an error whose message states the remedy.
 commfuse_build("${FOLDER}/npm-without-network" ON 1)
 commfuse_expect_printed("COMMFUSE_CHARTS is ON.*-DCOMMFUSE_CHARTS=AUTO.*npm ERR! network")
 

@@ -209,17 +209,19 @@ TEST(Html, ThePageStatesItsSubjectBelowTheTitle) {
       escaped(rows[0].model), rows[0].scope, escaped(machine_in_words(rows[0])), rows[0].batch, rows[0].dtype);
   EXPECT_NE(html_report(small_sweep()).find(subject), std::string::npos) << subject;
   EXPECT_EQ(html_report(ReportInput{.title = "nothing"}).find("class=\"subject\""), std::string::npos);
-  std::vector<ResultRow> many;
+  std::vector<ResultRow> model_rows;
   for (const char* model : {"a", "b", "c", "d"}) {
-    many.push_back(rows[0]);
-    many.back().model = model;
+    model_rows.push_back(rows[0]);
+    model_rows.back().model = model;
   }
   const auto subject_of = [](const std::vector<ResultRow>& chosen) {
     return subject_in_words(asked_settings(RowTable(chosen)), chosen.size());
   };
-  EXPECT_TRUE(subject_of(many).starts_with(fmt::format("{} of 4 models on ", many[0].scope))) << subject_of(many);
-  many.resize(2);
-  EXPECT_TRUE(subject_of(many).starts_with(fmt::format("{} of a and b on ", many[0].scope))) << subject_of(many);
+  EXPECT_TRUE(subject_of(model_rows).starts_with(fmt::format("{} of 4 models on ", model_rows[0].scope)))
+      << subject_of(model_rows);
+  model_rows.resize(2);
+  EXPECT_TRUE(subject_of(model_rows).starts_with(fmt::format("{} of a and b on ", model_rows[0].scope)))
+      << subject_of(model_rows);
 }
 
 TEST(Html, DefinitionsAreBelowTheVerdict) {

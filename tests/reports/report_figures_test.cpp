@@ -34,8 +34,8 @@ template <class Kind>
 std::vector<Kind> marks_of(const Figure& figure) {
   std::vector<Kind> marks;
   for (const Mark& mark : figure.marks) {
-    if (const auto* found = std::get_if<Kind>(&mark)) {
-      marks.push_back(*found);
+    if (const auto* mark_of_kind = std::get_if<Kind>(&mark)) {
+      marks.push_back(*mark_of_kind);
     }
   }
   return marks;

@@ -34,7 +34,7 @@ TEST(Percentiles, APercentileIsTheLeastSampleThatReachesIt) {
   EXPECT_EQ(order_of(1, 1000), 1U);
 }
 
-// Of 10 samples, at most 1 lies below the median with probability 11/1024 = 1.1%, and at most 2 with 56/1024 = 5.5%. So
+// At most 1 of 10 samples lies below the median with probability 11/1024 = 1.1%, and at most 2 with 56/1024 = 5.5%. So
 // the 2nd smallest sample exceeds the median with probability 1.1%, within the permitted 2.5%, and the 3rd smallest
 // with 5.5%, which is too much. The largest samples are symmetric.
 TEST(Percentiles, TheMedianOfTenLiesBetweenTheSecondAndTheNinth) {

@@ -146,26 +146,26 @@ TEST_F(CatalogueTest, PathsAreKeptAndNamesAreLookedUp) {
 }
 
 TEST_F(CatalogueTest, AnUnknownNameGetsTheNearestNameAndTheWholeList) {
-  const auto known = [](Catalogue catalogue) {
+  const auto list_of_known = [](Catalogue catalogue) {
     std::string list = "known: ";
     for (const std::string& name : known_names(catalogue)) {
       list += (list.back() == ' ' ? "" : ", ") + name;
     }
     return list;
   };
-  const std::string models = known(Catalogue::models) + "; a path contains '/' or ends in .yaml or .json";
+  const std::string models = list_of_known(Catalogue::models) + "; a path contains '/' or ends in .yaml or .json";
   EXPECT_EQ(refusal([] { load_model("llama-3.1-70B-x"); }),
             "unknown model 'llama-3.1-70B-x'; did you mean 'llama-3.1-70b'? " + models);
   // The suggestion keeps the intended generation, though llama-2-70b is spelled more similarly.
   EXPECT_EQ(refusal([] { load_model("llama3-70b"); }),
             "unknown model 'llama3-70b'; did you mean 'llama-3.1-70b'? " + models);
   EXPECT_EQ(refusal([] { load_model("perceptron"); }), "unknown model 'perceptron'; " + models);
-  EXPECT_EQ(refusal([] { load_machine("zx81"); }),
-            "unknown hardware 'zx81'; " + known(Catalogue::hardware) + "; a path contains '/' or ends in .yaml");
-  EXPECT_EQ(
-      refusal([] { find_config(Catalogue::schedules, "no-such"); }),
-      "unknown schedule 'no-such'; " + known(Catalogue::schedules) + "; a path contains '/' or ends in .yaml or .json");
-  EXPECT_EQ(refusal([] { load_machine(""); }), "the hardware name is empty; " + known(Catalogue::hardware));
+  EXPECT_EQ(refusal([] { load_machine("zx81"); }), "unknown hardware 'zx81'; " + list_of_known(Catalogue::hardware) +
+                                                       "; a path contains '/' or ends in .yaml");
+  EXPECT_EQ(refusal([] { find_config(Catalogue::schedules, "no-such"); }),
+            "unknown schedule 'no-such'; " + list_of_known(Catalogue::schedules) +
+                "; a path contains '/' or ends in .yaml or .json");
+  EXPECT_EQ(refusal([] { load_machine(""); }), "the hardware name is empty; " + list_of_known(Catalogue::hardware));
 }
 
 TEST_F(CatalogueTest, ANameThatEndsInJsonIsAPath) {

@@ -154,8 +154,8 @@ TEST_F(FrameworkTest, FillsPresetsAndKeepsTheUsersChoices) {
   EXPECT_EQ(mine.at(*find_field("parallel.zero")).origin.source, Source::file);
   EXPECT_EQ(mine.text("step.recompute"), "selective");
 
-  const Settings none = with_defaults_of(load_framework("none"), Resolver().finish());
-  EXPECT_EQ(none.text("parallel.zero"), find_field("parallel.zero")->preset);
+  const Settings without_framework = with_defaults_of(load_framework("none"), Resolver().finish());
+  EXPECT_EQ(without_framework.text("parallel.zero"), find_field("parallel.zero")->preset);
 }
 
 TEST_F(FrameworkTest, UnknownKeysAndWordsAreNamedWithTheirPlace) {

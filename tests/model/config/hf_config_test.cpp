@@ -195,15 +195,17 @@ TEST_F(HfConfigTest, ReadsAHybridWithAnMlpInEveryLayer) {
 }
 
 TEST_F(HfConfigTest, RefusesUnreadableHybrids) {
-  const auto with = [&](std::string_view from, std::string_view to) {
+  const auto refusal_with = [&](std::string_view from, std::string_view to) {
     std::string text(nemotron_h);
     return refusal(text.replace(text.find(from), from.size(), to));
   };
-  EXPECT_EQ(with("M-M*-", "M-MX-"),
+  EXPECT_EQ(refusal_with("M-M*-", "M-MX-"),
             "'hybrid_override_pattern' has layer 'X', and known ones are M, * and -; choose another model");
-  EXPECT_EQ(with("M-M*-", "M-M*"), "'hybrid_override_pattern' has 4 letters for 5 layers; correct num_hidden_layers");
-  EXPECT_EQ(with("\"n_groups\": 8", "\"n_groups\": 5"), "16 heads do not split into 5 groups; correct n_groups");
-  EXPECT_EQ(with("nemotron_h", "zamba2"),
+  EXPECT_EQ(refusal_with("M-M*-", "M-M*"),
+            "'hybrid_override_pattern' has 4 letters for 5 layers; correct num_hidden_layers");
+  EXPECT_EQ(refusal_with("\"n_groups\": 8", "\"n_groups\": 5"),
+            "16 heads do not split into 5 groups; correct n_groups");
+  EXPECT_EQ(refusal_with("nemotron_h", "zamba2"),
             "'ssm_state_size': state-space layers of model_type 'zamba2' have no price here; choose another model");
 }
 

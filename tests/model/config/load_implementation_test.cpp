@@ -301,17 +301,17 @@ TEST_F(LoadImplementationTest, AnotherSchemaIsRefused) {
 
 TEST_F(LoadImplementationTest, ReportsWhereItCannotRun) {
   const auto loom = loaded(example);
-  const auto why = [&](const char* hardware, std::int32_t ranks, DType dtype) {
+  const auto refusal_on = [&](const char* hardware, std::int32_t ranks, DType dtype) {
     return refusal_of(*loom, load_machine(hardware), ranks, dtype);
   };
-  EXPECT_EQ(why("h100-sxm", 8, DType::bf16), "");
-  EXPECT_EQ(why("dgx-h100-x2", 16, DType::fp8), "");
-  EXPECT_EQ(why("a100-sxm-80", 8, DType::bf16), "loom does not run on a100-sxm-80; it is for hopper, blackwell");
-  EXPECT_EQ(why("ascend-910b-mesh", 8, DType::bf16),
+  EXPECT_EQ(refusal_on("h100-sxm", 8, DType::bf16), "");
+  EXPECT_EQ(refusal_on("dgx-h100-x2", 16, DType::fp8), "");
+  EXPECT_EQ(refusal_on("a100-sxm-80", 8, DType::bf16), "loom does not run on a100-sxm-80; it is for hopper, blackwell");
+  EXPECT_EQ(refusal_on("ascend-910b-mesh", 8, DType::bf16),
             "loom does not run on ascend-910b-mesh; it is for hopper, blackwell");
-  EXPECT_EQ(why("gb200", 16, DType::bf16), "");
-  EXPECT_EQ(why("dgx-h100-x2", 32, DType::bf16), "loom joins up to 16 ranks on 2 nodes; choose fewer ranks");
-  EXPECT_EQ(why("h100-sxm", 8, DType::fp16), "loom has no kernels for fp16; choose bf16, fp8");
+  EXPECT_EQ(refusal_on("gb200", 16, DType::bf16), "");
+  EXPECT_EQ(refusal_on("dgx-h100-x2", 32, DType::bf16), "loom joins up to 16 ranks on 2 nodes; choose fewer ranks");
+  EXPECT_EQ(refusal_on("h100-sxm", 8, DType::fp16), "loom has no kernels for fp16; choose bf16, fp8");
   const auto one_node = loaded(with("  nodes: 2\n", ""));
   EXPECT_EQ(refusal_of(*one_node, load_machine("dgx-h100-x2"), 16, DType::bf16),
             "loom joins up to 8 ranks on one node; choose fewer ranks");

@@ -403,28 +403,29 @@ TEST_F(LoadMachineFromWiresTest, ImpossibleWiresAreRefused) {
 }
 
 TEST_F(LoadMachineTest, RatesBeyondTheirWiresAreRefusedWithBothRates) {
-  const auto at = [](const std::string& file, const std::string& map, int below, int column) {
+  const auto place_in = [](const std::string& file, const std::string& map, int below, int column) {
     return "machine.yaml:" + std::to_string(line_of(file, map) + below) + ":" + std::to_string(column) + ": ";
   };
   const std::string remedy = "; lower it, or correct the rate of the wires";
   const std::string sxm = "hardware/h100-sxm.yaml";
-  EXPECT_EQ(
-      refusal(sxm, "nominal_rate: {value: 450 GB/s", "nominal_rate: {value: 370 GB/s"),
-      at(sxm, "  collective:", 3, 11) + "375.2 GB/s exceeds the wires: a GPU's nominal_rate is 370 GB/s" + remedy);
+  EXPECT_EQ(refusal(sxm, "nominal_rate: {value: 450 GB/s", "nominal_rate: {value: 370 GB/s"),
+            place_in(sxm, "  collective:", 3, 11) + "375.2 GB/s exceeds the wires: a GPU's nominal_rate is 370 GB/s" +
+                remedy);
   const std::string tree = "hardware/h100-nvl.yaml";
   EXPECT_EQ(refusal(tree, "bridge_rate: {value: 63 GB/s", "bridge_rate: {value: 1 GB/s"),
-            at(tree, "  collective:", 3, 11) +
+            place_in(tree, "  collective:", 3, 11) +
                 "55.51 GB/s exceeds the wires: over the wires of the topology a GPU gets 1 GB/s" + remedy);
   // The messages name the rate of the ring, and the rates of trees with every protocol except LL.
   const std::string cluster = "clusters/dgx-h100-x2.yaml";
   const std::string messages = refusal(cluster, "nics_per_node: 8", "nics_per_node: 1");
   const std::string of_nic = " exceeds the wires: the NIC that a node's GPUs use carries 50 GB/s" + remedy;
-  EXPECT_EQ(messages.substr(0, messages.find('\n')), at(cluster, "  collective:", 3, 11) + "370 GB/s" + of_nic);
+  EXPECT_EQ(messages.substr(0, messages.find('\n')), place_in(cluster, "  collective:", 3, 11) + "370 GB/s" + of_nic);
   EXPECT_EQ(std::ranges::count(messages, '\n'), 4);
   EXPECT_NE(messages.find("112.6 GB/s" + of_nic), std::string::npos);
   // Exchanges, their small messages and all peers together are checked too.
-  EXPECT_EQ(refusal(cluster, "rate: {value: 29.18 GB/s", "rate: {value: 51 GB/s"),
-            at(cluster, "    small:", 3, 13) + "51 GB/s exceeds the wires: a NIC's nominal_rate is 50 GB/s" + remedy);
+  EXPECT_EQ(
+      refusal(cluster, "rate: {value: 29.18 GB/s", "rate: {value: 51 GB/s"),
+      place_in(cluster, "    small:", 3, 13) + "51 GB/s exceeds the wires: a NIC's nominal_rate is 50 GB/s" + remedy);
   const std::string mesh = "hardware/ascend-910b-mesh.yaml";
   EXPECT_EQ(
       refusal(mesh, "aggregate_rate: {value: 78 GB/s", "aggregate_rate: {value: 197 GB/s"),

@@ -320,27 +320,27 @@ TEST(PriceByQuery, ZigZagCostsNearlyTheSameOnAllRanks) {
 
 TEST(PriceByQuery, GivesEveryRankTheSameTotalWork) {
   const Machine machine = h100();
-  const Priced whole(8, AttentionCut::whole, machine);
-  EXPECT_TRUE(whole.costs.by_rank.empty());
-  EXPECT_TRUE(whole.costs.undisturbed_by_rank.empty());
+  const Priced uncut(8, AttentionCut::whole, machine);
+  EXPECT_TRUE(uncut.costs.by_rank.empty());
+  EXPECT_TRUE(uncut.costs.undisturbed_by_rank.empty());
   for (const AttentionCut cut : {AttentionCut::by_query, AttentionCut::zigzag}) {
     const Priced priced(8, cut, machine);
-    EXPECT_EQ(priced.costs.compute, whole.costs.compute);
+    EXPECT_EQ(priced.costs.compute, uncut.costs.compute);
     for (Rank rank = 0; rank < 8; ++rank) {
       EXPECT_EQ(essential_time(priced.program, priced.costs, rank), essential_time(priced.program, priced.costs, 0));
-      EXPECT_GT(essential_time(priced.program, priced.costs, rank), whole.costs.compute);
+      EXPECT_GT(essential_time(priced.program, priced.costs, rank), uncut.costs.compute);
     }
   }
 }
 
 TEST(PriceByQuery, LosesSmsToExchangesOnEveryRank) {
   const Priced disturbed(4, AttentionCut::by_query, h100());
-  const Priced alone(4, AttentionCut::by_query, h100(), {.interference = Interference::none});
-  EXPECT_EQ(alone.costs.by_rank, alone.costs.undisturbed_by_rank);
+  const Priced without_interference(4, AttentionCut::by_query, h100(), {.interference = Interference::none});
+  EXPECT_EQ(without_interference.costs.by_rank, without_interference.costs.undisturbed_by_rank);
   const std::size_t second = disturbed.cores()[1];  // This slice runs during the first transfer.
   for (Rank rank = 0; rank < 4; ++rank) {
-    EXPECT_EQ(disturbed.costs.undisturbed_of(rank, second), alone.costs.of(rank, second));
-    EXPECT_GT(disturbed.costs.of(rank, second), alone.costs.of(rank, second));
+    EXPECT_EQ(disturbed.costs.undisturbed_of(rank, second), without_interference.costs.of(rank, second));
+    EXPECT_GT(disturbed.costs.of(rank, second), without_interference.costs.of(rank, second));
   }
 }
 

@@ -217,14 +217,14 @@ TEST(CollectiveTime, AmongNodesTakesAtMostTwiceAsLongAsALargerMessage) {
 }
 
 TEST(CollectiveTime, KeepsTheStepsOfMeasuredLinksOnOtherLinks) {
-  const auto on = [](double times) {
+  const auto time_on_links = [](double times) {
     return all_reduce_time(with_rates(nccl_among_nodes(), times, RateChange::supposed_wires), 4, Bytes{8'000'000}, 2);
   };
   // The ring would take 4003 us; the bytes of the tree take twice as long as on the real links.
-  EXPECT_NEAR(to_microseconds(on(0.5)), 2 * tree_at_crossover_us - 50.0, 1e-3);
-  EXPECT_EQ(on(1.0), Duration{2003us});
+  EXPECT_NEAR(to_microseconds(time_on_links(0.5)), 2 * tree_at_crossover_us - 50.0, 1e-3);
+  EXPECT_EQ(time_on_links(1.0), Duration{2003us});
   // The tree would take less, but links twice as fast make it at most twice as fast.
-  EXPECT_EQ(on(2.0), Duration{1'001'500ns});
+  EXPECT_EQ(time_on_links(2.0), Duration{1'001'500ns});
 }
 
 TEST(CollectiveTime, TreesAreFasterBetweenTwoNodesWithEveryProtocol) {

@@ -66,17 +66,17 @@ TEST(Contention, DelaysBothKernelsByTheShorterOne) {
   const Machine h100 = machine("hardware/h100-sxm.yaml");
   for (const std::int64_t rows : {256, 1 << 20}) {
     const ConcurrentOps concurrent(h100, ring(8), 1, rows);
-    const Costs alone = concurrent.costs(false);
-    const Costs both = concurrent.costs();
+    const Costs uncontended = concurrent.costs(false);
+    const Costs contended = concurrent.costs();
     const Duration gap = h100.accelerator.graph_node_gap.value;
-    const Duration exchange = alone.duration[0] - gap - p2p_time(h100.link, Bytes{});
-    const Duration gather = alone.duration[1] - gap - all_gather_time(h100.link.collective, 8, Bytes{});
+    const Duration exchange = uncontended.duration[0] - gap - p2p_time(h100.link, Bytes{});
+    const Duration gather = uncontended.duration[1] - gap - all_gather_time(h100.link.collective, 8, Bytes{});
     EXPECT_EQ(exchange < gather, rows == 256);
     const Duration shorter = std::min(exchange, gather);
-    EXPECT_EQ(both.duration[0], alone.duration[0] + shorter);
-    EXPECT_EQ(both.duration[1], alone.duration[1] + shorter);
-    EXPECT_EQ(both.undisturbed[0], both.duration[0]);
-    EXPECT_EQ(both.undisturbed[1], both.duration[1]);
+    EXPECT_EQ(contended.duration[0], uncontended.duration[0] + shorter);
+    EXPECT_EQ(contended.duration[1], uncontended.duration[1] + shorter);
+    EXPECT_EQ(contended.undisturbed[0], contended.duration[0]);
+    EXPECT_EQ(contended.undisturbed[1], contended.duration[1]);
   }
 }
 
@@ -87,22 +87,22 @@ TEST(Contention, BetweenNodesOmitsTheLatencyOfTheNetwork) {
   const Duration latency = p2p_time(cluster.network->peer, Bytes{});
   ASSERT_NE(latency, p2p_time(cluster.link.peer, Bytes{}));
   const ConcurrentOps concurrent(cluster, nested, 1, 16);
-  const Costs alone = concurrent.costs(false);
-  const Costs both = concurrent.costs();
-  const Duration on_wires = alone.of(0, 0) - cluster.accelerator.graph_node_gap.value - latency;
+  const Costs uncontended = concurrent.costs(false);
+  const Costs contended = concurrent.costs();
+  const Duration on_wires = uncontended.of(0, 0) - cluster.accelerator.graph_node_gap.value - latency;
   ASSERT_GT(on_wires, Duration{});
-  EXPECT_EQ(both.of(0, 0) - alone.of(0, 0), on_wires);
-  EXPECT_EQ(both.of(0, 1) - alone.of(0, 1), on_wires);
+  EXPECT_EQ(contended.of(0, 0) - uncontended.of(0, 0), on_wires);
+  EXPECT_EQ(contended.of(0, 1) - uncontended.of(0, 1), on_wires);
 }
 
 TEST(Contention, AddsUpOverConsecutiveSends) {
   const Machine h100 = machine("hardware/h100-sxm.yaml");
   const ConcurrentOps sends(h100, ring(8), 3, 256);
-  const Costs alone = sends.costs(false);
-  const Costs both = sends.costs();
-  const Duration lost = both.duration[0] - alone.duration[0];
+  const Costs uncontended = sends.costs(false);
+  const Costs contended = sends.costs();
+  const Duration lost = contended.duration[0] - uncontended.duration[0];
   EXPECT_GT(lost, Duration{});
-  EXPECT_EQ(both.duration[sends.collective()] - alone.duration[sends.collective()], 3 * lost);
+  EXPECT_EQ(contended.duration[sends.collective()] - uncontended.duration[sends.collective()], 3 * lost);
 }
 
 // The engine itself shares wires among exchanges; a collective holds none of the engine's links.
@@ -122,10 +122,10 @@ TEST(Contention, IsBetweenOpsOnTheSameWires) {
   const Mesh nested{{{"node", 2}, {"gpu", 8}}};
   const auto differs = [&](std::int8_t axis, std::int8_t gathered) {
     const ConcurrentOps concurrent(cluster, nested, 1, 4096, axis, gathered);
-    const Costs alone = concurrent.costs(false);
-    const Costs both = concurrent.costs();
-    const bool exchange = both.of(0, 0) != alone.of(0, 0);
-    EXPECT_EQ(both.of(0, 1) != alone.of(0, 1), exchange);
+    const Costs uncontended = concurrent.costs(false);
+    const Costs contended = concurrent.costs();
+    const bool exchange = contended.of(0, 0) != uncontended.of(0, 0);
+    EXPECT_EQ(contended.of(0, 1) != uncontended.of(0, 1), exchange);
     return exchange;
   };
   EXPECT_FALSE(differs(0, 1));

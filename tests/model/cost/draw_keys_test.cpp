@@ -89,9 +89,9 @@ TEST(DrawKeys, NoTwoKernelsOfAProgramShareADraw) {
         continue;
       }
       const Program program = generate(operation_of(scope, true), Mesh{{{"tp", 4}}}, 0, strategy, {});
-      std::set<std::pair<std::uint32_t, std::uint32_t>> seen;
+      std::set<std::pair<std::uint32_t, std::uint32_t>> used_draws;
       for (const DrawKey& key : draw_keys(program)) {
-        EXPECT_NE(seen.insert({key.purpose, key.step}).second, !key.can_stall) << program.name;
+        EXPECT_NE(used_draws.insert({key.purpose, key.step}).second, !key.can_stall) << program.name;
         EXPECT_NE(key.draw(), Draw::rank);
       }
     }

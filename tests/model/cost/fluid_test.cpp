@@ -37,9 +37,9 @@ struct Gate {
     return price(program, meetings_of(program, Order(program, 0)), sizes, on, {.interference = interference});
   }
   [[nodiscard]] std::size_t first(OpKind kind) const {
-    const auto wanted =
+    const auto first_op =
         std::find_if(program.ops.begin(), program.ops.end(), [&](const Op& op) { return op.kind == kind; });
-    return static_cast<std::size_t>(wanted - program.ops.begin());
+    return static_cast<std::size_t>(first_op - program.ops.begin());
   }
 
   Program program;

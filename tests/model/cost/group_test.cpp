@@ -136,9 +136,9 @@ TEST(Group, SharesTheNicsWithOtherGroupsOnItsNodes) {
   machine.network->collective.rate.value = gigabytes(40);
   const auto rate = [&](int nics, std::int64_t stride, std::int64_t ranks) {
     machine.nics_per_node = nics;
-    auto alone = machine.network->collective;  // This is how a file without rates for groups is read.
-    alone.rate.value.value *= share_of_nics({1, 1}, {4, nics});
-    machine.network_groups = std::make_shared<const std::vector<CollectiveParameters>>(3, alone);
+    auto single_group = machine.network->collective;  // This is how a file without rates for groups is read.
+    single_group.rate.value.value *= share_of_nics({1, 1}, {4, nics});
+    machine.network_groups = std::make_shared<const std::vector<CollectiveParameters>>(3, single_group);
     return group_of(machine, {stride, ranks, 8}).wires->rate.value.value;
   };
   for (const int nics : {1, 2, 4}) {
@@ -149,11 +149,11 @@ TEST(Group, SharesTheNicsWithOtherGroupsOnItsNodes) {
 
 TEST(Group, InsideAMeshUsesItsOwnWires) {
   const Machine machine = loaded("mi300x");
-  const double whole = machine.link.collective.rate.value.value;
-  EXPECT_DOUBLE_EQ(group_of(machine, {1, 2}).wires->rate.value.value, whole / 7.0);
-  EXPECT_DOUBLE_EQ(group_of(machine, {4, 2}).wires->rate.value.value, whole / 7.0);
-  EXPECT_DOUBLE_EQ(group_of(machine, {2, 4}).wires->rate.value.value, whole * 3.0 / 7.0);
-  EXPECT_EQ(group_of(machine, {1, 8}).wires->rate.value.value, whole);
+  const double node_rate = machine.link.collective.rate.value.value;
+  EXPECT_DOUBLE_EQ(group_of(machine, {1, 2}).wires->rate.value.value, node_rate / 7.0);
+  EXPECT_DOUBLE_EQ(group_of(machine, {4, 2}).wires->rate.value.value, node_rate / 7.0);
+  EXPECT_DOUBLE_EQ(group_of(machine, {2, 4}).wires->rate.value.value, node_rate * 3.0 / 7.0);
+  EXPECT_EQ(group_of(machine, {1, 8}).wires->rate.value.value, node_rate);
 }
 
 TEST(Group, FarApartInAPcieTreeIsSlowerThanNeighbours) {

@@ -266,11 +266,11 @@ TEST(Jittered, KeepsThePriceAsUndisturbedAndTheIssueCosts) {
   const Program program = fuse_rs(4);
   const JitterDraws draws = draws_of(jitter_with(0.05, 0.05, 0.03), program);
   Costs costs = some_costs(program);
-  const Costs plain = jittered(program, costs, draws, 5);
-  EXPECT_NE(plain.of(1, 2), costs.of(1, 2));
-  EXPECT_EQ(plain.undisturbed_of(1, 2), costs.of(1, 2));
-  EXPECT_EQ(plain.issue, costs.issue);
-  EXPECT_EQ(essential_time(program, plain, 1), essential_time(program, costs, 1));
+  const Costs sampled = jittered(program, costs, draws, 5);
+  EXPECT_NE(sampled.of(1, 2), costs.of(1, 2));
+  EXPECT_EQ(sampled.undisturbed_of(1, 2), costs.of(1, 2));
+  EXPECT_EQ(sampled.issue, costs.issue);
+  EXPECT_EQ(essential_time(program, sampled, 1), essential_time(program, costs, 1));
 
   costs.undisturbed.assign(program.ops.size(), 3us);
   EXPECT_EQ(jittered(program, costs, draws, 5).undisturbed_of(1, 2), Duration{3us});
@@ -283,7 +283,8 @@ TEST(Jittered, KeepsThePriceAsUndisturbedAndTheIssueCosts) {
   }
   const Costs differing = jittered(program, by_rank, draws, 5);
   EXPECT_EQ(differing.undisturbed_of(3, 2), by_rank.of(3, 2));
-  EXPECT_NEAR(static_cast<double>(differing.of(3, 2).count()), 4.0 * static_cast<double>(plain.of(3, 2).count()), 4.0);
+  EXPECT_NEAR(static_cast<double>(differing.of(3, 2).count()), 4.0 * static_cast<double>(sampled.of(3, 2).count()),
+              4.0);
 }
 
 TEST(Jitter, DependsOnTheParametersItDraws) {
@@ -303,10 +304,10 @@ TEST(Jitter, DependsOnTheParametersItDraws) {
 TEST(Jittered, WithoutJitterNothingChanges) {
   const Program program = fuse_rs(4);
   const Costs costs = some_costs(program);
-  const Costs same = jittered(program, costs, draws_of(Jitter{}, program), 3);
+  const Costs unchanged = jittered(program, costs, draws_of(Jitter{}, program), 3);
   for (Rank rank = 0; rank < 4; ++rank) {
     for (std::size_t op = 0; op < program.ops.size(); ++op) {
-      EXPECT_EQ(same.of(rank, op), costs.of(rank, op));
+      EXPECT_EQ(unchanged.of(rank, op), costs.of(rank, op));
     }
   }
 }

@@ -69,8 +69,8 @@ TEST(Price, AGemmLosesSmsDuringAnExchangeButNotAfterTheLastOne) {
   EXPECT_EQ(priced.costs.duration[first], estimate_gemm(h100.accelerator, part, 132 - 16).time);
   EXPECT_EQ(priced.costs.undisturbed[first], estimate_gemm(h100.accelerator, part, 132).time);
   EXPECT_EQ(priced.costs.duration.back(), priced.costs.undisturbed.back());
-  const Priced alone(Scope::gate_up, 8, "commfuse", h100, {.interference = Interference::none});
-  EXPECT_EQ(alone.costs.duration, alone.costs.undisturbed);
+  const Priced without_interference(Scope::gate_up, 8, "commfuse", h100, {.interference = Interference::none});
+  EXPECT_EQ(without_interference.costs.duration, without_interference.costs.undisturbed);
 }
 
 TEST(Price, CopyEnginesTakeNoSmsFromGemms) {

@@ -45,8 +45,8 @@ TEST(Expectation, FitsMessagesToTheMachine) {
   EXPECT_TRUE(fits(load_machine("dgx-h100-x2"), {.op = LinkOp::all_reduce, .gpus = 16, .nodes = 2, .bytes = {1}}));
 }
 
-// 15.87% of a normal distribution lies more than one standard error above the mean: e^0.1 = 1.10517 times the time. As
-// much lies below.
+// 15.87% of a normal distribution lies more than one standard error above the mean: e^0.1 = 1.10517 times the time. The
+// same share lies more than one standard error below the mean.
 TEST(Expectation, RangesFollowTheErrorsAndTheFalseAlarms) {
   const Expected expected{
       .message = all_reduce_of(gib), .time = std::chrono::milliseconds(1), .shared_error = 0.06, .own_error = 0.08};

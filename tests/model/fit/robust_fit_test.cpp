@@ -64,11 +64,11 @@ TEST(RobustFit, OutliersMoveItLittleButMoveLeastSquaresMuch) {
     rows[i].time *= 5.0;
   }
   const RobustFit robust = robust_fit(parameters(), rows.size(), residuals_of(rows));
-  const RobustFit plain =
+  const RobustFit least_squares =
       robust_fit(parameters(), rows.size(), residuals_of(rows), {.huber = std::numeric_limits<double>::infinity()});
   EXPECT_NEAR(robust.parameters[0].value, true_latency, 0.02 * true_latency);
   EXPECT_NEAR(robust.parameters[1].value, true_rate, 0.02 * true_rate);
-  EXPECT_GT(std::abs(plain.parameters[0].value - true_latency), 0.08 * true_latency);
+  EXPECT_GT(std::abs(least_squares.parameters[0].value - true_latency), 0.08 * true_latency);
 }
 
 TEST(RobustFit, NineteenInTwentyIntervalsCoverTheTrueValue) {

@@ -97,11 +97,11 @@ RocmSmi mi250x() {
 
 /// Returns two groups of four GPUs, each GPU with links to the three others of its group, and PCIe between the groups.
 RocmSmi two_hives() {
-  const auto same = [](int a, int b) { return a / 4 == b / 4; };
+  const auto is_same_group = [](int a, int b) { return a / 4 == b / 4; };
   return {.gpus = 8,
-          .weight = [=](int a, int b) { return same(a, b) ? "15" : "72"; },
-          .hops = [=](int a, int b) { return same(a, b) ? "1" : "3"; },
-          .type = [=](int a, int b) { return same(a, b) ? "XGMI" : "PCIE"; },
+          .weight = [=](int a, int b) { return is_same_group(a, b) ? "15" : "72"; },
+          .hops = [=](int a, int b) { return is_same_group(a, b) ? "1" : "3"; },
+          .type = [=](int a, int b) { return is_same_group(a, b) ? "XGMI" : "PCIE"; },
           .numa = [](int gpu) { return gpu / 4; }};
 }
 

@@ -47,10 +47,10 @@ TEST(Segments, GoUpToTheRootOfATreeAndDown) {
 TEST(Segments, AcrossNodesIncludeBothNodesAndTheFabric) {
   const Machine cluster = machine("clusters/dgx-h100-x2.yaml");
   const Segments& segments = *cluster.segments;
-  const auto way = segments.way(3, 13);
-  EXPECT_EQ(way.front().side, Side::sender);
-  EXPECT_EQ(way.back().side, Side::receiver);
-  EXPECT_EQ(segments.number(way.back(), 0, 1) - segments.kind(way.back()),
+  const auto route = segments.way(3, 13);
+  EXPECT_EQ(route.front().side, Side::sender);
+  EXPECT_EQ(route.back().side, Side::receiver);
+  EXPECT_EQ(segments.number(route.back(), 0, 1) - segments.kind(route.back()),
             static_cast<std::size_t>(segments.of_a_node));
   // All pairs of nodes share the same routes.
   EXPECT_EQ(segments.way(3, 13).data(), segments.way(11, 5).data());

@@ -124,10 +124,10 @@ TEST(MathFunctions, ReturnPositiveQuietNanOutsideTheirDomain) {
 }
 
 TEST(MathFunctions, PowHasTheSpecialValuesOfC) {
-  for (const double any : {0.0, -0.0, 1.0, -3.5, infinity, -infinity, quiet_nan}) {
-    expect_same(pow(any, 0.0), 1.0);
-    expect_same(pow(any, -0.0), 1.0);
-    expect_same(pow(1.0, any), 1.0);
+  for (const double x : {0.0, -0.0, 1.0, -3.5, infinity, -infinity, quiet_nan}) {
+    expect_same(pow(x, 0.0), 1.0);
+    expect_same(pow(x, -0.0), 1.0);
+    expect_same(pow(1.0, x), 1.0);
   }
   expect_same(pow(-1.0, infinity), 1.0);
   expect_same(pow(-1.0, -infinity), 1.0);

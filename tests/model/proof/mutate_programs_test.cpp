@@ -107,7 +107,7 @@ struct Detour {
   OpId copy(const Region& from, const Region& to, const std::vector<OpId>& waits = {}) {
     return builder.elementwise({.function = Function::copy, .inputs = {{from}}, .out = {to}, .waits = waits});
   }
-  Program through(std::int32_t slot, const std::vector<OpId>& waits = {}) {
+  Program program_through(std::int32_t slot, const std::vector<OpId>& waits = {}) {
     builder.initially(builder.whole(in), x, 0, 0);
     builder.finally(builder.whole(out), x, 0, 0);
     copy(builder.whole(in), builder.rows_of(slots, slot));
@@ -117,32 +117,33 @@ struct Detour {
 };
 
 TEST(Equivalence, ToItselfNeedsNoProof) {
-  EXPECT_EQ(equivalence_of(Detour{}.through(0), Detour{}.through(0)), Equivalence::same_accesses);
+  EXPECT_EQ(equivalence_of(Detour{}.program_through(0), Detour{}.program_through(0)), Equivalence::same_accesses);
 }
 
 TEST(Equivalence, FollowsFromTheOrderForAWaitThatTheLaneImplies) {
-  EXPECT_EQ(equivalence_of(Detour{}.through(0), Detour{}.through(0, {OpId{0}})), Equivalence::same_order);
+  EXPECT_EQ(equivalence_of(Detour{}.program_through(0), Detour{}.program_through(0, {OpId{0}})),
+            Equivalence::same_order);
 }
 
 TEST(Equivalence, FollowsFromValuesForAConsistentlyRenamedSlot) {
-  EXPECT_EQ(equivalence_of(Detour{}.through(0), Detour{}.through(1)), Equivalence::same_values);
+  EXPECT_EQ(equivalence_of(Detour{}.program_through(0), Detour{}.program_through(1)), Equivalence::same_values);
 }
 
 TEST(Equivalence, IsNotProvedWhenOneProgramFailsItsCheck) {
-  Program wrong = unshared(Detour{}.through(0));
+  Program wrong = unshared(Detour{}.program_through(0));
   wrong.regions[2].row.constant = 1;  // It reads the other slot.
-  EXPECT_EQ(equivalence_of(Detour{}.through(0), wrong), std::nullopt);
+  EXPECT_EQ(equivalence_of(Detour{}.program_through(0), wrong), std::nullopt);
 }
 
 TEST(Equivalence, IsNotProvedWhenValuesTakeAnotherPath) {
-  Program straight = Detour{}.through(0);
+  Program straight = Detour{}.program_through(0);
   straight.shapes.emplace_back(ElementwiseShape{.function = Function::add,
                                                 .inputs = 1,
                                                 .rows = straight.buffers[0].rows,
                                                 .columns = straight.buffers[0].columns});
   straight.ops[1].shape = static_cast<std::uint32_t>(straight.shapes.size()) - 1;
   ASSERT_TRUE(check_program(straight).ok());
-  EXPECT_EQ(equivalence_of(Detour{}.through(0), straight), std::nullopt);
+  EXPECT_EQ(equivalence_of(Detour{}.program_through(0), straight), std::nullopt);
 }
 
 /// Returns a program that accumulates y in place from three partial GEMMs, and then makes a copy that nothing needs.
@@ -192,10 +193,10 @@ TEST(MutationReport, ListsSurvivorsWithReasons) {
 }
 
 TEST(MutationReport, AddsUp) {
-  const auto nothing = [](Fate) { return false; };
-  MutationReport twice = mutate(three_parts(), nothing);
-  const MutationReport single = mutate(three_parts(), nothing);
-  twice += mutate(three_parts(), nothing);
+  const auto list_nothing = [](Fate) { return false; };
+  MutationReport twice = mutate(three_parts(), list_nothing);
+  const MutationReport single = mutate(three_parts(), list_nothing);
+  twice += mutate(three_parts(), list_nothing);
   EXPECT_EQ(twice.schedules, 2);
   for (const Fate fate : {Fate::caught, Fate::equivalent, Fate::survived}) {
     EXPECT_EQ(twice.count(fate), 2 * single.count(fate)) << name_of(fate);

@@ -204,14 +204,14 @@ TEST(Sums, MoveAsTheirBlocksDo) {
       }
       return sums.unite(parts).sum;
     };
-    for (std::int32_t by = 0; by < period; ++by) {
-      const Cycle cycle{period, by};
+    for (std::int32_t shift = 0; shift < period; ++shift) {
+      const Cycle cycle{period, shift};
       for (unsigned bits = 1; bits < 4096; ++bits) {
         unsigned moved_bits = 0;
         for (std::int32_t block = 0; block < 12; ++block) {
           moved_bits |= (bits >> static_cast<unsigned>(block) & 1U) << static_cast<unsigned>(cycle.at(block));
         }
-        ASSERT_EQ(sums.moved(sum_of(bits), cycle), sum_of(moved_bits)) << bits << " by " << by << " of " << period;
+        ASSERT_EQ(sums.moved(sum_of(bits), cycle), sum_of(moved_bits)) << bits << " by " << shift << " of " << period;
       }
     }
   }

@@ -33,11 +33,11 @@ std::string verdict(const std::optional<CheckReport>& report) {
 std::string on_one_rank(const Program& program) { return verdict(check_one_rank(program)); }
 std::string on_every_rank(const Program& program) { return verdict(check_every_rank(program)); }
 
-std::string where(const Program& program) { return fmt::format("{}, {} ranks", program.name, program.mesh.ranks()); }
+std::string words_of(const Program& program) { return fmt::format("{}, {} ranks", program.name, program.mesh.ranks()); }
 
 bool accept_all(Scope, const StrategyOptions&) { return true; }
 /// Returns true for options that cut nothing and use one lane and one direction.
-bool plain(Scope, const StrategyOptions& options) {
+bool is_basic(Scope, const StrategyOptions& options) {
   return options.lanes == 1 && options.directions == Directions::one && options.group == 1 && options.sub_slices == 1 &&
          options.sum == Sum::end && options.attention == AttentionCut::whole;
 }
@@ -80,48 +80,48 @@ bool cuts_queries_of_all_ranks(const Program& program) {
   const auto has = [&](const char* words) { return program.name.find(words) != std::string::npos; };
   return has("zig-zag") || (has("sliced") && has("by query"));
 }
-void expect_seen(const Program& program) {
+void expect_symmetric(const Program& program) {
   const std::string verdict = on_one_rank(program);
   EXPECT_TRUE(verdict == "right" || (verdict == "not symmetric" && cuts_queries_of_all_ranks(program)))
-      << where(program) << ": " << verdict;
+      << words_of(program) << ": " << verdict;
 }
 
 TEST(Symmetry, IsSeenInEveryScheduleSoOneRankIsEnough) {
   for (std::int32_t ranks = 1; ranks <= 8; ++ranks) {
-    for_each_schedule(Mesh{{{"tp", ranks}}}, 0, expect_seen, accept_all, true);
-    for_each_schedule(Mesh{{{"tp", ranks}}}, 0, expect_seen, plain, false);
+    for_each_schedule(Mesh{{{"tp", ranks}}}, 0, expect_symmetric, accept_all, true);
+    for_each_schedule(Mesh{{{"tp", ranks}}}, 0, expect_symmetric, is_basic, false);
   }
 }
 
 TEST(Symmetry, IsSeenAlongEitherAxisOfATwoAxisMesh) {
-  for_each_schedule(Mesh{{{"dp", 2}, {"tp", 4}}}, 1, expect_seen);
-  for_each_schedule(Mesh{{{"tp", 3}, {"dp", 2}}}, 0, expect_seen);
+  for_each_schedule(Mesh{{{"dp", 2}, {"tp", 4}}}, 1, expect_symmetric);
+  for_each_schedule(Mesh{{{"tp", 3}, {"dp", 2}}}, 0, expect_symmetric);
 }
 
 TEST(Symmetry, IsSeenInRingsNestedInNodes) {
-  int seen = 0;
+  int count = 0;
   for (const std::int32_t ranks : {4, 6, 8, 9}) {
     for_each_nested_schedule(ranks, [&](const Program& program) {
-      ++seen;
-      EXPECT_EQ(on_one_rank(program), "right") << where(program);
+      ++count;
+      EXPECT_EQ(on_one_rank(program), "right") << words_of(program);
     });
   }
-  EXPECT_GT(seen, 0);
+  EXPECT_GT(count, 0);
 }
 
 TEST(Symmetry, GivesTheVerdictOfEveryRankForMutations) {
-  std::map<std::string, int> seen;
+  std::map<std::string, int> counts;
   const auto compare = [&](const Program& program) {
     for (const Mutation& mutation : mutations_of(program)) {
       const std::string verdict = on_one_rank(mutation.program);
-      ++seen[verdict];
+      ++counts[verdict];
       if (verdict != "not symmetric") {
-        EXPECT_EQ(verdict, on_every_rank(mutation.program)) << where(program) << ", " << mutation.description;
+        EXPECT_EQ(verdict, on_every_rank(mutation.program)) << words_of(program) << ", " << mutation.description;
       }
     }
   };
   for (std::int32_t ranks = 2; ranks <= (slow_build ? 3 : 5); ++ranks) {
-    for_each_schedule(Mesh{{{"tp", ranks}}}, 0, compare, plain);
+    for_each_schedule(Mesh{{{"tp", ranks}}}, 0, compare, is_basic);
   }
   for_each_schedule(Mesh{{{"tp", 3}}}, 0, compare, without_attention);
   for_each_nested_schedule(4, compare);
@@ -129,7 +129,7 @@ TEST(Symmetry, GivesTheVerdictOfEveryRankForMutations) {
     for_each_nested_schedule(6, compare);
   }
   for (const char* verdict : {"not symmetric", "right", "hazard", "contents"}) {
-    EXPECT_GT(seen[verdict], 10) << verdict;
+    EXPECT_GT(counts[verdict], 10) << verdict;
   }
 }
 
@@ -138,7 +138,7 @@ class Changes {
  public:
   explicit Changes(Program program, std::uint32_t seed) : program_(unshared(std::move(program))), random_(seed) {}
 
-  Program after(int changes) && {
+  Program apply(int changes) && {
     for (int i = 0; i < changes; ++i) {
       change();
     }
@@ -236,23 +236,23 @@ class Changes {
 };
 
 TEST(Symmetry, GivesTheVerdictOfEveryRankForRandomChanges) {
-  std::map<std::string, int> seen;
+  std::map<std::string, int> counts;
   std::uint32_t seed = 0;
   const auto compare = [&](const Program& program) {
     for (int changes = 0; changes < 30; ++changes) {
-      const Program changed = Changes(program, ++seed).after(1 + changes % 3);
+      const Program changed = Changes(program, ++seed).apply(1 + changes % 3);
       const std::string verdict = on_one_rank(changed);
-      ++seen[verdict];
+      ++counts[verdict];
       if (verdict != "not symmetric") {
         EXPECT_EQ(verdict, on_every_rank(changed)) << "seed " << seed << "\n" << to_text(changed);
       }
     }
   };
   for (const Mesh& mesh : {Mesh{{{"tp", 2}}}, Mesh{{{"tp", 3}}}, Mesh{{{"tp", 4}}}, Mesh{{{"tp", 3}, {"dp", 2}}}}) {
-    for_each_schedule(mesh, 0, compare, plain);
+    for_each_schedule(mesh, 0, compare, is_basic);
   }
   for (const char* verdict : {"not symmetric", "right", "hazard", "contents"}) {
-    EXPECT_GT(seen[verdict], 10) << verdict;
+    EXPECT_GT(counts[verdict], 10) << verdict;
   }
 }
 
@@ -304,9 +304,9 @@ TEST(Symmetry, HoldsForShardsInReverseRankOrder) {
 
 TEST(Symmetry, ReducesADeadlockedRingToRankZero) {
   Shards shards(three, along(three, 0));
-  const BufferId next = shards.scratch("next", 1);
+  const BufferId received = shards.scratch("received", 1);
   shards.builder.exchange({.send = {shards.builder.whole(shards.shard)}, .receive = {}, .waits = {}});
-  shards.builder.exchange({.send = {}, .receive = {shards.builder.whole(next)}, .waits = {}});
+  shards.builder.exchange({.send = {}, .receive = {shards.builder.whole(received)}, .waits = {}});
   const Program program = shards.build();
   EXPECT_EQ(on_one_rank(program), "deadlock");
   EXPECT_EQ(on_every_rank(program), "deadlock");
@@ -540,7 +540,8 @@ Program scatters_out_of_step() {
   return std::move(ranks.builder).build();
 }
 Program scatters_in_another_order() {
-  // Each of four ranks has a column of a and a row of b; ranks 0 and 1 get their own rows of y, 2 and 3 each other's.
+  // Each of four ranks has a column of a and a row of b; ranks 0 and 1 get their own rows of y, but
+  // ranks 2 and 3 each get the row of the other.
   const Mesh four{{{"tp", 4}}};
   ProgramBuilder builder("another order", four);
   const Extent rows{builder.dimension("tokens", 4), 4};
@@ -658,9 +659,9 @@ struct Attending {
   Index own_row = along(three, 0);
 
   Attending() { builder.initially(builder.whole(in), x, 0, 0); }
-  void attend(Operand seen, Operand to, Operand queries, std::vector<Index> positions) {
+  void attend(Operand keys, Operand to, Operand queries, std::vector<Index> positions) {
     builder.attention({.queries = std::move(queries),
-                       .keys = std::move(seen),
+                       .keys = std::move(keys),
                        .out = std::move(to),
                        .positions = std::move(positions),
                        .batch = batch,
@@ -692,7 +693,7 @@ TEST(Symmetry, IsNotSeenWhereQueriesDifferInPositionOnOtherRanks) {
 }
 
 TEST(Symmetry, IsNotSeenWhereAMaskHidesErrorsOfOtherRanksFromRankZero) {
-  // Each rank holds the row after its own where the row before it belongs; under the mask, rank 0 sees only its own
+  // Each rank has the row after its own row in the place of the row before it. Under the mask, rank 0 sees only its own
   // row.
   Attending attending;
   for (std::int32_t row = 0; row < 3; ++row) {

@@ -31,9 +31,9 @@ TEST(OneRank, DoesOnlyTheWorkOfTheGemms) {
   for (const Scope scope : {Scope::qkv, Scope::down, Scope::qkv_backward, Scope::down_backward, Scope::fsdp_gate_up}) {
     for (const char* name : {"serial", "sliced"}) {
       const Strategy& strategy = *find_strategy(name);
-      const Program whole = generate(operation_of(scope, true), 1, strategy, {.slices = 1});
+      const Program uncut = generate(operation_of(scope, true), 1, strategy, {.slices = 1});
       const Program sliced = generate(operation_of(scope, true), 1, strategy, {.slices = 4});
-      EXPECT_EQ(whole.ops.size(), sliced.ops.size()) << name;
+      EXPECT_EQ(uncut.ops.size(), sliced.ops.size()) << name;
     }
   }
 }

@@ -130,16 +130,16 @@ TEST(LayerActivations, CountWholeExpertInputsOnEveryTensorRank) {
 TEST(StepMemory, WithFullRecomputationHoldsOneRecomputedLayer) {
   const Transformer model{
       .layers = 8, .hidden = 1024, .ffn = 4096, .heads = 16, .kv_heads = 16, .head_dim = 64, .vocab = 100};
-  const TrainingPlan none{.pipeline = 4, .global_batch = 4, .seq = 64};
-  TrainingPlan plan = none;
+  const TrainingPlan without_recompute{.pipeline = 4, .global_batch = 4, .seq = 64};
+  TrainingPlan plan = without_recompute;
   plan.recompute = Recompute::full;
-  const std::int64_t whole = layer_activations(model, none, dense_layer).count;
+  const std::int64_t activations = layer_activations(model, without_recompute, dense_layer).count;
   const std::int64_t input = layer_activations(model, plan, dense_layer).count;
   const std::int64_t seq = 64;
   EXPECT_EQ(input, 2 * seq * 1024);
-  EXPECT_EQ(step_memory(model, plan, 0).activations.count, 4 * (2 * input) + whole);
+  EXPECT_EQ(step_memory(model, plan, 0).activations.count, 4 * (2 * input) + activations);
   EXPECT_EQ(step_memory(model, plan, 3).activations.count,
-            2 * input + whole);  // more than the few logits take
+            2 * input + activations);  // more than the few logits take
   Transformer large_vocabulary = model;
   large_vocabulary.vocab = 128256;
   EXPECT_EQ(step_memory(large_vocabulary, plan, 3).activations.count, 2 * input + 4 * seq * 1024 + 4 * seq * 128256);
@@ -314,10 +314,10 @@ TEST(StepMemory, GrowsWithInterleavingAsInKorthikanti) {
   plan.pipeline = 4;
   plan.global_batch = 64;
   plan.dropout = false;
-  const double plain = static_cast<double>(step_memory(gpt_22b, plan, 0).activations.count);
+  const double without_interleaving = static_cast<double>(step_memory(gpt_22b, plan, 0).activations.count);
   plan.interleave = 3;
   const double interleaved = static_cast<double>(step_memory(gpt_22b, plan, 0).activations.count);
-  EXPECT_NEAR(interleaved / plain, 1.0 + 3.0 / (4.0 * 3.0), 1e-12);  // 1 + (p - 1) / (p m)
+  EXPECT_NEAR(interleaved / without_interleaving, 1.0 + 3.0 / (4.0 * 3.0), 1e-12);  // 1 + (p - 1) / (p m)
 }
 
 TEST(StepMemory, HoldsAllParametersOverAllStages) {

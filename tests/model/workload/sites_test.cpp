@@ -46,9 +46,9 @@ TEST(SiteOf, OutProjContractsTheHeadsAndScattersHidden) {
 
 TEST(SiteOf, GateUpHasTwiceTheColumnsWhenGated) {
   EXPECT_EQ(site_of(llama_70b, SiteName::gate_up, 1).columns, 2 * 28'672);
-  Transformer plain = llama_70b;
-  plain.gated_mlp = false;
-  EXPECT_EQ(site_of(plain, SiteName::gate_up, 1).columns, 28'672);
+  Transformer not_gated = llama_70b;
+  not_gated.gated_mlp = false;
+  EXPECT_EQ(site_of(not_gated, SiteName::gate_up, 1).columns, 28'672);
 }
 
 TEST(SiteOf, DownContractsFfn) {

@@ -285,8 +285,8 @@ TEST(GoalExport, CalculationsOfACpuNeverOverlap) {
           ancestors.insert(earlier);
         }
         if (rank[index].kind == Kind::calc) {
-          const auto other = last_on_cpu.find(rank[index].cpu);
-          EXPECT_TRUE(other == last_on_cpu.end() || ancestors.contains(other->second)) << "task " << index;
+          const auto previous = last_on_cpu.find(rank[index].cpu);
+          EXPECT_TRUE(previous == last_on_cpu.end() || ancestors.contains(previous->second)) << "task " << index;
           last_on_cpu[rank[index].cpu] = index;
         }
         ancestors_of_tasks.push_back(std::move(ancestors));

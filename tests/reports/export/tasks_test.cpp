@@ -21,10 +21,10 @@ using Cells = std::set<std::tuple<BufferId, std::int32_t, std::int32_t>>;
 Cells cells_of(const std::vector<std::vector<Rectangle>>& operands) {
   Cells cells;
   for (const auto& operand : operands) {
-    for (const Rectangle& where : operand) {
-      for (std::int32_t row = 0; row < where.rows; ++row) {
-        for (std::int32_t column = 0; column < where.columns; ++column) {
-          cells.emplace(where.buffer, where.row + row, where.column + column);
+    for (const Rectangle& rectangle : operand) {
+      for (std::int32_t row = 0; row < rectangle.rows; ++row) {
+        for (std::int32_t column = 0; column < rectangle.columns; ++column) {
+          cells.emplace(rectangle.buffer, rectangle.row + row, rectangle.column + column);
         }
       }
     }

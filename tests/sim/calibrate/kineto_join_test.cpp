@@ -265,26 +265,26 @@ TEST(KinetoJoin, AGroupAcrossNodesIsNotMeasuredAsOneNode) {
 
 TEST(KinetoJoin, SkipsACollectiveWhoseSizesContradictItsRanks) {
   const OwnFolder folder;
-  const auto of = [](const char* name, std::int64_t in, std::int64_t out) {
+  const auto profile_of = [](const char* name, std::int64_t in, std::int64_t out) {
     return read({kernel("ncclDevKernel", 0.0, 50.0,
                         fmt::format(R"("Collective name": "{}", "dtype": "BFloat16", "In msg nelems": {},
                            "Out msg nelems": {}, "Group size": 4, "Process Group Ranks": "[0, 1, 2, 3]")",
                                     name, in, out))});
   };
   using Skipped = std::map<std::string, std::size_t>;
-  EXPECT_EQ(of("_allgather_base", 1024, 4096).collectives.size(), 1U);
-  EXPECT_EQ(of("_reduce_scatter_base", 4096, 1024).collectives.size(), 1U);
-  EXPECT_EQ(of("allreduce", 1024, 1024).collectives.size(), 1U);
-  EXPECT_EQ(of("all_to_all", 1024, 1024).collectives.size(), 1U);
+  EXPECT_EQ(profile_of("_allgather_base", 1024, 4096).collectives.size(), 1U);
+  EXPECT_EQ(profile_of("_reduce_scatter_base", 4096, 1024).collectives.size(), 1U);
+  EXPECT_EQ(profile_of("allreduce", 1024, 1024).collectives.size(), 1U);
+  EXPECT_EQ(profile_of("all_to_all", 1024, 1024).collectives.size(), 1U);
   for (const auto& [in, out] : {std::pair(1024, 8192), std::pair(4096, 1024), std::pair(1024, 4097)}) {
-    const Profile gather = of("_allgather_base", in, out);
+    const Profile gather = profile_of("_allgather_base", in, out);
     EXPECT_TRUE(gather.collectives.empty());
     EXPECT_EQ(gather.skipped, (Skipped{{"all_gather whose elements in and out do not agree with its ranks", 1}})) << in;
-    EXPECT_EQ(of("_reduce_scatter_base", out, in).skipped,
+    EXPECT_EQ(profile_of("_reduce_scatter_base", out, in).skipped,
               (Skipped{{"reduce_scatter whose elements in and out do not agree with its ranks", 1}}))
         << in;
   }
-  EXPECT_EQ(of("allreduce", 1024, 4096).skipped,
+  EXPECT_EQ(profile_of("allreduce", 1024, 4096).skipped,
             (Skipped{{"all_reduce whose elements in and out do not agree with its ranks", 1}}));
 }
 
@@ -323,7 +323,7 @@ TEST(KinetoJoin, AFileOfTwoRanksIsAnError) {
 
 TEST(KinetoJoin, SkipsAttentionWithValuesOfAnotherWidth) {
   const OwnFolder folder;
-  const auto of = [](const std::string& value) {
+  const auto profile_of = [](const std::string& value) {
     return read({op("aten::_scaled_dot_product_cudnn_attention", 0.0, 10.0,
                     fmt::format(R"("External id": 1, "Input Dims": [[2, 16, 4096, 192], [2, 16, 4096, 192], {}],
                       "Input type": ["c10::BFloat16", "c10::BFloat16", "c10::BFloat16"],
@@ -331,14 +331,14 @@ TEST(KinetoJoin, SkipsAttentionWithValuesOfAnotherWidth) {
                                 value)),
                  kernel("cudnn_generated_fort_native_sdpa", 100.0, 400.0, R"("External id": 1)")});
   };
-  EXPECT_EQ(of("[2, 16, 4096, 192]").attention.size(), 1U);
+  EXPECT_EQ(profile_of("[2, 16, 4096, 192]").attention.size(), 1U);
   using Skipped = std::map<std::string, std::size_t>;
   for (const auto& [value, reason] :
        {std::pair("[2, 16, 4096, 128]",
                   "attention calls whose values are of another width than queries and keys (MLA), which no fit takes"),
         std::pair("[2, 8, 4096, 192]", "attention calls whose values are not as many as their keys"),
         std::pair("[]", "attention calls whose queries, keys and values are not of four dimensions")}) {
-    const Profile profile = of(value);
+    const Profile profile = profile_of(value);
     EXPECT_TRUE(profile.attention.empty()) << value;
     EXPECT_EQ(profile.skipped, (Skipped{{reason, 1}})) << value;
   }
@@ -346,14 +346,14 @@ TEST(KinetoJoin, SkipsAttentionWithValuesOfAnotherWidth) {
 
 TEST(KinetoJoin, SkipsAnAllToAllWithUnevenSplits) {
   const OwnFolder folder;
-  const auto with = [](const std::string& splits) {
+  const auto all_to_all = [](const std::string& splits) {
     return kernel("ncclDevKernel_SendRecv", 0.0, 50.0,
                   R"("Collective name": "all_to_allv", "dtype": "BFloat16", "In msg nelems": 4096,
                      "Out msg nelems": 4096, "Group size": 4, "In split size": ")" +
                       splits + R"(", "Out split size": "[]", "Process Group Ranks": "[0, 1, 2, 3]")");
   };
-  EXPECT_EQ(read({with("[1024, 1024, 1024, 1024]")}).collectives.size(), 1U);
-  EXPECT_EQ(read({with("[1024, 1024, 1023, 1025]")}).skipped,
+  EXPECT_EQ(read({all_to_all("[1024, 1024, 1024, 1024]")}).collectives.size(), 1U);
+  EXPECT_EQ(read({all_to_all("[1024, 1024, 1023, 1025]")}).skipped,
             (std::map<std::string, std::size_t>{{"all-to-alls whose splits are uneven, or too many to be listed", 1}}));
 }
 
