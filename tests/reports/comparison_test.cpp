@@ -98,7 +98,7 @@ TEST(Comparison, TheWinnerStatesItsProbability) {
   EXPECT_EQ(verdict(rows), "commfuse wins (over 99% sure): 50.0% less time than serial.");
 }
 
-TEST(Comparison, ACoinTossIsATie) {
+TEST(Comparison, ACloseProbabilityIsATie) {
   std::vector rows{row("serial", "", 2000us), row("sliced", "k=4", 1000us), row("commfuse", "ring", 1031us)};
   for (const auto& [place, probability] : {std::pair(0, 0.01), std::pair(1, 0.57), std::pair(2, 0.43)}) {
     rows[static_cast<std::size_t>(place)].makespan_error = 0.05;

@@ -50,7 +50,7 @@ TEST(Uncertainty, WithoutDoubtTheShorterTimeIsCertain) {
 
 // Two doubts of 0.3 and 0.4 make an error of 0.5. The measured time has both doubts, and ln(measured / predicted)
 // is 0.1.
-TEST(Evidence, AboutTheSameTimeLeavesNoDoubt) {
+TEST(Evidence, LeavesNoUncertaintyInTheMeasuredTime) {
   const Uncertainty measured{{{std::size_t{0}, 0.3}, {StepDoubt{"a"}, 0.4}}};
   const Evidence evidence{measured, 0.1};
   EXPECT_DOUBLE_EQ(expected_log_ratio(measured, evidence), 0.1);
@@ -66,7 +66,7 @@ TEST(Evidence, CarriesSharedDoubtOverToAnotherTime) {
   EXPECT_DOUBLE_EQ(error_of(given(other, evidence)), std::sqrt(0.18 - 0.0324));
 }
 
-TEST(Evidence, SaysNothingAboutATimeWithoutSharedDoubt) {
+TEST(Evidence, DoesNotChangeATimeWithoutSharedDoubt) {
   const Evidence evidence{{{{std::size_t{0}, 0.3}}}, 0.1};
   const Uncertainty other{{{std::size_t{1}, 0.2}}};
   EXPECT_EQ(expected_log_ratio(other, evidence), 0.0);

@@ -131,7 +131,7 @@ TEST(FieldTest, VariablesAreTheKeysInCapitals) {
   EXPECT_EQ(variable_of(*find_field("strategy.add_lane")), "COMMFUSE_STRATEGY_ADD_LANE");
 }
 
-TEST(FieldTest, AWrongKeyIsAnsweredWithTheIntendedSetting) {
+TEST(FieldTest, AWrongKeySuggestsTheIntendedSetting) {
   EXPECT_EQ(remedy_for_key("sqe"), "did you mean 'seq'?");
   EXPECT_EQ(remedy_for_key("slices"), "did you mean 'strategy.slices'?");
   EXPECT_EQ(remedy_for_key("add-lane"), "did you mean 'strategy.add_lane'?");

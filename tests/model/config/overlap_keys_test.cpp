@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The keys of TransformerEngine's tp_comm_overlap_cfg: each of the twelve has the default method that initialize_ub
-// assigns, and a schedule here that can be proved. docs/implementations.md lists the same keys.
+// Tests that each of the twelve keys of TransformerEngine's tp_comm_overlap_cfg has the default method that
+// initialize_ub assigns, and a schedule of commfuse that can be proved, and that docs/implementations.md lists the same
+// keys.
 #include "model/config/overlap_keys.h"
 
 #include <fmt/format.h>

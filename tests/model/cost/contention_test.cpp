@@ -61,7 +61,7 @@ struct ConcurrentOps {
 
 Mesh ring(std::int32_t ranks) { return Mesh{{{"tp", ranks}}}; }
 
-// Both are delayed for as long as the shorter of the two needs the port.
+// Each kernel is delayed by the time for which the shorter one needs the port.
 TEST(Contention, DelaysBothKernelsByTheShorterOne) {
   const Machine h100 = machine("hardware/h100-sxm.yaml");
   for (const std::int64_t rows : {256, 1 << 20}) {

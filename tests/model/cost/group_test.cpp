@@ -117,7 +117,7 @@ TEST(Group, AllToAllAcrossNodesWaitsForSlowLinksInsideToo) {
   EXPECT_EQ(group_of(machine, {1, 8}).all_to_all(Bytes{80'000'000}), Duration{30'010us});
 }
 
-TEST(Group, NoAllToAllOfTheCatalogueOutrunsItsNics) {
+TEST(Group, NoAllToAllOfTheCatalogueExceedsItsNics) {
   for (const char* name : {"dgx-h100-x2", "dgx-a100-x2", "a100-roce-x2", "gke-a4-x2", "mi300x-x2", "gh200-slingshot-x2",
                            "a100-100g-x2", "azure-nc96ads-x2", "gb200-nvl72-x2"}) {
     const Machine machine = loaded(name);
@@ -142,7 +142,7 @@ TEST(Group, SharesTheNicsWithOtherGroupsOnItsNodes) {
     return group_of(machine, {stride, ranks, 8}).wires->rate.value.value;
   };
   for (const int nics : {1, 2, 4}) {
-    EXPECT_DOUBLE_EQ(rate(nics, 4, 2), 10e9) << nics;  // It is a quarter of the node's rate, for any number of NICs.
+    EXPECT_DOUBLE_EQ(rate(nics, 4, 2), 10e9) << nics;  // a quarter of the node's rate, for any number of NICs
     EXPECT_DOUBLE_EQ(rate(nics, 1, 8), 40e9) << nics;
   }
 }

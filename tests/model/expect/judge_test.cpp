@@ -143,11 +143,11 @@ TEST(Judge, OneRowDecidesNothing) {
   EXPECT_EQ(judged(rows, machine).health, Health::healthy);
 }
 
-TEST(Judge, IsUndecidedWhereALogIsShort) {
+TEST(Judge, AShortLogIsUndecidedUnlessTheNodeIsFarTooSlow) {
   const Machine machine = load_machine("h100-sxm");
   EXPECT_EQ(judged(rows_of(machine, {LinkOp::all_reduce}), machine).health, Health::undecided);
   EXPECT_EQ(judged({}, machine).health, Health::undecided);
-  // A node that is slow enough is bad nevertheless.
+  // Even on a short log, a node that is four times as slow is bad.
   EXPECT_EQ(judged(scaled(4.0, rows_of(machine, {LinkOp::all_reduce})), machine).health, Health::bad);
 }
 

@@ -194,7 +194,7 @@ TEST(RocmTable, WithoutBandwidthsDifferentPairsAreRefused) {
   EXPECT_EQ(refusal(print(smi)), message);
 }
 
-TEST(RocmTable, TwoHivesMeetOverPcie) {
+TEST(RocmTable, TwoHivesAreJoinedByPcie) {
   // Vertices 8 and 9 are the roots, one for each NUMA node.
   const NodeWires wires = read(print(two_hives()));
   using enum VertexKind;

@@ -146,7 +146,7 @@ TEST(SmiLayouts, BridgedPairsOfH100NvlReachOthersOverPcie) {
   EXPECT_EQ(route(wires, 0, 2).rate, BytesPerSecond{50e9});
 }
 
-TEST(SmiLayouts, EightL40sMeetAtSwitchesBridgesAndSockets) {
+TEST(SmiLayouts, EightL40sAreJoinedBySwitchesBridgesAndSockets) {
   // GPUs 0 and 1 are below a switch, 2 below another switch of the same host bridge, 3 below another bridge; 4 to 7
   // likewise.
   const NodeWires wires = read(print({.gpus = named("GPU", 8), .cell = [](int gpu, int device) {

@@ -284,7 +284,7 @@ TEST(TopologyMatrix, PcieIsATreeOfSwitchesAndSockets) {
   EXPECT_EQ(unreachable_gpu(topology_of("smi_pcie.txt", {.pcie = BytesPerSecond{16e9}})), 4);
 }
 
-TEST(TopologyMatrix, TwoGpusOfTwoSocketsMeetOverBoth) {
+TEST(TopologyMatrix, TwoGpusOfTwoSocketsAreJoinedByBothSockets) {
   const Topology topology =
       topology_of(read_topology_matrix("a.txt", "GPU0 GPU1 CPU Affinity\nGPU0 X SOC\nGPU1 SOC X\n", all_rates));
   EXPECT_EQ(route_between(topology, 0, 1)->vertices, (Path{0, 2, 3, 1}));

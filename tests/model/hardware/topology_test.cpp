@@ -130,7 +130,7 @@ TEST(BuildTopology, ARingOfTwoGpusHasOneWireAndARingOfOneHasNone) {
   EXPECT_EQ(build_topology({.kind = NodeKind::ring, .gpus_per_node = 1}).edges.size(), 0u);
 }
 
-TEST(BuildTopology, APcieTreeIsSlowerTheHigherAPairMeets) {
+TEST(BuildTopology, APcieTreeIsSlowerForPairsThatAreJoinedHigherUp) {
   // GPUs 0 and 1 share a bridge, 0 to 3 a root; GPU 4 is under the other root.
   const Topology topology = build_topology(test::pcie_tree());
   EXPECT_EQ(topology.vertices.size(), 8u + 4u + 2u);

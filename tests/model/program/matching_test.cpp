@@ -50,7 +50,7 @@ class Sketch {
 const Mesh four{{{"tp", 4}}};
 const Mesh two_by_two{{{"node", 2}, {"tp", 2}}};
 
-TEST(Matching, AnExchangeOfBothHalvesMeetsItselfOnTheNeighbours) {
+TEST(Matching, AnExchangeOfBothHalvesMatchesItselfOnTheNeighbours) {
   Sketch sketch(four);
   const OpId op = sketch.exchange({});
   const Program program = sketch.build();
@@ -101,7 +101,7 @@ TEST(Matching, DistinguishesAxes) {
   EXPECT_EQ(match(sketch.build()).problems.size(), 2U);
 }
 
-TEST(Matching, HalvesThatMeetCarryTheSameRows) {
+TEST(Matching, MatchedHalvesCarryTheSameRows) {
   Sketch sketch(four);
   sketch.exchange({.receives = false, .rows = 1});
   sketch.exchange({.sends = false, .rows = 2});
@@ -133,7 +133,7 @@ TEST(Matching, WithPredicatesEveryRankHasItsOwnPartners) {
   EXPECT_EQ(matching.sender(3, receive), 0);
 }
 
-TEST(Matching, NamesTheRanksOfAHalfThatNothingMeets) {
+TEST(Matching, NamesTheRanksOfAnUnmatchedHalf) {
   Sketch sketch(four);
   const OpId send = sketch.exchange({.receives = false});
   const OpId receive = sketch.exchange({.sends = false});

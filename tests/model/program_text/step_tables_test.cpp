@@ -80,7 +80,7 @@ TEST(StepTables, AsyncTpPullsFromOnePeerAfterAnother) {
   EXPECT_EQ(scatter, golden_text("async_tp_rs.txt", scatter));
 }
 
-TEST(StepTables, RingExchangePassesShardsOnOneByOneOrInPairs) {
+TEST(StepTables, RingExchangeForwardsShardsSinglyOrInPairs) {
   const std::string gather = table_of(Scope::qkv, "ring_exchange", {}, 4);
   EXPECT_EQ(gather, golden_text("ring_exchange_ag.txt", gather));
   StrategyOptions options;

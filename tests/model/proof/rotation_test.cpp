@@ -45,7 +45,7 @@ TEST(Rotation, MovesOneDigitPerAxis) {
   EXPECT_EQ(positions_after(two_by_three, rows, {1, 2}), (std::vector{5, 3, 4, 2, 0, 1}));
 }
 
-TEST(Rotation, IsUndoneByTheInverseTurn) {
+TEST(Rotation, IsUndoneByTheInverseRotation) {
   const Direction rows{12, {{6, 2}}};
   const Turn turn{1, 2};
   for (std::int32_t block = 0; block < rows.blocks; ++block) {

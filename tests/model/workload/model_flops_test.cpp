@@ -31,7 +31,7 @@ TEST(ModelFlops, MatchEquation8OfKorthikantiWithSelectiveRecomputation) {
   EXPECT_NEAR(hardware_flops(gpt_3, batch, AttentionCount::full, Recompute::selective).count / expected, 1.0, 1e-12);
 }
 
-TEST(ModelFlops, CountHalfOfTheScoresBehindACausalMask) {
+TEST(ModelFlops, CountHalfOfTheScoresUnderACausalMask) {
   const ForwardFlops full = forward_flops(gpt_3, batch, AttentionCount::full);
   const ForwardFlops causal = forward_flops(gpt_3, batch, AttentionCount::causal);
   EXPECT_EQ(causal.attention.count * 2.0, full.attention.count);

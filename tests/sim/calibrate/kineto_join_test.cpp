@@ -172,7 +172,7 @@ TEST(KinetoJoin, TracesOf2022HaveOtherNamesAndCountFrom1970) {
                                  {"copies and fills of memory (gpu_memcpy, gpu_memset), which no fit takes", 1}}));
 }
 
-TEST(KinetoJoin, KernelsOfAGraphAreNotOfTheOperatorsAroundIt) {
+TEST(KinetoJoin, KernelsOfAGraphAreNotAssignedToOperatorsAroundIt) {
   const OwnFolder folder;
   const Profile profile = read({mm(1, 100.0, 64), launch("cudaGraphLaunch", 5, 101.0),
                                 kernel("nvjet_tst", 400.0, 30.0, R"("correlation": 5)"),
@@ -417,7 +417,7 @@ TEST(KinetoJoin, AFewSizesAdjustTheBase) {
   const Machine base = load_machine("h100-sxm");
   Events events;
   double begin = 0.0;
-  // There are five sizes, from 2 MB to 512 MB, at 250 GB/s and 25 us.
+  // Five sizes, from 2 MB to 512 MB, at 250 GB/s and 25 us.
   for (int size = 1 << 20; size <= 1 << 28; size <<= 2) {
     const double time = 25.0 + size * 2.0 / 250e3;
     events.push_back(all_gather(8, R"(, "Process Group Ranks": "[0, 1, 2, 3, 4, 5, 6, 7]")", size, begin, time));
