@@ -427,9 +427,9 @@ TEST_F(LoadMachineTest, RatesBeyondTheirWiresAreRefusedWithBothRates) {
       refusal(cluster, "rate: {value: 29.18 GB/s", "rate: {value: 51 GB/s"),
       place_in(cluster, "    small:", 3, 13) + "51 GB/s exceeds the wires: a NIC's nominal_rate is 50 GB/s" + remedy);
   const std::string mesh = "hardware/ascend-910b-mesh.yaml";
-  EXPECT_EQ(
-      refusal(mesh, "aggregate_rate: {value: 78 GB/s", "aggregate_rate: {value: 197 GB/s"),
-      at(mesh, "    aggregate_rate:", 0, 21) + "197 GB/s exceeds the wires: a GPU's nominal_rate is 196 GB/s" + remedy);
+  EXPECT_EQ(refusal(mesh, "aggregate_rate: {value: 78 GB/s", "aggregate_rate: {value: 197 GB/s"),
+            place_in(mesh, "    aggregate_rate:", 0, 21) +
+                "197 GB/s exceeds the wires: a GPU's nominal_rate is 196 GB/s" + remedy);
 }
 
 TEST_F(LoadMachineTest, ARingHasTwoWiresPerGpuAndNeighboursForward) {

@@ -266,11 +266,11 @@ TEST(Jittered, KeepsThePriceAsUndisturbedAndTheIssueCosts) {
   const Program program = fuse_rs(4);
   const JitterDraws draws = draws_of(jitter_with(0.05, 0.05, 0.03), program);
   Costs costs = some_costs(program);
-  const Costs sampled = jittered(program, costs, draws, 5);
-  EXPECT_NE(sampled.of(1, 2), costs.of(1, 2));
-  EXPECT_EQ(sampled.undisturbed_of(1, 2), costs.of(1, 2));
-  EXPECT_EQ(sampled.issue, costs.issue);
-  EXPECT_EQ(essential_time(program, sampled, 1), essential_time(program, costs, 1));
+  const Costs drawn = jittered(program, costs, draws, 5);
+  EXPECT_NE(drawn.of(1, 2), costs.of(1, 2));
+  EXPECT_EQ(drawn.undisturbed_of(1, 2), costs.of(1, 2));
+  EXPECT_EQ(drawn.issue, costs.issue);
+  EXPECT_EQ(essential_time(program, drawn, 1), essential_time(program, costs, 1));
 
   costs.undisturbed.assign(program.ops.size(), 3us);
   EXPECT_EQ(jittered(program, costs, draws, 5).undisturbed_of(1, 2), Duration{3us});
@@ -283,8 +283,7 @@ TEST(Jittered, KeepsThePriceAsUndisturbedAndTheIssueCosts) {
   }
   const Costs differing = jittered(program, by_rank, draws, 5);
   EXPECT_EQ(differing.undisturbed_of(3, 2), by_rank.of(3, 2));
-  EXPECT_NEAR(static_cast<double>(differing.of(3, 2).count()), 4.0 * static_cast<double>(sampled.of(3, 2).count()),
-              4.0);
+  EXPECT_NEAR(static_cast<double>(differing.of(3, 2).count()), 4.0 * static_cast<double>(drawn.of(3, 2).count()), 4.0);
 }
 
 TEST(Jitter, DependsOnTheParametersItDraws) {
