@@ -659,9 +659,9 @@ struct Attending {
   Index own_row = along(three, 0);
 
   Attending() { builder.initially(builder.whole(in), x, 0, 0); }
-  void attend(Operand keys, Operand to, Operand queries, std::vector<Index> positions) {
+  void attend(Operand visible_keys, Operand to, Operand queries, std::vector<Index> positions) {
     builder.attention({.queries = std::move(queries),
-                       .keys = std::move(keys),
+                       .keys = std::move(visible_keys),
                        .out = std::move(to),
                        .positions = std::move(positions),
                        .batch = batch,
