@@ -32,7 +32,8 @@ promised=2.34
 [[ $(printf '%s\n' "$machine" 2.36 | sort -V | tail -n 1) == 2.36 ]] || promised=$machine
 "$floor" "$promised" "$work/program" "$work/module.so" || fail "the test programs need a glibc above the floor"
 ! "$floor" 2.0 "$work/program" 2>"$work/message.txt" || fail "no error for a floor of 2.0"
-grep -q 'needs glibc 2\.[0-9]*, which is newer than 2.0' "$work/message.txt" || fail "no message: $(cat "$work/message.txt")"
+grep -q 'needs glibc 2\.[0-9]*, which is newer than 2.0' "$work/message.txt" ||
+  fail "no message: $(cat "$work/message.txt")"
 "$compiler" -std=c++20 -O1 "$folder/program.cpp" -o "$work/shared" -ldl
 ! "$floor" 9.9 "$work/shared" 2>"$work/message.txt" || fail "a shared C++ library is not reported"
 grep -q 'needs libstdc++.so.6' "$work/message.txt" || fail "no message: $(cat "$work/message.txt")"
